@@ -1,0 +1,159 @@
+/*
+ * abi.h - MPI as the agent sees it, whatever the library's binary interface.
+ *
+ * One file per ABI (abi_openmpi.c, abi_mpich.c) is compiled against that family's mpi.h and
+ * translates its constants and handles; every function it calls is looked up with dlsym, so the
+ * agent links to no MPI. All functions return normalised return codes (enum mpit_code).
+ *
+ * Who may call: only who holds the gate (gate.h), except resolve, tool_init and observe, which
+ * run in MPI_Init before anything else exists.
+ */
+#ifndef MPIT_ABI_H
+#define MPIT_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* docs/protocol.md, return codes. */
+enum mpit_code {
+	CODE_SUCCESS = 0,
+	CODE_MEMORY,
+	CODE_NOT_INITIALIZED,
+	CODE_CANNOT_INIT,
+	CODE_INVALID_INDEX,
+	CODE_INVALID_ITEM,
+	CODE_INVALID_HANDLE,
+	CODE_OUT_OF_HANDLES,
+	CODE_OUT_OF_SESSIONS,
+	CODE_INVALID_SESSION,
+	CODE_CVAR_SET_NOT_NOW,
+	CODE_CVAR_SET_NEVER,
+	CODE_PVAR_NO_STARTSTOP,
+	CODE_PVAR_NO_WRITE,
+	CODE_PVAR_NO_ATOMIC,
+	CODE_INVALID_NAME,
+	CODE_INVALID,
+	CODE_NOT_SUPPORTED,
+	CODE_NOT_ACCESSIBLE,
+	CODE_OTHER = 255,
+};
+
+/* docs/protocol.md, VARIABLES. */
+enum mpit_class { CLASS_GENERIC = 9, CLASS_UNKNOWN = 255 };
+enum mpit_bind { BIND_NONE = 0, BIND_COMM = 1, BIND_WIN = 8, BIND_UNKNOWN = 255 };
+enum mpit_datatype {
+	TYPE_OTHER,
+	TYPE_INT,
+	TYPE_UNSIGNED,
+	TYPE_UNSIGNED_LONG,
+	TYPE_UNSIGNED_LONG_LONG,
+	TYPE_COUNT,
+	TYPE_CHAR,
+	TYPE_DOUBLE,
+	TYPE_INT32,
+	TYPE_INT64,
+	TYPE_UINT32,
+	TYPE_UINT64,
+	TYPE_LONG,
+	TYPE_LONG_LONG,
+	TYPE_FLOAT,
+	TYPE_BOOL,
+};
+
+#define TEXT_BYTES 65536 /* longest string the protocol carries, with its zero */
+
+/* A string that a library fills in: shared scratch, valid until the next call that uses it. */
+struct text {
+	char bytes[TEXT_BYTES];
+};
+
+struct pvar_description {
+	int mpi_class, verbosity, datatype, datatype_bytes, bind;
+	bool readonly, continuous, atomic;
+	void *enumeration; /* NULL: none; lives as long as the library */
+};
+
+struct cvar_description {
+	int scope, verbosity, datatype, datatype_bytes, bind;
+	void *enumeration;
+};
+
+/* A communicator or window as the library knows it; only an abi file looks inside. */
+union mpi_object {
+	void *pointer;
+	int integer;
+};
+
+/* What happens to marked objects; called in the program's thread, from inside the library. */
+struct abi_events {
+	void (*freed)(void *mark);  /* right before an object is gone */
+	void (*finalizing)(void);   /* first thing in MPI_Finalize */
+};
+
+struct abi {
+	const char *name;
+	uint64_t number; /* docs/protocol.md, HELLO: ABI */
+
+	/* True if this ABI is that of the library whose version string this is. */
+	bool (*speaks)(const char *library_version);
+	/* Looks everything up in an open library (dlopen handle, kept); false if something is missing. */
+	bool (*resolve)(void *library);
+
+	/* MPI_T_init_thread(MPI_THREAD_MULTIPLE); level: 0 single … 3 multiple, -1 if the library leaves it unset. */
+	int (*tool_init)(int *level);
+	/* Normalises the thread level of this ABI's MPI_T_init_thread. */
+	int (*thread_level)(int mpi_level);
+	int (*thread_multiple)(void); /* this ABI's MPI_THREAD_MULTIPLE */
+
+	/* Asks the library to call events (which must live on) and returns this process's place in MPI_COMM_WORLD. */
+	bool (*observe)(const struct abi_events *events, int *rank, int *size);
+
+	int (*pvar_count)(int *count);
+	int (*pvar_describe)(int index, struct pvar_description *out, struct text *name, struct text *description);
+	int (*session_open)(void **session);
+	/* object: NULL for variables without one. Its storage must outlive the handle: MPICH keeps the address. */
+	int (*handle_open)(void *session, int index, union mpi_object *object, void **handle, int *count);
+	int (*handle_close)(void *session, void **handle);
+	int (*handle_start)(void *session, void *handle);
+	int (*handle_read)(void *session, void *handle, void *values);
+
+	int (*enum_describe)(void *enumeration, int *items, struct text *name);
+	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);
+
+	int (*cvar_count)(int *count);
+	int (*cvar_describe)(int index, struct cvar_description *out, struct text *name, struct text *description);
+	/* Value of an unbound control variable into bytes; count: elements. CODE_MEMORY if it doesn't fit. */
+	int (*cvar_read)(int index, int datatype_bytes, void *bytes, size_t capacity, int *count);
+
+	int (*category_count)(int *count);
+	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description);
+	/* The first `length` indices of each kind into the arrays, which have room for them. */
+	int (*category_members)(int index, int pvars, int *pvar, int cvars, int *cvar, int categories, int *category);
+
+	/* Predefined communicators; false: none (no parent). */
+	bool (*comm_world)(union mpi_object *out);
+	bool (*comm_self)(union mpi_object *out);
+	bool (*comm_parent)(union mpi_object *out);
+	/* Object from what a wrapper got: the address that a constructor filled in, or a handle passed by value in a register. False: a null handle. */
+	bool (*comm_at)(const void *address, union mpi_object *out);
+	bool (*win_at)(const void *address, union mpi_object *out);
+	void (*comm_in)(intptr_t value, union mpi_object *out);
+	void (*win_in)(intptr_t value, union mpi_object *out);
+
+	bool (*comm_shape)(const union mpi_object *comm, int *rank, int *size, bool *inter);
+	bool (*win_shape)(const union mpi_object *win, int *rank, int *size);
+	bool (*comm_name)(const union mpi_object *comm, struct text *name);
+	bool (*win_name)(const union mpi_object *win, struct text *name);
+
+	/* The mark is an attribute that no copy inherits and whose deletion is events->freed. NULL: unmarked. */
+	bool (*comm_mark)(const union mpi_object *comm, void *mark);
+	bool (*win_mark)(const union mpi_object *win, void *mark);
+	void *(*comm_marked)(const union mpi_object *comm);
+	void *(*win_marked)(const union mpi_object *win);
+};
+
+/* The ABIs of this build, ended by NULL. */
+extern const struct abi *const abi_list[];
+
+#endif

@@ -1,0 +1,99 @@
+/* abi_openmpi.c - Open MPI's ABI: handles are pointers, predefined ones are data symbols. */
+#define _GNU_SOURCE
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ABI_IDENTIFIER abi_openmpi
+#define ABI_NAME "Open MPI"
+#define ABI_NUMBER 1
+#define HANDLE_IN(type, value) ((type)(value))
+#define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
+#define HANDLE_GET(type, object) ((type)(object)->pointer)
+
+static bool abi_speaks(const char *library_version)
+{
+	return strncmp(library_version, "Open MPI", 8) == 0;
+}
+
+static void *predefined(const char *symbol);
+
+static MPI_Comm abi_comm_world(void)
+{
+	return predefined("ompi_mpi_comm_world");
+}
+
+static MPI_Comm abi_comm_self(void)
+{
+	return predefined("ompi_mpi_comm_self");
+}
+
+static MPI_Comm abi_comm_null(void)
+{
+	static void *null; /* asked for at every new object: looked up once. The gate's */
+
+	if (null == NULL)
+		null = predefined("ompi_mpi_comm_null");
+	return null;
+}
+
+static MPI_Win abi_win_null(void)
+{
+	static void *null; /* asked for at every new object: looked up once. The gate's */
+
+	if (null == NULL)
+		null = predefined("ompi_mpi_win_null");
+	return null;
+}
+
+static MPI_Datatype abi_datatype_null(void)
+{
+	return predefined("ompi_mpi_datatype_null");
+}
+
+static int abi_datatype(MPI_Datatype type);
+
+#include "abi_template.h"
+
+/*
+ * A C program may hold these objects itself (copy relocations), and then its copy is the one that
+ * the library uses too: the global scope comes before the library.
+ */
+static void *predefined(const char *symbol)
+{
+	void *address = dlsym(RTLD_DEFAULT, symbol);
+
+	return address != NULL ? address : dlsym(library, symbol);
+}
+
+static int abi_datatype(MPI_Datatype type)
+{
+	static const struct {
+		const char *symbol;
+		int ours;
+	} types[] = {
+		{ "ompi_mpi_int", TYPE_INT },
+		{ "ompi_mpi_unsigned", TYPE_UNSIGNED },
+		{ "ompi_mpi_unsigned_long", TYPE_UNSIGNED_LONG },
+		{ "ompi_mpi_unsigned_long_long", TYPE_UNSIGNED_LONG_LONG },
+		{ "ompi_mpi_count", TYPE_COUNT },
+		{ "ompi_mpi_char", TYPE_CHAR },
+		{ "ompi_mpi_double", TYPE_DOUBLE },
+		{ "ompi_mpi_int32_t", TYPE_INT32 },
+		{ "ompi_mpi_int64_t", TYPE_INT64 },
+		{ "ompi_mpi_uint32_t", TYPE_UINT32 },
+		{ "ompi_mpi_uint64_t", TYPE_UINT64 },
+		{ "ompi_mpi_long", TYPE_LONG },
+		{ "ompi_mpi_long_long_int", TYPE_LONG_LONG },
+		{ "ompi_mpi_float", TYPE_FLOAT },
+		{ "ompi_mpi_c_bool", TYPE_BOOL },
+	};
+
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if ((void *)type == predefined(types[i].symbol))
+			return types[i].ours;
+	return TYPE_OTHER;
+}

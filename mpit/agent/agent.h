@@ -1,0 +1,56 @@
+/*
+ * agent.h - what all parts of the agent share: its state, its clock, its log.
+ *
+ * The agent lives in somebody else's process. Its rules, everywhere:
+ *   - every failure ends in "the program runs on, unobserved";
+ *   - all state belongs to the gate (gate.h) unless its declaration says otherwise;
+ *   - a path that the program waits on takes no lock but the gate, makes no system
+ *     call and allocates nothing, unless the comment there says why it may.
+ */
+#ifndef MPIT_AGENT_H
+#define MPIT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the protocol is little-endian and so must the host be"
+#endif
+
+#ifndef MPIT_AGENT_VERSION
+#define MPIT_AGENT_VERSION "dev"
+#endif
+
+enum agent_state {
+	AGENT_IDLE,    /* before MPI_Init, or switched off */
+	AGENT_RUNNING, /* between MPI_Init and MPI_Finalize */
+	AGENT_FINAL,   /* the last sample is taken: MPI_T is never called again */
+	AGENT_OFF,     /* a forked child, or given up: the agent touches nothing any more */
+};
+
+/* Any thread. One relaxed load: it stands in front of every wrapper's work. */
+enum agent_state agent_state(void);
+
+/* Moves from one state to another; false if the state was another one. Any thread. */
+bool agent_move(enum agent_state from, enum agent_state to);
+
+/* Gives the agent up for the rest of the process, with a reason for the log. Any thread. */
+void agent_give_up(const char *reason);
+
+/* Nanoseconds of CLOCK_REALTIME and CLOCK_MONOTONIC; the vDSO, no system call. */
+uint64_t realtime_ns(void);
+uint64_t monotonic_ns(void);
+
+/*
+ * One line on stderr if MPIT_AGENT_LOG is set and not 0, nothing otherwise. Any thread, not a
+ * signal handler. The environment is read once, in agent_log_init (program's thread, in MPI_Init).
+ */
+void agent_log_init(void);
+bool agent_log_enabled(void);
+void agent_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* strdup's bounded cousin: copies at most size-1 bytes and always ends them. */
+void copy_string(char *to, size_t size, const char *from);
+
+#endif

@@ -1,0 +1,263 @@
+/* catalogue.c - finds and describes the library's performance variables. */
+#include "catalogue.h"
+
+#include "agent.h"
+#include "deny.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Two strings of 64 KiB are too much for a foreign stack. The gate's, as everything here. */
+static struct text name_text, description_text;
+
+static char *keep(const struct text *t)
+{
+	size_t n = strnlen(t->bytes, sizeof t->bytes - 1);
+	char *copy = malloc(n + 1);
+
+	if (copy != NULL) {
+		memcpy(copy, t->bytes, n);
+		copy[n] = '\0';
+	}
+	return copy;
+}
+
+static void enumeration_free(struct enumeration *e)
+{
+	for (int i = 0; e->names != NULL && i < e->items; i++)
+		free(e->names[i]);
+	free(e->names);
+	free(e->values);
+	free(e->name);
+	free(e);
+}
+
+static struct enumeration *describe_enumeration(const struct abi *abi, void *mpi)
+{
+	struct enumeration *e = calloc(1, sizeof *e);
+	int items = 0;
+
+	if (e == NULL)
+		return NULL;
+	e->mpi = mpi;
+	if (abi->enum_describe(mpi, &items, &name_text) != CODE_SUCCESS || items < 0 || items > MAX_ENUM_ITEMS)
+		goto failed;
+	e->name = keep(&name_text);
+	e->values = calloc((size_t)items + 1, sizeof *e->values);
+	e->names = calloc((size_t)items + 1, sizeof *e->names);
+	if (e->name == NULL || e->values == NULL || e->names == NULL)
+		goto failed;
+	for (; e->items < items; e->items++) {
+		if (abi->enum_item(mpi, e->items, &e->values[e->items], &name_text) != CODE_SUCCESS)
+			break;
+		e->names[e->items] = keep(&name_text);
+		if (e->names[e->items] == NULL)
+			goto failed;
+	}
+	return e;
+failed:
+	enumeration_free(e);
+	return NULL;
+}
+
+/* NULL: a variable without one, or one that can't be described. */
+static struct enumeration *find_enumeration(struct catalogue *c, const struct abi *abi, void *mpi)
+{
+	struct enumeration *e, **grown;
+
+	if (mpi == NULL)
+		return NULL;
+	for (size_t i = 0; i < c->enumeration_count; i++)
+		if (c->enumerations[i]->mpi == mpi)
+			return c->enumerations[i];
+	e = describe_enumeration(abi, mpi);
+	if (e == NULL)
+		return NULL;
+	grown = realloc(c->enumerations, (c->enumeration_count + 1) * sizeof *grown);
+	if (grown == NULL) {
+		enumeration_free(e);
+		return NULL;
+	}
+	c->enumerations = grown;
+	e->number = (uint32_t)c->enumeration_count;
+	e->generation = c->generation + 1;
+	c->enumerations[c->enumeration_count++] = e;
+	return e;
+}
+
+bool datatype_floating(int datatype)
+{
+	return datatype == TYPE_DOUBLE || datatype == TYPE_FLOAT;
+}
+
+static bool readable(const struct pvar_description *d)
+{
+	switch (d->datatype) {
+	case TYPE_OTHER:
+	case TYPE_CHAR: /* a string: nothing to measure */
+		return false;
+	case TYPE_DOUBLE:
+		return d->datatype_bytes == (int)sizeof(double);
+	case TYPE_FLOAT:
+		return d->datatype_bytes == (int)sizeof(float);
+	default:
+		return d->datatype_bytes == 1 || d->datatype_bytes == 2 || d->datatype_bytes == 4 || d->datatype_bytes == 8;
+	}
+}
+
+static bool is_signed(int datatype)
+{
+	switch (datatype) {
+	case TYPE_INT:
+	case TYPE_COUNT:
+	case TYPE_INT32:
+	case TYPE_INT64:
+	case TYPE_LONG:
+	case TYPE_LONG_LONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+uint64_t widen(const struct variable *v, const void *elements, size_t i)
+{
+	const unsigned char *at = (const unsigned char *)elements + i * (size_t)v->is.datatype_bytes;
+	uint64_t word = 0;
+	unsigned spare;
+
+	if (v->is.datatype == TYPE_FLOAT) {
+		float f;
+		double d;
+
+		memcpy(&f, at, sizeof f);
+		d = (double)f;
+		memcpy(&word, &d, sizeof word);
+		return word;
+	}
+	memcpy(&word, at, (size_t)v->is.datatype_bytes);
+	spare = 64 - 8 * (unsigned)v->is.datatype_bytes;
+	if (spare > 0 && is_signed(v->is.datatype))
+		word = (uint64_t)((int64_t)(word << spare) >> spare);
+	return word;
+}
+
+static struct variable *describe(struct catalogue *c, const struct abi *abi, int index, const char *deny)
+{
+	struct variable *v = calloc(1, sizeof *v);
+
+	if (v == NULL)
+		return NULL;
+	if (abi->pvar_describe(index, &v->is, &name_text, &description_text) != CODE_SUCCESS) {
+		free(v);
+		return NULL;
+	}
+	v->index = index;
+	v->name = keep(&name_text);
+	v->description = keep(&description_text);
+	if (v->name == NULL || v->description == NULL) {
+		free(v->name);
+		free(v->description);
+		free(v);
+		return NULL;
+	}
+	v->enumeration = find_enumeration(c, abi, v->is.enumeration);
+	v->selected = true;
+	if (deny_matches(deny, v->name))
+		v->state = VARIABLE_DENIED;
+	else if (!readable(&v->is))
+		v->state = VARIABLE_BAD_DATATYPE;
+	return v;
+}
+
+static bool add(struct catalogue *c, struct variable *v)
+{
+	if (c->count == c->room) {
+		size_t room = c->room == 0 ? 64 : 2 * c->room;
+		struct variable **grown = realloc(c->variables, room * sizeof *grown);
+
+		if (grown == NULL)
+			return false;
+		c->variables = grown;
+		c->room = room;
+	}
+	v->number = (uint32_t)c->count;
+	v->generation = c->generation + 1;
+	c->variables[c->count++] = v;
+	return true;
+}
+
+static bool never(void)
+{
+	return false;
+}
+
+size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char *deny, bool again, bool (*stop)(void))
+{
+	size_t before = c->count;
+	int count = 0;
+
+	if (abi->pvar_count(&count) != CODE_SUCCESS || count > MAX_VARIABLES)
+		return 0;
+	if (count == c->seen && !again)
+		return 0;
+	if (count > c->seen) {
+		bool *grown = realloc(c->dead, (size_t)count * sizeof *grown);
+
+		if (grown == NULL)
+			return 0;
+		c->dead = grown;
+	}
+	if (stop == NULL)
+		stop = never;
+	for (int i = again ? 0 : c->seen; i < count && c->count < MAX_VARIABLES; i++) {
+		struct variable *v;
+
+		if (i < c->seen && !c->dead[i])
+			continue;
+		if (stop())
+			break; /* the rest at the next call: seen says how far this one came */
+		v = describe(c, abi, i, deny);
+		if (v != NULL && !add(c, v)) {
+			free(v->name);
+			free(v->description);
+			free(v);
+			v = NULL;
+		}
+		c->dead[i] = v == NULL;
+		if (i == c->seen)
+			c->seen = i + 1;
+	}
+	if (c->count != before)
+		c->generation++;
+	return c->count - before;
+}
+
+void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state state, int code)
+{
+	if ((v->state == state && v->code == code) || (v->handles > 0 && state != VARIABLE_OPEN))
+		return;
+	v->state = state;
+	v->code = code;
+	v->generation = ++c->generation;
+}
+
+bool variable_usable(const struct variable *v)
+{
+	return v->state != VARIABLE_DENIED && v->state != VARIABLE_BAD_DATATYPE;
+}
+
+void catalogue_free(struct catalogue *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		free(c->variables[i]->name);
+		free(c->variables[i]->description);
+		free(c->variables[i]);
+	}
+	for (size_t i = 0; i < c->enumeration_count; i++)
+		enumeration_free(c->enumerations[i]);
+	free(c->variables);
+	free(c->enumerations);
+	free(c->dead);
+	*c = (struct catalogue){ 0 };
+}

@@ -1,0 +1,81 @@
+/*
+ * catalogue.h - the library's performance variables, as the agent has found them.
+ * All of it belongs to the gate.
+ */
+#ifndef MPIT_CATALOGUE_H
+#define MPIT_CATALOGUE_H
+
+#include "abi.h"
+
+#define MAX_VARIABLES 65536
+#define MAX_ENUM_ITEMS 4096
+
+/* docs/protocol.md, VARIABLES: state. */
+enum variable_state {
+	VARIABLE_OPEN,
+	VARIABLE_DENIED,
+	VARIABLE_ALLOC_FAILED,
+	VARIABLE_START_FAILED,
+	VARIABLE_READ_FAILED,
+	VARIABLE_BAD_DATATYPE,
+	VARIABLE_EXHAUSTED,
+};
+
+struct enumeration {
+	uint32_t number;
+	void *mpi;
+	char *name;
+	int items;
+	int *values;
+	char **names;
+	uint64_t generation; /* the catalogue's, when it was found */
+};
+
+struct variable {
+	uint32_t number; /* dense from 0, never used again */
+	int index;       /* MPI_T's */
+	struct pvar_description is;
+	struct enumeration *enumeration; /* NULL: none */
+	enum variable_state state;
+	int code;
+	bool selected;
+	size_t handles; /* open now */
+	char *name, *description;
+	uint64_t generation; /* the catalogue's, when it was found or last changed */
+};
+
+struct catalogue {
+	struct variable **variables;
+	size_t count, room;
+	struct enumeration **enumerations;
+	size_t enumeration_count;
+	int seen;            /* MPI_T indices looked at so far */
+	bool *dead;          /* of those, the ones that could not be described */
+	uint64_t generation; /* 0: nothing found yet */
+};
+
+/*
+ * Looks at the indices that appeared since the last call, and with again at those that could not
+ * be described before (a component may have come to life). Stops early when `stop` says so.
+ * Returns how many variables are new; they are the last ones of the list.
+ */
+size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char *deny, bool again, bool (*stop)(void));
+
+/*
+ * Notes what an attempt to open a variable came to; changes the generation if that is news. One that is open on
+ * some object stays open: Open MPI's monitoring can be read on MPI_COMM_WORLD and nowhere else.
+ */
+void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state state, int code);
+
+/* True if a variable may be opened at all. */
+bool variable_usable(const struct variable *v);
+
+/* True if values of the datatype are floating point. */
+bool datatype_floating(int datatype);
+
+/* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
+uint64_t widen(const struct variable *v, const void *elements, size_t i);
+
+void catalogue_free(struct catalogue *c);
+
+#endif

@@ -1,0 +1,36 @@
+/* deny.c - which variables are never opened. */
+#define _GNU_SOURCE
+#include "deny.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+void deny_list(const char *value, char list[DENY_BYTES])
+{
+	if (value == NULL)
+		snprintf(list, DENY_BYTES, "%s", DENY_DEFAULT);
+	else if (*value == '+')
+		snprintf(list, DENY_BYTES, "%s,%s", DENY_DEFAULT, value + 1);
+	else
+		snprintf(list, DENY_BYTES, "%s", value);
+}
+
+bool deny_matches(const char *list, const char *name)
+{
+	char pattern[256];
+
+	while (*list != '\0') {
+		size_t n = strcspn(list, ",");
+
+		if (n > 0 && n < sizeof pattern) {
+			memcpy(pattern, list, n);
+			pattern[n] = '\0';
+			if (fnmatch(pattern, name, 0) == 0)
+				return true;
+		}
+		list += n;
+		list += strspn(list, ",");
+	}
+	return false;
+}

@@ -1,0 +1,27 @@
+/*
+ * deny.h - which variables are never opened.
+ *
+ * A list of glob patterns (fnmatch) with commas between them. MPIT_AGENT_DENY takes the place of
+ * the default; with a leading + it is added to it; empty denies nothing.
+ */
+#ifndef MPIT_DENY_H
+#define MPIT_DENY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * mtl_psm2_*         crash in handle_alloc where PSM2 is not in use, holding the MPI_T lock
+ * osc_rdma_*_count   treat any window's module as their own
+ * pml_monitoring_flush, *_monitoring_flush   reset every monitoring counter when bound
+ */
+#define DENY_DEFAULT "mtl_psm2_*,osc_rdma_*_count,*_monitoring_flush"
+
+#define DENY_BYTES 4096
+
+/* The list in force, from the value of MPIT_AGENT_DENY (NULL: not set). A longer list is cut. */
+void deny_list(const char *value, char list[DENY_BYTES]);
+
+bool deny_matches(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * frames.h - what the agent says, frame by frame (docs/protocol.md).
+ *
+ * All of them append to a wire buffer. Those that take a session need the gate.
+ */
+#ifndef MPIT_FRAMES_H
+#define MPIT_FRAMES_H
+
+#include "identity.h"
+#include "session.h"
+#include "wire.h"
+
+enum connection_kind { CONNECTION_STAYS = 0, CONNECTION_FINAL = 1 };
+enum sample_status { SAMPLE_FRESH, SAMPLE_BUSY, SAMPLE_PASSIVE, SAMPLE_FINAL };
+enum end_reason { END_NONE, END_FINALIZE, END_EXIT, END_ABORT };
+
+/* What the exporter has seen of a rank: the payload of its SAMPLE request. */
+struct generations {
+	uint64_t catalogue, layout, remains;
+};
+
+/* What the agent counts of itself, beside what the session does. */
+struct agent_statistics {
+	uint64_t busy;
+	uint64_t cpu_ns; /* of the agent's thread */
+};
+
+void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind, const void *blob, size_t blob_length);
+
+/* ENUMS, VARIABLES, LAYOUT and REMAINS where they differ from what was seen, then SAMPLE with the last values read. */
+void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
+		  enum sample_status status, enum end_reason end, const struct agent_statistics *statistics);
+
+/* SAMPLE without values: the gate was taken. Needs no gate. */
+void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics);
+
+/* As many control variables or categories from `first` on as fit in a part. They call MPI_T. */
+void frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+
+void frame_error(struct wire *w, uint32_t sequence, enum wire_error code, const char *what);
+
+#endif

@@ -1,0 +1,74 @@
+/* identity.c - what the agent says of the process and of the job it belongs to. */
+#define _GNU_SOURCE
+#include "identity.h"
+
+#include "agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* What names a job, its step, its world: schedulers' and launchers' own words. Policy is the exporter's. */
+static const char *const variables[] = {
+	"MPIT_JOB_ID",
+	/* Slurm */
+	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
+	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_CLUSTER_NAME", "SLURMD_NODENAME",
+	/* PBS, LSF, Flux, Grid Engine */
+	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
+	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
+	"FLUX_JOB_ID", "FLUX_URI",
+	"JOB_ID", "JOB_NAME", "QUEUE", "SGE_TASK_ID", "SGE_ROOT", "SGE_CELL",
+	/* launchers */
+	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_SPAWNED",
+	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
+	/* Kubernetes, as the MPI Operator's pods are told through the downward API */
+	"K_MPI_JOB_NAME", "POD_NAME", "POD_NAMESPACE",
+};
+
+static void add(struct identity *id, const char *key, const char *value)
+{
+	struct attribute *a;
+
+	if (id->attribute_count == MAX_ATTRIBUTES)
+		return;
+	a = &id->attributes[id->attribute_count++];
+	a->key = key;
+	copy_string(a->value, sizeof a->value, value);
+}
+
+static void make_id(struct identity *id)
+{
+	if (getrandom(id->id, sizeof id->id, GRND_NONBLOCK) == (ssize_t)sizeof id->id)
+		return;
+	/* A kernel that has no random numbers yet, or a filter that refuses them: differ as well as can be. */
+	id->id[0] = realtime_ns() * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
+	id->id[1] = monotonic_ns() * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)(uintptr_t)id;
+}
+
+void identity_fill(struct identity *id, const char *library_version)
+{
+	struct utsname system;
+	char number[32];
+	ssize_t n;
+
+	*id = (struct identity){ .pid = getpid(), .ppid = getppid(), .init_realtime = realtime_ns() };
+	make_id(id);
+	copy_string(id->library_version, sizeof id->library_version, library_version);
+	id->library_version[strcspn(id->library_version, "\n")] = '\0';
+	if (uname(&system) == 0)
+		copy_string(id->host, sizeof id->host, system.nodename);
+	n = readlink("/proc/self/exe", id->executable, sizeof id->executable - 1);
+	id->executable[n < 0 ? 0 : n] = '\0';
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value != NULL)
+			add(id, variables[i], value);
+	}
+	snprintf(number, sizeof number, "%ld", id->ppid);
+	add(id, "ppid", number);
+}

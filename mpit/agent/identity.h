@@ -1,0 +1,39 @@
+/*
+ * identity.h - what the agent says of the process and of the job it belongs to (docs/protocol.md, HELLO).
+ *
+ * Filled once, in MPI_Init, in the program's thread; read only afterwards, by any thread.
+ */
+#ifndef MPIT_IDENTITY_H
+#define MPIT_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_ATTRIBUTES 64
+#define ATTRIBUTE_BYTES 256
+
+struct attribute {
+	const char *key;
+	char value[ATTRIBUTE_BYTES];
+};
+
+struct identity {
+	uint64_t id[2]; /* random: a pid is not unique across containers */
+	long pid, ppid;
+	int rank, size;
+	int thread_level; /* of MPI_T: 0 single … 3 multiple */
+	bool passive;     /* the agent's thread may not call MPI_T */
+	uint64_t abi;
+	uint64_t init_realtime;
+	char library_version[512];
+	char host[256];
+	char executable[4096];
+	struct attribute attributes[MAX_ATTRIBUTES];
+	size_t attribute_count;
+};
+
+/* Everything but rank, size, thread_level, passive and abi. */
+void identity_fill(struct identity *id, const char *library_version);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * locate.h - finds the MPI library in the process, without linking to any.
+ *
+ * Program's threads only, in an interposed function. dlsym and dlopen take the dynamic linker's lock;
+ * each is called once per function, at its first use.
+ */
+#ifndef MPIT_LOCATE_H
+#define MPIT_LOCATE_H
+
+#include "abi.h"
+
+/*
+ * The ABI that speaks the process's MPI, resolved; NULL: no MPI, or one that this build doesn't know.
+ * caller: an address in the code that called us, for programs whose MPI is not in the global scope.
+ * version (of size bytes): first line of MPI_Get_library_version.
+ */
+const struct abi *locate_mpi(const void *caller, char *version, size_t size);
+
+/* The definition after ours; NULL: none. */
+void *locate_next(const char *function, const void *caller);
+
+#endif

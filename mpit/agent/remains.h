@@ -1,0 +1,53 @@
+/*
+ * remains.h - what freed and renamed objects have counted, merged per variable and object name.
+ *
+ * The agent knows no policy: it keeps sum, maximum and minimum of everything, and the exporter
+ * takes what fits the variable's class (docs/protocol.md, REMAINS). All of it belongs to the gate.
+ */
+#ifndef MPIT_REMAINS_H
+#define MPIT_REMAINS_H
+
+#include "catalogue.h"
+
+struct remain {
+	const struct variable *variable;
+	int count; /* elements */
+	uint64_t contributions;
+	uint64_t created;                     /* realtime of the earliest handle */
+	uint64_t *gained, *first, *max, *min; /* count words each, one allocation */
+	struct remain *next;
+};
+
+struct remains_name {
+	char *name;
+	struct remain *list;
+	struct remains_name *next;
+};
+
+#define REMAINS_BUCKETS 256
+
+struct remains {
+	struct remains_name *buckets[REMAINS_BUCKETS];
+	size_t names, most_names;
+	size_t words, most_words; /* of the frame that carries them */
+	size_t count;
+	uint64_t lost;
+	uint64_t generation;
+};
+
+/* One handle's contribution; arrays of count elements, as in SAMPLE. first and origin may be NULL. */
+struct contribution {
+	const struct variable *variable;
+	int count;
+	uint64_t created;
+	const uint64_t *last, *first, *origin;
+};
+
+void remains_init(struct remains *r, size_t most_names, size_t most_words);
+/* Adds to what objects of that name have; allocates for a new name or variable. Program's thread. */
+void remains_add(struct remains *r, const char *name, const struct contribution *c);
+void remains_free(struct remains *r);
+
+bool all_zero(const uint64_t *words, int count);
+
+#endif

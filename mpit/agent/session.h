@@ -1,0 +1,102 @@
+/*
+ * session.h - the one MPI_T session of the process: which objects exist, which handles are open,
+ * and the last values read. All of it belongs to the gate.
+ *
+ * It is open from MPI_Init to the end. No handle is ever stopped (in Open MPI that stops monitoring
+ * for the whole process) and MPI_T is never finalized (libraries crash on it).
+ */
+#ifndef MPIT_SESSION_H
+#define MPIT_SESSION_H
+
+#include "abi.h"
+#include "catalogue.h"
+#include "remains.h"
+
+#define MAX_OBJECTS_DEFAULT 1024
+#define MAX_OBJECTS_LIMIT 16384
+#define MAX_VALUES 262144    /* in one sample */
+#define MAX_FRAME_WORDS 500000 /* of one LAYOUT or REMAINS; a frame's limit is 524,288 */
+#define OBJECT_NAME_BYTES 256
+
+enum object_flags { OBJECT_PREDEFINED = 1, OBJECT_INTER = 2 };
+
+struct handle {
+	uint32_t number; /* never used again */
+	struct variable *variable;
+	void *mpi;
+	int count;
+	uint64_t created;         /* realtime */
+	uint64_t *first, *origin; /* count words, or NULL: zeros; never renamed */
+	int code;                 /* of the last read */
+};
+
+struct object {
+	uint32_t number; /* from 1, never used again; 0: the list of handles without an object */
+	int kind;        /* enum mpit_bind */
+	unsigned flags;
+	int rank, size;
+	uint64_t created; /* realtime */
+	char name[OBJECT_NAME_BYTES];
+	union mpi_object mpi; /* MPICH keeps its address: an object never moves */
+	struct handle *handles;
+	size_t count, room;
+	struct object *before, *after;
+};
+
+struct selection {
+	bool beyond; /* variables that the map doesn't reach */
+	size_t words;
+	uint64_t map[MAX_VARIABLES / 64];
+};
+
+struct session {
+	const struct abi *abi;
+	const char *deny;
+	void *mpi;
+	struct catalogue catalogue;
+	size_t opened; /* variables of the catalogue whose handles have been made on all objects */
+	bool again;    /* look once more at variables that could not be described */
+
+	struct object unbound; /* head of the list of objects, in the order of their making */
+	struct object *last;
+	size_t objects, most_objects;
+	uint64_t objects_over, handles_over;
+	uint32_t next_object, next_handle;
+	size_t layout_words; /* at most, of the frame that carries it */
+	uint64_t layout_generation;
+	struct selection selection;
+
+	struct remains remains;
+
+	uint64_t *values; /* of the selected handles, in the order of the list */
+	size_t value_count, value_room, values_in_all;
+	void *raw; /* one handle's elements as the library writes them */
+	size_t raw_bytes;
+	uint64_t sampled_realtime, sampled_monotonic, sample_ns;
+	uint64_t samples, read_errors;
+	uint64_t sampled_layout; /* layout generation that the values belong to */
+};
+
+/* Opens it and every variable that needs no object. False: nothing can be observed. */
+bool session_open(struct session *s, const struct abi *abi, const char *deny, size_t most_objects);
+
+/* Program's thread, after a constructor. mpi is copied. NULL: over the bound, counted. */
+struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags);
+/* Program's thread, before the object goes: takes its last values and closes its handles. */
+void session_object_freed(struct session *s, struct object *o);
+/* Program's thread: what was counted so far stays under the old name. */
+void session_object_named(struct session *s, struct object *o, const char *name);
+
+/* Which variables are read. map may be longer than the catalogue. */
+void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
+
+/*
+ * Finds new variables and reads every selected handle. False if `stop` (may be NULL) said to leave in the
+ * middle: the values then mean nothing until the next call.
+ */
+bool session_sample(struct session *s, bool (*stop)(void));
+
+/* Frees the agent's memory, not the library's handles: for tests. */
+void session_drop(struct session *s);
+
+#endif

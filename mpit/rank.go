@@ -1,0 +1,229 @@
+package mpit
+
+import "time"
+
+// RankID names one process for as long as it lives: 128 random bits of the agent's own.
+// A pid will not do, for containers repeat them.
+type RankID [16]byte
+
+// Peer is what the kernel says of the process at the other end (SO_PEERCRED).
+type Peer struct {
+	PID int32 // in the exporter's pid namespace; 0 where the kernel can't say
+	UID uint32
+	GID uint32
+}
+
+// ABI is the binary interface of the MPI library in a rank.
+type ABI uint8
+
+// The ABIs that an agent may have been built with.
+const (
+	ABIUnknown ABI = iota
+	ABIOpenMPI
+	ABIMPICH
+)
+
+// Hello is what a rank says of itself when it connects. None of it is verified.
+type Hello struct {
+	ProtocolVersion uint16
+	Final           bool // this connection brings the last sample only
+	ID              RankID
+	PID             int
+	Rank, Size      int // in MPI_COMM_WORLD
+	ThreadLevel     int // 0 single … 3 multiple, as MPI_T_init_thread provided
+	ABI             ABI
+	Passive         bool // samples are taken in the program's own calls only
+	InitTime        time.Time
+	AgentVersion    string
+	LibraryVersion  string // first line of MPI_Get_library_version
+	Host            string
+	Executable      string
+	Attributes      map[string]string // scheduler's and launcher's environment variables, ppid
+	Blob            []byte
+}
+
+// VariableState says whether the agent could open a variable.
+type VariableState uint8
+
+// The states of docs/protocol.md, frame VARIABLES.
+const (
+	VariableOpen VariableState = iota
+	VariableDenied
+	VariableAllocFailed
+	VariableStartFailed
+	VariableReadFailed
+	VariableBadDatatype
+	VariableExhausted
+)
+
+// Variable is a performance variable as the library describes it (MPI_T_pvar_get_info).
+type Variable struct {
+	ID            uint32 // the agent's number, stable in one process
+	Index         int    // MPI_T's, which differs from run to run
+	Name          string
+	Description   string
+	Class         Class
+	Verbosity     Verbosity
+	Datatype      Datatype
+	DatatypeBytes int // size of one element in bytes
+	Bind          Bind
+	ReadOnly      bool
+	Continuous    bool
+	Atomic        bool
+	Enum          *Enum // nil: none
+	State         VariableState
+	Code          ReturnCode // belongs to State
+}
+
+// Enum is an enumeration of MPI_T (MPI-4.1 §15.3.5).
+type Enum struct {
+	ID    uint32
+	Name  string
+	Items []EnumItem
+}
+
+// EnumItem is one value of an enumeration.
+type EnumItem struct {
+	Value int64
+	Name  string
+}
+
+// Object is an MPI object that variables are bound to.
+type Object struct {
+	ID         uint32
+	Kind       Bind
+	Name       string // as MPI_*_set_name gave it; empty: none
+	Predefined bool
+	Inter      bool // an intercommunicator
+	Size, Rank int  // the object's, not the world's
+	Created    time.Time
+}
+
+// Handle is a variable bound to an object, open in the rank for as long as both exist.
+type Handle struct {
+	ID       uint32
+	Variable uint32 // Variable.ID
+	Object   uint32 // Object.ID, 0: none
+	Count    int    // elements
+	Created  time.Time
+	First    []uint64 // values when the handle was made, as in Sample.Values; nil: zeros
+	Origin   []uint64 // values at the last rename of the object; nil: never renamed
+	Offset   int      // where its elements start in Sample.Values; -1: not selected
+}
+
+// Layout is everything that a rank has open, at one generation.
+type Layout struct {
+	Generation      uint64
+	ObjectsOverflow uint64
+	HandlesOverflow uint64
+	Objects         []Object
+	Handles         []Handle
+	Values          int // how many values a sample has
+}
+
+// Remain is what freed or renamed objects of one name have counted of one variable (docs/protocol.md, REMAINS).
+type Remain struct {
+	Variable      uint32
+	Name          string // the objects' name
+	Contributions int
+	Created       time.Time
+	Gained        []uint64 // int64 or double bits
+	First         []uint64 // int64 or double bits
+	Max, Min      []uint64 // as in Sample.Values
+}
+
+// Remains is all of them, at one generation.
+type Remains struct {
+	Generation uint64
+	Lost       uint64
+	List       []Remain
+}
+
+// SampleStatus says what a sample is worth.
+type SampleStatus uint8
+
+// The states of docs/protocol.md, frame SAMPLE.
+const (
+	SampleFresh SampleStatus = iota
+	SampleBusy
+	SamplePassive
+	SampleFinal
+)
+
+// EndReason says how a rank ended.
+type EndReason uint8
+
+// Ends of a rank; EndLost is the exporter's own: end of file without a last sample.
+const (
+	EndNone EndReason = iota
+	EndFinalize
+	EndExit
+	EndAbort
+	EndLost
+)
+
+// AgentStats is what the agent counts of itself.
+type AgentStats struct {
+	Samples      uint64
+	Busy         uint64
+	ReadErrors   uint64
+	GateWaits    uint64
+	GateWaitTime time.Duration // all of them
+	GateWaitMax  time.Duration
+	CPUTime      time.Duration // of the agent's thread
+	ObjectsAlive uint64
+}
+
+// FailedHandle is a handle that could not be read in a sample.
+type FailedHandle struct {
+	Handle uint32
+	Code   ReturnCode
+}
+
+// Sample is one reading of all selected handles of a rank, with the catalogue it belongs to. A receiver must not change
+// what Variables, Layout and Remains point to: the next sample may share them. They are nil until the rank has sent them.
+type Sample struct {
+	Status    SampleStatus
+	End       EndReason
+	Time      time.Time     // when the values were read, by the rank's clock
+	Monotonic time.Duration // CLOCK_MONOTONIC at that moment
+	Duration  time.Duration
+	Stats     AgentStats
+	Variables *Variables
+	Layout    *Layout
+	Remains   *Remains
+	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
+	Failed    []FailedHandle
+}
+
+// Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.
+type Variables struct {
+	Generation uint64
+	ByID       []Variable
+}
+
+// ControlVariable is a control variable with its present value (MPI-4.1 §15.3.6).
+type ControlVariable struct {
+	Index       int
+	Name        string
+	Description string
+	Scope       Scope
+	Verbosity   Verbosity
+	Datatype    Datatype
+	Bind        Bind
+	Enum        *Enum
+	Code        ReturnCode // of reading the value
+	Values      []uint64   // numbers, as in Sample.Values
+	Text        string     // value of a variable of datatype CHAR
+	HasValue    bool
+}
+
+// Category is a category of MPI_T with the indices of what it holds (MPI-4.1 §15.3.8).
+type Category struct {
+	Index            int
+	Name             string
+	Description      string
+	Variables        []int // MPI_T indices: Variable.Index
+	ControlVariables []int
+	Subcategories    []int
+}
