@@ -205,22 +205,21 @@ static void frame_remains(struct wire *w, uint32_t sequence, const struct remain
 	wire_end(w);
 }
 
-static void put_statistics(struct wire *w, uint64_t samples, uint64_t read_errors, uint64_t objects,
-			   const struct agent_statistics *statistics)
+static void put_statistics(struct wire *w, const struct agent_statistics *statistics)
 {
 	struct gate_waits waits = gate_waits();
 	size_t record;
 
 	wire_word(w, 1);
 	record = wire_hole(w);
-	wire_word(w, samples);
+	wire_word(w, statistics->samples);
 	wire_word(w, statistics->busy);
-	wire_word(w, read_errors);
+	wire_word(w, statistics->read_errors);
 	wire_word(w, waits.count);
 	wire_word(w, waits.total_ns);
 	wire_word(w, waits.longest_ns);
 	wire_word(w, statistics->cpu_ns);
-	wire_word(w, objects);
+	wire_word(w, statistics->objects);
 	wire_fill_length(w, record);
 }
 
@@ -237,7 +236,7 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 	wire_word(w, s->sampled_realtime);
 	wire_word(w, s->sampled_monotonic);
 	wire_word(w, s->sample_ns);
-	put_statistics(w, s->samples, s->read_errors, s->objects, statistics);
+	put_statistics(w, statistics);
 	wire_word(w, s->value_count);
 	wire_words(w, s->values, s->value_count);
 	hole = wire_hole(w);
@@ -278,7 +277,7 @@ void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics
 	wire_word(w, realtime_ns());
 	wire_word(w, monotonic_ns());
 	wire_word(w, 0);
-	put_statistics(w, 0, 0, 0, statistics);
+	put_statistics(w, statistics);
 	wire_word(w, 0); /* no values */
 	wire_word(w, 0); /* none failed */
 	wire_end(w);

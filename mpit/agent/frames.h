@@ -19,10 +19,11 @@ struct generations {
 	uint64_t catalogue, layout, remains;
 };
 
-/* What the agent counts of itself, beside what the session does. */
+/* What the agent counts of itself; all but objects never fall. */
 struct agent_statistics {
-	uint64_t busy;
+	uint64_t samples, busy, read_errors;
 	uint64_t cpu_ns; /* of the agent's thread */
+	uint64_t objects;
 };
 
 void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind, const void *blob, size_t blob_length);

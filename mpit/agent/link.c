@@ -196,8 +196,23 @@ struct answering {
 	struct link *link;
 	struct wire out;
 	uint64_t *request; /* WIRE_REQUEST_WORDS_MAX words */
-	struct agent_statistics statistics;
+	struct agent_statistics statistics; /* as of the last sample */
 };
+
+/* Written by the agent's thread, read by the program's for the last sample. */
+static _Atomic uint64_t busy_answers, cpu_ns;
+
+/* The gate is held. */
+static struct agent_statistics statistics_of(const struct session *s)
+{
+	return (struct agent_statistics){
+		.samples = s->samples,
+		.busy = atomic_load(&busy_answers),
+		.read_errors = s->read_errors,
+		.cpu_ns = atomic_load(&cpu_ns),
+		.objects = s->objects,
+	};
+}
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -255,12 +270,14 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.catalogue = wire_take(r);
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
-	a->statistics.cpu_ns = thread_cpu_ns();
+	atomic_store(&cpu_ns, thread_cpu_ns());
 	if (!take_sample(a, &status)) {
+		atomic_fetch_add(&busy_answers, 1);
 		a->statistics.busy++;
 		frame_busy(&a->out, sequence, &a->statistics);
 		return;
 	}
+	a->statistics = statistics_of(a->link->session);
 	frame_answer(&a->out, sequence, a->link->session, seen, status, a->link->end, &a->statistics);
 	gate_leave();
 }
@@ -419,7 +436,7 @@ static void *run(void *argument)
 		wire_reset(&a.out);
 		put_hello(&a.out, a.link, CONNECTION_STAYS);
 		if (send_all(&c, &a.out))
-			while (answer(&a, &c))
+			while (answer(&a, &c) && agent_state() != AGENT_OFF)
 				;
 		disconnect(&c);
 		sleep_ms(jitter(&seed, backoff));
@@ -484,7 +501,7 @@ static bool before_deadline(uint64_t deadline, int fd)
 void link_send_final(struct link *l)
 {
 	uint64_t deadline = monotonic_ns() + FINAL_PATIENCE_NS;
-	struct agent_statistics statistics = { 0 };
+	struct agent_statistics statistics = statistics_of(l->session);
 	struct wire w = { 0 };
 	size_t sent = 0;
 	int fd;

@@ -76,6 +76,43 @@ static const struct remain *remain_of(const char *name, uint32_t number)
 	return NULL;
 }
 
+/* ---- wire ---- */
+
+static void test_a_string_is_padded_with_zeros(void)
+{
+	struct wire w = { 0 };
+	uint64_t word;
+
+	wire_begin(&w, FRAME_ERROR, 7);
+	wire_word(&w, ~(uint64_t)0);
+	wire_word(&w, ~(uint64_t)0); /* what a longer message left in the buffer must not go out */
+	wire_reset(&w);
+	wire_begin(&w, FRAME_ERROR, 7);
+	wire_string(&w, "abc");
+	wire_end(&w);
+	CHECK(w.length == WIRE_HEADER_BYTES + 16 && wire_frame_words(&w) == 2);
+	memcpy(&word, w.bytes + WIRE_HEADER_BYTES + 8, sizeof word);
+	CHECK(word == 0x636261);
+	wire_free(&w);
+}
+
+static void test_a_frame_over_the_bound_is_never_sent(void)
+{
+	static uint64_t words[WIRE_PAYLOAD_WORDS_MAX + 1];
+	struct wire w = { 0 };
+
+	wire_begin(&w, FRAME_SAMPLE, 1);
+	wire_words(&w, words, WIRE_PAYLOAD_WORDS_MAX);
+	wire_end(&w);
+	CHECK(!w.failed);
+	wire_reset(&w);
+	wire_begin(&w, FRAME_SAMPLE, 1);
+	wire_words(&w, words, WIRE_PAYLOAD_WORDS_MAX + 1);
+	wire_end(&w);
+	CHECK(w.failed);
+	wire_free(&w);
+}
+
 /* ---- deny ---- */
 
 static void test_deny_list(void)
@@ -543,6 +580,8 @@ static void test_conversation(void)
 
 int main(void)
 {
+	test_a_string_is_padded_with_zeros();
+	test_a_frame_over_the_bound_is_never_sent();
 	test_deny_list();
 	test_values_are_widened();
 	test_what_cannot_be_opened_is_said();
@@ -557,6 +596,6 @@ int main(void)
 	test_bounds();
 	test_gate();
 	test_conversation();
-	puts("agent tests: 14 passed, 0 failed");
+	puts("agent tests: 16 passed, 0 failed");
 	return 0;
 }
