@@ -162,7 +162,8 @@ const (
 	EndLost
 )
 
-// AgentStats is what the agent counts of itself.
+// AgentStats is what the agent counts of itself. In a busy sample Samples, ReadErrors and ObjectsAlive are zero: they are
+// out of reach then.
 type AgentStats struct {
 	Samples      uint64
 	Busy         uint64

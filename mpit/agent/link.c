@@ -246,7 +246,10 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 		}
 		if (a->link->passive) {
 			*status = SAMPLE_PASSIVE;
-			return true;
+			if (a->link->session->sampled_layout == a->link->session->layout_generation)
+				return true;
+			gate_leave(); /* selected anew: until the program's next call there are no values for it */
+			return false;
 		}
 		if (agent_state() != AGENT_RUNNING) {
 			gate_leave();

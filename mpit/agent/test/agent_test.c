@@ -478,19 +478,75 @@ static uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status stat
 	return first;
 }
 
-static void test_conversation(void)
-{
-	static struct identity identity;
-	static struct link link;
-	char directory[] = "/tmp/mpit-agent-test.XXXXXX", path[128];
-	uint64_t unseen[3] = { 0 }, seen[3], blob[2] = { 5, 0x6f6c6c6568 }, first = 0;
-	struct frame f;
-	int listening, fd, final;
+static struct identity identity;
+static struct link link_of_rank;
+static char directory[64], path[128];
 
+/* Lets the agent's thread run against a socket of the test's own; the session is open. */
+static int begin_conversation(bool passive)
+{
+	int listening;
+
+	snprintf(directory, sizeof directory, "/tmp/mpit-agent-test.XXXXXX");
 	CHECK(mkdtemp(directory) != NULL);
 	snprintf(path, sizeof path, "%s/agent.sock", directory);
 	setenv("MPIT_SOCKET", path, 1);
 	listening = listen_at(path);
+	identity_fill(&identity, "Fake MPI 1\nsecond line");
+	CHECK(strcmp(identity.library_version, "Fake MPI 1") == 0);
+	link_of_rank = (struct link){ .identity = &identity, .session = &session, .passive = passive };
+	link_paths(&link_of_rank);
+	CHECK(agent_move(AGENT_IDLE, AGENT_RUNNING));
+	CHECK(link_start(&link_of_rank));
+	return listening;
+}
+
+static void end_conversation(int listening)
+{
+	close(listening);
+	unlink(path);
+	rmdir(directory);
+	usleep(200000); /* the thread sees its end of file and leaves */
+	session_drop(&session);
+}
+
+static void test_a_passive_rank_is_read_by_its_program_alone(void)
+{
+	const uint64_t unseen[3] = { 0 }, second_only[3] = { 0, 1, 2 };
+	int listening, fd, reads;
+
+	fake_reset();
+	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 5;
+	variable("b", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 6;
+	open_session("", 10);
+	CHECK(session_sample(&session, NULL));
+	reads = fake_reads;
+	listening = begin_conversation(true);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	request(fd, REQUEST_SAMPLE, 1, unseen, 3);
+	CHECK(expect_sample(fd, 1, SAMPLE_PASSIVE, 2) == 5);
+	request(fd, REQUEST_SELECT, 2, second_only, 3);
+	request(fd, REQUEST_SAMPLE, 3, unseen, 3);
+	expect_sample(fd, 3, SAMPLE_BUSY, 0); /* the values read before are not those that are selected now */
+	request(fd, REQUEST_CVARS, 4, unseen, 1);
+	free(next_frame(fd).words);
+	CHECK(fake_reads == reads);
+	CHECK(gate_enter());
+	CHECK(session_sample(&session, NULL)); /* the program's next call */
+	gate_leave();
+	request(fd, REQUEST_SAMPLE, 5, unseen, 3);
+	CHECK(expect_sample(fd, 5, SAMPLE_PASSIVE, 2) == 6);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+static void test_conversation(void)
+{
+	uint64_t unseen[3] = { 0 }, seen[3], blob[2] = { 5, 0x6f6c6c6568 }, first = 0;
+	struct frame f;
+	int listening, fd, final;
 
 	fake_reset();
 	variable("mood", STATE, TYPE_INT, 4, BIND_NONE, 1)->value[0][0].i = 7;
@@ -500,14 +556,7 @@ static void test_conversation(void)
 	session_object_freed(&session, make(BIND_COMM, 1));
 	make(BIND_COMM, 2);
 	gate_leave();
-	identity_fill(&identity, "Fake MPI 1\nsecond line");
-	CHECK(strcmp(identity.library_version, "Fake MPI 1") == 0);
-	link.identity = &identity;
-	link.session = &session;
-	link_paths(&link);
-	agent_move(AGENT_IDLE, AGENT_RUNNING);
-	CHECK(link_start(&link));
-
+	listening = begin_conversation(false);
 	fd = accept(listening, NULL, NULL);
 	CHECK(expect_hello(fd, CONNECTION_STAYS) == 0);
 	request(fd, REQUEST_SAMPLE, 1, unseen, 3);
@@ -556,8 +605,8 @@ static void test_conversation(void)
 	/* The last sample, over a connection of its own; the thread then serves it to who still asks. */
 	CHECK(gate_enter());
 	agent_move(AGENT_RUNNING, AGENT_FINAL);
-	link.end = END_FINALIZE;
-	link_send_final(&link);
+	link_of_rank.end = END_FINALIZE;
+	link_send_final(&link_of_rank);
 	gate_leave();
 	final = accept(listening, NULL, NULL);
 	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
@@ -566,16 +615,13 @@ static void test_conversation(void)
 	request(fd, REQUEST_SAMPLE, 8, unseen, 3);
 	CHECK(expect_sample(fd, 8, SAMPLE_FINAL, 4) == 7);
 	close(fd);
+	/* Nobody listens: the last sample is lost at once, without a wait. */
 	close(listening);
 	unlink(path);
-	rmdir(directory);
-
-	/* Nobody listens: the last sample is lost at once, without a wait. */
 	CHECK(gate_enter());
-	link_send_final(&link);
+	link_send_final(&link_of_rank);
 	gate_leave();
-	usleep(200000); /* the thread sees its end of file and leaves */
-	session_drop(&session);
+	end_conversation(-1);
 }
 
 int main(void)
@@ -595,7 +641,8 @@ int main(void)
 	test_a_rename_starts_a_new_contribution();
 	test_bounds();
 	test_gate();
+	test_a_passive_rank_is_read_by_its_program_alone();
 	test_conversation();
-	puts("agent tests: 16 passed, 0 failed");
+	puts("agent tests: 17 passed, 0 failed");
 	return 0;
 }

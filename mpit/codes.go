@@ -1,0 +1,58 @@
+package mpit
+
+// The return codes of MPI_T (MPI-4.1 §15.3.10), under the numbers of docs/protocol.md.
+const (
+	Success ReturnCode = iota
+	ErrMemory
+	ErrNotInitialized
+	ErrCannotInit
+	ErrInvalidIndex
+	ErrInvalidItem
+	ErrInvalidHandle
+	ErrOutOfHandles
+	ErrOutOfSessions
+	ErrInvalidSession
+	ErrCvarSetNotNow
+	ErrCvarSetNever
+	ErrPvarNoStartStop
+	ErrPvarNoWrite
+	ErrPvarNoAtomic
+	ErrInvalidName
+	ErrInvalid
+	ErrNotSupported
+	ErrNotAccessible
+	ErrOther ReturnCode = 255 // one that the agent has no number for
+)
+
+var codeNames = names{
+	what:   "code",
+	prefix: "MPI_T_ERR_",
+	list: []string{
+		"MPI_SUCCESS", "MPI_T_ERR_MEMORY", "MPI_T_ERR_NOT_INITIALIZED", "MPI_T_ERR_CANNOT_INIT", "MPI_T_ERR_INVALID_INDEX",
+		"MPI_T_ERR_INVALID_ITEM", "MPI_T_ERR_INVALID_HANDLE", "MPI_T_ERR_OUT_OF_HANDLES", "MPI_T_ERR_OUT_OF_SESSIONS",
+		"MPI_T_ERR_INVALID_SESSION", "MPI_T_ERR_CVAR_SET_NOT_NOW", "MPI_T_ERR_CVAR_SET_NEVER", "MPI_T_ERR_PVAR_NO_STARTSTOP",
+		"MPI_T_ERR_PVAR_NO_WRITE", "MPI_T_ERR_PVAR_NO_ATOMIC", "MPI_T_ERR_INVALID_NAME", "MPI_T_ERR_INVALID",
+		"MPI_T_ERR_NOT_SUPPORTED", "MPI_T_ERR_NOT_ACCESSIBLE",
+	},
+	last: "MPI_ERR_OTHER",
+}
+
+// Error returns the standard's name of the code, as String does. Success is no error: use Err.
+func (c ReturnCode) Error() string { return c.String() }
+
+// Err returns nil for Success and the code itself otherwise.
+func (c ReturnCode) Err() error {
+	if c == Success {
+		return nil
+	}
+	return c
+}
+
+// String returns the standard's name, for example "MPI_T_ERR_INVALID_HANDLE".
+func (c ReturnCode) String() string { return codeNames.format(uint8(c)) }
+
+// MarshalText returns the name.
+func (c ReturnCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads a name, with or without MPI_T_ERR_ before it.
+func (c *ReturnCode) UnmarshalText(text []byte) error { return parse(c, codeNames, text) }

@@ -1,0 +1,408 @@
+package mpit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+// text returns a string that is valid UTF-8: what isn't becomes U+FFFD, for MPI does not say in which encoding its
+// strings are, and everything that is made of them is UTF-8.
+func text(d *wire.Decoder, what string) string {
+	return strings.ToValidUTF8(d.String(what), "\uFFFD")
+}
+
+// known returns a number of a small enumeration, or other where a newer peer has one that is not in it.
+func known[T ~uint8](word uint64, highest, other T) T {
+	if word > uint64(highest) {
+		return other
+	}
+	return T(word)
+}
+
+// small returns a number of a small enumeration; what is above 255 becomes 255.
+func small[T ~uint8](word uint64) T {
+	return T(min(word, math.MaxUint8))
+}
+
+func decodeHello(f wire.Frame) (Hello, error) {
+	var err error
+	d := wire.NewDecoder(f.Payload, &err)
+	h := Hello{ProtocolVersion: f.Version}
+	switch kind := d.Word(); kind {
+	case 0:
+	case 1:
+		h.Final = true
+	default:
+		d.Fail(wire.ReasonMalformed, "a connection of kind %d", kind)
+	}
+	binary.LittleEndian.PutUint64(h.ID[:8], d.Word())
+	binary.LittleEndian.PutUint64(h.ID[8:], d.Word())
+	if h.ID == (RankID{}) {
+		d.Fail(wire.ReasonMalformed, "a rank without an id")
+	}
+	h.PID = d.Int("pid")
+	h.Rank = d.Int("rank")
+	h.Size = d.Int("size")
+	if h.Rank < 0 || h.Size < 0 || h.Rank > 0 && h.Rank >= h.Size {
+		d.Fail(wire.ReasonMalformed, "rank %d of %d", h.Rank, h.Size)
+	}
+	h.ThreadLevel = d.Int("thread level")
+	h.ABI = known(d.Word(), ABIMPICH, ABIUnknown)
+	h.Passive = d.Word()&1 != 0
+	h.InitTime = d.Time("init time")
+	h.AgentVersion = text(&d, "agent version")
+	h.LibraryVersion = text(&d, "library version")
+	h.Host = text(&d, "host")
+	h.Executable = text(&d, "executable")
+	h.Attributes = make(map[string]string)
+	for range d.List("attributes", wire.MaxAttributes) {
+		r := d.Record("attribute")
+		key, value := text(&r, "attribute"), text(&r, "attribute")
+		if _, ok := h.Attributes[key]; ok {
+			d.Fail(wire.ReasonMalformed, "attribute %q given twice", key)
+		}
+		h.Attributes[key] = value
+	}
+	if blob := d.Bytes("blob", wire.MaxBlob); len(blob) > 0 {
+		h.Blob = append([]byte(nil), blob...)
+	}
+	if err != nil {
+		return Hello{}, err
+	}
+	return h, nil
+}
+
+func decodeEnum(r *wire.Decoder) *Enum {
+	e := &Enum{ID: r.Uint32("enumeration"), Name: text(r, "name of an enumeration")}
+	n := r.List("items", wire.MaxAgentPayload)
+	if n > 0 {
+		e.Items = make([]EnumItem, 0, n)
+	}
+	for range n {
+		item := r.Record("item")
+		e.Items = append(e.Items, EnumItem{Value: int64(item.Word()), Name: text(&item, "name of an item")})
+	}
+	return e
+}
+
+// size is about how many bytes an enumeration takes.
+func (e *Enum) size() int {
+	n := 64 + len(e.Name)
+	for i := range e.Items {
+		n += 24 + len(e.Items[i].Name)
+	}
+	return n
+}
+
+// decodeVariable reads a record of VARIABLES.
+func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
+	v := Variable{
+		ID:            r.Uint32("variable"),
+		Index:         r.Int("index of a variable"),
+		Class:         known(r.Word(), ClassGeneric, ClassUnknown),
+		Verbosity:     known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
+		Datatype:      known(r.Word(), DatatypeBool, DatatypeOther),
+		DatatypeBytes: r.Int("size of a datatype"),
+		Bind:          known(r.Word(), BindSession, BindUnknown),
+	}
+	flags := r.Word()
+	v.ReadOnly, v.Continuous, v.Atomic = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	if enum := r.Word(); enum != 0 {
+		v.Enum = enums[uint32(enum-1)]
+		if v.Enum == nil || enum-1 > math.MaxUint32 {
+			r.Fail(wire.ReasonMalformed, "variable %d names the unknown enumeration %d", v.ID, enum-1)
+		}
+	}
+	v.State = small[VariableState](r.Word())
+	v.Code = small[ReturnCode](r.Word())
+	v.Name = text(r, "name of a variable")
+	v.Description = text(r, "description of a variable")
+	if v.DatatypeBytes < 0 {
+		r.Fail(wire.ReasonMalformed, "variable %d has elements of %d bytes", v.ID, v.DatatypeBytes)
+	}
+	return v
+}
+
+// firstRoom is how many records a list makes room for before it has seen them: a Go value is larger than the record
+// that it comes from.
+const firstRoom = 1024
+
+const (
+	objectPredefined = 1
+	objectInter      = 2
+)
+
+func decodeObject(r *wire.Decoder) Object {
+	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindSession, BindUnknown)}
+	flags := r.Word()
+	o.Predefined, o.Inter = flags&objectPredefined != 0, flags&objectInter != 0
+	o.Size = r.Int("size of an object")
+	o.Rank = r.Int("rank in an object")
+	o.Created = r.Time("time of an object")
+	o.Name = text(r, "name of an object")
+	if o.ID == 0 {
+		r.Fail(wire.ReasonMalformed, "an object with the number 0")
+	}
+	return o
+}
+
+const (
+	handleFirst    = 1
+	handleOrigin   = 2
+	handleSelected = 4
+)
+
+// decodeHandle reads a record of a LAYOUT's handles; offset is where its elements would stand in a sample.
+func decodeHandle(r *wire.Decoder, offset int) Handle {
+	h := Handle{
+		ID:       r.Uint32("handle"),
+		Variable: r.Uint32("variable of a handle"),
+		Object:   r.Uint32("object of a handle"),
+		Count:    r.Count("elements of a handle", wire.MaxValues),
+		Created:  r.Time("time of a handle"),
+		Offset:   -1,
+	}
+	flags := r.Word()
+	if flags&handleSelected != 0 {
+		h.Offset = offset
+	}
+	if flags&handleFirst != 0 {
+		h.First = r.Words("first values of a handle", h.Count)
+	}
+	if flags&handleOrigin != 0 {
+		h.Origin = r.Words("origin of a handle", h.Count)
+	}
+	return h
+}
+
+func decodeLayout(payload []byte) (*Layout, error) {
+	var err error
+	d := wire.NewDecoder(payload, &err)
+	l := &Layout{Generation: d.Word(), ObjectsOverflow: d.Word(), HandlesOverflow: d.Word()}
+	if n := d.List("objects", wire.MaxObjects); n > 0 {
+		l.Objects = make([]Object, 0, min(n, firstRoom))
+		for range n {
+			r := d.Record("object")
+			l.Objects = append(l.Objects, decodeObject(&r))
+		}
+	}
+	if n := d.List("handles", wire.MaxValues); n > 0 {
+		l.Handles = make([]Handle, 0, min(n, firstRoom))
+		for range n {
+			r := d.Record("handle")
+			h := decodeHandle(&r, l.Values)
+			if h.Offset >= 0 {
+				l.Values += h.Count
+			}
+			l.Handles = append(l.Handles, h)
+			if err != nil {
+				break
+			}
+		}
+	}
+	if l.Values > wire.MaxValues {
+		d.Fail(wire.ReasonTooLarge, "%d values in a sample, the limit is %d", l.Values, wire.MaxValues)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// remainKey says which contributions are merged. The name is as it came, for two names may become one in text.
+type remainKey struct {
+	variable uint32
+	count    int
+	name     string
+}
+
+func decodeRemains(payload []byte) (*Remains, error) {
+	var err error
+	d := wire.NewDecoder(payload, &err)
+	m := &Remains{Generation: d.Word(), Lost: d.Word()}
+	n := d.List("remains", wire.MaxAgentPayload)
+	if n > 0 {
+		m.List = make([]Remain, 0, min(n, firstRoom))
+	}
+	seen := make(map[remainKey]struct{}, min(n, firstRoom))
+	for range n {
+		r := d.Record("remains")
+		key := remainKey{variable: r.Uint32("variable of remains"), count: r.Count("elements of remains", wire.MaxValues)}
+		remain := Remain{Variable: key.variable, Contributions: r.Int("contributions"), Created: r.Time("time of remains")}
+		if words := r.Words("remains", 4*key.count); words != nil {
+			c := key.count
+			remain.Gained, remain.First, remain.Max, remain.Min = words[:c:c], words[c:2*c:2*c], words[2*c:3*c:3*c], words[3*c:]
+		}
+		key.name = r.String("name of remains")
+		remain.Name = strings.ToValidUTF8(key.name, "\uFFFD")
+		if _, ok := seen[key]; ok {
+			d.Fail(wire.ReasonMalformed, "remains of variable %d and %q given twice", key.variable, key.name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen[key] = struct{}{}
+		m.List = append(m.List, remain)
+	}
+	return m, err
+}
+
+// decodeSample reads SAMPLE without what belongs to the catalogue.
+func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
+	d := wire.NewDecoder(payload, &err)
+	layout = d.Word()
+	status := d.Word()
+	if status > uint64(SampleFinal) {
+		d.Fail(wire.ReasonMalformed, "a sample of status %d", status)
+	}
+	s.Status = SampleStatus(status)
+	s.End = known(d.Word(), EndAbort, EndNone)
+	s.Time = d.Time("time of a sample")
+	s.Monotonic = d.Duration("time of a sample")
+	s.Duration = d.Duration("duration of a sample")
+	for i := range d.List("statistics", 1) {
+		r := d.Record("statistics")
+		if i == 0 {
+			s.Stats = AgentStats{
+				Samples:      r.Word(),
+				Busy:         r.Word(),
+				ReadErrors:   r.Word(),
+				GateWaits:    r.Word(),
+				GateWaitTime: r.Duration("gate wait"),
+				GateWaitMax:  r.Duration("gate wait"),
+				CPUTime:      r.Duration("CPU time"),
+				ObjectsAlive: r.Word(),
+			}
+		}
+	}
+	s.Values = d.Array("values", wire.MaxValues)
+	n := d.Count("failed handles", wire.MaxValues)
+	if 2*n > d.Remaining() {
+		d.Fail(wire.ReasonMalformed, "%d failed handles where %d words are left", n, d.Remaining())
+	} else if n > 0 {
+		s.Failed = make([]FailedHandle, n)
+		for i := range s.Failed {
+			s.Failed[i] = FailedHandle{Handle: d.Uint32("failed handle"), Code: small[ReturnCode](d.Word())}
+		}
+	}
+	return s, layout, err
+}
+
+// page is what CVARS and CATEGORIES have in common: where the answer stands in the whole.
+type page struct {
+	total, next int
+}
+
+// decodePage reads the head of an answer to a request from index first on.
+func decodePage(d *wire.Decoder, what string, first int) page {
+	p := page{total: d.Count(what, wire.MaxVariables), next: d.Count(what, wire.MaxVariables)}
+	if p.next > p.total || p.next <= first && first < p.total {
+		d.Fail(wire.ReasonMalformed, "%s: asked from %d, told to go on from %d of %d", what, first, p.next, p.total)
+	}
+	return p
+}
+
+// checkIndex refuses an index outside the page, and one that does not rise.
+func checkIndex(d *wire.Decoder, p page, first, last, index int) {
+	if index < first || index >= p.next || index <= last {
+		d.Fail(wire.ReasonMalformed, "index %d after %d in a page from %d to %d", index, last, first, p.next)
+	}
+}
+
+const (
+	cvarNoValue = 0
+	cvarWords   = 1
+	cvarText    = 2
+)
+
+func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (list []ControlVariable, p page, err error) {
+	d := wire.NewDecoder(payload, &err)
+	p = decodePage(&d, "control variables", first)
+	last := -1
+	for range d.List("control variables", wire.MaxVariables) {
+		r := d.Record("control variable")
+		c := ControlVariable{
+			Index:     r.Int("index of a control variable"),
+			Scope:     known(r.Word(), ScopeAllEq, ScopeUnknown),
+			Verbosity: known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
+			Datatype:  known(r.Word(), DatatypeBool, DatatypeOther),
+			Bind:      known(r.Word(), BindSession, BindUnknown),
+		}
+		if enum := r.Word(); enum != 0 && enum-1 <= math.MaxUint32 {
+			c.Enum = enums[uint32(enum-1)] // nil where no variable of the rank has sent it
+		}
+		c.Code = small[ReturnCode](r.Word())
+		switch kind := r.Word(); kind {
+		case cvarNoValue, cvarWords: // none: an empty list
+			c.HasValue = kind == cvarWords
+			c.Values = r.Array("values of a control variable", wire.MaxValues)
+		case cvarText:
+			c.HasValue, c.Text = true, text(&r, "value of a control variable")
+		default:
+			r.Fail(wire.ReasonMalformed, "control variable %d has a value of kind %d", c.Index, kind)
+		}
+		c.Name = text(&r, "name of a control variable")
+		c.Description = text(&r, "description of a control variable")
+		checkIndex(&d, p, first, last, c.Index)
+		if err != nil {
+			return nil, page{}, err
+		}
+		last = c.Index
+		list = append(list, c)
+	}
+	return list, p, err
+}
+
+// indices turns MPI_T's indices into ints. What can't be one is left out: libraries answer such things, and the agent
+// passes them on.
+func indices(r *wire.Decoder, what string) []int {
+	words := r.Array(what, wire.MaxVariables)
+	if words == nil {
+		return nil
+	}
+	list := make([]int, 0, len(words))
+	for _, w := range words {
+		if w <= math.MaxInt32 {
+			list = append(list, int(w))
+		}
+	}
+	return list
+}
+
+func decodeCategories(payload []byte, first int) (list []Category, p page, err error) {
+	d := wire.NewDecoder(payload, &err)
+	p = decodePage(&d, "categories", first)
+	last := -1
+	for range d.List("categories", wire.MaxVariables) {
+		r := d.Record("category")
+		c := Category{
+			Index:            r.Int("index of a category"),
+			Name:             text(&r, "name of a category"),
+			Description:      text(&r, "description of a category"),
+			Variables:        indices(&r, "variables of a category"),
+			ControlVariables: indices(&r, "control variables of a category"),
+			Subcategories:    indices(&r, "subcategories of a category"),
+		}
+		checkIndex(&d, p, first, last, c.Index)
+		if err != nil {
+			return nil, page{}, err
+		}
+		last = c.Index
+		list = append(list, c)
+	}
+	return list, p, err
+}
+
+func decodeError(payload []byte) (*RequestError, error) {
+	var err error
+	d := wire.NewDecoder(payload, &err)
+	e := &RequestError{Code: d.Word(), Text: text(&d, "text of an error")}
+	if err != nil {
+		return nil, fmt.Errorf("reading an error: %w", err)
+	}
+	return e, nil
+}

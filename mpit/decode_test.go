@@ -1,0 +1,437 @@
+package mpit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// built returns a frame whose payload is built by fields.
+func built(typ uint16, fields func(e *wire.Encoder)) wire.Frame {
+	var e wire.Encoder
+	e.Begin(typ, 1)
+	fields(&e)
+	e.Finish()
+	return wire.Frame{Type: typ, Version: wire.Version, Seq: 1, Payload: e.Bytes()[wire.HeaderBytes:]}
+}
+
+// record builds a frame with a list of one record behind some words.
+func record(typ uint16, before []uint64, fields func(e *wire.Encoder)) wire.Frame {
+	return built(typ, func(e *wire.Encoder) {
+		e.Words(before)
+		e.Word(1)
+		e.Record(func() { fields(e) })
+	})
+}
+
+// feed gives frames to the decoder of answers. The last one must end the answer.
+func feed(a *mpit.Answers, frames ...wire.Frame) (s mpit.Sample, err error) {
+	whole := false
+	for _, f := range frames {
+		if s, whole, err = a.Frame(f); err != nil {
+			return mpit.Sample{}, err
+		}
+	}
+	if !whole {
+		panic("the answer has no end")
+	}
+	return s, nil
+}
+
+// simpleSample is a fresh sample of a layout with some values.
+func simpleSample(layout uint64, values ...uint64) wire.Frame {
+	return built(wire.TypeSample, func(e *wire.Encoder) {
+		e.Words([]uint64{layout, 0, 0, 0, 0, 0, 0})
+		e.Array(values)
+		e.Word(0)
+	})
+}
+
+func busySample() wire.Frame {
+	return built(wire.TypeSample, func(e *wire.Encoder) { e.Words([]uint64{0, 1}) })
+}
+
+var (
+	oneEnum     = record(wire.TypeEnums, nil, func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(0) })
+	oneVariable = record(wire.TypeVariables, []uint64{1}, variableFields)
+)
+
+// variableFields are the fields of version 1.
+func variableFields(e *wire.Encoder) {
+	e.Words([]uint64{0, 7, 6, 1, 3, 8, 1, 3, 0, 2, 6})
+	e.String("messages")
+	e.String("All of them.")
+}
+
+func objectFields(e *wire.Encoder) {
+	e.Words([]uint64{1, 1, 3, 4, 2, 1_000_000_000})
+	e.String("halo")
+}
+
+func handleFields(e *wire.Encoder) { e.Words([]uint64{5, 0, 1, 2, 1_000_000_000, 7, 10, 11, 20, 21}) }
+
+func remainFields(e *wire.Encoder) {
+	e.Words([]uint64{0, 2, 9, 1_000_000_000, 1, 2, 3, 4, 5, 6, 7, 8})
+	e.String("solver")
+}
+
+func layoutFrame(objects, handles []func(e *wire.Encoder)) wire.Frame {
+	return built(wire.TypeLayout, func(e *wire.Encoder) {
+		e.Words([]uint64{1, 40, 41})
+		for _, list := range [][]func(e *wire.Encoder){objects, handles} {
+			e.Word(uint64(len(list)))
+			for _, fields := range list {
+				e.Record(func() { fields(e) })
+			}
+		}
+	})
+}
+
+type fields = func(e *wire.Encoder)
+
+func words(list ...uint64) fields { return func(e *wire.Encoder) { e.Words(list) } }
+
+// Records and payloads grow at their end: what an older peer doesn't send reads as zero, what a newer one sends more is
+// left alone.
+func TestOlderAndNewerRecords(t *testing.T) {
+	second := time.Unix(1, 0)
+	newer := func(of fields) fields {
+		return func(e *wire.Encoder) {
+			of(e)
+			e.Word(99)
+			e.String("more")
+		}
+	}
+	variable := mpit.Variable{
+		Index: 7, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic,
+		Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm, ReadOnly: true, Continuous: true,
+		State: mpit.VariableAllocFailed, Code: mpit.ErrInvalidHandle,
+	}
+	older := variable
+	older.Description = ""
+	t.Run("variable", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			fields fields
+			want   mpit.Variable
+		}{
+			"same":  {variableFields, variable},
+			"newer": {newer(variableFields), variable},
+			"older": {func(e *wire.Encoder) {
+				e.Words([]uint64{0, 7, 6, 1, 3, 8, 1, 3, 0, 2, 6})
+				e.String("messages")
+			}, older},
+			"empty": {words(), mpit.Variable{Class: mpit.ClassState}},
+		} {
+			s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1}, c.fields), busySample())
+			require.NoError(t, err, name)
+			assert.Equal(t, []mpit.Variable{c.want}, s.Variables.ByID, name)
+		}
+	})
+	t.Run("enumeration", func(t *testing.T) {
+		item := func(more ...uint64) fields {
+			return func(e *wire.Encoder) { e.Word(^uint64(0)); e.String("idle"); e.Words(more) }
+		}
+		for name, c := range map[string]struct {
+			fields fields
+			want   []mpit.EnumItem
+		}{
+			"same":        {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { item()(e) }) }, []mpit.EnumItem{{Value: -1, Name: "idle"}}},
+			"newer":       {newer(func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { item(8, 9)(e) }) }), []mpit.EnumItem{{Value: -1, Name: "idle"}}},
+			"older items": {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { e.Word(5) }) }, []mpit.EnumItem{{Value: 5}}},
+			"no items":    {func(e *wire.Encoder) { e.Word(3); e.String("phase") }, nil},
+		} {
+			s, err := feed(new(mpit.Answers), record(wire.TypeEnums, nil, c.fields),
+				record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 4)), busySample())
+			require.NoError(t, err, name)
+			assert.Equal(t, &mpit.Enum{ID: 3, Name: "phase", Items: c.want}, s.Variables.ByID[0].Enum, name)
+		}
+	})
+	t.Run("object and handle", func(t *testing.T) {
+		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4, Rank: 2, Created: second}
+		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, First: []uint64{10, 11}, Origin: []uint64{20, 21}}
+		for name, c := range map[string]struct {
+			object, handle fields
+			sample         wire.Frame
+			wantObject     mpit.Object
+			wantHandle     mpit.Handle
+		}{
+			"same":  {objectFields, handleFields, simpleSample(1, 30, 31), object, handle},
+			"newer": {newer(objectFields), newer(handleFields), simpleSample(1, 30, 31), object, handle},
+			"older": {words(1, 1), words(5, 0, 1), simpleSample(1), mpit.Object{ID: 1, Kind: mpit.BindComm}, mpit.Handle{ID: 5, Object: 1, Offset: -1}},
+		} {
+			s, err := feed(new(mpit.Answers), oneVariable, layoutFrame([]fields{c.object}, []fields{c.handle}), c.sample)
+			require.NoError(t, err, name)
+			assert.Equal(t, []mpit.Object{c.wantObject}, s.Layout.Objects, name)
+			assert.Equal(t, []mpit.Handle{c.wantHandle}, s.Layout.Handles, name)
+			assert.Equal(t, uint64(40), s.Layout.ObjectsOverflow)
+			assert.Equal(t, uint64(41), s.Layout.HandlesOverflow)
+		}
+	})
+	t.Run("remains", func(t *testing.T) {
+		remain := mpit.Remain{
+			Name: "solver", Contributions: 9, Created: second,
+			Gained: []uint64{1, 2}, First: []uint64{3, 4}, Max: []uint64{5, 6}, Min: []uint64{7, 8},
+		}
+		for name, c := range map[string]struct {
+			fields fields
+			want   mpit.Remain
+		}{
+			"same":  {remainFields, remain},
+			"newer": {newer(remainFields), remain},
+			"older": {words(0, 0, 9), mpit.Remain{Contributions: 9}},
+		} {
+			s, err := feed(new(mpit.Answers), oneVariable, record(wire.TypeRemains, []uint64{2, 3}, c.fields), busySample())
+			require.NoError(t, err, name)
+			assert.Equal(t, &mpit.Remains{Generation: 2, Lost: 3, List: []mpit.Remain{c.want}}, s.Remains, name)
+		}
+	})
+	t.Run("sample", func(t *testing.T) {
+		head := []uint64{0, 0, 0, 1_000_000_000, 2, 3}
+		statistics := []uint64{1, 2, 3, 4, 5, 6, 7, 8}
+		want := mpit.Sample{Time: second, Monotonic: 2, Duration: 3}
+		full := want
+		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8}
+		part := want
+		part.Stats = mpit.AgentStats{Samples: 1}
+		for name, c := range map[string]struct {
+			fields fields
+			want   mpit.Sample
+		}{
+			"same": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Word(1)
+				e.Record(func() { e.Words(statistics) })
+				e.Words([]uint64{0, 0})
+			}, full},
+			"newer": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Word(1)
+				e.Record(func() { e.Words(append(statistics, 9)) })
+				e.Words([]uint64{0, 0, 7, 7})
+			}, full},
+			"older statistics":  {func(e *wire.Encoder) { e.Words(head); e.Word(1); e.Record(func() { e.Word(1) }) }, part},
+			"without":           {func(e *wire.Encoder) { e.Words(head) }, want},
+			"nothing whatsever": {words(), mpit.Sample{}},
+		} {
+			s, err := feed(new(mpit.Answers), built(wire.TypeSample, c.fields))
+			require.NoError(t, err, name)
+			assert.Equal(t, c.want, s, name)
+		}
+	})
+	t.Run("HELLO", func(t *testing.T) {
+		start := []uint64{0, 1, 2}
+		h, err := mpit.DecodeHello(built(wire.TypeHello, words(start...)))
+		require.NoError(t, err)
+		assert.Equal(t, mpit.Hello{ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, Attributes: map[string]string{}}, h)
+		h, err = mpit.DecodeHello(built(wire.TypeHello, func(e *wire.Encoder) {
+			e.Words([]uint64{0, 1, 2, 3, 4, 5, 3, 2, 1, 1_000_000_000})
+			for _, s := range []string{"1.0", "MPICH", "node", "app"} {
+				e.String(s)
+			}
+			e.Word(1)
+			e.Record(func() { e.String("A"); e.String("b"); e.Word(9) })
+			e.String("blob")
+			e.Word(10)
+			e.String("newer")
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, mpit.Hello{
+			ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, PID: 3, Rank: 4, Size: 5, ThreadLevel: 3, ABI: mpit.ABIMPICH,
+			Passive: true, InitTime: second, AgentVersion: "1.0", LibraryVersion: "MPICH", Host: "node", Executable: "app",
+			Attributes: map[string]string{"A": "b"}, Blob: []byte("blob"),
+		}, h)
+	})
+	t.Run("control variable", func(t *testing.T) {
+		list, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, newer(func(e *wire.Encoder) {
+			e.Words([]uint64{0, 6, 1, 1, 0, 0, 0, 1, 1, 42})
+			e.String("limit")
+			e.String("A limit.")
+		})).Payload, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []mpit.ControlVariable{{
+			Name: "limit", Description: "A limit.", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+			HasValue: true, Values: []uint64{42},
+		}}, list)
+		list, _, _, err = mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, words()).Payload, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []mpit.ControlVariable{{}}, list)
+	})
+	t.Run("category", func(t *testing.T) {
+		list, _, _, err := mpit.DecodeCategories(record(wire.TypeCategories, []uint64{1, 1}, newer(func(e *wire.Encoder) {
+			e.Word(0)
+			e.String("all")
+			e.String("")
+			e.Words([]uint64{2, 4, 5, 0, 1, 1})
+		})).Payload, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []mpit.Category{{Name: "all", Variables: []int{4, 5}, Subcategories: []int{1}}}, list)
+		list, _, _, err = mpit.DecodeCategories(record(wire.TypeCategories, []uint64{1, 1}, words()).Payload, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []mpit.Category{{}}, list)
+	})
+}
+
+// Numbers that a newer agent has and this side doesn't know.
+func TestUnknownNumbers(t *testing.T) {
+	s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1}, words(0, 0, 10, 10, 16, 0, 12, 0, 0, 300, 300)), busySample())
+	require.NoError(t, err)
+	assert.Equal(t, mpit.Variable{
+		Class: mpit.ClassUnknown, Verbosity: mpit.VerbosityUnknown, Datatype: mpit.DatatypeOther, Bind: mpit.BindUnknown,
+		State: 255, Code: mpit.ErrOther,
+	}, s.Variables.ByID[0])
+}
+
+// Everything that contradicts itself is refused.
+func TestAnswersThatAreRefused(t *testing.T) {
+	object := []fields{objectFields}
+	for name, c := range map[string]struct {
+		frames []wire.Frame
+		reason string
+	}{
+		"a variable after a gap":        {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))}, mpit.ReasonMalformed},
+		"a variable twice":              {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
+		"a variable that becomes other": {[]wire.Frame{oneVariable, busySample(), record(wire.TypeVariables, []uint64{2}, words(0, 0, 1))}, mpit.ReasonMalformed},
+		"an unknown enumeration":        {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
+		"an enumeration beyond 32 bits": {[]wire.Frame{oneEnum, record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1<<32+4))}, mpit.ReasonMalformed},
+		"an enumeration twice":          {[]wire.Frame{oneEnum, oneEnum}, mpit.ReasonMalformed},
+		"an enumeration that changes":   {[]wire.Frame{oneEnum, busySample(), record(wire.TypeEnums, nil, words(3))}, mpit.ReasonMalformed},
+		"elements of negative size":     {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
+		"two layouts":                   {[]wire.Frame{oneVariable, layoutFrame(object, nil), layoutFrame(object, nil)}, mpit.ReasonMalformed},
+		"object 0":                      {[]wire.Frame{layoutFrame([]fields{words(0, 1)}, nil)}, mpit.ReasonMalformed},
+		"an object twice":               {[]wire.Frame{layoutFrame([]fields{objectFields, objectFields}, nil)}, mpit.ReasonMalformed},
+		"a handle of no variable":       {[]wire.Frame{layoutFrame(object, []fields{handleFields})}, mpit.ReasonMalformed},
+		"a handle on no object":         {[]wire.Frame{oneVariable, layoutFrame(nil, []fields{handleFields})}, mpit.ReasonMalformed},
+		"a handle twice":                {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 0), words(5, 0, 1)})}, mpit.ReasonMalformed},
+		"two handles for one":           {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1), words(6, 0, 1)})}, mpit.ReasonMalformed},
+		"a handle of too many":          {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 1<<20)})}, mpit.ReasonTooLarge},
+		"first values that are missing": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 1, 7)})}, mpit.ReasonMalformed},
+		"too many values in all":        {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 200_000, 0, 4), words(6, 0, 0, 200_000, 0, 4)})}, mpit.ReasonTooLarge},
+		"remains twice in one answer":   {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, remainFields), record(wire.TypeRemains, []uint64{1, 0}, remainFields)}, mpit.ReasonMalformed},
+		"remains of no variable":        {[]wire.Frame{record(wire.TypeRemains, []uint64{1, 0}, remainFields)}, mpit.ReasonMalformed},
+		"remains of a name twice": {[]wire.Frame{oneVariable, built(wire.TypeRemains, func(e *wire.Encoder) {
+			e.Words([]uint64{1, 0, 2})
+			e.Record(func() { remainFields(e) })
+			e.Record(func() { remainFields(e) })
+		})}, mpit.ReasonMalformed},
+		"remains that are cut":            {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, words(0, 2, 1, 0, 1, 2, 3))}, mpit.ReasonMalformed},
+		"fewer than no contributions":     {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, words(0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
+		"values of no layout":             {[]wire.Frame{simpleSample(0, 1)}, mpit.ReasonMalformed},
+		"values of another layout":        {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(2, 30, 31)}, mpit.ReasonMalformed},
+		"too few values":                  {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30)}, mpit.ReasonMalformed},
+		"too many values":                 {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30, 31, 32)}, mpit.ReasonMalformed},
+		"values in a busy answer":         {[]wire.Frame{built(wire.TypeSample, words(0, 1, 0, 0, 0, 0, 0, 1, 5, 0))}, mpit.ReasonMalformed},
+		"an unknown status":               {[]wire.Frame{built(wire.TypeSample, words(0, 4))}, mpit.ReasonMalformed},
+		"a failed handle that isn't":      {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
+		"a failed handle not selected":    {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2)}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
+		"a handle that fails twice":       {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 30, 31, 2, 5, 16, 5, 16))}, mpit.ReasonMalformed},
+		"failed handles that are cut":     {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5))}, mpit.ReasonMalformed},
+		"control variables in a sample":   {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},
+		"a variable beyond the limit":     {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1<<16))}, mpit.ReasonMalformed},
+		"more variables than the limit":   {[]wire.Frame{built(wire.TypeVariables, words(1, 1<<20))}, mpit.ReasonTooLarge},
+		"more objects than the limit":     {[]wire.Frame{built(wire.TypeLayout, words(1, 0, 0, 1<<20))}, mpit.ReasonTooLarge},
+		"a time before the world's birth": {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 1<<63))}, mpit.ReasonMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := new(mpit.Answers)
+			for _, f := range c.frames[:len(c.frames)-1] {
+				_, _, err := a.Frame(f)
+				require.NoError(t, err)
+			}
+			_, _, err := a.Frame(c.frames[len(c.frames)-1])
+			var breach *wire.Error
+			require.ErrorAs(t, err, &breach)
+			assert.Equal(t, c.reason, breach.Reason, "%v", err)
+		})
+	}
+}
+
+// Handles may come in any order, and are found again by number.
+func TestHandlesInAnyOrder(t *testing.T) {
+	s, err := feed(new(mpit.Answers), oneVariable,
+		layoutFrame([]fields{objectFields}, []fields{words(9, 0, 1, 1, 0, 4), words(2, 0, 0, 1, 0, 4)}),
+		built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 70, 71, 2, 2, 16, 9, 6)))
+	require.NoError(t, err)
+	assert.Equal(t, []mpit.FailedHandle{{Handle: 2, Code: mpit.ErrInvalid}, {Handle: 9, Code: mpit.ErrInvalidHandle}}, s.Failed)
+	assert.Equal(t, []uint64{71}, s.Of(&s.Layout.Handles[1]))
+}
+
+// No answer, however many frames it has, and no catalogue takes more memory than its limit.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Run("one answer", func(t *testing.T) {
+		a := new(mpit.Answers)
+		big := built(wire.TypeEnums, func(e *wire.Encoder) { e.Words(make([]uint64, wire.MaxAgentPayload/wire.WordBytes)) })
+		var err error
+		frames := 0
+		for ; err == nil && frames < 100; frames++ {
+			_, _, err = a.Frame(big)
+		}
+		assert.Equal(t, 9, frames)
+		assert.ErrorContains(t, err, "an answer of more than")
+	})
+	t.Run("a catalogue", func(t *testing.T) {
+		a := new(mpit.Answers)
+		description := string(make([]byte, wire.MaxString))
+		id := uint64(0)
+		var err error
+		for ; err == nil && id < 1000; id++ {
+			_, _, err = a.Frame(record(wire.TypeVariables, []uint64{1}, func(e *wire.Encoder) {
+				e.Words([]uint64{id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+				e.String("name")
+				e.String(description)
+			}))
+			if err == nil {
+				_, _, err = a.Frame(busySample())
+			}
+		}
+		assert.Less(t, id, uint64(300))
+		assert.ErrorContains(t, err, "a catalogue of more than")
+	})
+}
+
+func TestPagesThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		first   int
+		payload fields
+	}{
+		"no progress":         {3, words(10, 3, 0)},
+		"backwards":           {3, words(10, 2, 0)},
+		"beyond the end":      {0, words(10, 11, 0)},
+		"too many":            {0, words(1<<20, 1<<20, 0)},
+		"an index before":     {3, words(10, 5, 1, 1, 2)},
+		"an index behind":     {3, words(10, 5, 1, 1, 5)},
+		"an index twice":      {3, words(10, 5, 2, 1, 3, 1, 3)},
+		"more than there are": {0, words(10, 5, 4, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, err := mpit.DecodeControlVariables(built(wire.TypeCvars, c.payload).Payload, c.first)
+			assert.Error(t, err)
+			_, _, _, err = mpit.DecodeCategories(built(wire.TypeCategories, c.payload).Payload, c.first)
+			assert.Error(t, err)
+		})
+	}
+	_, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, words(0, 0, 0, 0, 0, 0, 0, 3)).Payload, 0)
+	assert.ErrorContains(t, err, "a value of kind 3")
+}
+
+// A catalogue of many frames is one answer.
+func TestLargeCatalogue(t *testing.T) {
+	cfg := mpittest.Config{}
+	description := string(make([]byte, 1000))
+	for range 1100 {
+		cfg.Variables = append(cfg.Variables, mpit.Variable{
+			Name: "v", Description: description, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+		})
+	}
+	frames := dialed(t, mpittest.New(cfg)).answer(wire.SampleRequest{})
+	assert.Greater(t, len(frames), 5)
+	s, err := feed(new(mpit.Answers), frames...)
+	require.NoError(t, err)
+	assert.Len(t, s.Variables.ByID, 1100)
+	assert.Len(t, s.Values, 1100)
+}

@@ -1,0 +1,82 @@
+package mpit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+// The reasons of a ProtocolError: a small fixed set, fit for a metric's label.
+const (
+	ReasonBadMagic         = wire.ReasonBadMagic  // the bytes are not the protocol's
+	ReasonTooLarge         = wire.ReasonTooLarge  // a limit of docs/protocol.md was broken
+	ReasonTruncated        = wire.ReasonTruncated // end of file in the middle of something
+	ReasonMalformed        = wire.ReasonMalformed // what was said contradicts itself, or was not asked for
+	ReasonVersion          = wire.ReasonVersion   // a version of the protocol that this package does not speak
+	ReasonHandshakeTimeout = "handshake_timeout"  // no HELLO in time
+	ReasonTooMany          = "too_many"           // one user's connections without HELLO are over the limit
+	ReasonIO               = "io"                 // the kernel reported an error
+)
+
+// Reasons returns all reasons of a ProtocolError.
+func Reasons() []string {
+	return []string{
+		ReasonBadMagic, ReasonHandshakeTimeout, ReasonIO, ReasonMalformed, ReasonTooLarge, ReasonTooMany, ReasonTruncated, ReasonVersion,
+	}
+}
+
+// ErrSocketInUse is the error of Listen where another process listens at the path.
+var ErrSocketInUse = errors.New("another process listens there")
+
+// ErrFinal is the error of a request to a rank that only came to leave its last sample.
+var ErrFinal = errors.New("mpit: the connection only brings a last sample")
+
+// ErrCongested is the error of a request that could not be sent: so much that was sent before is still unread by the rank.
+// The session lives on.
+var ErrCongested = errors.New("mpit: the rank does not read what it is sent")
+
+// ProtocolError says why a connection was given up.
+type ProtocolError struct {
+	Reason string // one of the Reason constants
+	Err    error
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("mpit: protocol (%s): %v", e.Reason, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *ProtocolError) Unwrap() error { return e.Err }
+
+// protocolError makes a ProtocolError of what reading or decoding gave.
+func protocolError(doing string, err error) *ProtocolError {
+	reason := ReasonIO
+	var breach *wire.Error
+	if errors.As(err, &breach) {
+		reason = breach.Reason
+	}
+	return &ProtocolError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// RequestError is a rank's own answer that it will not do what it was asked for (docs/protocol.md, ERROR). The session
+// lives on.
+type RequestError struct {
+	Code uint64 // 1 unsupported, 2 malformed, 3 too large, 4 not now
+	Text string
+}
+
+func (e *RequestError) Error() string {
+	what := "code " + fmt.Sprint(e.Code)
+	switch e.Code {
+	case wire.ErrorUnsupported:
+		what = "unsupported"
+	case wire.ErrorMalformed:
+		what = "malformed"
+	case wire.ErrorTooLarge:
+		what = "too large"
+	case wire.ErrorNotNow:
+		what = "not now"
+	}
+	return fmt.Sprintf("mpit: the rank refused (%s): %s", what, e.Text)
+}

@@ -1,0 +1,282 @@
+package mpit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+const (
+	defaultMode             = 0o666 // any user's rank may connect; the kernel says whose it is
+	defaultHandshakeTimeout = 5 * time.Second
+	defaultHandshakeLimit   = 1024
+	maxAcceptWait           = time.Second
+)
+
+// ListenOption changes how Listen listens.
+type ListenOption func(*listenConfig)
+
+type listenConfig struct {
+	mode             os.FileMode
+	handshakeTimeout time.Duration
+	handshakeLimit   int
+}
+
+// WithMode sets the permissions of the socket file, 0666 by default: whoever may write to it may connect.
+func WithMode(mode os.FileMode) ListenOption {
+	return func(c *listenConfig) { c.mode = mode.Perm() }
+}
+
+// WithHandshakeTimeout sets how long a peer may take for its HELLO, 5 s by default.
+func WithHandshakeTimeout(d time.Duration) ListenOption {
+	return func(c *listenConfig) { c.handshakeTimeout = d }
+}
+
+// WithHandshakeLimit sets how many connections one user may have that have not said HELLO yet, 1024 by default. What is
+// more is closed at once; an agent tries again by itself.
+func WithHandshakeLimit(n int) ListenOption {
+	return func(c *listenConfig) { c.handshakeLimit = n }
+}
+
+// Listener is a Unix socket that ranks connect to. It is safe for concurrent use, but either Serve is called, once at a
+// time, or Accept: they would take each other's ranks.
+type Listener struct {
+	path   string
+	config listenConfig
+	file   fileID
+	ln     *net.UnixListener
+
+	closing   context.Context
+	cancel    context.CancelFunc
+	closeOnce sync.Once
+	closeErr  error
+
+	acceptOnce sync.Once
+	ready      chan *Session
+	accepting  sync.WaitGroup
+
+	mu         sync.Mutex
+	handshakes map[uint32]int // by user
+}
+
+// Listen listens at path, which must be short enough for a socket's address (107 bytes) and whose directory must exist.
+// A socket file that nobody listens at any more is taken over; if somebody does, the error is ErrSocketInUse.
+func Listen(path string, opts ...ListenOption) (*Listener, error) {
+	config := listenConfig{mode: defaultMode, handshakeTimeout: defaultHandshakeTimeout, handshakeLimit: defaultHandshakeLimit}
+	for _, opt := range opts {
+		opt(&config)
+	}
+	ln, file, err := bind(path, config.mode)
+	if err != nil {
+		return nil, fmt.Errorf("mpit: listening at %s: %w", path, err)
+	}
+	l := &Listener{
+		path:       path,
+		config:     config,
+		file:       file,
+		ln:         ln,
+		ready:      make(chan *Session),
+		handshakes: make(map[uint32]int),
+	}
+	l.closing, l.cancel = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// Path returns the path that Listen was given.
+func (l *Listener) Path() string { return l.path }
+
+// Close stops listening and removes the socket file, unless another one has taken its place. Sessions live on.
+func (l *Listener) Close() error {
+	l.closeOnce.Do(func() {
+		l.cancel()
+		// While it still listens, nobody takes the path for a dead one's.
+		err := l.file.remove(l.path)
+		l.closeErr = errors.Join(err, l.ln.Close())
+		l.accepting.Wait()
+	})
+	if l.closeErr != nil {
+		return fmt.Errorf("mpit: closing %s: %w", l.path, l.closeErr)
+	}
+	return nil
+}
+
+// Accept waits for a rank and returns it when it has said HELLO. A silent peer doesn't hold up others. Peers that fail to
+// say HELLO are dropped; Serve tells of them. The session belongs to the caller. The error is the context's, or
+// net.ErrClosed after Close.
+func (l *Listener) Accept(ctx context.Context) (*Session, error) {
+	l.acceptOnce.Do(func() {
+		l.accepting.Go(func() {
+			// A rank that nobody accepts keeps its place among the handshakes, so that these are bounded too.
+			_ = l.serve(l.closing, func(ctx context.Context, s *Session) {
+				select {
+				case l.ready <- s: // even one that has ended: it may have brought a last sample
+				case <-ctx.Done():
+					_ = s.Close()
+				}
+			}, nil, true)
+		})
+	})
+	select {
+	case s := <-l.ready:
+		return s, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.path, ctx.Err())
+	case <-l.closing.Done():
+		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.path, net.ErrClosed)
+	}
+}
+
+// Serve accepts connections until ctx ends or the listener is closed. Each has a goroutine of its own, in which it must
+// say HELLO before the time for that is over; then handle is called in it. The session belongs to handle, which may keep
+// it after it has returned. Peers that fail to say HELLO are reported to onError, unless it is nil, with a *ProtocolError;
+// so are failures to accept, with an empty Peer. Both functions are called concurrently.
+//
+// Serve waits for all calls of handle to return. It returns nil when ctx has ended, and net.ErrClosed after Close.
+func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session), onError func(peer Peer, err error)) error {
+	return l.serve(ctx, handle, onError, false)
+}
+
+// serve is Serve; with holdPlace a connection counts as a handshake until handle has returned.
+func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Session), onError func(Peer, error), holdPlace bool) error {
+	if onError == nil {
+		onError = func(Peer, error) {}
+	}
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	if err := l.ln.SetDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("mpit: serving %s: %w", l.path, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.ln.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	wait := time.Duration(0)
+	for {
+		conn, err := l.ln.AcceptUnix()
+		switch {
+		case err == nil:
+			wait = 0
+			connections.Go(func() { l.connection(ctx, conn, handle, onError, holdPlace) })
+			continue
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("mpit: serving %s: %w", l.path, net.ErrClosed)
+		}
+		// Out of descriptors, most likely: that passes.
+		wait = min(max(2*wait, 5*time.Millisecond), maxAcceptWait)
+		onError(Peer{}, protocolError("accepting", err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.closing.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// connection takes one connection through its handshake to handle.
+func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle func(context.Context, *Session), onError func(Peer, error), holdPlace bool) {
+	peer, err := credentials(conn)
+	if err != nil {
+		_ = conn.Close()
+		onError(peer, protocolError("asking who connects", err))
+		return
+	}
+	if !l.enter(peer.UID) {
+		_ = conn.Close()
+		onError(peer, &ProtocolError{
+			Reason: ReasonTooMany,
+			Err:    fmt.Errorf("user %d has %d connections without HELLO", peer.UID, l.config.handshakeLimit),
+		})
+		return
+	}
+	leave := sync.OnceFunc(func() { l.leave(peer.UID) })
+	defer leave()
+	s, err := l.handshake(ctx, conn, peer)
+	if err != nil {
+		_ = conn.Close()
+		// Whoever connects and says nothing at all wanted to know whether somebody listens.
+		var breach *ProtocolError
+		if errors.As(err, &breach) {
+			onError(peer, err)
+		}
+		return
+	}
+	if !holdPlace {
+		leave()
+	}
+	handle(ctx, s)
+}
+
+// handshake reads HELLO. The error is a *ProtocolError, io.EOF where nothing was said, or the context's.
+func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer) (*Session, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
+		return nil, protocolError("setting a deadline", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	frames := wire.NewReader(conn, wire.MaxAgentPayload)
+	f, err := frames.Next()
+	stopped := !stop() // the deadline may be changed still
+	switch {
+	case stopped && (err == nil || isTimeout(err)):
+		return nil, ctx.Err()
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	case err != nil && isTimeout(err):
+		return nil, &ProtocolError{Reason: ReasonHandshakeTimeout, Err: fmt.Errorf("no HELLO after %v", l.config.handshakeTimeout)}
+	case err != nil:
+		return nil, protocolError("reading HELLO", err)
+	case f.Version > wire.Version:
+		return nil, protocolError("reading HELLO", wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d", f.Version, wire.Version))
+	case f.Type != wire.TypeHello:
+		return nil, protocolError("reading HELLO", wire.Errorf(wire.ReasonMalformed, "a frame of type %d", f.Type))
+	}
+	hello, err := decodeHello(f)
+	if err != nil {
+		return nil, protocolError("reading HELLO", err)
+	}
+	return newSession(conn, frames, peer, hello)
+}
+
+// enter counts a handshake of a user, if there is room for it.
+func (l *Listener) enter(uid uint32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.handshakes[uid] >= l.config.handshakeLimit {
+		return false
+	}
+	l.handshakes[uid]++
+	return true
+}
+
+func (l *Listener) leave(uid uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.handshakes[uid]--; l.handshakes[uid] == 0 {
+		delete(l.handshakes, uid)
+	}
+}
+
+// credentials asks the kernel who is at the other end.
+func credentials(conn *net.UnixConn) (Peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return Peer{}, err
+	}
+	var cred *unix.Ucred
+	failed := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return Peer{}, err
+	}
+	return Peer{PID: cred.Pid, UID: cred.Uid, GID: cred.Gid}, nil
+}

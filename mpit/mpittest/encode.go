@@ -1,0 +1,273 @@
+package mpittest
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+// cut is where a catalogue is cut into frames, in bytes: no single record is longer than the rest of a frame.
+const cut = wire.MaxCatalogueFrame / 4
+
+func bit(set bool, value uint64) uint64 {
+	if set {
+		return value
+	}
+	return 0
+}
+
+// enumNumber is how a record names an enumeration.
+func enumNumber(e *mpit.Enum) uint64 {
+	if e == nil {
+		return 0
+	}
+	return uint64(e.ID) + 1
+}
+
+func encodeHello(e *wire.Encoder, h mpit.Hello) {
+	e.Begin(wire.TypeHello, 0)
+	e.Word(bit(h.Final, 1))
+	e.Word(binary.LittleEndian.Uint64(h.ID[:8]))
+	e.Word(binary.LittleEndian.Uint64(h.ID[8:]))
+	e.Int(h.PID)
+	e.Int(h.Rank)
+	e.Int(h.Size)
+	e.Int(h.ThreadLevel)
+	e.Word(uint64(h.ABI))
+	e.Word(bit(h.Passive, 1))
+	e.Time(h.InitTime)
+	e.String(h.AgentVersion)
+	e.String(h.LibraryVersion)
+	e.String(h.Host)
+	e.String(h.Executable)
+	e.Word(uint64(len(h.Attributes)))
+	for _, key := range slices.Sorted(maps.Keys(h.Attributes)) {
+		e.Record(func() {
+			e.String(key)
+			e.String(h.Attributes[key])
+		})
+	}
+	e.String(string(h.Blob))
+	e.Finish()
+}
+
+// list appends frames of one type that begin with head and hold a list of all records, cut where a frame becomes long.
+func list(e *wire.Encoder, typ uint16, seq uint32, n int, head func(), record func(i int)) {
+	for i := 0; ; {
+		e.Begin(typ, seq)
+		head()
+		at, count := e.Count(), 0
+		for ; i < n && e.Len() < cut; i++ {
+			e.Record(func() { record(i) })
+			count++
+		}
+		e.Recount(at, count)
+		e.Finish()
+		if i == n {
+			return
+		}
+	}
+}
+
+// encodeVariables appends ENUMS and VARIABLES with what is newer than the generation since.
+func (r *Rank) encodeVariables(e *wire.Encoder, seq uint32, since uint64) {
+	var changed []*variable
+	var enums []*mpit.Enum
+	for i := range r.variables {
+		v := &r.variables[i]
+		if v.generation <= since {
+			continue
+		}
+		changed = append(changed, v)
+		if v.Enum != nil && !slices.ContainsFunc(enums, func(e *mpit.Enum) bool { return e.ID == v.Enum.ID }) {
+			enums = append(enums, v.Enum)
+		}
+	}
+	if len(enums) > 0 {
+		list(e, wire.TypeEnums, seq, len(enums), func() {}, func(i int) {
+			e.Word(uint64(enums[i].ID))
+			e.String(enums[i].Name)
+			e.Word(uint64(len(enums[i].Items)))
+			for _, item := range enums[i].Items {
+				e.Record(func() {
+					e.Word(uint64(item.Value))
+					e.String(item.Name)
+				})
+			}
+		})
+	}
+	list(e, wire.TypeVariables, seq, len(changed), func() { e.Word(r.variablesGen) }, func(i int) {
+		v := changed[i]
+		e.Word(uint64(v.ID))
+		e.Int(v.Index)
+		e.Word(uint64(v.Class))
+		e.Word(uint64(v.Verbosity))
+		e.Word(uint64(v.Datatype))
+		e.Int(v.DatatypeBytes)
+		e.Word(uint64(v.Bind))
+		e.Word(bit(v.ReadOnly, 1) | bit(v.Continuous, 2) | bit(v.Atomic, 4))
+		e.Word(enumNumber(v.Enum))
+		e.Word(uint64(v.State))
+		e.Word(uint64(v.Code))
+		e.String(v.Name)
+		e.String(v.Description)
+	})
+}
+
+func (r *Rank) encodeLayout(e *wire.Encoder, seq uint32) {
+	e.Begin(wire.TypeLayout, seq)
+	e.Word(r.layoutGen)
+	e.Word(r.overflow)
+	e.Word(0)
+	e.Word(uint64(len(r.objects)))
+	for i := range r.objects {
+		o := &r.objects[i]
+		e.Record(func() {
+			e.Word(uint64(o.ID))
+			e.Word(uint64(o.Kind))
+			e.Word(bit(o.Predefined, 1) | bit(o.Inter, 2))
+			e.Int(o.Size)
+			e.Int(o.Rank)
+			e.Time(o.Created)
+			e.String(o.Name)
+		})
+	}
+	e.Word(uint64(len(r.handles)))
+	for i := range r.handles {
+		h := &r.handles[i]
+		e.Record(func() {
+			e.Word(uint64(h.ID))
+			e.Word(uint64(h.Variable))
+			e.Word(uint64(h.Object))
+			e.Int(h.Count)
+			e.Time(h.Created)
+			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable), 4))
+			e.Words(h.First)
+			e.Words(h.Origin)
+		})
+	}
+	e.Finish()
+}
+
+func (r *Rank) encodeRemains(e *wire.Encoder, seq uint32) {
+	e.Begin(wire.TypeRemains, seq)
+	e.Word(r.remainsGen)
+	e.Word(r.lost)
+	e.Word(uint64(len(r.remains)))
+	for i := range r.remains {
+		m := &r.remains[i]
+		e.Record(func() {
+			e.Word(uint64(m.Variable))
+			e.Int(m.count)
+			e.Int(m.Contributions)
+			e.Time(m.Created)
+			e.Words(m.Gained)
+			e.Words(m.First)
+			e.Words(m.Max)
+			e.Words(m.Min)
+			e.String(m.Name)
+		})
+	}
+	e.Finish()
+}
+
+func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
+	e.Begin(wire.TypeSample, seq)
+	e.Word(layout)
+	e.Word(uint64(s.Status))
+	e.Word(uint64(s.End))
+	e.Time(s.Time)
+	e.Word(uint64(s.Monotonic))
+	e.Word(uint64(s.Duration))
+	e.Word(1)
+	e.Record(func() {
+		e.Word(s.Stats.Samples)
+		e.Word(s.Stats.Busy)
+		e.Word(s.Stats.ReadErrors)
+		e.Word(s.Stats.GateWaits)
+		e.Word(uint64(s.Stats.GateWaitTime))
+		e.Word(uint64(s.Stats.GateWaitMax))
+		e.Word(uint64(s.Stats.CPUTime))
+		e.Word(s.Stats.ObjectsAlive)
+	})
+	e.Array(s.Values)
+	e.Word(uint64(len(s.Failed)))
+	for _, f := range s.Failed {
+		e.Word(uint64(f.Handle))
+		e.Word(uint64(f.Code))
+	}
+	e.Finish()
+}
+
+// pageOf appends a frame with the part of a catalogue that begins at first: at most page records, 0: what fits. n is the
+// length of the whole, and indices run from 0.
+func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record func(i int)) {
+	e.Begin(typ, seq)
+	e.Int(n)
+	next := e.Count()
+	at, count := e.Count(), 0
+	i := min(first, n)
+	for ; i < n && e.Len() < cut && (page == 0 || count < page); i++ {
+		e.Record(func() { record(i) })
+		count++
+	}
+	e.Recount(next, i)
+	e.Recount(at, count)
+	e.Finish()
+}
+
+// encodeControlVariables appends CVARS. A variable's index is its place in the list.
+func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int) {
+	pageOf(e, wire.TypeCvars, seq, len(cvars), first, page, func(i int) {
+		c := &cvars[i]
+		e.Int(i)
+		e.Word(uint64(c.Scope))
+		e.Word(uint64(c.Verbosity))
+		e.Word(uint64(c.Datatype))
+		e.Word(uint64(c.Bind))
+		e.Word(enumNumber(c.Enum))
+		e.Word(uint64(c.Code))
+		switch {
+		case !c.HasValue:
+			e.Word(0)
+			e.Word(0)
+		case c.Values == nil:
+			e.Word(2)
+			e.String(c.Text)
+		default:
+			e.Word(1)
+			e.Array(c.Values)
+		}
+		e.String(c.Name)
+		e.String(c.Description)
+	})
+}
+
+// encodeCategories appends CATEGORIES. A category's index is its place in the list.
+func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, first, page int) {
+	indices := func(list []int) {
+		e.Word(uint64(len(list)))
+		for _, i := range list {
+			e.Int(i)
+		}
+	}
+	pageOf(e, wire.TypeCategories, seq, len(categories), first, page, func(i int) {
+		c := &categories[i]
+		e.Int(i)
+		e.String(c.Name)
+		e.String(c.Description)
+		indices(c.Variables)
+		indices(c.ControlVariables)
+		indices(c.Subcategories)
+	})
+}
+
+func encodeError(e *wire.Encoder, seq uint32, code uint64, text string) {
+	e.Begin(wire.TypeError, seq)
+	e.Word(code)
+	e.String(text)
+	e.Finish()
+}

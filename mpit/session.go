@@ -1,0 +1,537 @@
+package mpit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+const (
+	// finalWait is how long a last sample may take to arrive. The rank gives up after 20 ms.
+	finalWait = 5 * time.Second
+	// maxSkipped bounds the frames that are skipped while nothing is asked, so that no rank keeps the reader busy.
+	maxSkipped = 1024
+	// maxRefusals is how often a question is asked again that the rank answers with "not now": the program is making or
+	// freeing objects, which is soon over.
+	maxRefusals  = 50
+	refusalPause = 20 * time.Millisecond
+)
+
+// Session is a connected rank after HELLO. It is safe for concurrent use. One goroutine of it reads until the
+// connection ends; nothing else in it waits for the rank unless a context says how long.
+type Session struct {
+	conn  *net.UnixConn
+	raw   syscall.RawConn
+	peer  Peer
+	hello Hello
+
+	done chan struct{} // closed when the reader has ended and everything below is final
+
+	// The reader's own.
+	frames    *wire.Reader
+	catalogue catalogue
+
+	// Only one question of each kind is open at a time: whoever wants to ask puts something in, and the reader takes it
+	// out with the answer, however late that comes.
+	cvarSlot, categorySlot chan struct{}
+
+	writers sync.WaitGroup // drain
+
+	mu          sync.Mutex // guards what follows; never held while waiting
+	ended       bool
+	err         error // why it ended
+	seq         uint32
+	generations wire.SampleRequest
+	pending     *Pending // the unanswered request for a sample
+	pendingSeq  uint32
+	questions   map[uint32]*question
+	out         outbox
+	final       *Sample
+	skipped     uint64
+	unasked     int // frames skipped since the last answer
+}
+
+// question is a request for a part of the control variables or categories.
+type question struct {
+	typ   uint16 // of the answer
+	first int
+	slot  chan struct{}
+	sent  map[uint32]struct{} // enumerations that the answer has brought
+	done  chan struct{}
+	page  page
+	cvars []ControlVariable
+	cats  []Category
+	err   error
+}
+
+// newSession takes over a connection whose HELLO has been read by frames.
+func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello) (*Session, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, protocolError("taking the connection", err)
+	}
+	deadline := time.Time{}
+	if hello.Final {
+		deadline = time.Now().Add(finalWait)
+	}
+	if err := conn.SetReadDeadline(deadline); err != nil {
+		return nil, protocolError("setting a deadline", err)
+	}
+	s := &Session{
+		conn:         conn,
+		raw:          raw,
+		peer:         peer,
+		hello:        hello,
+		done:         make(chan struct{}),
+		frames:       frames,
+		cvarSlot:     make(chan struct{}, 1),
+		categorySlot: make(chan struct{}, 1),
+		questions:    make(map[uint32]*question),
+	}
+	go s.read()
+	return s, nil
+}
+
+// Hello returns what the rank said of itself. Its map and its blob belong to the session.
+func (s *Session) Hello() Hello { return s.hello }
+
+// Peer returns what the kernel says of the rank's process.
+func (s *Session) Peer() Peer { return s.peer }
+
+// Done returns a channel that is closed when the connection has ended, for whatever reason.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if Close
+// did, and otherwise a *ProtocolError.
+func (s *Session) Err() error {
+	select {
+	case <-s.done:
+		return s.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the connection and waits for the session's goroutine. It may be called more than once.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	s.end(net.ErrClosed)
+	s.mu.Unlock()
+	err := s.conn.Close()
+	<-s.done
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("mpit: closing the connection to rank %d: %w", s.hello.Rank, err)
+	}
+	return nil
+}
+
+// Skipped returns how many frames were skipped because their type is unknown, or because they answer nothing that anybody
+// waits for.
+func (s *Session) Skipped() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.skipped
+}
+
+// Ask asks for a sample now and does not wait. While an earlier request is unanswered it sends nothing and returns that
+// request's Pending, so that a rank which is late never has more than one to answer.
+func (s *Session) Ask() *Pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+		return finished(s.err)
+	case s.hello.Final:
+		return finished(ErrFinal)
+	case s.pending != nil:
+		return s.pending
+	}
+	var e wire.Encoder
+	s.seq++
+	s.generations.Append(&e, s.seq)
+	if err := s.out.send(s, e.Bytes()); err != nil {
+		return finished(err)
+	}
+	s.pending, s.pendingSeq = newPending(), s.seq
+	return s.pending
+}
+
+// Read asks for a sample and waits for it. Where the context ends first, the request stays: the next Ask or Read gets its
+// answer, however old it is then.
+func (s *Session) Read(ctx context.Context) (Sample, error) {
+	p := s.Ask()
+	select {
+	case <-p.Done():
+		return p.Sample()
+	case <-ctx.Done():
+		return Sample{}, fmt.Errorf("mpit: waiting for a sample of rank %d: %w", s.hello.Rank, ctx.Err())
+	}
+}
+
+// Final returns the sample that a connection with Hello().Final has brought. It is there once Done is closed.
+func (s *Session) Final() (Sample, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.final == nil {
+		return Sample{}, false
+	}
+	return *s.final, true
+}
+
+// Select says which variables are read from now on: those that ids maps to true, and where def is true also those that
+// ids doesn't mention. All are before the first Select. The next sample brings a new Layout if that changes anything.
+func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) error {
+	r := wire.SelectRequest{Default: def}
+	for id := range ids {
+		if id >= wire.MaxVariables {
+			return fmt.Errorf("mpit: selecting variable %d: numbers end at %d", id, wire.MaxVariables-1)
+		}
+		for len(r.Map) <= int(id/64) {
+			word := uint64(0)
+			if def {
+				word = ^word
+			}
+			r.Map = append(r.Map, word)
+		}
+	}
+	for id, read := range ids {
+		if read {
+			r.Map[id/64] |= 1 << (id % 64)
+		} else {
+			r.Map[id/64] &^= 1 << (id % 64)
+		}
+	}
+	return s.tell(ctx, "selecting variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
+}
+
+// StoreBlob gives the rank at most 64 KiB to keep, which come back in the HELLO of its next connection.
+func (s *Session) StoreBlob(blob []byte) error {
+	if len(blob) > wire.MaxBlob {
+		return fmt.Errorf("mpit: storing a blob of %d bytes: the limit is %d", len(blob), wire.MaxBlob)
+	}
+	return s.tell(context.Background(), "storing a blob", func(e *wire.Encoder, seq uint32) { wire.AppendBlob(e, seq, blob) })
+}
+
+// tell sends what is not answered.
+func (s *Session) tell(ctx context.Context, doing string, encode func(*wire.Encoder, uint32)) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("mpit: %s: %w", doing, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+		return fmt.Errorf("mpit: %s: %w", doing, s.err)
+	case s.hello.Final:
+		return fmt.Errorf("mpit: %s: %w", doing, ErrFinal)
+	}
+	var e wire.Encoder
+	s.seq++
+	encode(&e, s.seq)
+	if err := s.out.send(s, e.Bytes()); err != nil {
+		return fmt.Errorf("mpit: %s: %w", doing, err)
+	}
+	return nil
+}
+
+// ControlVariables asks for all control variables with their present values.
+func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, error) {
+	var all []ControlVariable
+	err := s.pages(ctx, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, func(q *question) int {
+		all = append(all, q.cvars...)
+		size := 0
+		for i := range q.cvars {
+			c := &q.cvars[i]
+			size += 160 + len(c.Name) + len(c.Description) + len(c.Text) + 8*len(c.Values)
+		}
+		return size
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Categories asks for all categories.
+func (s *Session) Categories(ctx context.Context) ([]Category, error) {
+	var all []Category
+	err := s.pages(ctx, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, func(q *question) int {
+		all = append(all, q.cats...)
+		size := 0
+		for i := range q.cats {
+			c := &q.cats[i]
+			size += 160 + len(c.Name) + len(c.Description) + 8*(len(c.Variables)+len(c.ControlVariables)+len(c.Subcategories))
+		}
+		return size
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// pages asks from index 0 on until the answer was the last one. Each answer is given to take, which returns about how
+// many bytes of memory it takes.
+func (s *Session) pages(ctx context.Context, what string, ask, answer uint16, slot chan struct{}, take func(*question) int) error {
+	kept, refusals := 0, 0
+	for first := 0; ; {
+		q := &question{typ: answer, first: first, slot: slot, done: make(chan struct{})}
+		if err := s.askPage(ctx, q, ask); err != nil {
+			return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
+		}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return fmt.Errorf("mpit: waiting for the %s of rank %d: %w", what, s.hello.Rank, ctx.Err())
+		}
+		var refused *RequestError
+		if errors.As(q.err, &refused) && refused.Code == wire.ErrorNotNow && refusals < maxRefusals {
+			refusals++
+			select {
+			case <-time.After(refusalPause):
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, ctx.Err())
+			}
+		}
+		if q.err != nil {
+			return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, q.err)
+		}
+		if kept += take(q); kept > maxCatalogue {
+			return &ProtocolError{Reason: ReasonTooLarge, Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
+		}
+		if q.page.next >= q.page.total {
+			return nil
+		}
+		first = q.page.next
+	}
+}
+
+// askPage sends a question as soon as none of its kind is open.
+func (s *Session) askPage(ctx context.Context, q *question, ask uint16) error {
+	select {
+	case q.slot <- struct{}{}:
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.err
+	switch {
+	case s.ended:
+	case s.hello.Final:
+		err = ErrFinal
+	default:
+		var e wire.Encoder
+		s.seq++
+		wire.AppendIndexRequest(&e, ask, s.seq, q.first)
+		err = s.out.send(s, e.Bytes())
+		if err == nil {
+			s.questions[s.seq] = q
+			return nil
+		}
+	}
+	<-q.slot
+	return err
+}
+
+// end marks the session as ended, for the first reason that is given. The caller holds mu.
+func (s *Session) end(err error) {
+	if !s.ended {
+		s.ended, s.err = true, err
+	}
+}
+
+// read is the session's goroutine.
+func (s *Session) read() {
+	err := s.readFrames()
+	s.mu.Lock()
+	s.end(err)
+	err = s.err
+	pending, questions := s.pending, s.questions
+	s.pending, s.questions = nil, nil
+	s.mu.Unlock()
+	_ = s.conn.Close() // the reason is known; it also ends a write that waits
+	s.writers.Wait()
+	s.frames = nil
+	s.catalogue = catalogue{}
+	close(s.done)
+	if pending != nil {
+		pending.finish(Sample{}, err)
+	}
+	for _, q := range questions {
+		q.answer(err)
+	}
+}
+
+// answer ends a question. What it answers was set before.
+func (q *question) answer(err error) {
+	q.err = err
+	close(q.done)
+	<-q.slot
+}
+
+// readFrames reads until the connection ends, and says why.
+func (s *Session) readFrames() error {
+	for {
+		f, err := s.frames.Next()
+		if err != nil {
+			return s.lastWords(err)
+		}
+		if f.Version > wire.Version {
+			return protocolError("reading a frame", wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d", f.Version, wire.Version))
+		}
+		if err := s.take(f); err != nil {
+			return protocolError(fmt.Sprintf("reading a frame of type %d", f.Type), err)
+		}
+		if s.final != nil {
+			return io.EOF // that was all it came for
+		}
+	}
+}
+
+// lastWords turns the error that ended reading into the session's.
+func (s *Session) lastWords(err error) error {
+	// A rank that dies with something unread before it resets the connection: that is an end like any other.
+	if errors.Is(err, syscall.ECONNRESET) && !s.frames.Partial() {
+		err = io.EOF
+	}
+	switch {
+	case errors.Is(err, io.EOF) && s.hello.Final:
+		err = wire.Errorf(wire.ReasonTruncated, "end of file before the last sample")
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case isTimeout(err): // only a last sample has a deadline
+		err = wire.Errorf(wire.ReasonTruncated, "no last sample after %v", finalWait)
+	case errors.Is(err, syscall.ECONNRESET):
+		err = wire.Errorf(wire.ReasonTruncated, "connection reset in the middle of a frame")
+	}
+	return protocolError("reading", err)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// take hands a frame to whoever asked for it.
+func (s *Session) take(f wire.Frame) error {
+	if f.Type == wire.TypeHello || f.Type > wire.TypeError {
+		return s.skip(f)
+	}
+	if s.hello.Final {
+		return s.takeFinal(f)
+	}
+	s.mu.Lock()
+	pending := s.pending != nil && s.pendingSeq == f.Seq
+	q := s.questions[f.Seq]
+	s.mu.Unlock()
+	switch {
+	case pending:
+		return s.takeAnswer(f)
+	case q != nil:
+		return s.takePage(f, q)
+	case f.Type == wire.TypeError:
+		return s.skip(f) // to something that is not answered
+	}
+	return wire.Errorf(wire.ReasonMalformed, "an answer to request %d, which is not open", f.Seq)
+}
+
+// skip counts a frame that is of no use.
+func (s *Session) skip(f wire.Frame) error {
+	if f.Type == wire.TypeHello {
+		return wire.Errorf(wire.ReasonMalformed, "a second HELLO")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skipped++
+	s.unasked++
+	if s.unasked > maxSkipped {
+		return wire.Errorf(wire.ReasonTooLarge, "more than %d frames that nobody asked for", maxSkipped)
+	}
+	return nil
+}
+
+// takeAnswer takes a frame of the answer to SAMPLE.
+func (s *Session) takeAnswer(f wire.Frame) error {
+	var sample Sample
+	var refused error
+	if f.Type == wire.TypeError {
+		e, err := decodeError(f.Payload)
+		if err != nil {
+			return err
+		}
+		s.catalogue.reject()
+		refused = e
+	} else {
+		var whole bool
+		var err error
+		sample, whole, err = s.catalogue.frame(f)
+		if err != nil || !whole {
+			return err
+		}
+	}
+	s.mu.Lock()
+	p := s.pending
+	s.pending, s.unasked = nil, 0
+	s.generations = s.catalogue.generations()
+	s.mu.Unlock()
+	p.finish(sample, refused)
+	return nil
+}
+
+// takeFinal takes a frame of a last sample, which nobody asked for.
+func (s *Session) takeFinal(f wire.Frame) error {
+	sample, whole, err := s.catalogue.frame(f)
+	if err != nil || !whole {
+		return err
+	}
+	s.mu.Lock()
+	s.final = &sample
+	s.mu.Unlock()
+	return nil
+}
+
+// takePage takes a frame of the answer to CVARS or CATEGORIES.
+func (s *Session) takePage(f wire.Frame, q *question) (err error) {
+	var refused error
+	switch f.Type {
+	case wire.TypeEnums:
+		if q.sent == nil {
+			q.sent = make(map[uint32]struct{})
+		}
+		return s.catalogue.takeEnums(f.Payload, q.sent)
+	case wire.TypeError:
+		e, err := decodeError(f.Payload)
+		if err != nil {
+			return err
+		}
+		refused = e
+	case q.typ:
+		if f.Type == wire.TypeCvars {
+			q.cvars, q.page, err = decodeControlVariables(f.Payload, q.first, s.catalogue.enums)
+		} else {
+			q.cats, q.page, err = decodeCategories(f.Payload, q.first)
+		}
+		if err != nil {
+			return err
+		}
+	default:
+		return wire.Errorf(wire.ReasonMalformed, "a frame of type %d where %d was asked for", f.Type, q.typ)
+	}
+	s.mu.Lock()
+	delete(s.questions, f.Seq)
+	s.unasked = 0
+	s.mu.Unlock()
+	q.answer(refused)
+	return nil
+}
