@@ -1,0 +1,74 @@
+package mapping
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
+func BenchmarkUpdate(b *testing.B) {
+	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassTimer}
+	for _, variables := range []int{60, 200} {
+		b.Run(fmt.Sprintf("%dx50", variables), func(b *testing.B) {
+			a := newAgent()
+			for i := range variables {
+				c := classes[i%len(classes)]
+				d := tULong
+				if c == mpit.ClassTimer {
+					d = tDouble
+				}
+				a.add(on(fmt.Sprintf("variable_%d", i), c, d))
+			}
+			for i := range 50 {
+				a.object(fmt.Sprintf("comm_%d", i), 1)
+			}
+			r := newRank(b, nil)
+			s := a.sample()
+			r.Update(s)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Monotonic += time.Second
+				for i := range s.Values {
+					s.Values[i]++
+				}
+				r.Update(s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(s.Values)), "ns/value")
+		})
+	}
+}
+
+// BenchmarkCompile is the same rank when a communicator has come and gone.
+func BenchmarkCompile(b *testing.B) {
+	a := newAgent()
+	for i := range 60 {
+		a.add(on(fmt.Sprintf("variable_%d", i), mpit.ClassCounter, tULong))
+	}
+	for i := range 50 {
+		a.object(fmt.Sprintf("comm_%d", i), 1)
+	}
+	r := newRank(b, nil)
+	r.Update(a.sample())
+	b.ReportAllocs()
+	for b.Loop() {
+		a.free(a.object("", 1))
+		r.Update(a.sample())
+	}
+}
+
+// TestUpdateAllocatesNothing holds while the structure stays.
+func TestUpdateAllocatesNothing(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong), on("t", mpit.ClassTimer, tDouble), on("l", mpit.ClassLevel, tInt), on("s", mpit.ClassState, tInt))
+	for range 5 {
+		a.object("", 2)
+	}
+	r := newRank(t, nil)
+	s := a.sample()
+	r.Update(s)
+	if n := testing.AllocsPerRun(100, func() { s.Values[0]++; r.Update(s) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

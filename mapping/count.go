@@ -1,0 +1,211 @@
+package mapping
+
+import (
+	"math"
+	"time"
+)
+
+// element is one element of a handle of a class that only grows.
+type element struct {
+	last    uint64 // the last good value; before one was read, the value at the handle's making
+	wraps   uint32
+	ok      bool  // a good value has been read
+	earlier bool  // last is from the blob: the bottom of the quarter it stood in
+	quarter uint8 // of last, as the blob knows it
+}
+
+// count is what a cell of a class that only grows keeps. Amounts are in the variable's own unit.
+type count struct {
+	gone    float64 // wraps of handles that are no more
+	adjust  float64 // what is added so that the series neither falls without a reset nor jumps at one
+	resetAt int64   // Unix nanoseconds of the last reset, 0 never
+	total   float64 // at the last Update, before adjust
+	value   float64 // at the last Update
+	has     bool    // total and value are set
+	waited  uint8   // Updates in which a part was missing, before has
+
+	// Of the running Update: contributions that were reset.
+	resets        int
+	gain          float64 // what they have counted since
+	before, after float64 // what they contributed to total
+	restarted     bool
+}
+
+// readCount takes the elements of a handle in. One that could not be read counts as what it was.
+func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
+	for i := range h.elems {
+		e, c := &h.elems[i], h.cell(i)
+		if fresh {
+			h.step(r, e, c, i, values[i])
+		}
+		c.want++
+		if e.ok {
+			c.sum += h.amount(e, i)
+			c.known++
+		}
+	}
+}
+
+// amount is what an element has counted since the handle was made, or the object got its name.
+func (h *handle) amount(e *element, i int) float64 {
+	var base uint64
+	if h.base != nil {
+		base = h.base[i]
+	}
+	x := h.v.number.minus(e.last, base)
+	if e.wraps > 0 {
+		x += float64(e.wraps) * h.v.span()
+	}
+	return x
+}
+
+// span is how much a wrap stands for.
+func (v *variable) span() float64 { return math.Ldexp(1, int(v.bits)) }
+
+// step takes one new value of an element. A value that falls has wrapped if it went from the top quarter of its
+// datatype's range to the bottom quarter; otherwise it was reset.
+func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
+	v := h.v
+	if v.number == floating && !finite(math.Float64frombits(w)) {
+		r.dropped[ReasonNotANumber]++
+		return
+	}
+	negative := !v.offset && e.wraps == 0 && v.number.less(w, 0) // the bits of 0 are those of 0.0
+	if !v.number.less(w, e.last) {
+		if negative {
+			r.dropped[ReasonNegative]++
+			return
+		}
+		e.accept(r, h, w)
+		return
+	}
+	if v.number != floating && v.number.quarter(e.last, v.bits) == 3 && v.number.quarter(w, v.bits) == 0 {
+		if e.wraps < math.MaxUint32 {
+			e.wraps++
+		}
+		r.dirty = true
+		e.accept(r, h, w)
+		return
+	}
+	if negative {
+		r.dropped[ReasonNegative]++
+		return
+	}
+	if v.number == floating {
+		// Sums of doubles are not always in the same order.
+		if x := math.Abs(math.Float64frombits(e.last)); math.Float64frombits(e.last)-math.Float64frombits(w) <= 4*(math.Nextafter(x, math.Inf(1))-x) {
+			return
+		}
+	}
+	// A fall before anything was shown concerns nobody, except that a sample before a restart was shown.
+	shown, known := e.ok || e.earlier, e.ok
+	old := h.amount(e, i)
+	e.wraps = 0
+	e.accept(r, h, w)
+	if !shown {
+		return
+	}
+	c.count.resets++
+	c.count.after += h.amount(e, i)
+	if known {
+		c.count.before += old
+	}
+	if !v.offset {
+		c.count.gain += v.number.float(w)
+	}
+}
+
+func (e *element) accept(r *Rank, h *handle, w uint64) {
+	e.last, e.ok, e.earlier = w, true, false
+	if h.v.number == floating {
+		return
+	}
+	if q := h.v.number.quarter(w, h.v.bits); q != e.quarter {
+		e.quarter, r.dirty = q, true
+	}
+}
+
+// maxWait is how many Updates of a restarted exporter may wait for a part that can't be read.
+const maxWait = 2
+
+// settle makes the value of a cell out of its parts.
+func (c *cell) settle(r *Rank, now time.Time) {
+	n := &c.count
+	if c.known == 0 && !c.fixedKnown && !n.has && !c.hasHistory() {
+		if c.series != nil {
+			c.series.Valid = false
+		}
+		return
+	}
+	if r.again && !n.has && c.known < c.want && n.waited < maxWait {
+		// An earlier exporter has shown the sum with the part that could not be read now.
+		n.waited++
+		if c.series != nil {
+			c.series.Valid = false
+		}
+		return
+	}
+	total := c.sum + c.fixed + n.gone
+	value := total + n.adjust
+	switch {
+	case n.resets > 0:
+		if n.has {
+			// The series starts anew: with what the reset parts have counted since, and what the others have gained
+			// in the meantime. What all others had before would otherwise count twice.
+			others := max(0, (total-n.after)-(n.total-n.before))
+			value = n.gain + others
+			n.adjust = value - total
+		}
+		n.restarted = true
+	case n.has && value < n.value:
+		lost := n.value - value
+		if r.rebuilt {
+			// The last values of a freed object were never seen here: they may have wrapped.
+			if span := c.v.span(); c.v.number != floating && c.v.bits < 64 && c.fixedKnown && lost >= span/2 && lost < span {
+				n.gone += span
+				total += span
+				value += span
+			}
+			// Something is missing among the remains, or sums were rounded otherwise; what has been shown must not
+			// fall, not even by a digit: Prometheus takes every fall for a reset.
+			ulp := math.Nextafter(n.value, math.Inf(1)) - n.value
+			for range 4 {
+				if value >= n.value {
+					break
+				}
+				n.adjust += max(n.value-value, ulp)
+				value = total + n.adjust
+			}
+			value = max(value, n.value)
+			r.dirty = true
+		} else {
+			value = n.value
+		}
+	}
+	if value < 0 {
+		n.adjust -= value
+		value = 0
+		n.restarted = n.restarted || n.has
+		r.dirty = true
+	}
+	if n.restarted {
+		n.resetAt, r.dirty = now.UnixNano(), true
+		c.setCreated()
+	}
+	n.total, n.value, n.has = total, value, true
+	if c.series != nil {
+		c.series.Value, c.series.Valid = value*c.v.scale, true
+	}
+}
+
+// hasHistory says whether the exporter itself has something to add to the cell.
+func (c *cell) hasHistory() bool {
+	return c.count.gone+c.count.adjust > 0 || c.timer != nil && c.timer.hist.Count > 0
+}
+
+// setCreated puts the moment where the series' value was zero.
+func (c *cell) setCreated() {
+	if at := max(c.created, c.count.resetAt); c.series != nil && at > 0 {
+		c.series.Created = time.Unix(0, at)
+	}
+}

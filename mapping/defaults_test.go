@@ -1,0 +1,190 @@
+package mapping
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// The known lies, as docs/mapping.md lists them.
+func TestKnownLies(t *testing.T) {
+	ompi, mpich, mvapich := Library{OpenMPI, "5.0.7"}, Library{MPICH, "4.0.2"}, Library{MVAPICH, "2.3.7"}
+	const u, d = mpit.DatatypeUnsignedLong, mpit.DatatypeDouble
+	for _, c := range []struct {
+		lib      Library
+		name     string
+		class    mpit.Class
+		datatype mpit.Datatype
+		want     string
+		kind     Kind
+		unit     string
+	}{
+		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length", KindGauge, "{message}"},
+		{ompi, "pml_ob1_posted_recvq_length", mpit.ClassSize, u, "mpit_pml_ob1_posted_recvq_length", KindGauge, "{message}"},
+		{ompi, "mpool_hugepage_bytes_allocated", mpit.ClassSize, u, "mpit_mpool_hugepage_allocated_bytes", KindGauge, "By"},
+		{ompi, "pml_monitoring_messages_count", mpit.ClassSize, u, "mpit_pml_monitoring_messages_total", KindCounter, "{message}"},
+		{ompi, "pml_monitoring_messages_size", mpit.ClassSize, u, "mpit_pml_monitoring_bytes_total", KindCounter, "By"},
+		{ompi, "coll_monitoring_messages_count", mpit.ClassSize, u, "mpit_coll_monitoring_messages_total", KindCounter, "{message}"},
+		{ompi, "coll_monitoring_messages_size", mpit.ClassSize, u, "mpit_coll_monitoring_bytes_total", KindCounter, "By"},
+		{ompi, "osc_monitoring_messages_sent_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_sent_total", KindCounter, "{message}"},
+		{ompi, "osc_monitoring_messages_sent_size", mpit.ClassSize, u, "mpit_osc_monitoring_sent_bytes_total", KindCounter, "By"},
+		{ompi, "osc_monitoring_messages_recv_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_recv_total", KindCounter, "{message}"},
+		{ompi, "osc_monitoring_messages_recv_size", mpit.ClassSize, u, "mpit_osc_monitoring_recv_bytes_total", KindCounter, "By"},
+		{ompi, "coll_monitoring_o2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_o2a_bytes_total", KindCounter, "By"},
+		{ompi, "coll_monitoring_a2o_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2o_bytes_total", KindCounter, "By"},
+		{ompi, "coll_monitoring_a2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2a_bytes_total", KindCounter, "By"},
+		{ompi, "mtl_psm2_tx_eager_num", mpit.ClassCounter, u, "mpit_mtl_psm2_tx_eager_num_total", KindCounter, ""},
+		{ompi, "runtime_spc_OMPI_SPC_SEND", mpit.ClassSize, u, "mpit_runtime_spc_send_total", KindCounter, ""},
+		{ompi, "runtime_spc_OMPI_SPC_BYTES_SENT_USER", mpit.ClassSize, u, "mpit_runtime_spc_sent_user_bytes_total", KindCounter, "By"},
+		{ompi, "runtime_spc_OMPI_SPC_MATCH_TIME", mpit.ClassSize, u, "mpit_runtime_spc_match_time_seconds", KindHistogram, "s"},
+		{ompi, "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u, "mpit_runtime_spc_unexpected_in_queue", KindGauge, "{message}"},
+		{ompi, "runtime_spc_OMPI_SPC_MAX_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u, "mpit_runtime_spc_unexpected_in_queue_highwatermark", KindGauge, "{message}"},
+		{mpich, "multinic_sent_bytes", mpit.ClassCounter, u, "mpit_multinic_sent_bytes_total", KindCounter, "By"},
+		{mpich, "nic_sent_bytes_count", mpit.ClassCounter, u, "mpit_nic_sent_bytes_total", KindCounter, "By"},
+		{mpich, "posted_recvq_match_attempts", mpit.ClassCounter, u, "mpit_posted_recvq_match_attempts_total", KindCounter, ""},
+		{mpich, "time_failed_matching_postedq", mpit.ClassTimer, d, "mpit_time_failed_matching_postedq_time_seconds", KindHistogram, "s"},
+		{mvapich, "mv2_smp_eager_byte_counter_array", mpit.ClassCounter, u, "mpit_mv2_smp_eager_bytes_total", KindCounter, "By"},
+		{mvapich, "mv2_pt2pt_mpid_isend", mpit.ClassCounter, u, "mpit_mv2_pt2pt_mpid_isend_bytes_total", KindCounter, "By"},
+		// The key is library, name and class: none of these is one of them.
+		{mpich, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length_size", KindGauge, ""},
+		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassCounter, u, "mpit_pml_ob1_unexpected_msgq_length_total", KindCounter, ""},
+	} {
+		t.Run(c.lib.Name+" "+c.name, func(t *testing.T) {
+			m, reason, ok := newMapper(t, Defaults()...).Metric(c.lib, mpit.Variable{Name: c.name, Class: c.class, Datatype: c.datatype, DatatypeBytes: 8, Bind: mpit.BindComm})
+			require.True(t, ok, reason)
+			assert.Equal(t, c.want, m.Name)
+			assert.Equal(t, c.kind, m.Kind)
+			assert.Equal(t, c.unit, m.Unit)
+			checkMetric(t, m)
+		})
+	}
+	t.Run("garbage is left out", func(t *testing.T) {
+		_, reason, ok := newMapper(t, Defaults()...).Metric(mpich, mpit.Variable{Name: "rma_pref_phy_nic_put_bytes_count", Class: mpit.ClassCounter, Datatype: u})
+		assert.False(t, ok)
+		assert.Equal(t, ReasonRule, reason)
+	})
+	t.Run("MPICH's watermarks say what they are", func(t *testing.T) {
+		m, _, _ := newMapper(t, Defaults()...).Metric(mpich, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassHighWatermark, Datatype: u})
+		assert.Contains(t, m.Help, "present level")
+	})
+}
+
+// Issue 4's files will hold what Defaults holds.
+func TestDefaultsAreYAML(t *testing.T) {
+	text, err := yaml.Marshal(Defaults())
+	require.NoError(t, err)
+	var back []Rule
+	require.NoError(t, yaml.Unmarshal(text, &back))
+	assert.Equal(t, Defaults(), back)
+}
+
+func TestFirstMatchWinsPerProperty(t *testing.T) {
+	m := newMapper(t,
+		Rule{Match: Match{Name: "foo_*"}, Unit: "KiBy"},
+		Rule{Match: Match{Name: "foo_?"}, Unit: "s", Class: "level", Name: "bar_$1"}.withStar(),
+		Rule{Match: Match{Class: "counter"}, Class: "aggregate", Help: "Second."},
+	)
+	got, _, ok := m.Metric(Library{}, mpit.Variable{Name: "foo_a", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt})
+	require.True(t, ok)
+	assert.Equal(t, "mpit_bar_a_bytes", got.Name)
+	assert.Equal(t, KindGauge, got.Kind)
+	assert.Contains(t, got.Help, "Second.")
+	assert.Contains(t, got.Help, "class COUNTER (really LEVEL), unit By")
+}
+
+func (r Rule) withStar() Rule { r.Match.Name = "foo_*"; return r }
+
+func TestWrongRules(t *testing.T) {
+	zero, nan := 0.0, math.NaN()
+	for why, r := range map[string]Rule{
+		"library":  {Match: Match{Library: "lam"}},
+		"version":  {Match: Match{Version: "4"}},
+		"class":    {Class: "meter"},
+		"match":    {Match: Match{Class: "COUNTER"}},
+		"bind":     {Match: Match{Bind: "communicator"}},
+		"unit":     {Unit: "bytes"},
+		"merge":    {Merge: "avg"},
+		"elements": {Elements: "each"},
+		"scale":    {Scale: &zero},
+		"nan":      {Scale: &nan},
+		"name":     {Name: "Foo"},
+		"star":     {Match: Match{Name: "a*"}, Name: "$2"},
+	} {
+		_, err := New(Config{Rules: []Rule{{}, r}})
+		require.Error(t, err, why)
+		assert.Contains(t, err.Error(), "rule 2", why)
+	}
+	for _, b := range [][]float64{{}, {1, 1}, {0}, {math.Inf(1)}} {
+		_, err := New(Config{Buckets: b})
+		assert.Error(t, err)
+	}
+}
+
+func TestClashesAreReported(t *testing.T) {
+	m := newMapper(t,
+		Rule{Match: Match{Library: OpenMPI, Name: "a"}, Name: "same", Class: "counter"},
+		Rule{Match: Match{Library: MPICH, Name: "b"}, Name: "same_total", Class: "level"},
+		Rule{Match: Match{Library: MPICH, Name: "c"}, Name: "same", Class: "counter", Unit: "{call}"},
+	)
+	first, _, ok := m.Metric(Library{Name: OpenMPI}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt})
+	require.True(t, ok)
+	again, _, _ := m.Metric(Library{Name: OpenMPI}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt, Description: "Another."})
+	assert.Same(t, first, again)
+	_, reason, ok := m.Metric(Library{Name: MPICH}, mpit.Variable{Name: "c", Datatype: mpit.DatatypeInt})
+	assert.False(t, ok)
+	assert.Equal(t, ReasonTypeConflict, reason)
+	got, _, ok := m.Metric(Library{Name: MPICH}, mpit.Variable{Name: "b", Datatype: mpit.DatatypeInt})
+	require.True(t, ok)
+	assert.NotEqual(t, first.Name, got.Name, "a gauge can't end in _total")
+}
+
+func TestFamiliesAreBounded(t *testing.T) {
+	m, err := New(Config{MaxFamilies: 1})
+	require.NoError(t, err)
+	_, _, ok := m.Metric(Library{}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt})
+	assert.True(t, ok)
+	_, reason, ok := m.Metric(Library{}, mpit.Variable{Name: "b", Datatype: mpit.DatatypeInt})
+	assert.False(t, ok)
+	assert.Equal(t, ReasonFamiliesOverMax, reason)
+}
+
+func TestWhatIsNoNumber(t *testing.T) {
+	m := newMapper(t)
+	for _, c := range []struct {
+		v    mpit.Variable
+		want Reason
+	}{
+		{mpit.Variable{Class: mpit.ClassGeneric, Datatype: mpit.DatatypeChar}, ReasonGenericString},
+		{mpit.Variable{Class: mpit.ClassState, Datatype: mpit.DatatypeChar}, ReasonDatatype},
+		{mpit.Variable{Class: mpit.ClassCounter, Datatype: mpit.DatatypeOther}, ReasonDatatype},
+	} {
+		_, reason, ok := m.Metric(Library{}, c.v)
+		assert.False(t, ok)
+		assert.Equal(t, c.want, reason)
+	}
+}
+
+// One Mapper serves all ranks at once (run with -race).
+func TestMapperIsSafeForConcurrentUse(t *testing.T) {
+	m := newMapper(t, Defaults()...)
+	got := make(chan *Metric)
+	for i := range 8 {
+		go func() {
+			v := mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble}
+			a := newAgent(v)
+			r, _ := m.NewRank(Library{MPICH, "4.0"}, nil)
+			a.set("v", 0, float64(i))
+			r.Update(a.sample())
+			got <- r.Series()[0].Metric
+		}()
+	}
+	first := <-got
+	for range 7 {
+		assert.Same(t, first, <-got)
+	}
+}

@@ -1,0 +1,10 @@
+// Package mapping says what each MPI_T performance variable becomes: a metric's name, kind, unit and labels, how the
+// objects and elements of a variable become one series, and what is done about values that fall, wrap, or are not
+// what they are declared to be.
+//
+// A [Mapper] holds the rules and the families of one exporter; it is safe for concurrent use. Each process that is
+// observed has a [Rank], which compiles its variables, objects and handles into a plan once; a sample then only fills
+// in numbers. A Rank belongs to one goroutine.
+//
+// The package knows neither sockets nor HTTP. What the rules are, and why, stands in docs/mapping.md.
+package mapping

@@ -1,0 +1,77 @@
+package mapping
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Info describes a variable of a rank, for mpit_pvar_info and for documentation.
+type Info struct {
+	Name        string // as the library has it, made valid UTF-8
+	Description string
+	Class       mpit.Class // as declared
+	Real        mpit.Class // as the rules say
+	Unit        string     // UCUM of the metric, or what is counted: {message}; "" unknown
+	Bind        mpit.Bind
+	Verbosity   mpit.Verbosity
+	Bits        int // of an element
+	State       mpit.VariableState
+	Metric      *Metric // nil: not shown, for Reason
+	Reason      Reason
+	Companion   string // of a timer: the COUNTER of its events, "" none
+}
+
+// Infos describes all variables of the rank, also those that are not shown, in the agent's order.
+func (r *Rank) Infos() []Info {
+	infos := make([]Info, len(r.byID))
+	for i, v := range r.byID {
+		infos[i] = Info{
+			Name: cleanText(v.info.Name, 256), Description: cleanText(v.info.Description, 4096),
+			Class: v.info.Class, Real: v.real, Unit: v.unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
+			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric, Reason: v.reason,
+		}
+		if v.with != nil {
+			infos[i].Companion = cleanText(v.with.info.Name, 256)
+		}
+	}
+	return infos
+}
+
+// ObjectInfo is the objects of one kind that share a name.
+type ObjectInfo struct {
+	Kind   mpit.Bind
+	Name   string      // cleaned
+	Number int         // of such objects alive
+	Object mpit.Object // the object itself where Number is 1, otherwise zero
+}
+
+// Objects is the objects that are alive, by kind and name. The slice belongs to the Rank and changes with its layout.
+func (r *Rank) Objects() []ObjectInfo {
+	if r.objects != nil || r.layout == nil {
+		return r.objects
+	}
+	type place struct {
+		kind mpit.Bind
+		name string
+	}
+	index := map[place]int{}
+	r.objects = []ObjectInfo{}
+	for i := range r.layout.Objects {
+		o := &r.layout.Objects[i]
+		p := place{o.Kind, CleanName(o.Name)}
+		k, ok := index[p]
+		if !ok {
+			index[p] = len(r.objects)
+			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o})
+			continue
+		}
+		r.objects[k].Number++
+		r.objects[k].Object = mpit.Object{}
+	}
+	slices.SortFunc(r.objects, func(a, b ObjectInfo) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return r.objects
+}

@@ -1,0 +1,170 @@
+package mapping
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Names of the MPI libraries that ParseLibrary knows, as rules write them.
+const (
+	OpenMPI   = "openmpi"
+	MPICH     = "mpich"
+	MVAPICH   = "mvapich" // MVAPICH2 as well
+	IntelMPI  = "intelmpi"
+	CrayMPICH = "craympich"
+)
+
+// Library is an MPI library, as rules choose by it. Both fields are empty where it isn't known.
+type Library struct {
+	Name    string // one of the constants above
+	Version string // as the library writes it: "4.1.4", "6.0.0rc2"
+}
+
+// libraryPrefixes is searched in order: the derivatives of MPICH come before MPICH itself.
+var libraryPrefixes = []struct{ prefix, name string }{
+	{"open mpi", OpenMPI},
+	{"intel(r) mpi library", IntelMPI},
+	{"cray mpich", CrayMPICH},
+	{"mvapich", MVAPICH},
+	{"mpich", MPICH},
+}
+
+// ParseLibrary reads what MPI_Get_library_version answers (MPI-4.1 §9.1.1); its first line is enough. A text that it
+// does not know gives the zero Library.
+func ParseLibrary(libraryVersion string) Library {
+	line, _, _ := strings.Cut(strings.TrimSpace(libraryVersion), "\n")
+	if len(line) > 512 {
+		line = line[:512]
+	}
+	lower := strings.ToLower(line)
+	for _, p := range libraryPrefixes {
+		if strings.HasPrefix(lower, p.prefix) {
+			return Library{Name: p.name, Version: findVersion(lower[len(p.prefix):])}
+		}
+	}
+	return Library{}
+}
+
+// findVersion returns the first word that starts with a digit, or with a v and a digit. A digit that belongs to the
+// name, as in MVAPICH2, stands right at the start and is passed over.
+func findVersion(s string) string {
+	fields := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == ':' || r == '(' })
+	if s != "" && s[0] != ' ' && s[0] != '\t' && s[0] != ':' && len(fields) > 0 {
+		fields = fields[1:]
+	}
+	for _, f := range fields {
+		f = strings.TrimPrefix(f, "v")
+		if f == "" || f[0] < '0' || f[0] > '9' {
+			continue
+		}
+		end := strings.IndexFunc(f, func(r rune) bool {
+			return (r < '0' || r > '9') && (r < 'a' || r > 'z') && r != '.'
+		})
+		if end >= 0 {
+			f = f[:end]
+		}
+		return strings.TrimRight(f[:min(len(f), 32)], ".")
+	}
+	return ""
+}
+
+// version is the numbers of a version. What follows them (rc2, a1) is left out, so that a rule for 6.0 holds for
+// 6.0.0rc2 too.
+type version []int
+
+func parseVersion(s string) version {
+	var v version
+	for part := range strings.SplitSeq(s, ".") {
+		end := 0
+		for end < len(part) && end < 9 && part[end] >= '0' && part[end] <= '9' {
+			end++
+		}
+		if end == 0 {
+			break
+		}
+		n, _ := strconv.Atoi(part[:end])
+		v = append(v, n)
+		if end < len(part) {
+			break
+		}
+	}
+	return v
+}
+
+// compare is -1, 0 or 1; numbers that one of them lacks are zero.
+func (v version) compare(w version) int {
+	for i := range max(len(v), len(w)) {
+		var a, b int
+		if i < len(v) {
+			a = v[i]
+		}
+		if i < len(w) {
+			b = w[i]
+		}
+		if a != b {
+			if a < b {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// versionRange is a conjunction of bounds: ">=4.0 <5.1".
+type versionRange []versionBound
+
+type versionBound struct {
+	op string
+	v  version
+}
+
+func parseRange(s string) (versionRange, error) {
+	var r versionRange
+	for field := range strings.FieldsSeq(s) {
+		rest := strings.TrimLeft(field, "<>=")
+		b := versionBound{op: field[:len(field)-len(rest)], v: parseVersion(rest)}
+		switch b.op {
+		case "<", "<=", ">", ">=", "=":
+		default:
+			return nil, fmt.Errorf("version range %q: %q does not start with <, <=, >, >= or =", s, field)
+		}
+		if len(b.v) == 0 {
+			return nil, fmt.Errorf("version range %q: %q has no number", s, field)
+		}
+		r = append(r, b)
+	}
+	return r, nil
+}
+
+// holds is false for a version that isn't known, unless the range is empty.
+func (r versionRange) holds(s string) bool {
+	if len(r) == 0 {
+		return true
+	}
+	v := parseVersion(s)
+	if len(v) == 0 {
+		return false
+	}
+	for _, b := range r {
+		c := v.compare(b.v)
+		ok := false
+		switch b.op {
+		case "<":
+			ok = c < 0
+		case "<=":
+			ok = c <= 0
+		case ">":
+			ok = c > 0
+		case ">=":
+			ok = c >= 0
+		case "=":
+			ok = c == 0
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}

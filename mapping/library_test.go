@@ -1,0 +1,66 @@
+package mapping
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseLibrary(t *testing.T) {
+	for text, want := range map[string]Library{
+		"Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4": {OpenMPI, "4.1.4"},
+		"Open MPI v6.0.0rc2, package: Open MPI root@x Distribution":                {OpenMPI, "6.0.0rc2"},
+		"MPICH Version: 4.0.2":                              {MPICH, "4.0.2"},
+		"MPICH Version:\t4.3.0b1\nMPICH Release date:\tMon": {MPICH, "4.3.0b1"},
+		"MVAPICH2 Version: 2.3.7":                           {MVAPICH, "2.3.7"},
+		"MVAPICH2 Version      :\t2.3.7":                    {MVAPICH, "2.3.7"},
+		"MVAPICH Version: 4.0":                              {MVAPICH, "4.0"},
+		"Intel(R) MPI Library 2021.10 for Linux* OS":        {IntelMPI, "2021.10"},
+		"CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)":     {CrayMPICH, "8.1.25.17"},
+		"Open MPI": {OpenMPI, ""},
+		"Fujitsu MPI Library 4.0.1 (based on something else)": {},
+		"": {},
+	} {
+		assert.Equal(t, want, ParseLibrary(text), "%q", text)
+	}
+}
+
+func TestVersionRanges(t *testing.T) {
+	for _, c := range []struct {
+		bounds, version string
+		want            bool
+	}{
+		{"", "", true},
+		{"", "4.0", true},
+		{">=4.0 <5.1", "4.0.2", true},
+		{">=4.0 <5.1", "5.0.1", true},
+		{">=4.0 <5.1", "5.1", false},
+		{">=4.0 <5.1", "3.4", false},
+		{">=4.0 <5.1", "", false},
+		{"<6", "6.0.0rc2", false},
+		{"=4.1", "4.1.0", true},
+		{">4.1", "4.1.1", true},
+		{"<=4.1", "4.1.1", false},
+	} {
+		r, err := parseRange(c.bounds)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, r.holds(c.version), "%q %q", c.bounds, c.version)
+	}
+	for _, bad := range []string{"4.0", ">=", "=>4", ">=x"} {
+		_, err := parseRange(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+func FuzzParseLibrary(f *testing.F) {
+	f.Add("Open MPI v4.1.4, package: x")
+	f.Add("MVAPICH2 Version: 2.3.7")
+	f.Fuzz(func(t *testing.T, s string) {
+		l := ParseLibrary(s)
+		if len(l.Version) > 32 || l.Name == "" && l.Version != "" {
+			t.Errorf("%q gives %+v", s, l)
+		}
+		parseVersion(l.Version)
+	})
+}

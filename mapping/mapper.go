@@ -1,0 +1,305 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	defaultTimerInterval = 10 * time.Second
+	defaultMaxFamilies   = 65536
+	maxBuckets           = 64
+)
+
+// DefaultBuckets are the upper bounds of timers' histograms in seconds: 1 µs and each time four times more, up to
+// about a minute. They are to hold both a single call's duration and the time gained in one interval.
+func DefaultBuckets() []float64 {
+	return []float64{
+		0.000001, 0.000004, 0.000016, 0.000064, 0.000256, 0.001024, 0.004096, 0.016384, 0.065536, 0.262144, 1.048576,
+		4.194304, 16.777216, 67.108864,
+	}
+}
+
+// Config is what a Mapper is made with; the zero value will do.
+type Config struct {
+	Rules         []Rule        // nil: Defaults(). Rules of one's own stand before the defaults
+	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
+	Buckets       []float64     // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
+	MaxFamilies   int           // so many families may all ranks together have; 0: 65,536
+}
+
+// Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
+type Mapper struct {
+	rules    []*compiledRule
+	interval time.Duration
+	buckets  []float64
+	max      int
+
+	mu       sync.Mutex
+	families map[string]*Metric // by Name
+	otel     map[string]*Metric // by OTelName
+}
+
+// New checks the rules of cfg. An error names the rule, counted from 1.
+func New(cfg Config) (*Mapper, error) {
+	m := &Mapper{
+		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
+		families: map[string]*Metric{}, otel: map[string]*Metric{},
+	}
+	if m.interval < 0 {
+		return nil, fmt.Errorf("timer interval %v is below zero", m.interval)
+	}
+	if m.interval == 0 {
+		m.interval = defaultTimerInterval
+	}
+	if m.max <= 0 {
+		m.max = defaultMaxFamilies
+	}
+	m.buckets = append([]float64(nil), cfg.Buckets...)
+	if cfg.Buckets == nil {
+		m.buckets = DefaultBuckets()
+	}
+	if err := checkBuckets(m.buckets); err != nil {
+		return nil, fmt.Errorf("buckets of timers: %w", err)
+	}
+	rules := cfg.Rules
+	if rules == nil {
+		rules = Defaults()
+	}
+	for i, r := range rules {
+		c, err := compileRule(r)
+		if err != nil {
+			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, err)
+		}
+		m.rules = append(m.rules, c)
+	}
+	return m, nil
+}
+
+func checkBuckets(b []float64) error {
+	if len(b) == 0 || len(b) > maxBuckets {
+		return fmt.Errorf("%d bounds; there must be 1 to %d", len(b), maxBuckets)
+	}
+	for i, x := range b {
+		if math.IsNaN(x) || math.IsInf(x, 0) || x <= 0 {
+			return fmt.Errorf("bound %v is not a number above zero", x)
+		}
+		if i > 0 && x <= b[i-1] {
+			return errors.New("bounds must rise")
+		}
+	}
+	return nil
+}
+
+// Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
+// still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
+// out, for the reason given.
+func (m *Mapper) Metric(lib Library, v mpit.Variable) (metric *Metric, drop Reason, ok bool) {
+	s, reason := m.resolve(forLibrary(m.rules, lib), &v, func(string) bool { return lib.hasCompanions() })
+	return s.metric, reason, reason == ""
+}
+
+// hasCompanions says whether timers of lib have a COUNTER of the same name, for want of knowing the rank's variables.
+func (l Library) hasCompanions() bool {
+	return l.Name == MPICH || l.Name == MVAPICH
+}
+
+// mode is how a variable's values are treated.
+type mode uint8
+
+const (
+	modeGauge     mode = iota // present values
+	modeWatermark             // present values, of freed objects as well
+	modeCount                 // what only grows
+	modeState
+)
+
+// spec is what one variable becomes.
+type spec struct {
+	metric    *Metric // nil: left out
+	mode      mode
+	real      mpit.Class
+	number    number
+	bits      uint
+	scale     float64
+	objects   Merge
+	elements  Merge
+	separate  bool   // never merged
+	each      string // label of an element's number, "" where elements are merged
+	label     string // label of the object's name
+	offset    bool
+	companion string // of a timer that is a histogram: name of the COUNTER, "" none
+	unit      string // UCUM, merely counted things as well
+}
+
+// resolve finds out what v becomes. With a reason, metric is nil; the rest still holds for ReasonRule, since a
+// counter that isn't shown can be a timer's companion.
+func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(name string) bool) (spec, Reason) {
+	set := settingsOf(rules, v)
+	s := spec{
+		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
+		label: BindLabel(v.Bind), offset: set.offset, unit: set.unit.base,
+	}
+	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
+		s.bits = uint(8 * v.DatatypeBytes)
+	}
+	sh := shape{otel: OTelGauge, unit: set.unit.base}
+	if int(set.class) < len(classWords) {
+		sh.word = classWords[set.class]
+	}
+	s.objects, s.elements = MergeSum, MergeSum
+	note := ""
+	switch set.class {
+	case mpit.ClassState:
+		s.mode, s.separate, sh.otel, sh.unit = modeState, true, OTelSum, ""
+	case mpit.ClassLevel, mpit.ClassSize:
+		sh.otel = OTelSum
+	case mpit.ClassPercentage:
+		s.objects, s.elements, sh.unit = MergeMax, MergeMax, "1"
+	case mpit.ClassHighWatermark:
+		s.mode, s.objects, s.elements = modeWatermark, MergeMax, MergeMax
+	case mpit.ClassLowWatermark:
+		s.mode, s.objects, s.elements = modeWatermark, MergeMin, MergeMin
+	case mpit.ClassCounter:
+		s.mode, sh.kind, sh.otel = modeCount, KindCounter, OTelSum
+		if unitWords[sh.unit] != "" {
+			sh.unit = "" // never in a counter's name; HELP has it
+		}
+	case mpit.ClassAggregate:
+		s.mode, sh.kind, sh.otel = modeCount, KindCounter, OTelSum
+	case mpit.ClassTimer:
+		s.mode = modeCount
+		switch {
+		case sh.unit == "s" || sh.unit == "" && s.number == floating:
+			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
+			s.unit = "s"
+			note = m.timerNote(&s, set, v.Name, counter)
+		default:
+			sh.kind, sh.otel = KindCounter, OTelSum
+			if sh.unit == "" {
+				note = "The unit of this time is not known."
+			}
+		}
+	default:
+		s.separate, sh.kind, sh.word = true, KindUntyped, classWords[mpit.ClassGeneric]
+	}
+	if s.mode != modeCount {
+		if set.merge != "" {
+			s.objects = set.merge
+		}
+		switch set.elements {
+		case ElementsSum, ElementsMax, ElementsMin:
+			s.elements = Merge(set.elements)
+		}
+	}
+	switch {
+	case set.elements == ElementsPeer || set.elements == ElementsIndex:
+		s.each = string(set.elements)
+	case s.separate:
+		s.each = string(ElementsIndex)
+	}
+	switch {
+	case set.drop:
+		return s, ReasonRule
+	case s.number == notNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
+		return s, ReasonGenericString
+	case s.number == notNumber:
+		return s, ReasonDatatype
+	}
+	var n familyNames
+	if set.name != "" {
+		n = sh.named(set.name, v.Name, v.Class)
+	} else {
+		n = sh.names(v.Name, v.Class)
+	}
+	metric, reason := m.register(Metric{
+		Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
+	}, func() string { return helpText(v, set, s.unit, note) })
+	s.metric = metric
+	return s, reason
+}
+
+// timerNote finds the companion of a timer that is a histogram, and says in words what its observations are.
+func (m *Mapper) timerNote(s *spec, set settings, name string, counter func(string) bool) string {
+	companion := set.companion
+	if companion == "" {
+		companion = name
+	}
+	if companion != NoCompanion && counter(companion) {
+		s.companion = companion
+		return fmt.Sprintf("The sum is exact, the count that of the events (COUNTER %s); the events of an interval of %v or more stand at their mean duration.",
+			fold(companion, 100), m.interval)
+	}
+	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the count is of intervals in which the timer moved.", m.interval)
+}
+
+// helpText is HELP: what the library says, then what the variable is called there.
+func helpText(v *mpit.Variable, set settings, unit, note string) string {
+	parts := make([]string, 0, 5)
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s == "" {
+			return
+		}
+		if !strings.ContainsAny(s[len(s)-1:], ".!?") && !strings.HasSuffix(s, "…") {
+			s += "."
+		}
+		parts = append(parts, s)
+	}
+	add(fold(v.Description, maxDescription))
+	what := "MPI_T variable " + fold(v.Name, 200) + ", class " + strings.ToUpper(nameOf(v.Class))
+	if set.class != v.Class {
+		what += " (really " + strings.ToUpper(nameOf(set.class)) + ")"
+	}
+	if unit != "" {
+		what += ", unit " + unit
+	}
+	add(what)
+	add(note)
+	add(fold(set.help, maxDescription))
+	return strings.Join(parts, " ")
+}
+
+// register returns the family of want's name: the one that exists, if it is of the same kind and unit, or a new one.
+func (m *Mapper) register(want Metric, help func() string) (*Metric, Reason) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have := m.families[want.Name]; have != nil {
+		if have.Kind != want.Kind || have.Unit != want.Unit || have.OTelName != want.OTelName || have.OTelKind != want.OTelKind {
+			return nil, ReasonTypeConflict
+		}
+		return have, ""
+	}
+	if m.otel[want.OTelName] != nil {
+		return nil, ReasonTypeConflict
+	}
+	if len(m.families) >= m.max {
+		return nil, ReasonFamiliesOverMax
+	}
+	want.Help = help()
+	m.families[want.Name], m.otel[want.OTelName] = &want, &want
+	return &want, ""
+}
+
+// ratioMetric is the family of a level's or a watermark's share of the SIZE of the same name.
+func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
+	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
+	class, word := mpit.ClassLevel, "level"
+	if high {
+		class, word = mpit.ClassHighWatermark, "high watermark"
+		sh.word = classWords[class]
+	}
+	full := Prefix + name + sh.tail()
+	n := familyNames{full, sh.otelName(name, sh.word, "")}
+	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
+		n = sh.escaped(name, class)
+	}
+	return m.register(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge}, func() string {
+		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
+	})
+}

@@ -1,0 +1,89 @@
+package mapping
+
+import "time"
+
+// Kind is the kind of a family on /metrics.
+type Kind uint8
+
+// The kinds that MPI_T's classes become.
+const (
+	KindGauge Kind = iota
+	KindCounter
+	KindUntyped
+	KindHistogram
+)
+
+// String is the kind as # TYPE writes it in the text format.
+func (k Kind) String() string {
+	switch k {
+	case KindGauge:
+		return "gauge"
+	case KindCounter:
+		return "counter"
+	case KindHistogram:
+		return "histogram"
+	}
+	return "untyped"
+}
+
+// OTelKind is the kind of a family in OpenTelemetry. A Sum is monotonic where the Metric is.
+type OTelKind uint8
+
+// The kinds of OpenTelemetry that MPI_T's classes become.
+const (
+	OTelGauge OTelKind = iota
+	OTelSum
+	OTelHistogram
+)
+
+// Metric is one family. It never changes, and in one Mapper there is only one of a Name.
+type Metric struct {
+	Name      string // on /metrics, with unit and _total
+	Help      string
+	OTelName  string
+	Unit      string // UCUM, of the values of a Series; "" unknown
+	Kind      Kind
+	OTelKind  OTelKind
+	Monotonic bool // a counter or histogram
+}
+
+// Label is a label of a series.
+type Label struct{ Name, Value string }
+
+// Series is one series of a rank, kept: the pointer stays good while Rank.Structure stays the same, and Rank.Update
+// changes Value, Created, Histogram and Valid in place. Nobody but the Rank may change it.
+type Series struct {
+	Metric    *Metric
+	Labels    []Label // object, state, peer or index; sorted by name. Not who the rank is.
+	Value     float64 // in the base unit; not of histograms
+	Created   time.Time
+	Histogram *Histogram // KindHistogram only
+	Valid     bool       // false: not read this time, leave it out
+	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
+}
+
+// Histogram is the value of a timer. Counts are not cumulative.
+type Histogram struct {
+	Bounds []float64 // upper bounds in seconds, shared by all; the last bucket, without a bound, is not among them
+	Counts []uint64  // one more than Bounds
+	Count  uint64
+	Sum    float64 // seconds
+
+	// The same observations as a native histogram of schema NativeSchema, sorted by Index. What is at most
+	// NativeZeroThreshold stands in NativeZero.
+	Native     []NativeBucket
+	NativeZero uint64
+}
+
+// NativeBucket counts what lies in (base^(Index-1), base^Index] with base 2^(1/2^NativeSchema), as Prometheus numbers
+// the buckets of native histograms.
+type NativeBucket struct {
+	Index int32
+	Count uint64
+}
+
+// The resolution of native histograms: four buckets for each doubling.
+const (
+	NativeSchema        = 2
+	NativeZeroThreshold = 1e-9 // seconds
+)

@@ -1,0 +1,305 @@
+package mapping
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Prefix is what all names begin with.
+const Prefix = "mpit_"
+
+const (
+	maxPlainName   = 160 // bytes of a variable's name that needs no escape
+	maxEscapedName = 96  // bytes of it that an escape keeps
+)
+
+var classWords = [...]string{
+	mpit.ClassState: "state", mpit.ClassLevel: "", mpit.ClassSize: "size", mpit.ClassPercentage: "",
+	mpit.ClassHighWatermark: "highwatermark", mpit.ClassLowWatermark: "lowwatermark", mpit.ClassCounter: "",
+	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "time", mpit.ClassGeneric: "generic",
+}
+
+// shape is what a name is made of besides the variable's own.
+type shape struct {
+	kind  Kind
+	otel  OTelKind
+	word  string // class word
+	unit  string // UCUM
+	ratio bool   // of two variables: its word tells it apart from any class's
+}
+
+// unitWord is the unit's word in the name. OpenTelemetry's translation writes "ratio" for gauges only.
+func (s shape) unitWord() string {
+	if s.unit == "1" && s.otel != OTelGauge {
+		return ""
+	}
+	return unitWords[s.unit]
+}
+
+// tail is what follows the variable's name.
+func (s shape) tail() string {
+	t := ""
+	if s.word != "" {
+		t = "_" + s.word
+	}
+	if u := s.unitWord(); u != "" {
+		t += "_" + u
+	}
+	if s.kind == KindCounter {
+		t += "_total"
+	}
+	return t
+}
+
+// tails is every tail that a variable can have, whatever rules say of its unit.
+var tails = func() []string {
+	words := []string{""}
+	for _, w := range unitWords {
+		words = append(words, "_"+w)
+	}
+	var out []string
+	for _, u := range words {
+		for _, class := range []string{"", "_size", "_highwatermark", "_lowwatermark", "_generic"} {
+			out = append(out, class+u)
+		}
+		out = append(out, "_aggregate"+u+"_total", "_time"+u+"_total")
+	}
+	return append(out, "_state", "_total", "_time_seconds")
+}()
+
+// familyNames is a family's name in both schemes.
+type familyNames struct{ prometheus, otel string }
+
+// names gives a variable's names by default. They depend on nothing but the variable itself: the plain form is used
+// where no other variable could have it, and where neither the linter nor OpenTelemetry's translation would change
+// it; otherwise the escaped one.
+func (s shape) names(name string, declared mpit.Class) familyNames {
+	full := Prefix + name + s.tail()
+	repeats := s.word != "" && (name == s.word || strings.HasSuffix(name, "_"+s.word))
+	if repeats || len(name) > maxPlainName || !plainWords(name) || !s.owns(full, name) || !s.allowed(name, full) {
+		return s.escaped(name, declared)
+	}
+	return familyNames{full, s.otelName(name, s.word, "")}
+}
+
+// named gives the names that a rule chooses. The words that the unit adds anyway are taken out of it.
+func (s shape) named(rule, name string, declared mpit.Class) familyNames {
+	s.word = ""
+	words := slices.DeleteFunc(split(rule), func(w string) bool {
+		return w == s.unitWord() || s.kind == KindCounter && w == "total"
+	})
+	base := strings.Join(words, "_")
+	full := Prefix + base + s.tail()
+	if base == "" || len(base) > maxPlainName || !s.allowed(base, full) {
+		return s.escaped(name, declared)
+	}
+	return familyNames{full, s.otelName(base, "", "")}
+}
+
+// owns says whether full belongs to this name: of all variables that would have it, the shortest name's.
+func (s shape) owns(full, name string) bool {
+	own := len(full) - len(Prefix) - len(name)
+	for _, t := range tails {
+		if len(t) > own && strings.HasSuffix(full, t) && len(full)-len(t) > len(Prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// allowed says whether a name can stand as it is.
+func (s shape) allowed(base, full string) bool {
+	for w := range strings.SplitSeq(base, "_") {
+		if s.refuses(w) {
+			return false
+		}
+	}
+	if reservedName(full) {
+		return false
+	}
+	words := strings.Split(full, "_")
+	last := words[len(words)-1]
+	if s.kind == KindCounter {
+		last = words[len(words)-2] // the family without _total, as OpenMetrics has it
+		if last == "count" && words[len(words)-3] == "seconds" {
+			return false
+		}
+		return last == "count" || !reservedEndings[last]
+	}
+	return !reservedEndings[last]
+}
+
+// refuses says whether a word cannot stand in a variable's own part of the name.
+func (s shape) refuses(word string) bool {
+	switch {
+	case word == s.unitWord(), s.kind == KindCounter && word == "total": // the translation would move it
+		return true
+	case s.kind != KindUntyped && word == s.kind.String():
+		return true
+	}
+	return shortUnits[word] || derivedUnit(word) || isHash(word)
+}
+
+// escaped is the one escape: the name cleaned, words that can't stand left out, then _x and eight characters that
+// stand for the original name and class.
+func (s shape) escaped(name string, declared mpit.Class) familyNames {
+	words := split(name)
+	words = slices.DeleteFunc(words, s.refuses)
+	for len(words) > 0 && slices.Contains(reservedFirst, words[0]) {
+		words = words[1:]
+	}
+	length := 0
+	for i, w := range words {
+		if length += len(w) + 1; length > maxEscapedName {
+			words = words[:i]
+			break
+		}
+	}
+	word := s.word
+	if len(words) > 0 && words[len(words)-1] == word {
+		word = ""
+	}
+	base, hash := strings.Join(words, "_"), s.hash(name, declared)
+	full := strings.TrimSuffix(Prefix, "_")
+	for _, part := range []string{base, word, hash} {
+		if part != "" {
+			full += "_" + part
+		}
+	}
+	s2 := s
+	s2.word = ""
+	return familyNames{full + s2.tail(), s.otelName(base, word, hash)}
+}
+
+// otelName gives the name in OpenTelemetry. Where no class word tells two classes apart, the ending does that the
+// translation would add: it does not add it twice.
+func (s shape) otelName(base, word, hash string) string {
+	n := "mpit"
+	for _, part := range []string{base, word, hash} {
+		if part != "" {
+			n += "." + part
+		}
+	}
+	switch {
+	case s.kind == KindCounter && s.word != classWords[mpit.ClassAggregate]:
+		n += ".total"
+	case s.unitWord() == "ratio":
+		n += ".ratio"
+	}
+	return n
+}
+
+var hashAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func (s shape) hash(name string, declared mpit.Class) string {
+	kind := nameOf(declared)
+	if s.ratio {
+		kind = "ratio " + s.word
+	}
+	sum := sha256.Sum256([]byte(kind + "\x00" + name))
+	return "x" + hashAlphabet.EncodeToString(sum[:5])
+}
+
+func isHash(word string) bool {
+	if len(word) != 9 || word[0] != 'x' {
+		return false
+	}
+	for i := 1; i < len(word); i++ {
+		if c := word[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}
+
+// plainWords says whether a name is words of a-z and 0-9, with one underscore between two.
+func plainWords(s string) bool {
+	under := true
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '_':
+			if under {
+				return false
+			}
+			under = true
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			under = false
+		default:
+			return false
+		}
+	}
+	return !under
+}
+
+// split returns the words of any text, in lower case.
+func split(s string) []string {
+	s = s[:min(len(s), 4096)]
+	words := strings.FieldsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	for i, w := range words {
+		words[i] = strings.ToLower(w)
+	}
+	return words
+}
+
+// reservedFirst are first words whose names are the exporter's own.
+var reservedFirst = []string{"exporter", "rank"}
+
+// reservedName says whether a family is the exporter's own.
+func reservedName(full string) bool {
+	switch full {
+	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_category_parent_info",
+		"mpit_cvar_ranks", "mpit_object_info", "mpit_objects":
+		return true
+	}
+	for _, w := range reservedFirst {
+		if strings.HasPrefix(full, Prefix+w+"_") {
+			return true
+		}
+	}
+	return false
+}
+
+// reservedEndings are the endings that formats give to parts of a family, or the linter keeps for other kinds.
+var reservedEndings = map[string]bool{
+	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true, "gcount": true,
+}
+
+// shortUnits are abbreviated units, which the linter refuses anywhere in a name.
+var shortUnits = map[string]bool{
+	"s": true, "ms": true, "us": true, "ns": true, "sec": true, "b": true, "kb": true, "mb": true, "gb": true,
+	"tb": true, "pb": true, "m": true, "h": true, "d": true,
+}
+
+var (
+	baseUnits = []string{
+		"amperes", "bytes", "celsius", "grams", "joules", "kelvin", "meters", "metres", "seconds", "volts",
+	}
+	otherUnits = []string{
+		"minutes", "hours", "days", "weeks", "kelvins", "fahrenheit", "rankine", "inches", "yards", "miles", "bits",
+		"calories", "pounds", "ounces",
+	}
+	unitPrefixes = []string{
+		"pico", "nano", "micro", "milli", "centi", "deci", "deca", "hecto", "kilo", "kibi", "mega", "mebi", "giga",
+		"gibi", "tera", "tebi", "peta", "pebi",
+	}
+)
+
+// derivedUnit says whether a word is a unit that isn't a base unit: the linter wants "seconds", not "minutes" or
+// "milliseconds".
+func derivedUnit(word string) bool {
+	if slices.Contains(otherUnits, word) {
+		return true
+	}
+	for _, p := range unitPrefixes {
+		if rest, ok := strings.CutPrefix(word, p); ok && (slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
+			return true
+		}
+	}
+	return false
+}

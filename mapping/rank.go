@@ -1,0 +1,470 @@
+package mapping
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Rank is what the variables of one process become. NewRank makes one when the process connects; it goes on through
+// later connections of the same process. It belongs to one goroutine.
+//
+// The numbers go this way: a handle's elements (count.go for what only grows) are merged into cells, one for each
+// variable and object name; a cell is a series, or several for a STATE. What is compiled once, whenever the catalogue,
+// the objects or the remains of freed ones change, stands in plan.go.
+type Rank struct {
+	mapper *Mapper
+	rules  []*compiledRule
+
+	// What the plan has been compiled from.
+	variables *mpit.Variables
+	layout    *mpit.Layout
+	remains   *mpit.Remains
+
+	byID     []*variable // by Variable.ID
+	byKey    map[variableKey]*variable
+	ratios   map[variableKey]*variable
+	order    []*variable          // all of them, those of ratios too
+	families map[string]*variable // who holds a family in this rank
+
+	handles map[uint32]*handle
+	plan    []*handle // those of the layout
+	pairs   []pair
+
+	series     []*Series
+	structure  uint64
+	generation uint64 // of the plan, to find what is no longer there
+	rebuilt    bool   // the plan is new in this Update
+	relist     bool   // the set of series may have changed
+
+	clock     time.Duration // of the last sample
+	closed    time.Duration // when the last interval of timers closed
+	hasClosed bool
+
+	restored *restored // from the blob, until the first plan takes it
+	again    bool      // there was a blob: an exporter has shown these series before
+	blob     []byte
+	dirty    bool
+
+	dropped map[Reason]uint64
+
+	selection map[uint32]bool // as the agent was told last, or assumed; beyond it all are read
+	reselect  bool
+	objects   []ObjectInfo
+}
+
+// variableKey is what a variable is known by, for indices differ from run to run.
+type variableKey struct {
+	name  string
+	class mpit.Class // as declared
+}
+
+// variable is a variable of this rank. Those of ratios have no info.
+type variable struct {
+	spec
+	key    variableKey
+	info   mpit.Variable
+	reason Reason
+	wanted bool      // to be read: shown, or the companion of one that is
+	with   *variable // companion of a timer
+	cells  map[cellID]*cell
+	list   []*cell // cells, sorted
+	items  []item  // of a STATE
+}
+
+// item is a value of an enumeration.
+type item struct {
+	value int64
+	name  string
+}
+
+// cellID tells the cells of a variable apart.
+type cellID struct {
+	object string // name; "" for variables that aren't bound
+	number uint32 // the object itself, where several share a name and are never merged
+	elem   int    // -1: elements merged
+}
+
+// cell is where the values of one variable and one name come together.
+type cell struct {
+	v       *variable
+	id      cellID
+	seen    uint64 // generation
+	series  *Series
+	states  []*Series // of a STATE: as variable.items
+	outside *Series   // of a STATE: a value that has no item
+	state   int64     // value of outside
+
+	sum   float64 // of the handles, in the running Update
+	known int     // how many values it is made of
+	want  int     // how many it should be
+
+	fixed      float64 // from freed objects
+	fixedKnown bool
+	floor      float64 // watermarks of objects that are not even among the remains
+	floorKnown bool
+	created    int64 // Unix nanoseconds of the earliest contribution, 0 unknown
+
+	count count
+	timer *timer
+}
+
+// handle is an open handle of the rank.
+type handle struct {
+	id     uint32
+	v      *variable
+	object uint32
+	name   string
+	offset int
+	n      int
+	seen   uint64
+	failed bool
+	cells  []*cell // one, or one for each element
+
+	value float64 // of gauges, elements merged, unscaled
+	ok    bool
+
+	base   []uint64 // what is subtracted; nil: nothing
+	first  []uint64 // at its making; nil: zeros
+	origin []uint64
+	elems  []element // modeCount
+}
+
+func (h *handle) cell(i int) *cell {
+	if len(h.cells) == 1 {
+		return h.cells[0]
+	}
+	return h.cells[i]
+}
+
+// pair is an object's SIZE, and its LEVEL or watermark of the same name.
+type pair struct {
+	size, part *handle
+	cell       *cell
+	value      float64
+	ok         bool
+}
+
+// NewRank makes the Rank of a process with the blob that its agent kept, which may be nil. An error says that the blob
+// could not be read; the Rank is good all the same, and starts anew.
+func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
+	r := &Rank{
+		mapper:    m,
+		rules:     forLibrary(m.rules, lib),
+		byKey:     map[variableKey]*variable{},
+		ratios:    map[variableKey]*variable{},
+		families:  map[string]*variable{},
+		handles:   map[uint32]*handle{},
+		dropped:   map[Reason]uint64{},
+		selection: map[uint32]bool{},
+	}
+	if len(blob) == 0 {
+		return r, nil
+	}
+	restored, err := decodeBlob(blob, m.buckets)
+	if err != nil {
+		return r, err
+	}
+	r.restored, r.again, r.blob = restored, true, slices.Clone(blob)
+	r.closed, r.hasClosed = restored.closed, restored.hasClosed
+	return r, nil
+}
+
+// Update takes a sample in. It keeps references to the sample's catalogue, layout and remains, none to its values.
+// A sample without values (busy), or older than the last one, changes nothing but that gauges become invalid.
+func (r *Rank) Update(s *mpit.Sample) {
+	if s == nil || s.Monotonic < r.clock {
+		return
+	}
+	if s.Status == mpit.SampleBusy || s.Variables == nil || s.Layout == nil || s.Values == nil && s.Layout.Values > 0 {
+		for _, series := range r.series {
+			series.Valid = series.Valid && series.Lasting
+		}
+		return
+	}
+	r.clock = s.Monotonic
+	r.compile(s)
+	r.markFailed(s)
+	r.clear()
+	for _, h := range r.plan {
+		h.read(r, s.Values)
+	}
+	r.readPairs(s.Values)
+	r.publish(s)
+	if r.relist {
+		r.list()
+	}
+	r.rebuilt = false
+}
+
+func (r *Rank) markFailed(s *mpit.Sample) {
+	for i := range s.Failed {
+		if h := r.handles[s.Failed[i].Handle]; h != nil {
+			h.failed = true
+			r.dropped[ReasonReadFailed]++
+		}
+	}
+}
+
+func (r *Rank) clear() {
+	for _, v := range r.order {
+		for _, c := range v.list {
+			c.sum, c.known, c.want = 0, 0, 0
+			c.count.resets, c.count.gain, c.count.before, c.count.after = 0, 0, 0, 0
+			c.count.restarted = false
+		}
+	}
+}
+
+// read brings one handle's values to its cells.
+func (h *handle) read(r *Rank, values []uint64) {
+	fresh := !h.failed && h.offset >= 0 && h.offset <= len(values) && h.n <= len(values)-h.offset
+	h.failed = false
+	if fresh {
+		values = values[h.offset : h.offset+h.n]
+	}
+	switch h.v.mode {
+	case modeCount:
+		h.readCount(r, values, fresh)
+	case modeState:
+		for i := range h.n {
+			c := h.cell(i)
+			c.want++
+			if fresh {
+				c.known++
+				c.state = stateOf(h.v.number, values[i])
+			}
+		}
+	default:
+		h.readGauge(r, values, fresh)
+	}
+}
+
+func stateOf(n number, w uint64) int64 {
+	if n == floating {
+		return int64(n.float(w))
+	}
+	return int64(w)
+}
+
+// readGauge merges elements, then objects. A watermark that could not be read is still what it was.
+func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
+	v := h.v
+	if len(h.cells) > 1 || h.cells[0].id.elem >= 0 {
+		for i, c := range h.cells {
+			c.want++
+			if !fresh {
+				continue
+			}
+			if x := v.number.float(values[i]); finite(x) {
+				c.merge(v.objects, x)
+				h.value = x
+			} else {
+				r.dropped[ReasonNotANumber]++
+			}
+		}
+		h.ok = fresh
+		return
+	}
+	c := h.cells[0]
+	c.want++
+	if fresh {
+		h.ok = true
+		for i, w := range values {
+			x := v.number.float(w)
+			if !finite(x) {
+				h.ok = false
+				r.dropped[ReasonNotANumber]++
+				break
+			}
+			if i == 0 {
+				h.value = x
+			} else {
+				h.value = combine(v.elements, h.value, x)
+			}
+		}
+	} else if v.mode != modeWatermark {
+		h.ok = false
+	}
+	if h.ok {
+		c.merge(v.objects, h.value)
+	}
+}
+
+func (c *cell) merge(m Merge, x float64) {
+	if c.known == 0 {
+		c.sum = x
+	} else {
+		c.sum = combine(m, c.sum, x)
+	}
+	c.known++
+}
+
+func combine(m Merge, a, b float64) float64 {
+	switch m {
+	case MergeMax:
+		return max(a, b)
+	case MergeMin:
+		return min(a, b)
+	}
+	return a + b
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// readPairs takes each object's ratio before any merging: merged sizes and maxima can't be divided.
+func (r *Rank) readPairs(values []uint64) {
+	for i := range r.pairs {
+		p := &r.pairs[i]
+		p.ok = false
+		if !p.size.ok || !p.part.ok {
+			continue
+		}
+		size, part := p.size, p.part
+		scale := part.v.scale / size.v.scale
+		one := func(a, b float64) {
+			if b > 0 {
+				if x := a / b * scale; finite(x) && (!p.ok || x > p.value) {
+					p.value, p.ok = x, true
+				}
+			}
+		}
+		inSample := func(h *handle) bool { return h.offset >= 0 && h.n <= len(values)-h.offset }
+		if size.n == part.n && size.n > 1 && inSample(size) && inSample(part) {
+			for i := range size.n {
+				one(part.v.number.float(values[part.offset+i]), size.v.number.float(values[size.offset+i]))
+			}
+		} else if len(size.cells) == 1 && len(part.cells) == 1 {
+			one(part.value, size.value)
+		}
+		if p.ok {
+			p.cell.want++
+			p.cell.merge(MergeMax, p.value)
+		}
+	}
+}
+
+// publish turns cells into the values of series.
+func (r *Rank) publish(s *mpit.Sample) {
+	for _, v := range r.order {
+		for _, c := range v.list {
+			switch v.mode {
+			case modeCount:
+				c.settle(r, s.Time)
+			case modeState:
+				c.publishState(r)
+			default:
+				c.publishGauge()
+			}
+		}
+	}
+	closing := r.closing(s)
+	for _, v := range r.order {
+		if v.mode != modeCount {
+			continue
+		}
+		for _, c := range v.list {
+			if c.timer != nil {
+				c.observe(r, closing)
+			}
+		}
+	}
+}
+
+func (c *cell) publishGauge() {
+	x, valid := c.sum, c.known > 0
+	if c.v.mode == modeWatermark {
+		for _, other := range []struct {
+			x     float64
+			known bool
+		}{{c.fixed, c.fixedKnown}, {c.floor, c.floorKnown}} {
+			if !other.known {
+				continue
+			}
+			if valid {
+				x = combine(c.v.objects, x, other.x)
+			} else {
+				x, valid = other.x, true
+			}
+		}
+	} else {
+		valid = valid && c.known == c.want // a part of a sum would be a lie
+	}
+	c.series.Value, c.series.Valid = x*c.v.scale, valid
+	if valid {
+		c.count.value, c.count.has = x, true
+	}
+}
+
+func (c *cell) publishState(r *Rank) {
+	valid := c.known > 0
+	found := false
+	for i, series := range c.states {
+		series.Value, series.Valid = 0, valid
+		if valid && c.v.items[i].value == c.state {
+			series.Value, found = 1, true
+		}
+	}
+	switch {
+	case !valid:
+		if c.outside != nil {
+			c.outside.Valid = false
+		}
+	case found:
+		if c.outside != nil {
+			c.outside, r.relist = nil, true
+		}
+	default:
+		name := stateName(c.state)
+		if c.outside == nil || labelOf(c.outside, "state") != name {
+			c.outside, r.relist = c.newSeries(Label{"state", name}), true
+		}
+		c.outside.Value, c.outside.Valid = 1, true
+	}
+}
+
+// Structure is a number that changes when the set of series does.
+func (r *Rank) Structure() uint64 { return r.structure }
+
+// Series is all series of the rank, by variable and object name. The slice belongs to the Rank; it is good until the
+// next Update.
+func (r *Rank) Series() []*Series { return r.series }
+
+// Dropped counts what has been left out since NewRank, by reason. The map is the caller's.
+func (r *Rank) Dropped() map[Reason]uint64 {
+	d := maps.Clone(r.dropped)
+	add := func(reason Reason, n uint64) {
+		if n > 0 {
+			d[reason] += n
+		}
+	}
+	if r.layout != nil {
+		add(ReasonObjectsOverBound, r.layout.ObjectsOverflow)
+		add(ReasonHandlesOverBound, r.layout.HandlesOverflow)
+	}
+	if r.remains != nil {
+		add(ReasonRemainsLost, r.remains.Lost)
+	}
+	return d
+}
+
+// Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
+// true when the agent has to be told, and false again at the next call. The map is the caller's.
+func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
+	ids = make(map[uint32]bool, len(r.byID))
+	changed = r.reselect
+	r.reselect = false
+	for id, v := range r.byID {
+		ids[uint32(id)] = v.wanted
+		told, known := r.selection[uint32(id)]
+		if v.wanted != (told || !known) {
+			changed = true
+		}
+	}
+	if changed {
+		r.selection = maps.Clone(ids)
+	}
+	return true, ids, changed
+}

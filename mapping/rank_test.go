@@ -1,0 +1,540 @@
+package mapping
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// on is a variable bound to communicators.
+func on(name string, class mpit.Class, d mpit.Datatype) mpit.Variable {
+	return mpit.Variable{Name: name, Class: class, Datatype: d, Bind: mpit.BindComm, DatatypeBytes: bytesOf(d)}
+}
+
+func bytesOf(d mpit.Datatype) int {
+	switch d {
+	case mpit.DatatypeInt, mpit.DatatypeUnsigned, mpit.DatatypeInt32, mpit.DatatypeUint32:
+		return 4
+	}
+	return 8
+}
+
+func newRank(t fataler, blob []byte, rules ...Rule) *Rank {
+	t.Helper()
+	r, err := newMapper(t, rules...).NewRank(Library{MPICH, "4.0.2"}, blob)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return r
+}
+
+type m = map[string]float64
+
+const (
+	tInt    = mpit.DatatypeInt
+	tUint   = mpit.DatatypeUnsigned
+	tLong   = mpit.DatatypeLongLong
+	tULong  = mpit.DatatypeUnsignedLongLong
+	tDouble = mpit.DatatypeDouble
+)
+
+// Two communicators called c, of two elements each: what they become together.
+func TestMergingByClass(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		class    mpit.Class
+		datatype mpit.Datatype
+		a, b     []any
+		want     m
+		freed    m // after b is freed
+	}{
+		{"level sums", mpit.ClassLevel, tInt, []any{1, 2}, []any{3, -1}, m{"v{comm=c}": 5}, m{"v{comm=c}": 3}},
+		{"size sums", mpit.ClassSize, tUint, []any{1, 2}, []any{3, 4}, m{"v_size{comm=c}": 10}, m{"v_size{comm=c}": 3}},
+		{"percentage: the largest", mpit.ClassPercentage, tDouble, []any{0.25, 0.5}, []any{0.75, 0.0}, m{"v_ratio{comm=c}": 0.75}, m{"v_ratio{comm=c}": 0.5}},
+		{"high watermark: the largest, also of the freed", mpit.ClassHighWatermark, tULong, []any{1, 2}, []any{9, 4}, m{"v_highwatermark{comm=c}": 9}, m{"v_highwatermark{comm=c}": 9}},
+		{"low watermark: the lowest, also of the freed", mpit.ClassLowWatermark, tInt, []any{5, 2}, []any{-3, 4}, m{"v_lowwatermark{comm=c}": -3}, m{"v_lowwatermark{comm=c}": -3}},
+		{"counter sums, also of the freed", mpit.ClassCounter, tULong, []any{1, 2}, []any{3, 4}, m{"v_total{comm=c}": 10}, m{"v_total{comm=c}": 10}},
+		{"aggregate sums, also of the freed", mpit.ClassAggregate, tDouble, []any{1.5, 2.0}, []any{3.0, 4.0}, m{"v_aggregate_total{comm=c}": 10.5}, m{"v_aggregate_total{comm=c}": 10.5}},
+		{"timer of no known unit", mpit.ClassTimer, tULong, []any{1, 2}, []any{3, 4}, m{"v_time_total{comm=c}": 10}, m{"v_time_total{comm=c}": 10}},
+		{"timer", mpit.ClassTimer, tDouble, []any{1.0, 2.0}, []any{3.0, 4.0}, m{"v_time_seconds{comm=c} sum": 10, "v_time_seconds{comm=c} count": 1}, m{"v_time_seconds{comm=c} sum": 10, "v_time_seconds{comm=c} count": 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, a := newRank(t, nil), newAgent(on("v", c.class, c.datatype))
+			x, y := a.object("c", 2), a.object("c", 2)
+			a.set("v", x, c.a...)
+			a.set("v", y, c.b...)
+			r.Update(a.sample())
+			assert.Equal(t, c.want, show(r))
+			structure := r.Structure()
+			a.free(y)
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, c.freed, show(r))
+			assert.Equal(t, structure, r.Structure(), "the same series")
+		})
+	}
+}
+
+func TestGenericIsNeverMerged(t *testing.T) {
+	r, a := newRank(t, nil), newAgent(on("v", mpit.ClassGeneric, tInt))
+	x := a.object("c", 1)
+	a.set("v", x, 4)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_generic{comm=c}": 4}, show(r))
+	y := a.object("c", 1)
+	a.set("v", y, 5)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_generic{comm=c,object=1}": 4, "v_generic{comm=c,object=3}": 5}, show(r))
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_generic{comm=c}": 5}, show(r))
+}
+
+func TestState(t *testing.T) {
+	e := &mpit.Enum{Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 2, Name: "busy"}}}
+	v := mpit.Variable{Name: "v", Class: mpit.ClassState, Datatype: tInt, Enum: e}
+	r, a := newRank(t, nil), newAgent(v)
+	a.set("v", 0, 2)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_state{state=idle}": 0, "v_state{state=busy}": 1}, show(r))
+	structure := r.Structure()
+	a.set("v", 0, 0)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_state{state=idle}": 1, "v_state{state=busy}": 0}, show(r))
+	assert.Equal(t, structure, r.Structure())
+	a.set("v", 0, -7)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_state{state=idle}": 0, "v_state{state=busy}": 0, "v_state{state=-7}": 1}, show(r))
+	assert.NotEqual(t, structure, r.Structure())
+	a.set("v", 0, 2)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_state{state=idle}": 0, "v_state{state=busy}": 1}, show(r))
+	for _, s := range r.Series() {
+		assert.False(t, s.Lasting)
+	}
+	t.Run("without an enumeration", func(t *testing.T) {
+		v.Enum = nil
+		r, a := newRank(t, nil), newAgent(v)
+		a.set("v", 0, 7)
+		r.Update(a.sample())
+		assert.Equal(t, m{"v_state{state=7}": 1}, show(r))
+	})
+	t.Run("items of one name", func(t *testing.T) {
+		v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: 0, Name: "x"}, {Value: 1, Name: "x"}, {Value: 1, Name: "y"}, {Value: 3, Name: ""}}}
+		r, a := newRank(t, nil), newAgent(v)
+		r.Update(a.sample())
+		assert.Equal(t, m{"v_state{state=x}": 1, "v_state{state=x (1)}": 0, "v_state{state=(3)}": 0}, show(r))
+	})
+}
+
+func TestElementsOfTheirOwn(t *testing.T) {
+	r := newRank(t, nil, Rule{Match: Match{Class: "counter"}, Elements: ElementsPeer}, Rule{Elements: ElementsIndex})
+	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
+	x := a.object("c", 2)
+	a.set("n", x, 1, 2)
+	a.set("l", x, 3, 4)
+	r.Update(a.sample())
+	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2, "l{comm=c,index=0}": 3, "l{comm=c,index=1}": 4}, show(r))
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2}, show(r))
+}
+
+func TestUnitsAndScales(t *testing.T) {
+	half := 0.5
+	r := newRank(t, nil,
+		Rule{Match: Match{Name: "kib"}, Unit: "KiBy"},
+		Rule{Match: Match{Name: "percent"}, Unit: "%", Scale: &half},
+		Rule{Match: Match{Name: "micro"}, Unit: "us"})
+	a := newAgent(mpit.Variable{Name: "kib", Class: mpit.ClassLevel, Datatype: tInt}, mpit.Variable{Name: "percent", Class: mpit.ClassHighWatermark, Datatype: tInt},
+		mpit.Variable{Name: "micro", Class: mpit.ClassTimer, Datatype: tULong})
+	a.set("kib", 0, 3)
+	a.set("percent", 0, 50)
+	a.set("micro", 0, 2500000)
+	r.Update(a.sample())
+	assert.Equal(t, m{"kib_bytes": 3072, "percent_highwatermark_ratio": 0.25, "micro_time_seconds sum": 2.5, "micro_time_seconds count": 1}, show(r))
+}
+
+// The ratio is each object's own: 8 of 10 and 1 of 100 are at most 0.8, not 8 of 110.
+func TestRatiosArePerObject(t *testing.T) {
+	a := newAgent(on("mem", mpit.ClassSize, tULong), on("mem", mpit.ClassHighWatermark, tULong), on("mem", mpit.ClassLevel, tULong))
+	r := newRank(t, nil)
+	x, y := a.object("c", 1), a.object("c", 1)
+	for _, v := range []struct {
+		object uint32
+		values [3]int
+	}{{x, [3]int{10, 8, 2}}, {y, [3]int{100, 1, 1}}} {
+		k := 0
+		for _, h := range a.handles {
+			if h.Object == v.object {
+				h.values[0] = uint64(v.values[k])
+				k++
+			}
+		}
+	}
+	r.Update(a.sample())
+	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem{comm=c}": 3, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem{comm=c}": 1, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
+		"the freed object's highest share stays with its watermark")
+	blob, changed := r.Blob()
+	assert.True(t, changed)
+	again := newRank(t, blob)
+	again.Update(a.sample())
+	assert.Equal(t, show(r), show(again))
+	a.free(y)
+	r.Update(a.sample())
+	assert.Equal(t, m{"mem_highwatermark{comm=c}": 8, "mem_highwatermark_ratio{comm=c}": 0.8}, show(r))
+}
+
+func TestAPercentageOfTheLibraryGoesBeforeARatio(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "q", Class: mpit.ClassSize, Datatype: tInt}, mpit.Variable{Name: "q", Class: mpit.ClassLevel, Datatype: tInt},
+		mpit.Variable{Name: "q", Class: mpit.ClassPercentage, Datatype: tDouble})
+	for _, h := range a.handles {
+		h.values[0] = 4
+	}
+	a.handles[2].values[0] = math.Float64bits(0.3)
+	r := newRank(t, nil)
+	r.Update(a.sample())
+	assert.Equal(t, m{"q_size": 4, "q": 4, "q_ratio": 0.3}, show(r))
+}
+
+func TestWrapsAndResets(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		datatype mpit.Datatype
+		values   []any
+		want     []float64
+		created  bool // moves
+	}{
+		{"unsigned int wraps", tUint, []any{uint64(1<<32 - 10), 5, 7}, []float64{1<<32 - 10, 1<<32 + 5, 1<<32 + 7}, false},
+		{"int wraps to below zero", tInt, []any{1<<31 - 1, -(1 << 31) + 4, -1, 3}, []float64{1<<31 - 1, 1<<31 + 4, 1<<32 - 1, 1<<32 + 3}, false},
+		{"unsigned long long wraps", tULong, []any{uint64(math.MaxUint64 - 1<<20), 1 << 40}, []float64{math.MaxUint64 - 1<<20, math.MaxUint64 + 1<<40}, false},
+		{"from the third quarter it is a reset", tUint, []any{uint64(3<<30 - 1), 5}, []float64{3<<30 - 1, 5}, true},
+		{"to the second quarter it is a reset", tUint, []any{uint64(1<<32 - 1), uint64(1 << 30)}, []float64{1<<32 - 1, 1 << 30}, true},
+		{"reset", tLong, []any{1000, 10, 30}, []float64{1000, 10, 30}, true},
+		{"doubles never wrap", tDouble, []any{1e300, 2.0}, []float64{1e300, 2}, true},
+		{"below zero: not this time", tLong, []any{10, -5, 12}, []float64{10, 10, 12}, false},
+		{"not a number: not this time", tDouble, []any{1.0, math.NaN(), math.Inf(1), 2.0}, []float64{1, 1, 1, 2}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype, DatatypeBytes: bytesOf(c.datatype)})
+			r := newRank(t, nil)
+			moved := false
+			for i, v := range c.values {
+				a.set("v", 0, v)
+				r.Update(a.after(time.Second).sample())
+				s := r.Series()[0]
+				require.True(t, s.Valid)
+				assert.Equal(t, c.want[i], s.Value, "value %d", i)
+				if !s.Created.Equal(a.start) {
+					moved = true
+					assert.True(t, s.Created.After(a.start))
+				}
+			}
+			assert.Equal(t, c.created, moved)
+		})
+	}
+}
+
+func TestDroppedValuesAreCounted(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tLong}, mpit.Variable{Name: "d", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "x", State: mpit.VariableDenied, Datatype: tInt}, mpit.Variable{Name: "x", Datatype: tInt})
+	r := newRank(t, nil)
+	a.set("v", 0, -1)
+	a.set("d", 0, math.NaN())
+	a.failed[3] = true
+	r.Update(a.sample())
+	assert.Equal(t, map[Reason]uint64{ReasonNegative: 1, ReasonNotANumber: 1, ReasonDenied: 1, ReasonDuplicate: 1, ReasonReadFailed: 1}, r.Dropped())
+	assert.Empty(t, show(r))
+}
+
+// One of two communicators is reset: the series starts anew, and what the other had counted before doesn't count twice.
+func TestResetOfOneOfTwo(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong))
+	x, y := a.object("c", 1), a.object("c", 1)
+	r := newRank(t, nil)
+	a.set("v", x, 1000)
+	a.set("v", y, 500)
+	r.Update(a.after(time.Second).sample())
+	a.set("v", x, 7)
+	a.set("v", y, 502)
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"v_total{comm=c}": 9}, show(r))
+	assert.Equal(t, a.now(), r.Series()[0].Created.In(a.now().Location()))
+	a.set("v", y, 510)
+	a.free(x)
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"v_total{comm=c}": 17}, show(r))
+	blob, _ := r.Blob()
+	again := newRank(t, blob)
+	again.Update(a.sample())
+	assert.Equal(t, show(r), show(again))
+	assert.Equal(t, r.Series()[0].Created, again.Series()[0].Created)
+}
+
+// MPICH's timers begin at minus the time of day.
+func TestOffset(t *testing.T) {
+	yes := true
+	a := newAgent(on("v", mpit.ClassTimer, tDouble), on("n", mpit.ClassCounter, tLong))
+	x := a.object("c", 1)
+	h := a.handle("v", x)
+	h.First, h.values[0] = []uint64{math.Float64bits(-1.8e9)}, math.Float64bits(-1.8e9+2)
+	n := a.handle("n", x)
+	n.First, n.values[0] = []uint64{40}, 42
+	a.lastLayout = nil
+	r := newRank(t, nil, Rule{Match: Match{Class: "timer"}, Offset: &yes})
+	r.Update(a.sample())
+	want := m{"v_time_seconds{comm=c} sum": 2, "v_time_seconds{comm=c} count": 1, "n_total{comm=c}": 42}
+	assert.Equal(t, want, show(r), "a counter counts from zero, the timer from its first value")
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, want, show(r))
+	assert.Empty(t, r.Dropped())
+	again := newRank(t, nil, Rule{Match: Match{Class: "timer"}, Offset: &yes})
+	again.Update(a.sample())
+	assert.Equal(t, want, show(again), "an exporter that has never seen it alive")
+	t.Run("without a rule it is dropped", func(t *testing.T) {
+		a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble})
+		a.set("v", 0, -1.8e9)
+		r := newRank(t, nil)
+		r.Update(a.sample())
+		assert.Empty(t, show(r))
+		assert.Equal(t, uint64(1), r.Dropped()[ReasonNegative])
+	})
+}
+
+func TestRename(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tUint), on("l", mpit.ClassLevel, tInt))
+	r := newRank(t, nil)
+	x := a.object("", 1)
+	a.set("v", x, uint64(1<<32-2))
+	a.set("l", x, 1)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 - 2, "l{comm=unnamed}": 1}, show(r))
+	a.set("v", x, 3) // wraps, and then the name comes, before anybody looks
+	a.rename(x, "halo")
+	a.set("v", x, 10)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 + 3, "v_total{comm=halo}": 7, "l{comm=halo}": 1}, show(r))
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 + 3, "v_total{comm=halo}": 7}, show(r))
+	blob, _ := r.Blob()
+	again := newRank(t, blob)
+	again.Update(a.sample())
+	assert.Equal(t, show(r), show(again))
+}
+
+func TestLostRemainsDoNotFall(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong))
+	r := newRank(t, nil)
+	x := a.object("c", 1)
+	a.set("v", x, 100)
+	r.Update(a.sample())
+	a.loseRemains = true
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=c}": 100}, show(r))
+	y := a.object("c", 1)
+	a.set("v", y, 5)
+	r.Update(a.sample())
+	blob, _ := r.Blob()
+	again := newRank(t, blob)
+	again.Update(a.sample())
+	for _, r := range []*Rank{r, again} {
+		assert.Equal(t, m{"v_total{comm=c}": 105}, show(r))
+	}
+}
+
+func TestAWrapJustBeforeTheEndOfAnObject(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tUint))
+	r := newRank(t, nil)
+	x := a.object("c", 1)
+	a.set("v", x, uint64(1<<32-2))
+	r.Update(a.sample())
+	a.set("v", x, 3)
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=c}": 1<<32 + 3}, show(r))
+}
+
+func TestWrapsOfAFreedObjectStay(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tUint))
+	r := newRank(t, nil)
+	x := a.object("c", 1)
+	for range 2 {
+		for _, v := range []uint64{1<<32 - 2, 3} {
+			a.set("v", x, v)
+			r.Update(a.sample())
+		}
+	}
+	a.set("v", x, 8) // seen by the agent alone
+	a.free(x)
+	r.Update(a.sample())
+	assert.Equal(t, m{"v_total{comm=c}": 2<<32 + 8}, show(r))
+	blob, _ := r.Blob()
+	again := newRank(t, blob)
+	again.Update(a.sample())
+	assert.Equal(t, show(r), show(again))
+}
+
+func TestRestartFindsAWrapNobodySaw(t *testing.T) {
+	for _, event := range []string{"none", "rename", "free"} {
+		t.Run(event, func(t *testing.T) {
+			a := newAgent(on("v", mpit.ClassCounter, tUint), on("w", mpit.ClassCounter, tUint))
+			r := newRank(t, nil)
+			x := a.object("c", 1)
+			a.set("v", x, uint64(1<<32-2))
+			a.set("w", x, uint64(1<<32-2))
+			r.Update(a.sample())
+			a.set("w", x, 1) // a wrap that the first exporter saw
+			r.Update(a.sample())
+			blob, changed := r.Blob()
+			assert.True(t, changed)
+			a.set("v", x, 3) // one that nobody saw
+			want := m{"v_total{comm=c}": 1<<32 + 3, "w_total{comm=c}": 1<<32 + 1}
+			switch event {
+			case "rename":
+				a.rename(x, "d")
+				want["v_total{comm=d}"], want["w_total{comm=d}"] = 0, 0
+				delete(want, "v_total{comm=c}")
+			case "free":
+				a.free(x)
+				delete(want, "v_total{comm=c}")
+			}
+			r = newRank(t, blob)
+			r.Update(a.sample())
+			got := show(r)
+			if event != "none" {
+				delete(got, "v_total{comm=c}") // nobody can know
+			}
+			assert.Equal(t, want, got)
+			_, changed = r.Blob()
+			r.Update(a.sample())
+			_, changed2 := r.Blob()
+			assert.False(t, changed2, "nothing new (%v)", changed)
+		})
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt), on("high", mpit.ClassHighWatermark, tInt))
+	x, y := a.object("c", 1), a.object("c", 1)
+	r := newRank(t, nil)
+	for _, n := range []string{"v", "l", "high"} {
+		a.set(n, x, 2)
+		a.set(n, y, 3)
+	}
+	r.Update(a.sample())
+	all := m{"v_total{comm=c}": 5, "l{comm=c}": 5, "high_highwatermark{comm=c}": 3}
+	assert.Equal(t, all, show(r))
+	lasting := m{"v_total{comm=c}": 5, "high_highwatermark{comm=c}": 3}
+	for _, h := range a.handles {
+		if h.Object == y {
+			a.failed[h.ID] = true
+			h.values[0] = 0
+		}
+	}
+	r.Update(a.sample())
+	assert.Equal(t, lasting, show(r), "a part of a sum would be a lie; what lasts is as it was")
+	r.Update(&mpit.Sample{Status: mpit.SampleBusy, Variables: a.lastVars, Layout: a.lastLayout})
+	assert.Equal(t, lasting, show(r))
+	s := a.sample()
+	s.Values = s.Values[:1]
+	r.Update(s)
+	assert.Equal(t, lasting, show(r), "a sample that is too short")
+}
+
+func TestAnOlderSampleIsLeftOut(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	r := newRank(t, nil)
+	a.set("v", 0, 5)
+	old := a.sample()
+	a.set("v", 0, 9)
+	r.Update(a.after(time.Second).sample())
+	r.Update(old)
+	assert.Equal(t, m{"v_total": 9}, show(r))
+}
+
+func TestSelect(t *testing.T) {
+	yes := true
+	r := newRank(t, nil, Rule{Match: Match{Name: "drop*"}, Drop: &yes})
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong}, mpit.Variable{Name: "keep", Datatype: tInt})
+	r.Update(a.sample())
+	_, _, changed := r.Select()
+	assert.False(t, changed, "without SELECT all are read")
+	a.add(mpit.Variable{Name: "drop", Class: mpit.ClassTimer, Datatype: tDouble})
+	a.add(mpit.Variable{Name: "text", Class: mpit.ClassGeneric, Datatype: mpit.DatatypeChar})
+	a.add(mpit.Variable{Name: "dropped_but_companion", Class: mpit.ClassCounter, Datatype: tULong})
+	r.Update(a.sample())
+	def, ids, changed := r.Select()
+	assert.True(t, def)
+	assert.True(t, changed)
+	assert.Equal(t, map[uint32]bool{0: true, 1: true, 2: false, 3: false, 4: false}, ids)
+	_, _, changed = r.Select()
+	assert.False(t, changed)
+
+	t.Run("an agent told otherwise by an earlier exporter", func(t *testing.T) {
+		r := newRank(t, nil)
+		s := a.sample()
+		s.Layout.Handles[0].Offset = -1
+		r.Update(s)
+		_, ids, changed := r.Select()
+		assert.True(t, changed)
+		assert.True(t, ids[0])
+		_, _, changed = r.Select()
+		assert.False(t, changed)
+	})
+}
+
+func TestObjectsAndInfos(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tUint))
+	a.vars[0].Verbosity = mpit.VerbosityTunerAll
+	a.object("", 1)
+	a.object("\x00", 1)
+	x := a.object("h\xffalo"+strings.Repeat("é", 100), 1)
+	r := newRank(t, nil)
+	r.Update(a.sample())
+	objects := r.Objects()
+	require.Len(t, objects, 2)
+	assert.Equal(t, "h\uFFFDalo", objects[0].Name[:7])
+	assert.LessOrEqual(t, len(objects[0].Name), 128)
+	assert.Equal(t, x, objects[0].Object.ID)
+	assert.Equal(t, ObjectInfo{Kind: mpit.BindComm, Name: "unnamed", Number: 2}, objects[1])
+	infos := r.Infos()
+	require.Len(t, infos, 1)
+	assert.Equal(t, 32, infos[0].Bits)
+	assert.Equal(t, "mpit_v_total", infos[0].Metric.Name)
+}
+
+func TestSeriesArePointersThatStay(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong))
+	r := newRank(t, nil)
+	a.object("c", 1)
+	r.Update(a.sample())
+	before, structure := r.Series()[0], r.Structure()
+	a.reconnect()
+	r.Update(a.sample())
+	assert.Same(t, before, r.Series()[0])
+	assert.Equal(t, structure, r.Structure())
+	a.object("b", 1)
+	r.Update(a.sample())
+	assert.NotEqual(t, structure, r.Structure())
+	assert.Same(t, before, r.Series()[1])
+}
+
+func TestTwoVariablesOfOneFamilyInARank(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "a", Class: mpit.ClassCounter, Datatype: tInt}, mpit.Variable{Name: "b", Class: mpit.ClassCounter, Datatype: tInt})
+	r := newRank(t, nil, Rule{Name: "same"})
+	a.set("a", 0, 1)
+	r.Update(a.sample())
+	assert.Equal(t, m{"same_total": 1}, show(r))
+	assert.Equal(t, uint64(1), r.Dropped()[ReasonTypeConflict])
+}
