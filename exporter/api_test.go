@@ -1,0 +1,174 @@
+package exporter
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+func fromJSON[T any](t *testing.T, w *httptest.ResponseRecorder) (v T) {
+	t.Helper()
+	assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &v), w.Body)
+	return v
+}
+
+func TestAPIRanks(t *testing.T) {
+	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }})
+	assert.JSONEq(t, `{"ranks": []}`, get(n.API(), "/api/v1/ranks").Body.String())
+	first, second := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(first, second)
+	n.scrape()
+	n.finish(second, mpit.EndAbort)
+
+	w := get(n.API(), "/api/v1/ranks")
+	list := fromJSON[RankList](t, w)
+	require.Len(t, list.Ranks, 2)
+	assert.Equal(t, n.Ranks()[0].Library, list.Ranks[0].Library)
+	up := list.Ranks[0]
+	assert.Equal(t, "up", up.State)
+	assert.Equal(t, "1", up.JobID)
+	assert.Equal(t, "0", up.World)
+	assert.Equal(t, "alice", up.User)
+	assert.Equal(t, "openmpi", up.Library)
+	assert.Equal(t, "4.1.4", up.LibraryVersion)
+	assert.Equal(t, "multiple", up.ThreadLevel)
+	assert.Equal(t, testTime, *up.Started)
+	assert.Nil(t, up.Ended)
+	gone := list.Ranks[1]
+	assert.Equal(t, "ended", gone.State)
+	assert.Equal(t, "abort", gone.EndReason)
+	assert.NotNil(t, gone.Ended)
+	assert.NotContains(t, w.Body.String(), first.Hello().ID.String(), "who knows it could pass for the rank")
+}
+
+func TestAPICatalogue(t *testing.T) {
+	n := startNode(t, Config{})
+	assert.JSONEq(t, `{"catalogues": []}`, get(n.API(), "/api/v1/catalogue").Body.String())
+	other := small("2", 0)
+	other.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	all := mpittest.New(mpittest.Everything())
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(other), all)
+
+	list := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	var libraries []string
+	for _, c := range list.Catalogues {
+		libraries = append(libraries, c.Rank.Library+" "+c.Rank.LibraryVersion)
+	}
+	assert.Equal(t, []string{"openmpi 4.1.4", "mpich 4.0.2", " "}, libraries, "each library once")
+	assert.Empty(t, list.Errors)
+	variables := list.Catalogues[0].Variables
+	require.Len(t, variables, 4)
+	assert.Equal(t, VariableStatus{
+		Name: "calls", Class: mpit.ClassCounter, Description: "a counter", Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLongLong,
+		Continuous: true, State: mpit.VariableOpen, Metric: "mpit_calls_total", Kind: "counter",
+	}, variables[0])
+
+	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1"))
+	assert.Len(t, list.Catalogues, 2, "each rank that is named")
+	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1&world=0&rank=1"))
+	require.Len(t, list.Catalogues, 1)
+	assert.Equal(t, 1, list.Catalogues[0].Rank.Rank)
+
+	config := mpittest.Everything()
+	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=everything"))
+	require.Len(t, list.Catalogues, 1)
+	c := list.Catalogues[0]
+	assert.Len(t, c.Variables, len(config.Variables))
+	require.Len(t, c.ControlVariables, len(config.ControlVariables))
+	assert.Equal(t, config.ControlVariables[0].Name, c.ControlVariables[0].Name)
+	require.Len(t, c.Categories, len(config.Categories))
+	assert.Equal(t, config.Categories[0].Name, c.Categories[0].Name)
+	assert.Len(t, c.Categories[0].Variables, len(config.Categories[0].Variables), "by name")
+}
+
+func TestAPIErrors(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	h := n.API()
+	for path, code := range map[string]int{
+		"/api/v1/catalogue?jobid=2": http.StatusNotFound,
+		"/api/v1/catalogue?rank=x":  http.StatusBadRequest,
+		"/api/v1/catalogue?rank=-1": http.StatusBadRequest,
+	} {
+		w := get(h, path)
+		assert.Equal(t, code, w.Code, path)
+		assert.NotEmpty(t, fromJSON[struct{ Error string }](t, w).Error)
+	}
+	assert.Equal(t, http.StatusNotFound, get(h, "/api/v1/nothing").Code)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/ranks", nil))
+	assert.Equal(t, http.StatusMethodNotAllowed, w.Code, "for reading only")
+
+	for range maxCatalogueReads {
+		n.reads <- struct{}{}
+	}
+	assert.Equal(t, http.StatusServiceUnavailable, get(h, "/api/v1/catalogue").Code)
+}
+
+// A rank that does not answer hides only itself.
+func TestAPICatalogueOfALateRank(t *testing.T) {
+	n := startNode(t, Config{})
+	stuck, good := mpittest.New(small("1", 0)), small("2", 0)
+	good.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	n.connect(stuck, mpittest.New(good))
+	stuck.Stall(true)
+	defer stuck.Stall(false)
+
+	req := httptest.NewRequest(http.MethodGet, "/api/v1/catalogue", nil)
+	w := httptest.NewRecorder()
+	n.API().ServeHTTP(w, req)
+	list := fromJSON[CatalogueList](t, w)
+	require.Len(t, list.Catalogues, 1)
+	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
+	assert.Len(t, list.Errors, 1)
+}
+
+func TestControlValue(t *testing.T) {
+	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "both"}}}
+	for _, test := range []struct {
+		v    mpit.ControlVariable
+		want string
+	}{
+		{mpit.ControlVariable{Datatype: mpit.DatatypeChar, Text: "self,vader"}, "self,vader"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Values: []uint64{1, ^uint64(0)}}, "1,-1"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeUint64, Values: []uint64{^uint64(0)}}, "18446744073709551615"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeDouble, Values: []uint64{0x3ff8000000000000}}, "1.5"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}}, "both,none,7"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt}, ""},
+	} {
+		assert.Equal(t, test.want, controlValue(&test.v))
+	}
+}
+
+func TestCatalogueOfWithoutAnExporter(t *testing.T) {
+	l, err := mpit.Listen(socketPath(t))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	r := mpittest.New(mpittest.Everything())
+	require.NoError(t, r.Connect(t.Context(), l.Path()))
+	defer r.Kill()
+	s, err := l.Accept(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+
+	c, err := CatalogueOf(t.Context(), s, newMapper(t))
+	require.NoError(t, err)
+	assert.Equal(t, "everything", c.Rank.JobID)
+	assert.NotEmpty(t, c.Variables)
+	assert.NotEmpty(t, c.ControlVariables)
+
+	r.Stall(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = CatalogueOf(ctx, s, newMapper(t))
+	assert.ErrorIs(t, err, context.Canceled)
+}

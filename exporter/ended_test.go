@@ -1,0 +1,231 @@
+package exporter
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+func withClock(c *testClock) func(*Exporter) { return func(e *Exporter) { e.now = c.Now } }
+
+func ended(reason string) string {
+	return `mpit_rank_end_info{jobid="1",rank="0",reason="` + reason + `",world="0"}`
+}
+
+func TestEndedRank(t *testing.T) {
+	for reason, name := range map[mpit.EndReason]string{
+		mpit.EndFinalize: "finalize", mpit.EndExit: "exit", mpit.EndAbort: "abort",
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startNode(t, Config{})
+			r := mpittest.New(small("1", 0))
+			n.connect(r)
+			n.scrape()
+			require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 99))
+			n.finish(r, reason)
+
+			page := n.scrape()
+			assert.Equal(t, 1.0, page[ended(name)])
+			assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
+			assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)], "the last value")
+			assert.Equal(t, 7.0, page[of("mpit_peak_highwatermark", "1", 0)])
+			assert.NotContains(t, page, of("mpit_depth", "1", 0))
+			assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="final"}`])
+			assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="ended"}`])
+		})
+	}
+}
+
+func TestProcessTooShortToBeAsked(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.finish(r, mpit.EndFinalize)
+	page := n.scrape()
+	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, 1.0, page[ended("finalize")])
+}
+
+func TestLastSampleAfterTheConnectionsEnd(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{}, withClock(clock))
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.scrape()
+	n.kill(r)
+	page := n.scrape()
+	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
+	assert.NotContains(t, page, ended("lost"), "its last sample may be on its way")
+
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 99))
+	n.finish(r, mpit.EndExit)
+	clock.advance(grace)
+	page = n.scrape()
+	assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, 1.0, page[ended("exit")])
+	assert.NotContains(t, page, ended("lost"))
+}
+
+func TestKilledRank(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{}, withClock(clock))
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.scrape()
+	n.kill(r)
+	clock.advance(grace)
+
+	page := n.scrape()
+	assert.Equal(t, 1.0, page[ended("lost")])
+	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
+	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)], "what was known of it")
+	assert.NotContains(t, page, of("mpit_depth", "1", 0))
+
+	// It was only the connection that was lost.
+	n.connect(r)
+	page = n.scrape()
+	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+	assert.NotContains(t, page, ended("lost"))
+	assert.Equal(t, 5.0, page[of("mpit_depth", "1", 0)])
+}
+
+func TestEndedRankStaysUntilScrapedAndRetention(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.finish(r, mpit.EndFinalize)
+
+	clock.advance(time.Hour)
+	assert.Contains(t, n.scrape(), ended("finalize"), "never scraped since its end, however long ago")
+	assert.NotContains(t, n.scrape(), ended("finalize"), "scraped, and the time is over")
+	assert.False(t, n.known(r))
+
+	r = mpittest.New(small("1", 0))
+	n.connect(r)
+	n.finish(r, mpit.EndFinalize)
+	n.scrape()
+	clock.advance(time.Minute - 1)
+	assert.Contains(t, n.scrape(), ended("finalize"), "scraped, but the time is not over")
+	clock.advance(1)
+	page := n.scrape()
+	assert.NotContains(t, page, ended("finalize"))
+	assert.NotContains(t, page, of("mpit_calls_total", "1", 0))
+	for key := range page {
+		assert.NotContains(t, key, "mpit_pvar_info", "no rank has a variable")
+	}
+}
+
+func TestEndedRankOutlivesReadersThatFail(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	r := mpittest.New(small("1", 0))
+	n.finish(r, mpit.EndFinalize)
+	clock.advance(time.Hour)
+	handler := n.Handler()
+	for range 2 {
+		handler.ServeHTTP(brokenWriter{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		assert.True(t, n.known(r))
+	}
+	assert.Contains(t, get(handler, "/metrics").Body.String(), ended("finalize"))
+	n.scrape()
+	assert.False(t, n.known(r))
+}
+
+// brokenWriter is a client that has gone.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestTooManyEndedRanks(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{MaxEnded: 2}, withClock(clock))
+	var ranks []*mpittest.Rank
+	for i := range 3 {
+		r := mpittest.New(small("1", i))
+		n.finish(r, mpit.EndFinalize)
+		clock.advance(time.Second)
+		ranks = append(ranks, r)
+	}
+	assert.False(t, n.known(ranks[0]), "the oldest goes")
+	page := n.scrape()
+	assert.Equal(t, 2.0, page[`mpit_exporter_ranks{state="ended"}`])
+	assert.Equal(t, 1.0, page["mpit_exporter_ranks_evicted_total"])
+	assert.Equal(t, 4.0, page[`mpit_exporter_series_dropped_total{reason="ended_evicted"}`], "a counter, a level, a watermark, a timer")
+}
+
+// Somebody who ends thousands of processes pushes out his own only.
+func TestEvictionIsFair(t *testing.T) {
+	table := newTable()
+	add := func(id byte, uid uint32, at time.Duration) {
+		r := table.add(mpit.Hello{ID: mpit.RankID{id}, Rank: int(id)}, mpit.Peer{UID: uid}, "")
+		r.finish(mpit.EndExit, testTime.Add(at))
+	}
+	add(1, 100, 0) // the oldest of all
+	add(2, 200, 1)
+	add(3, 200, 2)
+	add(4, 200, 3)
+	require.Nil(t, table.surplus(4))
+	assert.Equal(t, 2, table.surplus(3).id.Rank, "the oldest of who has most")
+}
+
+func TestExporterRestart(t *testing.T) {
+	path := socketPath(t)
+	clock := newTestClock()
+	cfg := small("1", 0)
+	cfg.Clock = clock.Now
+	r := mpittest.New(cfg)
+
+	first := startNodeAt(t, path, Config{})
+	first.connect(r)
+	first.scrape()
+	clock.advance(10 * time.Second)
+	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
+	before := first.scrape()
+	require.Equal(t, 4.0, before[of("mpit_waiting_time_seconds_sum", "1", 0)])
+	require.NotZero(t, before[of("mpit_waiting_time_seconds_count", "1", 0)])
+	require.Eventually(t, func() bool { return len(r.Blob()) > 0 }, 30*time.Second, time.Millisecond)
+	first.stop()
+	<-r.Disconnected()
+
+	second := startNodeAt(t, path, Config{})
+	second.connect(r)
+	after := second.scrape()
+	for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count", "mpit_depth"} {
+		assert.Equal(t, before[of(name, "1", 0)], after[of(name, "1", 0)], name)
+	}
+	clock.advance(10 * time.Second)
+	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
+	assert.Equal(t, before[of("mpit_waiting_time_seconds_count", "1", 0)]+1, second.scrape()[of("mpit_waiting_time_seconds_count", "1", 0)])
+}
+
+func TestReconnectGoesOn(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.scrape()
+	require.NoError(t, r.Add("calls", mpit.ClassCounter, 0, 1))
+	n.kill(r)
+	n.connect(r)
+	page := n.scrape()
+	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+	assert.Len(t, n.Ranks(), 1)
+
+	// A connection that the exporter has not seen end is replaced.
+	again := small("1", 0)
+	again.Hello.ID = r.Hello().ID
+	twin := mpittest.New(again)
+	require.NoError(t, twin.Connect(t.Context(), n.path))
+	defer twin.Kill()
+	<-r.Disconnected()
+	assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+	assert.Len(t, n.Ranks(), 1)
+}

@@ -1,0 +1,449 @@
+// Package exporter gathers the performance variables of all ranks on a node and hands them out as Prometheus metrics: over
+// HTTP, or into somebody else's registry.
+//
+// An Exporter is fed by a mpit.Listener (Serve) and read by any number of scrapers at once (Handler, Gather, Gatherer,
+// Snapshot, Collector). Ranks are asked only when somebody reads. Any number of Exporters may stand in one process.
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults.
+type Config struct {
+	Mapper *mapping.Mapper // may be shared
+	Logger *slog.Logger    // default: says nothing
+
+	// Retention is how long an ended rank stays on the page at least (default 2 minutes). It stays longer if nobody has
+	// scraped since its end.
+	Retention time.Duration
+	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
+	MaxRanks  int // living ranks of one user (default 4096); more are refused
+	MaxSeries int // series of one rank (default 20,000); more are dropped and counted
+
+	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
+	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
+
+	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
+	UserName func(uid uint32) string
+}
+
+// Defaults of Config.
+const (
+	DefaultRetention  = 2 * time.Minute
+	DefaultMaxEnded   = 4096
+	DefaultMaxRanks   = 4096
+	DefaultMaxSeries  = 20_000
+	DefaultMaxScrapes = 40
+)
+
+const (
+	// defaultTimeout is how long a round may take where the reader sets no deadline: Prometheus' own default.
+	defaultTimeout = 10 * time.Second
+	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
+	// counts as lost.
+	grace = 2 * time.Second
+	// patience is how long a round waits for ranks that were late in the one before. Without it, one stopped process
+	// would make every scrape take until its deadline.
+	patience = 250 * time.Millisecond
+	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
+	finalTimeout = 5 * time.Second
+	// pushTimeout bounds the sending of a blob or a selection.
+	pushTimeout = 5 * time.Second
+)
+
+// Exporter holds all ranks of a node and the page on which they stand. It is safe for concurrent use.
+type Exporter struct {
+	cfg      Config
+	log      *slog.Logger
+	self     *selfMetrics
+	users    users
+	scrapes  chan struct{} // one token for each HTTP request in flight
+	reads    chan struct{} // the same for catalogues
+	now      func() time.Time
+	newRank  func(lib mapping.Library, blob []byte) (figures, error)
+	patience time.Duration
+	grace    time.Duration
+
+	mu    sync.Mutex // guards what follows, and everything in the ranks
+	table table
+	page  *page
+	round *round // the one that is under way
+	infos uint64 // changes when mpit_pvar_info has to be made anew
+}
+
+// New returns an Exporter without ranks.
+func New(cfg Config) (*Exporter, error) {
+	if cfg.Mapper == nil {
+		return nil, errors.New("exporter: making an exporter: Config.Mapper is nil")
+	}
+	for _, limit := range []struct {
+		name  string
+		value *int
+		def   int
+	}{
+		{"MaxEnded", &cfg.MaxEnded, DefaultMaxEnded},
+		{"MaxRanks", &cfg.MaxRanks, DefaultMaxRanks},
+		{"MaxSeries", &cfg.MaxSeries, DefaultMaxSeries},
+		{"MaxScrapes", &cfg.MaxScrapes, DefaultMaxScrapes},
+	} {
+		if *limit.value < 0 {
+			return nil, fmt.Errorf("exporter: making an exporter: Config.%s is negative: %d", limit.name, *limit.value)
+		}
+		if *limit.value == 0 {
+			*limit.value = limit.def
+		}
+	}
+	if cfg.Retention < 0 {
+		return nil, fmt.Errorf("exporter: making an exporter: Config.Retention is negative: %v", cfg.Retention)
+	}
+	if cfg.Retention == 0 {
+		cfg.Retention = DefaultRetention
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Exporter{
+		cfg:      cfg,
+		log:      cfg.Logger,
+		self:     newSelfMetrics(),
+		users:    users{lookup: cfg.UserName, names: map[uint32]string{}},
+		scrapes:  make(chan struct{}, cfg.MaxScrapes),
+		reads:    make(chan struct{}, maxCatalogueReads),
+		now:      time.Now,
+		patience: patience,
+		grace:    grace,
+		table:    newTable(),
+	}
+	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
+	e.page = e.newPage()
+	return e, nil
+}
+
+func (e *Exporter) newPage() *page { return newPage(e.drop) }
+
+func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
+
+// Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
+func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
+	if err := l.Serve(ctx, e.serveSession, e.refuseConnection); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("exporter: accepting ranks at %s: %w", l.Path(), err)
+	}
+	return nil
+}
+
+// refuseConnection counts a connection that never became a session.
+func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
+	e.countProtocolError(err)
+	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
+}
+
+func (e *Exporter) countProtocolError(err error) {
+	var breach *mpit.ProtocolError
+	if errors.As(err, &breach) {
+		e.self.protocolErrors.WithLabelValues(breach.Reason).Inc()
+	}
+}
+
+// serveSession serves one connection for as long as it lives.
+func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
+	defer func() { _ = s.Close() }()
+	user := e.users.name(s.Peer().UID)
+	e.self.connectionsTotal.WithLabelValues(user).Inc()
+	open := e.self.connections.WithLabelValues(user)
+	open.Inc()
+	defer open.Dec()
+
+	if s.Hello().Final {
+		e.receiveFinal(ctx, s, user)
+		return
+	}
+	r, wake, err := e.connect(s, user)
+	if err != nil {
+		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
+		return
+	}
+	e.log.Debug("rank connected", rankAttrs(r)...)
+	for {
+		select {
+		case <-ctx.Done():
+			e.disconnect(r, s)
+			return
+		case <-s.Done():
+			e.disconnect(r, s)
+			if err := s.Err(); !errors.Is(err, io.EOF) {
+				e.countProtocolError(err)
+				e.log.Debug("rank's connection failed", append(rankAttrs(r), "err", err)...)
+			} else {
+				e.log.Debug("rank disconnected", rankAttrs(r)...)
+			}
+			return
+		case <-wake:
+			e.push(ctx, r, s)
+		}
+	}
+}
+
+func rankAttrs(r *rank) []any {
+	return []any{"jobid", r.id.JobID, "world", r.id.World, "rank", r.id.Rank, "dup", r.id.Dup, "user", r.user}
+}
+
+var (
+	errOtherUser    = errors.New("another user has a rank with the same id")
+	errTooManyRanks = errors.New("the user has too many ranks")
+)
+
+// connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
+func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}, error) {
+	h, peer := s.Hello(), s.Peer()
+	r, wake, old, err := func() (*rank, <-chan struct{}, *mpit.Session, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		r := e.table.byID[h.ID]
+		switch {
+		case r != nil && r.peer.UID != peer.UID:
+			e.self.refused.WithLabelValues(refusedUID).Inc()
+			return nil, nil, nil, errOtherUser
+		case (r == nil || r.end != mpit.EndNone) && e.table.alive(peer.UID) >= e.cfg.MaxRanks:
+			e.self.refused.WithLabelValues(refusedRanks).Inc()
+			return nil, nil, nil, errTooManyRanks
+		case r == nil:
+			r = e.add(h, peer, user)
+		case r.end == mpit.EndLost:
+			r.revive()
+		}
+		old := r.session
+		r.session = s
+		r.gone = time.Time{}
+		if r.state == stateLate {
+			r.state = stateNew
+		}
+		r.wake = make(chan struct{}, 1)
+		if r.send.selected {
+			// An agent may or may not remember what its last connection selected.
+			r.send.selection = true
+			r.wake <- struct{}{}
+		}
+		return r, r.wake, old, nil
+	}()
+	if old != nil {
+		_ = old.Close()
+	}
+	return r, wake, err
+}
+
+// add puts a new rank into the table. The caller holds mu.
+func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
+	r := e.table.add(h, peer, user)
+	if r.id.Dup > 0 {
+		e.self.clashes.Inc()
+		e.log.Debug("two ranks have the same labels; the later one has a label dup", rankAttrs(r)...)
+	}
+	return r
+}
+
+// disconnect notes the end of a connection, unless the rank has a newer one.
+func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.session != s {
+		return
+	}
+	r.session = nil
+	if r.end == mpit.EndNone {
+		r.gone = e.now()
+		r.state = stateLate
+	}
+}
+
+// receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
+func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user string) {
+	ctx, cancel := context.WithTimeout(ctx, finalTimeout)
+	defer cancel()
+	select {
+	case <-s.Done():
+	case <-ctx.Done():
+		return
+	}
+	sample, ok := s.Final()
+	if !ok {
+		e.countProtocolError(s.Err())
+		e.log.Debug("no last sample", "user", user, "pid", s.Peer().PID, "err", s.Err())
+		return
+	}
+	h, peer := s.Hello(), s.Peer()
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.table.byID[h.ID]
+	switch {
+	case r == nil:
+		r = e.add(h, peer, user)
+	case r.peer.UID != peer.UID:
+		e.self.refused.WithLabelValues(refusedUID).Inc()
+		return
+	}
+	e.self.samples.WithLabelValues(resultFinal).Inc()
+	e.absorb(r, &sample)
+	reason := sample.End
+	if reason == mpit.EndNone {
+		reason = mpit.EndExit
+	}
+	e.finish(r, reason, e.now())
+}
+
+// finish marks a rank as ended and makes room for it. The caller holds mu.
+func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
+	r.finish(reason, at)
+	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
+	for victim := e.table.surplus(e.cfg.MaxEnded); victim != nil; victim = e.table.surplus(e.cfg.MaxEnded) {
+		e.self.evicted.Inc()
+		e.guard(victim, "counting its series", func() {
+			if victim.figures != nil && !victim.scraped {
+				e.drop(droppedEvicted, len(victim.figures.Series()))
+			}
+		})
+		e.remove(victim)
+	}
+}
+
+// remove forgets a rank. The caller holds mu.
+func (e *Exporter) remove(r *rank) {
+	e.table.remove(r)
+	if e.page.leases > 0 {
+		e.page = e.newPage()
+	}
+	e.page.remove(r)
+	if len(r.infos) > 0 {
+		e.infos++
+	}
+}
+
+// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over. The caller holds mu.
+func (e *Exporter) expire() {
+	now := e.now()
+	var over []*rank
+	for _, r := range e.table.ordered {
+		if r.end != mpit.EndNone && r.scraped && now.Sub(r.ended) >= e.cfg.Retention {
+			over = append(over, r)
+		}
+	}
+	for _, r := range over {
+		e.remove(r)
+	}
+	var lost []*rank
+	for _, r := range e.table.ordered {
+		if r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace {
+			lost = append(lost, r)
+		}
+	}
+	for _, r := range lost {
+		e.finish(r, mpit.EndLost, r.gone)
+	}
+}
+
+// absorb takes a sample with values into the rank's figures and reports whether that went well. The caller holds mu.
+func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
+	r.stats = s.Stats
+	r.sampled = true
+	return e.guard(r, "mapping a sample", func() {
+		if r.figures == nil {
+			figures, err := e.newRank(r.library, r.blob)
+			if err != nil {
+				e.drop(droppedBlob, 1)
+				e.log.Warn("what an earlier exporter stored in the rank can't be read; its histograms start anew",
+					append(rankAttrs(r), "err", err)...)
+			}
+			r.figures = figures
+			r.dropped = map[mapping.Reason]uint64{}
+		}
+		r.figures.Update(s)
+		for reason, n := range r.figures.Dropped() {
+			if n > r.dropped[reason] {
+				e.self.dropped.WithLabelValues(string(reason)).Add(float64(n - r.dropped[reason]))
+				r.dropped[reason] = n
+			}
+		}
+		if blob, changed := r.figures.Blob(); changed {
+			r.blob = blob
+			r.send.blob = true
+		}
+		if s.Variables != nil && (s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
+			r.variables = s.Variables
+			r.infos = r.figures.Infos()
+			r.countVariables()
+			e.infos++
+		} else if s.Layout == r.layout {
+			return // nothing new to select
+		}
+		r.layout = s.Layout
+		if def, ids, changed := r.figures.Select(); changed {
+			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
+		}
+	})
+}
+
+func (r *rank) countVariables() {
+	r.byState = [variableStates]int{}
+	for i := range r.variables.ByID {
+		if state := int(r.variables.ByID[i].State); state < variableStates {
+			r.byState[state]++
+		}
+	}
+}
+
+// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew from the blob at its
+// next answer, and nobody else anything. The caller holds mu.
+func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			r.figures = nil
+			e.self.panics.Inc()
+			e.log.Error("panic on a rank's account; please report it",
+				append(rankAttrs(r), "doing", doing, "panic", p, "stack", string(debug.Stack()))...)
+		}
+	}()
+	f()
+	return true
+}
+
+// push sends a rank's agent what has gathered in its outbox.
+func (e *Exporter) push(ctx context.Context, r *rank, s *mpit.Session) {
+	e.mu.Lock()
+	todo, blob := r.send, r.blob
+	r.send.blob, r.send.selection = false, false
+	e.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
+	defer cancel()
+	var again outbox
+	if todo.selection {
+		if err := s.Select(ctx, todo.def, todo.ids); err != nil {
+			again.selection = true
+			e.log.Debug("selecting variables failed", append(rankAttrs(r), "err", err)...)
+		}
+	}
+	if todo.blob {
+		if err := s.StoreBlob(blob); err != nil { //nolint:contextcheck // it does not wait
+			again.blob = true
+			e.log.Debug("storing the blob failed", append(rankAttrs(r), "err", err)...)
+		}
+	}
+	if again.selection || again.blob { // the next round tries again
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		r.send.selection = r.send.selection || again.selection
+		r.send.blob = r.send.blob || again.blob
+	}
+}

@@ -1,0 +1,81 @@
+package exporter
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+var update = flag.Bool("update", false, "write golden files and docs/metrics.md anew")
+
+func TestFamiliesAreSortedAndReserved(t *testing.T) {
+	families := Families()
+	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
+	for i, f := range families {
+		assert.True(t, Reserved(f.Name))
+		assert.NotEmpty(t, f.Help)
+		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
+		for _, label := range f.Labels {
+			assert.NotContains(t, []string{"job", "instance"}, label, "these belong to the scraper")
+		}
+	}
+	assert.True(t, Reserved("mpit_exporter_build_info"), "whatever begins so")
+	assert.False(t, Reserved("mpit_exported"))
+}
+
+// No variable of any library can take a name from the exporter.
+func TestMappingRefusesReservedNames(t *testing.T) {
+	mapper := newMapper(t)
+	for _, f := range Families() {
+		word := strings.TrimPrefix(f.Name, "mpit_")
+		for _, name := range []string{word, strings.TrimSuffix(word, "_total"), strings.TrimSuffix(word, "_seconds"), strings.TrimSuffix(word, "_seconds_total")} {
+			for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
+				v := mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8}
+				if metric, _, ok := mapper.Metric(mapping.Library{}, v); ok {
+					assert.False(t, Reserved(metric.Name), "%s %s becomes %s", class, name, metric.Name)
+				}
+			}
+		}
+	}
+}
+
+const (
+	docBegin = "<!-- begin: written by `go test ./exporter -update` -->\n"
+	docEnd   = "<!-- end -->\n"
+)
+
+// docs/metrics.md lists what the code has.
+func TestMetricsAreDocumented(t *testing.T) {
+	path := filepath.Join("..", "docs", "metrics.md")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(text), docBegin)
+	require.True(t, ok, "no begin mark in %s", path)
+	table, tail, ok := strings.Cut(rest, docEnd)
+	require.True(t, ok, "no end mark in %s", path)
+
+	var want strings.Builder
+	want.WriteString("| name | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, f := range Families() {
+		var labels []string
+		for _, l := range f.Labels {
+			labels = append(labels, "`"+l+"`")
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()), strings.Join(labels, ", "), f.Help)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(head+docBegin+want.String()+docEnd+tail), 0o644))
+		return
+	}
+	assert.Equal(t, want.String(), table, "%s is out of date: go test ./exporter -update", path)
+}

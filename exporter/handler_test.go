@@ -1,0 +1,334 @@
+package exporter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+const (
+	acceptOpenMetrics = "application/openmetrics-text;version=1.0.0;q=0.5"
+	acceptProtobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+)
+
+// everything starts a node with a rank that has every class, bind and datatype.
+func everything(t *testing.T, cfg Config) *node {
+	cfg.UserName = func(uint32) string { return "alice" }
+	n := startNode(t, cfg)
+	n.connect(mpittest.New(mpittest.Everything()))
+	return n
+}
+
+// What differs from run to run in a golden page.
+var unstable = []struct {
+	expression *regexp.Regexp
+	instead    string
+}{
+	{regexp.MustCompile(`pid="\d+"`), `pid="PID"`},
+	{regexp.MustCompile(`uid="\d+"`), `uid="UID"`},
+	{regexp.MustCompile(`(?m)^(mpit_exporter_round_duration_seconds\w*(?:\{[^}]*\})?) .*$`), "$1 N"},
+}
+
+// golden compares with testdata/name, or writes it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	for _, u := range unstable {
+		got = u.expression.ReplaceAllString(got, u.instead)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "if this is meant: go test ./exporter -update")
+}
+
+func TestGoldenText(t *testing.T) {
+	n := everything(t, Config{})
+	w := get(n.Handler(), "/metrics")
+	require.Equal(t, http.StatusOK, w.Code)
+	assert.Equal(t, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", w.Header().Get("Content-Type"))
+	golden(t, "everything.golden", w.Body.String())
+
+	problems, err := promlint.New(bytes.NewReader(w.Body.Bytes())).Lint()
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
+
+func TestGoldenOfAnEndedRank(t *testing.T) {
+	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }})
+	r := mpittest.New(mpittest.Everything())
+	n.connect(r)
+	n.scrape()
+	n.finish(r, mpit.EndFinalize)
+	var page strings.Builder
+	for line := range strings.Lines(get(n.Handler(), "/metrics").Body.String()) {
+		if !strings.Contains(line, Prefix) {
+			page.WriteString(line)
+		}
+	}
+	golden(t, "ended.golden", page.String())
+}
+
+func TestGoldenOpenMetrics(t *testing.T) {
+	n := everything(t, Config{Created: true})
+	w := get(n.Handler(), "/metrics", "Accept", acceptOpenMetrics)
+	require.Equal(t, http.StatusOK, w.Code)
+	assert.True(t, strings.HasPrefix(w.Header().Get("Content-Type"), "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+	var page strings.Builder
+	for line := range strings.Lines(w.Body.String()) {
+		if !strings.Contains(line, Prefix) {
+			page.WriteString(line)
+		}
+	}
+	assert.True(t, strings.HasSuffix(page.String(), "\n# EOF\n"))
+	golden(t, "everything.openmetrics.golden", page.String())
+}
+
+// The same page in all three formats says the same.
+func TestFormatsAgree(t *testing.T) {
+	n := everything(t, Config{})
+	h := n.Handler()
+
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(get(h, "/metrics").Body)
+	require.NoError(t, err)
+	var list []*dto.MetricFamily
+	for _, f := range families {
+		list = append(list, f)
+	}
+	text := valuesOf(list)
+
+	w := get(h, "/metrics", "Accept", acceptProtobuf)
+	decoder := expfmt.NewDecoder(w.Body, expfmt.Format(w.Header().Get("Content-Type")))
+	list = nil
+	for {
+		var f dto.MetricFamily
+		err := decoder.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		list = append(list, &f)
+	}
+	protobuf := valuesOf(list)
+	for _, f := range list {
+		for _, m := range f.Metric {
+			if f.GetType() == dto.MetricType_COUNTER && !strings.HasPrefix(f.GetName(), Prefix) {
+				assert.NotNil(t, m.Counter.CreatedTimestamp, "%s: protobuf always has created timestamps", f.GetName())
+			}
+		}
+	}
+
+	// No parser of OpenMetrics is at hand here: what differs from text is in comments, in the names of families and in .0
+	// behind whole numbers.
+	openMetrics := map[string]string{}
+	for line := range strings.Lines(get(h, "/metrics", "Accept", acceptOpenMetrics).Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			at := strings.LastIndexByte(line, ' ')
+			openMetrics[line[:at]] = strings.TrimSpace(line[at:])
+		}
+	}
+
+	stable := 0
+	for key, value := range text {
+		if strings.HasPrefix(key, Prefix) || strings.HasPrefix(key, "mpit_rank_agent_") {
+			continue // these count the scrapes
+		}
+		stable++
+		assert.Equal(t, value, protobuf[key], key)
+		got, err := strconv.ParseFloat(openMetrics[key], 64)
+		require.NoError(t, err, key)
+		assert.Equal(t, value, got, key)
+	}
+	assert.Greater(t, stable, 100)
+	assert.Len(t, protobuf, len(text))
+}
+
+func TestCreatedLines(t *testing.T) {
+	for created, count := range map[bool]int{false: 0, true: 1} {
+		n := startNode(t, Config{Created: created})
+		n.connect(mpittest.New(small("1", 0)))
+		body := get(n.Handler(), "/metrics", "Accept", acceptOpenMetrics).Body.String()
+		assert.Equal(t, count, strings.Count(body, "\n"+of("mpit_calls_created", "1", 0)+" "))
+		assert.Zero(t, strings.Count(get(n.Handler(), "/metrics").Body.String(), "_created"), "never in text 0.0.4")
+	}
+}
+
+func TestGzip(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	h := n.Handler()
+	for range 2 { // pooled writers are reset
+		w := get(h, "/metrics", "Accept-Encoding", "br, gzip")
+		require.Equal(t, "gzip", w.Header().Get("Content-Encoding"))
+		z, err := gzip.NewReader(w.Body)
+		require.NoError(t, err)
+		body, err := io.ReadAll(z)
+		require.NoError(t, err)
+		assert.Contains(t, string(body), of("mpit_calls_total", "1", 0)+" 10\n")
+	}
+	for header, want := range map[string]bool{
+		"": false, "gzip": true, "GZIP": true, "gzip;q=0": false, "gzip; q=0.5": true, "*": true, "*;q=0": false, "br": false,
+		"*, gzip;q=0": false, "gzip;q=x": false, "deflate, gzip;q=1.0, *;q=0.5": true,
+	} {
+		assert.Equal(t, want, acceptsGzip(http.Header{"Accept-Encoding": {header}}), "%q", header)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	n := startNode(t, Config{})
+	h := n.Handler()
+	for method, code := range map[string]int{
+		http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405, http.MethodOptions: 405,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, "/metrics", nil))
+		assert.Equal(t, code, w.Code, method)
+		if method == http.MethodHead {
+			assert.Zero(t, w.Body.Len())
+			assert.NotEmpty(t, w.Header().Get("Content-Type"))
+		}
+	}
+}
+
+func TestScrapeTimeout(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"":        defaultTimeout,
+		"10":      9500 * time.Millisecond,
+		"1":       750 * time.Millisecond,
+		"0.1":     75 * time.Millisecond,
+		"0":       defaultTimeout,
+		"-3":      defaultTimeout,
+		"NaN":     defaultTimeout,
+		"1e300":   maxTimeout - timeoutMargin,
+		"+Inf":    maxTimeout - timeoutMargin,
+		"ten":     defaultTimeout,
+		"1000000": maxTimeout - timeoutMargin,
+	} {
+		assert.Equal(t, want, scrapeTimeout(http.Header{timeoutHeader: {header}}), "%q", header)
+	}
+}
+
+func TestScrapersDeadlineIsKept(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	r.Stall(true)
+	defer r.Stall(false)
+	// Without the header this would take 10 s.
+	body := get(n.Handler(), "/metrics", timeoutHeader, "0.05").Body.String()
+	assert.Contains(t, body, of("mpit_rank_up", "1", 0)+" 0\n")
+}
+
+func TestTooManyScrapes(t *testing.T) {
+	n := startNode(t, Config{MaxScrapes: 1})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	r.Stall(true)
+	first := make(chan int, 1)
+	go func() { first <- get(n.Handler(), "/metrics").Code }()
+	require.Eventually(t, func() bool { return n.waiting() == 1 }, 30*time.Second, time.Millisecond)
+
+	w := get(n.Handler(), "/metrics") // another handler of the same exporter
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Contains(t, w.Body.String(), "1 scrapes")
+	r.Stall(false)
+	assert.Equal(t, http.StatusOK, <-first)
+	page := n.scrape()
+	assert.Equal(t, 1.0, page[`mpit_exporter_scrapes_total{result="refused"}`])
+	assert.Equal(t, 1.0, page[`mpit_exporter_scrapes_total{result="ok"}`])
+	assert.Equal(t, 0.0, page["mpit_exporter_scrapes_in_flight"])
+}
+
+// stuckWriter is a client that does not read.
+type stuckWriter struct {
+	http.ResponseWriter
+	reached, release chan struct{}
+}
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	close(w.reached)
+	<-w.release
+	return len(p), nil
+}
+
+func TestSlowClientHoldsNobodyUp(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	slow := stuckWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		n.Handler().ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	}()
+	<-slow.reached
+	n.mu.Lock()
+	page := n.page
+	leases := page.leases
+	n.mu.Unlock()
+	assert.Zero(t, leases, "the page was given back before the first byte")
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
+	assert.Equal(t, 20.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+	n.mu.Lock()
+	assert.Same(t, page, n.page, "nor did it cost a new page")
+	n.mu.Unlock()
+	close(slow.release)
+	<-served
+}
+
+func TestExtraGatherers(t *testing.T) {
+	goRuntime := prometheus.NewRegistry()
+	goRuntime.MustRegister(collectors.NewGoCollector())
+	impostor := prometheus.NewRegistry()
+	impostor.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "mpit_rank_up", Help: "not mine"}))
+	broken := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
+
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	w := get(n.Handler(goRuntime, broken, impostor), "/metrics")
+	require.Equal(t, http.StatusOK, w.Code)
+	body := w.Body.String()
+	assert.Contains(t, body, "\ngo_goroutines ")
+	assert.Contains(t, body, of("mpit_rank_up", "1", 0)+" 1\n")
+	assert.NotContains(t, body, "not mine")
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	_, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	assert.NoError(t, err)
+}
+
+func TestErrorsAreClear(t *testing.T) {
+	bad := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		name, kind := "bad", dto.MetricType_COUNTER
+		return []*dto.MetricFamily{{Name: &name, Type: &kind, Metric: []*dto.Metric{{}}}}, nil
+	})
+	n := startNode(t, Config{})
+	w := get(n.Handler(bad), "/metrics")
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.Contains(t, w.Body.String(), "gathering metrics failed: rendering bad: expected counter")
+	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_scrapes_total{result="failed"}`])
+}

@@ -1,0 +1,259 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is an Exporter that serves a socket.
+type node struct {
+	*Exporter
+	t    *testing.T
+	path string
+	stop func()
+}
+
+// startNode serves a new socket until the test ends.
+func startNode(t *testing.T, cfg Config, change ...func(*Exporter)) *node {
+	return startNodeAt(t, socketPath(t), cfg, change...)
+}
+
+func socketPath(t *testing.T) string {
+	// t.TempDir is too long a name for a socket in some places.
+	dir, err := os.MkdirTemp("", "mpit")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "s")
+}
+
+func startNodeAt(t *testing.T, path string, cfg Config, change ...func(*Exporter)) *node {
+	if cfg.Mapper == nil {
+		cfg.Mapper = newMapper(t)
+	}
+	e, err := New(cfg)
+	require.NoError(t, err)
+	for _, f := range change {
+		f(e)
+	}
+	l, err := mpit.Listen(path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- e.Serve(ctx, l) }()
+	n := &node{Exporter: e, t: t, path: path}
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-served)
+		require.NoError(t, l.Close())
+	})
+	t.Cleanup(n.stop)
+	return n
+}
+
+func newMapper(t testing.TB) *mapping.Mapper {
+	m, err := mapping.New(mapping.Config{TimerInterval: time.Second})
+	require.NoError(t, err)
+	return m
+}
+
+// connect connects a rank and waits until the exporter knows it.
+func (n *node) connect(ranks ...*mpittest.Rank) {
+	n.t.Helper()
+	for _, r := range ranks {
+		require.NoError(n.t, r.Connect(n.t.Context(), n.path))
+		n.t.Cleanup(r.Kill)
+		n.wait(r, func(r *rank) bool { return r.session != nil && r.gone.IsZero() })
+	}
+}
+
+// finish lets a rank bring its last sample and waits until the exporter has it.
+func (n *node) finish(r *mpittest.Rank, reason mpit.EndReason) {
+	n.t.Helper()
+	require.NoError(n.t, r.Finish(n.t.Context(), n.path, reason))
+	n.wait(r, func(r *rank) bool { return r.end == reason && r.session == nil })
+}
+
+// kill kills a rank and waits until the exporter has seen it.
+func (n *node) kill(r *mpittest.Rank) {
+	n.t.Helper()
+	r.Kill()
+	n.wait(r, func(r *rank) bool { return r.session == nil })
+}
+
+// wait waits until the exporter's idea of a rank is such.
+func (n *node) wait(r *mpittest.Rank, such func(*rank) bool) {
+	n.t.Helper()
+	id := r.Hello().ID
+	require.Eventually(n.t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		known := n.table.byID[id]
+		return known != nil && such(known)
+	}, 30*time.Second, time.Millisecond)
+}
+
+// known says whether the exporter still keeps a rank.
+func (n *node) known(r *mpittest.Rank) bool {
+	id := r.Hello().ID
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.table.byID[id] != nil
+}
+
+// scrape gathers and returns all values by their names and labels, as the text format writes them.
+func (n *node) scrape() map[string]float64 {
+	n.t.Helper()
+	return n.scrapeUntil(n.t.Context())
+}
+
+func (n *node) scrapeUntil(ctx context.Context) map[string]float64 {
+	n.t.Helper()
+	families, done, err := n.Gather(ctx)
+	require.NoError(n.t, err)
+	defer done()
+	return valuesOf(families)
+}
+
+// scrapeWithin gathers with a deadline, for scrapes that will see a rank that is late.
+func (n *node) scrapeWithin(d time.Duration) map[string]float64 {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), d)
+	defer cancel()
+	return n.scrapeUntil(ctx)
+}
+
+// get makes an HTTP request of a handler; headers are alternately names and values.
+func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w
+}
+
+func valuesOf(families []*dto.MetricFamily) map[string]float64 {
+	values := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var b strings.Builder
+			for i, l := range m.Label {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				fmt.Fprintf(&b, "%s=%q", l.GetName(), l.GetValue())
+			}
+			labels := ""
+			if b.Len() > 0 {
+				labels = "{" + b.String() + "}"
+			}
+			switch name := f.GetName(); {
+			case m.Counter != nil:
+				values[name+labels] = m.Counter.GetValue()
+			case m.Gauge != nil:
+				values[name+labels] = m.Gauge.GetValue()
+			case m.Untyped != nil:
+				values[name+labels] = m.Untyped.GetValue()
+			case m.Histogram != nil:
+				values[name+"_sum"+labels] = m.Histogram.GetSampleSum()
+				values[name+"_count"+labels] = float64(m.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return values
+}
+
+// testTime is when all that has a time in these tests began.
+var testTime = time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// testClock is a clock that stands still unless it is moved.
+type testClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newTestClock() *testClock { return &testClock{now: testTime} }
+
+func (c *testClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *testClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// small is a rank with a counter, a level, a watermark and a timer.
+func small(job string, number int) mpittest.Config {
+	variable := func(name string, class mpit.Class, datatype mpit.Datatype) mpit.Variable {
+		return mpit.Variable{
+			Name: name, Class: class, Datatype: datatype, DatatypeBytes: 8, Verbosity: mpit.VerbosityUserBasic,
+			Description: "a " + strings.ToLower(class.String()), Continuous: true,
+		}
+	}
+	return mpittest.Config{
+		Hello: mpit.Hello{
+			PID: 1000 + number, Rank: number, Size: 4, ThreadLevel: 3, InitTime: testTime, AgentVersion: "1.0",
+			LibraryVersion: "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", Host: "node7", Executable: "/usr/bin/app",
+			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0", "ppid": "99"},
+		},
+		Variables: []mpit.Variable{
+			variable("calls", mpit.ClassCounter, mpit.DatatypeUnsignedLongLong),
+			variable("depth", mpit.ClassLevel, mpit.DatatypeUnsignedLongLong),
+			variable("peak", mpit.ClassHighWatermark, mpit.DatatypeUnsignedLongLong),
+			variable("waiting", mpit.ClassTimer, mpit.DatatypeDouble),
+		},
+		Values: []mpittest.Value{
+			{Name: "calls", Class: mpit.ClassCounter, Values: []any{10 + number}},
+			{Name: "depth", Class: mpit.ClassLevel, Values: []any{5}},
+			{Name: "peak", Class: mpit.ClassHighWatermark, Values: []any{7}},
+			{Name: "waiting", Class: mpit.ClassTimer, Values: []any{1.5}},
+		},
+	}
+}
+
+// of returns the key of a series of one rank in job 1, as valuesOf writes it.
+func of(name, job string, number int) string {
+	return fmt.Sprintf("%s{jobid=%q,rank=\"%d\",world=\"0\"}", name, job, number)
+}
+
+// logs collects what an Exporter logs.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,516 @@
+package exporter
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// page is an exposition that is kept from round to round: names, labels and messages are made when a rank comes or its set of
+// series changes; a round only fills in numbers. Each rank owns a block of entries in each family it has series in.
+//
+// A page belongs to Exporter.mu while nobody has leased it. While it is leased nobody changes it: a round that finds it
+// leased builds a new one, so a slow reader never holds up a round.
+type page struct {
+	leases   int
+	byName   map[string]*family
+	families []*family // sorted by name
+	sheets   map[*rank]*sheets
+	infos    uint64 // Exporter.infos of which mpit_pvar_info was built
+
+	out    []*dto.MetricFamily // what the last fill made
+	series int                 // in out, without the exporter's own
+
+	drop func(reason string, n int) // counts what does not come onto the page
+}
+
+// sheets is what of a rank stands on the page, in three parts that change at different times.
+type sheets struct {
+	process, objects, series sheet
+}
+
+// sheet is one part: the families in which it has a block.
+type sheet struct {
+	key      sheetKey
+	families []*family
+}
+
+// sheetKey changes when a sheet has to be built anew. The zero key stands for a sheet that was never built.
+type sheetKey struct {
+	built      bool
+	generation uint64
+	layout     *mpit.Layout
+	end        mpit.EndReason
+	sampled    bool
+}
+
+// family is a metric family with all ranks' blocks, in the order of ranks.
+type family struct {
+	message *dto.MetricFamily // its Metric is filled anew in each round
+	blocks  []block
+}
+
+// block is what one rank has in one family, sorted by labels.
+type block struct {
+	rank     *rank // nil: of no rank
+	liveOnly bool  // only while the rank answers
+	entries  []entry
+}
+
+// entry is one series: its message with labels, and where its number comes from: one of the three, or none if it never changes.
+type entry struct {
+	metric    *dto.Metric
+	value     *float64 // in metric
+	histogram []uint64 // cumulative counts, in metric
+	series    *mapping.Series
+	own       func(*rank) float64
+}
+
+func newPage(drop func(reason string, n int)) *page {
+	return &page{byName: map[string]*family{}, sheets: map[*rank]*sheets{}, drop: drop}
+}
+
+// update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds the rank's series.
+func (p *page) update(r *rank, maxSeries int) {
+	s := p.sheets[r]
+	if s == nil {
+		s = &sheets{}
+		p.sheets[r] = s
+	}
+	if key := (sheetKey{built: true, end: r.end, sampled: r.sampled}); s.process.key != key {
+		p.clear(r, &s.process)
+		p.addProcess(r, &s.process)
+		s.process.key = key
+	}
+	if r.figures == nil {
+		p.clear(r, &s.objects)
+		p.clear(r, &s.series)
+		return
+	}
+	if key := (sheetKey{built: true, layout: r.layout}); s.objects.key != key {
+		p.clear(r, &s.objects)
+		p.addObjects(r, &s.objects)
+		s.objects.key = key
+	}
+	if key := (sheetKey{built: true, generation: r.figures.Structure()}); s.series.key != key {
+		p.clear(r, &s.series)
+		p.addSeries(r, &s.series, maxSeries)
+		s.series.key = key
+	}
+}
+
+// remove takes everything of a rank from the page.
+func (p *page) remove(r *rank) {
+	if s := p.sheets[r]; s != nil {
+		p.clear(r, &s.process)
+		p.clear(r, &s.objects)
+		p.clear(r, &s.series)
+		delete(p.sheets, r)
+	}
+}
+
+func (p *page) clear(r *rank, s *sheet) {
+	for _, f := range s.families {
+		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.rank == r })
+		if len(f.blocks) == 0 {
+			name := f.message.GetName()
+			delete(p.byName, name)
+			if i, found := p.find(name); found {
+				p.families = slices.Delete(p.families, i, i+1)
+			}
+		}
+	}
+	*s = sheet{}
+}
+
+func (p *page) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(p.families, name, func(f *family, name string) int {
+		return strings.Compare(f.message.GetName(), name)
+	})
+}
+
+// family returns the family of that name, making it if need be; nil where it stands with another type.
+func (p *page) family(name, help string, kind dto.MetricType) *family {
+	if f := p.byName[name]; f != nil {
+		if f.message.GetType() != kind {
+			return nil
+		}
+		return f
+	}
+	f := &family{message: &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}}
+	// OpenMetrics wants a unit to be the end of the name.
+	base := strings.TrimSuffix(name, "_total")
+	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz", "celsius"} {
+		if strings.HasSuffix(base, "_"+unit) {
+			f.message.Unit = &unit
+		}
+	}
+	p.byName[name] = f
+	i, _ := p.find(name)
+	p.families = slices.Insert(p.families, i, f)
+	return f
+}
+
+// insert puts a block into its rank's place.
+func (f *family) insert(b block) {
+	i := len(f.blocks)
+	if b.rank != nil {
+		i, _ = slices.BinarySearchFunc(f.blocks, b.rank.id, func(b block, id Identity) int { return b.rank.id.compare(id) })
+	}
+	f.blocks = slices.Insert(f.blocks, i, b)
+}
+
+// row is one series of the exporter's own families. With own its number is filled in at each round, else it stays.
+type row struct {
+	labels []mapping.Label
+	value  float64
+	own    func(*rank) float64
+}
+
+// addOwn adds a block to one of the exporter's own families.
+func (p *page) addOwn(r *rank, s *sheet, f Family, liveOnly bool, rows ...row) {
+	if len(rows) == 0 {
+		return
+	}
+	var shared []*dto.LabelPair
+	if r != nil {
+		shared = r.labels
+	}
+	entries := make([]entry, len(rows))
+	for i, row := range rows {
+		slices.SortFunc(row.labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
+		value := &row.value
+		metric := &dto.Metric{Label: labelPairs(shared, row.labels)}
+		if f.Type == dto.MetricType_COUNTER {
+			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, r.hello.InitTime)}
+		} else {
+			metric.Gauge = &dto.Gauge{Value: value}
+		}
+		entries[i] = entry{metric: metric, value: value, own: row.own}
+	}
+	fam := p.family(f.Name, f.Help, f.Type)
+	fam.insert(block{rank: r, liveOnly: liveOnly, entries: p.sorted(entries)})
+	s.families = append(s.families, fam)
+}
+
+// addProcess adds what describes the process.
+func (p *page) addProcess(r *rank, s *sheet) {
+	h := &r.hello
+	env := environment(h.Attributes)
+	p.addOwn(r, s, familyProcessInfo, false, row{value: 1, labels: []mapping.Label{
+		{Name: "pid", Value: strconv.Itoa(r.pid())},
+		{Name: "uid", Value: strconv.FormatUint(uint64(r.peer.UID), 10)},
+		{Name: "user", Value: r.user},
+		{Name: "host", Value: cleanValue(h.Host)},
+		{Name: "executable", Value: cleanValue(h.Executable)},
+		{Name: "library", Value: cleanValue(r.library.Name)},
+		{Name: "library_version", Value: cleanValue(r.library.Version)},
+		{Name: "world_size", Value: strconv.Itoa(h.Size)},
+		{Name: "thread_level", Value: threadLevel(h.ThreadLevel)},
+		{Name: "agent_version", Value: cleanValue(h.AgentVersion)},
+		{Name: "jobname", Value: cleanValue(env.jobName())},
+		{Name: "partition", Value: cleanValue(env.partition())},
+	}})
+	for _, f := range rankFamilies {
+		if r.sampled || !f.sampled {
+			p.addOwn(r, s, f.Family, false, row{own: f.value})
+		}
+	}
+	if r.end != mpit.EndNone {
+		p.addOwn(r, s, familyRankEnd, false, row{value: 1, labels: []mapping.Label{{Name: "reason", Value: r.end.String()}}})
+	}
+}
+
+// addObjects adds what describes the rank's MPI objects.
+func (p *page) addObjects(r *rank, s *sheet) {
+	objects := r.figures.Objects()
+	infos := make([]row, 0, len(objects))
+	counts := make([]row, 0, len(objects))
+	for _, o := range objects {
+		kind, name := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}, mapping.Label{Name: "name", Value: o.Name}
+		counts = append(counts, row{value: float64(o.Number), labels: []mapping.Label{kind, name}})
+		if o.Number == 1 {
+			infos = append(infos, row{value: 1, labels: []mapping.Label{
+				kind, name, {Name: "size", Value: strconv.Itoa(o.Object.Size)}, {Name: "object_rank", Value: strconv.Itoa(o.Object.Rank)},
+			}})
+		}
+	}
+	p.addOwn(r, s, familyObjectInfo, true, infos...)
+	p.addOwn(r, s, familyObjects, true, counts...)
+}
+
+// addSeries adds the series of the rank's performance variables.
+func (p *page) addSeries(r *rank, s *sheet, maxSeries int) {
+	all := r.figures.Series()
+	if len(all) > maxSeries {
+		p.drop(droppedBound, len(all)-maxSeries)
+		all = all[:maxSeries]
+	}
+	byFamily := map[*family][]*mapping.Series{}
+	for _, series := range all {
+		m := series.Metric
+		if Reserved(m.Name) {
+			p.drop(droppedReserved, 1)
+			continue
+		}
+		f := p.family(m.Name, m.Help, metricType(m.Kind))
+		if f == nil {
+			p.drop(droppedConflict, 1)
+			continue
+		}
+		if byFamily[f] == nil {
+			s.families = append(s.families, f)
+		}
+		byFamily[f] = append(byFamily[f], series)
+	}
+	for _, f := range s.families {
+		list := byFamily[f]
+		entries := make([]entry, len(list))
+		values := make([]float64, len(list))
+		metrics := make([]dto.Metric, len(list))
+		for i, series := range list {
+			metrics[i].Label = labelPairs(r.labels, series.Labels)
+			entries[i] = newEntry(series, &metrics[i], &values[i])
+		}
+		f.insert(block{rank: r, entries: p.sorted(entries)})
+	}
+}
+
+// addInfos makes mpit_pvar_info anew: what any rank has, once each.
+func (p *page) addInfos(ranks []*rank, generation uint64) {
+	if p.infos == generation {
+		return
+	}
+	p.infos = generation
+	if f := p.byName[familyPvarInfo.Name]; f != nil {
+		p.clear(nil, &sheet{families: []*family{f}})
+	}
+	type key struct {
+		name, class, unit, bind, verbosity string
+		bits                               int
+	}
+	seen := map[key]bool{}
+	var rows []row
+	for _, r := range ranks {
+		for _, info := range r.infos {
+			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			rows = append(rows, row{value: 1, labels: []mapping.Label{
+				{Name: "name", Value: k.name}, {Name: "class", Value: k.class}, {Name: "unit", Value: k.unit},
+				{Name: "bind", Value: k.bind}, {Name: "verbosity", Value: k.verbosity}, {Name: "bits", Value: strconv.Itoa(k.bits)},
+			}})
+		}
+	}
+	p.addOwn(nil, &sheet{}, familyPvarInfo, false, rows...)
+}
+
+// sorted orders a block's entries by their labels and leaves out those that stand twice: one of them would make a scraper
+// refuse the whole page.
+func (p *page) sorted(entries []entry) []entry {
+	byLabels := func(a, b entry) int { return compareLabels(a.metric.Label, b.metric.Label) }
+	slices.SortStableFunc(entries, byLabels)
+	unique := slices.CompactFunc(entries, func(a, b entry) bool { return byLabels(a, b) == 0 })
+	if n := len(entries) - len(unique); n > 0 {
+		p.drop(droppedDuplicate, n)
+	}
+	return unique
+}
+
+// fill sets all numbers and makes out of the families that have a series.
+func (p *page) fill() {
+	p.out = p.out[:0]
+	p.series = 0
+	for _, f := range p.families {
+		before := f.message.Metric
+		metrics := before[:0]
+		for i := range f.blocks {
+			metrics = f.blocks[i].fill(metrics)
+		}
+		if len(metrics) < len(before) {
+			clear(before[len(metrics):])
+		}
+		f.message.Metric = metrics
+		if len(metrics) > 0 {
+			p.out = append(p.out, f.message)
+			p.series += len(metrics)
+		}
+	}
+}
+
+// merge adds families that are not the page's; both are sorted by name. Where a name stands in both, the page's stays.
+func (p *page) merge(own []*dto.MetricFamily) { p.out = mergeFamilies(p.out, own) }
+
+func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
+	live := b.rank == nil || b.rank.live()
+	if b.liveOnly && !live {
+		return metrics
+	}
+	for i := range b.entries {
+		e := &b.entries[i]
+		switch {
+		case e.series != nil:
+			if !e.series.Valid || !live && !e.series.Lasting {
+				continue
+			}
+			e.set()
+		case e.own != nil:
+			*e.value = e.own(b.rank)
+		}
+		metrics = append(metrics, e.metric)
+	}
+	return metrics
+}
+
+func newEntry(series *mapping.Series, metric *dto.Metric, value *float64) entry {
+	e := entry{metric: metric, value: value, series: series}
+	switch series.Metric.Kind {
+	case mapping.KindCounter:
+		metric.Counter = &dto.Counter{Value: value}
+	case mapping.KindGauge:
+		metric.Gauge = &dto.Gauge{Value: value}
+	case mapping.KindHistogram:
+		bounds := series.Histogram.Bounds
+		e.histogram = make([]uint64, len(bounds)+1) // the last is the count of all
+		buckets := make([]dto.Bucket, len(bounds))
+		h := &dto.Histogram{SampleSum: value, SampleCount: &e.histogram[len(bounds)], Bucket: make([]*dto.Bucket, len(bounds))}
+		for i := range bounds {
+			buckets[i].UpperBound = &bounds[i]
+			buckets[i].CumulativeCount = &e.histogram[i]
+			h.Bucket[i] = &buckets[i]
+		}
+		metric.Histogram = h
+	default:
+		metric.Untyped = &dto.Untyped{Value: value}
+	}
+	return e
+}
+
+// set copies the series' numbers into its message.
+func (e *entry) set() {
+	switch m := e.metric; {
+	case m.Counter != nil:
+		*e.value = e.series.Value
+		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, e.series.Created)
+	case m.Histogram != nil:
+		h := e.series.Histogram
+		*e.value = h.Sum
+		var sum uint64
+		last := len(e.histogram) - 1
+		for i := range last {
+			sum += h.Counts[i]
+			e.histogram[i] = sum
+		}
+		// Never less than a bucket's, whatever came from the rank.
+		e.histogram[last] = max(sum, h.Count)
+		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, e.series.Created)
+	default:
+		*e.value = e.series.Value
+	}
+}
+
+// timestamp sets kept to t, making it if it is nil; nil for the zero time.
+func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	if kept == nil {
+		return timestamppb.New(t)
+	}
+	kept.Seconds, kept.Nanos = t.Unix(), int32(t.Nanosecond())
+	return kept
+}
+
+func metricType(kind mapping.Kind) dto.MetricType {
+	switch kind {
+	case mapping.KindCounter:
+		return dto.MetricType_COUNTER
+	case mapping.KindGauge:
+		return dto.MetricType_GAUGE
+	case mapping.KindHistogram:
+		return dto.MetricType_HISTOGRAM
+	}
+	return dto.MetricType_UNTYPED
+}
+
+// labelPairs merges labels into shared ones; both are sorted by name, and so is the result.
+func labelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
+	if len(labels) == 0 {
+		return shared
+	}
+	made := make([]dto.LabelPair, len(labels))
+	names := make([]mapping.Label, len(labels))
+	copy(names, labels) // not to hold on to what the caller may change
+	out := make([]*dto.LabelPair, 0, len(shared)+len(labels))
+	for i := range names {
+		made[i].Name, made[i].Value = &names[i].Name, &names[i].Value
+		for len(shared) > 0 && shared[0].GetName() < names[i].Name {
+			out = append(out, shared[0])
+			shared = shared[1:]
+		}
+		out = append(out, &made[i])
+	}
+	return append(out, shared...)
+}
+
+func compareLabels(a, b []*dto.LabelPair) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Or(
+			strings.Compare(a[i].GetName(), b[i].GetName()),
+			compareValues(a[i].GetValue(), b[i].GetValue()),
+		); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// compareValues orders numbers (the elements of an array) as numbers, before everything else, which is ordered as text.
+func compareValues(a, b string) int {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// mergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
+func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return math.Round(float64(t.UnixNano())/1e3) / 1e6
+}

@@ -1,0 +1,173 @@
+package exporter
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// fixed is a rank's figures with given series.
+type fixed struct {
+	figures
+	structure uint64
+	series    []*mapping.Series
+}
+
+func (f *fixed) Structure() uint64             { return f.structure }
+func (f *fixed) Series() []*mapping.Series     { return f.series }
+func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
+
+// pageRank returns a rank that is up with such series of one gauge, one for each value of label l.
+func pageRank(number int, name string, values ...string) (*rank, *fixed) {
+	metric := &mapping.Metric{Name: name, Kind: mapping.KindGauge}
+	f := &fixed{structure: 1}
+	for i, v := range values {
+		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
+	}
+	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, "", Identity{JobID: "1", World: "0", Rank: number})
+	r.figures, r.state = f, stateUp
+	return r, f
+}
+
+func countingPage() (*page, map[string]int) {
+	dropped := map[string]int{}
+	return newPage(func(reason string, n int) { dropped[reason] += n }), dropped
+}
+
+// labelsOf returns label l of all series of a family, in their order, with the rank in front.
+func labelsOf(p *page, name string) []string {
+	p.fill()
+	var list []string
+	for _, f := range p.out {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			values := map[string]string{}
+			for _, l := range m.Label {
+				values[l.GetName()] = l.GetValue()
+			}
+			list = append(list, values["rank"]+":"+values["l"])
+		}
+	}
+	return list
+}
+
+func TestSeriesStandInAStableOrder(t *testing.T) {
+	p, _ := countingPage()
+	second, _ := pageRank(10, "mpit_x", "b", "10", "a", "9")
+	first, figures := pageRank(9, "mpit_x", "z", "y")
+	p.update(second, 100)
+	p.update(first, 100)
+	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"), "ranks and elements as numbers, names as text")
+
+	figures.series = figures.series[:1]
+	p.update(first, 100)
+	assert.Len(t, labelsOf(p, "mpit_x"), 6, "nothing is built anew while the structure is the same")
+	figures.structure++
+	p.update(first, 100)
+	assert.Equal(t, []string{"9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"))
+
+	p.remove(first)
+	p.remove(second)
+	p.fill()
+	assert.Empty(t, p.out)
+	assert.Empty(t, p.families, "families without ranks are forgotten")
+	assert.Empty(t, p.byName)
+}
+
+func TestValuesAreSetInPlace(t *testing.T) {
+	p, _ := countingPage()
+	r, figures := pageRank(0, "mpit_x", "a", "b")
+	p.update(r, 100)
+	p.fill()
+	at := slices.IndexFunc(p.out, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })
+	family, metric := p.out[at], p.out[at].Metric[0]
+
+	figures.series[0].Value = 42
+	p.update(r, 100)
+	p.fill()
+	assert.Same(t, family, p.out[at])
+	assert.Same(t, metric, p.out[at].Metric[0])
+	assert.Equal(t, 42.0, metric.Gauge.GetValue())
+
+	figures.series[0].Valid = false
+	assert.Equal(t, []string{"0:b"}, labelsOf(p, "mpit_x"), "what was not read is left out")
+	figures.series[0].Valid = true
+	assert.Equal(t, []string{"0:a", "0:b"}, labelsOf(p, "mpit_x"))
+}
+
+func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*fixed)
+		reason string
+		left   []string
+	}{
+		{"a name of the exporter's own", func(f *fixed) {
+			f.series[0].Metric = &mapping.Metric{Name: familyRankUp.Name, Kind: mapping.KindGauge}
+		}, droppedReserved, []string{"0:b", "0:c"}},
+		{"a type that differs from the family's", func(f *fixed) {
+			f.series[2].Metric = &mapping.Metric{Name: "mpit_x", Kind: mapping.KindCounter}
+		}, droppedConflict, []string{"0:a", "0:b"}},
+		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, droppedDuplicate, []string{"0:a", "0:b"}},
+		{"more than the bound", func(f *fixed) {
+			for i := range 98 {
+				f.series = append(f.series, &mapping.Series{
+					Metric: &mapping.Metric{Name: "mpit_y", Kind: mapping.KindGauge}, Valid: true,
+					Labels: []mapping.Label{{Name: "l", Value: strconv.Itoa(i)}},
+				})
+			}
+		}, droppedBound, []string{"0:a", "0:b", "0:c"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, dropped := countingPage()
+			r, figures := pageRank(0, "mpit_x", "a", "b", "c")
+			test.change(figures)
+			p.update(r, 100)
+			assert.Equal(t, test.left, labelsOf(p, "mpit_x"))
+			assert.Equal(t, map[string]int{test.reason: 1}, dropped)
+		})
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	p, _ := countingPage()
+	r, figures := pageRank(0, "mpit_x")
+	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20}
+	figures.series = []*mapping.Series{{
+		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Created: testTime,
+	}}
+	p.update(r, 100)
+	p.fill()
+	got := p.out[slices.IndexFunc(p.out, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
+	require.Len(t, got.Bucket, 2)
+	assert.Equal(t, []uint64{3, 7}, []uint64{got.Bucket[0].GetCumulativeCount(), got.Bucket[1].GetCumulativeCount()})
+	assert.Equal(t, uint64(12), got.GetSampleCount())
+	assert.Equal(t, 20.0, got.GetSampleSum())
+	assert.Equal(t, testTime, got.CreatedTimestamp.AsTime())
+}
+
+func TestMergeFamilies(t *testing.T) {
+	named := func(names ...string) (list []*dto.MetricFamily) {
+		for _, n := range names {
+			list = append(list, &dto.MetricFamily{Name: &n})
+		}
+		return list
+	}
+	mine, other := named("a", "c", "d"), named("b", "c", "e")
+	merged := mergeFamilies(mine, other)
+	var names []string
+	for _, f := range merged {
+		names = append(names, f.GetName())
+	}
+	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
+	assert.Same(t, mine[1], merged[2], "the first list's stays")
+}

@@ -1,0 +1,221 @@
+package exporter
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// figures is what the exporter needs of a mapping.Rank.
+type figures interface {
+	Update(s *mpit.Sample)
+	Structure() uint64
+	Series() []*mapping.Series
+	Select() (def bool, ids map[uint32]bool, changed bool)
+	Blob() (blob []byte, changed bool)
+	Dropped() map[mapping.Reason]uint64
+	Infos() []mapping.Info
+	Objects() []mapping.ObjectInfo
+}
+
+// rankState says what became of a rank in the last round.
+type rankState uint8
+
+const (
+	stateNew     rankState = iota // connected, not asked since: not on the page unless it was there before
+	stateUp                       // answered
+	stateBusy                     // answered without values; the last ones stand
+	statePassive                  // answered with values of an earlier time
+	stateLate                     // did not answer in time, or its connection has just ended
+	stateEnded
+)
+
+func (s rankState) String() string {
+	return stateNames[s]
+}
+
+var stateNames = [...]string{"new", "up", "busy", "passive", "late", "ended"}
+
+// rank is one process. Everything in it belongs to Exporter.mu, except what never changes after newRank.
+type rank struct {
+	id      Identity
+	hello   mpit.Hello // its Blob is taken out
+	peer    mpit.Peer  // of its first connection
+	user    string
+	library mapping.Library
+	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
+
+	session *mpit.Session // nil: not connected
+	wake    chan struct{} // tells the session's goroutine that there is something to send
+
+	figures figures // nil: not made yet, or thrown away after a panic
+	blob    []byte  // the last one, from which figures can be made again
+	send    outbox
+
+	state     rankState
+	sampled   bool // stats hold something
+	stats     mpit.AgentStats
+	variables *mpit.Variables
+	byState   [variableStates]int // variables by their state
+	layout    *mpit.Layout
+	infos     []mapping.Info
+	dropped   map[mapping.Reason]uint64 // as counted in mpit_exporter_series_dropped_total
+
+	gone    time.Time // when the connection ended; zero: it has not
+	end     mpit.EndReason
+	ended   time.Time // when it ended, by the exporter's clock
+	scraped bool      // since its last change
+	version int       // changes with each end and each new beginning
+}
+
+// outbox is what the session's goroutine is to send to the agent.
+type outbox struct {
+	blob      bool // rank.blob
+	selection bool
+	selected  bool // there is a selection at all
+	def       bool // the selection: see mpit.Session.Select
+	ids       map[uint32]bool
+}
+
+const variableStates = int(mpit.VariableExhausted) + 1
+
+func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
+	r := &rank{
+		id:      id,
+		hello:   h,
+		peer:    peer,
+		user:    user,
+		library: mapping.ParseLibrary(h.LibraryVersion),
+		blob:    h.Blob,
+	}
+	r.hello.Blob = nil
+	labels := []mapping.Label{
+		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)}, {Name: "world", Value: id.World},
+	}
+	if id.Dup > 0 {
+		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
+	}
+	r.labels = labelPairs(nil, labels)
+	return r
+}
+
+// live says whether all series of the rank stand on the page; else the lasting ones alone.
+func (r *rank) live() bool {
+	return r.state == stateUp || r.state == stateBusy || r.state == statePassive
+}
+
+// visible says whether the rank stands on the page at all.
+func (r *rank) visible() bool { return r.state != stateNew || r.sampled }
+
+// pid is the kernel's number of the process; where the kernel can't say, because the process lives in another pid
+// namespace, the process's own.
+func (r *rank) pid() int {
+	if r.peer.PID > 0 {
+		return int(r.peer.PID)
+	}
+	return r.hello.PID
+}
+
+// finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank itself stands.
+func (r *rank) finish(reason mpit.EndReason, at time.Time) {
+	if r.end == mpit.EndNone {
+		r.ended = at
+	}
+	if r.end == mpit.EndNone || r.end == mpit.EndLost {
+		r.end = reason
+	}
+	r.state = stateEnded
+	r.scraped = false
+	r.version++
+}
+
+// revive makes a lost rank a living one: it was its connection that had been lost.
+func (r *rank) revive() {
+	r.end = mpit.EndNone
+	r.ended = time.Time{}
+	r.scraped = false
+	r.version++
+	r.state = stateNew
+}
+
+// table holds all ranks that are on the page or may come onto it.
+type table struct {
+	byID    map[mpit.RankID]*rank
+	taken   map[Identity]bool
+	ordered []*rank // by Identity
+}
+
+func newTable() table {
+	return table{byID: map[mpit.RankID]*rank{}, taken: map[Identity]bool{}}
+}
+
+// add puts a new rank into the table, with the lowest dup that is free for its labels.
+func (t *table) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
+	id := identify(&h)
+	for t.taken[id] {
+		id.Dup++
+	}
+	r := newRank(h, peer, user, id)
+	t.byID[h.ID] = r
+	t.taken[id] = true
+	i, _ := slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.compare(id) })
+	t.ordered = slices.Insert(t.ordered, i, r)
+	return r
+}
+
+func (t *table) remove(r *rank) {
+	delete(t.byID, r.hello.ID)
+	delete(t.taken, r.id)
+	if i, found := slices.BinarySearchFunc(t.ordered, r.id, func(r *rank, id Identity) int { return r.id.compare(id) }); found {
+		t.ordered = slices.Delete(t.ordered, i, i+1)
+	}
+}
+
+// alive counts the ranks of one user that have not ended.
+func (t *table) alive(uid uint32) int {
+	n := 0
+	for _, r := range t.ordered {
+		if r.peer.UID == uid && r.end == mpit.EndNone {
+			n++
+		}
+	}
+	return n
+}
+
+// surplus returns the ended rank to be given up when there are more than limit: the oldest of the user who has most of them,
+// so that nobody pushes out somebody else's. nil: not too many.
+func (t *table) surplus(limit int) *rank {
+	total := 0
+	for _, r := range t.ordered {
+		if r.end != mpit.EndNone {
+			total++
+		}
+	}
+	if total <= limit {
+		return nil
+	}
+	perUser := map[uint32]int{}
+	oldest := map[uint32]*rank{}
+	for _, r := range t.ordered {
+		if r.end == mpit.EndNone {
+			continue
+		}
+		perUser[r.peer.UID]++
+		if o := oldest[r.peer.UID]; o == nil || r.ended.Before(o.ended) {
+			oldest[r.peer.UID] = r
+		}
+	}
+	var victim *rank
+	for uid, r := range oldest {
+		if victim == nil || cmp.Or(cmp.Compare(perUser[uid], perUser[victim.peer.UID]), cmp.Compare(victim.peer.UID, uid)) > 0 {
+			victim = r
+		}
+	}
+	return victim
+}

@@ -1,0 +1,152 @@
+package exporter
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do.
+type selfMetrics struct {
+	registry *prometheus.Registry
+
+	ranks, variables, connections                                            *prometheus.GaugeVec
+	series, inFlight                                                         prometheus.Gauge
+	rounds, evicted, panics, clashes                                         prometheus.Counter
+	samples, dropped, protocolErrors, refused, connectionsTotal, scrapesDone *prometheus.CounterVec
+	roundDuration                                                            prometheus.Histogram
+}
+
+// Results of asking a rank, label `result` of mpit_exporter_samples_total.
+const (
+	resultFresh   = "fresh"
+	resultBusy    = "busy"
+	resultPassive = "passive"
+	resultFinal   = "final"
+	resultLate    = "late"
+	resultFailed  = "failed"
+)
+
+// Reasons of mpit_exporter_connections_refused_total.
+const (
+	refusedUID   = "other_uid"      // another user presented the id of a known rank
+	refusedRanks = "too_many_ranks" // of one user
+)
+
+// Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
+const (
+	droppedEvicted   = "ended_evicted"    // series of an ended rank, given up before their time
+	droppedReserved  = "reserved_name"    // a series with a name of the exporter's own
+	droppedConflict  = "type_conflict"    // a series whose family has another type
+	droppedDuplicate = "duplicate_series" // a series that stands on the page already
+	droppedBound     = "series_over_bound"
+	droppedBlob      = "blob_unreadable" // what an earlier exporter had stored in the rank
+)
+
+// Results of mpit_exporter_scrapes_total.
+const (
+	scrapeOK      = "ok"
+	scrapeRefused = "refused" // too many at once
+	scrapeFailed  = "failed"
+	scrapeAborted = "aborted" // the client went away
+)
+
+func newSelfMetrics() *selfMetrics {
+	s := &selfMetrics{
+		registry:         prometheus.NewRegistry(),
+		ranks:            gaugeVec(familyRanks),
+		variables:        gaugeVec(familyVariables),
+		connections:      gaugeVec(familyConnections),
+		series:           prometheus.NewGauge(prometheus.GaugeOpts(opts(familySeries))),
+		inFlight:         prometheus.NewGauge(prometheus.GaugeOpts(opts(familyInFlight))),
+		rounds:           prometheus.NewCounter(prometheus.CounterOpts(opts(familyRounds))),
+		evicted:          prometheus.NewCounter(prometheus.CounterOpts(opts(familyEvicted))),
+		panics:           prometheus.NewCounter(prometheus.CounterOpts(opts(familyPanics))),
+		clashes:          prometheus.NewCounter(prometheus.CounterOpts(opts(familyClashes))),
+		samples:          counterVec(familySamples),
+		dropped:          counterVec(familyDropped),
+		protocolErrors:   counterVec(familyProtocolErrors),
+		refused:          counterVec(familyRefused),
+		connectionsTotal: counterVec(familyConnectionsTotal),
+		scrapesDone:      counterVec(familyScrapes),
+		roundDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: familyRoundDuration.Name, Help: familyRoundDuration.Help,
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+	}
+	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
+		s.samples, s.dropped, s.protocolErrors, s.refused, s.connectionsTotal, s.scrapesDone, s.roundDuration)
+
+	// A counter that appears with its first event has no rate for it.
+	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultFinal, resultLate, resultFailed} {
+		s.samples.WithLabelValues(result)
+	}
+	for _, reason := range []string{refusedUID, refusedRanks} {
+		s.refused.WithLabelValues(reason)
+	}
+	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob} {
+		s.dropped.WithLabelValues(reason)
+	}
+	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {
+		s.scrapesDone.WithLabelValues(result)
+	}
+	for _, reason := range mpit.Reasons() {
+		s.protocolErrors.WithLabelValues(reason)
+	}
+	return s
+}
+
+func opts(f Family) prometheus.Opts { return prometheus.Opts{Name: f.Name, Help: f.Help} }
+
+func gaugeVec(f Family) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(f)), f.Labels)
+}
+
+func counterVec(f Family) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(f)), f.Labels)
+}
+
+// gather returns the families, sorted; nobody changes them afterwards.
+func (s *selfMetrics) gather() ([]*dto.MetricFamily, error) { return s.registry.Gather() }
+
+// maxUsers bounds the values of the label `user`: a user with a range of subordinate uids has 65,536 of them.
+const maxUsers = 256
+
+// users names the users of connections, asking for each uid once.
+type users struct {
+	lookup func(uid uint32) string
+
+	mu    sync.Mutex
+	names map[uint32]string
+}
+
+// name returns the user's name, its number where it has none, "other" behind the bound. It may block, as lookups do.
+func (u *users) name(uid uint32) string {
+	u.mu.Lock()
+	name, ok := u.names[uid]
+	full := len(u.names) >= maxUsers
+	u.mu.Unlock()
+	switch {
+	case ok:
+		return name
+	case full:
+		return "other"
+	}
+	if u.lookup != nil {
+		name = cleanValue(u.lookup(uid))
+	}
+	if name == "" {
+		name = strconv.FormatUint(uint64(uid), 10)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.names) >= maxUsers {
+		return "other"
+	}
+	u.names[uid] = name
+	return name
+}
