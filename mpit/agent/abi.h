@@ -123,8 +123,8 @@ struct abi {
 
 	int (*cvar_count)(int *count);
 	int (*cvar_describe)(int index, struct cvar_description *out, struct text *name, struct text *description);
-	/* Value of an unbound control variable into bytes; count: elements. CODE_MEMORY if it doesn't fit. */
-	int (*cvar_read)(int index, int datatype_bytes, void *bytes, size_t capacity, int *count);
+	/* Value of an unbound control variable into bytes; count: elements. CODE_MEMORY: it doesn't fit; CODE_NOT_ACCESSIBLE: reading would crash. */
+	int (*cvar_read)(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
 
 	int (*category_count)(int *count);
 	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description);

@@ -3,9 +3,11 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ABI_IDENTIFIER abi_openmpi
 #define ABI_NAME "Open MPI"
@@ -55,6 +57,7 @@ static MPI_Datatype abi_datatype_null(void)
 }
 
 static int abi_datatype(MPI_Datatype type);
+static bool abi_cvar_readable(int index, bool string);
 
 #include "abi_template.h"
 
@@ -96,4 +99,41 @@ static int abi_datatype(MPI_Datatype type)
 		if ((void *)type == predefined(types[i].symbol))
 			return types[i].ours;
 	return TYPE_OTHER;
+}
+
+/* Whether memory can be read, found out by the kernel: a copy into a pipe fails where a load would crash. The agent's thread. */
+static bool memory_readable(const void *address, size_t length)
+{
+	int fd[2];
+	bool readable;
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) != 0)
+		return false;
+	readable = write(fd[1], address, length) == (ssize_t)length;
+	close(fd[0]);
+	close(fd[1]);
+	return readable;
+}
+
+/*
+ * A component that isn't used is unloaded, and a library shared by several (UCX's, in Debian's 4.1.4) leaves its
+ * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies without
+ * touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
+ */
+static bool abi_cvar_readable(int index, bool string)
+{
+	static int (*where)(int, const void *, void *, const char **); /* the gate's */
+	const void *storage = NULL;
+	const char *value;
+
+	if (where == NULL)
+		*(void **)&where = dlsym(library, "mca_base_var_get_value");
+	if (where == NULL || where(index, &storage, NULL, NULL) != 0 || storage == NULL)
+		return false;
+	if (!string)
+		return memory_readable(storage, 1);
+	if (!memory_readable(storage, sizeof value))
+		return false;
+	memcpy(&value, storage, sizeof value);
+	return value == NULL || memory_readable(value, 1);
 }

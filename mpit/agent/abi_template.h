@@ -5,6 +5,7 @@
  *   ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER     what it is
  *   abi_speaks()                             whether a library is of this family
  *   abi_comm_world() … abi_datatype()        its predefined handles
+ *   abi_cvar_readable()                      whether a control variable can be read without a crash
  *   HANDLE_IN(type, value)                   a handle out of an argument register
  *   HANDLE_PUT(object, handle)               stores a handle in a union mpi_object
  *   HANDLE_GET(type, object)                 and takes it out
@@ -428,11 +429,14 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 	return CODE_SUCCESS;
 }
 
-static int cvar_read(int index, int datatype_bytes, void *bytes, size_t capacity, int *count)
+static int cvar_read(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
 {
 	MPI_T_cvar_handle handle;
-	int rc = lib_MPI_T_cvar_handle_alloc(index, NULL, &handle, count);
+	int rc;
 
+	if (!abi_cvar_readable(index, datatype == TYPE_CHAR))
+		return CODE_NOT_ACCESSIBLE;
+	rc = lib_MPI_T_cvar_handle_alloc(index, NULL, &handle, count);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	if (*count < 0 || datatype_bytes <= 0 || (size_t)*count > capacity / (size_t)datatype_bytes) {

@@ -320,7 +320,7 @@ static void put_cvar(struct wire *w, const struct session *s, int index, const s
 
 	memset(cvar_value, 0, sizeof cvar_value);
 	if (d->bind == BIND_NONE && d->datatype != TYPE_OTHER && d->datatype_bytes <= 8)
-		code = s->abi->cvar_read(index, d->datatype_bytes, cvar_value, CVAR_BYTES, &count);
+		code = s->abi->cvar_read(index, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, &count);
 	wire_word(w, (uint64_t)index);
 	wire_word(w, (uint64_t)d->scope);
 	wire_word(w, (uint64_t)d->verbosity);
@@ -334,7 +334,13 @@ static void put_cvar(struct wire *w, const struct session *s, int index, const s
 	wire_fill_length(w, record);
 }
 
-void frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
+/* A page ends when it is large enough, or when a thread of the program waits for the gate; never before it has got anywhere. */
+static bool page_is_full(const struct wire *w, int index, uint64_t first)
+{
+	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());
+}
+
+bool frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
@@ -346,7 +352,7 @@ void frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uin
 	wire_word(w, (uint64_t)count);
 	next = wire_hole(w);
 	list = wire_hole(w);
-	for (i = first < (uint64_t)count ? (int)first : count; i < count && wire_frame_words(w) < WIRE_PART_WORDS; i++) {
+	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++) {
 		struct cvar_description d;
 
 		if (s->abi->cvar_describe(i, &d, &name_text, &description_text) != CODE_SUCCESS)
@@ -357,6 +363,7 @@ void frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uin
 	wire_fill(w, next, (uint64_t)i);
 	wire_fill(w, list, records);
 	wire_end(w);
+	return i == count;
 }
 
 static void put_indices(struct wire *w, const int *indices, int count)
@@ -394,7 +401,7 @@ static bool put_category(struct wire *w, const struct session *s, int index)
 	return true;
 }
 
-void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
+bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
@@ -406,12 +413,13 @@ void frame_categories(struct wire *w, uint32_t sequence, const struct session *s
 	wire_word(w, (uint64_t)count);
 	next = wire_hole(w);
 	list = wire_hole(w);
-	for (i = first < (uint64_t)count ? (int)first : count; i < count && wire_frame_words(w) < WIRE_PART_WORDS; i++)
+	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++)
 		if (put_category(w, s, i))
 			records++;
 	wire_fill(w, next, (uint64_t)i);
 	wire_fill(w, list, records);
 	wire_end(w);
+	return i == count;
 }
 
 void frame_error(struct wire *w, uint32_t sequence, enum wire_error code, const char *what)

@@ -35,9 +35,9 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 /* SAMPLE without values: the gate was taken. Needs no gate. */
 void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics);
 
-/* As many control variables or categories from `first` on as fit in a part. They call MPI_T. */
-void frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
-void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+/* As many control variables or categories from `first` on as fit in a part; true: that was the last of them. They call MPI_T. */
+bool frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
 
 void frame_error(struct wire *w, uint32_t sequence, enum wire_error code, const char *what);
 

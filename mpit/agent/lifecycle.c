@@ -277,6 +277,8 @@ void lifecycle_end(enum end_reason reason)
 {
 	if (agent_state() != AGENT_RUNNING)
 		return;
+	if (reason == END_FINALIZE && !exporter.passive)
+		link_linger();
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {

@@ -26,6 +26,7 @@
 #define BACKOFF_LAST_MS 2000
 #define SEND_PATIENCE_S 10
 #define FINAL_PATIENCE_NS 20000000u
+#define LINGER_MS_MAX 60000
 #define GATE_TRIES 20
 #define GATE_RETRY_US 500
 #define HIGH_DESCRIPTOR 900
@@ -303,6 +304,9 @@ static void answer_select(struct answering *a, struct wire_reader *r)
 	gate_leave();
 }
 
+/* Set by the agent's thread when all of a kind have been told, read by the program's in link_linger. */
+static _Atomic bool cvars_told, categories_told;
+
 static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, struct wire_reader *r)
 {
 	uint64_t first = wire_take(r);
@@ -314,10 +318,10 @@ static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, s
 	}
 	if (agent_state() != AGENT_RUNNING)
 		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank has ended");
-	else if (type == REQUEST_CVARS)
-		frame_cvars(&a->out, sequence, a->link->session, first);
-	else
-		frame_categories(&a->out, sequence, a->link->session, first);
+	else if (type == REQUEST_CVARS && frame_cvars(&a->out, sequence, a->link->session, first))
+		atomic_store(&cvars_told, true);
+	else if (type == REQUEST_CATEGORIES && frame_categories(&a->out, sequence, a->link->session, first))
+		atomic_store(&categories_told, true);
 	gate_leave();
 }
 
@@ -490,6 +494,16 @@ void link_paths(struct link *l)
 }
 
 /* ---- the last sample ---- */
+
+void link_linger(void)
+{
+	const char *value = getenv("MPIT_AGENT_LINGER");
+	long ms = value == NULL ? 0 : strtol(value, NULL, 10);
+	uint64_t deadline = monotonic_ns() + (uint64_t)(ms > LINGER_MS_MAX ? LINGER_MS_MAX : ms < 0 ? 0 : ms) * 1000000u;
+
+	while (monotonic_ns() < deadline && !(atomic_load(&cvars_told) && atomic_load(&categories_told)))
+		sleep_ms(1);
+}
 
 static bool before_deadline(uint64_t deadline, int fd)
 {

@@ -36,6 +36,12 @@ bool link_start(struct link *l);
  */
 void link_send_final(struct link *l);
 
+/*
+ * Waits in MPI_Finalize until control variables and categories have been asked for, at most MPIT_AGENT_LINGER
+ * milliseconds: nothing, unless `mpit-exporter list` runs the program to see them. Program's thread, without the gate.
+ */
+void link_linger(void);
+
 /* In a forked child: lets go of a shared descriptor. Async-signal-safe. */
 void link_forked(void);
 

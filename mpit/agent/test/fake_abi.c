@@ -140,11 +140,11 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 	return CODE_SUCCESS;
 }
 
-static int cvar_read(int index, int datatype_bytes, void *bytes, size_t capacity, int *count)
+static int cvar_read(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
 {
 	int value = -index;
 
-	(void)capacity;
+	(void)datatype, (void)capacity;
 	*count = index == 0 ? 5 : 1;
 	memcpy(bytes, index == 0 ? (const void *)"hello" : &value, index == 0 ? 5u : (size_t)datatype_bytes);
 	return CODE_SUCCESS;
