@@ -164,38 +164,52 @@ func describe(h *mpit.Hello, peer mpit.Peer) RankStatus {
 	return s
 }
 
-// CatalogueOf asks a rank for everything that MPI_T offers in it. mapper says what the variables become.
-func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (Catalogue, error) {
+// CatalogueOfSample is what a sample alone tells of what MPI_T offers in a rank, which for a rank that has ended is all there
+// is: the performance variables. mapper says what they become.
+func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
 	hello := s.Hello()
-	c := Catalogue{Rank: describe(&hello, s.Peer())}
-	sample, err := s.Read(ctx)
-	if err != nil {
-		return Catalogue{}, fmt.Errorf("exporter: reading the variables of rank %d: %w", c.Rank.Rank, err)
-	}
-	controls, err := s.ControlVariables(ctx)
-	if err != nil {
-		return Catalogue{}, fmt.Errorf("exporter: reading the control variables of rank %d: %w", c.Rank.Rank, err)
-	}
-	categories, err := s.Categories(ctx)
-	if err != nil {
-		return Catalogue{}, fmt.Errorf("exporter: reading the categories of rank %d: %w", c.Rank.Rank, err)
-	}
-
 	library := mapping.ParseLibrary(hello.LibraryVersion)
-	variableNames := map[int]string{}
-	c.Variables = []VariableStatus{}
-	if sample.Variables != nil {
-		for i := range sample.Variables.ByID {
-			v := &sample.Variables.ByID[i]
-			variableNames[v.Index] = v.Name
-			c.Variables = append(c.Variables, variableStatus(library, v, mapper))
-		}
+	c := Catalogue{
+		Rank:             describe(&hello, s.Peer()),
+		Variables:        []VariableStatus{},
+		ControlVariables: []ControlVariableStatus{},
+		Categories:       []CategoryStatus{},
+	}
+	if sample.Variables == nil {
+		return c
+	}
+	for i := range sample.Variables.ByID {
+		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper))
 	}
 	slices.SortStableFunc(c.Variables, func(a, b VariableStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Class, b.Class))
 	})
+	return c
+}
+
+// CatalogueOf asks a rank for everything that MPI_T offers in it. mapper says what the variables become.
+func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (Catalogue, error) {
+	rank := s.Hello().Rank
+	sample, err := s.Read(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the variables of rank %d: %w", rank, err)
+	}
+	controls, err := s.ControlVariables(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the control variables of rank %d: %w", rank, err)
+	}
+	categories, err := s.Categories(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the categories of rank %d: %w", rank, err)
+	}
+	c := CatalogueOfSample(s, &sample, mapper)
+	variableNames := map[int]string{}
+	if sample.Variables != nil {
+		for i := range sample.Variables.ByID {
+			variableNames[sample.Variables.ByID[i].Index] = sample.Variables.ByID[i].Name
+		}
+	}
 	controlNames := map[int]string{}
-	c.ControlVariables = make([]ControlVariableStatus, 0, len(controls))
 	for i := range controls {
 		controlNames[controls[i].Index] = controls[i].Name
 		c.ControlVariables = append(c.ControlVariables, controlVariableStatus(&controls[i]))
@@ -204,7 +218,6 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 	for i := range categories {
 		categoryNames[categories[i].Index] = categories[i].Name
 	}
-	c.Categories = make([]CategoryStatus, 0, len(categories))
 	for i := range categories {
 		g := &categories[i]
 		c.Categories = append(c.Categories, CategoryStatus{

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const agentLibraryName = "libmpit-agent.so"
+
+// Environment variables that the agent reads, and that make its host tell more. docs/protocol.md is not concerned with them.
+const (
+	envLibrary    = "MPIT_AGENT_LIBRARY" // read here, not by the agent
+	envSocket     = "MPIT_SOCKET"
+	envJobID      = "MPIT_JOB_ID"
+	envDeny       = "MPIT_AGENT_DENY"
+	envLog        = "MPIT_AGENT_LOG"
+	envLinger     = "MPIT_AGENT_LINGER"
+	envPreload    = "LD_PRELOAD"
+	envMonitoring = "OMPI_MCA_pml_monitoring_enable"
+)
+
+// findAgent returns the absolute path of the agent library: where MPIT_AGENT_LIBRARY says, beside the program, or in
+// ../lib/mpit-exporter/ of it.
+func findAgent(named, executable string) (string, error) {
+	var places []string
+	if named != "" {
+		path, err := filepath.Abs(named)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", envLibrary, err)
+		}
+		places = []string{path}
+	} else {
+		dir := filepath.Dir(executable)
+		places = []string{
+			filepath.Join(dir, agentLibraryName),
+			filepath.Join(filepath.Dir(dir), "lib", programName, agentLibraryName),
+		}
+	}
+	i := slices.IndexFunc(places, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	})
+	switch {
+	case i < 0 && named != "":
+		return "", fmt.Errorf("agent library: %s, which %s names, is not there; correct or unset it", places[0], envLibrary)
+	case i < 0:
+		return "", fmt.Errorf("agent library %s not found (looked for %s); build it with make, or name it in %s",
+			agentLibraryName, strings.Join(places, " and "), envLibrary)
+	case strings.ContainsAny(places[i], " :$"):
+		// ld.so splits LD_PRELOAD at spaces and colons, and expands what follows a dollar; there is no way to quote.
+		return "", fmt.Errorf("agent library: the path %q has a space, colon or dollar in it, which %s can't express; move it, or name a link to it in %s",
+			places[i], envPreload, envLibrary)
+	}
+	return places[i], nil
+}
+
+// agentSettings are what exec and list change in a program's environment.
+type agentSettings struct {
+	library    string // absolute path
+	socket     string
+	jobID      string
+	deny       []string
+	log        bool
+	monitoring bool
+	linger     time.Duration // list's: how long MPI_Finalize waits to be asked
+}
+
+// environ returns env with the settings, and what the user should know about them.
+func (s agentSettings) environ(env []string) (changed, notes []string) {
+	e := environment(slices.Clone(env))
+	preload := []string{s.library}
+	// A library that stands there already comes to the front; loading it once is enough.
+	for _, other := range strings.FieldsFunc(e.get(envPreload), func(r rune) bool { return r == ':' || r == ' ' }) {
+		if other != s.library {
+			preload = append(preload, other)
+		}
+	}
+	e.set(envPreload, strings.Join(preload, ":"))
+	if s.socket != "" {
+		e.set(envSocket, s.socket)
+	}
+	if s.jobID != "" {
+		e.set(envJobID, s.jobID)
+	}
+	if len(s.deny) > 0 {
+		e.set(envDeny, "+"+strings.Join(s.deny, ",")) // the plus: to what is denied by default
+	}
+	if s.log {
+		e.set(envLog, "1")
+	}
+	if s.linger > 0 {
+		e.set(envLinger, strconv.FormatInt(s.linger.Milliseconds(), 10))
+	}
+	if s.monitoring {
+		notes = e.monitor()
+	}
+	return e, notes
+}
+
+// environment is a list as os.Environ returns it.
+type environment []string
+
+// get returns what getenv(3) finds: the first of several.
+func (e environment) get(name string) string {
+	value, _ := e.lookup(name)
+	return value
+}
+
+func (e environment) lookup(name string) (value string, ok bool) {
+	for _, entry := range e {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func (e *environment) set(name, value string) {
+	*e = append(slices.DeleteFunc(*e, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+value)
+}
+
+// monitor switches Open MPI's monitoring component on, unless somebody has decided about it or it would crash the program.
+// Other MPI libraries don't know the variable.
+func (e *environment) monitor() (notes []string) {
+	const on = "2" // tells messages of the library itself from the program's
+	if value, ok := e.lookup(envMonitoring); ok {
+		if value == on {
+			return nil
+		}
+		return []string{fmt.Sprintf("--monitoring changes nothing: %s is already set to %q in the environment (or with mpirun --mca), and that is left as it is",
+			envMonitoring, value)}
+	}
+	// mpirun of Open MPI 5 and later says which one it is.
+	if version := e.get("OMPI_VERSION"); version != "" {
+		major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+		if len(major) > 1 || major > "5" {
+			return []string{fmt.Sprintf("--monitoring is left out: the monitoring component of Open MPI %s ends programs in MPI_Init; set %s=%s yourself if yours is known to work",
+				version, envMonitoring, on)}
+		}
+	}
+	e.set(envMonitoring, on)
+	return nil
+}
+
+// firstRank says whether this process is the one of a job that should speak for all.
+func (e environment) firstRank() bool {
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		if rank, ok := e.lookup(name); ok {
+			return rank == "0"
+		}
+	}
+	return true
+}
+
+var errNoProgram = errors.New("no program named")

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFindAgent(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"beside/" + agentLibraryName, "lib/mpit-exporter/" + agentLibraryName, "own/agent.so", "with space/agent.so", "directory.so/x"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), nil, 0o600))
+	}
+	t.Chdir(dir)
+	for _, test := range []struct {
+		name, named, executable string
+		want                    string // in dir
+		err                     string
+	}{
+		{"beside the program", "", "beside/mpit-exporter", "beside/" + agentLibraryName, ""},
+		{"where packages put it", "", "bin/mpit-exporter", "lib/mpit-exporter/" + agentLibraryName, ""},
+		{"where the environment says", "own/agent.so", "beside/mpit-exporter", "own/agent.so", ""},
+		{"nowhere", "", "a/b/mpit-exporter", "", "agent library libmpit-agent.so not found (looked for " + dir + "/a/b/libmpit-agent.so and " +
+			dir + "/a/lib/mpit-exporter/libmpit-agent.so); build it with make, or name it in MPIT_AGENT_LIBRARY"},
+		{"a directory", "directory.so", "beside/mpit-exporter", "", "agent library: " + dir + "/directory.so, which MPIT_AGENT_LIBRARY names, is not there; correct or unset it"},
+		{"a path that ld.so would split", "with space/agent.so", "beside/mpit-exporter", "",
+			`agent library: the path "` + dir + `/with space/agent.so" has a space, colon or dollar in it, which LD_PRELOAD can't express; move it, or name a link to it in MPIT_AGENT_LIBRARY`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := findAgent(test.named, filepath.Join(dir, test.executable))
+			if test.err != "" {
+				assert.EqualError(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, filepath.Join(dir, test.want), got)
+		})
+	}
+}
+
+func TestAgentEnvironment(t *testing.T) {
+	const library = "/lib/agent.so"
+	for _, test := range []struct {
+		name     string
+		settings agentSettings
+		env      []string
+		want     []string
+		notes    []string
+	}{
+		{"nothing but the library", agentSettings{}, []string{"A=1"}, []string{"A=1", "LD_PRELOAD=/lib/agent.so"}, nil},
+		{"in front of other libraries", agentSettings{}, []string{"LD_PRELOAD=a.so b.so:c.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so:b.so:c.so"}, nil},
+		{"there already", agentSettings{}, []string{"LD_PRELOAD=a.so:/lib/agent.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so"}, nil},
+		{"everything", agentSettings{socket: "/s", jobID: "j", deny: []string{"a*", "b"}, log: true, monitoring: true},
+			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other", "MPIT_AGENT_LOG=0"},
+			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1", "OMPI_MCA_pml_monitoring_enable=2"}, nil},
+		{"what is not asked for stays", agentSettings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
+			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
+		{"monitoring is on already", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"}, nil},
+		{"the user has decided about monitoring", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=0"},
+			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so"},
+			[]string{`--monitoring changes nothing: OMPI_MCA_pml_monitoring_enable is already set to "0" in the environment (or with mpirun --mca), and that is left as it is`}},
+		{"monitoring with Open MPI 5", agentSettings{monitoring: true}, []string{"OMPI_VERSION=5.0.7"},
+			[]string{"OMPI_VERSION=5.0.7", "LD_PRELOAD=/lib/agent.so", "OMPI_MCA_pml_monitoring_enable=2"}, nil},
+		{"monitoring would crash Open MPI 6", agentSettings{monitoring: true}, []string{"OMPI_VERSION=6.0.0rc2"},
+			[]string{"OMPI_VERSION=6.0.0rc2", "LD_PRELOAD=/lib/agent.so"},
+			[]string{"--monitoring is left out: the monitoring component of Open MPI 6.0.0rc2 ends programs in MPI_Init; set OMPI_MCA_pml_monitoring_enable=2 yourself if yours is known to work"}},
+		{"nor can a later one be trusted", agentSettings{monitoring: true}, []string{"OMPI_VERSION=10.0.0"},
+			[]string{"OMPI_VERSION=10.0.0", "LD_PRELOAD=/lib/agent.so"},
+			[]string{"--monitoring is left out: the monitoring component of Open MPI 10.0.0 ends programs in MPI_Init; set OMPI_MCA_pml_monitoring_enable=2 yourself if yours is known to work"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.settings.library = library
+			before := append([]string(nil), test.env...)
+			got, notes := test.settings.environ(test.env)
+			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.notes, notes)
+			assert.Equal(t, before, test.env, "the caller's environment is its own")
+		})
+	}
+}
+
+func TestFirstRank(t *testing.T) {
+	for _, test := range []struct {
+		env  environment
+		want bool
+	}{
+		{nil, true},
+		{environment{"OMPI_COMM_WORLD_RANK=0", "SLURM_PROCID=3"}, true},
+		{environment{"OMPI_COMM_WORLD_RANK=1"}, false},
+		{environment{"PMI_RANK=0"}, true},
+		{environment{"PMI_RANK=2"}, false},
+		{environment{"SLURM_PROCID=1"}, false},
+	} {
+		assert.Equal(t, test.want, test.env.firstRank(), "%v", test.env)
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+// execCommand turns into a program that runs under the agent.
+type execCommand struct {
+	name string
+
+	settings agentSettings
+	program  []string
+}
+
+func newExecCommand(app *kingpin.Application) *execCommand {
+	c := &execCommand{name: "exec"}
+	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program arguments. "+
+		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
+	cmd.Flag("monitoring", "Switch on Open MPI's monitoring component, which counts messages and bytes (it makes small messages slower by a few percent).").
+		BoolVar(&c.settings.monitoring)
+	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+envSocket+").").PlaceHolder("PATH").StringVar(&c.settings.socket)
+	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+envJobID+").").PlaceHolder("ID").StringVar(&c.settings.jobID)
+	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+envDeny+").").
+		PlaceHolder("PATTERN").StringsVar(&c.settings.deny)
+	cmd.Flag("log", "The agent writes on stderr what it does ($"+envLog+"=1).").BoolVar(&c.settings.log)
+	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
+	return c
+}
+
+// run replaces this process: it returns only with an error.
+func (c *execCommand) run(env []string, std stdio) error {
+	if len(c.program) == 0 {
+		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errNoProgram, programName)
+	}
+	if err := c.settings.complete(env); err != nil {
+		return &exitError{exitExecFailed, err}
+	}
+	path, err := lookProgram(c.program[0], environment(env))
+	if err != nil {
+		return err
+	}
+	changed, notes := c.settings.environ(env)
+	if environment(env).firstRank() {
+		for _, note := range notes {
+			fmt.Fprintf(std.err, "%s: %s\n", programName, note)
+		}
+	}
+	return execProgram(path, c.program, changed)
+}
+
+// complete finds the agent library and makes the socket's path one that a change of directory doesn't change.
+func (s *agentSettings) complete(env []string) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("agent library: finding my own path: %w", err)
+	}
+	if s.library, err = findAgent(environment(env).get(envLibrary), executable); err != nil {
+		return err
+	}
+	if s.socket != "" {
+		if s.socket, err = filepath.Abs(s.socket); err != nil {
+			return fmt.Errorf("--socket: %w", err)
+		}
+		if len(s.socket) > maxSocketPath {
+			return fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", s.socket, maxSocketPath)
+		}
+	}
+	return nil
+}
+
+// execProgram is execvp(3) with a path that is known: a script without a first line #! goes to the shell.
+// The Go runtime puts back what it changed (the limit of open files, the signal mask).
+func execProgram(path string, argv, env []string) error {
+	err := syscall.Exec(path, argv, env) //nolint:gosec // G204: running the user's program is what this is for
+	if errors.Is(err, syscall.ENOEXEC) {
+		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, argv[1:]...), env) //nolint:gosec // G204: as above
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		// The file was there a moment ago: what misses is its interpreter.
+		err = errors.New("its interpreter (#! line or dynamic loader) does not exist")
+	}
+	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", argv[0], err)}
+}
+
+// lookProgram finds a program as a shell does: in PATH, unless its name has a slash. Errors carry the shell's exit statuses.
+func lookProgram(name string, env environment) (string, error) {
+	if strings.Contains(name, "/") {
+		if err := executable(name); err != nil {
+			return "", programError(name, err)
+		}
+		return name, nil
+	}
+	search, ok := env.lookup("PATH")
+	if !ok {
+		search = "/bin:/usr/bin"
+	}
+	found := fs.ErrNotExist
+	for dir := range strings.SplitSeq(search, ":") {
+		path := filepath.Join(dir, name)
+		if dir == "" || dir == "." {
+			path = "./" + name
+		}
+		switch err := executable(path); {
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			found = err
+		}
+	}
+	if errors.Is(found, fs.ErrNotExist) && executable("./"+name) == nil {
+		return "", &exitError{exitNotFound, fmt.Errorf("exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)}
+	}
+	return "", programError(name, found)
+}
+
+// executable says why the file can't be executed, if so.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return syscall.EISDIR
+	}
+	const xOK = 1
+	return syscall.Access(path, xOK)
+}
+
+func programError(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		where := "not found in PATH"
+		if strings.Contains(name, "/") {
+			where = "no such file"
+		}
+		return &exitError{exitNotFound, fmt.Errorf("exec: %s: %s", name, where)}
+	case errors.Is(err, syscall.EISDIR):
+		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: is a directory", name)}
+	case errors.Is(err, fs.ErrPermission):
+		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: permission denied; is it executable?", name)}
+	}
+	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", name, err)}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestExecBecomesTheProgram: same process, same status, and the limits and signals that the program would have had.
+func TestExecBecomesTheProgram(t *testing.T) {
+	script := `echo $$; ulimit -Sn; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; exit 7`
+	direct := exec.Command("sh", "-c", script)
+	direct.Env = cleanEnviron()
+	want := wait(t, direct)
+
+	cmd := exec.Command(binary(), "exec", "--", "sh", "-c", script)
+	cmd.Env = cleanEnviron()
+	got := wait(t, cmd)
+	assert.Equal(t, 7, got.status)
+	assert.Empty(t, got.stderr)
+	pid, rest, _ := strings.Cut(got.stdout, "\n")
+	assert.Equal(t, strconv.Itoa(cmd.Process.Pid), pid)
+	_, wantRest, _ := strings.Cut(want.stdout, "\n")
+	assert.Equal(t, wantRest, rest)
+}
+
+func TestExecSetsTheEnvironment(t *testing.T) {
+	dir := shortDir(t)
+	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x", "--log", "--monitoring", "--", "env")
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "KEPT=yes"}
+	got := wait(t, cmd)
+	require.Zero(t, got.status, got.stderr)
+	assert.ElementsMatch(t, []string{
+		"PATH=" + os.Getenv("PATH"),
+		"PWD=" + dir,
+		"KEPT=yes",
+		"LD_PRELOAD=" + filepath.Join(built, agentLibraryName),
+		"MPIT_SOCKET=" + filepath.Join(dir, "agent.sock"), // the program may change its directory
+		"MPIT_JOB_ID=job 1",
+		"MPIT_AGENT_DENY=+osc_*,x",
+		"MPIT_AGENT_LOG=1",
+		"OMPI_MCA_pml_monitoring_enable=2",
+	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
+}
+
+// TestExecLeavesArgumentsAlone: what follows the program's name is not ours, with or without --.
+func TestExecLeavesArgumentsAlone(t *testing.T) {
+	for _, args := range [][]string{
+		{"exec", "--", "printf", "%s\n"},
+		{"exec", "printf", "%s\n"},
+		{"exec", "--log", "printf", "%s\n"},
+	} {
+		arguments := []string{"--log", "-h", "--", "@file", "", "-", "--help", "a b"}
+		got := runBinary(t, nil, append(args, arguments...)...)
+		assert.Equal(t, strings.Join(arguments, "\n")+"\n", got.stdout, "%v", args)
+		assert.Empty(t, got.stderr)
+	}
+}
+
+// TestOnlyOneRankExplains: of a job of a thousand ranks one says it.
+func TestOnlyOneRankExplains(t *testing.T) {
+	for rank, want := range map[string]int{"0": 1, "1": 0} {
+		got := runBinary(t, []string{"OMPI_MCA_pml_monitoring_enable=1", "OMPI_COMM_WORLD_RANK=" + rank}, "exec", "--monitoring", "--", "true")
+		assert.Zero(t, got.status)
+		assert.Equal(t, want, strings.Count(got.stderr, "--monitoring changes nothing"), "rank %s", rank)
+	}
+}
+
+// TestExecRunsWhatAShellWouldRun: scripts without a first line, programs in the second directory of PATH.
+func TestExecRunsWhatAShellWouldRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), mode))
+		return path
+	}
+	bare := write("bare", "echo bare $1\n", 0o755)
+	write("first/prog", "echo first\n", 0o644) // not executable: PATH goes on
+	write("second/prog", "#!/bin/sh\necho second\n", 0o755)
+	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
+
+	assert.Equal(t, outcome{stdout: "bare x\n"}, runBinary(t, nil, "exec", "--", bare, "x"))
+	path := "PATH=" + dir + "/first:" + dir + "/second:" + os.Getenv("PATH")
+	assert.Equal(t, outcome{stdout: "second\n"}, runBinary(t, []string{path}, "exec", "--", "prog"))
+	only := "PATH=" + dir + "/first"
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: permission denied; is it executable?\n", status: exitNotExecutable},
+		runBinary(t, []string{only}, "exec", "--", "prog"))
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic loader) does not exist\n", status: exitNotExecutable},
+		runBinary(t, nil, "exec", "--", lost))
+
+	t.Chdir(filepath.Join(dir, "second"))
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: not found in PATH; if the one in this directory is meant, write ./prog\n", status: exitNotFound},
+		runBinary(t, []string{"PATH=/usr/bin:/bin"}, "exec", "--", "prog"))
+}

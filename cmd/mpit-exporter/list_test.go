@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// envPlay makes the test's own program play the rank that list starts: it says how.
+const envPlay = "MPIT_CMD_TEST_PLAY"
+
+// playRank is a program whose rank is too short-lived to be asked anything: only its last sample arrives.
+func playRank() (status int) {
+	fmt.Println("the program's own output")
+	rank := mpittest.New(mpittest.Everything())
+	if err := rank.Finish(context.Background(), os.Getenv(envSocket), mpit.EndFinalize); err != nil {
+		fmt.Fprintln(os.Stderr, "playing a rank:", err)
+		return 1
+	}
+	return 3
+}
+
+func TestListOfAnExporter(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	connect(t, e)
+	everything := mpittest.Everything()
+
+	table := runBinary(t, nil, "list", "--url="+e.url)
+	require.Zero(t, table.status, table.stderr)
+	assert.Empty(t, table.stderr)
+	assert.Contains(t, table.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n", len(everything.Variables)))
+	assert.Contains(t, table.stdout, fmt.Sprintf("CONTROL VARIABLES (%d)\n", len(everything.ControlVariables)))
+	assert.Contains(t, table.stdout, fmt.Sprintf("CATEGORIES (%d)\n", len(everything.Categories)))
+	for _, v := range everything.Variables {
+		assert.Contains(t, table.stdout, v.Name)
+	}
+
+	answer := runBinary(t, nil, "list", "--url="+e.url, "--output=json", "--rank="+fmt.Sprint(everything.Hello.Rank))
+	require.Zero(t, answer.status, answer.stderr)
+	var list exporter.CatalogueList
+	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
+	require.Len(t, list.Catalogues, 1)
+	assert.Len(t, list.Catalogues[0].Variables, len(everything.Variables))
+	assert.Len(t, list.Catalogues[0].ControlVariables, len(everything.ControlVariables))
+	assert.Len(t, list.Catalogues[0].Categories, len(everything.Categories))
+}
+
+func TestListSections(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	connect(t, e)
+	sections := map[string]string{listVariables: "PERFORMANCE VARIABLES", listControls: "CONTROL VARIABLES", listCategories: "CATEGORIES"}
+	for what := range sections {
+		got := runBinary(t, nil, "list", "--url="+e.url, "--what="+what)
+		require.Zero(t, got.status, got.stderr)
+		for other, title := range sections {
+			assert.Equal(t, other == what, strings.Contains(got.stdout, title+" ("), "--what=%s: %s", what, title)
+		}
+	}
+	got := runBinary(t, nil, "list", "--url="+e.url, "--what=cvars", "-o", "json")
+	var list exporter.CatalogueList
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
+	assert.Empty(t, list.Catalogues[0].Variables)
+	assert.NotEmpty(t, list.Catalogues[0].ControlVariables)
+}
+
+// TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output does
+// not get into the list.
+func TestListOfAShortProgram(t *testing.T) {
+	program, err := os.Executable()
+	require.NoError(t, err)
+	dir := shortDir(t)
+	got := runBinary(t, []string{envPlay + "=short", "TMPDIR=" + dir}, "list", "--output=json", "--", program)
+	assert.Zero(t, got.status)
+	assert.Contains(t, got.stderr, "the program's own output\n")
+	assert.Contains(t, got.stderr, "mpit-exporter: "+program+": exit status 3\n")
+	assert.Contains(t, got.stderr, "ended before its control variables and categories could be asked for")
+	var list exporter.CatalogueList
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list), got.stdout)
+	require.Len(t, list.Catalogues, 1)
+	c := list.Catalogues[0]
+	assert.Len(t, c.Variables, len(mpittest.Everything().Variables))
+	assert.Empty(t, c.ControlVariables)
+
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left, "the socket's directory")
+}
+
+// TestListedRanks: the first rank that answers is listed, with the variables that it got later, and no other's.
+func TestListedRanks(t *testing.T) {
+	socket := filepath.Join(shortDir(t), "agent.sock")
+	listener, err := mpit.Listen(socket)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, listener.Close()) }()
+	mapper, err := mapping.New(mapping.Config{})
+	require.NoError(t, err)
+	ranks := newListedRanks(mapper)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- listener.Serve(ctx, ranks.handle, nil) }()
+	defer func() {
+		stop()
+		assert.NoError(t, <-served)
+	}()
+
+	stalled := mpittest.New(rankConfig(7, "stalled"))
+	stalled.Stall(true)
+	first := mpittest.New(rankConfig(0, "first"))
+	second := mpittest.New(rankConfig(1, "second"))
+	require.NoError(t, first.Connect(ctx, socket))
+	defer func() { _ = first.Close() }()
+	require.Eventually(t, func() bool {
+		_, _, ok := ranks.catalogue()
+		return ok
+	}, patience, 10*time.Millisecond)
+	for _, r := range []*mpittest.Rank{stalled, second} {
+		require.NoError(t, r.Connect(ctx, socket))
+		defer func() { _ = r.Close() }()
+	}
+
+	first.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}, 1)
+	require.NoError(t, second.Finish(ctx, socket, mpit.EndFinalize))
+	require.NoError(t, first.Finish(ctx, socket, mpit.EndFinalize))
+	ranks.awaitLastWords(ctx)
+
+	c, missing, ok := ranks.catalogue()
+	assert.True(t, ok)
+	assert.Empty(t, missing)
+	assert.Equal(t, 0, c.Rank.Rank)
+	var names []string
+	for i := range c.Variables {
+		names = append(names, c.Variables[i].Name)
+	}
+	assert.Equal(t, []string{"first", "late"}, names)
+	assert.Len(t, c.ControlVariables, 1)
+}
+
+// rankConfig is a rank with one variable.
+func rankConfig(rank int, variable string) mpittest.Config {
+	return mpittest.Config{
+		Hello:            mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
+		Variables:        []mpit.Variable{{Name: variable, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
+		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1}}},
+	}
+}
+
+func TestListInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	t.Setenv(envLibrary, filepath.Join(built, agentLibraryName))
+	var out strings.Builder
+	err := run(ctx, []string{"list", "--", "sleep", "1000"}, stdio{strings.NewReader(""), &out, &out})
+	assert.EqualError(t, err, "list: interrupted")
+	assert.Empty(t, out.String())
+}

@@ -1,0 +1,99 @@
+// Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
+//
+// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+)
+
+const programName = "mpit-exporter"
+
+// Exit statuses. Those of exec are its own, as env(1) and timeout(1) have them, so that a script can tell them from the program's.
+const (
+	exitFailure       = 1
+	exitUsage         = 2
+	exitExecFailed    = 125 // exec itself failed: no agent library
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// exitError is an error with an exit status other than exitFailure.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageErrorf(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// stdio is what a command reads and writes, so that tests can look on.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	// A file name that begins with @ is nothing special: exec hands arguments on as they are.
+	kingpin.EnableFileExpansion = false
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// After the first signal the second one ends the program at once.
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
+	os.Exit(report(os.Stderr, err))
+}
+
+// report writes one line about err, and returns the exit status that goes with it.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	// Errors of libraries may span lines.
+	fmt.Fprintf(w, "%s: %s\n", programName, strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; "))
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return exit.status
+	}
+	return exitFailure
+}
+
+// run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
+func run(ctx context.Context, args []string, std stdio) error {
+	app := kingpin.New(programName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
+	app.UsageWriter(std.out)
+	app.ErrorWriter(std.err)
+	app.Version(version.Print(strings.ReplaceAll(programName, "-", "_")))
+	app.HelpFlag.Short('h')
+	// What follows a program's name belongs to the program.
+	app.Interspersed(false)
+
+	serve := newServeCommand(app)
+	exec := newExecCommand(app)
+	list := newListCommand(app)
+
+	command, err := app.Parse(args)
+	if err != nil {
+		return usageErrorf("%w (see %s --help)", err, programName)
+	}
+	switch command {
+	case exec.name:
+		return exec.run(os.Environ(), std)
+	case list.name:
+		return list.run(ctx, std)
+	default:
+		return serve.run(ctx, std)
+	}
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// patience bounds failures on a loaded machine; no test measures time.
+const patience = 30 * time.Second
+
+// built is where the real thing is: mpit-exporter, and beside it a library that stands for the agent and does nothing.
+var built string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envPlay) != "" {
+		os.Exit(playRank())
+	}
+	dir, err := build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(status)
+	}))
+}
+
+func build() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "mpit-cmd-")
+	if err != nil {
+		return "", fmt.Errorf("making a directory: %w", err)
+	}
+	for _, command := range [][]string{
+		{"go", "build", "-o", filepath.Join(dir, programName), "."},
+		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, agentLibraryName), "-x", "c", os.DevNull},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			return "", errors.Join(fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out), os.RemoveAll(dir))
+		}
+	}
+	return dir, nil
+}
+
+// binary is the path of the real program.
+func binary() string { return filepath.Join(built, programName) }
+
+// shortDir makes a directory whose name leaves room for a socket's path.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mpit-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// outcome is how the program ended.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// runBinary runs the real program to its end. Environment variables that agents and exec look at are not inherited.
+func runBinary(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(), args...)
+	cmd.Env = append(cleanEnviron(), env...)
+	return wait(t, cmd)
+}
+
+func wait(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("running %v: %v", cmd.Args, err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func cleanEnviron() []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), name == envPreload, name == "NOTIFY_SOCKET":
+		default:
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// exporterProcess is a running mpit-exporter.
+type exporterProcess struct {
+	cmd         *exec.Cmd
+	socket      string
+	url         string
+	addressFile string
+	stderr      *os.File
+}
+
+// startExporter starts the real program on a port and a socket of its own and waits until it is ready.
+func startExporter(t *testing.T, socket string, args ...string) *exporterProcess {
+	t.Helper()
+	return startCommand(t, exec.Command(binary()), socket, args...)
+}
+
+func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
+	t.Helper()
+	dir := t.TempDir()
+	addressFile := filepath.Join(dir, "address")
+	stderr, err := os.Create(filepath.Join(dir, "stderr"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = stderr.Close() })
+	cmd.Args = append(cmd.Args, append([]string{
+		"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--web.address-file=" + addressFile,
+	}, args...)...)
+	cmd.Stderr = stderr
+	if cmd.Env == nil {
+		cmd.Env = cleanEnviron()
+	}
+	require.NoError(t, cmd.Start())
+	e := &exporterProcess{cmd: cmd, socket: socket, addressFile: addressFile, stderr: stderr}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		if t.Failed() {
+			t.Logf("the exporter's log:\n%s", e.log(t))
+		}
+	})
+	require.Eventually(t, func() bool {
+		address, err := os.ReadFile(addressFile)
+		e.url = "http://" + strings.TrimSpace(string(address))
+		return err == nil
+	}, patience, 10*time.Millisecond, "no address file")
+	require.Eventually(t, func() bool {
+		status, _, err := e.try("/-/ready")
+		return err == nil && status == http.StatusOK
+	}, patience, 10*time.Millisecond, "never ready")
+	return e
+}
+
+func (e *exporterProcess) log(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(e.stderr.Name())
+	require.NoError(t, err)
+	return string(text)
+}
+
+func (e *exporterProcess) try(path string) (status int, body string, err error) {
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get(e.url + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+func (e *exporterProcess) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	status, body, err := e.try(path)
+	require.NoError(t, err)
+	return status, body
+}
+
+// end sends a signal and returns the exit status, -1 for a death by signal.
+func (e *exporterProcess) end(t *testing.T, signal syscall.Signal) int {
+	t.Helper()
+	require.NoError(t, e.cmd.Process.Signal(signal))
+	err := e.cmd.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return e.cmd.ProcessState.ExitCode()
+}
+
+// TestErrorLines: whatever is wrong is said in one line that names the place and the remedy.
+func TestErrorLines(t *testing.T) {
+	dir := shortDir(t)
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, []byte("no program\n"), 0o600))
+	socket := filepath.Join(dir, "agent.sock")
+	long := filepath.Join(dir, strings.Repeat("x", 108))
+	noLibrary := []string{envLibrary + "=" + filepath.Join(dir, "none.so")}
+
+	busy := startExporter(t, filepath.Join(dir, "busy.sock"))
+	busyAddress := strings.TrimPrefix(busy.url, "http://")
+
+	for _, test := range []struct {
+		name   string
+		env    []string
+		args   []string
+		status int
+		want   string
+	}{
+		{"unknown flag", nil, []string{"--bogus"}, exitUsage,
+			"unknown long flag '--bogus' (see mpit-exporter --help)"},
+		{"unknown command", nil, []string{"bogus"}, exitUsage,
+			"unexpected bogus (see mpit-exporter --help)"},
+		{"no duration", nil, []string{"--retention=soon"}, exitUsage,
+			`time: invalid duration "soon" (see mpit-exporter --help)`},
+		{"negative duration", nil, []string{"--retention=-1s"}, exitUsage,
+			"--retention -1s: must not be negative"},
+		{"no interval", nil, []string{"--timer-interval=0s"}, exitUsage,
+			"--timer-interval 0s: must be more than nothing, such as 10s"},
+		{"no requests", nil, []string{"--web.max-requests=0"}, exitUsage,
+			"--web.max-requests 0: must be at least 1"},
+		{"no path", nil, []string{"--web.telemetry-path=metrics"}, exitUsage,
+			`--web.telemetry-path "metrics": a path such as /metrics is needed`},
+		{"taken path", nil, []string{"--web.telemetry-path=/api/v1/ranks"}, exitUsage,
+			`--web.telemetry-path "/api/v1/ranks": something else is served there; choose another path, such as /metrics`},
+		{"unknown level", nil, []string{"--log.level=loud"}, exitUsage,
+			"unrecognized log level loud (see mpit-exporter --help)"},
+		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"}, exitFailure,
+			"--web.config.file " + dir + "/none.yml: open " + dir + "/none.yml: no such file or directory"},
+		{"no directory for the socket", nil, []string{"--agent.socket=" + dir + "/none/agent.sock"}, exitFailure,
+			"agent socket " + dir + "/none/agent.sock: its directory does not exist; make it or choose another place with --agent.socket"},
+		{"socket path too long", nil, []string{"--agent.socket=" + long}, exitFailure,
+			"agent socket " + long + ": the path is longer than the 107 bytes that a socket's may have; choose another place with --agent.socket"},
+		{"socket in use", nil, []string{"--agent.socket=" + busy.socket}, exitFailure,
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
+		{"port in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=" + busyAddress}, exitFailure,
+			"cannot listen on " + busyAddress + ": the address is in use; stop what holds it or choose another address with --web.listen-address"},
+		{"no systemd socket", nil, []string{"--agent.socket=" + socket, "--web.systemd-socket"}, exitFailure,
+			"systemd has handed over no socket; start from a .socket unit or leave --web.systemd-socket out"},
+		{"exec: no program", nil, []string{"exec"}, exitUsage,
+			"exec: no program named; usage: mpit-exporter exec [flags] -- program arguments"},
+		{"exec: no agent library", noLibrary, []string{"exec", "--", "true"}, exitExecFailed,
+			"agent library: " + dir + "/none.so, which MPIT_AGENT_LIBRARY names, is not there; correct or unset it"},
+		{"exec: socket path too long", nil, []string{"exec", "--socket=" + long, "--", "true"}, exitExecFailed,
+			"--socket " + long + ": the path is longer than the 107 bytes that a socket's may have"},
+		{"exec: not found in PATH", nil, []string{"exec", "--", "no-such-program"}, exitNotFound,
+			"exec: no-such-program: not found in PATH"},
+		{"exec: no such file", nil, []string{"exec", "--", dir + "/none"}, exitNotFound,
+			"exec: " + dir + "/none: no such file"},
+		{"exec: not executable", nil, []string{"exec", "--", file}, exitNotExecutable,
+			"exec: " + file + ": permission denied; is it executable?"},
+		{"exec: a directory", nil, []string{"exec", "--", dir}, exitNotExecutable,
+			"exec: " + dir + ": is a directory"},
+		{"list: no exporter", nil, []string{"list", "--url=http://127.0.0.1:1"}, exitFailure,
+			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list the variables of a program: mpit-exporter list -- ./program"},
+		{"list: no address", nil, []string{"list", "--url=localhost:10093"}, exitUsage,
+			`list: --url "localhost:10093": an address such as http://localhost:10093 is needed`},
+		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, exitFailure,
+			"list: no rank is connected to the exporter at " + busy.url},
+		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, exitFailure,
+			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
+		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, exitUsage,
+			"list: --jobid, --world and --rank choose among the ranks of an exporter; they can't be used with a program"},
+		{"list: no MPI program", nil, []string{"list", "--", "true"}, exitFailure,
+			"list: true has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)"},
+		{"list: no program", nil, []string{"list", "--", "no-such-program"}, exitNotFound,
+			"exec: no-such-program: not found in PATH"},
+		{"list: unknown section", nil, []string{"list", "--what=all-of-it"}, exitUsage,
+			`enum value must be one of all,variables,cvars,categories, got 'all-of-it' (see mpit-exporter --help)`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := runBinary(t, test.env, test.args...)
+			assert.Equal(t, outcome{stderr: programName + ": " + test.want + "\n", status: test.status}, got)
+		})
+	}
+	assert.NoFileExists(t, socket, "a failed start leaves no socket")
+	_, body := busy.get(t, "/-/healthy")
+	assert.Equal(t, "healthy\n", body, "the exporter that was there has not been disturbed")
+}
+
+func TestReport(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		err    error
+		status int
+		want   string
+	}{
+		{"nothing", nil, 0, ""},
+		{"an error", errors.New("broken"), exitFailure, "mpit-exporter: broken\n"},
+		{"several in one line", errors.Join(errors.New("one"), errors.New("two")), exitFailure, "mpit-exporter: one; two\n"},
+		{"a status of its own", fmt.Errorf("wrapped: %w", &exitError{exitNotFound, errors.New("gone")}), exitNotFound, "mpit-exporter: wrapped: gone\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			assert.Equal(t, test.status, report(&out, test.err))
+			assert.Equal(t, test.want, out.String())
+		})
+	}
+}
+
+func TestHelpAndVersionGoToStdout(t *testing.T) {
+	help := runBinary(t, nil, "--help")
+	assert.Equal(t, 0, help.status)
+	assert.Contains(t, help.stdout, "exec")
+	assert.Empty(t, help.stderr)
+	version := runBinary(t, nil, "--version")
+	assert.Equal(t, 0, version.status)
+	assert.Contains(t, version.stdout, "mpit_exporter, version")
+	assert.Empty(t, version.stderr)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+const (
+	defaultPort = "10093"
+	// shutdownTimeout is how long scrapes under way may take when the exporter ends.
+	shutdownTimeout = 5 * time.Second
+)
+
+// serveCommand is the exporter.
+type serveCommand struct {
+	name string
+
+	web           *web.FlagConfig
+	telemetryPath string
+	maxRequests   int
+	addressFile   string
+	created       bool
+	pprof         bool
+
+	socket                   string
+	retention, timerInterval time.Duration
+
+	log promslog.Config
+}
+
+func newServeCommand(app *kingpin.Application) *serveCommand {
+	c := &serveCommand{name: "serve", log: promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()}}
+	cmd := app.Command(c.name, "Serve the metrics of this node's MPI processes (the default command).").Default()
+	c.web = kingpinflag.AddFlags(cmd, ":"+defaultPort)
+	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").StringVar(&c.telemetryPath)
+	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
+	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with port 0.").
+		PlaceHolder("FILE").StringVar(&c.addressFile)
+	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps always.").BoolVar(&c.created)
+	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
+	cmd.Flag("agent.socket", "Unix socket that the ranks connect to (default: /run/mpit-exporter/agent.sock, or "+
+		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any other.").
+		PlaceHolder("PATH").StringVar(&c.socket)
+	cmd.Flag("retention", "How long the last values of an ended rank are kept at least; longer, until they have been scraped.").
+		Default("2m").DurationVar(&c.retention)
+	cmd.Flag("timer-interval", "Shortest interval that makes an event in the histogram of a timer.").
+		Default("10s").DurationVar(&c.timerInterval)
+	cmd.Flag(promslogflag.LevelFlagName, promslogflag.LevelFlagHelp).Default("info").HintOptions(promslog.LevelFlagOptions...).SetValue(c.log.Level)
+	cmd.Flag(promslogflag.FormatFlagName, promslogflag.FormatFlagHelp).Default("logfmt").HintOptions(promslog.FormatFlagOptions...).SetValue(c.log.Format)
+	return c
+}
+
+// check finds what the flag parser can't.
+func (c *serveCommand) check() error {
+	if err := checkTelemetryPath(c.telemetryPath); err != nil {
+		return err
+	}
+	switch {
+	case c.maxRequests < 1:
+		return usageErrorf("--web.max-requests %d: must be at least 1", c.maxRequests)
+	case c.retention < 0:
+		return usageErrorf("--retention %s: must not be negative", c.retention)
+	case c.timerInterval <= 0:
+		return usageErrorf("--timer-interval %s: must be more than nothing, such as 10s", c.timerInterval)
+	}
+	if err := web.Validate(*c.web.WebConfigFile); err != nil {
+		return fmt.Errorf("--web.config.file %s: %w", *c.web.WebConfigFile, err)
+	}
+	return nil
+}
+
+// run serves until ctx ends. Nothing is logged before all is open: what fails until then is one line.
+func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.log.Writer = std.err
+	logger := promslog.New(&c.log)
+
+	socket, err := listenAgents(c.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, socket.Close()) }()
+	listeners, err := listenWeb(c.web)
+	if err != nil {
+		return err
+	}
+	defer closeAll(listeners)
+
+	mapper, err := mapping.New(mapping.Config{TimerInterval: c.timerInterval})
+	if err != nil {
+		return fmt.Errorf("mapping rules: %w", err)
+	}
+	e, err := exporter.New(exporter.Config{
+		Mapper:     mapper,
+		Logger:     logger,
+		Retention:  max(c.retention, 1), // zero would mean the default
+		MaxScrapes: c.maxRequests,
+		Created:    c.created,
+		UserName:   userName,
+	})
+	if err != nil {
+		return fmt.Errorf("exporter: %w", err)
+	}
+
+	var ready atomic.Bool
+	handler, err := pages{
+		telemetryPath: c.telemetryPath,
+		metrics:       e.Handler(ownRegistry()),
+		api:           e.API(),
+		ready:         ready.Load,
+		pprof:         c.pprof,
+	}.mux()
+	if err != nil {
+		return err
+	}
+	if c.addressFile != "" {
+		if err := writeAddresses(c.addressFile, listeners); err != nil {
+			return err
+		}
+		defer os.Remove(c.addressFile)
+	}
+
+	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path())
+	return c.serve(ctx, &ready, e, socket, listeners, handler, logger)
+}
+
+// serve runs both servers until ctx or one of them ends, then ends them in order: the scrapes under way, then the ranks.
+func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporter.Exporter, socket *agentSocket,
+	listeners []net.Listener, handler http.Handler, logger *slog.Logger) error {
+	server := newServer(handler, logger)
+	// Scrapes that are under way at a SIGTERM still need the ranks.
+	ranksCtx, stopRanks := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRanks()
+	ranksDone, webDone := make(chan error, 1), make(chan error, 1)
+	go func() { ranksDone <- e.Serve(ranksCtx, socket.Listener) }()
+	go func() { webDone <- web.ServeMultiple(listeners, server, c.web, logger) }()
+
+	ready.Store(true)
+	notify(logger, daemon.SdNotifyReady)
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ranksDone:
+		ranksDone <- nil // waited for below
+		err = fmt.Errorf("serving ranks on %s ended: %w", socket.Path(), errors.Join(err, errEnded(err)))
+	case err = <-webDone:
+		webDone <- http.ErrServerClosed
+		err = fmt.Errorf("serving HTTP ended: %w", errors.Join(err, errEnded(err)))
+	}
+
+	ready.Store(false)
+	notify(logger, daemon.SdNotifyStopping)
+	logger.Info("Ending")
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if server.Shutdown(shutdownCtx) != nil {
+		_ = server.Close()
+	}
+	stopRanks()
+	if webErr := <-webDone; webErr != nil && !errors.Is(webErr, http.ErrServerClosed) {
+		err = errors.Join(err, webErr)
+	}
+	if ranksErr := <-ranksDone; ranksErr != nil && !errors.Is(ranksErr, context.Canceled) {
+		err = errors.Join(err, ranksErr)
+	}
+	return err
+}
+
+// errEnded stands for a server that returned without a reason, which it should not before it is told to.
+func errEnded(err error) error {
+	if err == nil {
+		return errors.New("no reason given")
+	}
+	return nil
+}
+
+// notify tells systemd, if it wants to know.
+func notify(logger *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		logger.Warn("Cannot notify systemd", "state", state, "err", err)
+	}
+}
+
+// ownRegistry holds what is known of this process itself.
+func ownRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("mpit_exporter"),
+	)
+	return r
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// The agents look for the socket in the same places, in the same order, unless MPIT_SOCKET says otherwise.
+const (
+	systemRunDir = "/run"
+	socketDir    = "mpit-exporter"
+	socketFile   = "agent.sock"
+)
+
+// maxSocketPath is what fits into sockaddr_un with its terminating zero.
+const maxSocketPath = 107
+
+// agentSocket is the listening socket and the directory that was made for it.
+type agentSocket struct {
+	*mpit.Listener
+	madeDir string // empty: it was there
+}
+
+// listenAgents listens on path, or where agents look if path is empty. Only the default's directory is made:
+// a wrong path in a flag should be seen, not made true.
+func listenAgents(path, runDir, userRunDir string) (*agentSocket, error) {
+	s := &agentSocket{}
+	if path == "" {
+		var err error
+		if path, s.madeDir, err = defaultSocket(runDir, userRunDir); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if s.Listener, err = mpit.Listen(path); err != nil {
+		s.removeDir()
+		return nil, socketError(path, err)
+	}
+	return s, nil
+}
+
+// Close removes the socket and what was made for it.
+func (s *agentSocket) Close() error {
+	err := s.Listener.Close()
+	s.removeDir()
+	return err
+}
+
+func (s *agentSocket) removeDir() {
+	if s.madeDir != "" {
+		// Fails where somebody has put another file there: then it stays.
+		_ = os.Remove(s.madeDir)
+	}
+}
+
+// defaultSocket finds the first of the two places whose directory is there or can be made, and makes it.
+// made is the directory if it was made now.
+func defaultSocket(runDir, userRunDir string) (path, made string, err error) {
+	var failed []error
+	for _, base := range []string{runDir, userRunDir} {
+		if base == "" {
+			continue
+		}
+		dir := filepath.Join(base, socketDir)
+		isNew, err := makeDir(dir)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if isNew {
+			made = dir
+		}
+		return filepath.Join(dir, socketFile), made, nil
+	}
+	if userRunDir == "" {
+		failed = append(failed, errors.New("XDG_RUNTIME_DIR is not set"))
+	}
+	return "", "", fmt.Errorf("no place for the agent socket: %w; name one with --agent.socket", errors.Join(failed...))
+}
+
+// makeDir makes dir so that every user's ranks can reach a socket in it, unless it is there already.
+func makeDir(dir string) (isNew bool, err error) {
+	switch err := os.Mkdir(dir, 0o755); { //nolint:gosec // G301: agents of all users connect to the socket in it
+	case errors.Is(err, fs.ErrExist):
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return false, err
+	case err != nil:
+		return false, err
+	}
+	// The umask may have taken bits away.
+	return true, os.Chmod(dir, 0o755) //nolint:gosec // G302: as above
+}
+
+// socketError says which socket could not be made, why, and what to do.
+func socketError(path string, err error) error {
+	const remedy = "choose another place with --agent.socket"
+	switch {
+	case errors.Is(err, mpit.ErrSocketInUse):
+		return fmt.Errorf("agent socket %s: another exporter that is alive listens there; stop it or %s", path, remedy)
+	case len(path) > maxSocketPath:
+		return fmt.Errorf("agent socket %s: the path is longer than the %d bytes that a socket's may have; %s", path, maxSocketPath, remedy)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("agent socket %s: its directory does not exist; make it or %s", path, remedy)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("agent socket %s: permission denied; %s", path, remedy)
+	}
+	return fmt.Errorf("agent socket %s: %w; %s", path, err, remedy)
+}
