@@ -1,0 +1,111 @@
+# make help says what there is.
+
+GO ?= go
+BIN := $(CURDIR)/bin
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(BIN)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# What --version and mpit_exporter_build_info say. Nothing of it changes between two builds of one commit.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+REVISION := $(shell git rev-parse -q --verify HEAD 2>/dev/null || echo unknown)
+BRANCH := $(shell git symbolic-ref -q --short HEAD 2>/dev/null || echo unknown)
+DATE := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+INFO := github.com/prometheus/common/version
+LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -X $(INFO).Branch=$(BRANCH) -X $(INFO).BuildDate=$(DATE)
+
+# Where the two families' mpi.h are. The agent is built for those that are there; an empty one is left out.
+OPENMPI_INC ?= $(shell scripts/mpi-include openmpi)
+MPICH_INC ?= $(shell scripts/mpi-include mpich)
+
+TEST_TIMEOUT ?= 20m
+SOAK_SECONDS ?= 600
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: exporter agent ## bin/mpit-exporter and bin/libmpit-agent.so
+
+# Without cgo, so that the binary runs on every node whatever its C library.
+.PHONY: exporter
+exporter:
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
+
+.PHONY: agent
+agent:
+	@mkdir -p $(BIN)
+	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
+	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
+	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+
+.PHONY: install-deps
+install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
+	scripts/install-deps test
+
+.PHONY: demo
+demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
+	@scripts/install-deps demo || echo 'make: no Open MPI can be installed: the demo will show simulated ranks' >&2
+	@$(MAKE) --no-print-directory build
+	@scripts/demo
+
+.PHONY: test
+test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory test-format test-unit test-agent test-e2e
+
+.PHONY: test-format
+test-format:
+	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
+	$(GO) vet ./...
+	cd test && $(GO) vet ./...
+
+.PHONY: test-unit
+test-unit: build
+	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test-agent
+test-agent:
+	@$(MAKE) --no-print-directory -C mpit/agent test MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
+
+# The tests are real jobs that share the machine's cores: -p 1.
+.PHONY: test-e2e
+test-e2e: build
+	cd test && $(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: bench
+bench: build ## Go benchmarks; ping-pong and allreduce with and without the agent
+	@scripts/install-deps bench
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	@scripts/bench-mpi
+
+.PHONY: soak
+soak: build ## a long job scraped every second: the exporter's memory and descriptors must not grow (SOAK_SECONDS)
+	@scripts/install-deps demo
+	@SOAK_SECONDS=$(SOAK_SECONDS) scripts/soak
+
+.PHONY: lint-tool
+lint-tool: $(GOLANGCI_LINT)
+
+# Built by this Go, from source: a released binary refuses modules of a newer Go than its own.
+$(GOLANGCI_LINT):
+	@mkdir -p $(@D)
+	cd / && GOFLAGS= GOBIN=$(@D) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(@D)/golangci-lint $@
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules
+	$(GOLANGCI_LINT) run ./...
+	cd test && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: fmt
+fmt: ## gofmt everything
+	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN)
+	@$(MAKE) --no-print-directory -C mpit/agent clean

@@ -1,0 +1,91 @@
+/*
+ * pingpong.c - what make bench measures: the time of one message there and back, and of one allreduce, between two ranks.
+ *
+ *     mpirun -n 2 pingpong SECONDS
+ *
+ * Rank 0 prints a line for each: its name and the microseconds of one operation, the median over blocks of operations
+ * (a block is long enough for the clock, and a disturbed one doesn't move the median).
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BLOCK 400        /* operations between two looks at the clock */
+#define MAX_BLOCKS 200000
+#define AGREE 50 /* blocks between two agreements on whether to end, outside the measured time */
+
+static char buffer[4096];
+
+static void ping_pong(int rank, int bytes)
+{
+	int i;
+
+	for (i = 0; i < BLOCK; i++) {
+		if (rank == 0) {
+			MPI_Send(buffer, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+			MPI_Recv(buffer, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Recv(buffer, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(buffer, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+		}
+	}
+}
+
+static void all_reduce(int rank, int bytes)
+{
+	double mine = rank, all;
+	int i;
+
+	(void)bytes;
+	for (i = 0; i < BLOCK; i++)
+		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void measure(const char *name, void (*operation)(int, int), int bytes, int rank, double seconds)
+{
+	static double blocks[MAX_BLOCKS];
+	const double start = MPI_Wtime();
+	double before;
+	int n = 0, stop = 0;
+
+	operation(rank, bytes); /* not measured: the first messages set connections up */
+	while (!stop && n < MAX_BLOCKS) {
+		before = MPI_Wtime();
+		operation(rank, bytes);
+		blocks[n++] = (MPI_Wtime() - before) / BLOCK;
+		if (n % AGREE == 0) {
+			stop = MPI_Wtime() - start > seconds;
+			MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		}
+	}
+	qsort(blocks, (size_t)n, sizeof *blocks, by_value);
+	if (rank == 0)
+		printf("%s %.4f\n", name, blocks[n / 2] * 1e6);
+}
+
+int main(int argc, char **argv)
+{
+	const double seconds = argc > 1 ? atof(argv[1]) : 1;
+	int rank, size;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (size != 2) {
+		fprintf(stderr, "pingpong: needs 2 ranks, has %d\n", size);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+		return 1;
+	}
+	measure("ping-pong-8B", ping_pong, 8, rank, seconds);
+	measure("ping-pong-4KiB", ping_pong, 4096, rank, seconds);
+	measure("allreduce-8B", all_reduce, 8, rank, seconds);
+	MPI_Finalize();
+	return 0;
+}
