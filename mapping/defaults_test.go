@@ -125,32 +125,70 @@ func TestWrongRules(t *testing.T) {
 	}
 }
 
+// hold makes a rank of lib with one variable, which holds its family until the rank is closed.
+func hold(t *testing.T, m *Mapper, lib Library, name string) *Rank {
+	t.Helper()
+	r, err := m.NewRank(lib, nil)
+	require.NoError(t, err)
+	a := newAgent(mpit.Variable{Name: name, Class: mpit.ClassLevel, Datatype: tInt, Description: lib.Name})
+	r.Update(a.sample())
+	return r
+}
+
 func TestClashesAreReported(t *testing.T) {
 	m := newMapper(t,
-		Rule{Match: Match{Library: OpenMPI, Name: "a"}, Name: "same", Class: "counter"},
-		Rule{Match: Match{Library: MPICH, Name: "b"}, Name: "same_total", Class: "level"},
-		Rule{Match: Match{Library: MPICH, Name: "c"}, Name: "same", Class: "counter", Unit: "{call}"},
+		Rule{Match: Match{Library: OpenMPI}, Name: "same", Class: "level"},
+		Rule{Match: Match{Library: MPICH, Name: "b"}, Name: "same", Class: "generic"},
+		Rule{Match: Match{Library: MPICH, Name: "c"}, Name: "same", Class: "level", Unit: "{call}"},
 	)
-	first, _, ok := m.Metric(Library{Name: OpenMPI}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt})
-	require.True(t, ok)
-	again, _, _ := m.Metric(Library{Name: OpenMPI}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt, Description: "Another."})
-	assert.Same(t, first, again)
-	_, reason, ok := m.Metric(Library{Name: MPICH}, mpit.Variable{Name: "c", Datatype: mpit.DatatypeInt})
+	first := hold(t, m, Library{Name: OpenMPI}, "a")
+	require.Len(t, first.Series(), 1)
+
+	other := hold(t, m, Library{Name: MPICH}, "b")
+	assert.Empty(t, other.Series(), "a gauge and an untyped one can't share a family")
+	assert.Equal(t, uint64(1), other.Dropped()[ReasonTypeConflict])
+	_, reason, ok := m.Metric(Library{Name: MPICH}, mpit.Variable{Name: "b", Datatype: tInt})
 	assert.False(t, ok)
 	assert.Equal(t, ReasonTypeConflict, reason)
-	got, _, ok := m.Metric(Library{Name: MPICH}, mpit.Variable{Name: "b", Datatype: mpit.DatatypeInt})
-	require.True(t, ok)
-	assert.NotEqual(t, first.Name, got.Name, "a gauge can't end in _total")
+
+	// What one library's rule knows of the unit, another's need not: the first holder's HELP and unit stand.
+	alike := hold(t, m, Library{Name: MPICH}, "c")
+	require.Len(t, alike.Series(), 1)
+	assert.Same(t, first.Series()[0].Metric, alike.Series()[0].Metric)
+}
+
+// No rank can keep a name, its type or its HELP from others for longer than it is on the page.
+func TestAFamilyGoesWithItsLastRank(t *testing.T) {
+	m := newMapper(t)
+	first, second := hold(t, m, Library{Name: OpenMPI}, "a"), hold(t, m, Library{Name: MPICH}, "a")
+	help := first.Series()[0].Metric.Help
+	assert.Contains(t, help, OpenMPI)
+	first.Close()
+	first.Close() // again: nothing
+	assert.Contains(t, hold(t, m, Library{Name: MPICH}, "a").Series()[0].Metric.Help, OpenMPI, "the second rank still holds it")
+	assert.Len(t, m.families, 1)
+	second.Close()
+	m = newMapper(t)
+	hold(t, m, Library{Name: OpenMPI}, "a").Close()
+	assert.Empty(t, m.families)
+	assert.Empty(t, m.otel)
+	assert.Contains(t, hold(t, m, Library{Name: MPICH}, "a").Series()[0].Metric.Help, MPICH)
 }
 
 func TestFamiliesAreBounded(t *testing.T) {
 	m, err := New(Config{MaxFamilies: 1})
 	require.NoError(t, err)
+	first := hold(t, m, Library{}, "a")
+	assert.Equal(t, uint64(1), hold(t, m, Library{}, "b").Dropped()[ReasonFamiliesOverMax])
+	first.Close()
+	assert.Empty(t, hold(t, m, Library{}, "b").Dropped())
+}
+
+func TestAskingWhatAVariableBecomesHoldsNothing(t *testing.T) {
+	m := newMapper(t, Defaults()...)
 	_, _, ok := m.Metric(Library{}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt})
 	assert.True(t, ok)
-	_, reason, ok := m.Metric(Library{}, mpit.Variable{Name: "b", Datatype: mpit.DatatypeInt})
-	assert.False(t, ok)
-	assert.Equal(t, ReasonFamiliesOverMax, reason)
+	assert.Empty(t, m.families)
 }
 
 func TestWhatIsNoNumber(t *testing.T) {

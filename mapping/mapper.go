@@ -42,15 +42,22 @@ type Mapper struct {
 	max      int
 
 	mu       sync.Mutex
-	families map[string]*Metric // by Name
-	otel     map[string]*Metric // by OTelName
+	families map[string]*family // by Metric.Name
+	otel     map[string]*family // by Metric.OTelName
+}
+
+// family is a Metric with the number of variables of live Ranks that it is made of. The last one takes it along: no
+// rank can hold a name, or a place, beyond its own end.
+type family struct {
+	metric  *Metric
+	holders int
 }
 
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
-		families: map[string]*Metric{}, otel: map[string]*Metric{},
+		families: map[string]*family{}, otel: map[string]*family{},
 	}
 	if m.interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", m.interval)
@@ -99,10 +106,23 @@ func checkBuckets(b []float64) error {
 
 // Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
 // still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
-// out, for the reason given.
+// out, for the reason given. It only looks: no family comes to be by it.
 func (m *Mapper) Metric(lib Library, v mpit.Variable) (metric *Metric, drop Reason, ok bool) {
-	s, reason := m.resolve(forLibrary(m.rules, lib), &v, func(string) bool { return lib.hasCompanions() })
-	return s.metric, reason, reason == ""
+	s, want, reason := m.resolve(forLibrary(m.rules, lib), &v, func(string) bool { return lib.hasCompanions() })
+	if reason != "" {
+		return nil, reason, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have, reason := m.find(&want.Metric)
+	switch {
+	case reason != "":
+		return nil, reason, false
+	case have != nil:
+		return have.metric, "", true
+	}
+	want.Help = helpText(&v, want.set, s.unit, want.note)
+	return &want.Metric, "", true
 }
 
 // hasCompanions says whether timers of lib have a COUNTER of the same name, for want of knowing the rank's variables.
@@ -138,9 +158,16 @@ type spec struct {
 	unit      string // UCUM, merely counted things as well
 }
 
-// resolve finds out what v becomes. With a reason, metric is nil; the rest still holds for ReasonRule, since a
-// counter that isn't shown can be a timer's companion.
-func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(name string) bool) (spec, Reason) {
+// wanted is the family that a variable asks for, without its HELP yet, and what HELP is made of.
+type wanted struct {
+	Metric
+	set  settings
+	note string
+}
+
+// resolve finds out what v becomes, all but its metric. With a reason it becomes none; the rest still holds for
+// ReasonRule, since a counter that isn't shown can be a timer's companion.
+func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(name string) bool) (spec, wanted, Reason) {
 	set := settingsOf(rules, v)
 	s := spec{
 		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
@@ -206,11 +233,11 @@ func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(n
 	}
 	switch {
 	case set.drop:
-		return s, ReasonRule
+		return s, wanted{}, ReasonRule
 	case s.number == notNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
-		return s, ReasonGenericString
+		return s, wanted{}, ReasonGenericString
 	case s.number == notNumber:
-		return s, ReasonDatatype
+		return s, wanted{}, ReasonDatatype
 	}
 	var n familyNames
 	if set.name != "" {
@@ -218,11 +245,13 @@ func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(n
 	} else {
 		n = sh.names(v.Name, v.Class)
 	}
-	metric, reason := m.register(Metric{
-		Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
-	}, func() string { return helpText(v, set, s.unit, note) })
-	s.metric = metric
-	return s, reason
+	return s, wanted{
+		Metric: Metric{
+			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
+		},
+		set:  set,
+		note: note,
+	}, ""
 }
 
 // timerNote finds the companion of a timer that is a histogram, and says in words what its observations are.
@@ -265,28 +294,56 @@ func helpText(v *mpit.Variable, set settings, unit, note string) string {
 	return strings.Join(parts, " ")
 }
 
-// register returns the family of want's name: the one that exists, if it is of the same kind and unit, or a new one.
-func (m *Mapper) register(want Metric, help func() string) (*Metric, Reason) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if have := m.families[want.Name]; have != nil {
-		if have.Kind != want.Kind || have.Unit != want.Unit || have.OTelName != want.OTelName || have.OTelKind != want.OTelKind {
-			return nil, ReasonTypeConflict
-		}
-		return have, ""
-	}
-	if m.otel[want.OTelName] != nil {
+// find looks for the family of want's name. nil without a reason: there is none yet. Units may differ, for one library's
+// rule may know what another's says nothing of; the first holder's stands. The caller holds mu.
+func (m *Mapper) find(want *Metric) (*family, Reason) {
+	have := m.families[want.Name]
+	switch {
+	case have == nil && m.otel[want.OTelName] != nil:
+		return nil, ReasonTypeConflict
+	case have != nil && (have.metric.Kind != want.Kind || have.metric.Monotonic != want.Monotonic):
 		return nil, ReasonTypeConflict
 	}
-	if len(m.families) >= m.max {
+	return have, ""
+}
+
+// acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets it
+// holds it until release.
+func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have, reason := m.find(&want)
+	switch {
+	case reason != "":
+		return nil, reason
+	case have != nil:
+		have.holders++
+		return have.metric, ""
+	case len(m.families) >= m.max:
 		return nil, ReasonFamiliesOverMax
 	}
 	want.Help = help()
-	m.families[want.Name], m.otel[want.OTelName] = &want, &want
-	return &want, ""
+	f := &family{metric: &want, holders: 1}
+	m.families[want.Name], m.otel[want.OTelName] = f, f
+	return f.metric, ""
 }
 
-// ratioMetric is the family of a level's or a watermark's share of the SIZE of the same name.
+// release gives back what acquire returned.
+func (m *Mapper) release(metric *Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.families[metric.Name]
+	if f == nil || f.metric != metric {
+		return
+	}
+	f.holders--
+	if f.holders == 0 {
+		delete(m.families, metric.Name)
+		delete(m.otel, metric.OTelName)
+	}
+}
+
+// ratioMetric acquires the family of a level's or a watermark's share of the SIZE of the same name.
 func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
 	class, word := mpit.ClassLevel, "level"
@@ -299,7 +356,7 @@ func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
 		n = sh.escaped(name, class)
 	}
-	return m.register(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge}, func() string {
+	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge}, func() string {
 		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
 	})
 }

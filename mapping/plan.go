@@ -13,6 +13,8 @@ import (
 const (
 	// maxItems is how many items of an enumeration become series each; of larger ones only the present value does.
 	maxItems = 128
+	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100 variables.
+	maxRankFamilies = 8192
 	// maxGone is how many series may stay of whose contributions not even remains are left.
 	maxGone = 4096
 	// highRatio and levelRatio stand for a class in the keys of ratios.
@@ -93,10 +95,16 @@ func (r *Rank) newVariable(info *mpit.Variable, counters map[string]bool) *varia
 		return v
 	}
 	r.byKey[v.key] = v
-	var reason Reason
-	v.spec, reason = r.mapper.resolve(r.rules, info, func(name string) bool { return counters[name] })
-	if reason == "" && r.families[v.metric.Name] != nil {
-		v.metric, reason = nil, ReasonTypeConflict
+	spec, want, reason := r.mapper.resolve(r.rules, info, func(name string) bool { return counters[name] })
+	v.spec = spec
+	switch {
+	case reason != "":
+	case r.families[want.Name] != nil:
+		reason = ReasonTypeConflict
+	case len(r.families) >= maxRankFamilies:
+		reason = ReasonFamiliesOverMax
+	default:
+		v.metric, reason = r.mapper.acquire(want.Metric, func() string { return helpText(info, want.set, v.unit, want.note) })
 	}
 	if reason != "" {
 		r.drop(v, reason)
@@ -135,13 +143,27 @@ func (r *Rank) forget(v *variable) {
 	if r.byKey[v.key] == v {
 		delete(r.byKey, v.key)
 	}
-	if v.metric != nil && r.families[v.metric.Name] == v {
-		delete(r.families, v.metric.Name)
-	}
+	r.giveBack(v)
 	for id, h := range r.handles {
 		if h.v == v {
 			delete(r.handles, id)
 		}
+	}
+}
+
+// giveBack lets go of the family that a variable holds.
+func (r *Rank) giveBack(v *variable) {
+	if v.metric != nil && r.families[v.metric.Name] == v {
+		delete(r.families, v.metric.Name)
+		r.mapper.release(v.metric)
+	}
+}
+
+// Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It may
+// be called more than once.
+func (r *Rank) Close() {
+	for _, v := range r.families {
+		r.giveBack(v)
 	}
 }
 
@@ -176,9 +198,9 @@ func (r *Rank) findRatio(v *variable) {
 	if v.metric == nil || v.info.Name == "" {
 		return
 	}
-	find := func(real mpit.Class) *variable {
+	find := func(really mpit.Class) *variable {
 		for class := range mpit.Class(len(classWords)) {
-			if o := r.byKey[variableKey{v.info.Name, class}]; o != nil && o.metric != nil && o.real == real {
+			if o := r.byKey[variableKey{v.info.Name, class}]; o != nil && o.metric != nil && o.real == really {
 				return o
 			}
 		}
@@ -204,6 +226,7 @@ func (r *Rank) findRatio(v *variable) {
 			continue
 		}
 		if r.families[metric.Name] != nil {
+			r.mapper.release(metric)
 			continue // the library has a PERCENTAGE of that name itself
 		}
 		ratio := &variable{

@@ -202,7 +202,7 @@ func settingsOf(rules []*compiledRule, v *mpit.Variable) settings {
 		if r.Drop != nil && !drop {
 			s.drop, drop = *r.Drop, true
 		}
-		if r.Rule.Class != "" && !class {
+		if r.Class != "" && !class {
 			s.class, class = r.real, true
 		}
 		if r.Unit != "" && !unit {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -325,4 +326,16 @@ func TestSessionIsEndedByTheRank(t *testing.T) {
 	require.NoError(t, r.Close())
 	await(t, "the end", s.Done())
 	assert.Equal(t, io.EOF, s.Err())
+}
+
+// Any user may lock a directory that he can read: that must not keep the exporter from starting.
+func TestSomebodyElsesLockIsWaitedForAndNoMore(t *testing.T) {
+	path := socketPath(t)
+	dir, err := os.Open(filepath.Dir(path))
+	require.NoError(t, err)
+	defer dir.Close()
+	require.NoError(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
+	l, err := mpit.Listen(path)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
 }

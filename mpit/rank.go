@@ -162,8 +162,8 @@ const (
 	EndLost
 )
 
-// AgentStats is what the agent counts of itself. In a busy sample Samples, ReadErrors and ObjectsAlive are zero: they are
-// out of reach then.
+// AgentStats is what the agent counts of itself. In a busy sample Samples, ReadErrors and ObjectsAlive are those of the
+// sample before. All but ObjectsAlive never fall.
 type AgentStats struct {
 	Samples      uint64
 	Busy         uint64

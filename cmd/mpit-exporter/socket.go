@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"golang.org/x/sys/unix"
 )
 
 // The agents look for the socket in the same places, in the same order, unless MPIT_SOCKET says otherwise.
@@ -89,10 +90,17 @@ func makeDir(dir string) (isNew bool, err error) {
 	switch err := os.Mkdir(dir, 0o755); { //nolint:gosec // G301: agents of all users connect to the socket in it
 	case errors.Is(err, fs.ErrExist):
 		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			err = &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		switch {
+		case err != nil:
+			return false, err
+		case !info.IsDir():
+			return false, &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 		}
-		return false, err
+		// Somebody else's, perhaps one that root's exporter has left: it is of no use.
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return false, &fs.PathError{Op: "write to", Path: dir, Err: err}
+		}
+		return false, nil
 	case err != nil:
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/pprof" // also adds itself to the default mux, which is not served
 	"net/url"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -136,7 +137,7 @@ type pages struct {
 
 // checkTelemetryPath refuses a path that cannot be served, or that something else stands under.
 func checkTelemetryPath(path string) error {
-	if u, err := url.Parse(path); err != nil || !strings.HasPrefix(path, "/") || u.Path != path || strings.ContainsAny(path, "{} \t") {
+	if u, err := url.Parse(path); err != nil || !strings.HasPrefix(path, "/") || u.Path != path || path != "/" && pathpkg.Clean(path) != strings.TrimSuffix(path, "/") || strings.ContainsAny(path, "{} \t") {
 		return usageErrorf("--web.telemetry-path %q: a path such as /metrics is needed", path)
 	}
 	for _, taken := range []string{"/", "/-/", "/api/", "/debug/"} {

@@ -46,6 +46,7 @@ func TestServerWaitsForNobodyForEver(t *testing.T) {
 func TestTelemetryPath(t *testing.T) {
 	for path, good := range map[string]bool{
 		"/metrics": true, "/a/b": true, "/apis": true, "/metrics/": true,
+		"/a//b": false, "/a/../b": false, "//": false,
 		"": false, "/": false, "metrics": false, "/-/ready": false, "/api": false, "/api/v1/ranks": false, "/debug/pprof": false,
 		"/{x}": false, "/a b": false, "/m?x=1": false,
 	} {
