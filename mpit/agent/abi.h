@@ -40,7 +40,7 @@ enum mpit_code {
 };
 
 /* docs/protocol.md, VARIABLES. */
-enum mpit_class { CLASS_GENERIC = 9, CLASS_UNKNOWN = 255 };
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_LOWWATERMARK = 5, CLASS_UNKNOWN = 255 };
 enum mpit_bind { BIND_NONE = 0, BIND_COMM = 1, BIND_WIN = 8, BIND_UNKNOWN = 255 };
 enum mpit_datatype {
 	TYPE_OTHER,
@@ -88,7 +88,7 @@ union mpi_object {
 /* What happens to marked objects; called in the program's thread, from inside the library. */
 struct abi_events {
 	void (*freed)(void *mark);  /* right before an object is gone */
-	void (*finalizing)(void);   /* first thing in MPI_Finalize */
+	void (*finalizing)(void);   /* in MPI_Finalize, before anything is torn down */
 };
 
 struct abi {
@@ -108,6 +108,8 @@ struct abi {
 
 	/* Asks the library to call events (which must live on) and returns this process's place in MPI_COMM_WORLD. */
 	bool (*observe)(const struct abi_events *events, int *rank, int *size);
+	/* After MPI_COMM_SELF has been marked: what is set last is deleted first, and its end is to come before the mark's. */
+	bool (*watch_finalize)(void);
 
 	int (*pvar_count)(int *count);
 	int (*pvar_describe)(int index, struct pvar_description *out, struct text *name, struct text *description);

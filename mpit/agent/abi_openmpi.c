@@ -53,7 +53,11 @@ static MPI_Win abi_win_null(void)
 
 static MPI_Datatype abi_datatype_null(void)
 {
-	return predefined("ompi_mpi_datatype_null");
+	static void *null; /* as below */
+
+	if (null == NULL)
+		null = predefined("ompi_mpi_datatype_null");
+	return null;
 }
 
 static int abi_datatype(MPI_Datatype type);
@@ -94,9 +98,16 @@ static int abi_datatype(MPI_Datatype type)
 		{ "ompi_mpi_float", TYPE_FLOAT },
 		{ "ompi_mpi_c_bool", TYPE_BOOL },
 	};
+	enum { TYPES = sizeof types / sizeof types[0] };
+	/* Looked up once, in MPI_Init: the dynamic linker's lock is none that the gate's holder may wait for. */
+	static void *handles[TYPES];
+	static bool known;
 
-	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		if ((void *)type == predefined(types[i].symbol))
+	for (size_t i = 0; !known && i < TYPES; i++)
+		handles[i] = predefined(types[i].symbol);
+	known = true;
+	for (size_t i = 0; i < TYPES; i++)
+		if ((void *)type == handles[i])
 			return types[i].ours;
 	return TYPE_OTHER;
 }
@@ -122,7 +133,7 @@ static bool memory_readable(const void *address, size_t length)
  */
 static bool abi_cvar_readable(int index, bool string)
 {
-	static int (*where)(int, const void *, void *, const char **); /* the gate's */
+	static int (*where)(int, const void *, void *, const char **); /* looked up once, when somebody first asks for the list */
 	const void *storage = NULL;
 	const char *value;
 

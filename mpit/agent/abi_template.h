@@ -196,9 +196,13 @@ static bool observe(const struct abi_events *events, int *rank, int *size)
 	return lib_MPI_Comm_create_keyval(comm_no_copy, comm_deleted, &comm_keyval, NULL) == MPI_SUCCESS &&
 	       lib_MPI_Comm_create_keyval(comm_no_copy, self_deleted, &finalize_keyval, NULL) == MPI_SUCCESS &&
 	       lib_MPI_Win_create_keyval(win_no_copy, win_deleted, &win_keyval, NULL) == MPI_SUCCESS &&
-	       lib_MPI_Comm_set_attr(abi_comm_self(), finalize_keyval, library) == MPI_SUCCESS &&
 	       lib_MPI_Comm_rank(abi_comm_world(), rank) == MPI_SUCCESS &&
 	       lib_MPI_Comm_size(abi_comm_world(), size) == MPI_SUCCESS;
+}
+
+static bool watch_finalize(void)
+{
+	return lib_MPI_Comm_set_attr(abi_comm_self(), finalize_keyval, library) == MPI_SUCCESS;
 }
 
 static bool comm_mark(const union mpi_object *comm, void *mark)
@@ -328,7 +332,8 @@ static bool win_name(const union mpi_object *win, struct text *name)
 static void describe_type(MPI_Datatype type, int *datatype, int *bytes)
 {
 	*datatype = abi_datatype(type);
-	if (lib_MPI_Type_size(type, bytes) != MPI_SUCCESS)
+	/* One that we don't know may be MPI_DATATYPE_NULL, which Open MPI leaves there for types it doesn't know itself: asking its size aborts. */
+	if (*datatype == TYPE_OTHER || lib_MPI_Type_size(type, bytes) != MPI_SUCCESS)
 		*bytes = 0;
 }
 
@@ -482,6 +487,7 @@ const struct abi ABI_IDENTIFIER = {
 	.thread_level = thread_level,
 	.thread_multiple = thread_multiple,
 	.observe = observe,
+	.watch_finalize = watch_finalize,
 	.pvar_count = pvar_count,
 	.pvar_describe = pvar_describe,
 	.session_open = session_open,

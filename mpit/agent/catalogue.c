@@ -197,6 +197,7 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char 
 	size_t before = c->count;
 	int count = 0;
 
+	c->interrupted = false;
 	if (abi->pvar_count(&count) != CODE_SUCCESS || count > MAX_VARIABLES)
 		return 0;
 	if (count == c->seen && !again)
@@ -215,8 +216,10 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char 
 
 		if (i < c->seen && !c->dead[i])
 			continue;
-		if (stop())
+		if (stop()) {
+			c->interrupted = true;
 			break; /* the rest at the next call: seen says how far this one came */
+		}
 		v = describe(c, abi, i, deny);
 		if (v != NULL && !add(c, v)) {
 			free(v->name);

@@ -51,6 +51,7 @@ struct catalogue {
 	size_t enumeration_count;
 	int seen;            /* MPI_T indices looked at so far */
 	bool *dead;          /* of those, the ones that could not be described */
+	bool interrupted;    /* the last refresh stopped before its end */
 	uint64_t generation; /* 0: nothing found yet */
 };
 

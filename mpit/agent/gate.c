@@ -24,10 +24,21 @@ static void note_wait(uint64_t waited)
 		;
 }
 
+/* From glibc 2.30 on; an older one has only the wait that a step of the clock shortens or stretches. */
+extern int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *) __attribute__((weak));
+
+static int lock_within(uint64_t patience_ns)
+{
+	bool steady = pthread_mutex_clocklock != NULL;
+	uint64_t end = (steady ? monotonic_ns() : realtime_ns()) + patience_ns;
+	struct timespec until = { .tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u) };
+
+	return steady ? pthread_mutex_clocklock(&gate, CLOCK_MONOTONIC, &until) : pthread_mutex_timedlock(&gate, &until);
+}
+
 bool gate_enter_within(uint64_t patience_ns)
 {
-	struct timespec until;
-	uint64_t begin, end;
+	uint64_t begin;
 	int failed;
 
 	if (held)
@@ -38,11 +49,8 @@ bool gate_enter_within(uint64_t patience_ns)
 	}
 	/* Somebody reads: this thread sleeps in the kernel (a futex) so that the reader gets the core. */
 	begin = monotonic_ns();
-	end = realtime_ns() + patience_ns;
-	until.tv_sec = (time_t)(end / 1000000000u);
-	until.tv_nsec = (long)(end % 1000000000u);
 	atomic_fetch_add(&waiting, 1);
-	failed = pthread_mutex_timedlock(&gate, &until);
+	failed = lock_within(patience_ns);
 	atomic_fetch_sub(&waiting, 1);
 	note_wait(monotonic_ns() - begin);
 	if (failed)
@@ -78,7 +86,8 @@ bool gate_try(void)
 
 bool gate_wanted(void)
 {
-	return atomic_load_explicit(&waiting, memory_order_relaxed) != 0;
+	/* Given up: whoever could not wait any longer may have freed what the next read is of. */
+	return atomic_load_explicit(&waiting, memory_order_relaxed) != 0 || agent_state() == AGENT_OFF;
 }
 
 struct gate_waits gate_waits(void)

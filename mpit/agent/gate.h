@@ -6,7 +6,8 @@
  *     the program's own MPI call: a rank that hangs in MPI_Comm_dup stays readable.
  *   - The agent's thread only tries it, and answers "busy" when it is taken.
  *   - While the agent's thread holds it, it looks at gate_wanted between any two reads and leaves
- *     as soon as somebody waits: a program's thread waits for one MPI_T read at most.
+ *     as soon as somebody waits: a program's thread waits for one MPI_T read at most, or for a new
+ *     variable to be opened, or for the values to be copied out.
  *   - A wait is bounded all the same (GATE_PATIENCE_NS): past it the agent is given up.
  *   - It is not recursive; gate_enter refuses the thread that holds it already, which happens
  *     when an MPI library calls an interposed function from inside MPI_T.

@@ -82,9 +82,11 @@ ABORTS(PMPI_Abort)
 	int function(int required, int *provided)                                       \
 	{                                                                               \
 		NEXT(function, (int, int *));                                           \
+		if (!lifecycle_uses_tools(CALLER))                                      \
+			return next(required, provided);                                \
 		int given = -1;                                                         \
-		int rc = next(lifecycle_tool_required(required, CALLER), &given);       \
-		if (rc == 0)                                                            \
+		int rc = next(lifecycle_tool_required(), &given);                       \
+		if (rc == 0 && provided != NULL)                                        \
 			*provided = lifecycle_tool_provided(required, given);           \
 		return rc;                                                              \
 	}

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* An abort must come through even if a sample never ends. */
 #define ABORT_PATIENCE_NS 50000000u
@@ -67,10 +68,16 @@ static size_t most_objects(void)
 
 /* ---- what happens to objects ---- */
 
+/* A child made by _Fork or clone hasn't run the handlers of pthread_atfork: it is not the rank, whatever the state says. */
+static bool in_the_rank(void)
+{
+	return getpid() == identity.pid;
+}
+
 /* A passive agent's thread can't read, so the program's does, whenever it is here anyway. */
 static void leave_gate(void)
 {
-	if (exporter.passive)
+	if (exporter.passive && session_discover(&session, NULL))
 		session_sample(&session, NULL);
 	gate_leave();
 }
@@ -78,7 +85,7 @@ static void leave_gate(void)
 /* From inside the library, in MPI_*_free: the object is still whole. */
 static void object_freed(void *mark)
 {
-	if (agent_state() != AGENT_RUNNING)
+	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;
 	if (!gate_enter()) {
 		/* Its handles must never be read again, and without the gate they can't be closed. */
@@ -237,6 +244,10 @@ void lifecycle_begin(void)
 		return;
 	}
 	track_predefined();
+	if (!abi->watch_finalize()) {
+		agent_log("no attribute can be set; the program runs on unobserved");
+		return;
+	}
 	session_sample(&session, NULL);
 	exporter.identity = &identity;
 	exporter.session = &session;
@@ -245,26 +256,28 @@ void lifecycle_begin(void)
 		agent_log("out of memory; the program runs on unobserved");
 		return;
 	}
+	agent_log("rank %d of %d, %zu variables, %zu values%s", identity.rank, identity.size, session.catalogue.count,
+		  session.values_in_all, exporter.passive ? ", passive" : "");
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
 	if (!link_start(&exporter))
 		agent_log("no thread can be made: only the last sample will be sent");
-	agent_log("rank %d of %d, %zu variables, %zu values%s", identity.rank, identity.size, session.catalogue.count,
-		  session.values_in_all, exporter.passive ? ", passive" : "");
 }
 
-int lifecycle_tool_required(int required, const void *caller)
+bool lifecycle_uses_tools(const void *caller)
 {
 	find_mpi(caller);
-	return abi == NULL ? required : abi->thread_multiple();
+	return abi != NULL;
+}
+
+int lifecycle_tool_required(void)
+{
+	return abi->thread_multiple();
 }
 
 int lifecycle_tool_provided(int required, int provided)
 {
-	int level;
+	int level = abi->thread_level(provided);
 
-	if (abi == NULL)
-		return provided;
-	level = abi->thread_level(provided);
 	if (level >= 0)
 		tool_level = level;
 	/* What the program asked for, unless the library can't: as it would be without the agent. */
@@ -275,16 +288,20 @@ int lifecycle_tool_provided(int required, int provided)
 
 void lifecycle_end(enum end_reason reason)
 {
-	if (agent_state() != AGENT_RUNNING)
+	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;
 	if (reason == END_FINALIZE && !exporter.passive)
 		link_linger();
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
+		/* exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there. */
+		if (reason == END_FINALIZE)
+			session_discover(&session, NULL);
 		session_sample(&session, NULL);
 		exporter.end = reason;
 		link_send_final(&exporter);
+		link_stop();
 	}
 	gate_leave();
 }

@@ -20,7 +20,8 @@ void lifecycle_begin(void);
  * What to ask of the real MPI_T_init_thread when the program asks for `required`, and what to answer it: the
  * library's lock follows the last caller, so the level must never fall below the agent's.
  */
-int lifecycle_tool_required(int required, const void *caller);
+bool lifecycle_uses_tools(const void *caller); /* false: pass the call on as it is */
+int lifecycle_tool_required(void);
 int lifecycle_tool_provided(int required, int provided);
 
 void lifecycle_comm_made(const void *comm);

@@ -30,6 +30,7 @@
 #define GATE_TRIES 20
 #define GATE_RETRY_US 500
 #define HIGH_DESCRIPTOR 900
+#define LAST_WORDS_BYTES (2u << 20) /* of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB */
 
 /* ---- the blob: the only thing that the agent's thread writes and a program's thread reads ---- */
 
@@ -57,8 +58,16 @@ static void put_hello(struct wire *w, const struct link *l, enum connection_kind
 
 /* ---- the descriptor ---- */
 
-/* The agent's thread's; read by link_forked in a child. -1: none. */
+/* The agent's thread's, where it has no table of its own; read by link_forked and link_stop. -1: none. */
 static _Atomic int shared_descriptor = -1;
+static _Atomic uint64_t shared_inode;
+
+/*
+ * What wakes the agent's thread for its end: the writing end of a pipe in its own table, which the program's thread
+ * opens through /proc when the time has come. -1: none.
+ */
+static _Atomic int wake_descriptor = -1;
+static _Atomic long wake_task;
 
 struct connection {
 	int fd;
@@ -66,13 +75,16 @@ struct connection {
 	ino_t inode;  /* of the socket: a shared number may be somebody else's by now */
 };
 
-static bool still_ours(const struct connection *c)
+static bool is_socket(int fd, ino_t inode)
 {
 	struct stat st;
 
-	if (c->private)
-		return true;
-	return fstat(c->fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == c->inode;
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == inode;
+}
+
+static bool still_ours(const struct connection *c)
+{
+	return c->private || is_socket(c->fd, c->inode);
 }
 
 static void disconnect(struct connection *c)
@@ -107,9 +119,14 @@ static int dial(const char *path)
 
 static int dial_any(const struct link *l)
 {
-	int fd = dial(l->paths[0]);
+	int fd = dial(l->paths[0]), error = errno;
 
-	return fd >= 0 ? fd : dial(l->paths[1]);
+	if (fd >= 0)
+		return fd;
+	fd = dial(l->paths[1]);
+	if (fd < 0 && error == EAGAIN)
+		errno = EAGAIN; /* somebody listens at the first and has much to do */
+	return fd;
 }
 
 /* Out of the way of programs that count on low numbers, or close what lies below some bound. */
@@ -147,8 +164,10 @@ static bool open_connection(const struct link *l, struct connection *c)
 		return false;
 	}
 	c->inode = st.st_ino;
-	if (!c->private)
+	if (!c->private) {
+		atomic_store(&shared_inode, st.st_ino);
 		atomic_store(&shared_descriptor, c->fd);
+	}
 	return true;
 }
 
@@ -178,8 +197,11 @@ static bool receive_all(const struct connection *c, void *to, size_t length)
 	unsigned char *at = to;
 
 	while (length > 0) {
-		ssize_t n = recv(c->fd, at, length, 0);
+		ssize_t n;
 
+		if (!still_ours(c))
+			return false;
+		n = recv(c->fd, at, length, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0 || !still_ours(c))
@@ -256,7 +278,7 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 			gate_leave();
 			return false;
 		}
-		if (session_sample(a->link->session, gate_wanted)) {
+		if (session_discover(a->link->session, gate_wanted) && session_sample(a->link->session, gate_wanted)) {
 			*status = SAMPLE_FRESH;
 			return true;
 		}
@@ -333,6 +355,24 @@ static void answer_blob(struct wire_reader *r)
 		blob_store((const unsigned char *)(r->words + r->at), (size_t)length);
 }
 
+static bool alive(void)
+{
+	return agent_state() == AGENT_RUNNING;
+}
+
+/* Reading end of the pipe that link_stop writes to; -1: none. */
+static int wake_pipe = -1; /* the agent's thread's alone */
+
+/* Sleeps until a request comes; nothing else wakes the thread but the rank's end. False: that is it. */
+static bool await_request(const struct connection *c)
+{
+	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN }, { .fd = wake_pipe, .events = POLLIN } };
+
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	return alive();
+}
+
 /* One request; false ends the connection. */
 static bool answer(struct answering *a, const struct connection *c)
 {
@@ -340,7 +380,7 @@ static bool answer(struct answering *a, const struct connection *c)
 	struct wire_header header;
 	struct wire_reader r;
 
-	if (!receive_all(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
+	if (!await_request(c) || !receive_all(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
 		return false;
 	if (!receive_all(c, a->request, (size_t)header.words * sizeof *a->request))
 		return false;
@@ -403,11 +443,24 @@ static bool own_table(void)
 	return true;
 }
 
-static void sleep_ms(unsigned ms)
+/* The agent's thread's sleep, which the rank's end ends. */
+static void doze(unsigned ms)
 {
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	struct pollfd p = { .fd = wake_pipe, .events = POLLIN };
 
-	nanosleep(&t, NULL);
+	poll(&p, 1, (int)ms);
+}
+
+/* In a table of its own: the program never sees it. */
+static void make_wake_pipe(void)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) != 0)
+		return;
+	wake_pipe = fd[0];
+	atomic_store(&wake_task, syscall(SYS_gettid));
+	atomic_store(&wake_descriptor, fd[1]);
 }
 
 /* A thousand ranks must not come back in the same millisecond. */
@@ -415,11 +468,6 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 	return ms / 2 + (unsigned)(*seed >> 33) % (ms / 2 + 1);
-}
-
-static bool alive(void)
-{
-	return agent_state() == AGENT_RUNNING;
 }
 
 static void *run(void *argument)
@@ -431,23 +479,29 @@ static void *run(void *argument)
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	c.private = own_table();
+	if (c.private)
+		make_wake_pipe();
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
 	while (a.request != NULL && alive()) {
-		if (!open_connection(a.link, &c)) {
-			sleep_ms(jitter(&seed, backoff));
-			backoff = 2 * backoff < BACKOFF_LAST_MS ? 2 * backoff : BACKOFF_LAST_MS;
-			continue;
+		bool served = false;
+
+		if (open_connection(a.link, &c)) {
+			agent_log("connected, %s descriptor", c.private ? "private" : "shared");
+			wire_reset(&a.out);
+			put_hello(&a.out, a.link, CONNECTION_STAYS);
+			if (send_all(&c, &a.out))
+				while (answer(&a, &c))
+					served = true;
+			disconnect(&c);
 		}
-		backoff = BACKOFF_FIRST_MS;
-		agent_log("connected, %s descriptor", c.private ? "private" : "shared");
-		wire_reset(&a.out);
-		put_hello(&a.out, a.link, CONNECTION_STAYS);
-		if (send_all(&c, &a.out))
-			while (answer(&a, &c) && agent_state() != AGENT_OFF)
-				;
-		disconnect(&c);
-		sleep_ms(jitter(&seed, backoff));
+		/* Who takes connections and asks nothing is refusing us: no reason to come back soon. */
+		if (served)
+			backoff = BACKOFF_FIRST_MS;
+		if (alive())
+			doze(jitter(&seed, backoff));
+		backoff = 2 * backoff < BACKOFF_LAST_MS ? 2 * backoff : BACKOFF_LAST_MS;
 	}
+	atomic_store(&wake_descriptor, -1);
 	free(a.request);
 	wire_free(&a.out);
 	return NULL;
@@ -502,7 +556,7 @@ void link_linger(void)
 	uint64_t deadline = monotonic_ns() + (uint64_t)(ms > LINGER_MS_MAX ? LINGER_MS_MAX : ms < 0 ? 0 : ms) * 1000000u;
 
 	while (monotonic_ns() < deadline && !(atomic_load(&cvars_told) && atomic_load(&categories_told)))
-		sleep_ms(1);
+		usleep(1000);
 }
 
 static bool before_deadline(uint64_t deadline, int fd)
@@ -519,10 +573,13 @@ void link_send_final(struct link *l)
 {
 	uint64_t deadline = monotonic_ns() + FINAL_PATIENCE_NS;
 	struct agent_statistics statistics = statistics_of(l->session);
-	struct wire w = { 0 };
+	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
+	struct wire w = { .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	size_t sent = 0;
 	int fd;
 
+	if (l->end == END_FINALIZE)
+		w = (struct wire){ 0 }; /* a program that is not in a signal handler: it may be as large as it must */
 	while ((fd = dial_any(l)) < 0)
 		if (errno != EAGAIN || !before_deadline(deadline, -1))
 			return; /* no exporter, or a stopped one: the last sample is lost, docs say so */
@@ -543,10 +600,52 @@ void link_send_final(struct link *l)
 	wire_free(&w);
 }
 
+/* "/proc/self/task/TID/fd/FD": without snprintf, for exit may stand in a signal handler. */
+static void wake_path(char path[64], long task, int fd)
+{
+	const long numbers[2] = { task, fd };
+	const char *const before[2] = { "/proc/self/task/", "/fd/" };
+	size_t at = 0;
+
+	for (int i = 0; i < 2; i++) {
+		char digits[20];
+		size_t n = 0;
+		long v = numbers[i];
+
+		for (const char *c = before[i]; *c != '\0'; c++)
+			path[at++] = *c;
+		do
+			digits[n++] = (char)('0' + v % 10);
+		while ((v /= 10) > 0);
+		while (n > 0)
+			path[at++] = digits[--n];
+	}
+	path[at] = '\0';
+}
+
+void link_stop(void)
+{
+	int shared = atomic_load(&shared_descriptor), wake = atomic_load(&wake_descriptor), fd;
+	char path[64];
+
+	if (shared >= 0 && is_socket(shared, (ino_t)atomic_load(&shared_inode)))
+		shutdown(shared, SHUT_RDWR);
+	if (wake < 0)
+		return;
+	wake_path(path, atomic_load(&wake_task), wake);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return; /* no /proc: the thread leaves when the exporter closes the connection */
+	if (write(fd, "", 1) < 0)
+		agent_log("the agent's thread can't be woken");
+	close(fd);
+}
+
 void link_forked(void)
 {
 	int fd = atomic_exchange(&shared_descriptor, -1);
 
-	if (fd >= 0)
+	atomic_store(&wake_descriptor, -1);
+	if (fd >= 0 && is_socket(fd, (ino_t)atomic_load(&shared_inode)))
 		close(fd);
 }

@@ -1,7 +1,7 @@
 /*
  * link.h - the agent's thread and its connection to the exporter.
  *
- * The thread sleeps in connect's back-off or in recv; nobody asks, nothing runs. Its descriptor is
+ * The thread sleeps in connect's back-off or until a request comes; nobody asks, nothing runs. Its descriptor is
  * in a table of its own (unshare(CLONE_FILES)), where the program can neither close, leak nor use
  * it up; where that is refused, a shared descriptor is guarded as well as can be.
  */
@@ -41,6 +41,12 @@ void link_send_final(struct link *l);
  * milliseconds: nothing, unless `mpit-exporter list` runs the program to see them. Program's thread, without the gate.
  */
 void link_linger(void);
+
+/*
+ * Ends the thread, after the last sample: a program whose last thread calls pthread_exit would otherwise never end.
+ * Program's thread; allocates nothing, waits for nothing.
+ */
+void link_stop(void);
 
 /* In a forked child: lets go of a shared descriptor. Async-signal-safe. */
 void link_forked(void);

@@ -36,6 +36,18 @@ void *locate_next(const char *function, const void *caller)
 	return found != NULL && library_of(found) != library_of((void *)(uintptr_t)locate_next) ? found : NULL;
 }
 
+/* libmpi_abi.so is MPICH by its version string, and has other handles and constants. */
+static bool standard_abi(const void *address)
+{
+	const char *base;
+	Dl_info info;
+
+	if (dladdr(address, &info) == 0 || info.dli_fname == NULL)
+		return false;
+	base = strrchr(info.dli_fname, '/');
+	return strstr(base == NULL ? info.dli_fname : base, "_abi") != NULL;
+}
+
 const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 {
 	static char text[VERSION_BYTES]; /* program's thread, in MPI_Init, once */
@@ -46,6 +58,10 @@ const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 	library = init == NULL ? NULL : library_of(init);
 	if (library == NULL) {
 		agent_log("no MPI library found; the program runs on unobserved");
+		return NULL;
+	}
+	if (standard_abi(init)) {
+		agent_log("a library of MPI-5's standard ABI, which this build doesn't know; the program runs on unobserved");
 		return NULL;
 	}
 	*(void **)&get_version = dlsym(library, "PMPI_Get_library_version");

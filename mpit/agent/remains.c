@@ -165,10 +165,11 @@ bool all_zero(const uint64_t *words, int count)
 void remains_add(struct remains *r, const char *name, const struct contribution *c)
 {
 	enum number n = number_of(c->variable);
+	bool watermark = c->variable->is.mpi_class == CLASS_HIGHWATERMARK || c->variable->is.mpi_class == CLASS_LOWWATERMARK;
 	struct remain *m;
 
-	/* What never moved leaves nothing behind: most variables of most communicators. */
-	if (c->count <= 0 || (all_zero(c->last, c->count) && c->origin == NULL && c->first == NULL))
+	/* What never moved leaves nothing behind: most variables of most communicators. For a watermark zero is a value. */
+	if (c->count <= 0 || (all_zero(c->last, c->count) && c->origin == NULL && c->first == NULL && !watermark))
 		return;
 	r->generation++;
 	m = find(r, name, c);

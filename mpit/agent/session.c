@@ -157,7 +157,7 @@ static void contribute(struct session *s, const struct object *o, struct handle 
 	read_values(s, h, last);
 	if (h->code == CODE_SUCCESS && split && h->first == NULL && h->origin == NULL && all_zero(last, h->count))
 		return; /* it hasn't begun: no need to remember where */
-	if (split)
+	if (split && h->code == CODE_SUCCESS)
 		origin = h->origin != NULL ? h->origin : malloc((size_t)h->count * sizeof *origin);
 	if (h->code != CODE_SUCCESS || (split && origin == NULL)) {
 		s->remains.lost++;
@@ -318,14 +318,19 @@ static bool open_new(struct session *s, bool (*stop)(void))
 	return true;
 }
 
+bool session_discover(struct session *s, bool (*stop)(void))
+{
+	catalogue_refresh(&s->catalogue, s->abi, s->deny, s->again, stop);
+	if (s->catalogue.interrupted || !open_new(s, stop))
+		return false;
+	s->again = false;
+	return true;
+}
+
 bool session_sample(struct session *s, bool (*stop)(void))
 {
 	uint64_t begin, *at;
 
-	catalogue_refresh(&s->catalogue, s->abi, s->deny, s->again, stop);
-	if (!open_new(s, stop))
-		return false;
-	s->again = false;
 	begin = monotonic_ns();
 	at = s->values;
 	s->sampled_layout = 0;

@@ -90,9 +90,11 @@ void session_object_named(struct session *s, struct object *o, const char *name)
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
 
+/* Finds and opens variables that have appeared; allocates. False if `stop` (may be NULL) said to leave in the middle: call it again. */
+bool session_discover(struct session *s, bool (*stop)(void));
 /*
- * Finds new variables and reads every selected handle. False if `stop` (may be NULL) said to leave in the
- * middle: the values then mean nothing until the next call.
+ * Reads every selected handle; allocates nothing. False if `stop` (may be NULL) said to leave in the middle: the
+ * values then mean nothing until the next call.
  */
 bool session_sample(struct session *s, bool (*stop)(void));
 

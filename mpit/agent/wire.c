@@ -14,7 +14,8 @@ void wire_reset(struct wire *w)
 
 void wire_free(struct wire *w)
 {
-	free(w->bytes);
+	if (!w->fixed)
+		free(w->bytes);
 	*w = (struct wire){ 0 };
 }
 
@@ -30,7 +31,7 @@ static void *extend(struct wire *w, size_t bytes)
 
 		while (room < w->length + bytes)
 			room *= 2;
-		grown = room > WIRE_BYTES_MAX ? NULL : realloc(w->bytes, room);
+		grown = w->fixed || room > WIRE_BYTES_MAX ? NULL : realloc(w->bytes, room);
 		if (grown == NULL) {
 			w->failed = true;
 			return NULL;

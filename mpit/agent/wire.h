@@ -2,7 +2,8 @@
  * wire.h - words into frames and out of them (docs/protocol.md).
  *
  * A buffer belongs to the thread that fills it. It grows by realloc up to WIRE_BYTES_MAX and
- * keeps its memory, so that a thread which sends the same things again allocates nothing.
+ * keeps its memory, so that a thread which sends the same things again allocates nothing. One
+ * that is fixed never allocates.
  */
 #ifndef MPIT_WIRE_H
 #define MPIT_WIRE_H
@@ -42,6 +43,7 @@ struct wire {
 	unsigned char *bytes;
 	size_t length, room;
 	size_t frame; /* where the open frame's header stands */
+	bool fixed;   /* bytes are the caller's, of a size that doesn't change */
 	bool failed;  /* out of memory or over a bound: nothing of it may be sent */
 };
 

@@ -29,7 +29,7 @@ const struct abi *const abi_list[] = { NULL };
 		}                                                                      \
 	} while (0)
 
-enum { STATE = 0, LEVEL = 1, HIGHWATERMARK = 4, COUNTER = 6, TIMER = 8 };
+enum { STATE = 0, LEVEL = 1, LOWWATERMARK = 5, COUNTER = 6, TIMER = 8 };
 
 static struct session session; /* 10 KiB of selection: not for a stack */
 
@@ -51,6 +51,12 @@ static struct fake_variable *variable(const char *name, int mpi_class, int datat
 static void open_session(const char *deny, size_t most_objects)
 {
 	CHECK(session_open(&session, &fake_abi, deny, most_objects));
+}
+
+/* As the agent's thread does it. */
+static bool sample_with(bool (*stop)(void))
+{
+	return session_discover(&session, stop) && session_sample(&session, stop);
 }
 
 static struct object *make(int kind, int handle)
@@ -145,7 +151,7 @@ static void test_values_are_widened(void)
 	variable("double", LEVEL, TYPE_DOUBLE, 8, BIND_NONE, 1)->value[0][0].d = -0.5;
 	variable("count", LEVEL, TYPE_COUNT, 8, BIND_NONE, 1)->value[0][0].i = -1;
 	open_session("", 10);
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.value_count == 5);
 	CHECK((int64_t)session.values[0] == -5 && session.values[1] == 7);
 	CHECK(session.values[2] == 4294967291u);
@@ -196,13 +202,13 @@ static void test_variables_appear_later_and_come_to_life(void)
 	CHECK(session.catalogue.count == 1);
 	make(BIND_COMM, 1);
 	variable("second", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 3;
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.catalogue.count == 2 && session.value_count == 2 && session.values[1] == 3);
 	fake_variables[1].dead = false;
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.catalogue.count == 2); /* nobody has asked to look again */
 	make(BIND_WIN, 2);
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.catalogue.count == 3 && session.value_count == 3);
 	session_drop(&session);
 }
@@ -218,11 +224,36 @@ static void test_a_sample_gives_way(void)
 	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
 	open_session("", 10);
 	variable("later", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
-	CHECK(!session_sample(&session, always));
-	CHECK(session_sample(&session, NULL));
+	CHECK(!sample_with(always));
+	CHECK(sample_with(NULL));
 	CHECK(session.value_count == 2); /* what the first attempt left is found, and once only */
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.catalogue.count == 2 && fake_open_handles == 2);
+	session_drop(&session);
+}
+
+static void test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way(void)
+{
+	fake_reset();
+	variable("asleep", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->dead = true;
+	open_session("", 10);
+	fake_variables[0].dead = false;
+	make(BIND_WIN, 1);
+	CHECK(!sample_with(always));
+	CHECK(sample_with(NULL));
+	CHECK(session.catalogue.count == 1 && session.value_count == 1);
+	session_drop(&session);
+}
+
+static void test_a_watermark_of_zero_remains(void)
+{
+	fake_reset();
+	variable("low", LOWWATERMARK, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 3;
+	open_session("", 10);
+	session_object_freed(&session, make(BIND_COMM, 1));
+	fake_variables[0].value[1][0].i = 0;
+	session_object_freed(&session, make(BIND_COMM, 1));
+	CHECK(remain_of("", 0)->contributions == 2 && remain_of("", 0)->min[0] == 0 && remain_of("", 0)->max[0] == 3);
 	session_drop(&session);
 }
 
@@ -232,7 +263,7 @@ static void test_a_failed_read_is_zero_and_counted(void)
 	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 9;
 	open_session("", 10);
 	fake_variables[0].read_code = CODE_INVALID;
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	CHECK(session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID && session.read_errors == 1);
 	session_drop(&session);
 }
@@ -246,11 +277,11 @@ static void test_selection(void)
 	variable("b", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 2;
 	open_session("", 10);
 	session_select(&session, false, &second_only, 1);
-	CHECK(session_sample(&session, NULL) && session.value_count == 1 && session.values[0] == 2);
+	CHECK(sample_with(NULL) && session.value_count == 1 && session.values[0] == 2);
 	variable("c", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
-	CHECK(session_sample(&session, NULL) && session.value_count == 1); /* inside the map's word: not selected */
+	CHECK(sample_with(NULL) && session.value_count == 1); /* inside the map's word: not selected */
 	session_select(&session, true, NULL, 0);
-	CHECK(session_sample(&session, NULL) && session.value_count == 3);
+	CHECK(sample_with(NULL) && session.value_count == 3);
 	session_drop(&session);
 }
 
@@ -519,7 +550,7 @@ static void test_a_passive_rank_is_read_by_its_program_alone(void)
 	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 5;
 	variable("b", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 6;
 	open_session("", 10);
-	CHECK(session_sample(&session, NULL));
+	CHECK(sample_with(NULL));
 	reads = fake_reads;
 	listening = begin_conversation(true);
 	fd = accept(listening, NULL, NULL);
@@ -533,7 +564,7 @@ static void test_a_passive_rank_is_read_by_its_program_alone(void)
 	free(next_frame(fd).words);
 	CHECK(fake_reads == reads);
 	CHECK(gate_enter());
-	CHECK(session_sample(&session, NULL)); /* the program's next call */
+	CHECK(sample_with(NULL)); /* the program's next call */
 	gate_leave();
 	request(fd, REQUEST_SAMPLE, 5, unseen, 3);
 	CHECK(expect_sample(fd, 5, SAMPLE_PASSIVE, 2) == 6);
@@ -602,19 +633,30 @@ static void test_conversation(void)
 	fd = accept(listening, NULL, NULL);
 	CHECK(expect_hello(fd, CONNECTION_STAYS) == 5);
 
-	/* The last sample, over a connection of its own; the thread then serves it to who still asks. */
+	/* The last sample, over a connection of its own; the thread leaves, so that pthread_exit can end the program. */
 	CHECK(gate_enter());
 	agent_move(AGENT_RUNNING, AGENT_FINAL);
 	link_of_rank.end = END_FINALIZE;
+	link_send_final(&link_of_rank);
+	link_stop();
+	gate_leave();
+	final = accept(listening, NULL, NULL);
+	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 4) == 7);
+	close(final);
+	CHECK(recv(fd, &first, sizeof first, 0) == 0);
+	close(fd);
+
+	/* exit in a signal handler: the same without an allocation. */
+	CHECK(gate_enter());
+	link_of_rank.end = END_EXIT;
 	link_send_final(&link_of_rank);
 	gate_leave();
 	final = accept(listening, NULL, NULL);
 	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
 	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 4) == 7);
 	close(final);
-	request(fd, REQUEST_SAMPLE, 8, unseen, 3);
-	CHECK(expect_sample(fd, 8, SAMPLE_FINAL, 4) == 7);
-	close(fd);
+
 	/* Nobody listens: the last sample is lost at once, without a wait. */
 	close(listening);
 	unlink(path);
@@ -634,6 +676,8 @@ int main(void)
 	test_continuous_variables_are_never_started();
 	test_variables_appear_later_and_come_to_life();
 	test_a_sample_gives_way();
+	test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way();
+	test_a_watermark_of_zero_remains();
 	test_a_failed_read_is_zero_and_counted();
 	test_selection();
 	test_a_freed_object_leaves_what_it_counted();
@@ -643,6 +687,6 @@ int main(void)
 	test_gate();
 	test_a_passive_rank_is_read_by_its_program_alone();
 	test_conversation();
-	puts("agent tests: 17 passed, 0 failed");
+	puts("agent tests: 19 passed, 0 failed");
 	return 0;
 }
