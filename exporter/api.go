@@ -123,10 +123,7 @@ func (e *Exporter) Ranks() []RankStatus {
 }
 
 func (r *rank) status() RankStatus {
-	s := describe(&r.hello, r.peer)
-	s.Dup = r.id.Dup
-	s.PID = r.pid()
-	s.User = r.user
+	s := r.about
 	s.State = r.state.String()
 	if r.end != mpit.EndNone {
 		ended := r.ended
@@ -145,13 +142,13 @@ func describe(h *mpit.Hello, peer mpit.Peer) RankStatus {
 		World:          id.World,
 		Rank:           id.Rank,
 		State:          stateUp.String(),
-		PID:            cmp.Or(int(peer.PID), h.PID),
+		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
 		UID:            peer.UID,
 		User:           strconv.FormatUint(uint64(peer.UID), 10),
 		Host:           cleanValue(h.Host),
-		Executable:     cleanValue(h.Executable),
-		Library:        library.Name,
-		LibraryVersion: library.Version,
+		Executable:     clean(h.Executable, maxExecutable),
+		Library:        cleanValue(library.Name),
+		LibraryVersion: cleanValue(library.Version),
 		WorldSize:      h.Size,
 		ThreadLevel:    threadLevel(h.ThreadLevel),
 		AgentVersion:   cleanValue(h.AgentVersion),
@@ -159,7 +156,8 @@ func describe(h *mpit.Hello, peer mpit.Peer) RankStatus {
 		Partition:      cleanValue(env.partition()),
 	}
 	if !h.InitTime.IsZero() {
-		s.Started = &h.InitTime
+		started := h.InitTime // nothing else of h is held
+		s.Started = &started
 	}
 	return s
 }
@@ -425,7 +423,7 @@ func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
 			continue
 		}
 		c := candidate{r.session, r.status()}
-		at, known := byLibrary[r.hello.LibraryVersion]
+		at, known := byLibrary[r.version]
 		switch {
 		case !named && known && r.state != stateLate && lists[at][0].status.State == stateLate.String():
 			lists[at] = slices.Insert(lists[at], 0, c)[:min(len(lists[at])+1, maxCandidates)]
@@ -433,7 +431,7 @@ func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
 			lists[at] = append(lists[at], c)
 		case !named && known:
 		case len(lists) < maxCatalogues:
-			byLibrary[r.hello.LibraryVersion] = len(lists)
+			byLibrary[r.version] = len(lists)
 			lists = append(lists, []candidate{c})
 		}
 	}

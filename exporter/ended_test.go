@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -161,6 +163,27 @@ func TestTooManyEndedRanks(t *testing.T) {
 	assert.Equal(t, 4.0, page[`mpit_exporter_series_dropped_total{reason="ended_evicted"}`], "a counter, a level, a watermark, a timer")
 }
 
+func TestForgottenRanksFiguresAreClosed(t *testing.T) {
+	clock := newTestClock()
+	var made *unsound
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
+		sound := e.newRank
+		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
+			f, err := sound(lib, blob)
+			made = &unsound{figures: f}
+			return made, err
+		}
+	})
+	r := mpittest.New(small("1", 0))
+	n.finish(r, mpit.EndFinalize)
+	n.scrape()
+	assert.EqualValues(t, 0, made.closed.Load(), "it still stands on the page")
+	clock.advance(time.Minute)
+	n.scrape()
+	assert.False(t, n.known(r))
+	assert.EqualValues(t, 1, made.closed.Load())
+}
+
 // Somebody who ends thousands of processes pushes out his own only.
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
@@ -204,6 +227,30 @@ func TestExporterRestart(t *testing.T) {
 	clock.advance(10 * time.Second)
 	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
 	assert.Equal(t, before[of("mpit_waiting_time_seconds_count", "1", 0)]+1, second.scrape()[of("mpit_waiting_time_seconds_count", "1", 0)])
+}
+
+// A blob that was sent over a connection that was dying is sent again.
+func TestLostBlobIsSentAgain(t *testing.T) {
+	clock := newTestClock()
+	cfg := small("1", 0)
+	cfg.Clock = clock.Now
+	n := startNode(t, Config{})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	n.scrape()
+	clock.advance(10 * time.Second)
+	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
+	n.scrape()
+	n.wait(r, func(r *rank) bool { return len(r.blob) > 0 && !r.send.blob })
+	n.mu.Lock()
+	want := n.table.byID[r.Hello().ID].blob
+	n.mu.Unlock()
+	n.kill(r)
+
+	cfg.Hello.ID = r.Hello().ID
+	again := mpittest.New(cfg) // the same process, which never got it
+	n.connect(again)
+	require.Eventually(t, func() bool { return bytes.Equal(want, again.Blob()) }, 30*time.Second, time.Millisecond)
 }
 
 func TestReconnectGoesOn(t *testing.T) {

@@ -6,6 +6,7 @@
 package exporter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,16 @@ const (
 	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
 	// counts as lost.
 	grace = 2 * time.Second
-	// patience is how long a round waits for ranks that were late in the one before. Without it, one stopped process
-	// would make every scrape take until its deadline.
+	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one stopped
+	// process would make every scrape take until its deadline.
 	patience = 250 * time.Millisecond
+	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
+	overdue = time.Second
+	// shareable is how old a round may be that another reader joins: its answers are as old.
+	shareable = 250 * time.Millisecond
+	// maxFinals bounds the last samples in flight of one user, beyond one for each of his living ranks: those may all end
+	// at the same moment.
+	maxFinals = 64
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
 	// pushTimeout bounds the sending of a blob or a selection.
@@ -64,22 +72,23 @@ const (
 
 // Exporter holds all ranks of a node and the page on which they stand. It is safe for concurrent use.
 type Exporter struct {
-	cfg      Config
-	log      *slog.Logger
-	self     *selfMetrics
-	users    users
-	scrapes  chan struct{} // one token for each HTTP request in flight
-	reads    chan struct{} // the same for catalogues
-	now      func() time.Time
-	newRank  func(lib mapping.Library, blob []byte) (figures, error)
-	patience time.Duration
-	grace    time.Duration
+	cfg     Config
+	log     *slog.Logger
+	self    *selfMetrics
+	users   users
+	scrapes chan struct{} // one token for each HTTP request in flight
+	reads   chan struct{} // the same for catalogues
+	now     func() time.Time
+	newRank func(lib mapping.Library, blob []byte) (figures, error)
 
-	mu    sync.Mutex // guards what follows, and everything in the ranks
-	table table
-	page  *page
-	round *round // the one that is under way
-	infos uint64 // changes when mpit_pvar_info has to be made anew
+	patience, overdue, shareable, grace time.Duration
+
+	mu     sync.Mutex // guards what follows, and everything in the ranks
+	table  table
+	page   *page
+	round  *round         // the last one that is under way
+	infos  uint64         // changes when mpit_pvar_info has to be made anew
+	finals map[uint32]int // connections that are to bring a last sample, by uid
 }
 
 // New returns an Exporter without ranks.
@@ -114,16 +123,19 @@ func New(cfg Config) (*Exporter, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	e := &Exporter{
-		cfg:      cfg,
-		log:      cfg.Logger,
-		self:     newSelfMetrics(),
-		users:    users{lookup: cfg.UserName, names: map[uint32]string{}},
-		scrapes:  make(chan struct{}, cfg.MaxScrapes),
-		reads:    make(chan struct{}, maxCatalogueReads),
-		now:      time.Now,
-		patience: patience,
-		grace:    grace,
-		table:    newTable(),
+		cfg:       cfg,
+		log:       cfg.Logger,
+		self:      newSelfMetrics(),
+		users:     users{lookup: cfg.UserName, names: map[uint32]string{}},
+		scrapes:   make(chan struct{}, cfg.MaxScrapes),
+		reads:     make(chan struct{}, maxCatalogueReads),
+		now:       time.Now,
+		patience:  patience,
+		overdue:   overdue,
+		shareable: shareable,
+		grace:     grace,
+		table:     newTable(),
+		finals:    map[uint32]int{},
 	}
 	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
 	e.page = e.newPage()
@@ -159,7 +171,7 @@ func (e *Exporter) countProtocolError(err error) {
 func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	defer func() { _ = s.Close() }()
 	user := e.users.name(s.Peer().UID)
-	e.self.connectionsTotal.WithLabelValues(user).Inc()
+	e.self.accepted.WithLabelValues(user).Inc()
 	open := e.self.connections.WithLabelValues(user)
 	open.Inc()
 	defer open.Dec()
@@ -195,7 +207,7 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 }
 
 func rankAttrs(r *rank) []any {
-	return []any{"jobid", r.id.JobID, "world", r.id.World, "rank", r.id.Rank, "dup", r.id.Dup, "user", r.user}
+	return []any{"jobid", r.id.JobID, "world", r.id.World, "rank", r.id.Rank, "dup", r.id.Dup, "user", r.about.User}
 }
 
 var (
@@ -223,7 +235,8 @@ func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}
 			r.revive()
 		}
 		old := r.session
-		r.session = s
+		e.take(r)
+		r.session, r.asked = s, nil
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew
@@ -232,8 +245,12 @@ func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}
 		if r.send.selected {
 			// An agent may or may not remember what its last connection selected.
 			r.send.selection = true
-			r.wake <- struct{}{}
 		}
+		if len(r.blob) > 0 && !bytes.Equal(r.blob, h.Blob) {
+			// What was sent over a connection that was dying may not have arrived.
+			r.send.blob = true
+		}
+		r.nudge()
 		return r, r.wake, old, nil
 	}()
 	if old != nil {
@@ -259,7 +276,8 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 	if r.session != s {
 		return
 	}
-	r.session = nil
+	e.take(r)
+	r.session, r.asked = nil, nil
 	if r.end == mpit.EndNone {
 		r.gone = e.now()
 		r.state = stateLate
@@ -268,6 +286,11 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
 func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user string) {
+	if !e.enterFinal(s.Peer().UID) {
+		e.log.Debug("refused a last sample", "user", user, "pid", s.Peer().PID)
+		return
+	}
+	defer e.leaveFinal(s.Peer().UID)
 	ctx, cancel := context.WithTimeout(ctx, finalTimeout)
 	defer cancel()
 	select {
@@ -302,6 +325,26 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user strin
 	e.finish(r, reason, e.now())
 }
 
+// enterFinal counts a connection that is to bring a last sample, if its user may have one more.
+func (e *Exporter) enterFinal(uid uint32) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := e.finals[uid]; n >= maxFinals && n >= maxFinals+e.table.alive(uid) {
+		e.self.refused.WithLabelValues(refusedFinals).Inc()
+		return false
+	}
+	e.finals[uid]++
+	return true
+}
+
+func (e *Exporter) leaveFinal(uid uint32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.finals[uid]--; e.finals[uid] == 0 {
+		delete(e.finals, uid)
+	}
+}
+
 // finish marks a rank as ended and makes room for it. The caller holds mu.
 func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
@@ -324,6 +367,7 @@ func (e *Exporter) remove(r *rank) {
 		e.page = e.newPage()
 	}
 	e.page.remove(r)
+	e.discard(r)
 	if len(r.infos) > 0 {
 		e.infos++
 	}
@@ -352,10 +396,18 @@ func (e *Exporter) expire() {
 	}
 }
 
+// discard throws a rank's figures away. The caller holds mu.
+func (e *Exporter) discard(r *rank) {
+	f := r.figures
+	r.figures = nil
+	if f != nil {
+		e.guard(r, "closing its figures", f.Close)
+	}
+}
+
 // absorb takes a sample with values into the rank's figures and reports whether that went well. The caller holds mu.
 func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
-	r.stats = s.Stats
-	r.sampled = true
+	r.count(&s.Stats)
 	return e.guard(r, "mapping a sample", func() {
 		if r.figures == nil {
 			figures, err := e.newRank(r.library, r.blob)
@@ -408,10 +460,10 @@ func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ok = false
-			r.figures = nil
 			e.self.panics.Inc()
 			e.log.Error("panic on a rank's account; please report it",
 				append(rankAttrs(r), "doing", doing, "panic", p, "stack", string(debug.Stack()))...)
+			e.discard(r)
 		}
 	}()
 	f()

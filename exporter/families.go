@@ -77,7 +77,7 @@ var rankFamilies = []struct {
 		}
 		return 0
 	}},
-	{familyRankStart, false, func(r *rank) float64 { return seconds(r.hello.InitTime) }},
+	{familyRankStart, false, func(r *rank) float64 { return seconds(r.started) }},
 	{familyAgentCPU, true, func(r *rank) float64 { return r.stats.CPUTime.Seconds() }},
 	{familyAgentGateWait, true, func(r *rank) float64 { return r.stats.GateWaitTime.Seconds() }},
 	{familyAgentGateWaitMax, true, func(r *rank) float64 { return r.stats.GateWaitMax.Seconds() }},
@@ -124,7 +124,7 @@ var (
 	familyConnections = Family{"mpit_exporter_connections",
 		"Open connections of ranks, by the kernel's word on whose they are.",
 		dto.MetricType_GAUGE, []string{"user"}}
-	familyConnectionsTotal = Family{"mpit_exporter_connections_total",
+	familyAccepted = Family{"mpit_exporter_connections_accepted_total",
 		"Connections of ranks so far, by the kernel's word on whose they are.",
 		dto.MetricType_COUNTER, []string{"user"}}
 	familyClashes = Family{"mpit_exporter_label_clashes_total",
@@ -143,7 +143,7 @@ func Families() []Family {
 	all := []Family{
 		familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
-		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyConnectionsTotal,
+		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
 		familyClashes, familyScrapes, familyInFlight,
 	}
 	for _, f := range rankFamilies {

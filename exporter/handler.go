@@ -25,8 +25,9 @@ import (
 const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 const (
-	// maxTimeout bounds what the header may ask for.
-	maxTimeout = 5 * time.Minute
+	// maxTimeout bounds what the header may ask for. It is less than an HTTP server's usual limits on writing an answer, for
+	// else a scraper that waits long enough would get none at all.
+	maxTimeout = 100 * time.Second
 	// timeoutMargin of the scraper's time is left for rendering and sending the page, though never more than a quarter.
 	timeoutMargin = 500 * time.Millisecond
 )

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -108,6 +109,92 @@ func TestGoldenOpenMetrics(t *testing.T) {
 	golden(t, "everything.openmetrics.golden", page.String())
 }
 
+// decoded scrapes in protobuf.
+func decoded(t *testing.T, h http.Handler) (list []*dto.MetricFamily) {
+	t.Helper()
+	w := get(h, "/metrics", "Accept", acceptProtobuf)
+	decoder := expfmt.NewDecoder(w.Body, expfmt.Format(w.Header().Get("Content-Type")))
+	for {
+		var f dto.MetricFamily
+		err := decoder.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err)
+		list = append(list, &f)
+	}
+}
+
+// In OpenMetrics a counter's family has no _total, so that a gauge of the rest's name would be the same family twice.
+func TestNamesOfFamiliesAreUniqueInOpenMetrics(t *testing.T) {
+	goRuntime := prometheus.NewRegistry()
+	goRuntime.MustRegister(collectors.NewGoCollector())
+	n := everything(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	seen := map[string]string{}
+	for _, f := range decoded(t, n.Handler(goRuntime)) {
+		name := f.GetName()
+		if strings.HasPrefix(name, "go_") {
+			continue // client_golang's own
+		}
+		family := name
+		if f.GetType() == dto.MetricType_COUNTER {
+			family = strings.TrimSuffix(name, "_total")
+		}
+		assert.NotContains(t, seen, family, "%s and %s", name, seen[family])
+		seen[family] = name
+	}
+	assert.NotEmpty(t, seen)
+}
+
+// Protobuf has a timer's histogram in both ways, classic and native.
+func TestNativeHistogram(t *testing.T) {
+	clock := newTestClock()
+	cfg := small("1", 0)
+	cfg.Clock = clock.Now
+	n := startNode(t, Config{})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	scrape := func() *dto.Histogram {
+		for _, f := range decoded(t, n.Handler()) {
+			if f.GetName() == "mpit_waiting_time_seconds" {
+				return f.Metric[0].Histogram
+			}
+		}
+		require.Fail(t, "no histogram")
+		return nil
+	}
+	scrape()
+	for _, seconds := range []float64{1, 1, 1.1, 8, 1} { // what the timer gains in each interval, beside the 1.5 that it began with
+		clock.advance(10 * time.Second)
+		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, seconds))
+		scrape()
+	}
+	h := scrape()
+	assert.NotEmpty(t, h.Bucket)
+	assert.EqualValues(t, mapping.NativeSchema, h.GetSchema())
+	assert.Equal(t, mapping.NativeZeroThreshold, h.GetZeroThreshold())
+	counts := map[int32]uint64{} // by the bucket's number
+	total := h.GetZeroCount()
+	bucket, count, deltas := int32(0), int64(0), h.PositiveDelta
+	for _, span := range h.PositiveSpan {
+		bucket += span.GetOffset()
+		for range span.GetLength() {
+			count += deltas[0]
+			deltas = deltas[1:]
+			counts[bucket] = uint64(count)
+			total += uint64(count)
+			bucket++
+		}
+	}
+	assert.Empty(t, deltas)
+	assert.Equal(t, h.GetSampleCount(), total)
+	// Bucket n ends at 2^(n/4): 1 is the end of bucket 0, 1.1 is in the next, 1.5 in the one of 1.68, 8 the end of bucket 12.
+	assert.Equal(t, uint64(3), counts[0])
+	assert.Equal(t, uint64(1), counts[1])
+	assert.Equal(t, uint64(1), counts[12])
+}
+
 // The same page in all three formats says the same.
 func TestFormatsAgree(t *testing.T) {
 	n := everything(t, Config{})
@@ -122,18 +209,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	text := valuesOf(list)
 
-	w := get(h, "/metrics", "Accept", acceptProtobuf)
-	decoder := expfmt.NewDecoder(w.Body, expfmt.Format(w.Header().Get("Content-Type")))
-	list = nil
-	for {
-		var f dto.MetricFamily
-		err := decoder.Decode(&f)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		list = append(list, &f)
-	}
+	list = decoded(t, h)
 	protobuf := valuesOf(list)
 	for _, f := range list {
 		for _, m := range f.Metric {
@@ -227,6 +303,7 @@ func TestScrapeTimeout(t *testing.T) {
 		"1e300":   maxTimeout - timeoutMargin,
 		"+Inf":    maxTimeout - timeoutMargin,
 		"ten":     defaultTimeout,
+		"180":     99500 * time.Millisecond, // a server gives up on an answer that takes two minutes
 		"1000000": maxTimeout - timeoutMargin,
 	} {
 		assert.Equal(t, want, scrapeTimeout(http.Header{timeoutHeader: {header}}), "%q", header)

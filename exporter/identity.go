@@ -10,8 +10,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxLabelValue bounds a label value that comes from a rank, in bytes.
-const maxLabelValue = 256
+// Bounds of what comes from a rank and is kept or shown, in bytes.
+const (
+	maxLabelValue = 256
+	maxExecutable = 1024 // what tells programs apart is at a path's end
+)
 
 // Identity is what tells the series of one rank from those of all others on the node: three labels, and a fourth where
 // two processes claim the same three. All values are valid UTF-8 and at most 256 bytes long.
@@ -136,24 +139,26 @@ func (e environment) partition() string {
 }
 
 // cleanValue makes a string from a rank fit for a label: valid UTF-8, no control characters, bounded.
-func cleanValue(s string) string {
+func cleanValue(s string) string { return clean(s, maxLabelValue) }
+
+func clean(s string, limit int) string {
 	return truncate(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return utf8.RuneError
 		}
 		return r // an invalid byte has become U+FFFD
-	}, s), maxLabelValue)
+	}, s), limit)
 }
 
-// truncate cuts s to at most n bytes without cutting a character.
+// truncate cuts s to at most n bytes without cutting a character, and holds on to nothing of the rest.
 func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
+	if len(s) > n {
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return strings.Clone(s)
 }
 
 // threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).

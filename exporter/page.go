@@ -25,7 +25,7 @@ type page struct {
 	byName   map[string]*family
 	families []*family // sorted by name
 	sheets   map[*rank]*sheets
-	infos    uint64 // Exporter.infos of which mpit_pvar_info was built
+	infos    uint64 // Exporter.infos of which mpit_pvar_info was built; 0: to be built
 
 	out    []*dto.MetricFamily // what the last fill made
 	series int                 // in out, without the exporter's own
@@ -36,12 +36,24 @@ type page struct {
 // sheets is what of a rank stands on the page, in three parts that change at different times.
 type sheets struct {
 	process, objects, series sheet
+	infos                    int // so many of rank.infos stand in mpit_pvar_info, if nobody else has the same
 }
 
 // sheet is one part: the families in which it has a block.
 type sheet struct {
 	key      sheetKey
 	families []*family
+	dropped  map[string]int // what was left out, by reason; nil: nothing
+}
+
+func (s *sheet) drop(reason string, n int) {
+	if n <= 0 {
+		return
+	}
+	if s.dropped == nil {
+		s.dropped = map[string]int{}
+	}
+	s.dropped[reason] += n
 }
 
 // sheetKey changes when a sheet has to be built anew. The zero key stands for a sheet that was never built.
@@ -49,6 +61,7 @@ type sheetKey struct {
 	built      bool
 	generation uint64
 	layout     *mpit.Layout
+	room       int
 	end        mpit.EndReason
 	sampled    bool
 }
@@ -66,11 +79,12 @@ type block struct {
 	entries  []entry
 }
 
-// entry is one series: its message with labels, and where its number comes from: one of the three, or none if it never changes.
+// entry is one series: its message with labels, and where its number comes from: a series or own, or none if it never changes.
 type entry struct {
 	metric    *dto.Metric
 	value     *float64 // in metric
 	histogram []uint64 // cumulative counts, in metric
+	native    *native  // the same as a native histogram
 	series    *mapping.Series
 	own       func(*rank) float64
 }
@@ -79,7 +93,8 @@ func newPage(drop func(reason string, n int)) *page {
 	return &page{byName: map[string]*family{}, sheets: map[*rank]*sheets{}, drop: drop}
 }
 
-// update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds the rank's series.
+// update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds what the rank itself decides
+// the number of: its variables' series first, then its objects, then what describes its variables.
 func (p *page) update(r *rank, maxSeries int) {
 	s := p.sheets[r]
 	if s == nil {
@@ -91,20 +106,48 @@ func (p *page) update(r *rank, maxSeries int) {
 		p.addProcess(r, &s.process)
 		s.process.key = key
 	}
+	room := maxSeries
 	if r.figures == nil {
 		p.clear(r, &s.objects)
 		p.clear(r, &s.series)
+	} else {
+		if key := (sheetKey{built: true, generation: r.figures.Structure()}); s.series.key != key {
+			p.clear(r, &s.series)
+			p.addSeries(r, &s.series, room)
+			s.series.key = key
+		}
+		room -= min(room, len(r.figures.Series()))
+		if key := (sheetKey{built: true, layout: r.layout, room: room}); s.objects.key != key {
+			p.clear(r, &s.objects)
+			p.addObjects(r, &s.objects, room)
+			s.objects.key = key
+		}
+		room -= min(room, 2*len(r.figures.Objects()))
+	}
+	if shown := min(len(r.infos), room); shown != s.infos {
+		s.infos, p.infos = shown, 0
+	}
+	p.count(r, s)
+}
+
+// count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
+// times, but a scraper is told once.
+func (p *page) count(r *rank, s *sheets) {
+	over := len(r.infos) - s.infos
+	if over == 0 && s.process.dropped == nil && s.objects.dropped == nil && s.series.dropped == nil {
 		return
 	}
-	if key := (sheetKey{built: true, layout: r.layout}); s.objects.key != key {
-		p.clear(r, &s.objects)
-		p.addObjects(r, &s.objects)
-		s.objects.key = key
+	dropped := map[string]int{droppedBound: over}
+	for _, part := range []*sheet{&s.process, &s.objects, &s.series} {
+		for reason, n := range part.dropped {
+			dropped[reason] += n
+		}
 	}
-	if key := (sheetKey{built: true, generation: r.figures.Structure()}); s.series.key != key {
-		p.clear(r, &s.series)
-		p.addSeries(r, &s.series, maxSeries)
-		s.series.key = key
+	for reason, n := range dropped {
+		if n > r.left[reason] {
+			p.drop(reason, n-r.left[reason])
+			r.left[reason] = n
+		}
 	}
 }
 
@@ -191,34 +234,33 @@ func (p *page) addOwn(r *rank, s *sheet, f Family, liveOnly bool, rows ...row) {
 		value := &row.value
 		metric := &dto.Metric{Label: labelPairs(shared, row.labels)}
 		if f.Type == dto.MetricType_COUNTER {
-			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, r.hello.InitTime)}
+			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, r.started)}
 		} else {
 			metric.Gauge = &dto.Gauge{Value: value}
 		}
 		entries[i] = entry{metric: metric, value: value, own: row.own}
 	}
 	fam := p.family(f.Name, f.Help, f.Type)
-	fam.insert(block{rank: r, liveOnly: liveOnly, entries: p.sorted(entries)})
+	fam.insert(block{rank: r, liveOnly: liveOnly, entries: s.sorted(entries)})
 	s.families = append(s.families, fam)
 }
 
 // addProcess adds what describes the process.
 func (p *page) addProcess(r *rank, s *sheet) {
-	h := &r.hello
-	env := environment(h.Attributes)
+	a := &r.about
 	p.addOwn(r, s, familyProcessInfo, false, row{value: 1, labels: []mapping.Label{
-		{Name: "pid", Value: strconv.Itoa(r.pid())},
-		{Name: "uid", Value: strconv.FormatUint(uint64(r.peer.UID), 10)},
-		{Name: "user", Value: r.user},
-		{Name: "host", Value: cleanValue(h.Host)},
-		{Name: "executable", Value: cleanValue(h.Executable)},
-		{Name: "library", Value: cleanValue(r.library.Name)},
-		{Name: "library_version", Value: cleanValue(r.library.Version)},
-		{Name: "world_size", Value: strconv.Itoa(h.Size)},
-		{Name: "thread_level", Value: threadLevel(h.ThreadLevel)},
-		{Name: "agent_version", Value: cleanValue(h.AgentVersion)},
-		{Name: "jobname", Value: cleanValue(env.jobName())},
-		{Name: "partition", Value: cleanValue(env.partition())},
+		{Name: "pid", Value: strconv.Itoa(a.PID)},
+		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
+		{Name: "user", Value: a.User},
+		{Name: "host", Value: a.Host},
+		{Name: "executable", Value: a.Executable},
+		{Name: "library", Value: a.Library},
+		{Name: "library_version", Value: a.LibraryVersion},
+		{Name: "world_size", Value: strconv.Itoa(a.WorldSize)},
+		{Name: "thread_level", Value: a.ThreadLevel},
+		{Name: "agent_version", Value: a.AgentVersion},
+		{Name: "jobname", Value: a.JobName},
+		{Name: "partition", Value: a.Partition},
 	}})
 	for _, f := range rankFamilies {
 		if r.sampled || !f.sampled {
@@ -230,9 +272,13 @@ func (p *page) addProcess(r *rank, s *sheet) {
 	}
 }
 
-// addObjects adds what describes the rank's MPI objects.
-func (p *page) addObjects(r *rank, s *sheet) {
+// addObjects adds what describes the rank's MPI objects, each in up to two series.
+func (p *page) addObjects(r *rank, s *sheet, room int) {
 	objects := r.figures.Objects()
+	if len(objects) > room/2 {
+		s.drop(droppedBound, len(objects)-room/2)
+		objects = objects[:room/2]
+	}
 	infos := make([]row, 0, len(objects))
 	counts := make([]row, 0, len(objects))
 	for _, o := range objects {
@@ -249,22 +295,22 @@ func (p *page) addObjects(r *rank, s *sheet) {
 }
 
 // addSeries adds the series of the rank's performance variables.
-func (p *page) addSeries(r *rank, s *sheet, maxSeries int) {
+func (p *page) addSeries(r *rank, s *sheet, room int) {
 	all := r.figures.Series()
-	if len(all) > maxSeries {
-		p.drop(droppedBound, len(all)-maxSeries)
-		all = all[:maxSeries]
+	if len(all) > room {
+		s.drop(droppedBound, len(all)-room)
+		all = all[:room]
 	}
 	byFamily := map[*family][]*mapping.Series{}
 	for _, series := range all {
 		m := series.Metric
 		if Reserved(m.Name) {
-			p.drop(droppedReserved, 1)
+			s.drop(droppedReserved, 1)
 			continue
 		}
 		f := p.family(m.Name, m.Help, metricType(m.Kind))
 		if f == nil {
-			p.drop(droppedConflict, 1)
+			s.drop(droppedConflict, 1)
 			continue
 		}
 		if byFamily[f] == nil {
@@ -281,11 +327,11 @@ func (p *page) addSeries(r *rank, s *sheet, maxSeries int) {
 			metrics[i].Label = labelPairs(r.labels, series.Labels)
 			entries[i] = newEntry(series, &metrics[i], &values[i])
 		}
-		f.insert(block{rank: r, entries: p.sorted(entries)})
+		f.insert(block{rank: r, entries: s.sorted(entries)})
 	}
 }
 
-// addInfos makes mpit_pvar_info anew: what any rank has, once each.
+// addInfos makes mpit_pvar_info anew: what any rank on the page has, once each.
 func (p *page) addInfos(ranks []*rank, generation uint64) {
 	if p.infos == generation {
 		return
@@ -301,7 +347,11 @@ func (p *page) addInfos(ranks []*rank, generation uint64) {
 	seen := map[key]bool{}
 	var rows []row
 	for _, r := range ranks {
-		for _, info := range r.infos {
+		s := p.sheets[r]
+		if s == nil {
+			continue
+		}
+		for _, info := range r.infos[:s.infos] {
 			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
 			if seen[k] {
 				continue
@@ -318,13 +368,11 @@ func (p *page) addInfos(ranks []*rank, generation uint64) {
 
 // sorted orders a block's entries by their labels and leaves out those that stand twice: one of them would make a scraper
 // refuse the whole page.
-func (p *page) sorted(entries []entry) []entry {
+func (s *sheet) sorted(entries []entry) []entry {
 	byLabels := func(a, b entry) int { return compareLabels(a.metric.Label, b.metric.Label) }
 	slices.SortStableFunc(entries, byLabels)
 	unique := slices.CompactFunc(entries, func(a, b entry) bool { return byLabels(a, b) == 0 })
-	if n := len(entries) - len(unique); n > 0 {
-		p.drop(droppedDuplicate, n)
-	}
+	s.drop(droppedDuplicate, len(entries)-len(unique))
 	return unique
 }
 
@@ -391,6 +439,7 @@ func newEntry(series *mapping.Series, metric *dto.Metric, value *float64) entry 
 			h.Bucket[i] = &buckets[i]
 		}
 		metric.Histogram = h
+		e.native = newNative()
 	default:
 		metric.Untyped = &dto.Untyped{Value: value}
 	}
@@ -414,6 +463,7 @@ func (e *entry) set() {
 		}
 		// Never less than a bucket's, whatever came from the rank.
 		e.histogram[last] = max(sum, h.Count)
+		e.native.set(m.Histogram, h)
 		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, e.series.Created)
 	default:
 		*e.value = e.series.Value

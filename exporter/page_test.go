@@ -153,6 +153,23 @@ func TestHistogram(t *testing.T) {
 	assert.Equal(t, uint64(12), got.GetSampleCount())
 	assert.Equal(t, 20.0, got.GetSampleSum())
 	assert.Equal(t, testTime, got.CreatedTimestamp.AsTime())
+	assert.Nil(t, got.Schema, "native buckets that don't add up to the count are left out")
+
+	h.Native = []mapping.NativeBucket{{Index: -3, Count: 2}, {Index: -2, Count: 5}, {Index: 4, Count: 4}}
+	h.NativeZero = 1
+	p.fill()
+	assert.EqualValues(t, mapping.NativeSchema, got.GetSchema())
+	assert.Equal(t, uint64(1), got.GetZeroCount())
+	assert.Equal(t, []int64{2, 3, -1}, got.PositiveDelta)
+	require.Len(t, got.PositiveSpan, 2)
+	assert.Equal(t, []int32{-3, 5}, []int32{got.PositiveSpan[0].GetOffset(), got.PositiveSpan[1].GetOffset()})
+	assert.Equal(t, []uint32{2, 1}, []uint32{got.PositiveSpan[0].GetLength(), got.PositiveSpan[1].GetLength()})
+	assert.Zero(t, testing.AllocsPerRun(10, p.fill), "nothing is made anew")
+
+	h.Native, h.NativeZero = h.Native[:1], 10
+	p.fill()
+	assert.Len(t, got.PositiveSpan, 1)
+	assert.Equal(t, []int64{2}, got.PositiveDelta)
 }
 
 func TestMergeFamilies(t *testing.T) {

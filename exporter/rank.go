@@ -22,6 +22,7 @@ type figures interface {
 	Dropped() map[mapping.Reason]uint64
 	Infos() []mapping.Info
 	Objects() []mapping.ObjectInfo
+	Close()
 }
 
 // rankState says what became of a rank in the last round.
@@ -44,34 +45,41 @@ var stateNames = [...]string{"new", "up", "busy", "passive", "late", "ended"}
 
 // rank is one process. Everything in it belongs to Exporter.mu, except what never changes after newRank.
 type rank struct {
+	key     mpit.RankID
 	id      Identity
-	hello   mpit.Hello // its Blob is taken out
-	peer    mpit.Peer  // of its first connection
-	user    string
+	peer    mpit.Peer // of its first connection
+	started time.Time // zero: not known
+	about   RankStatus
 	library mapping.Library
+	version string           // of the library, as the rank wrote it
 	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
 
 	session *mpit.Session // nil: not connected
 	wake    chan struct{} // tells the session's goroutine that there is something to send
 
+	asked   *mpit.Pending // the session's open question, as long as its answer has not been taken in; nil: none
+	askedAt time.Time
+	last    rankState // what its last answer made of it
+
 	figures figures // nil: not made yet, or thrown away after a panic
 	blob    []byte  // the last one, from which figures can be made again
 	send    outbox
 
-	state     rankState
-	sampled   bool // stats hold something
+	state     rankState // on the last page
+	sampled   bool      // stats hold something
 	stats     mpit.AgentStats
 	variables *mpit.Variables
 	byState   [variableStates]int // variables by their state
 	layout    *mpit.Layout
 	infos     []mapping.Info
-	dropped   map[mapping.Reason]uint64 // as counted in mpit_exporter_series_dropped_total
+	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
+	left      map[string]int            // left off the page, as counted there
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
 	ended   time.Time // when it ended, by the exporter's clock
 	scraped bool      // since its last change
-	version int       // changes with each end and each new beginning
+	lives   int       // changes with each end and each new beginning
 }
 
 // outbox is what the session's goroutine is to send to the agent.
@@ -85,16 +93,21 @@ type outbox struct {
 
 const variableStates = int(mpit.VariableExhausted) + 1
 
+// newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
 func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
 	r := &rank{
+		key:     h.ID,
 		id:      id,
-		hello:   h,
 		peer:    peer,
-		user:    user,
+		started: h.InitTime,
+		about:   describe(&h, peer),
 		library: mapping.ParseLibrary(h.LibraryVersion),
+		version: truncate(h.LibraryVersion, maxLabelValue),
 		blob:    h.Blob,
+		left:    map[string]int{},
 	}
-	r.hello.Blob = nil
+	r.about.Dup = id.Dup
+	r.about.User = user
 	labels := []mapping.Label{
 		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)}, {Name: "world", Value: id.World},
 	}
@@ -113,13 +126,44 @@ func (r *rank) live() bool {
 // visible says whether the rank stands on the page at all.
 func (r *rank) visible() bool { return r.state != stateNew || r.sampled }
 
-// pid is the kernel's number of the process; where the kernel can't say, because the process lives in another pid
-// namespace, the process's own.
-func (r *rank) pid() int {
-	if r.peer.PID > 0 {
-		return int(r.peer.PID)
+// answered says whether the open question has been answered.
+func (r *rank) answered() bool {
+	if r.asked == nil {
+		return false
 	}
-	return r.hello.PID
+	select {
+	case <-r.asked.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// nudge tells the session's goroutine of what there is to send.
+func (r *rank) nudge() {
+	if r.session == nil || !r.send.blob && !r.send.selection {
+		return
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default: // it knows
+	}
+}
+
+// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy ones
+// and last ones don't say everything.
+func (r *rank) count(s *mpit.AgentStats) {
+	r.sampled = true
+	r.stats = mpit.AgentStats{
+		Samples:      max(r.stats.Samples, s.Samples),
+		Busy:         max(r.stats.Busy, s.Busy),
+		ReadErrors:   max(r.stats.ReadErrors, s.ReadErrors),
+		GateWaits:    max(r.stats.GateWaits, s.GateWaits),
+		GateWaitTime: max(r.stats.GateWaitTime, s.GateWaitTime),
+		GateWaitMax:  max(r.stats.GateWaitMax, s.GateWaitMax),
+		CPUTime:      max(r.stats.CPUTime, s.CPUTime),
+		ObjectsAlive: s.ObjectsAlive,
+	}
 }
 
 // finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank itself stands.
@@ -132,7 +176,7 @@ func (r *rank) finish(reason mpit.EndReason, at time.Time) {
 	}
 	r.state = stateEnded
 	r.scraped = false
-	r.version++
+	r.lives++
 }
 
 // revive makes a lost rank a living one: it was its connection that had been lost.
@@ -140,7 +184,7 @@ func (r *rank) revive() {
 	r.end = mpit.EndNone
 	r.ended = time.Time{}
 	r.scraped = false
-	r.version++
+	r.lives++
 	r.state = stateNew
 }
 
@@ -170,7 +214,7 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
 }
 
 func (t *table) remove(r *rank) {
-	delete(t.byID, r.hello.ID)
+	delete(t.byID, r.key)
 	delete(t.taken, r.id)
 	if i, found := slices.BinarySearchFunc(t.ordered, r.id, func(r *rank, id Identity) int { return r.id.compare(id) }); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)

@@ -15,26 +15,30 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// round is one asking of all ranks. Whoever wants to read while it is under way waits for it instead of starting another.
+// round is one asking of all ranks. Whoever wants to read soon after it has begun waits for it instead of starting another.
+// It is over when all have answered, or nobody waits any more; whose deadline comes earlier gets a page of what has come by
+// then. Rounds may overlap: a rank that still owes an answer is not asked again.
 type round struct {
-	ctx    context.Context // ends at the earliest deadline of those who wait
-	cancel context.CancelFunc
-	timer  *time.Timer
+	start     time.Time
+	questions []question
+	prompt    int // so many of them, from the first on, are to ranks that owed nothing
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      chan struct{} // closed when there is a page for all who wait
 
 	// Exporter.mu guards these until done is closed.
-	deadline time.Time
-	waiting  int
-	page     *page // nil: not committed
-	ended    []ending
-	err      error
-
-	done chan struct{}
+	waiting int
+	served  bool // somebody has got a page
+	over    bool
+	page    *page
+	ended   []ending
+	err     error
 }
 
 // ending is an ended rank that stands on a page, with how often it had brought something new by then.
 type ending struct {
-	rank    *rank
-	version int
+	rank  *rank
+	lives int
 }
 
 // lease is one reader's hold on a page.
@@ -50,8 +54,8 @@ type lease struct {
 // stable order. The page must not be changed and is valid until done, which is never nil and must be called; calling it says
 // that the reader has got all of it. Holding it long costs memory, but holds up nobody.
 //
-// The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late, and Gather returns
-// what has come. The only errors are a canceled ctx and bugs.
+// The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late on this page, and Gather
+// returns what has come. The only errors are a canceled ctx and bugs.
 func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, done func(), err error) {
 	l, err := e.gather(ctx)
 	if err != nil {
@@ -93,61 +97,88 @@ func (e *Exporter) gather(ctx context.Context) (*lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("exporter: gathering: %w", err)
 	}
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(defaultTimeout)
+	if _, ok := ctx.Deadline(); !ok {
+		limited, cancel := context.WithTimeout(ctx, defaultTimeout)
+		defer cancel()
+		ctx = limited
 	}
-
-	e.mu.Lock()
-	r := e.round
-	switch {
-	case r == nil:
-		r = newRound(deadline)
-		e.round = r
-		go e.run(r) //nolint:contextcheck // a round belongs to all who wait for it, not to who began it
-	case deadline.Before(r.deadline):
-		r.deadline = deadline
-		r.timer.Reset(time.Until(deadline))
-	}
-	r.waiting++
-	e.mu.Unlock()
-
+	r := e.join() //nolint:contextcheck // a round belongs to all who wait for it, not to who began it
 	select {
 	case <-r.done:
+		return e.lease(r.page, r.ended, r.err)
 	case <-ctx.Done():
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) && e.leave(r) {
-			return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
-		}
-		// The round has the same deadline, so it comes to its end now.
-		<-r.done
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	return &lease{e: e, page: r.page, families: slices.Clip(r.page.out), ended: r.ended}, nil
-}
 
-// leave takes one reader out of a round, and reports false where the round is over already. A round that nobody waits for
-// is given up.
-func (e *Exporter) leave(r *round) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.round != r {
-		return false
+	if r.over {
+		return e.lease(r.page, r.ended, r.err)
 	}
-	r.waiting--
-	if r.waiting == 0 {
-		e.round = nil
-		r.cancel()
+	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	r.served = r.served || late
+	if r.waiting--; r.waiting == 0 {
+		e.end(r)
 	}
-	return true
+	if !late {
+		return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
+	}
+	return e.lease(e.commit(r.questions, 1))
 }
 
-func newRound(deadline time.Time) *round {
-	r := &round{deadline: deadline, done: make(chan struct{})}
+// lease returns one reader's hold on a page that counts it already.
+func (e *Exporter) lease(p *page, ended []ending, err error) (*lease, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &lease{e: e, page: p, families: slices.Clip(p.out), ended: ended}, nil
+}
+
+// join takes part in the round that has just begun, or begins one.
+func (e *Exporter) join() *round {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.round; r != nil && time.Since(r.start) < e.shareable {
+		r.waiting++
+		return r
+	}
+	r := &round{start: time.Now(), done: make(chan struct{}), waiting: 1}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.timer = time.AfterFunc(time.Until(deadline), r.cancel)
+	r.questions, r.prompt = e.ask()
+	e.round = r
+	go e.run(r)
 	return r
+}
+
+// end takes no more readers into a round, which counts if anybody has got something of it. The caller holds mu.
+func (e *Exporter) end(r *round) {
+	r.over = true
+	r.cancel()
+	if e.round == r {
+		e.round = nil
+	}
+	if r.served {
+		e.self.rounds.Inc()
+		e.self.roundDuration.Observe(time.Since(r.start).Seconds())
+	}
+}
+
+// run waits for the answers of a round.
+func (e *Exporter) run(r *round) {
+	e.await(r.ctx, r.questions[:r.prompt])
+	// Those who owed an answer before had as long as the others; what remains of the patience is theirs.
+	patient, cancel := context.WithDeadline(r.ctx, r.start.Add(e.patience))
+	defer cancel()
+	e.await(patient, r.questions[r.prompt:])
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.over {
+		return // everybody has gone
+	}
+	r.served = true
+	e.end(r)
+	r.page, r.ended, r.err = e.commit(r.questions, r.waiting)
+	close(r.done)
 }
 
 // question is one rank that was asked.
@@ -157,94 +188,88 @@ type question struct {
 	pending *mpit.Pending
 }
 
-// run is the whole of a round.
-func (e *Exporter) run(r *round) {
-	defer r.cancel()
-	defer r.timer.Stop()
-	start := time.Now()
-	prompt, tardy := e.ask()
-	await(r.ctx, prompt)
-	// Those who were late the last time had as long as the others; what remains of the patience is theirs.
-	patient, cancel := context.WithDeadline(r.ctx, start.Add(e.patience))
-	defer cancel()
-	await(patient, tardy)
-	e.commit(r, append(prompt, tardy...), time.Since(start))
-}
-
-// ask sends the request to all ranks before any answer is waited for. Those that were late in the last round come apart.
-func (e *Exporter) ask() (prompt, tardy []question) {
-	e.mu.Lock()
+// ask sends the request to all ranks before any answer is waited for, and returns the questions. The first of them are to
+// ranks that owed nothing; the others have owed an answer for longer than overdue. It does not wait. The caller holds mu.
+func (e *Exporter) ask() (questions []question, prompt int) {
+	now := time.Now()
+	var tardy []question
 	for _, r := range e.table.ordered {
 		if r.session == nil || r.end != mpit.EndNone {
 			continue
 		}
-		q := question{rank: r, session: r.session}
-		if r.state == stateLate {
+		e.take(r) // what came after the last round was over is as good
+		open := r.asked
+		r.asked = r.session.Ask()
+		if r.asked != open {
+			r.askedAt = now
+		}
+		q := question{r, r.session, r.asked}
+		if now.Sub(r.askedAt) >= e.overdue {
 			tardy = append(tardy, q)
 		} else {
-			prompt = append(prompt, q)
+			questions = append(questions, q)
 		}
 	}
-	e.mu.Unlock()
-	for _, list := range [][]question{prompt, tardy} {
-		for i := range list {
-			list[i].pending = list[i].session.Ask()
-		}
-	}
-	return prompt, tardy
+	return append(questions, tardy...), len(questions)
 }
 
-// await waits for all answers, or until ctx ends.
-func await(ctx context.Context, questions []question) {
+// await takes all answers in as they come, or until ctx ends. mu is free in between, so that a rank whose figures take long
+// holds others up no longer than for itself.
+func (e *Exporter) await(ctx context.Context, questions []question) {
 	for _, q := range questions {
 		select {
 		case <-q.pending.Done():
+			e.mu.Lock()
+			e.take(q.rank)
+			e.mu.Unlock()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// commit takes the answers in, brings the page up to date and lets those go who wait for it.
-func (e *Exporter) commit(r *round, questions []question, took time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.round != r {
-		return // everybody has gone
-	}
+// commit brings the page up to date for so many readers, with the answers that have come to these questions. Ranks that have
+// not answered are late. The caller holds mu.
+func (e *Exporter) commit(questions []question, readers int) (p *page, ended []ending, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.err = fmt.Errorf("exporter: making the page: panic: %v", p)
+			err = fmt.Errorf("exporter: making the page: panic: %v", p)
 			e.page = e.newPage() // the old one is half done
 			e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
 		}
-		e.round = nil
-		close(r.done)
 	}()
 	for _, q := range questions {
-		e.take(q)
+		r := q.rank
+		e.take(r)
+		switch {
+		case r.end != mpit.EndNone || r.session != q.session:
+			// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
+		case r.asked == q.pending:
+			r.state = stateLate
+			e.self.samples.WithLabelValues(resultLate).Inc()
+		default:
+			r.state = r.last
+		}
 	}
 	e.expire()
-	e.self.rounds.Inc()
-	e.self.roundDuration.Observe(took.Seconds())
 
 	if e.page.leases > 0 {
 		e.page = e.newPage()
 	}
-	p := e.page
-	for _, rank := range e.table.ordered {
-		if !rank.visible() {
+	p = e.page
+	for _, r := range e.table.ordered {
+		if !r.visible() {
 			continue
 		}
-		if !e.guard(rank, "making its series", func() { p.update(rank, e.cfg.MaxSeries) }) {
-			p.remove(rank)
-			if rank.end == mpit.EndNone {
-				rank.state = stateLate
+		if !e.guard(r, "making its series", func() { p.update(r, e.cfg.MaxSeries) }) {
+			p.remove(r)
+			if r.end == mpit.EndNone {
+				r.state = stateLate
 			}
-			p.update(rank, e.cfg.MaxSeries) // without figures
+			p.update(r, e.cfg.MaxSeries) // without figures
 		}
-		if rank.end != mpit.EndNone {
-			r.ended = append(r.ended, ending{rank, rank.version})
+		if r.end != mpit.EndNone {
+			ended = append(ended, ending{r, r.lives})
 		}
 	}
 	p.addInfos(e.table.ordered, e.infos)
@@ -255,54 +280,39 @@ func (e *Exporter) commit(r *round, questions []question, took time.Duration) {
 		e.log.Error("gathering the exporter's own metrics failed", "err", err)
 	}
 	p.merge(own)
-	p.leases += r.waiting
-	r.page = p
+	p.leases += readers
+	return p, ended, nil
 }
 
-// take takes one rank's answer in. The caller holds mu.
-func (e *Exporter) take(q question) {
-	r := q.rank
-	result, state := e.answer(q)
+// take takes a rank's answer in, once, if it has come. The caller holds mu.
+func (e *Exporter) take(r *rank) {
+	if !r.answered() {
+		return
+	}
+	sample, err := r.asked.Sample()
+	r.asked = nil
+	var result string
+	result, r.last = e.accept(r, &sample, err)
 	e.self.samples.WithLabelValues(result).Inc()
-	// A rank that has brought its last sample, lost its connection or made a new one meanwhile is what it has become.
-	if r.end == mpit.EndNone && r.session == q.session {
-		r.state = state
-	}
-	if (r.send.blob || r.send.selection) && r.session != nil {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
-	}
+	r.nudge()
 }
 
-// answer returns what came of a question. The caller holds mu.
-func (e *Exporter) answer(q question) (result string, state rankState) {
-	select {
-	case <-q.pending.Done():
-	default:
+// accept returns what came of a question. The caller holds mu.
+func (e *Exporter) accept(r *rank, sample *mpit.Sample, err error) (result string, state rankState) {
+	switch {
+	case errors.Is(err, mpit.ErrCongested):
 		return resultLate, stateLate
-	}
-	sample, err := q.pending.Sample()
-	if errors.Is(err, mpit.ErrCongested) {
-		return resultLate, stateLate
-	}
-	if err != nil {
-		e.log.Debug("asking a rank failed", append(rankAttrs(q.rank), "err", err)...)
+	case err != nil:
+		e.log.Debug("asking a rank failed", append(rankAttrs(r), "err", err)...)
 		return resultFailed, stateLate
-	}
-	if sample.Status == mpit.SampleBusy {
-		q.rank.stats = sample.Stats
-		q.rank.sampled = true
+	case sample.Status == mpit.SampleBusy:
+		r.count(&sample.Stats)
 		return resultBusy, stateBusy
-	}
-	if q.rank.end == mpit.EndFinalize || q.rank.end == mpit.EndExit || q.rank.end == mpit.EndAbort {
+	case r.end == mpit.EndFinalize || r.end == mpit.EndExit || r.end == mpit.EndAbort:
 		return resultFresh, stateEnded // older than the last sample
-	}
-	if !e.absorb(q.rank, &sample) {
+	case !e.absorb(r, sample):
 		return resultFailed, stateLate
-	}
-	if sample.Status == mpit.SamplePassive {
+	case sample.Status == mpit.SamplePassive:
 		return resultPassive, statePassive
 	}
 	return resultFresh, stateUp
@@ -358,7 +368,7 @@ func (e *Exporter) delivered(ended []ending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, end := range ended {
-		if end.rank.version == end.version {
+		if end.rank.lives == end.lives {
 			end.rank.scraped = true
 		}
 	}

@@ -2,9 +2,13 @@ package exporter
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +48,14 @@ func TestNobodyIsAskedUntilSomebodyReads(t *testing.T) {
 	assert.Equal(t, 6.0, n.scrape()[of("mpit_depth", "1", 0)])
 }
 
+// oneRound lets all readers of a test share a round, however slow the machine is.
+func oneRound(e *Exporter) { e.shareable = time.Hour }
+
+// impatient makes whoever owes an answer since an earlier round one that nobody waits for.
+func impatient(e *Exporter) { e.overdue, e.patience = 1, 1 }
+
 func TestLateRankHoldsNobodyUp(t *testing.T) {
-	n := startNode(t, Config{})
+	n := startNode(t, Config{}, impatient)
 	prompt, late := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 	n.connect(prompt, late)
 	n.scrape()
@@ -76,7 +86,7 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 }
 
 func TestSimultaneousScrapesShareOneRound(t *testing.T) {
-	n := startNode(t, Config{})
+	n := startNode(t, Config{}, oneRound)
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	r.Stall(true)
@@ -106,19 +116,147 @@ func (n *node) waiting() int {
 	return n.round.waiting
 }
 
-func TestShorterDeadlineShortensTheRound(t *testing.T) {
-	n := startNode(t, Config{})
+// begin begins a scrape with all the time in the world, and returns once it waits.
+func (n *node) begin() <-chan map[string]float64 {
+	n.t.Helper()
+	before := n.waiting()
+	page := make(chan map[string]float64, 1)
+	go func() { page <- n.scrapeWithin(time.Hour) }()
+	require.Eventually(n.t, func() bool { return n.waiting() == before+1 }, 30*time.Second, time.Millisecond)
+	return page
+}
+
+func TestReaderInAHurryEndsNobodysRound(t *testing.T) {
+	up, samples, depth := of("mpit_rank_up", "1", 0), of("mpit_rank_agent_samples_total", "1", 0), of("mpit_depth", "1", 0)
+	n := startNode(t, Config{}, oneRound)
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	r.Stall(true)
-	defer r.Stall(false)
 
+	before := n.begin()
+	hurried := n.scrapeWithin(10 * time.Millisecond)
+	assert.Equal(t, 0.0, hurried[up])
+	assert.Equal(t, 1.0, hurried[`mpit_exporter_samples_total{result="late"}`])
+	after := n.begin() // there is nothing to inherit from who was in a hurry
+
+	r.Stall(false)
+	for _, patient := range []<-chan map[string]float64{before, after} {
+		page := <-patient
+		assert.Equal(t, 1.0, page[up])
+		assert.Equal(t, 5.0, page[depth])
+		assert.Equal(t, 1.0, page[samples], "the rank was asked once")
+		assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="fresh"}`], "and its answer counts once")
+		assert.Equal(t, 1.0, page["mpit_exporter_rounds_total"])
+	}
+}
+
+// A scraper that asks all the time and waits for nobody does not make others give up on a rank that is only slow.
+func TestReaderInAHurryMakesNobodyTardy(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.patience, e.overdue = 1, time.Hour })
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	r.Stall(true)
+	for range 3 {
+		assert.Equal(t, 0.0, n.scrapeWithin(10 * time.Millisecond)[of("mpit_rank_up", "1", 0)])
+	}
+	page := n.begin()
+	r.Stall(false)
+	assert.Equal(t, 1.0, (<-page)[of("mpit_rank_up", "1", 0)])
+}
+
+// A round that one rank draws out doesn't hand its old answers to whoever comes later.
+func TestOverlappingRounds(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.shareable = 0 })
+	prompt, slow := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(prompt, slow)
+	slow.Stall(true)
 	first := make(chan map[string]float64, 1)
 	go func() { first <- n.scrapeWithin(time.Hour) }()
-	require.Eventually(t, func() bool { return n.waiting() == 1 }, 30*time.Second, time.Millisecond)
-	second := n.scrapeWithin(10 * time.Millisecond)
-	assert.Equal(t, 1.0, second["mpit_exporter_rounds_total"])
-	assert.Equal(t, second, <-first)
+	n.wait(prompt, func(r *rank) bool { return r.last == stateUp && r.asked == nil })
+	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
+
+	second := n.scrapeWithin(time.Second)
+	assert.Equal(t, 6.0, second[of("mpit_depth", "1", 0)], "asked anew")
+	assert.Equal(t, 2.0, second[of("mpit_rank_agent_samples_total", "1", 0)])
+	assert.Equal(t, 0.0, second[of("mpit_rank_up", "1", 1)])
+
+	slow.Stall(false)
+	page := <-first
+	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 1)])
+	assert.Equal(t, 1.0, page[of("mpit_rank_agent_samples_total", "1", 1)], "its question was still open")
+	assert.Equal(t, 3.0, page[`mpit_exporter_samples_total{result="fresh"}`])
+}
+
+// A page that is made while a newer round has asked a rank again does not take that rank for a late one.
+func TestRankThatIsAskedAgainIsNotLate(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.shareable = 0 })
+	both, slow := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(both, slow)
+	slow.Stall(true)
+	first := make(chan map[string]float64, 1)
+	go func() { first <- n.scrapeWithin(time.Hour) }()
+	n.wait(both, func(r *rank) bool { return r.last == stateUp && r.asked == nil })
+	both.Stall(true)
+	second := make(chan map[string]float64, 1)
+	go func() { second <- n.scrapeWithin(time.Hour) }()
+	n.wait(both, func(r *rank) bool { return r.asked != nil })
+
+	slow.Stall(false)
+	assert.Equal(t, 1.0, (<-first)[of("mpit_rank_up", "1", 0)])
+	both.Stall(false)
+	assert.Equal(t, 1.0, (<-second)[of("mpit_rank_up", "1", 0)])
+}
+
+// Who has missed one round, and answered since, is waited for like anybody else.
+func TestAnswerBetweenRounds(t *testing.T) {
+	n := startNode(t, Config{}, impatient)
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	r.Stall(true)
+	assert.Equal(t, 0.0, n.scrapeWithin(10 * time.Millisecond)[of("mpit_rank_up", "1", 0)])
+	r.Stall(false)
+	n.wait(r, (*rank).answered)
+
+	r.Stall(true)
+	page := n.begin()
+	n.wait(r, func(r *rank) bool { return r.sampled }) // what came late is as good
+	r.Stall(false)
+	last := <-page
+	assert.Equal(t, 1.0, last[of("mpit_rank_up", "1", 0)])
+	assert.Equal(t, 2.0, last[of("mpit_rank_agent_samples_total", "1", 0)])
+	assert.Equal(t, 2.0, last[`mpit_exporter_samples_total{result="fresh"}`])
+}
+
+// What an agent counts of itself never falls, not even where it leaves things out of an answer.
+func TestAgentsFiguresNeverFall(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	r.SetStats(mpit.AgentStats{
+		Samples: 99, Busy: 20, ReadErrors: 30, GateWaits: 40, GateWaitTime: 5 * time.Second, GateWaitMax: time.Second, CPUTime: 2 * time.Second,
+	})
+	figures := func() map[string]float64 {
+		page := n.scrape()
+		maps.DeleteFunc(page, func(key string, _ float64) bool { return !strings.HasPrefix(key, "mpit_rank_agent_") })
+		return page
+	}
+	before := figures()
+	require.Equal(t, 100.0, before[of("mpit_rank_agent_samples_total", "1", 0)])
+	require.Len(t, before, 6)
+	forget := func() { r.SetStats(mpit.AgentStats{}) }
+
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"a busy answer", func() { forget(); r.Busy(1) }},
+		{"a fresh answer", forget},
+		{"the last sample", func() { forget(); n.finish(r, mpit.EndFinalize) }},
+	} {
+		step.do()
+		assert.Equal(t, before, figures(), step.name)
+	}
 }
 
 func TestReaderThatGoesAwayTakesItsRoundAlong(t *testing.T) {
@@ -263,7 +401,7 @@ func TestPeerThatBreaksTheProtocol(t *testing.T) {
 	n.connect(r)
 	page := n.scrape()
 	assert.Equal(t, 1.0, page[`mpit_exporter_connections{user="alice"}`])
-	assert.Equal(t, 1.0, page[`mpit_exporter_connections_total{user="alice"}`])
+	assert.Equal(t, 1.0, page[`mpit_exporter_connections_accepted_total{user="alice"}`])
 
 	require.NoError(t, r.SendRaw([]byte("GET / HTTP/1.1\r\n\r\n")))
 	require.Eventually(t, func() bool {
@@ -276,6 +414,12 @@ func TestPeerThatBreaksTheProtocol(t *testing.T) {
 type unsound struct {
 	figures
 	inUpdate, inSeries bool
+	closed             atomic.Int32
+}
+
+func (u *unsound) Close() {
+	u.closed.Add(1)
+	u.figures.Close()
 }
 
 func (u *unsound) Update(s *mpit.Sample) {
@@ -327,6 +471,7 @@ func TestPanicCostsItsRankOnly(t *testing.T) {
 			assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 1)])
 			assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
 			assert.Contains(t, log.String(), "goroutine", "the log says where")
+			assert.EqualValues(t, 1, broken.closed.Load(), "what is thrown away is closed")
 
 			// Its figures are made anew.
 			assert.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 1)])
@@ -388,9 +533,112 @@ func TestVariablesThatComeAndGo(t *testing.T) {
 }
 
 func TestSeriesOfOneRankAreBounded(t *testing.T) {
-	n := startNode(t, Config{MaxSeries: 2})
-	n.connect(mpittest.New(small("1", 0)))
+	cfg := small("1", 0)
+	cfg.Objects = []mpit.Object{
+		{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Size: 4, Predefined: true, Created: testTime},
+		{Kind: mpit.BindComm, Name: "halo", Size: 4, Created: testTime},
+	}
+	// Four series of variables, two of each object, four that describe the variables.
+	for _, test := range []struct{ bound, variables, objects, infos int }{
+		{12, 4, 4, 4},
+		{11, 4, 4, 3},
+		{9, 4, 4, 1},
+		{8, 4, 4, 0},
+		{6, 4, 2, 0},
+		{4, 4, 0, 0},
+		{2, 2, 0, 0},
+	} {
+		n := startNode(t, Config{MaxSeries: test.bound})
+		n.connect(mpittest.New(cfg))
+		var page map[string]float64
+		for range 3 { // what is built anew is not counted anew
+			_, err := n.Snapshot()
+			require.NoError(t, err)
+			page = n.scrape()
+		}
+		count := func(prefixes ...string) (found int) {
+			for key := range page {
+				for _, p := range prefixes {
+					if strings.HasPrefix(key, p) {
+						found++
+					}
+				}
+			}
+			return found
+		}
+		assert.Equal(t, test.variables, count("mpit_calls_total", "mpit_depth", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
+		assert.Equal(t, test.objects, count("mpit_object_info", "mpit_objects"), test)
+		assert.Equal(t, test.infos, count("mpit_pvar_info"), test)
+		assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+		// An object is dropped with both of its series.
+		dropped := 4 - test.variables + (4-test.objects)/2 + 4 - test.infos
+		assert.Equal(t, float64(dropped), page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`], test)
+	}
+}
+
+// lastWords is what a rank says when it ends: HELLO and the last sample.
+func lastWords(t *testing.T, r *mpittest.Rank) []byte {
+	t.Helper()
+	l, err := net.Listen("unix", socketPath(t))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	heard := make(chan []byte, 1)
+	go func() {
+		defer close(heard)
+		if c, err := l.Accept(); err == nil {
+			b, _ := io.ReadAll(c)
+			_ = c.Close()
+			heard <- b
+		}
+	}()
+	require.NoError(t, r.Finish(t.Context(), l.Addr().String(), mpit.EndFinalize))
+	return <-heard
+}
+
+func TestLastSamplesInFlightAreBounded(t *testing.T) {
+	const refused = `mpit_exporter_connections_refused_total{reason="too_many_finals"}`
+	inFlight := func(n *node) (total int) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, count := range n.finals {
+			total += count
+		}
+		return total
+	}
+	words := lastWords(t, mpittest.New(small("1", 0)))
+	var silent []net.Conn
+	begin := func(n *node) net.Conn {
+		c, err := net.Dial("unix", n.path)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = c.Write(words[:len(words)-1])
+		require.NoError(t, err)
+		return c
+	}
+	n := startNode(t, Config{})
+	for range maxFinals {
+		silent = append(silent, begin(n))
+	}
+	require.Eventually(t, func() bool { return inFlight(n) == maxFinals }, 4*time.Second, time.Millisecond)
+	over := begin(n)
+	_, err := over.Read(make([]byte, 1))
+	assert.Error(t, err, "closed")
+	assert.Equal(t, 1.0, n.scrape()[refused])
+
+	// Living ranks may all end at the same moment.
+	live := mpittest.New(small("1", 1))
+	n.connect(live)
+	n.finish(live, mpit.EndFinalize)
+
+	// There is room again.
+	_, err = silent[0].Write(words[len(words)-1:])
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return inFlight(n) < maxFinals }, 30*time.Second, time.Millisecond)
 	page := n.scrape()
-	assert.Equal(t, 2.0, page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
-	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+	assert.Equal(t, 2.0, page[`mpit_exporter_samples_total{result="final"}`])
+	assert.Equal(t, 1.0, page[refused])
+	for _, c := range silent {
+		require.NoError(t, c.Close())
+	}
+	require.Eventually(t, func() bool { return inFlight(n) == 0 }, 30*time.Second, time.Millisecond)
 }

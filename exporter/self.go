@@ -14,11 +14,11 @@ import (
 type selfMetrics struct {
 	registry *prometheus.Registry
 
-	ranks, variables, connections                                            *prometheus.GaugeVec
-	series, inFlight                                                         prometheus.Gauge
-	rounds, evicted, panics, clashes                                         prometheus.Counter
-	samples, dropped, protocolErrors, refused, connectionsTotal, scrapesDone *prometheus.CounterVec
-	roundDuration                                                            prometheus.Histogram
+	ranks, variables, connections                                    *prometheus.GaugeVec
+	series, inFlight                                                 prometheus.Gauge
+	rounds, evicted, panics, clashes                                 prometheus.Counter
+	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
+	roundDuration                                                    prometheus.Histogram
 }
 
 // Results of asking a rank, label `result` of mpit_exporter_samples_total.
@@ -33,8 +33,9 @@ const (
 
 // Reasons of mpit_exporter_connections_refused_total.
 const (
-	refusedUID   = "other_uid"      // another user presented the id of a known rank
-	refusedRanks = "too_many_ranks" // of one user
+	refusedUID    = "other_uid"       // another user presented the id of a known rank
+	refusedRanks  = "too_many_ranks"  // of one user
+	refusedFinals = "too_many_finals" // of one user at once
 )
 
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
@@ -57,35 +58,35 @@ const (
 
 func newSelfMetrics() *selfMetrics {
 	s := &selfMetrics{
-		registry:         prometheus.NewRegistry(),
-		ranks:            gaugeVec(familyRanks),
-		variables:        gaugeVec(familyVariables),
-		connections:      gaugeVec(familyConnections),
-		series:           prometheus.NewGauge(prometheus.GaugeOpts(opts(familySeries))),
-		inFlight:         prometheus.NewGauge(prometheus.GaugeOpts(opts(familyInFlight))),
-		rounds:           prometheus.NewCounter(prometheus.CounterOpts(opts(familyRounds))),
-		evicted:          prometheus.NewCounter(prometheus.CounterOpts(opts(familyEvicted))),
-		panics:           prometheus.NewCounter(prometheus.CounterOpts(opts(familyPanics))),
-		clashes:          prometheus.NewCounter(prometheus.CounterOpts(opts(familyClashes))),
-		samples:          counterVec(familySamples),
-		dropped:          counterVec(familyDropped),
-		protocolErrors:   counterVec(familyProtocolErrors),
-		refused:          counterVec(familyRefused),
-		connectionsTotal: counterVec(familyConnectionsTotal),
-		scrapesDone:      counterVec(familyScrapes),
+		registry:       prometheus.NewRegistry(),
+		ranks:          gaugeVec(familyRanks),
+		variables:      gaugeVec(familyVariables),
+		connections:    gaugeVec(familyConnections),
+		series:         prometheus.NewGauge(prometheus.GaugeOpts(opts(familySeries))),
+		inFlight:       prometheus.NewGauge(prometheus.GaugeOpts(opts(familyInFlight))),
+		rounds:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyRounds))),
+		evicted:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyEvicted))),
+		panics:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyPanics))),
+		clashes:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyClashes))),
+		samples:        counterVec(familySamples),
+		dropped:        counterVec(familyDropped),
+		protocolErrors: counterVec(familyProtocolErrors),
+		refused:        counterVec(familyRefused),
+		accepted:       counterVec(familyAccepted),
+		scrapesDone:    counterVec(familyScrapes),
 		roundDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: familyRoundDuration.Name, Help: familyRoundDuration.Help,
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
 	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
-		s.samples, s.dropped, s.protocolErrors, s.refused, s.connectionsTotal, s.scrapesDone, s.roundDuration)
+		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.roundDuration)
 
 	// A counter that appears with its first event has no rate for it.
 	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultFinal, resultLate, resultFailed} {
 		s.samples.WithLabelValues(result)
 	}
-	for _, reason := range []string{refusedUID, refusedRanks} {
+	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
 		s.refused.WithLabelValues(reason)
 	}
 	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob} {
