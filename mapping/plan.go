@@ -39,8 +39,11 @@ func (r *Rank) compile(s *mpit.Sample) {
 	r.rebuilt, r.relist = true, true
 }
 
-// catalogue takes new and changed variables in.
+// catalogue takes new and changed variables in. nil is a library that has none, as Debian's MPICH.
 func (r *Rank) catalogue(vs *mpit.Variables) {
+	if vs == nil {
+		return
+	}
 	counters := map[string]bool{}
 	for i := range vs.ByID {
 		v := &vs.ByID[i]

@@ -178,7 +178,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 	if s == nil || s.Monotonic < r.clock {
 		return
 	}
-	if s.Status == mpit.SampleBusy || s.Variables == nil || s.Layout == nil || s.Values == nil && s.Layout.Values > 0 {
+	if s.Status == mpit.SampleBusy || s.Layout == nil || s.Values == nil && s.Layout.Values > 0 {
 		for _, series := range r.series {
 			series.Valid = series.Valid && series.Lasting
 		}

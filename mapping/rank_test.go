@@ -538,3 +538,15 @@ func TestTwoVariablesOfOneFamilyInARank(t *testing.T) {
 	assert.Equal(t, m{"same_total": 1}, show(r))
 	assert.Equal(t, uint64(1), r.Dropped()[ReasonTypeConflict])
 }
+
+// Debian's MPICH has no performance variables; its communicators are there all the same.
+func TestARankWithoutVariablesHasObjects(t *testing.T) {
+	r := newRank(t, nil)
+	r.Update(&mpit.Sample{
+		Monotonic: time.Second,
+		Layout:    &mpit.Layout{Generation: 1, Objects: []mpit.Object{{ID: 1, Kind: mpit.BindComm, Name: "halo", Size: 4, Rank: 1}}},
+	})
+	require.Len(t, r.Objects(), 1)
+	assert.Equal(t, "halo", r.Objects()[0].Name)
+	assert.Empty(t, r.Series())
+}

@@ -40,7 +40,7 @@ enum mpit_code {
 };
 
 /* docs/protocol.md, VARIABLES. */
-enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_LOWWATERMARK = 5, CLASS_UNKNOWN = 255 };
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
 enum mpit_bind { BIND_NONE = 0, BIND_COMM = 1, BIND_WIN = 8, BIND_UNKNOWN = 255 };
 enum mpit_datatype {
 	TYPE_OTHER,

@@ -162,14 +162,19 @@ bool all_zero(const uint64_t *words, int count)
 	return true;
 }
 
+/* By its declared class: a freed object's counters, timers and watermarks stay. */
+static bool lasts(const struct variable *v)
+{
+	return v->is.mpi_class >= CLASS_HIGHWATERMARK && v->is.mpi_class <= CLASS_TIMER;
+}
+
 void remains_add(struct remains *r, const char *name, const struct contribution *c)
 {
 	enum number n = number_of(c->variable);
-	bool watermark = c->variable->is.mpi_class == CLASS_HIGHWATERMARK || c->variable->is.mpi_class == CLASS_LOWWATERMARK;
 	struct remain *m;
 
-	/* What never moved leaves nothing behind: most variables of most communicators. For a watermark zero is a value. */
-	if (c->count <= 0 || (all_zero(c->last, c->count) && c->origin == NULL && c->first == NULL && !watermark))
+	/* Levels and sizes of freed objects mean nothing, unless they are really counters: those of zero leave nothing behind. */
+	if (c->count <= 0 || (c->origin == NULL && c->first == NULL && !lasts(c->variable) && all_zero(c->last, c->count)))
 		return;
 	r->generation++;
 	m = find(r, name, c);

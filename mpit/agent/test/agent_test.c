@@ -257,6 +257,17 @@ static void test_a_watermark_of_zero_remains(void)
 	session_drop(&session);
 }
 
+static void test_a_counter_of_zero_remains_and_a_level_does_not(void)
+{
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	variable("length", LEVEL, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 10);
+	session_object_freed(&session, make(BIND_COMM, 1));
+	CHECK(remain_of("", 0) != NULL && remain_of("", 1) == NULL);
+	session_drop(&session);
+}
+
 static void test_a_failed_read_is_zero_and_counted(void)
 {
 	fake_reset();
@@ -678,6 +689,7 @@ int main(void)
 	test_a_sample_gives_way();
 	test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way();
 	test_a_watermark_of_zero_remains();
+	test_a_counter_of_zero_remains_and_a_level_does_not();
 	test_a_failed_read_is_zero_and_counted();
 	test_selection();
 	test_a_freed_object_leaves_what_it_counted();
@@ -687,6 +699,6 @@ int main(void)
 	test_gate();
 	test_a_passive_rank_is_read_by_its_program_alone();
 	test_conversation();
-	puts("agent tests: 19 passed, 0 failed");
+	puts("agent tests: 20 passed, 0 failed");
 	return 0;
 }
