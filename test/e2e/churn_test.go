@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Communicators and windows come and go as fast as they can while several scrapers read as fast as they can: no wrong result, no
+// crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 3 seconds that suffice daily.
+func TestChurn(t *testing.T) {
+	seconds := 3.0
+	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
+		var err error
+		seconds, err = strconv.ParseFloat(text, 64)
+		require.NoError(t, err, "MPIT_SOAK_SECONDS")
+	}
+	for _, mpi := range harness.Both(t) {
+		for _, threads := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s/%d threads", mpi.Name, threads), func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				run := suite.Run(t, harness.Job{
+					MPI: mpi, Program: "churn.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads)},
+					Socket: exporter.Socket, Exec: monitoring(mpi),
+				})
+				exporter.Await(t, "the ranks", up(run))
+				stop := scrapeUntilStopped(t, exporter, run, 2)
+				result := run.WaitLong(t, time.Duration(seconds*float64(time.Second)))
+				scrapes := stop()
+				require.Zero(t, result.Status, "%+v", result)
+				assert.Equal(t, "churn: wrong results 0\n", result.Stdout)
+				assert.Empty(t, result.Stderr)
+				assert.Greater(t, scrapes, 10)
+
+				last := exporter.Await(t, "the end", all(ended(run, "finalize"), healthy))
+				fresh, err := last.One("mpit_exporter_samples_total", harness.Labels{"result": "fresh"})
+				require.NoError(t, err)
+				assert.Positive(t, fresh.Value, "not one sample was taken while communicators came and went")
+				for _, dropped := range last.Select("mpit_exporter_series_dropped_total", nil) {
+					if reason := dropped.Labels["reason"]; reason != "denied" && reason != "read_failed" {
+						assert.Zero(t, dropped.Value, dropped)
+					}
+				}
+				t.Logf("%d scrapes, %v fresh samples", scrapes, fresh.Value)
+			})
+		}
+	}
+}
+
+// scrapeUntilStopped lets several scrapers read without a pause, until the function returned is called, which returns their number of
+// scrapes. A failed scrape or a counter of the job that has fallen between two scrapes of one reader fails the test.
+func scrapeUntilStopped(t *testing.T, exporter *harness.Exporter, run *harness.Run, scrapers int) (stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	counts := make([]int, scrapers)
+	for i := range scrapers {
+		group.Go(func() {
+			before := map[string]float64{}
+			for ctx.Err() == nil {
+				scrape, err := exporter.ScrapeContext(ctx)
+				if errors.Is(err, context.Canceled) {
+					return
+				}
+				if !assert.NoError(t, err) || !assert.NoError(t, noneFell(before, run)(scrape)) {
+					return
+				}
+				before = counters(scrape, run)
+				counts[i]++
+			}
+		})
+	}
+	return func() int {
+		cancel()
+		group.Wait()
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		return sum
+	}
+}

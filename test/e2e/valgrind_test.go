@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Memcheck finds nothing in a rank that the agent has done. Open MPI itself gives it much to say. A leak is the agent's if the agent
+// allocated it; any other error is, if its stack goes through the agent and what lies below isn't reported without the agent, too.
+func TestMemcheck(t *testing.T) {
+	valgrind := harness.Tool(t, "valgrind")
+	exporter := suite.Exporter(t)
+	memcheck := func(bare bool) []memcheckError {
+		dir := suite.Dir(t)
+		run := suite.Run(t, harness.Job{
+			MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"3", "100", harness.HoldDir},
+			Wrap: []string{
+				valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40",
+				"--xml=yes", "--xml-file=" + dir + "/%p.xml", "--child-silent-after-fork=yes",
+			},
+			Bare: bare, Socket: exporter.Socket, Exec: []string{"--monitoring"},
+		})
+		run.AtHold(t, "ready")
+		if !bare {
+			exporter.Await(t, "the ranks under valgrind", up(run))
+		}
+		run.Release(t, "ready")
+		run.AtHold(t, "half")
+		if !bare {
+			exporter.Await(t, "figures from under valgrind", all(up(run), counted(run, allToAllCalls, "sums", always(3))))
+		}
+		run.Finish(t, "half", "done")
+		if !bare {
+			exporter.Await(t, "the end under valgrind", ended(run, "finalize"))
+		}
+		return readMemcheck(t, dir)
+	}
+
+	known := map[string]bool{}
+	for _, e := range memcheck(true) {
+		for depth := range e.frames {
+			known[e.signature(depth+1)] = true
+		}
+	}
+	for _, e := range memcheck(false) {
+		depth := e.agentDepth()
+		leak := strings.HasPrefix(e.Kind, "Leak_")
+		switch {
+		case depth < 0, depth > 0 && known[e.signature(depth)], leak && !e.allocatedBy(depth):
+		default:
+			assert.Fail(t, "an error in the agent", e.String())
+		}
+	}
+}
+
+// memcheckError is one error of Valgrind's XML output.
+type memcheckError struct {
+	Kind  string `xml:"kind"`
+	What  string `xml:"what"`
+	XWhat string `xml:"xwhat>text"`
+	Stack struct {
+		Frames []memcheckFrame `xml:"frame"`
+	} `xml:"stack"`
+	frames []memcheckFrame // of the first stack, which is where it happened
+}
+
+type memcheckFrame struct {
+	Object   string `xml:"obj"`
+	Function string `xml:"fn"`
+	File     string `xml:"file"`
+	Line     int    `xml:"line"`
+}
+
+// agentDepth is the number of frames below the innermost one of the agent; -1: the agent has nothing to do with it.
+func (e memcheckError) agentDepth() int {
+	for i, f := range e.frames {
+		if strings.HasSuffix(f.Object, "libmpit-agent.so") {
+			return i
+		}
+	}
+	return -1
+}
+
+// allocatedBy says whether nothing but the C library lies below the frame at depth.
+func (e memcheckError) allocatedBy(depth int) bool {
+	for _, f := range e.frames[:depth] {
+		object := filepath.Base(f.Object)
+		if !strings.HasPrefix(object, "libc.") && !strings.HasPrefix(object, "vgpreload_") && !strings.HasPrefix(object, "ld-linux") {
+			return false
+		}
+	}
+	return true
+}
+
+// signature names the innermost frames of the error.
+func (e memcheckError) signature(depth int) string {
+	s := e.Kind
+	for _, f := range e.frames[:depth] {
+		s += "|" + filepath.Base(f.Object) + ":" + f.Function
+	}
+	return s
+}
+
+func (e memcheckError) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s%s\n", e.Kind, e.What, e.XWhat)
+	for _, f := range e.frames {
+		fmt.Fprintf(&b, "  %s %s %s:%d\n", filepath.Base(f.Object), f.Function, f.File, f.Line)
+	}
+	return b.String()
+}
+
+func readMemcheck(t *testing.T, dir string) []memcheckError {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.xml"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 2, "one report for each rank")
+	var errors []memcheckError
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var report struct {
+			Errors []memcheckError `xml:"error"`
+		}
+		require.NoError(t, xml.Unmarshal(text, &report), file)
+		for _, e := range report.Errors {
+			e.frames = e.Stack.Frames
+			errors = append(errors, e)
+		}
+	}
+	return errors
+}

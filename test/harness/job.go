@@ -1,0 +1,131 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// HoldDir is an argument of a job's program that stands for the directory of the job's hold points (see test/programs/README.md).
+const HoldDir = "@hold"
+
+// python is Debian's interpreter, which knows Debian's mpi4py; another one may come first in PATH.
+const python = "/usr/bin/python3"
+
+// Job is an MPI program to be run.
+type Job struct {
+	MPI     *MPI
+	Ranks   int      // 0: 2
+	Program string   // a file of test/programs
+	Args    []string // HoldDir is replaced
+	Bare    bool     // without the agent
+	Socket  string   // where the agent looks for an exporter
+	Exec    []string // flags of "mpit-exporter exec"
+	Wrap    []string // a command in front of the program, such as valgrind
+	ID      string   // MPIT_JOB_ID; empty: one of its own
+	NoID    bool     // no MPIT_JOB_ID at all
+	Env     []string
+}
+
+// Run is a running job.
+type Run struct {
+	*Process
+	ID    string
+	Ranks int
+	hold  string
+}
+
+// Run starts a job. It doesn't wait for anything.
+func (s *Suite) Run(tb testing.TB, job Job) *Run {
+	tb.Helper()
+	if job.Ranks == 0 {
+		job.Ranks = 2
+	}
+	run := &Run{ID: job.ID, Ranks: job.Ranks, hold: s.Dir(tb)}
+	if run.ID == "" {
+		run.ID = "job-" + filepath.Base(run.hold)
+	}
+
+	command := []string{job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks)}
+	if !job.Bare {
+		command = append(command, s.ExecCommand(job.Exec...)...)
+	}
+	command = append(command, job.Wrap...)
+	if filepath.Ext(job.Program) == ".py" {
+		if _, err := os.Stat(python); err != nil {
+			missing(tb, "%s is not installed", python)
+		}
+		command = append(command, python, filepath.Join(s.root, "test", "programs", job.Program))
+	} else {
+		command = append(command, s.Program(tb, job.MPI, job.Program))
+	}
+	for _, arg := range job.Args {
+		command = append(command, strings.ReplaceAll(arg, HoldDir, run.hold))
+	}
+
+	env := append([]string{}, job.MPI.env...)
+	env = append(env, "MPIT_SOCKET="+job.Socket)
+	if !job.NoID {
+		env = append(env, "MPIT_JOB_ID="+run.ID)
+	}
+	run.Process = s.Start(tb, command, append(env, job.Env...))
+	return run
+}
+
+// ExecCommand returns the beginning of a command line that runs a program under the agent.
+func (s *Suite) ExecCommand(flags ...string) []string {
+	return append(append([]string{s.Binary(), "exec"}, flags...), "--")
+}
+
+// Labels returns the labels that the series of a rank of the job have.
+func (r *Run) Labels(rank int) Labels {
+	return Labels{"jobid": r.ID, "rank": strconv.Itoa(rank)}
+}
+
+// AtHold waits until the given ranks of the job, all of them if none is given, have come to a hold point.
+func (r *Run) AtHold(tb testing.TB, name string, ranks ...int) {
+	tb.Helper()
+	if ranks == nil {
+		for rank := range r.Ranks {
+			ranks = append(ranks, rank)
+		}
+	}
+	Await(tb, "the hold point "+name, func(context.Context) error {
+		var missing []error
+		for _, rank := range ranks {
+			if _, err := os.Stat(filepath.Join(r.hold, fmt.Sprintf("%s.%d", name, rank))); err != nil {
+				missing = append(missing, fmt.Errorf("rank %d: %w", rank, err))
+			}
+		}
+		if missing != nil && r.Ended() {
+			tb.Fatalf("the job has ended before the hold point %s: %+v", name, r.Wait(tb))
+		}
+		return errors.Join(missing...)
+	})
+}
+
+// Release lets the ranks go on from a hold point.
+func (r *Run) Release(tb testing.TB, name string) {
+	tb.Helper()
+	if err := os.WriteFile(filepath.Join(r.hold, name+".go"), nil, 0o644); err != nil {
+		tb.Fatalf("releasing the job: %v", err)
+	}
+}
+
+// Finish lets the ranks go on from the named hold points, waits for the job's end and fails the test if it wasn't regular.
+func (r *Run) Finish(tb testing.TB, holds ...string) Result {
+	tb.Helper()
+	for _, name := range holds {
+		r.Release(tb, name)
+	}
+	result := r.Wait(tb)
+	if result.Status != 0 {
+		tb.Fatalf("the job ended with %+v", result)
+	}
+	return result
+}

@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// MPI is an installed MPI library with its compilers and its launcher.
+type MPI struct {
+	Name   string // as in the metrics' label: "openmpi", "mpich"
+	suffix string // Debian's names: mpicc.openmpi, mpirun.mpich …
+	env    []string
+}
+
+// OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told otherwise; its
+// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue.
+func OpenMPI(tb testing.TB) *MPI {
+	tb.Helper()
+	return find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
+		"OMPI_ALLOW_RUN_AS_ROOT=1",
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"OMPI_MCA_rmaps_base_oversubscribe=1",
+		"OMPI_MCA_mpi_yield_when_idle=1",
+		"OMPI_MCA_pml=^ucx", // not "ob1": that would shut monitoring out
+		"OMPI_MCA_btl=self,vader,tcp",
+		"OMPI_MCA_btl_vader_single_copy_mechanism=none",
+		"OMPI_MCA_osc=^ucx",
+	}})
+}
+
+// MPICH is Debian's MPICH. Its ranks spin while they wait: keep them few.
+func MPICH(tb testing.TB) *MPI {
+	tb.Helper()
+	return find(tb, &MPI{Name: "mpich", suffix: "mpich", env: []string{
+		"UCX_TLS=self,sm,tcp",
+		"UCX_WARN_UNUSED_ENV_VARS=n",
+	}})
+}
+
+// Both returns Open MPI and MPICH.
+func Both(tb testing.TB) []*MPI {
+	tb.Helper()
+	return []*MPI{OpenMPI(tb), MPICH(tb)}
+}
+
+func find(tb testing.TB, mpi *MPI) *MPI {
+	tb.Helper()
+	Tool(tb, mpi.launcher())
+	Tool(tb, "mpicc."+mpi.suffix)
+	return mpi
+}
+
+func (m *MPI) launcher() string { return "mpirun." + m.suffix }
+
+// compiler returns the command that compiles a source file, by the file's ending.
+func (m *MPI) compiler(source string) []string {
+	switch filepath.Ext(source) {
+	case ".c":
+		return []string{"mpicc." + m.suffix, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	case ".cpp":
+		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
+	default:
+		return []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall", filepath.Join(filepath.Dir(source), "hold.f90")}
+	}
+}
+
+// compilation is one program compiled once, whoever asks.
+type compilation struct {
+	once sync.Once
+	path string
+	out  []byte
+	err  error
+}
+
+// Program compiles test/programs/source for an MPI library, when it is first asked for, and returns the executable's path.
+func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
+	tb.Helper()
+	path := filepath.Join(s.root, "test", "programs", source)
+	return s.compile(tb, source, mpi.Name, append(mpi.compiler(path), path)...)
+}
+
+// PlainProgram compiles test/programs/source with the C compiler alone; flags come after the file's name.
+func (s *Suite) PlainProgram(tb testing.TB, source, variant string, flags ...string) string {
+	tb.Helper()
+	command := append([]string{"cc", "-O1", "-g", "-Wall", "-Wextra", filepath.Join(s.root, "test", "programs", source)}, flags...)
+	return s.compile(tb, source, variant, command...)
+}
+
+func (s *Suite) compile(tb testing.TB, source, variant string, command ...string) string {
+	tb.Helper()
+	Tool(tb, command[0])
+	name := strings.ReplaceAll(source, ".", "-") + "." + variant
+	s.mutex.Lock()
+	c, ok := s.programs[name]
+	if !ok {
+		c = &compilation{path: filepath.Join(s.dir, name)}
+		s.programs[name] = c
+	}
+	s.mutex.Unlock()
+	c.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience())
+		defer cancel()
+		cmd := exec.CommandContext(ctx, command[0], append(command[1:], "-o", c.path)...)
+		cmd.Dir = s.dir // Fortran's module files
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		c.out, c.err = cmd.CombinedOutput()
+	})
+	if c.err != nil {
+		tb.Fatalf("compiling %s for %s: %v\n%s", source, variant, c.err, c.out)
+	}
+	return c.path
+}
+
+// Env is what the library needs in the environment, on this machine and as any user.
+func (m *MPI) Env() []string { return slices.Clone(m.env) }

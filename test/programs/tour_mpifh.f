@@ -1,0 +1,52 @@
+C     tour DIR: the tour of README.md in fixed-form Fortran, mpif.h.
+      PROGRAM TOUR
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER IERR, RANK, SIZE, RING, HALF, WIN, I, ONE, GOT, TOTAL
+      INTEGER(KIND=MPI_ADDRESS_KIND) BYTES, DISP
+      DOUBLE PRECISION BOX(8), GIFT
+      CHARACTER*1024 DIR
+
+      CALL GET_COMMAND_ARGUMENT(1, DIR)
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, SIZE, IERR)
+
+      CALL MPI_COMM_DUP(MPI_COMM_WORLD, RING, IERR)
+      CALL MPI_COMM_SET_NAME(RING, 'ring', IERR)
+      ONE = 1
+      TOTAL = 0
+      DO 10 I = 1, 3
+        CALL MPI_ALLREDUCE(ONE, GOT, 1, MPI_INTEGER, MPI_SUM, RING,
+     &                     IERR)
+        TOTAL = TOTAL + GOT
+   10 CONTINUE
+
+      CALL MPI_COMM_SPLIT(MPI_COMM_WORLD, MOD(RANK, 2), RANK, HALF,
+     &                    IERR)
+      CALL MPI_COMM_SET_NAME(HALF, 'half', IERR)
+      CALL MPI_BARRIER(HALF, IERR)
+      CALL MPI_COMM_FREE(HALF, IERR)
+
+      BYTES = 64
+      CALL MPI_WIN_CREATE(BOX, BYTES, 8, MPI_INFO_NULL, RING, WIN,
+     &                    IERR)
+      CALL MPI_WIN_SET_NAME(WIN, 'box', IERR)
+      GIFT = RANK
+      DISP = 0
+      CALL MPI_WIN_FENCE(0, WIN, IERR)
+      CALL MPI_PUT(GIFT, 1, MPI_DOUBLE_PRECISION, MOD(RANK + 1, SIZE),
+     &             DISP, 1, MPI_DOUBLE_PRECISION, WIN, IERR)
+      CALL MPI_WIN_FENCE(0, WIN, IERR)
+
+      CALL HOLD(DIR, 'made', RANK)
+
+      CALL MPI_WIN_FREE(WIN, IERR)
+      CALL MPI_COMM_FREE(RING, IERR)
+      CALL HOLD(DIR, 'freed', RANK)
+
+      CALL MPI_FINALIZE(IERR)
+      IF (RANK .EQ. 0) THEN
+        WRITE (*, '(A,I0,A,I0)') 'tour: ', SIZE, ' ranks, sum ', TOTAL
+      END IF
+      END
