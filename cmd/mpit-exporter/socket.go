@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // The agents look for the socket in the same places, in the same order, unless MPIT_SOCKET says otherwise.
