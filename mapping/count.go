@@ -70,7 +70,9 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 		r.dropped[ReasonNotANumber]++
 		return
 	}
-	negative := !v.offset && e.wraps == 0 && v.number.less(w, 0) // the bits of 0 are those of 0.0
+	// Below zero is no count, unless it has come there by a wrap: one seen here, or one before the object's last rename.
+	wrapped := e.wraps > 0 || h.base != nil && v.number.less(h.base[i], 0)
+	negative := !v.offset && !wrapped && v.number.less(w, 0) // the bits of 0 are those of 0.0
 	if !v.number.less(w, e.last) {
 		if negative {
 			r.dropped[ReasonNegative]++

@@ -116,13 +116,22 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 				}
 			}
 		}
-		// few are the last counts before an end, which nobody sees; the agent's remains have them.
+		// few are the last counts before an end, which nobody sees; the agent's remains have them. They never wrap: such a
+		// wrap is noticed by the sum that falls, and not if something else rises as much before the next look.
 		few := func(object uint32) {
 			for _, h := range a.handles {
-				if h.Object == object && !a.loseRemains {
+				bits := map[mpit.Datatype]int{tUint: 32, tInt: 31}[a.vars[h.Variable].Datatype]
+				wraps := bits > 0 && h.values[0]+9 >= 1<<bits && h.values[0] < 1<<bits
+				if h.Object == object && !a.loseRemains && !wraps {
 					count(h, rapid.IntRange(0, 9).Draw(t, "few"))
 				}
 			}
+		}
+		// seen makes sure that the exporter has read everything: a part that wraps unread and then ends has wrapped unknown.
+		seen := func() {
+			update()
+			a.failed = map[uint32]bool{}
+			r.Update(a.sample())
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			object := func() (uint32, bool) {
@@ -157,13 +166,13 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 					open()
 				}
 			case "free":
-				update()
+				seen()
 				if o, ok := object(); ok {
 					few(o)
 					a.free(o)
 				}
 			case "rename":
-				update()
+				seen()
 				if o, ok := object(); ok {
 					few(o)
 					a.rename(o, names.Draw(t, "to"))
