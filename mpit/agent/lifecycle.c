@@ -6,6 +6,7 @@
 #include "deny.h"
 #include "gate.h"
 #include "identity.h"
+#include "last.h"
 #include "link.h"
 #include "locate.h"
 
@@ -291,7 +292,7 @@ void lifecycle_end(enum end_reason reason)
 	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;
 	if (reason == END_FINALIZE && !exporter.passive)
-		link_linger();
+		last_linger();
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
@@ -299,8 +300,7 @@ void lifecycle_end(enum end_reason reason)
 		if (reason == END_FINALIZE)
 			session_discover(&session, NULL);
 		session_sample(&session, NULL);
-		exporter.end = reason;
-		link_send_final(&exporter);
+		last_send(&exporter.paths, &identity, &session, reason);
 		link_stop();
 	}
 	gate_leave();

@@ -7,6 +7,7 @@
 #include "deny.h"
 #include "fake_abi.h"
 #include "gate.h"
+#include "last.h"
 #include "link.h"
 
 #include <assert.h>
@@ -647,8 +648,7 @@ static void test_conversation(void)
 	/* The last sample, over a connection of its own; the thread leaves, so that pthread_exit can end the program. */
 	CHECK(gate_enter());
 	agent_move(AGENT_RUNNING, AGENT_FINAL);
-	link_of_rank.end = END_FINALIZE;
-	link_send_final(&link_of_rank);
+	last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE);
 	link_stop();
 	gate_leave();
 	final = accept(listening, NULL, NULL);
@@ -660,8 +660,7 @@ static void test_conversation(void)
 
 	/* exit in a signal handler: the same without an allocation. */
 	CHECK(gate_enter());
-	link_of_rank.end = END_EXIT;
-	link_send_final(&link_of_rank);
+	last_send(&link_of_rank.paths, &identity, &session, END_EXIT);
 	gate_leave();
 	final = accept(listening, NULL, NULL);
 	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
@@ -672,7 +671,7 @@ static void test_conversation(void)
 	close(listening);
 	unlink(path);
 	CHECK(gate_enter());
-	link_send_final(&link_of_rank);
+	last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE);
 	gate_leave();
 	end_conversation(-1);
 }

@@ -1,0 +1,192 @@
+/* answers.c - what the agent's thread does with a request. */
+#define _GNU_SOURCE
+#include "answers.h"
+
+#include "agent.h"
+#include "gate.h"
+#include "hello.h"
+#include "wake.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GATE_TRIES 20
+#define GATE_RETRY_US 500
+
+/* Written by the agent's thread, read by the program's for the last sample. */
+static _Atomic uint64_t busy_answers, cpu_ns;
+
+struct agent_statistics statistics_of(const struct session *s)
+{
+	return (struct agent_statistics){
+		.samples = s->samples,
+		.busy = atomic_load(&busy_answers),
+		.read_errors = s->read_errors,
+		.cpu_ns = atomic_load(&cpu_ns),
+		.objects = s->objects,
+	};
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. */
+static bool try_gate(void)
+{
+	for (int i = 0; i < GATE_TRIES; i++) {
+		if (gate_try())
+			return true;
+		usleep(GATE_RETRY_US);
+	}
+	return false;
+}
+
+/* Fresh values under the gate; false: busy, the gate is not held. */
+static bool take_sample(struct answering *a, enum sample_status *status)
+{
+	for (int i = 0; i < GATE_TRIES; i++) {
+		if (!try_gate())
+			return false;
+		if (agent_state() != AGENT_RUNNING) {
+			gate_leave(); /* the last sample has been taken, or the agent is given up */
+			return false;
+		}
+		if (a->passive) {
+			*status = SAMPLE_PASSIVE;
+			if (a->session->sampled_layout == a->session->layout_generation)
+				return true;
+			gate_leave(); /* selected anew: until the program's next call there are no values for it */
+			return false;
+		}
+		if (session_discover(a->session, gate_wanted) && session_sample(a->session, gate_wanted)) {
+			*status = SAMPLE_FRESH;
+			return true;
+		}
+		gate_leave(); /* somebody waits: let them pass, begin again */
+		sched_yield();
+	}
+	return false;
+}
+
+static void answer_sample(struct answering *a, uint32_t sequence, struct wire_reader *r)
+{
+	struct generations seen;
+	enum sample_status status;
+
+	seen.catalogue = wire_take(r);
+	seen.layout = wire_take(r);
+	seen.remains = wire_take(r);
+	atomic_store(&cpu_ns, thread_cpu_ns());
+	if (!take_sample(a, &status)) {
+		atomic_fetch_add(&busy_answers, 1);
+		a->statistics.busy++;
+		frame_busy(&a->out, sequence, &a->statistics);
+		return;
+	}
+	a->statistics = statistics_of(a->session);
+	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE, &a->statistics);
+	gate_leave();
+}
+
+static void answer_select(struct answering *a, struct wire_reader *r)
+{
+	bool beyond = wire_take(r) != 0;
+	uint64_t words = wire_take(r);
+
+	if (words > wire_left(r))
+		words = wire_left(r);
+	/* Not to be lost: waits as long as the program keeps the gate, which is never long. */
+	while (!gate_try()) {
+		if (agent_state() != AGENT_RUNNING)
+			return;
+		usleep(GATE_RETRY_US);
+	}
+	if (agent_state() == AGENT_RUNNING)
+		session_select(a->session, beyond, r->words + r->at, (size_t)words);
+	gate_leave();
+}
+
+/* Set by the agent's thread when all of a kind have been told, read by the program's. */
+static _Atomic bool cvars_told, categories_told;
+
+static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, struct wire_reader *r)
+{
+	uint64_t first = wire_take(r);
+
+	/* Both call MPI_T, which is over after the last sample and not ours when passive. */
+	if (a->passive || agent_state() != AGENT_RUNNING || !try_gate()) {
+		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank can't be asked now");
+		return;
+	}
+	if (agent_state() != AGENT_RUNNING)
+		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank has ended");
+	else if (type == REQUEST_CVARS && frame_cvars(&a->out, sequence, a->session, first))
+		atomic_store(&cvars_told, true);
+	else if (type == REQUEST_CATEGORIES && frame_categories(&a->out, sequence, a->session, first))
+		atomic_store(&categories_told, true);
+	gate_leave();
+}
+
+static void answer_blob(struct wire_reader *r)
+{
+	uint64_t length = wire_take(r);
+
+	if (length <= 8 * (uint64_t)wire_left(r))
+		blob_store(r->words + r->at, (size_t)length);
+}
+
+bool lists_told(void)
+{
+	return atomic_load(&cvars_told) && atomic_load(&categories_told);
+}
+
+/* Sleeps until a request comes; nothing else wakes the thread but the rank's end. False: that is it. */
+static bool await_request(const struct connection *c)
+{
+	wake_sleep(c->fd, -1);
+	return agent_state() == AGENT_RUNNING;
+}
+
+bool answer(struct answering *a, const struct connection *c)
+{
+	unsigned char bytes[WIRE_HEADER_BYTES];
+	struct wire_header header;
+	struct wire_reader r;
+
+	if (!await_request(c) || !connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
+		return false;
+	if (!connection_receive(c, a->request, (size_t)header.words * sizeof *a->request))
+		return false;
+	r = (struct wire_reader){ .words = a->request, .count = header.words };
+	wire_reset(&a->out);
+	switch (header.type) {
+	case REQUEST_SAMPLE:
+		answer_sample(a, header.sequence, &r);
+		break;
+	case REQUEST_SELECT:
+		answer_select(a, &r);
+		break;
+	case REQUEST_CVARS:
+	case REQUEST_CATEGORIES:
+		answer_list(a, header.sequence, header.type, &r);
+		break;
+	case REQUEST_BLOB:
+		answer_blob(&r);
+		break;
+	default:
+		frame_error(&a->out, header.sequence, ERROR_UNSUPPORTED, "this agent doesn't know that request");
+	}
+	if (a->out.failed) {
+		wire_reset(&a->out);
+		frame_error(&a->out, header.sequence, ERROR_TOO_LARGE, "the answer is too large, or memory is used up");
+	}
+	return connection_send(c, &a->out);
+}

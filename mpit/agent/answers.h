@@ -1,0 +1,28 @@
+/*
+ * answers.h - what the agent's thread does with a request (docs/protocol.md, From the exporter).
+ */
+#ifndef MPIT_ANSWERS_H
+#define MPIT_ANSWERS_H
+
+#include "connection.h"
+#include "frames.h"
+
+/* The agent's thread's alone. */
+struct answering {
+	struct session *session; /* the gate's */
+	bool passive;
+	struct wire out;
+	uint64_t *request;                  /* WIRE_REQUEST_WORDS_MAX words */
+	struct agent_statistics statistics; /* as of the last sample */
+};
+
+/* Waits for one request and answers it; false ends the connection: the peer has gone, or the rank has ended. */
+bool answer(struct answering *a, const struct connection *c);
+
+/* What the agent has counted so far. The gate is held; any thread. */
+struct agent_statistics statistics_of(const struct session *s);
+
+/* Whether all control variables and all categories have been told to somebody. Any thread. */
+bool lists_told(void);
+
+#endif

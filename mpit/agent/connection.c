@@ -1,0 +1,174 @@
+/* connection.c - the socket to the exporter. */
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SEND_PATIENCE_S 10
+#define HIGH_DESCRIPTOR 900
+
+/* The agent's thread's, where it has no table of its own; read by the program's threads below. -1: none. */
+static _Atomic int shared_descriptor = -1;
+static _Atomic uint64_t shared_inode;
+
+static bool is_socket(int fd, ino_t inode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == inode;
+}
+
+static bool still_ours(const struct connection *c)
+{
+	return c->private || is_socket(c->fd, c->inode);
+}
+
+void connection_close(struct connection *c)
+{
+	atomic_store(&shared_descriptor, -1);
+	if (c->fd >= 0 && still_ours(c))
+		close(c->fd);
+	c->fd = -1;
+}
+
+/* Non-blocking: a full backlog answers EAGAIN at once, so that a stopped exporter holds up nobody. */
+static int dial(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (*path == '\0')
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	copy_string(address.sun_path, sizeof address.sun_path, path);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+		int error = errno;
+
+		close(fd);
+		errno = error;
+		return -1;
+	}
+	return fd;
+}
+
+int dial_any(const struct socket_paths *paths)
+{
+	int fd = dial(paths->path[0]), error = errno;
+
+	if (fd >= 0)
+		return fd;
+	fd = dial(paths->path[1]);
+	if (fd < 0 && error == EAGAIN)
+		errno = EAGAIN; /* somebody listens at the first and has much to do */
+	return fd;
+}
+
+/* Out of the way of programs that count on low numbers, or close what lies below some bound. */
+static int move_high(int fd)
+{
+	struct rlimit limit;
+	int target = HIGH_DESCRIPTOR, moved;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= HIGH_DESCRIPTOR + 100)
+		target = (int)limit.rlim_cur - 20;
+	if (target <= fd)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, target);
+	if (moved < 0)
+		return fd;
+	close(fd);
+	return moved;
+}
+
+bool connection_open(struct connection *c, const struct socket_paths *paths)
+{
+	struct timeval patience = { .tv_sec = SEND_PATIENCE_S };
+	struct stat st;
+
+	c->fd = dial_any(paths);
+	if (c->fd < 0)
+		return false;
+	if (!c->private)
+		c->fd = move_high(c->fd);
+	/* From here on the thread may sleep in it: recv without a bound, send with one. */
+	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0 ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0) {
+		close(c->fd);
+		c->fd = -1;
+		return false;
+	}
+	c->inode = st.st_ino;
+	if (!c->private) {
+		atomic_store(&shared_inode, st.st_ino);
+		atomic_store(&shared_descriptor, c->fd);
+	}
+	return true;
+}
+
+bool connection_send(const struct connection *c, const struct wire *w)
+{
+	size_t sent = 0;
+
+	if (w->failed)
+		return false;
+	while (sent < w->length) {
+		ssize_t n;
+
+		if (!still_ours(c))
+			return false;
+		n = send(c->fd, w->bytes + sent, w->length - sent, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		sent += (size_t)n;
+	}
+	return true;
+}
+
+bool connection_receive(const struct connection *c, void *to, size_t length)
+{
+	unsigned char *at = to;
+
+	while (length > 0) {
+		ssize_t n;
+
+		if (!still_ours(c))
+			return false;
+		n = recv(c->fd, at, length, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || !still_ours(c))
+			return false;
+		at += n;
+		length -= (size_t)n;
+	}
+	return true;
+}
+
+void connection_shut_shared(void)
+{
+	int fd = atomic_load(&shared_descriptor);
+
+	if (fd >= 0 && is_socket(fd, (ino_t)atomic_load(&shared_inode)))
+		shutdown(fd, SHUT_RDWR);
+}
+
+void connection_forked(void)
+{
+	int fd = atomic_exchange(&shared_descriptor, -1);
+
+	if (fd >= 0 && is_socket(fd, (ino_t)atomic_load(&shared_inode)))
+		close(fd);
+}
