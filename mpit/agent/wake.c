@@ -79,7 +79,8 @@ void wake_thread(void)
 	if (number < 0)
 		return;
 	wake_path(path, atomic_load(&thread_id), number);
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	/* For reading too: with no reader left, for the thread may be leaving by itself, the byte would be a SIGPIPE for the program. */
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return; /* no /proc: the thread leaves when the exporter closes the connection */
 	/* Certain that it is ours: the thread may have gone, and its number be another's. */

@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "last.h"
 #include "link.h"
+#include "wake.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -417,6 +418,22 @@ static void test_gate(void)
 	CHECK(agent_state() == AGENT_IDLE);
 }
 
+/* ---- waking the thread ---- */
+
+static void test_waking_a_thread_that_leaves_hurts_nobody(void)
+{
+	int reading_end = dup(STDOUT_FILENO); /* the number that the pipe's reading end gets */
+
+	close(reading_end);
+	wake_prepare();
+	wake_thread();
+	wake_sleep(-1, -1); /* returns: the byte is there */
+	close(reading_end);
+	wake_thread(); /* no SIGPIPE */
+	wake_forget();
+	wake_thread();
+}
+
 /* ---- frames over a real socket: the test plays the exporter ---- */
 
 struct frame {
@@ -696,8 +713,9 @@ int main(void)
 	test_a_rename_starts_a_new_contribution();
 	test_bounds();
 	test_gate();
+	test_waking_a_thread_that_leaves_hurts_nobody();
 	test_a_passive_rank_is_read_by_its_program_alone();
 	test_conversation();
-	puts("agent tests: 20 passed, 0 failed");
+	puts("agent tests: 21 passed, 0 failed");
 	return 0;
 }
