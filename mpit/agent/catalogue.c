@@ -85,11 +85,6 @@ static struct enumeration *find_enumeration(struct catalogue *c, const struct ab
 	return e;
 }
 
-bool datatype_floating(int datatype)
-{
-	return datatype == TYPE_DOUBLE || datatype == TYPE_FLOAT;
-}
-
 static bool readable(const struct pvar_description *d)
 {
 	switch (d->datatype) {

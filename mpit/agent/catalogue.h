@@ -71,9 +71,6 @@ void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state
 /* True if a variable may be opened at all. */
 bool variable_usable(const struct variable *v);
 
-/* True if values of the datatype are floating point. */
-bool datatype_floating(int datatype);
-
 /* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
 uint64_t widen(const struct variable *v, const void *elements, size_t i);
 

@@ -57,19 +57,25 @@ func TestThreadLevels(t *testing.T) {
 	}
 }
 
+// halfway starts a job that has sent half of its messages when it comes back, and waits there.
+func halfway(t *testing.T, mpi *harness.MPI, exporter *harness.Exporter) (harness.Job, *harness.Run) {
+	job := harness.Job{
+		MPI: mpi, Program: "traffic.c", Args: []string{"30", "500", harness.HoldDir},
+		Socket: exporter.Socket, Exec: monitoring(mpi),
+	}
+	run := suite.Run(t, job)
+	run.AtHold(t, "ready")
+	run.Release(t, "ready")
+	run.AtHold(t, "half")
+	return job, run
+}
+
 // An exporter that is killed and comes back finds the ranks again, and no figure has fallen: what was sent meanwhile is counted.
 func TestExporterKilledAndRestarted(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			job := harness.Job{
-				MPI: mpi, Program: "traffic.c", Args: []string{"30", "500", harness.HoldDir},
-				Socket: exporter.Socket, Exec: monitoring(mpi),
-			}
-			run := suite.Run(t, job)
-			run.AtHold(t, "ready")
-			run.Release(t, "ready")
-			run.AtHold(t, "half")
+			job, run := halfway(t, mpi, exporter)
 			before := counters(exporter.Await(t, "the first half", all(up(run), halves(run, mpi, 1))), run)
 			started := startTimes(t, exporter, run)
 
@@ -93,14 +99,7 @@ func TestExporterStopped(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			job := harness.Job{
-				MPI: mpi, Program: "traffic.c", Args: []string{"30", "500", harness.HoldDir},
-				Socket: exporter.Socket, Exec: monitoring(mpi),
-			}
-			run := suite.Run(t, job)
-			run.AtHold(t, "ready")
-			run.Release(t, "ready")
-			run.AtHold(t, "half")
+			job, run := halfway(t, mpi, exporter)
 			exporter.Await(t, "the first half", all(up(run), halves(run, mpi, 1)))
 
 			exporter.Signal(t, syscall.SIGSTOP)
@@ -195,6 +194,23 @@ func TestDisabledAgent(t *testing.T) {
 	require.Empty(t, exporter.Scrape(t).Select("mpit_rank_up", harness.Labels{"jobid": run.ID}))
 	run.Finish(t, "made", "freed")
 	require.Empty(t, exporter.Scrape(t).Select("mpit_rank_up", harness.Labels{"jobid": run.ID}))
+}
+
+// With room for two objects MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is counted as left out.
+func TestObjectsOverTheBound(t *testing.T) {
+	exporter := suite.Exporter(t)
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+		Env: []string{"MPIT_AGENT_MAX_OBJECTS=2"},
+	})
+	run.AtHold(t, "made")
+	scrape := exporter.Await(t, "the ranks", up(run))
+	names := scrape.Values("mpit_objects", harness.Labels{"jobid": run.ID}, "name")
+	assert.ElementsMatch(t, []string{"MPI_COMM_WORLD", "MPI_COMM_SELF"}, names)
+	over := scrape.Select("mpit_exporter_series_dropped_total", harness.Labels{"reason": "objects_over_bound"})
+	require.Len(t, over, 1)
+	assert.Positive(t, over[0].Value)
+	run.Finish(t, "made", "freed")
 }
 
 // Children of a rank aren't ranks: whatever way they leave, the page shows the parent alone, alive.
