@@ -33,6 +33,8 @@ type Hello struct {
 	ThreadLevel     int // 0 single … 3 multiple, as MPI_T_init_thread provided
 	ABI             ABI
 	Passive         bool // samples are taken in the program's own calls only
+	WriteAllowed    bool // the job's environment lets control variables and performance variables be written
+	SessionsOnly    bool // an MPI-4 program without MPI_Init: Rank and Size are those of mpi://WORLD
 	InitTime        time.Time
 	AgentVersion    string
 	LibraryVersion  string // first line of MPI_Get_library_version
@@ -95,9 +97,14 @@ type Object struct {
 	Name       string // as MPI_*_set_name gave it; empty: none
 	Predefined bool
 	Inter      bool // an intercommunicator
-	Size, Rank int  // the object's, not the world's
+	Size, Rank int  // the object's, not the world's; -1 both: the kind has none
 	Created    time.Time
+	On         uint32   // Object.ID of the communicator that a window, file or request was made on; 0: none, or not tracked
+	Details    []Detail // what else MPI tells of it, by docs/protocol.md, Objects
 }
+
+// Detail is one property of an object, for example dims and "4,2".
+type Detail struct{ Key, Value string }
 
 // Handle is a variable bound to an object, open in the rank for as long as both exist.
 type Handle struct {
@@ -108,6 +115,7 @@ type Handle struct {
 	Created  time.Time
 	First    []uint64 // values when the handle was made, as in Sample.Values; nil: zeros
 	Origin   []uint64 // values at the last rename of the object; nil: never renamed
+	Excluded []uint64 // gained, int64 or double bits, during MPI_Pcontrol(0) since Origin; nil: zeros
 	Offset   int      // where its elements start in Sample.Values; -1: not selected
 }
 
@@ -148,6 +156,7 @@ const (
 	SampleBusy
 	SamplePassive
 	SampleFinal
+	SamplePaused // the program has called MPI_Pcontrol(0): values of that moment
 )
 
 // EndReason says how a rank ended.
@@ -173,6 +182,12 @@ type AgentStats struct {
 	GateWaitMax  time.Duration
 	CPUTime      time.Duration // of the agent's thread
 	ObjectsAlive uint64
+
+	PcontrolLevel int           // of the last MPI_Pcontrol; 1 before any
+	PcontrolCalls uint64        // calls of MPI_Pcontrol
+	KeptSamples   uint64        // samples that MPI_Pcontrol(2) has kept
+	PausedTime    time.Duration // in MPI_Pcontrol(0), the present one included
+	CategoryStamp uint64        // changes with the categories; 0: not known
 }
 
 // FailedHandle is a handle that could not be read in a sample.
@@ -193,8 +208,26 @@ type Sample struct {
 	Variables *Variables
 	Layout    *Layout
 	Remains   *Remains
+	Kept      *Kept    // by the last MPI_Pcontrol(2); nil: none
 	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
 	Failed    []FailedHandle
+}
+
+// Kept is what MPI_Pcontrol(2) has kept (docs/protocol.md, KEPT).
+type Kept struct {
+	Number    uint64 // from 1
+	Time      time.Time
+	Monotonic time.Duration
+	List      []KeptValue
+}
+
+// KeptValue is one variable on one object at that moment.
+type KeptValue struct {
+	Variable uint32 // Variable.ID
+	Kind     Bind   // of the object, BindNone: no object
+	Object   uint32 // Object.ID; the object may be gone
+	Name     string // the object's
+	Values   []uint64
 }
 
 // Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.
@@ -217,6 +250,16 @@ type ControlVariable struct {
 	Values      []uint64   // numbers, as in Sample.Values
 	Text        string     // value of a variable of datatype CHAR
 	HasValue    bool
+	Objects     []ObjectValue // of a bound variable: its values on some of the objects alive
+}
+
+// ObjectValue is the value of a bound control variable on one object.
+type ObjectValue struct {
+	Object   uint32 // Object.ID
+	Code     ReturnCode
+	Values   []uint64
+	Text     string
+	HasValue bool
 }
 
 // Category is a category of MPI_T with the indices of what it holds (MPI-4.1 §15.3.8).
