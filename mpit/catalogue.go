@@ -28,6 +28,7 @@ type catalogue struct {
 	layout    *Layout
 	order     []int32 // the layout's handles by rising ID; nil: they rise as they stand
 	remains   *Remains
+	kept      *Kept
 
 	next answer
 }
@@ -41,6 +42,7 @@ type answer struct {
 	layout    *Layout
 	order     []int32
 	remains   *Remains
+	kept      *Kept
 }
 
 // frame takes a frame of the answer to SAMPLE. With SAMPLE itself the answer is whole, and becomes the catalogue.
@@ -61,6 +63,8 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 		return s, false, c.takeLayout(f.Payload)
 	case wire.TypeRemains:
 		return s, false, c.takeRemains(f.Payload)
+	case wire.TypeKept:
+		return s, false, c.takeKept(f.Payload)
 	case wire.TypeSample:
 		s, err = c.takeSample(f.Payload)
 		return s, err == nil, err
@@ -307,6 +311,31 @@ func (c *catalogue) takeRemains(payload []byte) error {
 	return nil
 }
 
+func (c *catalogue) takeKept(payload []byte) error {
+	if c.next.kept != nil {
+		return wire.Errorf(wire.ReasonMalformed, "kept values twice in one answer")
+	}
+	k, err := decodeKept(payload)
+	if err != nil {
+		return err
+	}
+	variables := c.newest()
+	bindings := make([]uint64, len(k.List))
+	for i := range k.List {
+		v := &k.List[i]
+		if int(v.Variable) >= len(variables) {
+			return wire.Errorf(wire.ReasonMalformed, "a kept value of the unknown variable %d", v.Variable)
+		}
+		bindings[i] = uint64(v.Variable)<<32 | uint64(v.Object)
+	}
+	slices.Sort(bindings)
+	if b, twice := repeated(bindings); twice {
+		return wire.Errorf(wire.ReasonMalformed, "two kept values of variable %d on object %d", b>>32, uint32(b))
+	}
+	c.next.kept = k
+	return nil
+}
+
 func (c *catalogue) takeSample(payload []byte) (Sample, error) {
 	s, generation, err := decodeSample(payload)
 	if err != nil {
@@ -316,7 +345,7 @@ func (c *catalogue) takeSample(payload []byte) (Sample, error) {
 	if err := c.check(&s, generation); err != nil {
 		return Sample{}, err
 	}
-	s.Variables, s.Layout, s.Remains = c.variables, c.layout, c.remains
+	s.Variables, s.Layout, s.Remains, s.Kept = c.variables, c.layout, c.remains, c.kept
 	return s, nil
 }
 
@@ -331,6 +360,9 @@ func (c *catalogue) commit() {
 	}
 	if next.remains != nil {
 		c.remains = next.remains
+	}
+	if next.kept != nil {
+		c.kept = next.kept
 	}
 	c.next = answer{}
 }
@@ -381,6 +413,9 @@ func (c *catalogue) generations() wire.SampleRequest {
 	}
 	if c.remains != nil {
 		r.Remains = c.remains.Generation
+	}
+	if c.kept != nil {
+		r.Kept = c.kept.Number
 	}
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -27,6 +28,12 @@ func known[T ~uint8](word uint64, highest, other T) T {
 func small[T ~uint8](word uint64) T {
 	return T(min(word, math.MaxUint8))
 }
+
+const (
+	helloPassive  = 1
+	helloWrite    = 2
+	helloSessions = 4
+)
 
 func decodeHello(f wire.Frame) (Hello, error) {
 	var err error
@@ -52,7 +59,8 @@ func decodeHello(f wire.Frame) (Hello, error) {
 	}
 	h.ThreadLevel = d.Int("thread level")
 	h.ABI = known(d.Word(), ABIMPICH, ABIUnknown)
-	h.Passive = d.Word()&1 != 0
+	flags := d.Word()
+	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0, flags&helloSessions != 0
 	h.InitTime = d.Time("init time")
 	h.AgentVersion = text(&d, "agent version")
 	h.LibraryVersion = text(&d, "library version")
@@ -136,7 +144,8 @@ const (
 	objectInter      = 2
 )
 
-func decodeObject(r *wire.Decoder) Object {
+// decodeObject reads a record of a LAYOUT's objects. The keys of details are few: each is held once in keys.
+func decodeObject(r *wire.Decoder, keys map[string]string) Object {
 	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindSession, BindUnknown)}
 	flags := r.Word()
 	o.Predefined, o.Inter = flags&objectPredefined != 0, flags&objectInter != 0
@@ -144,16 +153,48 @@ func decodeObject(r *wire.Decoder) Object {
 	o.Rank = r.Int("rank in an object")
 	o.Created = r.Time("time of an object")
 	o.Name = text(r, "name of an object")
-	if o.ID == 0 {
+	o.On = r.Uint32("communicator of an object") // may be gone: what was made on it lives on
+	o.Details = decodeDetails(r, keys)
+	switch o.ID {
+	case 0:
 		r.Fail(wire.ReasonMalformed, "an object with the number 0")
+	case o.On:
+		r.Fail(wire.ReasonMalformed, "object %d was made on itself", o.ID)
 	}
 	return o
+}
+
+func decodeDetails(r *wire.Decoder, keys map[string]string) []Detail {
+	n := r.List("details of an object", wire.MaxDetails)
+	if n == 0 {
+		return nil
+	}
+	list := make([]Detail, 0, n)
+	left := wire.MaxDetailBytes
+	for range n {
+		d := r.Record("detail")
+		key, value := d.Bytes("detail", left), d.Bytes("detail", left)
+		if left -= len(key) + len(value); left < 0 {
+			r.Fail(wire.ReasonTooLarge, "more than %d bytes of details", wire.MaxDetailBytes)
+		}
+		k, ok := keys[string(key)]
+		if !ok {
+			k = strings.ToValidUTF8(string(key), "\uFFFD")
+			keys[string(key)] = k
+		}
+		if slices.ContainsFunc(list, func(have Detail) bool { return have.Key == k }) {
+			r.Fail(wire.ReasonMalformed, "detail %q given twice", k)
+		}
+		list = append(list, Detail{Key: k, Value: strings.ToValidUTF8(string(value), "\uFFFD")})
+	}
+	return list
 }
 
 const (
 	handleFirst    = 1
 	handleOrigin   = 2
 	handleSelected = 4
+	handleExcluded = 8
 )
 
 // decodeHandle reads a record of a LAYOUT's handles; offset is where its elements would stand in a sample.
@@ -176,6 +217,9 @@ func decodeHandle(r *wire.Decoder, offset int) Handle {
 	if flags&handleOrigin != 0 {
 		h.Origin = r.Words("origin of a handle", h.Count)
 	}
+	if flags&handleExcluded != 0 {
+		h.Excluded = r.Words("excluded values of a handle", h.Count)
+	}
 	return h
 }
 
@@ -185,9 +229,13 @@ func decodeLayout(payload []byte) (*Layout, error) {
 	l := &Layout{Generation: d.Word(), ObjectsOverflow: d.Word(), HandlesOverflow: d.Word()}
 	if n := d.List("objects", wire.MaxObjects); n > 0 {
 		l.Objects = make([]Object, 0, min(n, firstRoom))
+		keys := make(map[string]string)
 		for range n {
 			r := d.Record("object")
-			l.Objects = append(l.Objects, decodeObject(&r))
+			l.Objects = append(l.Objects, decodeObject(&r, keys))
+			if err != nil {
+				break
+			}
 		}
 	}
 	if n := d.List("handles", wire.MaxValues); n > 0 {
@@ -251,12 +299,75 @@ func decodeRemains(payload []byte) (*Remains, error) {
 	return m, err
 }
 
+func decodeStats(r *wire.Decoder) AgentStats {
+	s := AgentStats{
+		Samples:       r.Word(),
+		Busy:          r.Word(),
+		ReadErrors:    r.Word(),
+		GateWaits:     r.Word(),
+		GateWaitTime:  r.Duration("gate wait"),
+		GateWaitMax:   r.Duration("gate wait"),
+		CPUTime:       r.Duration("CPU time"),
+		ObjectsAlive:  r.Word(),
+		PcontrolLevel: 1,
+	}
+	// An agent that doesn't know MPI_Pcontrol observes always: that is level 1, not 0.
+	if r.Remaining() > 0 {
+		s.PcontrolLevel = r.Int("level of MPI_Pcontrol")
+	}
+	s.PcontrolCalls = r.Word()
+	s.KeptSamples = r.Word()
+	s.PausedTime = r.Duration("time in MPI_Pcontrol(0)")
+	s.CategoryStamp = r.Word()
+	return s
+}
+
+// decodeKept reads KEPT.
+func decodeKept(payload []byte) (*Kept, error) {
+	var err error
+	d := wire.NewDecoder(payload, &err)
+	k := &Kept{Number: d.Word(), Time: d.Time("time of what was kept"), Monotonic: d.Duration("time of what was kept")}
+	if k.Number == 0 {
+		d.Fail(wire.ReasonMalformed, "something kept with the number 0")
+	}
+	n := d.List("kept values", wire.MaxValues)
+	if n > 0 {
+		k.List = make([]KeptValue, 0, min(n, firstRoom))
+	}
+	names := make(map[string]string) // many variables are bound to one object
+	words := 0
+	for range n {
+		r := d.Record("kept value")
+		v := KeptValue{
+			Variable: r.Uint32("variable of a kept value"),
+			Kind:     known(r.Word(), BindSession, BindUnknown),
+			Object:   r.Uint32("object of a kept value"),
+		}
+		raw := r.Bytes("name of an object", wire.MaxString)
+		name, ok := names[string(raw)]
+		if !ok {
+			name = strings.ToValidUTF8(string(raw), "\uFFFD")
+			names[string(raw)] = name
+		}
+		v.Name = name
+		v.Values = r.Array("kept values", wire.MaxValues)
+		if words += len(v.Values); words > wire.MaxValues {
+			d.Fail(wire.ReasonTooLarge, "more than %d values kept", wire.MaxValues)
+		}
+		if err != nil {
+			return nil, err
+		}
+		k.List = append(k.List, v)
+	}
+	return k, err
+}
+
 // decodeSample reads SAMPLE without what belongs to the catalogue.
 func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 	d := wire.NewDecoder(payload, &err)
 	layout = d.Word()
 	status := d.Word()
-	if status > uint64(SampleFinal) {
+	if status > uint64(SamplePaused) {
 		d.Fail(wire.ReasonMalformed, "a sample of status %d", status)
 	}
 	s.Status = SampleStatus(status)
@@ -264,21 +375,13 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 	s.Time = d.Time("time of a sample")
 	s.Monotonic = d.Duration("time of a sample")
 	s.Duration = d.Duration("duration of a sample")
-	for i := range d.List("statistics", 1) {
-		r := d.Record("statistics")
-		if i == 0 {
-			s.Stats = AgentStats{
-				Samples:      r.Word(),
-				Busy:         r.Word(),
-				ReadErrors:   r.Word(),
-				GateWaits:    r.Word(),
-				GateWaitTime: r.Duration("gate wait"),
-				GateWaitMax:  r.Duration("gate wait"),
-				CPUTime:      r.Duration("CPU time"),
-				ObjectsAlive: r.Word(),
-			}
-		}
+	var stats wire.Decoder // of a record that has none: all zero
+	if d.List("statistics", 1) > 0 {
+		stats = d.Record("statistics")
+	} else {
+		stats = wire.NewDecoder(nil, &err)
 	}
+	s.Stats = decodeStats(&stats)
 	s.Values = d.Array("values", wire.MaxValues)
 	n := d.Count("failed handles", wire.MaxValues)
 	if 2*n > d.Remaining() {
@@ -313,11 +416,37 @@ func checkIndex(d *wire.Decoder, p page, first, last, index int) {
 	}
 }
 
-const (
-	cvarNoValue = 0
-	cvarWords   = 1
-	cvarText    = 2
-)
+// value reads the value of a control variable; has is false where there is none.
+func value(r *wire.Decoder, what string) (v CvarValue, has bool) {
+	w := r.Value(what)
+	if w.Kind == wire.ValueText {
+		return CvarValue{Text: strings.ToValidUTF8(w.Text, "\uFFFD"), IsText: true}, true
+	}
+	return CvarValue{Values: w.Words}, w.Kind == wire.ValueWords
+}
+
+// decodeObjectValues reads the values of a bound control variable.
+func decodeObjectValues(r *wire.Decoder) []ObjectValue {
+	n := r.List("objects of a control variable", wire.MaxCvarObjects)
+	if n == 0 {
+		return nil
+	}
+	list := make([]ObjectValue, 0, n)
+	for range n {
+		d := r.Record("value on an object")
+		o := ObjectValue{Object: d.Uint32("object of a control variable"), Code: small[ReturnCode](d.Word())}
+		v, has := value(&d, "value on an object")
+		o.Values, o.Text, o.HasValue = v.Values, v.Text, has
+		if o.Object == 0 {
+			r.Fail(wire.ReasonMalformed, "a control variable's value on object 0")
+		}
+		if slices.ContainsFunc(list, func(have ObjectValue) bool { return have.Object == o.Object }) {
+			r.Fail(wire.ReasonMalformed, "a control variable's value on object %d given twice", o.Object)
+		}
+		list = append(list, o)
+	}
+	return list
+}
 
 func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (list []ControlVariable, p page, err error) {
 	d := wire.NewDecoder(payload, &err)
@@ -333,20 +462,14 @@ func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (
 			Bind:      known(r.Word(), BindSession, BindUnknown),
 		}
 		if enum := r.Word(); enum != 0 && enum-1 <= math.MaxUint32 {
-			c.Enum = enums[uint32(enum-1)] // nil where no variable of the rank has sent it
+			c.Enum = enums[uint32(enum-1)] // nil: an older agent, which sends those of performance variables only
 		}
 		c.Code = small[ReturnCode](r.Word())
-		switch kind := r.Word(); kind {
-		case cvarNoValue, cvarWords: // none: an empty list
-			c.HasValue = kind == cvarWords
-			c.Values = r.Array("values of a control variable", wire.MaxValues)
-		case cvarText:
-			c.HasValue, c.Text = true, text(&r, "value of a control variable")
-		default:
-			r.Fail(wire.ReasonMalformed, "control variable %d has a value of kind %d", c.Index, kind)
-		}
+		v, has := value(&r, "value of a control variable")
+		c.Values, c.Text, c.HasValue = v.Values, v.Text, has
 		c.Name = text(&r, "name of a control variable")
 		c.Description = text(&r, "description of a control variable")
+		c.Objects = decodeObjectValues(&r)
 		checkIndex(&d, p, first, last, c.Index)
 		if err != nil {
 			return nil, page{}, err
@@ -373,7 +496,8 @@ func indices(r *wire.Decoder, what string) []int {
 	return list
 }
 
-func decodeCategories(payload []byte, first int) (list []Category, p page, err error) {
+// decodeCategories reads CATEGORIES. The stamp is MPI_T_category_changed's number + 1, 0 where it is not known.
+func decodeCategories(payload []byte, first int) (list []Category, p page, stamp uint64, err error) {
 	d := wire.NewDecoder(payload, &err)
 	p = decodePage(&d, "categories", first)
 	last := -1
@@ -389,12 +513,73 @@ func decodeCategories(payload []byte, first int) (list []Category, p page, err e
 		}
 		checkIndex(&d, p, first, last, c.Index)
 		if err != nil {
-			return nil, page{}, err
+			return nil, page{}, 0, err
 		}
 		last = c.Index
 		list = append(list, c)
 	}
-	return list, p, err
+	return list, p, d.Word(), err
+}
+
+// toolAnswer is what an operation of TOOL has given. Which fields are set depends on the operation.
+type toolAnswer struct {
+	refused         *RefusedError // nil: it was done
+	session, handle uint32
+	count           int // elements
+	words           []uint64
+	value           CvarValue
+	index           int
+	variable        uint32
+	known           bool // variable is one
+}
+
+// decodeTool reads the answer to an operation. A handle with so many elements was asked for, where one was.
+func decodeTool(payload []byte, op wire.ToolOperation, count int) (a toolAnswer, err error) {
+	d := wire.NewDecoder(payload, &err)
+	if got := d.Word(); got != uint64(op) {
+		d.Fail(wire.ReasonMalformed, "an answer to operation %d instead of %d", got, op)
+	}
+	code := small[ReturnCode](d.Word())
+	why := text(&d, "why an operation was refused")
+	if err != nil {
+		return toolAnswer{}, err
+	}
+	if code != Success {
+		return toolAnswer{refused: &RefusedError{Operation: op.String(), Code: code, Why: why}}, nil
+	}
+	number := func(what string) uint32 {
+		n := d.Uint32(what)
+		if n == 0 {
+			d.Fail(wire.ReasonMalformed, "a %s with the number 0", what)
+		}
+		return n
+	}
+	switch op {
+	case wire.ToolSessionCreate:
+		a.session = number("session")
+	case wire.ToolHandleAlloc:
+		a.handle = number("handle")
+		a.count = d.Count("elements of a handle", wire.MaxValues)
+	case wire.ToolRead, wire.ToolReadReset:
+		if a.words = d.Array("values of a handle", wire.MaxValues); len(a.words) != count {
+			d.Fail(wire.ReasonMalformed, "%d values of a handle that has %d", len(a.words), count)
+		}
+	case wire.ToolCvarRead:
+		a.value, _ = value(&d, "value of a control variable")
+	case wire.ToolPvarIndex, wire.ToolCvarIndex, wire.ToolCategoryIndex:
+		if a.index = d.Int("index"); a.index < 0 {
+			d.Fail(wire.ReasonMalformed, "index %d", a.index)
+		}
+		if op == wire.ToolPvarIndex {
+			if n := d.Count("variables", wire.MaxVariables); n > 0 {
+				a.variable, a.known = uint32(n-1), true
+			}
+		}
+	}
+	if err != nil {
+		return toolAnswer{}, err
+	}
+	return a, nil
 }
 
 func decodeError(payload []byte) (*RequestError, error) {

@@ -1,6 +1,9 @@
 package mpit_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,9 +75,54 @@ func variableFields(e *wire.Encoder) {
 func objectFields(e *wire.Encoder) {
 	e.Words([]uint64{1, 1, 3, 4, 2, 1_000_000_000})
 	e.String("halo")
+	e.Word(9)
+	detailList(e, mpit.Detail{Key: "dims", Value: "2,2"}, mpit.Detail{Key: "periods", Value: "1,0"})
 }
 
-func handleFields(e *wire.Encoder) { e.Words([]uint64{5, 0, 1, 2, 1_000_000_000, 7, 10, 11, 20, 21}) }
+// detailList appends the details of an object.
+func detailList(e *wire.Encoder, list ...mpit.Detail) {
+	e.Word(uint64(len(list)))
+	for _, d := range list {
+		e.Record(func() { e.String(d.Key); e.String(d.Value) })
+	}
+}
+
+// detailed are the fields of an object with details.
+func detailed(list ...mpit.Detail) fields {
+	return func(e *wire.Encoder) {
+		e.Words([]uint64{1, 1, 0, 0, 0, 0, 0, 0})
+		detailList(e, list...)
+	}
+}
+
+func handleFields(e *wire.Encoder) {
+	e.Words([]uint64{5, 0, 1, 2, 1_000_000_000, 15, 10, 11, 20, 21, 30, 31})
+}
+
+// keptFrame is KEPT with records of the variable 0.
+func keptFrame(number uint64, records ...fields) wire.Frame {
+	return built(wire.TypeKept, func(e *wire.Encoder) {
+		e.Words([]uint64{number, 1_000_000_000, 5, uint64(len(records))})
+		for _, fields := range records {
+			e.Record(func() { fields(e) })
+		}
+	})
+}
+
+func keptFields(e *wire.Encoder) {
+	e.Words([]uint64{0, 1, 1})
+	e.String("halo")
+	e.Array([]uint64{7, 8})
+}
+
+// toolFrame is the answer to an operation, done or refused.
+func toolFrame(op wire.ToolOperation, code mpit.ReturnCode, why string, gives ...uint64) wire.Frame {
+	return built(wire.TypeTool, func(e *wire.Encoder) {
+		e.Words([]uint64{uint64(op), uint64(code)})
+		e.String(why)
+		e.Words(gives)
+	})
+}
 
 func remainFields(e *wire.Encoder) {
 	e.Words([]uint64{0, 2, 9, 1_000_000_000, 1, 2, 3, 4, 5, 6, 7, 8})
@@ -153,8 +201,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		}
 	})
 	t.Run("object and handle", func(t *testing.T) {
-		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4, Rank: 2, Created: second}
-		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, First: []uint64{10, 11}, Origin: []uint64{20, 21}}
+		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4, Rank: 2, Created: second,
+			On: 9, Details: []mpit.Detail{{Key: "dims", Value: "2,2"}, {Key: "periods", Value: "1,0"}}}
+		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, First: []uint64{10, 11}, Origin: []uint64{20, 21}, Excluded: []uint64{30, 31}}
 		for name, c := range map[string]struct {
 			object, handle fields
 			sample         wire.Frame
@@ -193,12 +242,16 @@ func TestOlderAndNewerRecords(t *testing.T) {
 	})
 	t.Run("sample", func(t *testing.T) {
 		head := []uint64{0, 0, 0, 1_000_000_000, 2, 3}
-		statistics := []uint64{1, 2, 3, 4, 5, 6, 7, 8}
-		want := mpit.Sample{Time: second, Monotonic: 2, Duration: 3}
+		statistics := []uint64{1, 2, 3, 4, 5, 6, 7, 8, ^uint64(4), 10, 11, 12, 13}
+		before := mpit.AgentStats{PcontrolLevel: 1} // an agent that doesn't know MPI_Pcontrol observes always
+		want := mpit.Sample{Time: second, Monotonic: 2, Duration: 3, Stats: before}
 		full := want
-		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8}
+		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8,
+			PcontrolLevel: -5, PcontrolCalls: 10, KeptSamples: 11, PausedTime: 12, CategoryStamp: 13}
+		first := want
+		first.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8, PcontrolLevel: 1}
 		part := want
-		part.Stats = mpit.AgentStats{Samples: 1}
+		part.Stats = mpit.AgentStats{Samples: 1, PcontrolLevel: 1}
 		for name, c := range map[string]struct {
 			fields fields
 			want   mpit.Sample
@@ -215,13 +268,32 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Record(func() { e.Words(append(statistics, 9)) })
 				e.Words([]uint64{0, 0, 7, 7})
 			}, full},
+			"statistics of the first agents": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Word(1)
+				e.Record(func() { e.Words(statistics[:8]) })
+			}, first},
 			"older statistics":  {func(e *wire.Encoder) { e.Words(head); e.Word(1); e.Record(func() { e.Word(1) }) }, part},
 			"without":           {func(e *wire.Encoder) { e.Words(head) }, want},
-			"nothing whatsever": {words(), mpit.Sample{}},
+			"nothing whatsever": {words(), mpit.Sample{Stats: before}},
 		} {
 			s, err := feed(new(mpit.Answers), built(wire.TypeSample, c.fields))
 			require.NoError(t, err, name)
 			assert.Equal(t, c.want, s, name)
+		}
+	})
+	t.Run("kept", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			fields fields
+			want   mpit.KeptValue
+		}{
+			"same":  {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}}},
+			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}}},
+			"older": {words(), mpit.KeptValue{}},
+		} {
+			s, err := feed(new(mpit.Answers), oneVariable, keptFrame(3, c.fields), busySample())
+			require.NoError(t, err, name)
+			assert.Equal(t, &mpit.Kept{Number: 3, Time: second, Monotonic: 5, List: []mpit.KeptValue{c.want}}, s.Kept, name)
 		}
 	})
 	t.Run("HELLO", func(t *testing.T) {
@@ -230,7 +302,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, mpit.Hello{ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, Attributes: map[string]string{}}, h)
 		h, err = mpit.DecodeHello(built(wire.TypeHello, func(e *wire.Encoder) {
-			e.Words([]uint64{0, 1, 2, 3, 4, 5, 3, 2, 1, 1_000_000_000})
+			e.Words([]uint64{0, 1, 2, 3, 4, 5, 3, 2, 15, 1_000_000_000})
 			for _, s := range []string{"1.0", "MPICH", "node", "app"} {
 				e.String(s)
 			}
@@ -243,7 +315,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, mpit.Hello{
 			ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, PID: 3, Rank: 4, Size: 5, ThreadLevel: 3, ABI: mpit.ABIMPICH,
-			Passive: true, InitTime: second, AgentVersion: "1.0", LibraryVersion: "MPICH", Host: "node", Executable: "app",
+			Passive: true, WriteAllowed: true, SessionsOnly: true, InitTime: second, AgentVersion: "1.0", LibraryVersion: "MPICH", Host: "node", Executable: "app",
 			Attributes: map[string]string{"A": "b"}, Blob: []byte("blob"),
 		}, h)
 	})
@@ -252,27 +324,44 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			e.Words([]uint64{0, 6, 1, 1, 0, 0, 0, 1, 1, 42})
 			e.String("limit")
 			e.String("A limit.")
+			e.Word(3)
+			e.Record(func() { e.Words([]uint64{4, 0, 1, 2, 43, 44}) })
+			e.Record(func() { e.Words([]uint64{5, 0, 2}); e.String("tcp"); e.Word(99) })
+			e.Record(func() { e.Words([]uint64{6, 17}) })
 		})).Payload, 0)
 		require.NoError(t, err)
 		assert.Equal(t, []mpit.ControlVariable{{
 			Name: "limit", Description: "A limit.", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 			HasValue: true, Values: []uint64{42},
+			Objects: []mpit.ObjectValue{
+				{Object: 4, HasValue: true, Values: []uint64{43, 44}},
+				{Object: 5, HasValue: true, Text: "tcp"},
+				{Object: 6, Code: mpit.ErrNotSupported},
+			},
 		}}, list)
 		list, _, _, err = mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, words()).Payload, 0)
 		require.NoError(t, err)
 		assert.Equal(t, []mpit.ControlVariable{{}}, list)
 	})
 	t.Run("category", func(t *testing.T) {
-		list, _, _, err := mpit.DecodeCategories(record(wire.TypeCategories, []uint64{1, 1}, newer(func(e *wire.Encoder) {
-			e.Word(0)
-			e.String("all")
-			e.String("")
-			e.Words([]uint64{2, 4, 5, 0, 1, 1})
-		})).Payload, 0)
+		list, _, _, stamp, err := mpit.DecodeCategories(built(wire.TypeCategories, func(e *wire.Encoder) {
+			e.Words([]uint64{1, 1, 1})
+			e.Record(func() {
+				newer(func(e *wire.Encoder) {
+					e.Word(0)
+					e.String("all")
+					e.String("")
+					e.Words([]uint64{2, 4, 5, 0, 1, 1})
+				})(e)
+			})
+			e.Words([]uint64{77, 99})
+		}).Payload, 0)
 		require.NoError(t, err)
+		assert.Equal(t, uint64(77), stamp)
 		assert.Equal(t, []mpit.Category{{Name: "all", Variables: []int{4, 5}, Subcategories: []int{1}}}, list)
-		list, _, _, err = mpit.DecodeCategories(record(wire.TypeCategories, []uint64{1, 1}, words()).Payload, 0)
+		list, _, _, stamp, err = mpit.DecodeCategories(record(wire.TypeCategories, []uint64{1, 1}, words()).Payload, 0)
 		require.NoError(t, err)
+		assert.Zero(t, stamp, "not known")
 		assert.Equal(t, []mpit.Category{{}}, list)
 	})
 }
@@ -326,12 +415,26 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		"too few values":                  {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30)}, mpit.ReasonMalformed},
 		"too many values":                 {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30, 31, 32)}, mpit.ReasonMalformed},
 		"values in a busy answer":         {[]wire.Frame{built(wire.TypeSample, words(0, 1, 0, 0, 0, 0, 0, 1, 5, 0))}, mpit.ReasonMalformed},
-		"an unknown status":               {[]wire.Frame{built(wire.TypeSample, words(0, 4))}, mpit.ReasonMalformed},
+		"an unknown status":               {[]wire.Frame{built(wire.TypeSample, words(0, 5))}, mpit.ReasonMalformed},
 		"a failed handle that isn't":      {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
 		"a failed handle not selected":    {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2)}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
 		"a handle that fails twice":       {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 30, 31, 2, 5, 16, 5, 16))}, mpit.ReasonMalformed},
 		"failed handles that are cut":     {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5))}, mpit.ReasonMalformed},
 		"control variables in a sample":   {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},
+		"an object on itself":             {[]wire.Frame{layoutFrame([]fields{words(1, 1, 0, 0, 0, 0, 0, 1)}, nil)}, mpit.ReasonMalformed},
+		"17 details":                      {[]wire.Frame{layoutFrame([]fields{detailed(make([]mpit.Detail, 17)...)}, nil)}, mpit.ReasonTooLarge},
+		"a detail too long":               {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "keys", Value: strings.Repeat("x", 513)})}, nil)}, mpit.ReasonTooLarge},
+		"details too long together":       {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a", Value: strings.Repeat("x", 255)}, mpit.Detail{Key: "b", Value: strings.Repeat("x", 256)})}, nil)}, mpit.ReasonTooLarge},
+		"a detail twice":                  {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a"}, mpit.Detail{Key: "a"})}, nil)}, mpit.ReasonMalformed},
+		"excluded values that are cut":    {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 8, 7)})}, mpit.ReasonMalformed},
+		"kept values with the number 0":   {[]wire.Frame{oneVariable, keptFrame(0)}, mpit.ReasonMalformed},
+		"kept values twice":               {[]wire.Frame{oneVariable, keptFrame(1), keptFrame(1)}, mpit.ReasonMalformed},
+		"a kept value twice":              {[]wire.Frame{oneVariable, keptFrame(1, keptFields, keptFields)}, mpit.ReasonMalformed},
+		"a kept value of no variable":     {[]wire.Frame{keptFrame(1, keptFields)}, mpit.ReasonMalformed},
+		"a kept value that is cut":        {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 2, 7))}, mpit.ReasonMalformed},
+		"more kept values than the limit": {[]wire.Frame{oneVariable, keptFrame(1, manyValues, manyValues)}, mpit.ReasonTooLarge},
+		"a tool's answer in a sample":     {[]wire.Frame{built(wire.TypeTool, words())}, mpit.ReasonMalformed},
+		"a level beyond an int":           {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1<<32))}, mpit.ReasonMalformed},
 		"a variable beyond the limit":     {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1<<16))}, mpit.ReasonMalformed},
 		"more variables than the limit":   {[]wire.Frame{built(wire.TypeVariables, words(1, 1<<20))}, mpit.ReasonTooLarge},
 		"more objects than the limit":     {[]wire.Frame{built(wire.TypeLayout, words(1, 0, 0, 1<<20))}, mpit.ReasonTooLarge},
@@ -348,6 +451,87 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			require.ErrorAs(t, err, &breach)
 			assert.Equal(t, c.reason, breach.Reason, "%v", err)
 		})
+	}
+}
+
+// manyValues are half the values that a sample may have, and one more.
+func manyValues(e *wire.Encoder) {
+	e.Words([]uint64{0, 0, 0, 0})
+	e.Array(make([]uint64, wire.MaxValues/2+1))
+}
+
+// Details as large as they may be, in whatever encoding. What an object was made on may be gone.
+func TestDetails(t *testing.T) {
+	list := []mpit.Detail{{Key: "name", Value: "caf\xe9"}, {Key: "long", Value: strings.Repeat("x", wire.MaxDetailBytes-8-4-15*5)}}
+	for i := range 14 {
+		list = append(list, mpit.Detail{Key: fmt.Sprintf("no %02d", i)})
+	}
+	s, err := feed(new(mpit.Answers), layoutFrame([]fields{detailed(list...)}, nil), simpleSample(1))
+	require.NoError(t, err)
+	got := s.Layout.Objects[0].Details
+	assert.Len(t, got, wire.MaxDetails)
+	assert.Equal(t, "caf\uFFFD", got[0].Value)
+	assert.Equal(t, list[1:], got[1:])
+}
+
+// What was kept stays until something else is; the next request names it.
+func TestKeptIsShared(t *testing.T) {
+	a := new(mpit.Answers)
+	first, err := feed(a, oneVariable, keptFrame(1, keptFields), busySample())
+	require.NoError(t, err)
+	require.NotNil(t, first.Kept)
+	second, err := feed(a, busySample())
+	require.NoError(t, err)
+	assert.Same(t, first.Kept, second.Kept)
+	third, err := feed(a, keptFrame(2), busySample())
+	require.NoError(t, err)
+	assert.Equal(t, uint64(2), third.Kept.Number)
+	assert.Equal(t, uint64(1), second.Kept.Number, "a sample is never changed")
+}
+
+// What an operation gives depends on which it is.
+func TestToolAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		frame wire.Frame
+		op    wire.ToolOperation
+		want  mpit.ToolAnswer
+	}{
+		"a session":          {toolFrame(wire.ToolSessionCreate, 0, "", 3), wire.ToolSessionCreate, mpit.ToolAnswer{Session: 3}},
+		"a handle":           {toolFrame(wire.ToolHandleAlloc, 0, "", 4, 2), wire.ToolHandleAlloc, mpit.ToolAnswer{Handle: 4, Count: 2}},
+		"nothing":            {toolFrame(wire.ToolStart, 0, ""), wire.ToolStart, mpit.ToolAnswer{}},
+		"values":             {toolFrame(wire.ToolRead, 0, "", 2, 7, 8), wire.ToolRead, mpit.ToolAnswer{Words: []uint64{7, 8}}},
+		"words":              {toolFrame(wire.ToolCvarRead, 0, "", 1, 2, 7, 8), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Values: []uint64{7, 8}}}},
+		"a text":             {toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'|','<<8|0xff<<16), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Text: "a,\uFFFD", IsText: true}}},
+		"no value":           {toolFrame(wire.ToolCvarRead, 0, ""), wire.ToolCvarRead, mpit.ToolAnswer{}},
+		"a variable":         {toolFrame(wire.ToolPvarIndex, 0, "", 12, 1), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12, Known: true}},
+		"a variable unknown": {toolFrame(wire.ToolPvarIndex, 0, "", 12, 0), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12}},
+		"an index":           {toolFrame(wire.ToolCategoryIndex, 0, "", 5, 99), wire.ToolCategoryIndex, mpit.ToolAnswer{Index: 5}},
+		"the library's no":   {toolFrame(wire.ToolReset, mpit.ErrPvarNoWrite, ""), wire.ToolReset, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "reset", Code: mpit.ErrPvarNoWrite}}},
+		"the agent's no":     {toolFrame(wire.ToolStop, mpit.ErrPvarNoStartStop, "not here"), wire.ToolStop, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: mpit.ErrPvarNoStartStop, Why: "not here"}}},
+		"a newer code":       {toolFrame(wire.ToolStop, 200, ""), wire.ToolStop, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: 200}}},
+	} {
+		got, err := mpit.DecodeTool(c.frame.Payload, c.op, 2)
+		require.NoError(t, err, name)
+		assert.Equal(t, c.want, got, name)
+	}
+	for name, c := range map[string]struct {
+		frame wire.Frame
+		op    wire.ToolOperation
+	}{
+		"another operation":       {toolFrame(wire.ToolStart, 0, ""), wire.ToolStop},
+		"session 0":               {toolFrame(wire.ToolSessionCreate, 0, ""), wire.ToolSessionCreate},
+		"handle 0":                {toolFrame(wire.ToolHandleAlloc, 0, "", 0, 1), wire.ToolHandleAlloc},
+		"a handle of too many":    {toolFrame(wire.ToolHandleAlloc, 0, "", 1, wire.MaxValues+1), wire.ToolHandleAlloc},
+		"fewer values":            {toolFrame(wire.ToolRead, 0, "", 1, 7), wire.ToolRead},
+		"values that are cut":     {toolFrame(wire.ToolReadReset, 0, "", 2, 7), wire.ToolReadReset},
+		"a value of kind 3":       {toolFrame(wire.ToolCvarRead, 0, "", 3), wire.ToolCvarRead},
+		"a negative index":        {toolFrame(wire.ToolCvarIndex, 0, "", ^uint64(0)), wire.ToolCvarIndex},
+		"a variable beyond":       {toolFrame(wire.ToolPvarIndex, 0, "", 1, wire.MaxVariables+1), wire.ToolPvarIndex},
+		"a reason without an end": {built(wire.TypeTool, words(uint64(wire.ToolStart), 0, 100)), wire.ToolStart},
+	} {
+		_, err := mpit.DecodeTool(c.frame.Payload, c.op, 2)
+		var breach *wire.Error
+		assert.ErrorAs(t, err, &breach, name)
 	}
 }
 
@@ -411,12 +595,33 @@ func TestPagesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, _, err := mpit.DecodeControlVariables(built(wire.TypeCvars, c.payload).Payload, c.first)
 			assert.Error(t, err)
-			_, _, _, err = mpit.DecodeCategories(built(wire.TypeCategories, c.payload).Payload, c.first)
+			_, _, _, _, err = mpit.DecodeCategories(built(wire.TypeCategories, c.payload).Payload, c.first)
 			assert.Error(t, err)
 		})
 	}
 	_, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, words(0, 0, 0, 0, 0, 0, 0, 3)).Payload, 0)
-	assert.ErrorContains(t, err, "a value of kind 3")
+	assert.ErrorContains(t, err, "value of a control variable of kind 3")
+}
+
+func TestValuesOnObjectsThatAreRefused(t *testing.T) {
+	bound := func(objects ...fields) []byte {
+		return record(wire.TypeCvars, []uint64{1, 1}, func(e *wire.Encoder) {
+			e.Words([]uint64{0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, uint64(len(objects))})
+			for _, fields := range objects {
+				e.Record(func() { fields(e) })
+			}
+		}).Payload
+	}
+	for name, payload := range map[string][]byte{
+		"object 0":            bound(words(0)),
+		"an object twice":     bound(words(3), words(3)),
+		"too many objects":    bound(slices.Repeat([]fields{words(3)}, wire.MaxCvarObjects+1)...),
+		"a value of a kind 3": bound(words(3, 0, 3)),
+		"a value that is cut": bound(words(3, 0, 1, 2, 7)),
+	} {
+		_, _, _, err := mpit.DecodeControlVariables(payload, 0)
+		assert.Error(t, err, name)
+	}
 }
 
 // A catalogue of many frames is one answer.

@@ -16,7 +16,27 @@ func DecodeControlVariables(payload []byte, first int) (list []ControlVariable, 
 	return list, p.next, p.total, err
 }
 
-func DecodeCategories(payload []byte, first int) (list []Category, next, total int, err error) {
-	list, p, err := decodeCategories(payload, first)
-	return list, p.next, p.total, err
+func DecodeCategories(payload []byte, first int) (list []Category, next, total int, stamp uint64, err error) {
+	list, p, stamp, err := decodeCategories(payload, first)
+	return list, p.next, p.total, stamp, err
+}
+
+// ToolAnswer is what an operation of TOOL has given.
+type ToolAnswer struct {
+	Refused         *RefusedError
+	Session, Handle uint32
+	Count           int
+	Words           []uint64
+	Value           CvarValue
+	Index           int
+	Variable        uint32
+	Known           bool
+}
+
+func DecodeTool(payload []byte, op wire.ToolOperation, count int) (ToolAnswer, error) {
+	a, err := decodeTool(payload, op, count)
+	return ToolAnswer{
+		Refused: a.refused, Session: a.session, Handle: a.handle, Count: a.count, Words: a.words, Value: a.value,
+		Index: a.index, Variable: a.variable, Known: a.known,
+	}, err
 }

@@ -38,6 +38,12 @@ func FuzzAnswer(f *testing.F) {
 	_ = r.FailRead("messages", mpit.ClassCounter, 0, mpit.ErrInvalid)
 	second := encoded(a.answer(wire.SampleRequest{Variables: 6})...)
 	seed(f, "FuzzAnswer", "second", append(bytes.Clone(first), second...))
+	r.Pcontrol(2)
+	r.Pcontrol(0)
+	_ = r.Set("messages", mpit.ClassCounter, 0, 1)
+	seed(f, "FuzzAnswer", "paused", encoded(a.answer(wire.SampleRequest{})...))
+	r.Pcontrol(1)
+	seed(f, "FuzzAnswer", "excluded", encoded(a.answer(wire.SampleRequest{})...))
 	r.Busy(1)
 	seed(f, "FuzzAnswer", "busy", encoded(a.answer(wire.SampleRequest{})...))
 
@@ -79,6 +85,13 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 			}
 		}
 	}
+	if s.Kept != nil {
+		for _, v := range s.Kept.List {
+			if int(v.Variable) >= variables || s.Kept.Number == 0 {
+				t.Fatalf("kept %+v", v)
+			}
+		}
+	}
 	if s.Layout == nil {
 		if len(s.Values) != 0 {
 			t.Fatal("values without a layout")
@@ -88,12 +101,18 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 	if s.Status != mpit.SampleBusy && len(s.Values) != s.Layout.Values {
 		t.Fatalf("%d values, the layout has %d", len(s.Values), s.Layout.Values)
 	}
+	for _, o := range s.Layout.Objects {
+		if len(o.Details) > wire.MaxDetails || o.On == o.ID {
+			t.Fatalf("object %+v", o)
+		}
+	}
 	end := 0
 	for _, h := range s.Layout.Handles {
 		if int(h.Variable) >= variables {
 			t.Fatalf("handle %d of variable %d", h.ID, h.Variable)
 		}
-		if h.First != nil && len(h.First) != h.Count || h.Origin != nil && len(h.Origin) != h.Count {
+		if h.First != nil && len(h.First) != h.Count || h.Origin != nil && len(h.Origin) != h.Count ||
+			h.Excluded != nil && len(h.Excluded) != h.Count {
 			t.Fatalf("handle %+v", h)
 		}
 		if h.Offset >= 0 {
@@ -121,6 +140,11 @@ func FuzzControlVariables(f *testing.F) {
 		if next > total || next == 0 && total > 0 || len(list) > next {
 			t.Fatalf("%d records, next %d of %d", len(list), next, total)
 		}
+		for _, c := range list {
+			if len(c.Objects) > wire.MaxCvarObjects {
+				t.Fatalf("values on %d objects", len(c.Objects))
+			}
+		}
 	})
 }
 
@@ -130,12 +154,39 @@ func FuzzCategories(f *testing.F) {
 	answer := a.ask(func(e *wire.Encoder) { wire.AppendIndexRequest(e, wire.TypeAskCategories, 1, 0) }, wire.TypeCategories)
 	seed(f, "FuzzCategories", "small", answer[0].Payload)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		list, next, total, err := mpit.DecodeCategories(wholeWords(payload), 0)
+		list, next, total, _, err := mpit.DecodeCategories(wholeWords(payload), 0)
 		if err != nil {
 			return
 		}
 		if next > total || next == 0 && total > 0 || len(list) > next {
 			t.Fatalf("%d records, next %d of %d", len(list), next, total)
+		}
+	})
+}
+
+// FuzzTool reads a payload as the answer to each operation of TOOL; the first word of the input is the operation's.
+func FuzzTool(f *testing.F) {
+	for name, frame := range map[string]wire.Frame{
+		"session": toolFrame(wire.ToolSessionCreate, 0, "", 1),
+		"handle":  toolFrame(wire.ToolHandleAlloc, 0, "", 1, 2),
+		"read":    toolFrame(wire.ToolRead, 0, "", 2, 7, 8),
+		"value":   toolFrame(wire.ToolCvarRead, 0, "", 1, 1, 7),
+		"text":    toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'),
+		"index":   toolFrame(wire.ToolPvarIndex, 0, "", 12, 1),
+		"refused": toolFrame(wire.ToolStop, mpit.ErrPvarNoStartStop, "not here"),
+	} {
+		seed(f, "FuzzTool", name, frame.Payload)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		payload = wholeWords(payload)
+		d := wire.NewDecoder(payload, new(error))
+		a, err := mpit.DecodeTool(payload, wire.ToolOperation(d.Word()), 2)
+		if err != nil {
+			return
+		}
+		if a.Words != nil && len(a.Words) != 2 || a.Count > wire.MaxValues || a.Index < 0 || a.Variable >= wire.MaxVariables ||
+			a.Refused != nil && a.Refused.Code == mpit.Success {
+			t.Fatalf("out of bounds: %+v", a)
 		}
 	})
 }

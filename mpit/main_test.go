@@ -93,7 +93,10 @@ func small() mpittest.Config {
 		},
 		Objects: []mpit.Object{
 			{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Predefined: true, Size: 3, Rank: 2, Created: began},
-			{Kind: mpit.BindComm, Inter: true, Size: 2, Rank: -1, Created: began},
+			{
+				Kind: mpit.BindComm, Inter: true, Size: 2, Rank: -1, Created: began, On: 1,
+				Details: []mpit.Detail{{Key: "remote_size", Value: "1"}},
+			},
 		},
 		Elements: map[string]int{"queue": mpittest.PerPeer},
 		Initial:  map[string]float64{"time": -100},
@@ -106,6 +109,14 @@ func small() mpittest.Config {
 			{Name: "limit", Scope: mpit.ScopeAllEq, Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{5}},
 			{Index: 1, Name: "list", Datatype: mpit.DatatypeChar, HasValue: true, Text: "a,b"},
 			{Index: 2, Name: "none", Description: "Nothing.", Bind: mpit.BindWin, Code: mpit.ErrInvalid},
+			{
+				Index: 3, Name: "algorithm", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Code: mpit.ErrInvalidHandle,
+				Enum: &mpit.Enum{ID: 9, Name: "algorithms", Items: []mpit.EnumItem{{Value: 0, Name: "ring"}, {Value: 1, Name: "tree"}}},
+				Objects: []mpit.ObjectValue{
+					{Object: 1, HasValue: true, Values: []uint64{1}},
+					{Object: 2, Code: mpit.ErrNotSupported},
+				},
+			},
 		},
 		Categories: []mpit.Category{
 			{Name: "all", Description: "A.", Variables: []int{4, 5}, ControlVariables: []int{0}, Subcategories: []int{1}},

@@ -203,10 +203,10 @@ func (e *EndReason) UnmarshalText(text []byte) error { return parse(e, endNames,
 
 var statusNames = names{
 	what: "status",
-	list: []string{"fresh", "busy", "passive", "final"},
+	list: []string{"fresh", "busy", "passive", "final", "paused"},
 }
 
-// String returns "fresh", "busy", "passive" or "final".
+// String returns "fresh", "busy", "passive", "final" or "paused".
 func (s SampleStatus) String() string { return statusNames.format(uint8(s)) }
 
 // String returns the name of the libraries that have the ABI.

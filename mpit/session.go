@@ -18,10 +18,6 @@ const (
 	finalWait = 5 * time.Second
 	// maxSkipped bounds the frames that are skipped while nothing is asked, so that no rank keeps the reader busy.
 	maxSkipped = 1024
-	// maxRefusals is how often a question is asked again that the rank answers with "not now": the program is making or
-	// freeing objects, which is soon over.
-	maxRefusals  = 50
-	refusalPause = 20 * time.Millisecond
 )
 
 // Session is a connected rank after HELLO. It is safe for concurrent use. One goroutine of it reads until the
@@ -38,9 +34,9 @@ type Session struct {
 	frames    *wire.Reader
 	catalogue catalogue
 
-	// Only one question of each kind is open at a time: whoever wants to ask puts something in, and the reader takes it
-	// out with the answer, however late that comes.
-	cvarSlot, categorySlot chan struct{}
+	// How many questions of each kind are open at once (see question.slot): one about control variables, one about
+	// categories, and maxToolQuestions operations of TOOL.
+	cvarSlot, categorySlot, toolSlots chan struct{}
 
 	writers sync.WaitGroup // drain
 
@@ -51,24 +47,11 @@ type Session struct {
 	generations wire.SampleRequest
 	pending     *Pending // the unanswered request for a sample
 	pendingSeq  uint32
-	questions   map[uint32]*question
+	questions   map[uint32]*attempt // by sequence number; nil once ended
 	out         outbox
 	final       *Sample
 	skipped     uint64
 	unasked     int // frames skipped since the last answer
-}
-
-// question is a request for a part of the control variables or categories.
-type question struct {
-	typ   uint16 // of the answer
-	first int
-	slot  chan struct{}
-	sent  map[uint32]struct{} // enumerations that the answer has brought
-	done  chan struct{}
-	page  page
-	cvars []ControlVariable
-	cats  []Category
-	err   error
 }
 
 // newSession takes over a connection whose HELLO has been read by frames.
@@ -93,7 +76,8 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello)
 		frames:       frames,
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
-		questions:    make(map[uint32]*question),
+		toolSlots:    make(chan struct{}, maxToolQuestions),
+		questions:    make(map[uint32]*attempt),
 	}
 	go s.read()
 	return s, nil
@@ -241,109 +225,6 @@ func (s *Session) tell(ctx context.Context, doing string, encode func(*wire.Enco
 	return nil
 }
 
-// ControlVariables asks for all control variables with their present values.
-func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, error) {
-	var all []ControlVariable
-	err := s.pages(ctx, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, func(q *question) int {
-		all = append(all, q.cvars...)
-		size := 0
-		for i := range q.cvars {
-			c := &q.cvars[i]
-			size += 160 + len(c.Name) + len(c.Description) + len(c.Text) + 8*len(c.Values)
-		}
-		return size
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// Categories asks for all categories.
-func (s *Session) Categories(ctx context.Context) ([]Category, error) {
-	var all []Category
-	err := s.pages(ctx, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, func(q *question) int {
-		all = append(all, q.cats...)
-		size := 0
-		for i := range q.cats {
-			c := &q.cats[i]
-			size += 160 + len(c.Name) + len(c.Description) + 8*(len(c.Variables)+len(c.ControlVariables)+len(c.Subcategories))
-		}
-		return size
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// pages asks from index 0 on until the answer was the last one. Each answer is given to take, which returns about how
-// many bytes of memory it takes.
-func (s *Session) pages(ctx context.Context, what string, ask, answer uint16, slot chan struct{}, take func(*question) int) error {
-	kept, refusals := 0, 0
-	for first := 0; ; {
-		q := &question{typ: answer, first: first, slot: slot, done: make(chan struct{})}
-		if err := s.askPage(ctx, q, ask); err != nil {
-			return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
-		}
-		select {
-		case <-q.done:
-		case <-ctx.Done():
-			return fmt.Errorf("mpit: waiting for the %s of rank %d: %w", what, s.hello.Rank, ctx.Err())
-		}
-		var refused *RequestError
-		if errors.As(q.err, &refused) && refused.Code == wire.ErrorNotNow && refusals < maxRefusals {
-			refusals++
-			select {
-			case <-time.After(refusalPause):
-				continue
-			case <-ctx.Done():
-				return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, ctx.Err())
-			}
-		}
-		if q.err != nil {
-			return fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, q.err)
-		}
-		if kept += take(q); kept > maxCatalogue {
-			return &ProtocolError{Reason: ReasonTooLarge, Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
-		}
-		if q.page.next >= q.page.total {
-			return nil
-		}
-		first = q.page.next
-	}
-}
-
-// askPage sends a question as soon as none of its kind is open.
-func (s *Session) askPage(ctx context.Context, q *question, ask uint16) error {
-	select {
-	case q.slot <- struct{}{}:
-	case <-s.done:
-		return s.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.err
-	switch {
-	case s.ended:
-	case s.hello.Final:
-		err = ErrFinal
-	default:
-		var e wire.Encoder
-		s.seq++
-		wire.AppendIndexRequest(&e, ask, s.seq, q.first)
-		err = s.out.send(s, e.Bytes())
-		if err == nil {
-			s.questions[s.seq] = q
-			return nil
-		}
-	}
-	<-q.slot
-	return err
-}
-
 // end marks the session as ended, for the first reason that is given. The caller holds mu.
 func (s *Session) end(err error) {
 	if !s.ended {
@@ -368,16 +249,9 @@ func (s *Session) read() {
 	if pending != nil {
 		pending.finish(Sample{}, err)
 	}
-	for _, q := range questions {
-		q.answer(err)
+	for _, a := range questions {
+		a.end(err)
 	}
-}
-
-// answer ends a question. What it answers was set before.
-func (q *question) answer(err error) {
-	q.err = err
-	close(q.done)
-	<-q.slot
 }
 
 // readFrames reads until the connection ends, and says why.
@@ -425,7 +299,7 @@ func isTimeout(err error) bool {
 
 // take hands a frame to whoever asked for it.
 func (s *Session) take(f wire.Frame) error {
-	if f.Type == wire.TypeHello || f.Type > wire.TypeError {
+	if f.Type == wire.TypeHello || f.Type > wire.TypeTool {
 		return s.skip(f)
 	}
 	if s.hello.Final {
@@ -433,13 +307,13 @@ func (s *Session) take(f wire.Frame) error {
 	}
 	s.mu.Lock()
 	pending := s.pending != nil && s.pendingSeq == f.Seq
-	q := s.questions[f.Seq]
+	a := s.questions[f.Seq]
 	s.mu.Unlock()
 	switch {
 	case pending:
 		return s.takeAnswer(f)
-	case q != nil:
-		return s.takePage(f, q)
+	case a != nil:
+		return s.takeQuestion(f, a)
 	case f.Type == wire.TypeError:
 		return s.skip(f) // to something that is not answered
 	}
@@ -498,40 +372,5 @@ func (s *Session) takeFinal(f wire.Frame) error {
 	s.mu.Lock()
 	s.final = &sample
 	s.mu.Unlock()
-	return nil
-}
-
-// takePage takes a frame of the answer to CVARS or CATEGORIES.
-func (s *Session) takePage(f wire.Frame, q *question) (err error) {
-	var refused error
-	switch f.Type {
-	case wire.TypeEnums:
-		if q.sent == nil {
-			q.sent = make(map[uint32]struct{})
-		}
-		return s.catalogue.takeEnums(f.Payload, q.sent)
-	case wire.TypeError:
-		e, err := decodeError(f.Payload)
-		if err != nil {
-			return err
-		}
-		refused = e
-	case q.typ:
-		if f.Type == wire.TypeCvars {
-			q.cvars, q.page, err = decodeControlVariables(f.Payload, q.first, s.catalogue.enums)
-		} else {
-			q.cats, q.page, err = decodeCategories(f.Payload, q.first)
-		}
-		if err != nil {
-			return err
-		}
-	default:
-		return wire.Errorf(wire.ReasonMalformed, "a frame of type %d where %d was asked for", f.Type, q.typ)
-	}
-	s.mu.Lock()
-	delete(s.questions, f.Seq)
-	s.unasked = 0
-	s.mu.Unlock()
-	q.answer(refused)
 	return nil
 }

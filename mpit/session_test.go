@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,7 @@ func TestSample(t *testing.T) {
 	assert.Equal(t, time.Minute, sample.Monotonic)
 	assert.Equal(t, mpit.AgentStats{
 		Samples: 1, GateWaits: 3, GateWaitTime: time.Millisecond, GateWaitMax: time.Microsecond, CPUTime: time.Second, ObjectsAlive: 2,
+		PcontrolLevel: 1, CategoryStamp: 1,
 	}, sample.Stats)
 
 	require.Len(t, sample.Variables.ByID, len(cfg.Variables))
@@ -272,14 +274,21 @@ func normal(list []mpit.Category) []mpit.Category {
 	return list
 }
 
-// The values of an enumeration are known once a variable has brought it.
+// A page of control variables brings the enumerations that it names, whether a performance variable has them too or not.
 func TestControlVariableEnum(t *testing.T) {
 	cfg := mpittest.Everything()
 	s, _ := session(t, cfg)
-	read(t, s)
-	cvars, err := s.ControlVariables(testContext(t))
+	before, err := s.ControlVariables(testContext(t))
 	require.NoError(t, err)
-	assert.Equal(t, cfg.ControlVariables, cvars)
+	assert.Equal(t, cfg.ControlVariables, before)
+	sample := read(t, s)
+	after, err := s.ControlVariables(testContext(t))
+	require.NoError(t, err)
+	at := slices.IndexFunc(before, func(c mpit.ControlVariable) bool { return c.Name == "algorithm" })
+	assert.Same(t, before[at].Enum, after[at].Enum, "sent again, kept once")
+	state, ok := sample.Variables.Find("each_state_int", mpit.ClassState)
+	require.True(t, ok)
+	assert.Same(t, state.Enum, after[at].Enum, "one for variables of both kinds")
 }
 
 func TestEverything(t *testing.T) {
@@ -338,7 +347,7 @@ func TestLateAnswer(t *testing.T) {
 	assert.Equal(t, uint64(3), read(t, s).Stats.Samples, "one before, one late, one now")
 	cvars, err := s.ControlVariables(testContext(t))
 	require.NoError(t, err)
-	assert.Len(t, cvars, 3)
+	assert.Len(t, cvars, 4)
 }
 
 // Several goroutines use one session at once.
@@ -359,7 +368,7 @@ func TestConcurrentUse(t *testing.T) {
 			for range 5 {
 				cvars, err := s.ControlVariables(ctx)
 				assert.NoError(t, err)
-				assert.Len(t, cvars, 3)
+				assert.Len(t, cvars, 4)
 				categories, err := s.Categories(ctx)
 				assert.NoError(t, err)
 				assert.Len(t, categories, 2)

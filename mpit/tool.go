@@ -2,11 +2,10 @@ package mpit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-)
 
-var errToolUnfinished = errors.New("mpit: not written yet")
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
 
 // RefusedError is a return code of MPI_T other than success, from the rank's library or, with Why, from its agent.
 // errors.Is finds the ReturnCode.
@@ -26,30 +25,41 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the ReturnCode.
 func (e *RefusedError) Unwrap() error { return e.Code }
 
-// CvarValue is the value of a control variable: Text where its datatype is CHAR, Values otherwise, as in Sample.Values.
-type CvarValue struct {
-	Values []uint64
-	Text   string
-	IsText bool
+// tool asks for an operation of TOOL and waits for its answer. count is how many elements a handle has that is read. open
+// is as in ask. The error is a *RefusedError, or what else was in the way.
+func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a toolAnswer, open bool, err error) {
+	answer := new(toolAnswer) // the reader's for as long as it may still come
+	q := s.toolQuestion(r, count, answer)
+	// What is made for somebody who has gone would fill the rank until the connection ends.
+	q.undo = func() *question {
+		switch {
+		case answer.refused != nil:
+			return nil
+		case r.Operation == wire.ToolSessionCreate:
+			return s.toolQuestion(wire.ToolRequest{Operation: wire.ToolSessionFree, Session: answer.session}, 0, new(toolAnswer))
+		case r.Operation == wire.ToolHandleAlloc:
+			return s.toolQuestion(wire.ToolRequest{Operation: wire.ToolHandleFree, Session: r.Session, Handle: answer.handle}, 0, new(toolAnswer))
+		}
+		return nil
+	}
+	if open, err := s.ask(ctx, q); err != nil {
+		return toolAnswer{}, open, fmt.Errorf("mpit: asking rank %d for %v: %w", s.hello.Rank, r.Operation, err)
+	}
+	if answer.refused != nil {
+		return toolAnswer{}, false, answer.refused
+	}
+	return *answer, false, nil
 }
 
-// PvarSession is a session of performance variables in a rank (MPI_T_pvar_session_create, MPI-4.1 §15.3.7). It ends with the connection.
-type PvarSession struct{}
-
-// PvarHandle is a performance variable bound to an object, in a PvarSession.
-type PvarHandle struct{}
-
-// CreatePvarSession is MPI_T_pvar_session_create.
-func (s *Session) CreatePvarSession(context.Context) (*PvarSession, error) {
-	return nil, errToolUnfinished
-}
-
-// ReadCvar is MPI_T_cvar_read of the variable with MPI_T's index; object is an Object.ID, 0 for an unbound variable.
-func (s *Session) ReadCvar(_ context.Context, index int, object uint32) (CvarValue, error) {
-	return CvarValue{}, errToolUnfinished
-}
-
-// WriteCvar is MPI_T_cvar_write.
-func (s *Session) WriteCvar(_ context.Context, index int, object uint32, v CvarValue) error {
-	return errToolUnfinished
+// toolQuestion is an operation of TOOL; its answer goes to answer.
+func (s *Session) toolQuestion(r wire.ToolRequest, count int, answer *toolAnswer) *question {
+	return &question{
+		slot:   s.toolSlots,
+		typ:    wire.TypeTool,
+		encode: r.Append,
+		decode: func(payload []byte) (err error) {
+			*answer, err = decodeTool(payload, r.Operation, count)
+			return err
+		},
+	}
 }

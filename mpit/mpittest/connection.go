@@ -73,6 +73,7 @@ func (r *Rank) Connect(ctx context.Context, path string) error {
 	// Who connects anew knows nothing of what another exporter selected.
 	r.selection = wire.SelectRequest{Default: true}
 	r.layoutGen++
+	r.tools = tools{}
 	c := &connection{net: raw, closed: make(chan struct{}), done: make(chan struct{})}
 	r.conn = c
 	go func() {
@@ -228,12 +229,22 @@ func (r *Rank) pause(c *connection) bool {
 func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 	var err error
 	switch f.Type {
+	case wire.TypeAskCvars, wire.TypeAskCategories, wire.TypeAskTool:
+		if r.notNow > 0 {
+			r.notNow--
+			encodeError(e, f.Seq, wire.ErrorNotNow, "not now")
+			return
+		}
+	}
+	switch f.Type {
 	case wire.TypeAskSample:
 		status := mpit.SampleFresh
 		switch {
 		case r.busy > 0:
 			r.busy--
 			status = mpit.SampleBusy
+		case r.paused:
+			status = mpit.SamplePaused
 		case r.hello.Passive:
 			status = mpit.SamplePassive
 		}
@@ -252,12 +263,17 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 	case wire.TypeAskCategories:
 		var first int
 		if first, err = wire.DecodeIndexRequest(f.Payload); err == nil {
-			encodeCategories(e, f.Seq, r.categories, first, r.page)
+			encodeCategories(e, f.Seq, r.categories, r.stamp, first, r.page)
 		}
 	case wire.TypeBlob:
 		var blob []byte
 		if blob, err = wire.DecodeBlob(f.Payload); err == nil {
 			r.blob = append(r.blob[:0:0], blob...)
+		}
+	case wire.TypeAskTool:
+		var request wire.ToolRequest
+		if request, err = wire.DecodeToolRequest(f.Payload); err == nil {
+			r.tool(e, f.Seq, request)
 		}
 	default:
 		encodeError(e, f.Seq, wire.ErrorUnsupported, fmt.Sprintf("request %d", f.Type))
@@ -287,6 +303,9 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 	if has.Remains != r.remainsGen {
 		r.encodeRemains(e, seq)
 	}
+	if r.kept != nil && has.Kept != r.kept.Number {
+		encodeKept(e, seq, r.kept)
+	}
 	s := r.sample(status, end)
 	for i := range r.handles {
 		h := &r.handles[i]
@@ -294,7 +313,7 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 			continue
 		}
 		if h.failed == mpit.Success {
-			s.Values = append(s.Values, h.values...)
+			s.Values = append(s.Values, r.shown(h)...)
 			continue
 		}
 		r.stats.ReadErrors++
@@ -309,11 +328,11 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 func (r *Rank) sample(status mpit.SampleStatus, end mpit.EndReason) mpit.Sample {
 	now := r.clock()
 	r.stats.ObjectsAlive = uint64(len(r.objects))
-	return mpit.Sample{
-		Status:    status,
-		End:       end,
-		Time:      now,
-		Monotonic: max(0, now.Sub(r.hello.InitTime)),
-		Stats:     r.stats,
+	s := mpit.Sample{Status: status, End: end, Time: now, Stats: r.stats}
+	if r.paused {
+		s.Stats.PausedTime += now.Sub(r.pausedAt)
+		s.Time = r.pausedAt // of what it shows
 	}
+	s.Monotonic = r.monotonic(s.Time)
+	return s
 }

@@ -37,7 +37,7 @@ func encodeHello(e *wire.Encoder, h mpit.Hello) {
 	e.Int(h.Size)
 	e.Int(h.ThreadLevel)
 	e.Word(uint64(h.ABI))
-	e.Word(bit(h.Passive, 1))
+	e.Word(bit(h.Passive, 1) | bit(h.WriteAllowed, 2) | bit(h.SessionsOnly, 4))
 	e.Time(h.InitTime)
 	e.String(h.AgentVersion)
 	e.String(h.LibraryVersion)
@@ -72,33 +72,45 @@ func list(e *wire.Encoder, typ uint16, seq uint32, n int, head func(), record fu
 	}
 }
 
+// withEnum adds an enumeration, if it is one and not there already.
+func withEnum(enums []*mpit.Enum, enum *mpit.Enum) []*mpit.Enum {
+	if enum == nil || slices.ContainsFunc(enums, func(have *mpit.Enum) bool { return have.ID == enum.ID }) {
+		return enums
+	}
+	return append(enums, enum)
+}
+
+// encodeEnums appends ENUMS, if there are any.
+func encodeEnums(e *wire.Encoder, seq uint32, enums []*mpit.Enum) {
+	if len(enums) == 0 {
+		return
+	}
+	list(e, wire.TypeEnums, seq, len(enums), func() {}, func(i int) {
+		e.Word(uint64(enums[i].ID))
+		e.String(enums[i].Name)
+		e.Word(uint64(len(enums[i].Items)))
+		for _, item := range enums[i].Items {
+			e.Record(func() {
+				e.Word(uint64(item.Value))
+				e.String(item.Name)
+			})
+		}
+	})
+}
+
 // encodeVariables appends ENUMS and VARIABLES with what is newer than the generation since.
 func (r *Rank) encodeVariables(e *wire.Encoder, seq uint32, since uint64) {
 	var changed []*variable
-	var enums []*mpit.Enum
+	var enums []*mpit.Enum // each once
 	for i := range r.variables {
 		v := &r.variables[i]
 		if v.generation <= since {
 			continue
 		}
 		changed = append(changed, v)
-		if v.Enum != nil && !slices.ContainsFunc(enums, func(e *mpit.Enum) bool { return e.ID == v.Enum.ID }) {
-			enums = append(enums, v.Enum)
-		}
+		enums = withEnum(enums, v.Enum)
 	}
-	if len(enums) > 0 {
-		list(e, wire.TypeEnums, seq, len(enums), func() {}, func(i int) {
-			e.Word(uint64(enums[i].ID))
-			e.String(enums[i].Name)
-			e.Word(uint64(len(enums[i].Items)))
-			for _, item := range enums[i].Items {
-				e.Record(func() {
-					e.Word(uint64(item.Value))
-					e.String(item.Name)
-				})
-			}
-		})
-	}
+	encodeEnums(e, seq, enums)
 	list(e, wire.TypeVariables, seq, len(changed), func() { e.Word(r.variablesGen) }, func(i int) {
 		v := changed[i]
 		e.Word(uint64(v.ID))
@@ -133,6 +145,14 @@ func (r *Rank) encodeLayout(e *wire.Encoder, seq uint32) {
 			e.Int(o.Rank)
 			e.Time(o.Created)
 			e.String(o.Name)
+			e.Word(uint64(o.On))
+			e.Word(uint64(len(o.Details)))
+			for _, d := range o.Details {
+				e.Record(func() {
+					e.String(d.Key)
+					e.String(d.Value)
+				})
+			}
 		})
 	}
 	e.Word(uint64(len(r.handles)))
@@ -144,9 +164,10 @@ func (r *Rank) encodeLayout(e *wire.Encoder, seq uint32) {
 			e.Word(uint64(h.Object))
 			e.Int(h.Count)
 			e.Time(h.Created)
-			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable), 4))
+			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable), 4) | bit(h.Excluded != nil, 8))
 			e.Words(h.First)
 			e.Words(h.Origin)
+			e.Words(h.Excluded)
 		})
 	}
 	e.Finish()
@@ -192,6 +213,11 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 		e.Word(uint64(s.Stats.GateWaitMax))
 		e.Word(uint64(s.Stats.CPUTime))
 		e.Word(s.Stats.ObjectsAlive)
+		e.Int(s.Stats.PcontrolLevel)
+		e.Word(s.Stats.PcontrolCalls)
+		e.Word(s.Stats.KeptSamples)
+		e.Word(uint64(s.Stats.PausedTime))
+		e.Word(s.Stats.CategoryStamp)
 	})
 	e.Array(s.Values)
 	e.Word(uint64(len(s.Failed)))
@@ -202,7 +228,26 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 	e.Finish()
 }
 
-// pageOf appends a frame with the part of a catalogue that begins at first: at most page records, 0: what fits. n is the
+func encodeKept(e *wire.Encoder, seq uint32, k *mpit.Kept) {
+	e.Begin(wire.TypeKept, seq)
+	e.Word(k.Number)
+	e.Time(k.Time)
+	e.Word(uint64(k.Monotonic))
+	e.Word(uint64(len(k.List)))
+	for i := range k.List {
+		v := &k.List[i]
+		e.Record(func() {
+			e.Word(uint64(v.Variable))
+			e.Word(uint64(v.Kind))
+			e.Word(uint64(v.Object))
+			e.String(v.Name)
+			e.Array(v.Values)
+		})
+	}
+	e.Finish()
+}
+
+// pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page records, 0: what fits. n is the
 // length of the whole, and indices run from 0.
 func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record func(i int)) {
 	e.Begin(typ, seq)
@@ -216,11 +261,31 @@ func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record 
 	}
 	e.Recount(next, i)
 	e.Recount(at, count)
-	e.Finish()
 }
 
-// encodeControlVariables appends CVARS. A variable's index is its place in the list.
+// valueOf is a control variable's value as frames have it.
+func valueOf(words []uint64, text string, has bool) wire.Value {
+	switch {
+	case !has:
+		return wire.Value{}
+	case words == nil:
+		return wire.Value{Kind: wire.ValueText, Text: text}
+	}
+	return wire.Value{Kind: wire.ValueWords, Words: words}
+}
+
+// encodeControlVariables appends CVARS, and before it the enumerations of what it lists. A variable's index is its place in the list.
 func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int) {
+	// The page first, elsewhere, for only then it is known what stands in it.
+	var listed wire.Encoder
+	var enums []*mpit.Enum
+	encodeCvarPage(&listed, seq, cvars, first, page, func(c *mpit.ControlVariable) { enums = withEnum(enums, c.Enum) })
+	encodeEnums(e, seq, enums)
+	e.Append(&listed)
+}
+
+// encodeCvarPage appends CVARS and tells of each variable in it.
+func encodeCvarPage(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int, listed func(*mpit.ControlVariable)) {
 	pageOf(e, wire.TypeCvars, seq, len(cvars), first, page, func(i int) {
 		c := &cvars[i]
 		e.Int(i)
@@ -230,24 +295,25 @@ func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVar
 		e.Word(uint64(c.Bind))
 		e.Word(enumNumber(c.Enum))
 		e.Word(uint64(c.Code))
-		switch {
-		case !c.HasValue:
-			e.Word(0)
-			e.Word(0)
-		case c.Values == nil:
-			e.Word(2)
-			e.String(c.Text)
-		default:
-			e.Word(1)
-			e.Array(c.Values)
-		}
+		e.Value(valueOf(c.Values, c.Text, c.HasValue))
 		e.String(c.Name)
 		e.String(c.Description)
+		e.Word(uint64(len(c.Objects)))
+		for i := range c.Objects {
+			o := &c.Objects[i]
+			e.Record(func() {
+				e.Word(uint64(o.Object))
+				e.Word(uint64(o.Code))
+				e.Value(valueOf(o.Values, o.Text, o.HasValue))
+			})
+		}
+		listed(c)
 	})
+	e.Finish()
 }
 
 // encodeCategories appends CATEGORIES. A category's index is its place in the list.
-func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, first, page int) {
+func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, stamp uint64, first, page int) {
 	indices := func(list []int) {
 		e.Word(uint64(len(list)))
 		for _, i := range list {
@@ -263,6 +329,8 @@ func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, f
 		indices(c.ControlVariables)
 		indices(c.Subcategories)
 	})
+	e.Word(stamp)
+	e.Finish()
 }
 
 func encodeError(e *wire.Encoder, seq uint32, code uint64, text string) {

@@ -150,26 +150,36 @@ func Everything() Config {
 	return e.cfg
 }
 
-// allObjects are objects of each kind; of communicators also such that share a name or have none.
+// allObjects are objects of each kind, with the details that it can have; of communicators also such that share a name or
+// have none. What docs/protocol.md says can't be found stands here too, for whoever reads it to cope with.
 func allObjects(created time.Time) []mpit.Object {
+	details := func(pairs ...string) (list []mpit.Detail) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, mpit.Detail{Key: pairs[i], Value: pairs[i+1]})
+		}
+		return list
+	}
 	objects := []mpit.Object{
 		{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Predefined: true, Size: 4, Rank: 1},
 		{Kind: mpit.BindComm, Name: "MPI_COMM_SELF", Predefined: true, Size: 1, Rank: 0},
-		{Kind: mpit.BindComm, Name: "halo exchange", Size: 4, Rank: 2},
+		{Kind: mpit.BindComm, Name: "halo exchange", Size: 4, Rank: 2, Details: details("topology", "cart", "dims", "2,2", "periods", "1,0")},
 		{Kind: mpit.BindComm, Size: 2, Rank: 0},
 		{Kind: mpit.BindComm, Size: 2, Rank: 1},
-		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 0},
-		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 1},
-		{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2, Rank: 1},
-		{Kind: mpit.BindWin, Name: "pressure", Size: 4, Rank: 1},
-		{Kind: mpit.BindFile, Name: "/scratch/restart \"1\".h5", Size: 4, Rank: 1},
-		{Kind: mpit.BindDatatype, Name: "MPI_DOUBLE", Predefined: true},
-		{Kind: mpit.BindErrhandler, Name: "MPI_ERRORS_RETURN", Predefined: true},
+		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 0, Details: details("topology", "graph", "nodes", "2", "edges", "2")},
+		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 1, Details: details("topology", "dist_graph", "indegree", "1", "outdegree", "1")},
+		{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2, Rank: 1, Details: details("remote_size", "2")},
+		{
+			Kind: mpit.BindWin, Name: "pressure", Size: 4, Rank: 1, On: 3,
+			Details: details("base", "0x7f0000001000", "bytes", "4096", "disp_unit", "8", "flavor", "allocate", "model", "unified"),
+		},
+		{Kind: mpit.BindFile, Name: "/scratch/restart \"1\".h5", Size: 4, Rank: 1, On: 1, Details: details("mode", "rdwr,create")},
+		{Kind: mpit.BindDatatype, Name: "MPI_DOUBLE", Predefined: true, Details: details("bytes", "8", "extent", "8", "lb", "0", "combiner", "named")},
+		{Kind: mpit.BindErrhandler, Name: "MPI_ERRORS_RETURN", Predefined: true, Details: details("on", "comm")},
 		{Kind: mpit.BindGroup, Size: 4, Rank: 1},
-		{Kind: mpit.BindOp, Name: "MPI_SUM", Predefined: true},
-		{Kind: mpit.BindRequest},
+		{Kind: mpit.BindOp, Name: "MPI_SUM", Predefined: true, Details: details("commutative", "true")},
+		{Kind: mpit.BindRequest, On: 9999, Details: details("operation", "send_init")}, // its communicator is gone
 		{Kind: mpit.BindMessage},
-		{Kind: mpit.BindInfo, Name: "MPI_INFO_ENV", Predefined: true},
+		{Kind: mpit.BindInfo, Name: "MPI_INFO_ENV", Predefined: true, Details: details("keys", "command,\"wdir\",arch")},
 		{Kind: mpit.BindSession},
 	}
 	for i := range objects {
@@ -386,6 +396,7 @@ func allControlVariables(enums []*mpit.Enum) []mpit.ControlVariable {
 		mpit.ControlVariable{
 			Name: "of_a_window", Description: "Can't be read without one.", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityMPIDevBasic,
 			Datatype: mpit.DatatypeInt, Bind: mpit.BindWin, Code: mpit.ErrNotSupported,
+			Objects: []mpit.ObjectValue{{Object: 9, HasValue: true, Values: []uint64{3}}}, // its one window
 		},
 	)
 	for i := range list {

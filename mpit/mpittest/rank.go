@@ -63,7 +63,8 @@ type variable struct {
 // handle is a handle with its present values.
 type handle struct {
 	mpit.Handle
-	values []uint64
+	values []uint64 // the library's, whatever MPI_Pcontrol says
+	frozen []uint64 // while paused: what a sample shows
 	failed mpit.ReturnCode
 }
 
@@ -96,6 +97,13 @@ type Rank struct {
 
 	variablesGen, layoutGen, remainsGen uint64
 
+	stamp    uint64 // of the categories
+	kept     *mpit.Kept
+	paused   bool // by MPI_Pcontrol(0), since pausedAt
+	pausedAt time.Time
+	tools    tools // of the present connection
+	refusing map[int]mpit.ReturnCode
+
 	selection wire.SelectRequest
 	blob      []byte
 	stats     mpit.AgentStats
@@ -105,6 +113,7 @@ type Rank struct {
 	conn    *connection
 	stalled chan struct{} // nil, or closed when answering goes on
 	busy    int
+	notNow  int
 	delay   time.Duration
 }
 
@@ -122,7 +131,10 @@ func New(cfg Config) *Rank {
 		blob:       slices.Clone(cfg.Hello.Blob),
 		// From 1 on, for 0 means none.
 		variablesGen: 1, layoutGen: 1, remainsGen: 1,
+		stamp:    1,
+		refusing: make(map[int]mpit.ReturnCode),
 	}
+	r.stats.PcontrolLevel, r.stats.CategoryStamp = 1, r.stamp
 	for name, v := range cfg.Initial {
 		r.initial[name] = v
 	}
@@ -280,6 +292,9 @@ func (r *Rank) open(v *variable, o *mpit.Object) {
 		}
 		h.First = slices.Clone(h.values)
 	}
+	if r.paused {
+		h.frozen = slices.Clone(h.values)
+	}
 	r.handles = append(r.handles, h)
 	r.layoutGen++
 }
@@ -301,6 +316,7 @@ func (r *Rank) FreeObject(id uint32) error {
 		return true
 	})
 	r.objects = slices.Delete(r.objects, at, at+1)
+	r.tools.objectEnds(id)
 	r.layoutGen++
 	return nil
 }
@@ -320,7 +336,7 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 	for i := range r.handles {
 		if h := &r.handles[i]; h.Object == id {
 			r.keep(h, o.Name)
-			h.Origin = slices.Clone(h.values)
+			h.Origin, h.Excluded = slices.Clone(r.shown(h)), nil
 		}
 	}
 	o.Name = name
@@ -331,7 +347,7 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 // keep adds a contribution to what remains (docs/protocol.md, REMAINS).
 func (r *Rank) keep(h *handle, name string) {
 	r.remainsGen++
-	v := &r.variables[h.Variable]
+	v, values := &r.variables[h.Variable], r.shown(h)
 	at := slices.IndexFunc(r.remains, func(m remain) bool { return m.Variable == v.ID && m.Name == name && m.count == h.Count })
 	if at < 0 {
 		if !r.roomForName(name) {
@@ -345,8 +361,8 @@ func (r *Rank) keep(h *handle, name string) {
 				Created:  h.Created,
 				Gained:   make([]uint64, h.Count),
 				First:    make([]uint64, h.Count),
-				Max:      slices.Clone(h.values),
-				Min:      slices.Clone(h.values),
+				Max:      slices.Clone(values),
+				Min:      slices.Clone(values),
 			},
 			count: h.Count,
 		})
@@ -357,7 +373,7 @@ func (r *Rank) keep(h *handle, name string) {
 	if h.Created.Before(m.Created) {
 		m.Created = h.Created
 	}
-	for i, last := range h.values {
+	for i, last := range values {
 		switch {
 		case h.Origin != nil:
 			m.Gained[i] = add(v.Datatype, m.Gained[i], last, h.Origin[i])
@@ -366,6 +382,9 @@ func (r *Rank) keep(h *handle, name string) {
 			m.First[i] = add(v.Datatype, m.First[i], h.First[i], 0)
 		default:
 			m.Gained[i] = add(v.Datatype, m.Gained[i], last, 0)
+		}
+		if h.Excluded != nil {
+			m.Gained[i] = add(v.Datatype, m.Gained[i], 0, h.Excluded[i])
 		}
 		if less(v.Datatype, m.Max[i], last) {
 			m.Max[i] = last
@@ -429,9 +448,11 @@ func (r *Rank) update(name string, class mpit.Class, object uint32, values []any
 			return fmt.Errorf("mpittest: a value of %q: %w", name, err)
 		}
 	}
+	before := slices.Clone(h.values)
 	for i := range h.values {
 		h.values[i] = fit(v, to(v.Datatype, h.values[i], words[i%len(words)]))
 	}
+	r.tools.observe(v, h, before)
 	return nil
 }
 
@@ -446,11 +467,23 @@ func (r *Rank) FailRead(name string, class mpit.Class, object uint32, code mpit.
 	return err
 }
 
-// SetStats sets what the rank counts of itself. Samples and Busy go on from there.
+// SetStats sets what the rank counts of itself. Samples and Busy go on from there. What concerns MPI_Pcontrol and the
+// categories stays: Pcontrol and SetCategories set it.
 func (r *Rank) SetStats(stats mpit.AgentStats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	stats.PcontrolLevel, stats.PcontrolCalls, stats.KeptSamples = r.stats.PcontrolLevel, r.stats.PcontrolCalls, r.stats.KeptSamples
+	stats.PausedTime, stats.CategoryStamp = r.stats.PausedTime, r.stats.CategoryStamp
 	r.stats = stats
+}
+
+// SetCategories replaces the categories, as a library does that learns of more. The stamp changes.
+func (r *Rank) SetCategories(categories []mpit.Category) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.categories = slices.Clone(categories)
+	r.stamp++
+	r.stats.CategoryStamp = r.stamp
 }
 
 // Stall makes the rank answer nothing until it is called with false. Requests that came meanwhile are answered then.
@@ -471,6 +504,13 @@ func (r *Rank) Busy(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy = n
+}
+
+// NotNow makes the rank answer "not now" to so many questions other than for samples.
+func (r *Rank) NotNow(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notNow = n
 }
 
 // Delay makes the rank wait before each answer.

@@ -28,6 +28,9 @@ func (e *Encoder) Finish() {
 // Bytes returns all frames. They belong to the Encoder until the next Begin.
 func (e *Encoder) Bytes() []byte { return e.b }
 
+// Append appends the frames of another Encoder. No frame may be unfinished.
+func (e *Encoder) Append(more *Encoder) { e.b = append(e.b, more.b...) }
+
 // Len returns the number of bytes in the present frame's payload so far.
 func (e *Encoder) Len() int { return len(e.b) - e.frame - HeaderBytes }
 

@@ -1,8 +1,9 @@
 package wire
 
-// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has, 0 for none.
+// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has and the number of what was kept
+// last, 0 for none.
 type SampleRequest struct {
-	Variables, Layout, Remains uint64
+	Variables, Layout, Remains, Kept uint64
 }
 
 // Append appends the request as a frame.
@@ -11,6 +12,7 @@ func (r SampleRequest) Append(e *Encoder, seq uint32) {
 	e.Word(r.Variables)
 	e.Word(r.Layout)
 	e.Word(r.Remains)
+	e.Word(r.Kept)
 	e.Finish()
 }
 
@@ -18,7 +20,7 @@ func (r SampleRequest) Append(e *Encoder, seq uint32) {
 func DecodeSampleRequest(payload []byte) SampleRequest {
 	var err error // can't happen: every payload is a valid request
 	d := NewDecoder(payload, &err)
-	return SampleRequest{Variables: d.Word(), Layout: d.Word(), Remains: d.Word()}
+	return SampleRequest{Variables: d.Word(), Layout: d.Word(), Remains: d.Word(), Kept: d.Word()}
 }
 
 // SelectRequest is the payload of SELECT.

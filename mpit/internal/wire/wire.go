@@ -29,6 +29,8 @@ const (
 	TypeCvars      uint16 = 7
 	TypeCategories uint16 = 8
 	TypeError      uint16 = 9
+	TypeKept       uint16 = 10
+	TypeTool       uint16 = 11 // the highest
 )
 
 // The types of frames that an exporter sends.
@@ -38,6 +40,7 @@ const (
 	TypeAskCvars      uint16 = 66
 	TypeAskCategories uint16 = 67
 	TypeBlob          uint16 = 68
+	TypeAskTool       uint16 = 69
 )
 
 // The limits of docs/protocol.md.
@@ -48,8 +51,11 @@ const (
 	MaxBlob            = 64 << 10  // bytes
 	MaxString          = 64 << 10  // bytes
 	MaxVariables       = 65536
-	MaxObjects         = 65536
-	MaxValues          = 262144 // words in a sample
+	MaxObjects         = 10 * 16384 // ten kinds can be found; a frame has room for fewer
+	MaxDetails         = 16         // of an object
+	MaxDetailBytes     = 512        // of all details of an object
+	MaxCvarObjects     = 64         // objects with a value in the record of a control variable
+	MaxValues          = 262144     // words in a sample
 	MaxAttributes      = 64
 )
 

@@ -185,6 +185,7 @@ func TestRequestsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sample := SampleRequest{
 			Variables: rapid.Uint64().Draw(t, "variables"), Layout: rapid.Uint64().Draw(t, "layout"), Remains: rapid.Uint64().Draw(t, "remains"),
+			Kept: rapid.Uint64().Draw(t, "kept"),
 		}
 		selection := SelectRequest{Default: rapid.Bool().Draw(t, "default"), Map: rapid.SliceOfN(rapid.Uint64(), 1, 20).Draw(t, "map")}
 		blob := rapid.SliceOf(rapid.Byte()).Draw(t, "blob")
@@ -214,6 +215,44 @@ func TestRequestsComeBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first, gotFirst)
 	})
+}
+
+// allTools has a request of each operation with all fields that the operation has.
+func allTools() []ToolRequest {
+	return []ToolRequest{
+		{Operation: ToolSessionCreate},
+		{Operation: ToolSessionFree, Session: 1},
+		{Operation: ToolHandleAlloc, Session: 1, Variable: 2, Object: 3},
+		{Operation: ToolHandleFree, Session: 1, Handle: 4},
+		{Operation: ToolStart, Session: 1, Handle: 4},
+		{Operation: ToolStop, Session: 1},
+		{Operation: ToolRead, Session: 1, Handle: 4},
+		{Operation: ToolWrite, Session: 1, Handle: 4, Words: []uint64{5, math.MaxUint64}},
+		{Operation: ToolReset, Session: 1, Handle: 4},
+		{Operation: ToolReadReset, Session: 1, Handle: 4},
+		{Operation: ToolCvarRead, Index: 6, Object: 3},
+		{Operation: ToolCvarWrite, Index: 6, Value: Value{Kind: ValueWords, Words: []uint64{7, 8}}},
+		{Operation: ToolCvarWrite, Index: 6, Object: 3, Value: Value{Kind: ValueText, Text: "self,tcp"}},
+		{Operation: ToolPvarIndex, Class: 9, Name: "queue"},
+		{Operation: ToolCvarIndex, Name: "eager limit"},
+		{Operation: ToolCategoryIndex, Name: "all"},
+	}
+}
+
+func TestToolRequestsComeBack(t *testing.T) {
+	for _, want := range allTools() {
+		var e Encoder
+		want.Append(&e, 1)
+		got, err := DecodeToolRequest(e.Bytes()[HeaderBytes:])
+		require.NoError(t, err, want.Operation)
+		assert.Equal(t, want, got, want.Operation)
+	}
+	_, err := DecodeToolRequest(frame(TypeAskTool, 1, uint64(toolOperations))[HeaderBytes:])
+	assert.EqualError(t, err, "operation 15")
+	_, err = DecodeToolRequest(frame(TypeAskTool, 1, uint64(ToolCvarWrite), 6, 0, 3)[HeaderBytes:])
+	assert.EqualError(t, err, "value of kind 3")
+	assert.Equal(t, "readreset", ToolReadReset.String())
+	assert.Equal(t, "unknown operation", toolOperations.String())
 }
 
 func TestSelected(t *testing.T) {
@@ -253,6 +292,11 @@ func FuzzRequest(f *testing.F) {
 	e = Encoder{}
 	AppendBlob(&e, 1, []byte("blob"))
 	f.Add(e.Bytes()[HeaderBytes:])
+	for _, r := range allTools() {
+		e = Encoder{}
+		r.Append(&e, 1)
+		f.Add(e.Bytes()[HeaderBytes:])
+	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		payload = payload[:len(payload)/WordBytes*WordBytes]
 		DecodeSampleRequest(payload)
@@ -264,6 +308,11 @@ func FuzzRequest(f *testing.F) {
 		}
 		if blob, err := DecodeBlob(payload); err == nil && len(blob) > MaxBlob {
 			t.Fatalf("a blob of %d bytes", len(blob))
+		}
+		if r, err := DecodeToolRequest(payload); err == nil {
+			if r.Operation >= toolOperations || len(r.Name) > MaxString || len(r.Value.Text) > MaxString || len(r.Words) > MaxValues {
+				t.Fatalf("out of bounds: %+v", r)
+			}
 		}
 	})
 }

@@ -1,0 +1,56 @@
+package mpit
+
+import (
+	"context"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
+
+// maxCategoryRounds is how often the categories are asked for anew because they changed between two answers.
+const maxCategoryRounds = 4
+
+// Categories asks for all categories. It waits until the context ends.
+func (s *Session) Categories(ctx context.Context) ([]Category, error) {
+	list, _, err := s.stampedCategories(ctx)
+	return list, err
+}
+
+// CategoryGraph asks for all categories and returns them as a graph, with their stamp (MPI_T_category_changed,
+// MPI-4.1 §15.3.8): as long as AgentStats.CategoryStamp is the same, and not 0, the graph is still true.
+func (s *Session) CategoryGraph(ctx context.Context) (g *CategoryGraph, stamp uint64, err error) {
+	list, stamp, err := s.stampedCategories(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return NewCategoryGraph(list), stamp, nil
+}
+
+// CategoryIndex is MPI_T_category_get_index (MPI-4.1 §15.3.8). A name that the library doesn't know is ErrInvalidName.
+func (s *Session) CategoryIndex(ctx context.Context, name string) (int, error) {
+	return s.index(ctx, wire.ToolRequest{Operation: wire.ToolCategoryIndex, Name: name})
+}
+
+// stampedCategories asks until all answers have one stamp. Where that never happens the stamp is that of the first
+// answer, so that a later look at the rank's own sees that something has changed.
+func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, error) {
+	for round := 1; ; round++ {
+		stamp, same := uint64(0), true
+		decode := func(payload []byte, first int) ([]Category, page, error) {
+			list, p, now, err := decodeCategories(payload, first)
+			if first == 0 {
+				stamp = now
+			}
+			same = same && stamp == now
+			return list, p, err
+		}
+		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode, func(c *Category) int {
+			return 160 + len(c.Name) + len(c.Description) + 8*(len(c.Variables)+len(c.ControlVariables)+len(c.Subcategories))
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if same || round == maxCategoryRounds {
+			return list, stamp, nil
+		}
+	}
+}
