@@ -5,11 +5,13 @@
  * translates its constants and handles; every function it calls is looked up with dlsym, so the
  * agent links to no MPI. All functions return normalised return codes (enum mpit_code).
  *
- * Who may call: only who holds the gate (gate.h), except resolve, tool_init and observe, which
- * run in MPI_Init before anything else exists.
+ * Who may call: only who holds the gate (gate.h), except resolve and tool_init, which run in the
+ * program's first MPI_Init or MPI_Session_init, before anything else exists.
  */
 #ifndef MPIT_ABI_H
 #define MPIT_ABI_H
+
+#include "details.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +43,22 @@ enum mpit_code {
 
 /* docs/protocol.md, VARIABLES. */
 enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
-enum mpit_bind { BIND_NONE = 0, BIND_COMM = 1, BIND_WIN = 8, BIND_UNKNOWN = 255 };
+enum mpit_bind {
+	BIND_NONE,
+	BIND_COMM,
+	BIND_DATATYPE,
+	BIND_ERRHANDLER,
+	BIND_FILE,
+	BIND_GROUP,
+	BIND_OP,
+	BIND_REQUEST,
+	BIND_WIN,
+	BIND_MESSAGE,
+	BIND_INFO,
+	BIND_SESSION,
+	BIND_KINDS,
+	BIND_UNKNOWN = 255,
+};
 enum mpit_datatype {
 	TYPE_OTHER,
 	TYPE_INT,
@@ -79,10 +96,25 @@ struct cvar_description {
 	void *enumeration;
 };
 
-/* A communicator or window as the library knows it; only an abi file looks inside. */
+/* An object's handle as the library knows it; only an abi file looks inside. Unused bytes are zero: handles of a kind compare as pointers. */
 union mpi_object {
 	void *pointer;
 	int integer;
+};
+
+/* What a function that makes an object knows of it beside its handle. The arguments are the program's, valid during its call. */
+struct making {
+	const char *by;               /* the function's name without MPI_ */
+	const char *name;             /* that a file is opened by; NULL: the kind has none */
+	int mode;                     /* of a file, in the library's own bits */
+	const intptr_t *communicator; /* the argument's register; NULL: not made on one */
+};
+
+/* What the library tells of an object. */
+struct object_description {
+	int rank, size; /* -1: the kind has none */
+	bool inter;
+	struct details details;
 };
 
 /* What happens to marked objects; called in the program's thread, from inside the library. */
@@ -106,8 +138,11 @@ struct abi {
 	int (*thread_level)(int mpi_level);
 	int (*thread_multiple)(void); /* this ABI's MPI_THREAD_MULTIPLE */
 
-	/* Asks the library to call events (which must live on) and returns this process's place in MPI_COMM_WORLD. */
-	bool (*observe)(const struct abi_events *events, int *rank, int *size);
+	/* Asks the library to call events (which must live on). */
+	bool (*observe)(const struct abi_events *events);
+	/* This process's place in MPI_COMM_WORLD, and in a session's mpi://WORLD. */
+	bool (*world)(int *rank, int *size);
+	bool (*session_world)(const union mpi_object *session, int *rank, int *size);
 	/* After MPI_COMM_SELF has been marked: what is set last is deleted first, and its end is to come before the mark's. */
 	bool (*watch_finalize)(void);
 
@@ -137,22 +172,22 @@ struct abi {
 	bool (*comm_world)(union mpi_object *out);
 	bool (*comm_self)(union mpi_object *out);
 	bool (*comm_parent)(union mpi_object *out);
-	/* Object from what a wrapper got: the address that a constructor filled in, or a handle passed by value in a register. False: a null handle. */
-	bool (*comm_at)(const void *address, union mpi_object *out);
-	bool (*win_at)(const void *address, union mpi_object *out);
-	void (*comm_in)(intptr_t value, union mpi_object *out);
-	void (*win_in)(intptr_t value, union mpi_object *out);
+	/* Object from the address that a constructor filled in. False: a null handle, or a predefined one (of datatypes object_describe tells). */
+	bool (*object_at)(int kind, const void *address, union mpi_object *out);
+	/* Object from a handle passed by value in a register, in a call that has succeeded: predefined ones too. */
+	void (*object_in)(int kind, intptr_t value, union mpi_object *out);
 
-	bool (*comm_shape)(const union mpi_object *comm, int *rank, int *size, bool *inter);
-	bool (*win_shape)(const union mpi_object *win, int *rank, int *size);
-	bool (*comm_name)(const union mpi_object *comm, struct text *name);
-	bool (*win_name)(const union mpi_object *win, struct text *name);
+	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how may be NULL. */
+	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how, struct object_description *out);
+	/* The name that the program gave. False: the kind has none, or the library made it up. */
+	bool (*object_name)(int kind, const union mpi_object *object, struct text *name);
 
-	/* The mark is an attribute that no copy inherits and whose deletion is events->freed. NULL: unmarked. */
-	bool (*comm_mark)(const union mpi_object *comm, void *mark);
-	bool (*win_mark)(const union mpi_object *win, void *mark);
-	void *(*comm_marked)(const union mpi_object *comm);
-	void *(*win_marked)(const union mpi_object *win);
+	/*
+	 * Communicators, windows and datatypes: the mark is an attribute that no copy inherits and whose deletion is events->freed. NULL:
+	 * unmarked. Objects of the other kinds have no attributes.
+	 */
+	bool (*mark)(int kind, const union mpi_object *object, void *mark);
+	void *(*marked)(int kind, const union mpi_object *object);
 };
 
 /* The ABIs of this build, ended by NULL. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include "abi.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #define ABI_IDENTIFIER abi_mpich
 #define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
-#define HANDLE_IN(type, value) ((type)(int)(value))
 #define HANDLE_PUT(object, handle) ((object)->integer = (int)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->integer)
 
@@ -34,14 +34,39 @@ static MPI_Comm abi_comm_null(void)
 	return MPI_COMM_NULL;
 }
 
-static MPI_Win abi_win_null(void)
-{
-	return MPI_WIN_NULL;
-}
-
 static MPI_Datatype abi_datatype_null(void)
 {
 	return MPI_DATATYPE_NULL;
+}
+
+/* A file's handle is a pointer. */
+static void abi_object_in(int kind, intptr_t value, union mpi_object *out)
+{
+	*out = (union mpi_object){ .pointer = NULL };
+	if (kind == BIND_FILE)
+		out->pointer = (void *)value;
+	else
+		out->integer = (int)value;
+}
+
+static bool abi_object_at(int kind, const void *address, union mpi_object *out)
+{
+	intptr_t value = 0;
+
+	memcpy(&value, address, kind == BIND_FILE ? sizeof(void *) : sizeof(int));
+	abi_object_in(kind, value, out);
+	/* In an integer handle the upper two bits say what it is: 0 null, 1 predefined. */
+	return kind == BIND_FILE ? value != 0 : (unsigned)out->integer >> 30 > 1;
+}
+
+static bool abi_own_name(const char *name)
+{
+	(void)name;
+	return false;
+}
+
+static void abi_learn(void)
+{
 }
 
 static int abi_datatype(MPI_Datatype type);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
+#include "abi.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,7 +13,6 @@
 #define ABI_IDENTIFIER abi_openmpi
 #define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
-#define HANDLE_IN(type, value) ((type)(value))
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 
@@ -42,22 +42,57 @@ static MPI_Comm abi_comm_null(void)
 	return null;
 }
 
-static MPI_Win abi_win_null(void)
-{
-	static void *null; /* asked for at every new object: looked up once. The gate's */
-
-	if (null == NULL)
-		null = predefined("ompi_mpi_win_null");
-	return null;
-}
-
 static MPI_Datatype abi_datatype_null(void)
 {
-	static void *null; /* as below */
+	static void *null; /* as above */
 
 	if (null == NULL)
 		null = predefined("ompi_mpi_datatype_null");
 	return null;
+}
+
+/* Null handles and predefined objects that a constructor may give; those a version doesn't have are left out. */
+static void *untracked[20]; /* looked up once, in resolve: never under the gate */
+static size_t untracked_count;
+
+static void abi_learn(void)
+{
+	static const char *const symbols[] = {
+		"ompi_mpi_comm_null", "ompi_mpi_win_null", "ompi_mpi_file_null", "ompi_mpi_datatype_null", "ompi_mpi_group_null",
+		"ompi_mpi_group_empty", "ompi_mpi_op_null", "ompi_request_null", "ompi_request_empty", "ompi_mpi_info_null",
+		"ompi_mpi_info_env", "ompi_mpi_errhandler_null", "ompi_mpi_errors_are_fatal", "ompi_mpi_errors_return",
+		"ompi_mpi_errors_abort", "ompi_mpi_errors_throw_exceptions", "ompi_mpi_instance_null",
+	};
+
+	untracked_count = 0;
+	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+		void *address = predefined(symbols[i]);
+
+		if (address != NULL)
+			untracked[untracked_count++] = address;
+	}
+}
+
+static void abi_object_in(int kind, intptr_t value, union mpi_object *out)
+{
+	(void)kind;
+	out->pointer = (void *)value;
+}
+
+static bool abi_object_at(int kind, const void *address, union mpi_object *out)
+{
+	(void)kind;
+	memcpy(&out->pointer, address, sizeof out->pointer);
+	for (size_t i = 0; i < untracked_count; i++)
+		if (out->pointer == untracked[i])
+			return false;
+	return out->pointer != NULL;
+}
+
+/* A copy's name is the copied one's behind "Dup ", whatever made it a copy. */
+static bool abi_own_name(const char *name)
+{
+	return strncmp(name, "Dup ", 4) == 0;
 }
 
 static int abi_datatype(MPI_Datatype type);

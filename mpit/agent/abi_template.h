@@ -6,7 +6,9 @@
  *   abi_speaks()                             whether a library is of this family
  *   abi_comm_world() … abi_datatype()        its predefined handles
  *   abi_cvar_readable()                      whether a control variable can be read without a crash
- *   HANDLE_IN(type, value)                   a handle out of an argument register
+ *   abi_object_in(), abi_object_at()         an object out of an argument register, and out of the program's memory
+ *   abi_own_name()                           whether the library has made a name up
+ *   abi_learn()                              looks its symbols up, once, in resolve
  *   HANDLE_PUT(object, handle)               stores a handle in a union mpi_object
  *   HANDLE_GET(type, object)                 and takes it out
  */
@@ -15,6 +17,7 @@
 #include "agent.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LIBRARY_FUNCTIONS(X)          \
@@ -46,6 +49,12 @@
 	X(MPI_Comm_create_keyval)     \
 	X(MPI_Comm_set_attr)          \
 	X(MPI_Comm_get_attr)          \
+	X(MPI_Comm_remote_size)       \
+	X(MPI_Topo_test)              \
+	X(MPI_Cartdim_get)            \
+	X(MPI_Cart_get)               \
+	X(MPI_Graphdims_get)          \
+	X(MPI_Dist_graph_neighbors_count) \
 	X(MPI_Win_get_name)           \
 	X(MPI_Win_create_keyval)      \
 	X(MPI_Win_set_attr)           \
@@ -54,6 +63,16 @@
 	X(MPI_Group_rank)             \
 	X(MPI_Group_size)             \
 	X(MPI_Group_free)             \
+	X(MPI_Op_commutative)         \
+	X(MPI_Info_get_nkeys)         \
+	X(MPI_Info_get_nthkey)        \
+	X(MPI_Type_create_keyval)     \
+	X(MPI_Type_set_attr)          \
+	X(MPI_Type_get_attr)          \
+	X(MPI_Type_get_name)          \
+	X(MPI_Type_get_envelope)      \
+	X(MPI_Type_get_extent_x)      \
+	X(MPI_Type_size_x)            \
 	X(MPI_Type_size)
 
 /* Written once by resolve, in MPI_Init, before any other function here may be called. */
@@ -61,8 +80,16 @@
 LIBRARY_FUNCTIONS(DECLARE)
 static void *library;
 
+/*
+ * MPI-4's, which the library may lack (NULL) and whose types this build's mpi.h may lack. A session's handle is an int or a pointer: it
+ * passes as a register.
+ */
+static int (*lib_type_get_envelope_c)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
+static int (*lib_group_from_session_pset)(intptr_t, const char *, MPI_Group *);
+
 /* Set in observe, in MPI_Init; invalid before. */
-static int comm_keyval = MPI_KEYVAL_INVALID, win_keyval = MPI_KEYVAL_INVALID, finalize_keyval = MPI_KEYVAL_INVALID;
+static int comm_keyval = MPI_KEYVAL_INVALID, win_keyval = MPI_KEYVAL_INVALID, type_keyval = MPI_KEYVAL_INVALID,
+	   finalize_keyval = MPI_KEYVAL_INVALID;
 static const struct abi_events *observer;
 
 /* The P-names: what other tools have interposed is none of our business. */
@@ -78,6 +105,9 @@ static bool resolve(void *opened)
 		complete = false;                                      \
 	}
 	LIBRARY_FUNCTIONS(RESOLVE)
+	*(void **)&lib_type_get_envelope_c = dlsym(opened, "PMPI_Type_get_envelope_c");
+	*(void **)&lib_group_from_session_pset = dlsym(opened, "PMPI_Group_from_session_pset");
+	abi_learn();
 	return complete;
 }
 
@@ -168,6 +198,13 @@ static int win_no_copy(MPI_Win win, int keyval, void *extra, void *in, void *out
 	return MPI_SUCCESS;
 }
 
+static int type_no_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	(void)type, (void)keyval, (void)extra, (void)in, (void)out;
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
 static int comm_deleted(MPI_Comm comm, int keyval, void *mark, void *extra)
 {
 	(void)comm, (void)keyval, (void)extra;
@@ -182,6 +219,13 @@ static int win_deleted(MPI_Win win, int keyval, void *mark, void *extra)
 	return MPI_SUCCESS;
 }
 
+static int type_deleted(MPI_Datatype type, int keyval, void *mark, void *extra)
+{
+	(void)type, (void)keyval, (void)extra;
+	observer->freed(mark);
+	return MPI_SUCCESS;
+}
+
 /* Attributes of MPI_COMM_SELF go first in MPI_Finalize (MPI-4.1 section 11.2.4). */
 static int self_deleted(MPI_Comm comm, int keyval, void *mark, void *extra)
 {
@@ -190,14 +234,31 @@ static int self_deleted(MPI_Comm comm, int keyval, void *mark, void *extra)
 	return MPI_SUCCESS;
 }
 
-static bool observe(const struct abi_events *events, int *rank, int *size)
+static bool observe(const struct abi_events *events)
 {
 	observer = events;
 	return lib_MPI_Comm_create_keyval(comm_no_copy, comm_deleted, &comm_keyval, NULL) == MPI_SUCCESS &&
 	       lib_MPI_Comm_create_keyval(comm_no_copy, self_deleted, &finalize_keyval, NULL) == MPI_SUCCESS &&
 	       lib_MPI_Win_create_keyval(win_no_copy, win_deleted, &win_keyval, NULL) == MPI_SUCCESS &&
-	       lib_MPI_Comm_rank(abi_comm_world(), rank) == MPI_SUCCESS &&
-	       lib_MPI_Comm_size(abi_comm_world(), size) == MPI_SUCCESS;
+	       lib_MPI_Type_create_keyval(type_no_copy, type_deleted, &type_keyval, NULL) == MPI_SUCCESS;
+}
+
+static bool world(int *rank, int *size)
+{
+	return lib_MPI_Comm_rank(abi_comm_world(), rank) == MPI_SUCCESS && lib_MPI_Comm_size(abi_comm_world(), size) == MPI_SUCCESS;
+}
+
+static bool session_world(const union mpi_object *session, int *rank, int *size)
+{
+	MPI_Group group;
+	bool known;
+
+	if (lib_group_from_session_pset == NULL ||
+	    lib_group_from_session_pset((intptr_t)session->pointer, "mpi://WORLD", &group) != MPI_SUCCESS)
+		return false;
+	known = lib_MPI_Group_rank(group, rank) == MPI_SUCCESS && lib_MPI_Group_size(group, size) == MPI_SUCCESS;
+	lib_MPI_Group_free(&group);
+	return known;
 }
 
 static bool watch_finalize(void)
@@ -205,34 +266,27 @@ static bool watch_finalize(void)
 	return lib_MPI_Comm_set_attr(abi_comm_self(), finalize_keyval, library) == MPI_SUCCESS;
 }
 
-static bool comm_mark(const union mpi_object *comm, void *mark)
+static bool mark(int kind, const union mpi_object *object, void *value)
 {
-	return lib_MPI_Comm_set_attr(HANDLE_GET(MPI_Comm, comm), comm_keyval, mark) == MPI_SUCCESS;
+	switch (kind) {
+	case BIND_COMM: return lib_MPI_Comm_set_attr(HANDLE_GET(MPI_Comm, object), comm_keyval, value) == MPI_SUCCESS;
+	case BIND_WIN: return lib_MPI_Win_set_attr(HANDLE_GET(MPI_Win, object), win_keyval, value) == MPI_SUCCESS;
+	case BIND_DATATYPE: return lib_MPI_Type_set_attr(HANDLE_GET(MPI_Datatype, object), type_keyval, value) == MPI_SUCCESS;
+	default: return false;
+	}
 }
 
-static bool win_mark(const union mpi_object *win, void *mark)
+static void *marked(int kind, const union mpi_object *object)
 {
-	return lib_MPI_Win_set_attr(HANDLE_GET(MPI_Win, win), win_keyval, mark) == MPI_SUCCESS;
-}
+	void *value = NULL;
+	int found = 0, rc = MPI_ERR_OTHER;
 
-static void *comm_marked(const union mpi_object *comm)
-{
-	void *mark = NULL;
-	int found = 0;
-
-	if (lib_MPI_Comm_get_attr(HANDLE_GET(MPI_Comm, comm), comm_keyval, &mark, &found) != MPI_SUCCESS || !found)
-		return NULL;
-	return mark;
-}
-
-static void *win_marked(const union mpi_object *win)
-{
-	void *mark = NULL;
-	int found = 0;
-
-	if (lib_MPI_Win_get_attr(HANDLE_GET(MPI_Win, win), win_keyval, &mark, &found) != MPI_SUCCESS || !found)
-		return NULL;
-	return mark;
+	switch (kind) {
+	case BIND_COMM: rc = lib_MPI_Comm_get_attr(HANDLE_GET(MPI_Comm, object), comm_keyval, &value, &found); break;
+	case BIND_WIN: rc = lib_MPI_Win_get_attr(HANDLE_GET(MPI_Win, object), win_keyval, &value, &found); break;
+	case BIND_DATATYPE: rc = lib_MPI_Type_get_attr(HANDLE_GET(MPI_Datatype, object), type_keyval, &value, &found); break;
+	}
+	return rc == MPI_SUCCESS && found ? value : NULL;
 }
 
 /* ---- objects ---- */
@@ -259,72 +313,244 @@ static bool comm_parent(union mpi_object *out)
 	return true;
 }
 
-static bool comm_at(const void *address, union mpi_object *out)
+static bool object_name(int kind, const union mpi_object *object, struct text *name)
 {
-	MPI_Comm comm;
+	int length = 0, rc = MPI_ERR_OTHER;
 
-	memcpy(&comm, address, sizeof comm);
-	HANDLE_PUT(out, comm);
-	return comm != abi_comm_null();
+	name->bytes[0] = '\0';
+	switch (kind) {
+	case BIND_COMM: rc = lib_MPI_Comm_get_name(HANDLE_GET(MPI_Comm, object), name->bytes, &length); break;
+	case BIND_WIN: rc = lib_MPI_Win_get_name(HANDLE_GET(MPI_Win, object), name->bytes, &length); break;
+	case BIND_DATATYPE:
+		rc = lib_MPI_Type_get_name(HANDLE_GET(MPI_Datatype, object), name->bytes, &length);
+		if (rc == MPI_SUCCESS && abi_own_name(name->bytes))
+			return false;
+		break;
+	}
+	return rc == MPI_SUCCESS;
 }
 
-static bool win_at(const void *address, union mpi_object *out)
-{
-	MPI_Win win;
+/* ---- what the library tells of an object: docs/protocol.md, Objects ---- */
 
-	memcpy(&win, address, sizeof win);
-	HANDLE_PUT(out, win);
-	return win != abi_win_null();
+#define MAX_DIMENSIONS 64 /* of a grid whose sizes are told */
+
+static void describe_cartesian(MPI_Comm comm, struct details *d)
+{
+	int dims[MAX_DIMENSIONS], periods[MAX_DIMENSIONS], coordinates[MAX_DIMENSIONS], count = 0;
+	struct detail_list sizes = { 0 }, wraps = { 0 };
+
+	details_add(d, "topology", "cart");
+	/* Room for fewer than there are is an error, and an error is fatal. */
+	if (lib_MPI_Cartdim_get(comm, &count) != MPI_SUCCESS || count <= 0 || count > MAX_DIMENSIONS ||
+	    lib_MPI_Cart_get(comm, count, dims, periods, coordinates) != MPI_SUCCESS)
+		return;
+	for (int i = 0; i < count; i++) {
+		list_number(&sizes, dims[i]);
+		list_number(&wraps, periods[i] != 0);
+	}
+	details_list(d, "dims", &sizes);
+	details_list(d, "periods", &wraps);
 }
 
-static void comm_in(intptr_t value, union mpi_object *out)
+static void describe_topology(MPI_Comm comm, struct details *d)
 {
-	HANDLE_PUT(out, HANDLE_IN(MPI_Comm, value));
+	int topology = MPI_UNDEFINED, in = 0, out = 0, weighted = 0;
+
+	if (lib_MPI_Topo_test(comm, &topology) != MPI_SUCCESS)
+		return;
+	if (topology == MPI_CART) {
+		describe_cartesian(comm, d);
+	} else if (topology == MPI_GRAPH) {
+		details_add(d, "topology", "graph");
+		if (lib_MPI_Graphdims_get(comm, &in, &out) == MPI_SUCCESS) {
+			details_number(d, "nodes", in);
+			details_number(d, "edges", out);
+		}
+	} else if (topology == MPI_DIST_GRAPH) {
+		details_add(d, "topology", "dist_graph");
+		if (lib_MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted) == MPI_SUCCESS) {
+			details_number(d, "indegree", in);
+			details_number(d, "outdegree", out);
+		}
+	}
 }
 
-static void win_in(intptr_t value, union mpi_object *out)
+static bool describe_comm(MPI_Comm comm, struct object_description *out)
 {
-	HANDLE_PUT(out, HANDLE_IN(MPI_Win, value));
-}
+	int inter = 0, size;
 
-static bool comm_shape(const union mpi_object *comm, int *rank, int *size, bool *inter)
-{
-	int flag = 0;
-
-	if (lib_MPI_Comm_rank(HANDLE_GET(MPI_Comm, comm), rank) != MPI_SUCCESS ||
-	    lib_MPI_Comm_size(HANDLE_GET(MPI_Comm, comm), size) != MPI_SUCCESS ||
-	    lib_MPI_Comm_test_inter(HANDLE_GET(MPI_Comm, comm), &flag) != MPI_SUCCESS)
-		return false;
-	*inter = flag != 0;
+	if (lib_MPI_Comm_rank(comm, &out->rank) != MPI_SUCCESS || lib_MPI_Comm_size(comm, &out->size) != MPI_SUCCESS ||
+	    lib_MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS)
+		return true;
+	out->inter = inter != 0;
+	if (!out->inter)
+		describe_topology(comm, &out->details);
+	else if (lib_MPI_Comm_remote_size(comm, &size) == MPI_SUCCESS)
+		details_number(&out->details, "remote_size", size);
 	return true;
 }
 
-static bool win_shape(const union mpi_object *win, int *rank, int *size)
+static bool describe_group(MPI_Group group, struct object_description *out)
 {
+	if (lib_MPI_Group_rank(group, &out->rank) != MPI_SUCCESS || out->rank < 0)
+		out->rank = -1; /* this process is no member */
+	if (lib_MPI_Group_size(group, &out->size) != MPI_SUCCESS)
+		out->size = -1;
+	return true;
+}
+
+/* An attribute of the window that the library sets itself; NULL: it doesn't. */
+static void *win_attribute(MPI_Win win, int keyval)
+{
+	void *value = NULL;
+	int found = 0;
+
+	return lib_MPI_Win_get_attr(win, keyval, &value, &found) == MPI_SUCCESS && found ? value : NULL;
+}
+
+static bool describe_win(MPI_Win win, struct object_description *out)
+{
+	struct details *d = &out->details;
+	const MPI_Aint *bytes = win_attribute(win, MPI_WIN_SIZE);
+	const int *unit = win_attribute(win, MPI_WIN_DISP_UNIT), *flavor = win_attribute(win, MPI_WIN_CREATE_FLAVOR),
+		  *model = win_attribute(win, MPI_WIN_MODEL);
 	MPI_Group group;
-	bool known;
+	char base[24];
 
-	if (lib_MPI_Win_get_group(HANDLE_GET(MPI_Win, win), &group) != MPI_SUCCESS)
+	if (lib_MPI_Win_get_group(win, &group) == MPI_SUCCESS) {
+		describe_group(group, out);
+		lib_MPI_Group_free(&group);
+	}
+	snprintf(base, sizeof base, "0x%llx", (unsigned long long)(uintptr_t)win_attribute(win, MPI_WIN_BASE));
+	details_add(d, "base", base);
+	if (bytes != NULL)
+		details_number(d, "bytes", (long long)*bytes);
+	if (unit != NULL)
+		details_number(d, "disp_unit", *unit);
+	if (flavor != NULL && *flavor == MPI_WIN_FLAVOR_CREATE)
+		details_add(d, "flavor", "create");
+	else if (flavor != NULL && *flavor == MPI_WIN_FLAVOR_ALLOCATE)
+		details_add(d, "flavor", "allocate");
+	else if (flavor != NULL && *flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		details_add(d, "flavor", "dynamic");
+	else if (flavor != NULL && *flavor == MPI_WIN_FLAVOR_SHARED)
+		details_add(d, "flavor", "shared");
+	if (model != NULL && *model == MPI_WIN_SEPARATE)
+		details_add(d, "model", "separate");
+	else if (model != NULL && *model == MPI_WIN_UNIFIED)
+		details_add(d, "model", "unified");
+	return true;
+}
+
+static void describe_mode(int mode, struct details *d)
+{
+	static const struct {
+		int bit;
+		const char *name;
+	} bits[] = {
+		{ MPI_MODE_RDONLY, "rdonly" },
+		{ MPI_MODE_WRONLY, "wronly" },
+		{ MPI_MODE_RDWR, "rdwr" },
+		{ MPI_MODE_CREATE, "create" },
+		{ MPI_MODE_EXCL, "excl" },
+		{ MPI_MODE_DELETE_ON_CLOSE, "delete_on_close" },
+		{ MPI_MODE_UNIQUE_OPEN, "unique_open" },
+		{ MPI_MODE_APPEND, "append" },
+		{ MPI_MODE_SEQUENTIAL, "sequential" },
+	};
+	struct detail_list names = { 0 };
+
+	for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
+		if (mode & bits[i].bit)
+			list_add(&names, bits[i].name);
+	details_list(d, "mode", &names);
+}
+
+static const char *combiner_name(int combiner)
+{
+	switch (combiner) {
+	case MPI_COMBINER_DUP: return "dup";
+	case MPI_COMBINER_CONTIGUOUS: return "contiguous";
+	case MPI_COMBINER_VECTOR: return "vector";
+	case MPI_COMBINER_HVECTOR: return "hvector";
+	case MPI_COMBINER_INDEXED: return "indexed";
+	case MPI_COMBINER_HINDEXED: return "hindexed";
+	case MPI_COMBINER_INDEXED_BLOCK: return "indexed_block";
+	case MPI_COMBINER_HINDEXED_BLOCK: return "hindexed_block";
+	case MPI_COMBINER_STRUCT: return "struct";
+	case MPI_COMBINER_SUBARRAY: return "subarray";
+	case MPI_COMBINER_DARRAY: return "darray";
+	case MPI_COMBINER_RESIZED: return "resized";
+	default: return "other"; /* of a later standard */
+	}
+}
+
+static bool describe_datatype(MPI_Datatype type, struct object_description *out)
+{
+	MPI_Count integers, addresses, counts, types, lb, extent, bytes;
+	int few[3], combiner = MPI_COMBINER_NAMED, rc;
+
+	/* A type made with large counts can't be asked by the old function: that is an error, and an error is fatal. */
+	if (lib_type_get_envelope_c != NULL)
+		rc = lib_type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
+	else
+		rc = lib_MPI_Type_get_envelope(type, &few[0], &few[1], &few[2], &combiner);
+	/* Predefined ones may be committed too, and take no attribute. Fortran's live as long as MPI does. */
+	if (rc != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+	    combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER)
 		return false;
-	known = lib_MPI_Group_rank(group, rank) == MPI_SUCCESS && lib_MPI_Group_size(group, size) == MPI_SUCCESS;
-	lib_MPI_Group_free(&group);
-	return known;
+	if (lib_MPI_Type_size_x(type, &bytes) == MPI_SUCCESS)
+		details_number(&out->details, "bytes", (long long)bytes);
+	if (lib_MPI_Type_get_extent_x(type, &lb, &extent) == MPI_SUCCESS) {
+		details_number(&out->details, "extent", (long long)extent);
+		details_number(&out->details, "lb", (long long)lb);
+	}
+	details_add(&out->details, "combiner", combiner_name(combiner));
+	return true;
 }
 
-static bool comm_name(const union mpi_object *comm, struct text *name)
+static bool describe_info(MPI_Info info, struct object_description *out)
 {
-	int length;
+	char key[1024]; /* MPI_MAX_INFO_KEY is 36 (Open MPI) or 255 (MPICH); the library in the process may be a later one */
+	struct detail_list keys = { 0 };
+	int count = 0;
 
-	name->bytes[0] = '\0';
-	return lib_MPI_Comm_get_name(HANDLE_GET(MPI_Comm, comm), name->bytes, &length) == MPI_SUCCESS;
+	if (lib_MPI_Info_get_nkeys(info, &count) != MPI_SUCCESS)
+		return true;
+	for (int i = 0; i < count && !keys.full; i++)
+		if (lib_MPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS)
+			list_add(&keys, key);
+	details_list(&out->details, "keys", &keys);
+	return true;
 }
 
-static bool win_name(const union mpi_object *win, struct text *name)
+static bool describe_op(MPI_Op op, struct object_description *out)
 {
-	int length;
+	int commutes = 0;
 
-	name->bytes[0] = '\0';
-	return lib_MPI_Win_get_name(HANDLE_GET(MPI_Win, win), name->bytes, &length) == MPI_SUCCESS;
+	if (lib_MPI_Op_commutative(op, &commutes) == MPI_SUCCESS)
+		details_add(&out->details, "commutative", commutes ? "true" : "false");
+	return true;
+}
+
+static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)
+{
+	out->rank = out->size = -1;
+	out->inter = false;
+	details_reset(&out->details);
+	switch (kind) {
+	case BIND_COMM: return describe_comm(HANDLE_GET(MPI_Comm, object), out);
+	case BIND_WIN: return describe_win(HANDLE_GET(MPI_Win, object), out);
+	case BIND_DATATYPE: return describe_datatype(HANDLE_GET(MPI_Datatype, object), out);
+	case BIND_GROUP: return describe_group(HANDLE_GET(MPI_Group, object), out);
+	case BIND_OP: return describe_op(HANDLE_GET(MPI_Op, object), out);
+	case BIND_INFO: return describe_info(HANDLE_GET(MPI_Info, object), out);
+	case BIND_FILE:
+		if (how != NULL)
+			describe_mode(how->mode, &out->details);
+		return true;
+	default: return true;
+	}
 }
 
 /* ---- MPI_T: performance variables (MPI-4.1 section 15.3.7) ---- */
@@ -487,6 +713,8 @@ const struct abi ABI_IDENTIFIER = {
 	.thread_level = thread_level,
 	.thread_multiple = thread_multiple,
 	.observe = observe,
+	.world = world,
+	.session_world = session_world,
 	.watch_finalize = watch_finalize,
 	.pvar_count = pvar_count,
 	.pvar_describe = pvar_describe,
@@ -506,16 +734,10 @@ const struct abi ABI_IDENTIFIER = {
 	.comm_world = comm_world,
 	.comm_self = comm_self,
 	.comm_parent = comm_parent,
-	.comm_at = comm_at,
-	.win_at = win_at,
-	.comm_in = comm_in,
-	.win_in = win_in,
-	.comm_shape = comm_shape,
-	.win_shape = win_shape,
-	.comm_name = comm_name,
-	.win_name = win_name,
-	.comm_mark = comm_mark,
-	.win_mark = win_mark,
-	.comm_marked = comm_marked,
-	.win_marked = win_marked,
+	.object_at = abi_object_at,
+	.object_in = abi_object_in,
+	.object_describe = object_describe,
+	.object_name = object_name,
+	.mark = mark,
+	.marked = marked,
 };

@@ -17,7 +17,7 @@ void frame_hello(struct wire *w, const struct identity *id, enum connection_kind
 	wire_word(w, (uint64_t)(int64_t)id->size);
 	wire_word(w, (uint64_t)id->thread_level);
 	wire_word(w, id->abi);
-	wire_word(w, id->passive ? 1 : 0);
+	wire_word(w, (id->passive ? 1u : 0) | (id->sessions_only ? 4u : 0));
 	wire_word(w, id->init_realtime);
 	wire_string(w, MPIT_AGENT_VERSION);
 	wire_string(w, id->library_version);
@@ -173,6 +173,9 @@ static void frame_layout(struct wire *w, uint32_t sequence, const struct session
 		wire_word(w, (uint64_t)(int64_t)o->rank);
 		wire_word(w, o->created);
 		wire_string(w, o->name);
+		wire_word(w, o->on);
+		wire_word(w, o->detail_count);
+		wire_words(w, o->details, o->detail_words);
 		wire_fill_length(w, record);
 	}
 	hole = wire_hole(w);

@@ -75,6 +75,11 @@ void gate_leave(void)
 	pthread_mutex_unlock(&gate);
 }
 
+bool gate_mine(void)
+{
+	return held;
+}
+
 bool gate_try(void)
 {
 	/* Who waits goes first: without this a busy exporter could starve the program. */

@@ -25,6 +25,8 @@ bool gate_enter(void);
 /* The same with a patience of its own in nanoseconds; running out of it gives nothing up. */
 bool gate_enter_within(uint64_t patience_ns);
 void gate_leave(void);
+/* Any thread: whether it holds the gate itself, so that what is called now is called by the agent. */
+bool gate_mine(void);
 
 /* The agent's thread. */
 bool gate_try(void);

@@ -1,7 +1,7 @@
 /*
  * identity.h - what the agent says of the process and of the job it belongs to (docs/protocol.md, HELLO).
  *
- * Filled once, in MPI_Init, in the program's thread; read only afterwards, by any thread.
+ * Filled once, in MPI_Init or the first MPI_Session_init, in the program's thread; read only afterwards (but sessions_only), by any thread.
  */
 #ifndef MPIT_IDENTITY_H
 #define MPIT_IDENTITY_H
@@ -24,6 +24,7 @@ struct identity {
 	int rank, size;
 	int thread_level; /* of MPI_T: 0 single … 3 multiple */
 	bool passive;     /* the agent's thread may not call MPI_T */
+	_Atomic bool sessions_only; /* MPI_Init hasn't been called (yet): rank and size are those of mpi://WORLD */
 	uint64_t abi;
 	uint64_t init_realtime;
 	char library_version[512];

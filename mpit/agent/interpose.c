@@ -2,31 +2,20 @@
  * interpose.c - the MPI functions that the agent stands in front of, and nothing else.
  *
  * No message call is among them. Each also under its PMPI_ name, because Fortran bindings call
- * those. Arguments pass through unchanged as registers: intptr_t holds an int handle (MPICH) and
- * a pointer handle (Open MPI) alike; the upper half of an int argument may be anything and stays
- * so. This holds on every ABI where an argument takes a register or an 8-byte stack slot: x86-64,
- * AArch64, POWER, RISC-V on Linux.
+ * those. Here are the beginning and the end; objects are in interpose_objects.c.
  *
  * An interposed function calls the next definition first and tells the agent afterwards, with the
  * gate free: what the program waits on inside MPI is never the agent.
  */
+#include "interpose.h"
+
 #include "agent.h"
 #include "lifecycle.h"
 #include "locate.h"
 
-#include <stdatomic.h>
+__thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-#define EXPORT __attribute__((visibility("default"))) extern
-#define CALLER __builtin_return_address(0)
-
-/* What a function that the library doesn't have answers: MPI_ERR_OTHER or an unknown class, never success. */
-#define NOT_THERE 16
-
-/*
- * The next definition of the function that this stands in, looked up at its first call. Two threads
- * that do it at once find the same.
- */
-static void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
+void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
 {
 	void *found = atomic_load_explicit(known, memory_order_relaxed);
 
@@ -39,13 +28,6 @@ static void *next_definition(_Atomic(void *) *known, const char *function, const
 	return found;
 }
 
-#define NEXT(function, parameters)                                                      \
-	static _Atomic(void *) known;                                                   \
-	int(*next) parameters;                                                          \
-	*(void **)&next = next_definition(&known, #function, CALLER);                   \
-	if (next == NULL)                                                               \
-		return NOT_THERE
-
 /* ---- the beginning and the end ---- */
 
 #define BEGINS(function, parameters, arguments)                                         \
@@ -55,8 +37,7 @@ static void *next_definition(_Atomic(void *) *known, const char *function, const
 		NEXT(function, parameters);                                             \
 		bool first = lifecycle_prepare(CALLER);                                 \
 		int rc = next arguments;                                                \
-		if (first && rc == 0)                                                   \
-			lifecycle_begin();                                              \
+		lifecycle_world_begun(first, rc == 0);                                  \
 		return rc;                                                              \
 	}
 
@@ -94,68 +75,41 @@ ABORTS(PMPI_Abort)
 INITIALISES_TOOLS(MPI_T_init_thread)
 INITIALISES_TOOLS(PMPI_T_init_thread)
 
-/* ---- objects ---- */
+/* ---- MPI-4 sessions ---- */
 
-#define MAKES(tell, function, parameters, arguments)                                    \
-	EXPORT int function parameters;                                                 \
-	int function parameters                                                         \
+#define BEGINS_SESSION(function)                                                        \
+	EXPORT int function(intptr_t info, intptr_t errhandler, void *session);         \
+	int function(intptr_t info, intptr_t errhandler, void *session)                 \
 	{                                                                               \
-		NEXT(function, parameters);                                             \
-		int rc = next arguments;                                                \
-		if (rc == 0)                                                            \
-			tell(out);                                                      \
+		NEXT(function, (intptr_t, intptr_t, void *));                           \
+		int outer = inside_call;                                                \
+		if (outer != CALL_NONE)                                                 \
+			return next(info, errhandler, session);                         \
+		bool first = lifecycle_prepare(CALLER);                                 \
+		inside_call = CALL_SESSION_INIT;                                        \
+		int rc = next(info, errhandler, session);                               \
+		inside_call = outer;                                                    \
+		lifecycle_session_begun(first, rc == 0 ? session : NULL);               \
 		return rc;                                                              \
 	}
 
-#define MAKES_COMM(name, parameters, arguments)                                         \
-	MAKES(lifecycle_comm_made, MPI_##name, parameters, arguments)                   \
-	MAKES(lifecycle_comm_made, PMPI_##name, parameters, arguments)
+BEGINS_SESSION(MPI_Session_init)
+BEGINS_SESSION(PMPI_Session_init)
 
-#define MAKES_WIN(name, parameters, arguments)                                          \
-	MAKES(lifecycle_win_made, MPI_##name, parameters, arguments)                    \
-	MAKES(lifecycle_win_made, PMPI_##name, parameters, arguments)
-
-#define R intptr_t
-MAKES_COMM(Comm_dup, (R a, void *out), (a, out))
-MAKES_COMM(Comm_dup_with_info, (R a, R b, void *out), (a, b, out))
-MAKES_COMM(Comm_split, (R a, R b, R c, void *out), (a, b, c, out))
-MAKES_COMM(Comm_split_type, (R a, R b, R c, R d, void *out), (a, b, c, d, out))
-MAKES_COMM(Comm_create, (R a, R b, void *out), (a, b, out))
-MAKES_COMM(Comm_create_group, (R a, R b, R c, void *out), (a, b, c, out))
-MAKES_COMM(Intercomm_create, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_COMM(Intercomm_merge, (R a, R b, void *out), (a, b, out))
-MAKES_COMM(Cart_create, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_COMM(Cart_sub, (R a, R b, void *out), (a, b, out))
-MAKES_COMM(Graph_create, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_COMM(Dist_graph_create, (R a, R b, R c, R d, R e, R f, R g, R h, void *out), (a, b, c, d, e, f, g, h, out))
-MAKES_COMM(Dist_graph_create_adjacent, (R a, R b, R c, R d, R e, R f, R g, R h, R i, void *out), (a, b, c, d, e, f, g, h, i, out))
-MAKES_COMM(Comm_spawn, (R a, R b, R c, R d, R e, R f, void *out, R g), (a, b, c, d, e, f, out, g))
-MAKES_COMM(Comm_spawn_multiple, (R a, R b, R c, R d, R e, R f, R g, void *out, R h), (a, b, c, d, e, f, g, out, h))
-MAKES_COMM(Comm_accept, (R a, R b, R c, R d, void *out), (a, b, c, d, out))
-MAKES_COMM(Comm_connect, (R a, R b, R c, R d, void *out), (a, b, c, d, out))
-MAKES_COMM(Comm_join, (R a, void *out), (a, out))
-
-MAKES_WIN(Win_create, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_create_c, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_allocate, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_allocate_c, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_allocate_shared, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_allocate_shared_c, (R a, R b, R c, R d, R e, void *out), (a, b, c, d, e, out))
-MAKES_WIN(Win_create_dynamic, (R a, R b, void *out), (a, b, out))
-#undef R
-
-#define NAMES(tell, function)                                                           \
-	EXPORT int function(intptr_t object, const char *name);                         \
-	int function(intptr_t object, const char *name)                                 \
+#define ENDS_SESSION(function)                                                          \
+	EXPORT int function(void *session);                                             \
+	int function(void *session)                                                     \
 	{                                                                               \
-		NEXT(function, (intptr_t, const char *));                               \
-		int rc = next(object, name);                                            \
-		if (rc == 0)                                                            \
-			tell(object);                                                   \
+		NEXT(function, (void *));                                               \
+		int outer = inside_call;                                                \
+		if (outer != CALL_NONE)                                                 \
+			return next(session);                                           \
+		lifecycle_session_ending(session);                                      \
+		inside_call = CALL_SESSION_FINALIZE;                                    \
+		int rc = next(session);                                                 \
+		inside_call = outer;                                                    \
 		return rc;                                                              \
 	}
 
-NAMES(lifecycle_comm_named, MPI_Comm_set_name)
-NAMES(lifecycle_comm_named, PMPI_Comm_set_name)
-NAMES(lifecycle_win_named, MPI_Win_set_name)
-NAMES(lifecycle_win_named, PMPI_Win_set_name)
+ENDS_SESSION(MPI_Session_finalize)
+ENDS_SESSION(PMPI_Session_finalize)

@@ -19,7 +19,9 @@
 /* An abort must come through even if a sample never ends. */
 #define ABORT_PATIENCE_NS 50000000u
 
-static _Atomic bool prepared; /* somebody has called MPI_Init */
+static _Atomic bool prepared; /* somebody has called MPI_Init or MPI_Session_init */
+static _Atomic bool world;    /* somebody has called MPI_Init: the end is MPI_Finalize */
+static _Atomic int sessions;  /* MPI-4's, alive */
 
 /* Written in lifecycle_prepare and lifecycle_begin, before the agent runs; the session then is the gate's. */
 static const struct abi *abi;
@@ -105,85 +107,133 @@ static void finalizing(void)
 
 static const struct abi_events events = { .freed = object_freed, .finalizing = finalizing };
 
-/* The gate is held. */
-static void track(int kind, const union mpi_object *mpi, unsigned flags)
+/* The name that an object got before it was tracked. The gate is held. */
+static void take_name(int kind, const union mpi_object *mpi, struct object *o)
+{
+	static struct text name; /* the gate's */
+
+	/* Asked back, because Fortran's names come with blanks and libraries cut long ones. */
+	if (abi->object_name(kind, mpi, &name))
+		session_object_named(&session, o, name.bytes);
+}
+
+/* An object whose end its attribute tells. The gate is held. */
+static void track(int kind, const union mpi_object *mpi, unsigned flags, const struct making *how, uint32_t on)
 {
 	struct object *o;
-	bool marked;
 
-	/* A constructor may call another interposed one inside. */
-	if ((kind == BIND_COMM ? abi->comm_marked(mpi) : abi->win_marked(mpi)) != NULL)
+	/* A datatype may be committed twice. */
+	if (abi->marked(kind, mpi) != NULL)
 		return;
-	o = session_object_made(&session, kind, mpi, flags);
+	o = session_object_made(&session, kind, mpi, flags, how, on);
 	if (o == NULL)
 		return;
-	marked = kind == BIND_COMM ? abi->comm_mark(mpi, o) : abi->win_mark(mpi, o);
-	if (!marked) {
+	if (!abi->mark(kind, mpi, o)) {
 		/* We would not hear of its end, and a handle on a freed object crashes. */
 		session_object_freed(&session, o);
 		session.objects_over++;
 		return;
 	}
-	if (flags & OBJECT_PREDEFINED) {
-		static struct text name; /* the gate's */
-
-		if (abi->comm_name(mpi, &name))
-			copy_string(o->name, sizeof o->name, name.bytes);
-	}
+	/* Libraries name new communicators themselves; datatypes may be named before they are committed. */
+	if (flags & OBJECT_PREDEFINED || kind == BIND_DATATYPE)
+		take_name(kind, mpi, o);
 }
 
-static void made(int kind, const void *address)
+/* Number of the communicator that an object is made on, 0: none that is tracked. The gate is held. */
+static uint32_t number_of(const struct making *how)
+{
+	union mpi_object comm = { 0 };
+	const struct object *o;
+
+	if (how->communicator == NULL)
+		return 0;
+	abi->object_in(BIND_COMM, *how->communicator, &comm);
+	o = abi->marked(BIND_COMM, &comm);
+	return o == NULL ? 0 : o->number;
+}
+
+/* A program's thread that may look: false: the agent isn't running, or it is the agent itself that calls. */
+static bool enter(void)
+{
+	if (agent_state() != AGENT_RUNNING || !gate_enter())
+		return false;
+	if (agent_state() == AGENT_RUNNING)
+		return true;
+	gate_leave();
+	return false;
+}
+
+void lifecycle_made(int kind, const void *address, const struct making *how)
 {
 	union mpi_object mpi = { 0 };
 
-	if (agent_state() != AGENT_RUNNING || address == NULL || !gate_enter())
+	if (address == NULL || !enter())
 		return;
-	if (agent_state() == AGENT_RUNNING && (kind == BIND_COMM ? abi->comm_at(address, &mpi) : abi->win_at(address, &mpi)))
-		track(kind, &mpi, 0);
+	if (abi->object_at(kind, address, &mpi)) {
+		uint32_t on = number_of(how);
+
+		if (session_found_by_handle(kind))
+			session_handle_made(&session, kind, &mpi, how, on);
+		else
+			track(kind, &mpi, 0, how, on);
+	}
 	leave_gate();
 }
 
-void lifecycle_comm_made(const void *comm)
+void lifecycle_got(int kind, const void *address)
 {
-	made(BIND_COMM, comm);
+	union mpi_object mpi = { 0 };
+
+	if (!session_found_by_handle(kind) || address == NULL || !enter())
+		return;
+	if (abi->object_at(kind, address, &mpi))
+		session_handle_got(&session, kind, &mpi);
+	gate_leave();
 }
 
-void lifecycle_win_made(const void *win)
+void lifecycle_freeing(int kind, const void *address)
 {
-	made(BIND_WIN, win);
+	union mpi_object mpi = { 0 };
+
+	/* in_the_rank is a system call: the program is about to free something, and what it frees in a child is not ours. */
+	if (agent_state() != AGENT_RUNNING || address == NULL || gate_mine() || !in_the_rank() || !enter())
+		return;
+	if (abi->object_at(kind, address, &mpi))
+		session_handle_freed(&session, kind, &mpi);
+	leave_gate();
 }
 
-static void named(int kind, intptr_t value)
+/* The object that a handle names, NULL: not tracked. The gate is held. */
+static struct object *known(int kind, intptr_t handle, union mpi_object *mpi)
 {
-	static struct text name; /* the gate's */
+	abi->object_in(kind, handle, mpi);
+	return session_found_by_handle(kind) ? session_find(&session, kind, mpi) : abi->marked(kind, mpi);
+}
+
+void lifecycle_named(int kind, intptr_t handle)
+{
 	union mpi_object mpi = { 0 };
 	struct object *o;
-	bool known;
 
-	if (agent_state() != AGENT_RUNNING || !gate_enter())
+	if (!enter())
 		return;
-	if (agent_state() == AGENT_RUNNING) {
-		if (kind == BIND_COMM)
-			abi->comm_in(value, &mpi);
-		else
-			abi->win_in(value, &mpi);
-		o = kind == BIND_COMM ? abi->comm_marked(&mpi) : abi->win_marked(&mpi);
-		/* Asked back, because Fortran's names come with blanks and libraries cut long ones. */
-		known = o != NULL && (kind == BIND_COMM ? abi->comm_name(&mpi, &name) : abi->win_name(&mpi, &name));
-		if (known)
-			session_object_named(&session, o, name.bytes);
-	}
+	o = known(kind, handle, &mpi);
+	if (o != NULL)
+		take_name(kind, &mpi, o);
 	leave_gate();
 }
 
-void lifecycle_comm_named(intptr_t comm)
+void lifecycle_changed(int kind, intptr_t handle)
 {
-	named(BIND_COMM, comm);
-}
+	union mpi_object mpi = { 0 };
+	struct object *o;
 
-void lifecycle_win_named(intptr_t win)
-{
-	named(BIND_WIN, win);
+	if (!enter())
+		return;
+	o = known(kind, handle, &mpi);
+	if (o != NULL)
+		session_object_changed(&session, o);
+	leave_gate();
 }
 
 /* ---- the beginning ---- */
@@ -195,9 +245,9 @@ bool lifecycle_prepare(const void *caller)
 	if (atomic_exchange(&prepared, true))
 		return false;
 	find_mpi(caller);
-	if (abi == NULL)
+	if (abi == NULL || agent_state() != AGENT_IDLE)
 		return false;
-	/* Before MPI_Init: afterwards Open MPI would raise what MPI_Query_thread answers. */
+	/* Before MPI_Init and MPI_Session_init: afterwards Open MPI would raise what MPI_Query_thread answers. */
 	code = abi->tool_init(&level);
 	if (code != CODE_SUCCESS) {
 		agent_log("MPI_T_init_thread: code %d; the program runs on unobserved", code);
@@ -223,30 +273,45 @@ static void exiting(void)
 
 static void track_predefined(void)
 {
+	static const struct making nothing;
 	union mpi_object mpi = { 0 };
 
 	if (abi->comm_world(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED);
+		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
 	if (abi->comm_self(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED);
+		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
 	if (abi->comm_parent(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED);
+		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
 }
 
-void lifecycle_begin(void)
+/* This process's place in the world, and what the world brings with it. mpi_session: NULL where MPI_Init was called. */
+static bool enter_world(const union mpi_object *mpi_session)
+{
+	if (!abi->observe(&events))
+		return false;
+	if (mpi_session != NULL)
+		return abi->session_world(mpi_session, &identity.rank, &identity.size);
+	if (!abi->world(&identity.rank, &identity.size))
+		return false;
+	track_predefined();
+	return abi->watch_finalize();
+}
+
+/* Once, after the real MPI_Init or MPI_Session_init. The gate is held: with sessions other threads may be in MPI already. */
+static void begin(const union mpi_object *mpi_session)
 {
 	identity_fill(&identity, library_version);
 	identity.abi = abi->number;
 	identity.thread_level = tool_level < 0 ? 0 : tool_level;
 	identity.passive = exporter.passive = identity.thread_level < 3;
+	identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	if (!session_open(&session, abi, deny, most_objects()) || !abi->observe(&events, &identity.rank, &identity.size)) {
+	if (!session_open(&session, abi, deny, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
 	}
-	track_predefined();
-	if (!abi->watch_finalize()) {
-		agent_log("no attribute can be set; the program runs on unobserved");
+	if (!enter_world(mpi_session)) {
+		agent_log("no attribute can be set, or no place in the world be found; the program runs on unobserved");
 		return;
 	}
 	session_sample(&session, NULL);
@@ -262,6 +327,67 @@ void lifecycle_begin(void)
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
 	if (!link_start(&exporter))
 		agent_log("no thread can be made: only the last sample will be sent");
+}
+
+/* MPI_Init in a program that has sessions already: from here on MPI_Finalize is the end, and there are communicators that nobody made. */
+static void join_world(void)
+{
+	if (!identity.sessions_only || !enter())
+		return;
+	identity.sessions_only = false;
+	track_predefined();
+	if (!abi->watch_finalize())
+		agent_give_up("no attribute can be set");
+	leave_gate();
+}
+
+void lifecycle_world_begun(bool first, bool succeeded)
+{
+	if (!succeeded) {
+		if (first)
+			atomic_store(&prepared, false); /* the next attempt is the first again */
+		return;
+	}
+	atomic_store(&world, true);
+	if (!first) {
+		join_world();
+		return;
+	}
+	if (!gate_enter())
+		return;
+	begin(NULL);
+	gate_leave();
+}
+
+void lifecycle_session_begun(bool first, const void *address)
+{
+	union mpi_object mpi = { 0 };
+
+	if (address == NULL) {
+		if (first)
+			atomic_store(&prepared, false);
+		return;
+	}
+	atomic_fetch_add(&sessions, 1);
+	if (first && gate_enter()) {
+		if (abi->object_at(BIND_SESSION, address, &mpi))
+			begin(&mpi);
+		gate_leave();
+	}
+	lifecycle_made(BIND_SESSION, address, &(struct making){ .by = "Session_init" });
+}
+
+void lifecycle_session_ending(const void *address)
+{
+	int before = atomic_load(&sessions);
+
+	while (before > 0 && !atomic_compare_exchange_weak(&sessions, &before, before - 1))
+		;
+	/* With the last session the library goes, unless MPI_Init holds it. */
+	if (before == 1 && !atomic_load(&world))
+		lifecycle_end(END_FINALIZE);
+	else
+		lifecycle_freeing(BIND_SESSION, address);
 }
 
 bool lifecycle_uses_tools(const void *caller)

@@ -12,9 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before the real MPI_Init. True: the caller is the first and calls lifecycle_begin after a success. */
+/* Before the real MPI_Init or MPI_Session_init. True: the caller is the first, and says below what came of it. */
 bool lifecycle_prepare(const void *caller);
-void lifecycle_begin(void);
+/* After the real MPI_Init. */
+void lifecycle_world_begun(bool first, bool succeeded);
+/* After the real MPI_Session_init; session: the address of the new handle, NULL: it has failed. */
+void lifecycle_session_begun(bool first, const void *session);
+/* Before the real MPI_Session_finalize: the last one takes the last sample, unless MPI_Finalize will. */
+void lifecycle_session_ending(const void *session);
 
 /*
  * What to ask of the real MPI_T_init_thread when the program asks for `required`, and what to answer it: the
@@ -24,10 +29,15 @@ bool lifecycle_uses_tools(const void *caller); /* false: pass the call on as it 
 int lifecycle_tool_required(void);
 int lifecycle_tool_provided(int required, int provided);
 
-void lifecycle_comm_made(const void *comm);
-void lifecycle_win_made(const void *win);
-void lifecycle_comm_named(intptr_t comm);
-void lifecycle_win_named(intptr_t win);
+/* After a constructor that the program has called; address: of the new handle. */
+void lifecycle_made(int kind, const void *address, const struct making *how);
+/* After a constructor that was called inside another call: a handle that isn't known is the library's own. */
+void lifecycle_got(int kind, const void *address);
+/* Before a function that takes the handle away. */
+void lifecycle_freeing(int kind, const void *address);
+/* After the program named an object, or changed what is told of it. The handle as it was passed. */
+void lifecycle_named(int kind, intptr_t handle);
+void lifecycle_changed(int kind, intptr_t handle);
 
 /* Takes and sends the last sample. Called again it does nothing. */
 void lifecycle_end(enum end_reason reason);

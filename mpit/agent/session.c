@@ -3,11 +3,12 @@
 
 #include "agent.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RAW_SLACK 64 /* a library that writes an element too many must not hit our heap */
-#define OBJECT_WORDS (9 + OBJECT_NAME_BYTES / 8)
+#define LEAST_BUCKETS 64
 #define HANDLE_WORDS(count) (8 + 2 * (size_t)(count))
 
 /* ---- handles ---- */
@@ -131,6 +132,8 @@ static void close_handle(struct session *s, struct handle *h)
 /* Opens variables[from …] on one object. */
 static void open_handles(struct session *s, struct object *o, size_t from, size_t to)
 {
+	if (s->bound[o->kind] == 0)
+		return;
 	for (size_t i = from; i < to; i++) {
 		struct variable *v = s->catalogue.variables[i];
 
@@ -180,41 +183,158 @@ static void contribute(struct session *s, const struct object *o, struct handle 
 
 /* ---- objects ---- */
 
-struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags)
+/* Of an object's record in LAYOUT. */
+static size_t object_words(const char *name, size_t detail_words)
+{
+	return 10 + (strlen(name) + 7) / 8 + detail_words;
+}
+
+bool session_found_by_handle(int kind)
+{
+	return kind != BIND_COMM && kind != BIND_WIN && kind != BIND_DATATYPE;
+}
+
+static struct object **bucket_of(const struct session *s, int kind, const union mpi_object *mpi)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)mpi->pointer + (uint64_t)kind) * 0x9e3779b97f4a7c15u;
+
+	return &s->buckets[(hash >> 32) & (s->bucket_count - 1)];
+}
+
+struct object *session_find(const struct session *s, int kind, const union mpi_object *mpi)
 {
 	struct object *o;
 
-	s->layout_generation++;
-	if (s->objects >= s->most_objects || s->layout_words + OBJECT_WORDS > MAX_FRAME_WORDS) {
-		s->objects_over++;
-		return NULL;
-	}
-	/* The program has just let MPI allocate an object and agree on it with other ranks: a calloc is nothing. */
-	o = calloc(1, sizeof *o);
-	if (o == NULL) {
-		s->objects_over++;
-		return NULL;
-	}
-	o->number = ++s->next_object;
-	o->kind = kind;
-	o->flags = flags;
-	o->mpi = *mpi;
-	o->rank = o->size = -1;
-	if (kind == BIND_COMM) {
-		bool inter = false;
+	for (o = *bucket_of(s, kind, mpi); o != NULL; o = o->next_alike)
+		if (o->mpi.pointer == mpi->pointer && o->kind == kind)
+			return o;
+	return NULL;
+}
 
-		if (s->abi->comm_shape(mpi, &o->rank, &o->size, &inter) && inter)
-			o->flags |= OBJECT_INTER;
-	} else if (kind == BIND_WIN) {
-		s->abi->win_shape(mpi, &o->rank, &o->size);
-		s->again = true; /* MPICH's and Open MPI's one-sided components come to life with the first window */
+static void leave_bucket(struct session *s, struct object *o)
+{
+	struct object **at = bucket_of(s, o->kind, &o->mpi);
+
+	while (*at != o)
+		at = &(*at)->next_alike;
+	*at = o->next_alike;
+}
+
+static void add_small(struct details *d, const char *key, const char *value, size_t length)
+{
+	char small[64];
+	size_t i;
+
+	for (i = 0; i < length && i < sizeof small - 1 && value[i] != '\0'; i++)
+		small[i] = (char)tolower((unsigned char)value[i]);
+	small[i] = '\0';
+	details_add(d, key, small);
+}
+
+/* What the constructor's name tells. */
+static void describe_making(int kind, const struct making *how, struct details *d)
+{
+	if (how == NULL || how->by == NULL)
+		return;
+	if (kind == BIND_REQUEST)
+		add_small(d, "operation", how->by, strlen(how->by));
+	else if (kind == BIND_ERRHANDLER && strncmp(how->by, "Errhandler", 10) == 0)
+		details_add(d, "on", "comm"); /* MPI-1 knew no other */
+	else if (kind == BIND_ERRHANDLER)
+		add_small(d, "on", how->by, strcspn(how->by, "_"));
+}
+
+/* What the library tells, right after an object was made or has changed. The gate's, as everything here. */
+static struct object_description description;
+
+static bool keep_details(struct object *o, const struct details *d)
+{
+	uint64_t *kept = NULL;
+
+	if (d->words > 0) {
+		kept = realloc(o->details, d->words * sizeof *kept);
+		if (kept == NULL)
+			return false;
+		memcpy(kept, d->packed, d->words * sizeof *kept);
+	} else {
+		free(o->details);
 	}
-	o->created = realtime_ns();
+	o->details = kept;
+	o->detail_words = d->words;
+	o->detail_count = d->count;
+	return true;
+}
+
+/* The memory for an object of which all is known; NULL: there is none. */
+static struct object *allocate_object(int kind, const union mpi_object *mpi, unsigned flags, const char *name)
+{
+	struct object *o = calloc(1, sizeof *o);
+
+	if (o == NULL)
+		return NULL;
+	o->kind = kind;
+	o->mpi = *mpi;
+	o->flags = flags | (description.inter ? OBJECT_INTER : 0);
+	o->rank = description.rank;
+	o->size = description.size;
+	o->references = 1;
+	copy_string(o->name, sizeof o->name, name);
+	if (!keep_details(o, &description.details)) {
+		free(o);
+		return NULL;
+	}
+	return o;
+}
+
+static void link_object(struct session *s, struct object *o)
+{
+	o->number = ++s->next_object;
 	o->before = s->last;
 	s->last->after = o;
 	s->last = o;
 	s->objects++;
-	s->layout_words += OBJECT_WORDS;
+	s->alive[o->kind]++;
+	s->layout_words += object_words(o->name, o->detail_words);
+	if (session_found_by_handle(o->kind)) {
+		struct object **bucket = bucket_of(s, o->kind, &o->mpi);
+
+		o->next_alike = *bucket;
+		*bucket = o;
+	}
+}
+
+struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
+				   uint32_t on)
+{
+	char name[OBJECT_NAME_BYTES] = "";
+	struct object *o = NULL;
+	bool full = s->alive[kind] >= s->most_objects;
+
+	/* A datatype that is committed may be a predefined one: only the library knows. */
+	if (full && kind != BIND_DATATYPE) {
+		s->layout_generation++;
+		s->objects_over++;
+		return NULL;
+	}
+	if (!s->abi->object_describe(kind, mpi, how, &description))
+		return NULL;
+	s->layout_generation++;
+	describe_making(kind, how, &description.details);
+	if (how != NULL && how->name != NULL)
+		copy_string(name, sizeof name, how->name);
+	/* The program has just let MPI allocate an object: a calloc is nothing. */
+	if (!full && s->layout_words + object_words(name, description.details.words) <= MAX_FRAME_WORDS)
+		o = allocate_object(kind, mpi, flags, name);
+	if (o == NULL) {
+		s->objects_over++;
+		return NULL;
+	}
+	o->on = on;
+	/* MPICH's and Open MPI's one-sided components come to life with the first window, those for files with the first file. */
+	if (kind == BIND_WIN || kind == BIND_FILE)
+		s->again = true;
+	o->created = realtime_ns();
+	link_object(s, o);
 	open_handles(s, o, 0, s->opened);
 	return o;
 }
@@ -226,9 +346,13 @@ static void unlink_object(struct session *s, struct object *o)
 		o->after->before = o->before;
 	else
 		s->last = o->before;
+	if (session_found_by_handle(o->kind))
+		leave_bucket(s, o);
 	s->objects--;
-	s->layout_words -= OBJECT_WORDS;
+	s->alive[o->kind]--;
+	s->layout_words -= object_words(o->name, o->detail_words);
 	free(o->handles);
+	free(o->details);
 	free(o);
 }
 
@@ -249,10 +373,74 @@ void session_object_named(struct session *s, struct object *o, const char *name)
 	s->layout_generation++;
 	for (size_t i = 0; i < o->count; i++)
 		contribute(s, o, &o->handles[i], true);
+	s->layout_words -= object_words(o->name, o->detail_words);
 	copy_string(o->name, sizeof o->name, name);
+	/* A longer name than LAYOUT has room for is cut, at worst to nothing: that much was there when the object was made. */
+	while (o->name[0] != '\0' && s->layout_words + object_words(o->name, o->detail_words) > MAX_FRAME_WORDS)
+		o->name[strlen(o->name) - 1] = '\0';
+	s->layout_words += object_words(o->name, o->detail_words);
+}
+
+void session_object_changed(struct session *s, struct object *o)
+{
+	size_t words = object_words(o->name, o->detail_words);
+
+	if (!s->abi->object_describe(o->kind, &o->mpi, NULL, &description) ||
+	    (description.details.words == o->detail_words &&
+	     (o->detail_words == 0 || memcmp(o->details, description.details.packed, o->detail_words * sizeof *o->details) == 0)))
+		return;
+	/* No room: what was told before stays. */
+	if (s->layout_words - words + object_words(o->name, description.details.words) > MAX_FRAME_WORDS ||
+	    !keep_details(o, &description.details))
+		return;
+	s->layout_generation++;
+	s->layout_words += object_words(o->name, o->detail_words) - words;
+}
+
+/* ---- objects found by their handle ---- */
+
+static bool got_repeatedly(int kind)
+{
+	return kind == BIND_GROUP || kind == BIND_ERRHANDLER;
+}
+
+void session_handle_got(struct session *s, int kind, const union mpi_object *mpi)
+{
+	struct object *o = got_repeatedly(kind) ? session_find(s, kind, mpi) : NULL;
+
+	if (o != NULL)
+		o->references++;
+}
+
+void session_handle_made(struct session *s, int kind, const union mpi_object *mpi, const struct making *how, uint32_t on)
+{
+	struct object *o = session_find(s, kind, mpi);
+
+	if (o != NULL && got_repeatedly(kind)) {
+		o->references++;
+		return;
+	}
+	/* Its end has escaped us: a handle that is used again belongs to somebody else now. */
+	if (o != NULL)
+		session_object_freed(s, o);
+	session_object_made(s, kind, mpi, 0, how, on);
+}
+
+void session_handle_freed(struct session *s, int kind, const union mpi_object *mpi)
+{
+	struct object *o = session_find(s, kind, mpi);
+
+	if (o != NULL && --o->references == 0)
+		session_object_freed(s, o);
 }
 
 /* ---- the session ---- */
+
+static void count_bound(struct session *s, const struct variable *v)
+{
+	if (v->is.bind < BIND_KINDS)
+		s->bound[v->is.bind]++;
+}
 
 bool session_open(struct session *s, const struct abi *abi, const char *deny, size_t most_objects)
 {
@@ -266,10 +454,17 @@ bool session_open(struct session *s, const struct abi *abi, const char *deny, si
 	};
 	s->unbound.kind = BIND_NONE;
 	s->last = &s->unbound;
+	for (s->bucket_count = LEAST_BUCKETS; s->bucket_count < 4 * most_objects;)
+		s->bucket_count *= 2;
+	s->buckets = calloc(s->bucket_count, sizeof(struct object *));
+	if (s->buckets == NULL)
+		return false;
 	remains_init(&s->remains, most_objects, MAX_FRAME_WORDS);
 	if (abi->session_open(&s->mpi) != CODE_SUCCESS)
 		return false;
 	catalogue_refresh(&s->catalogue, abi, deny, false, NULL);
+	for (size_t i = 0; i < s->catalogue.count; i++)
+		count_bound(s, s->catalogue.variables[i]);
 	open_handles(s, &s->unbound, 0, s->catalogue.count);
 	s->opened = s->catalogue.count;
 	return true;
@@ -311,6 +506,7 @@ static bool open_new(struct session *s, bool (*stop)(void))
 		if (stop != NULL && stop())
 			return false;
 		v->selected = selected(&s->selection, v->number);
+		count_bound(s, v);
 		for (struct object *o = &s->unbound; o != NULL; o = o->after)
 			open_handles(s, o, s->opened, s->opened + 1);
 		s->layout_generation++;
@@ -366,6 +562,7 @@ void session_drop(struct session *s)
 	for (size_t i = 0; i < s->unbound.count; i++)
 		close_handle(s, &s->unbound.handles[i]);
 	free(s->unbound.handles);
+	free(s->buckets);
 	free(s->values);
 	free(s->raw);
 	catalogue_free(&s->catalogue);

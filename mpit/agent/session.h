@@ -36,8 +36,13 @@ struct object {
 	unsigned flags;
 	int rank, size;
 	uint64_t created; /* realtime */
+	uint32_t on;     /* number of the communicator it was made on; 0: none, or not tracked */
 	char name[OBJECT_NAME_BYTES];
 	union mpi_object mpi; /* MPICH keeps its address: an object never moves */
+	uint64_t *details;    /* packed as on the wire, detail_words long */
+	size_t detail_count, detail_words;
+	size_t references;       /* how often the program has got a handle that it may get again */
+	struct object *next_alike; /* in its bucket */
 	struct handle *handles;
 	size_t count, room;
 	struct object *before, *after;
@@ -59,10 +64,14 @@ struct session {
 
 	struct object unbound; /* head of the list of objects, in the order of their making */
 	struct object *last;
-	size_t objects, most_objects;
+	size_t objects, most_objects; /* the bound is each kind's */
+	size_t alive[BIND_KINDS];
+	size_t bound[BIND_KINDS]; /* variables opened that are bound to a kind: without one an object costs nothing more */
+	struct object **buckets;  /* of objects without attributes, by kind and handle */
+	size_t bucket_count;      /* a power of two */
 	uint64_t objects_over, handles_over;
 	uint32_t next_object, next_handle;
-	size_t layout_words; /* at most, of the frame that carries it */
+	size_t layout_words; /* of the frame that carries it; handles at most */
 	uint64_t layout_generation;
 	struct selection selection;
 
@@ -80,12 +89,32 @@ struct session {
 /* Opens it and every variable that needs no object. False: nothing can be observed. */
 bool session_open(struct session *s, const struct abi *abi, const char *deny, size_t most_objects);
 
-/* Program's thread, after a constructor. mpi is copied. NULL: over the bound, counted. */
-struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags);
+/*
+ * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0. NULL: over the bound,
+ * counted, or an object that is not to be tracked.
+ */
+struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
+				   uint32_t on);
 /* Program's thread, before the object goes: takes its last values and closes its handles. */
 void session_object_freed(struct session *s, struct object *o);
 /* Program's thread: what was counted so far stays under the old name. */
 void session_object_named(struct session *s, struct object *o, const char *name);
+
+/* Program's thread: its details are asked for anew. */
+void session_object_changed(struct session *s, struct object *o);
+
+/*
+ * Objects without attributes are found by their handle. Groups and error handlers may be got repeatedly: each time is one more reference,
+ * and the object ends with the last.
+ */
+bool session_found_by_handle(int kind);
+/* Program's thread, after a constructor of such a kind. The object may have been known: then it has one reference more. */
+void session_handle_made(struct session *s, int kind, const union mpi_object *mpi, const struct making *how, uint32_t on);
+/* The same where a handle that isn't known is none of the program's. */
+void session_handle_got(struct session *s, int kind, const union mpi_object *mpi);
+/* Program's thread, before a handle is freed. One that isn't known is none of ours. */
+void session_handle_freed(struct session *s, int kind, const union mpi_object *mpi);
+struct object *session_find(const struct session *s, int kind, const union mpi_object *mpi); /* NULL: not known */
 
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);

@@ -63,7 +63,7 @@ static bool sample_with(bool (*stop)(void))
 
 static struct object *make(int kind, int handle)
 {
-	return session_object_made(&session, kind, &(union mpi_object){ .integer = handle }, 0);
+	return session_object_made(&session, kind, &(union mpi_object){ .integer = handle }, 0, NULL, 0);
 }
 
 static double as_double(uint64_t word)

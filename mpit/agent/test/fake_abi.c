@@ -21,6 +21,8 @@ void fake_reset(void)
 	memset(fake_variables, 0, sizeof fake_variables);
 	fake_count = fake_open_handles = fake_started = fake_reads = 0;
 	fake_on_read = NULL;
+	fake_refuses = false;
+	fake_detail = NULL;
 }
 
 static int pvar_count(int *count)
@@ -176,19 +178,21 @@ static int category_members(int index, int pvars, int *pvar, int cvars, int *cva
 	return CODE_SUCCESS;
 }
 
-static bool shape(const union mpi_object *object, int *rank, int *size, bool *inter)
-{
-	*rank = 1;
-	*size = 2;
-	*inter = object->integer == 7;
-	return true;
-}
+bool fake_refuses;
+const char *fake_detail;
 
-static bool win_shape(const union mpi_object *object, int *rank, int *size)
+static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)
 {
-	bool inter;
+	bool shaped = kind == BIND_COMM || kind == BIND_WIN || kind == BIND_GROUP;
 
-	return shape(object, rank, size, &inter);
+	(void)how;
+	details_reset(&out->details);
+	out->rank = shaped ? 1 : -1;
+	out->size = shaped ? 2 : -1;
+	out->inter = kind == BIND_COMM && object->integer == 7;
+	if (fake_detail != NULL)
+		details_add(&out->details, "keys", fake_detail);
+	return !fake_refuses;
 }
 
 const struct abi fake_abi = {
@@ -209,6 +213,5 @@ const struct abi fake_abi = {
 	.category_count = category_count,
 	.category_describe = category_describe,
 	.category_members = category_members,
-	.comm_shape = shape,
-	.win_shape = win_shape,
+	.object_describe = object_describe,
 };

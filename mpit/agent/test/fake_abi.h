@@ -25,6 +25,8 @@ extern int fake_open_handles; /* allocated and not freed */
 extern int fake_started;
 extern int fake_reads;
 extern void (*fake_on_read)(void); /* called in the middle of every read */
+extern bool fake_refuses;             /* an object that is not to be tracked */
+extern const char *fake_detail;       /* "keys" of every object; NULL: no details */
 
 extern const struct abi fake_abi;
 
