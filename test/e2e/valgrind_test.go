@@ -23,10 +23,7 @@ func TestMemcheck(t *testing.T) {
 		dir := suite.Dir(t)
 		run := suite.Run(t, harness.Job{
 			MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"3", "100", harness.HoldDir},
-			Wrap: []string{
-				valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40",
-				"--xml=yes", "--xml-file=" + dir + "/%p.xml", "--child-silent-after-fork=yes",
-			},
+			Wrap: memcheckCommand(valgrind, dir),
 			Bare: bare, Socket: exporter.Socket, Exec: []string{"--monitoring"},
 		})
 		run.AtHold(t, "ready")
@@ -42,19 +39,33 @@ func TestMemcheck(t *testing.T) {
 		if !bare {
 			exporter.Await(t, "the end under valgrind", ended(run, "finalize"))
 		}
-		return readMemcheck(t, dir)
+		return readMemcheck(t, dir, run.Ranks)
 	}
+	assertAgentClean(t, memcheck(true), memcheck(false))
+}
 
+// memcheckCommand runs a program under valgrind, which leaves a report for each process in dir.
+func memcheckCommand(valgrind, dir string) []string {
+	return []string{
+		valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40",
+		"--xml=yes", "--xml-file=" + dir + "/%p.xml", "--child-silent-after-fork=yes",
+	}
+}
+
+// assertAgentClean fails the test for what is the agent's among the errors of a run with it; bare are those of one without.
+func assertAgentClean(t *testing.T, bare, found []memcheckError) {
+	t.Helper()
 	known := map[string]bool{}
-	for _, e := range memcheck(true) {
+	for _, e := range bare {
 		for depth := range e.frames {
 			known[e.signature(depth+1)] = true
 		}
 	}
-	for _, e := range memcheck(false) {
+	for _, e := range found {
 		depth := e.agentDepth()
 		leak := strings.HasPrefix(e.Kind, "Leak_")
 		switch {
+		case depth > 0 && e.frames[depth].Function == "memory_readable": // asks the kernel whether an address is memory: no is an answer
 		case depth < 0, depth > 0 && known[e.signature(depth)], leak && !e.allocatedBy(depth):
 		default:
 			assert.Fail(t, "an error in the agent", e.String())
@@ -119,11 +130,11 @@ func (e memcheckError) String() string {
 	return b.String()
 }
 
-func readMemcheck(t *testing.T, dir string) []memcheckError {
+func readMemcheck(t *testing.T, dir string, ranks int) []memcheckError {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.xml"))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 2, "one report for each rank")
+	require.GreaterOrEqual(t, len(files), ranks, "one report for each rank")
 	var errors []memcheckError
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Objects of every kind come and go, in one thread or several, at every thread level, while each rank is read a thousand times a
+// second: the program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it longer than the second that
+// suffices daily.
+func TestStorm(t *testing.T) {
+	seconds := 1.0
+	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
+		var err error
+		seconds, err = strconv.ParseFloat(text, 64)
+		require.NoError(t, err, "MPIT_SOAK_SECONDS")
+	}
+	storms := []struct {
+		level   string
+		threads int
+	}{
+		{"single", 1},
+		{"funneled", 1},
+		{"serialized", 3},
+		{"multiple", 3},
+	}
+	for _, mpi := range harness.Both(t) {
+		for _, storm := range storms {
+			t.Run(mpi.Name+"/"+storm.level, func(t *testing.T) {
+				// What it prints doesn't depend on how long it runs.
+				job := stormJob(mpi, 0.1, storm.threads, storm.level)
+				job.Bare = true
+				bare := suite.Run(t, job).Wait(t)
+				require.Zero(t, bare.Status, "%+v", bare)
+
+				sampler := startSampler(t, time.Millisecond)
+				job = stormJob(mpi, seconds, storm.threads, storm.level)
+				job.Socket = sampler.socket
+				observed := suite.Run(t, job).WaitLong(t, time.Duration(seconds*float64(time.Second)))
+				assert.Equal(t, bare, observed)
+				sampler.stop(t, 2)
+			})
+		}
+	}
+}
+
+// Memcheck has nothing to say of the agent in a storm, on either library.
+func TestStormUnderMemcheck(t *testing.T) {
+	valgrind := harness.Tool(t, "valgrind")
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			memcheck := func(bare bool) (harness.Result, []memcheckError) {
+				sampler := startSampler(t, time.Millisecond)
+				dir := suite.Dir(t)
+				job := stormJob(mpi, 0, 2, "multiple") // one period of every thread
+				job.Ranks, job.Bare, job.Socket = 1, bare, sampler.socket
+				job.Wrap = memcheckCommand(valgrind, dir)
+				result := suite.Run(t, job).Wait(t)
+				if bare {
+					sampler.stop(t, 0)
+				} else {
+					sampler.stop(t, 1)
+				}
+				return result, readMemcheck(t, dir, 1)
+			}
+			bare, known := memcheck(true)
+			observed, found := memcheck(false)
+			assert.Equal(t, bare.Status, observed.Status)
+			assert.Equal(t, bare.Stdout, observed.Stdout)
+			assert.Equal(t, withoutNumbers(bare.Stderr), withoutNumbers(observed.Stderr)) // valgrind names processes
+			assertAgentClean(t, known, found)
+		})
+	}
+}
+
+func stormJob(mpi *harness.MPI, seconds float64, threads int, level string) harness.Job {
+	job := harness.Job{
+		MPI: mpi, Program: "storm.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads), level, harness.HoldDir},
+		Exec: monitoring(mpi),
+	}
+	if mpi.Name == "mpich" { // Open MPI 4.1 has no windows at MPI_THREAD_MULTIPLE
+		job.Env = []string{"STORM_WINDOWS=1"}
+	}
+	return job
+}
+
+// sampler is an exporter reduced to reading: every rank that connects is asked at a fixed rate, and now and then for its lists.
+type sampler struct {
+	socket string
+	cancel context.CancelFunc
+	served chan error
+
+	mu       sync.Mutex
+	fresh    int
+	failures []error
+	ends     []mpit.EndReason
+}
+
+func startSampler(t *testing.T, every time.Duration) *sampler {
+	t.Helper()
+	listener, err := mpit.Listen(filepath.Join(suite.Dir(t), "sampler.sock"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &sampler{socket: listener.Path(), cancel: cancel, served: make(chan error, 1)}
+	go func() {
+		defer close(s.served)
+		s.served <- listener.Serve(ctx, func(ctx context.Context, session *mpit.Session) { s.rank(ctx, session, every) },
+			func(_ mpit.Peer, err error) { s.note(nil, err) })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-s.served
+		assert.NoError(t, listener.Close())
+	})
+	return s
+}
+
+// rank reads one rank until its connection ends.
+func (s *sampler) rank(ctx context.Context, session *mpit.Session, every time.Duration) {
+	defer session.Close()
+	if session.Hello().Final {
+		<-session.Done()
+		final, ok := session.Final()
+		if !ok {
+			s.note(nil, fmt.Errorf("rank %d: no last sample: %w", session.Hello().Rank, session.Err()))
+			return
+		}
+		s.note(&final, nil)
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		sample, err := session.Read(ctx)
+		if err == nil && n%256 == 0 {
+			_, err = session.ControlVariables(ctx)
+		}
+		var breach *mpit.ProtocolError
+		switch {
+		case errors.As(err, &breach):
+			s.note(nil, err)
+			return
+		case err != nil: // the end of the rank, or ours
+			return
+		}
+		s.note(&sample, nil)
+		select {
+		case <-tick.C:
+		case <-session.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *sampler) note(sample *mpit.Sample, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.failures = append(s.failures, err)
+	case sample.Status == mpit.SampleFinal:
+		s.ends = append(s.ends, sample.End)
+	case sample.Status == mpit.SampleFresh:
+		s.fresh++
+	}
+}
+
+// stop waits until so many ranks have said that they have come to MPI_Finalize, and fails the test if anything went wrong or nothing
+// was read.
+func (s *sampler) stop(t *testing.T, ranks int) {
+	t.Helper()
+	harness.Await(t, "the ranks' last samples", func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.ends) != ranks {
+			return fmt.Errorf("%d ranks have ended: %v", len(s.ends), s.ends)
+		}
+		return nil
+	})
+	s.cancel()
+	require.NoError(t, <-s.served)
+	assert.Empty(t, s.failures)
+	for _, end := range s.ends {
+		assert.Equal(t, mpit.EndFinalize, end)
+	}
+	if ranks > 0 {
+		assert.Positive(t, s.fresh, "not one sample was taken while objects came and went")
+	}
+	t.Logf("%d fresh samples", s.fresh)
+}
