@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"debug/elf"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
@@ -54,9 +59,94 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+// The same of a rank that no launcher stands in front of: its own status, to the signal that ended it, and all it wrote.
+func TestEndsAlone(t *testing.T) {
+	ends := []struct{ how, reason string }{
+		{"exit", "exit"},
+		{"_exit", "lost"},
+		{"quick_exit", "lost"},
+		{"exec", "lost"},
+		{"kill", "lost"},
+		{"term", "lost"},
+		{"alarm", "lost"},
+		{"sigabrt", "lost"},
+		{"segv", "lost"},
+		{"segv_thread", "lost"},
+		{"segv_handler", "lost"},
+		{"overflow", "lost"},
+		{"core", "lost"},
+		{"recover", "finalize"},
+	}
+	for _, mpi := range harness.Both(t) {
+		exporter := suite.Exporter(t)
+		var reported []check
+		for _, end := range ends {
+			t.Run(mpi.Name+"/"+end.how, func(t *testing.T) {
+				if end.how == "core" {
+					requireCores(t)
+				}
+				job := harness.Job{
+					MPI: mpi, Alone: true, Program: "ends.c", Args: []string{end.how, harness.HoldDir}, Socket: exporter.Socket,
+				}
+				run := suite.Run(t, job)
+				run.AtHold(t, "up")
+				exporter.Await(t, "the rank", up(run))
+				run.Release(t, "up")
+				observed := run.Wait(t)
+				reported = append(reported, ended(run, end.reason))
 
-// withoutNumbers makes launchers' reports comparable, which name process ids.
+				job.Bare = true
+				bare := suite.Run(t, job)
+				bare.AtHold(t, "up")
+				bare.Release(t, "up")
+				assert.Equal(t, withoutItsNumbers(bare.Wait(t)), withoutItsNumbers(observed))
+				left := cores(t, run)
+				assert.Equal(t, end.how == "core", left == 1)
+				assert.Equal(t, cores(t, bare), left)
+			})
+		}
+		exporter.Await(t, "all ends", all(append(reported, healthy)...)) // at once: the exporter waits for last samples
+	}
+}
+
+// requireCores skips the test where the system doesn't put core files into the working directory.
+func requireCores(t *testing.T) {
+	t.Helper()
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	require.NoError(t, err)
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_CORE, &limit))
+	if strings.ContainsAny(string(pattern), "|/") || !strings.HasPrefix(string(pattern), "core") || limit.Max == 0 {
+		t.Skipf("no core file can be seen here: core_pattern is %q, the limit %d", strings.TrimSpace(string(pattern)), limit.Max)
+	}
+}
+
+// cores is the number of core files that a job has left in its directory.
+func cores(t *testing.T, run *harness.Run) int {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(run.HoldDir(), "core*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.Open(file)
+		require.NoError(t, err)
+		head, err := elf.NewFile(text)
+		require.NoError(t, err, "a core that isn't whole")
+		assert.Equal(t, elf.ET_CORE, head.Type)
+		require.NoError(t, text.Close())
+		require.NoError(t, os.Remove(file)) // large
+	}
+	return len(files)
+}
+
+// withoutItsNumbers makes results comparable that name process ids and addresses.
+func withoutItsNumbers(r harness.Result) harness.Result {
+	r.Stdout, r.Stderr = withoutNumbers(r.Stdout), withoutNumbers(r.Stderr)
+	return r
+}
+
+var digits = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+
+// withoutNumbers makes launchers' reports comparable, which name process ids and addresses.
 func withoutNumbers(s string) string {
 	return strings.TrimSpace(digits.ReplaceAllString(s, "#"))
 }

@@ -21,6 +21,7 @@ const python = "/usr/bin/python3"
 type Job struct {
 	MPI     *MPI
 	Ranks   int      // 0: 2
+	Alone   bool     // without a launcher: one rank, whose status is the command's
 	Program string   // a file of test/programs
 	Args    []string // HoldDir is replaced
 	Bare    bool     // without the agent
@@ -43,7 +44,10 @@ type Run struct {
 // Run starts a job. It doesn't wait for anything.
 func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	tb.Helper()
-	if job.Ranks == 0 {
+	switch {
+	case job.Alone:
+		job.Ranks = 1
+	case job.Ranks == 0:
 		job.Ranks = 2
 	}
 	run := &Run{ID: job.ID, Ranks: job.Ranks, hold: s.Dir(tb)}
@@ -51,7 +55,10 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 		run.ID = "job-" + filepath.Base(run.hold)
 	}
 
-	command := []string{job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks)}
+	var command []string
+	if !job.Alone {
+		command = []string{job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks)}
+	}
 	if !job.Bare {
 		command = append(command, s.ExecCommand(job.Exec...)...)
 	}
@@ -81,6 +88,9 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 func (s *Suite) ExecCommand(flags ...string) []string {
 	return append(append([]string{s.Binary(), "exec"}, flags...), "--")
 }
+
+// HoldDir is the directory that stands for HoldDir in the job's arguments.
+func (r *Run) HoldDir() string { return r.hold }
 
 // Labels returns the labels that the series of a rank of the job have.
 func (r *Run) Labels(rank int) Labels {
