@@ -61,7 +61,26 @@ type Catalogue struct {
 	Rank             RankStatus              `json:"rank"`
 	Variables        []VariableStatus        `json:"variables"` // sorted by name and class
 	ControlVariables []ControlVariableStatus `json:"control_variables"`
-	Categories       []CategoryStatus        `json:"categories"`
+	Categories       []CategoryStatus        `json:"categories"`               // each behind its parents
+	CategoryStamp    *uint64                 `json:"category_stamp,omitempty"` // MPI_T_category_changed's; nil: not known
+	Objects          []ObjectStatus          `json:"objects"`                  // in the order of their making
+	ObjectsMissing   uint64                  `json:"objects_missing,omitempty"`
+}
+
+// ObjectStatus is an MPI object of a rank.
+type ObjectStatus struct {
+	ID         uint32            `json:"id"`   // of the agent's, in this process
+	Kind       string            `json:"kind"` // as the label of metrics: comm, win, file …
+	Name       string            `json:"name"` // empty: it has none
+	Predefined bool              `json:"predefined,omitempty"`
+	Inter      bool              `json:"inter,omitempty"`
+	Size       *int              `json:"size,omitempty"` // nil: the kind has none
+	Rank       *int              `json:"rank,omitempty"` // its own in it
+	Created    *time.Time        `json:"created,omitempty"`
+	On         string            `json:"on,omitempty"`      // name of the communicator that it was made on
+	OnID       uint32            `json:"on_id,omitempty"`   // and its id
+	Details    map[string]string `json:"details,omitempty"` // see docs/protocol.md, Objects
+	Freed      bool              `json:"freed,omitempty"`   // it was there earlier
 }
 
 // VariableStatus is a performance variable and what becomes of it.
@@ -82,6 +101,9 @@ type VariableStatus struct {
 	Kind        string             `json:"kind,omitempty"`    // of the metric
 	Unit        string             `json:"unit,omitempty"`    // of the metric, in UCUM
 	Dropped     string             `json:"dropped,omitempty"` // why it has no metric
+	Categories  []string           `json:"categories,omitempty"`
+
+	index int // MPI_T's
 }
 
 // EnumItemStatus is one value of an enumeration.
@@ -92,23 +114,40 @@ type EnumItemStatus struct {
 
 // ControlVariableStatus is a control variable with its value.
 type ControlVariableStatus struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Scope       mpit.Scope     `json:"scope"`
-	Verbosity   mpit.Verbosity `json:"verbosity"`
-	Datatype    mpit.Datatype  `json:"datatype"`
-	Bind        mpit.Bind      `json:"bind"`
-	Value       *string        `json:"value,omitempty"` // as text, elements separated by commas; nil: not read
-	Code        string         `json:"code,omitempty"`  // why not
+	Name        string              `json:"name"`
+	Description string              `json:"description"`
+	Scope       mpit.Scope          `json:"scope"`
+	Verbosity   mpit.Verbosity      `json:"verbosity"`
+	Datatype    mpit.Datatype       `json:"datatype"`
+	Bind        mpit.Bind           `json:"bind"`
+	Enum        []EnumItemStatus    `json:"enum,omitempty"`
+	Value       *string             `json:"value,omitempty"`   // as text, elements separated by commas; nil: not read
+	Code        string              `json:"code,omitempty"`    // why not
+	Objects     []ObjectValueStatus `json:"objects,omitempty"` // of a bound variable: its values on some of the objects
+	Categories  []string            `json:"categories,omitempty"`
+
+	index int // MPI_T's
+}
+
+// ObjectValueStatus is the value of a bound control variable on one object.
+type ObjectValueStatus struct {
+	ID    uint32  `json:"id"`             // ObjectStatus.ID
+	Name  string  `json:"name,omitempty"` // the object's
+	Value *string `json:"value,omitempty"`
+	Code  string  `json:"code,omitempty"`
 }
 
 // CategoryStatus is a category, with the names of what is in it.
 type CategoryStatus struct {
 	Name             string   `json:"name"`
 	Description      string   `json:"description"`
+	Depth            int      `json:"depth"` // 0: no category has it
+	Parents          []string `json:"parents"`
 	Variables        []string `json:"variables"`
 	ControlVariables []string `json:"control_variables"`
 	Subcategories    []string `json:"subcategories"`
+
+	variables, controls []int // MPI_T's indices
 }
 
 // Ranks returns all ranks that are connected or kept, sorted by jobid, world and rank.
@@ -172,6 +211,15 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Map
 		Variables:        []VariableStatus{},
 		ControlVariables: []ControlVariableStatus{},
 		Categories:       []CategoryStatus{},
+		Objects:          []ObjectStatus{},
+	}
+	if stamp := sample.Stats.CategoryStamp; stamp > 0 {
+		stamp-- // as MPI_T numbers them
+		c.CategoryStamp = &stamp
+	}
+	if sample.Layout != nil {
+		c.Objects = objectStatus(sample.Layout.Objects)
+		c.ObjectsMissing = sample.Layout.ObjectsOverflow
 	}
 	if sample.Variables == nil {
 		return c
@@ -207,26 +255,120 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 			variableNames[sample.Variables.ByID[i].Index] = sample.Variables.ByID[i].Name
 		}
 	}
+	objectNames := make(map[uint32]string, len(c.Objects))
+	for i := range c.Objects {
+		objectNames[c.Objects[i].ID] = c.Objects[i].Name
+	}
 	controlNames := map[int]string{}
 	for i := range controls {
 		controlNames[controls[i].Index] = controls[i].Name
-		c.ControlVariables = append(c.ControlVariables, controlVariableStatus(&controls[i]))
+		c.ControlVariables = append(c.ControlVariables, controlVariableStatus(&controls[i], objectNames))
 	}
 	categoryNames := map[int]string{}
 	for i := range categories {
 		categoryNames[categories[i].Index] = categories[i].Name
 	}
-	for i := range categories {
-		g := &categories[i]
+	for _, place := range topological(categories) {
+		g := &categories[place.at]
+		parents := make([]string, len(place.parents))
+		for i, at := range place.parents {
+			parents[i] = categories[at].Name
+		}
 		c.Categories = append(c.Categories, CategoryStatus{
 			Name:             g.Name,
 			Description:      g.Description,
+			Depth:            place.depth,
+			Parents:          parents,
 			Variables:        namesOf(g.Variables, variableNames),
 			ControlVariables: namesOf(g.ControlVariables, controlNames),
 			Subcategories:    namesOf(g.Subcategories, categoryNames),
+			variables:        g.Variables,
+			controls:         g.ControlVariables,
 		})
 	}
+	c.categorize()
 	return c, nil
+}
+
+// Update takes over what a later sample of the same rank says: its variables, and its objects. Those that are gone stay, marked
+// as freed, as long as there are not too many.
+func (c *Catalogue) Update(later *Catalogue) {
+	c.Variables, c.ObjectsMissing = later.Variables, later.ObjectsMissing
+	if later.CategoryStamp != nil {
+		c.CategoryStamp = later.CategoryStamp
+	}
+	alive := make(map[uint32]bool, len(later.Objects))
+	for i := range later.Objects {
+		alive[later.Objects[i].ID] = true
+	}
+	objects := []ObjectStatus{}
+	for _, o := range c.Objects {
+		if !alive[o.ID] && len(objects) < maxFreed {
+			o.Freed = true
+			objects = append(objects, o)
+		}
+	}
+	c.Objects = append(objects, later.Objects...)
+	slices.SortStableFunc(c.Objects, func(a, b ObjectStatus) int { return cmp.Compare(a.ID, b.ID) })
+	c.categorize()
+}
+
+// maxFreed bounds the objects that Update keeps.
+const maxFreed = 4096
+
+// categorize writes at the variables in which categories they are. By index, for several variables may have one name.
+func (c *Catalogue) categorize() {
+	variables, controls := map[int][]string{}, map[int][]string{}
+	note := func(of map[int][]string, indices []int, name string) {
+		for _, index := range indices {
+			if had := of[index]; len(had) == 0 || had[len(had)-1] != name {
+				of[index] = append(had, name)
+			}
+		}
+	}
+	for i := range c.Categories {
+		g := &c.Categories[i]
+		note(variables, g.variables, g.Name)
+		note(controls, g.controls, g.Name)
+	}
+	for i := range c.Variables {
+		c.Variables[i].Categories = variables[c.Variables[i].index]
+	}
+	for i := range c.ControlVariables {
+		c.ControlVariables[i].Categories = controls[c.ControlVariables[i].index]
+	}
+}
+
+func objectStatus(objects []mpit.Object) []ObjectStatus {
+	list := make([]ObjectStatus, len(objects))
+	names := make(map[uint32]string, len(objects))
+	for i := range objects {
+		names[objects[i].ID] = objects[i].Name
+	}
+	for i := range objects {
+		o := &objects[i]
+		s := ObjectStatus{
+			ID: o.ID, Kind: cmp.Or(o.Kind.Label(), "unknown"), Name: o.Name, Predefined: o.Predefined, Inter: o.Inter,
+			On: names[o.On], OnID: o.On,
+		}
+		if o.Size >= 0 {
+			s.Size = &o.Size
+		}
+		if o.Rank >= 0 {
+			s.Rank = &o.Rank
+		}
+		if !o.Created.IsZero() {
+			s.Created = &o.Created
+		}
+		for _, d := range o.Details {
+			if s.Details == nil {
+				s.Details = make(map[string]string, len(o.Details))
+			}
+			s.Details[d.Key] = d.Value
+		}
+		list[i] = s
+	}
+	return list
 }
 
 func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper) VariableStatus {
@@ -241,15 +383,12 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 		Continuous:  v.Continuous,
 		Atomic:      v.Atomic,
 		State:       v.State,
+		index:       v.Index,
 	}
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()
 	}
-	if v.Enum != nil {
-		for _, item := range v.Enum.Items {
-			s.Enum = append(s.Enum, EnumItemStatus(item))
-		}
-	}
+	s.Enum = enumStatus(v.Enum)
 	if metric, reason, ok := mapper.Metric(library, *v); ok {
 		s.Metric, s.Kind, s.Unit = metric.Name, metric.Kind.String(), metric.Unit
 	} else {
@@ -258,7 +397,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 	return s
 }
 
-func controlVariableStatus(v *mpit.ControlVariable) ControlVariableStatus {
+func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) ControlVariableStatus {
 	s := ControlVariableStatus{
 		Name:        v.Name,
 		Description: v.Description,
@@ -266,6 +405,8 @@ func controlVariableStatus(v *mpit.ControlVariable) ControlVariableStatus {
 		Verbosity:   v.Verbosity,
 		Datatype:    v.Datatype,
 		Bind:        v.Bind,
+		Enum:        enumStatus(v.Enum),
+		index:       v.Index,
 	}
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()
@@ -274,31 +415,36 @@ func controlVariableStatus(v *mpit.ControlVariable) ControlVariableStatus {
 		value := controlValue(v)
 		s.Value = &value
 	}
+	for i := range v.Objects {
+		on := &v.Objects[i]
+		o := ObjectValueStatus{ID: on.Object, Name: objects[on.Object]}
+		if on.Code != mpit.Success {
+			o.Code = on.Code.String()
+		}
+		if on.HasValue {
+			value := formatCvar(v.Datatype, v.Enum, mpit.CvarValue{Values: on.Values, Text: on.Text, IsText: v.Datatype == mpit.DatatypeChar})
+			o.Value = &value
+		}
+		s.Objects = append(s.Objects, o)
+	}
 	return s
+}
+
+// enumStatus lists the items of an enumeration, none where there is none.
+func enumStatus(e *mpit.Enum) []EnumItemStatus {
+	if e == nil {
+		return nil
+	}
+	list := make([]EnumItemStatus, len(e.Items))
+	for i, item := range e.Items {
+		list[i] = EnumItemStatus(item)
+	}
+	return list
 }
 
 // controlValue is a control variable's value as text: the name of an enumeration's item where it has one.
 func controlValue(v *mpit.ControlVariable) string {
-	if v.Datatype == mpit.DatatypeChar {
-		return v.Text
-	}
-	words := make([]string, len(v.Values))
-	for i, w := range v.Values {
-		switch {
-		case v.Datatype.Floating():
-			words[i] = strconv.FormatFloat(v.Datatype.Float64(w), 'g', -1, 64)
-		case v.Datatype.Signed():
-			words[i] = strconv.FormatInt(int64(w), 10)
-		default:
-			words[i] = strconv.FormatUint(w, 10)
-		}
-		if v.Enum != nil {
-			if at := slices.IndexFunc(v.Enum.Items, func(item mpit.EnumItem) bool { return item.Value == int64(w) }); at >= 0 {
-				words[i] = v.Enum.Items[at].Name
-			}
-		}
-	}
-	return strings.Join(words, ",")
+	return formatCvar(v.Datatype, v.Enum, mpit.CvarValue{Values: v.Values, Text: v.Text, IsText: v.Datatype == mpit.DatatypeChar})
 }
 
 // namesOf turns MPI_T's indices into names; what has none (a variable that can't be described) is left out.

@@ -78,6 +78,7 @@ type Exporter struct {
 	users   users
 	scrapes chan struct{} // one token for each HTTP request in flight
 	reads   chan struct{} // the same for catalogues
+	control *control
 	now     func() time.Time
 	newRank func(lib mapping.Library, blob []byte) (figures, error)
 
@@ -138,6 +139,7 @@ func New(cfg Config) (*Exporter, error) {
 		finals:    map[uint32]int{},
 	}
 	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
+	e.control = newControl(e)
 	e.page = e.newPage()
 	return e, nil
 }

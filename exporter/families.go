@@ -133,6 +133,9 @@ var (
 	familyScrapes = Family{"mpit_exporter_scrapes_total",
 		"HTTP requests for metrics, by result.",
 		dto.MetricType_COUNTER, []string{"result"}}
+	familyCvarWrites = Family{"mpit_exporter_cvar_writes_total",
+		"Requests to set a control variable, by result.",
+		dto.MetricType_COUNTER, []string{"result"}}
 	familyInFlight = Family{"mpit_exporter_scrapes_in_flight",
 		"HTTP requests for metrics that are being served.",
 		dto.MetricType_GAUGE, nil}
@@ -144,7 +147,7 @@ func Families() []Family {
 		familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
-		familyClashes, familyScrapes, familyInFlight,
+		familyClashes, familyScrapes, familyCvarWrites, familyInFlight,
 	}
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)

@@ -18,6 +18,7 @@ type selfMetrics struct {
 	series, inFlight                                                 prometheus.Gauge
 	rounds, evicted, panics, clashes                                 prometheus.Counter
 	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
+	cvarWrites                                                       *prometheus.CounterVec
 	roundDuration                                                    prometheus.Histogram
 }
 
@@ -74,13 +75,14 @@ func newSelfMetrics() *selfMetrics {
 		refused:        counterVec(familyRefused),
 		accepted:       counterVec(familyAccepted),
 		scrapesDone:    counterVec(familyScrapes),
+		cvarWrites:     counterVec(familyCvarWrites),
 		roundDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: familyRoundDuration.Name, Help: familyRoundDuration.Help,
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
 	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
-		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.roundDuration)
+		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration)
 
 	// A counter that appears with its first event has no rate for it.
 	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultFinal, resultLate, resultFailed} {
@@ -94,6 +96,9 @@ func newSelfMetrics() *selfMetrics {
 	}
 	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {
 		s.scrapesDone.WithLabelValues(result)
+	}
+	for _, result := range []string{CvarOK, CvarRefused, CvarFailed} {
+		s.cvarWrites.WithLabelValues(result)
 	}
 	for _, reason := range mpit.Reasons() {
 		s.protocolErrors.WithLabelValues(reason)

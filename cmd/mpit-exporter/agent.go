@@ -22,6 +22,7 @@ const (
 	envLog        = "MPIT_AGENT_LOG"
 	envLinger     = "MPIT_AGENT_LINGER"
 	envPreload    = "LD_PRELOAD"
+	envAllowWrite = "MPIT_AGENT_ALLOW_WRITE"
 	envMonitoring = "OMPI_MCA_pml_monitoring_enable"
 )
 
@@ -68,6 +69,7 @@ type agentSettings struct {
 	deny       []string
 	log        bool
 	monitoring bool
+	allowWrite bool
 	linger     time.Duration // list's: how long MPI_Finalize waits to be asked
 }
 
@@ -93,6 +95,9 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 	}
 	if s.log {
 		e.set(envLog, "1")
+	}
+	if s.allowWrite {
+		e.set(envAllowWrite, "1")
 	}
 	if s.linger > 0 {
 		e.set(envLinger, strconv.FormatInt(s.linger.Milliseconds(), 10))

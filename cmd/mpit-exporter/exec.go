@@ -30,6 +30,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+envJobID+").").PlaceHolder("ID").StringVar(&c.settings.jobID)
 	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+envDeny+").").
 		PlaceHolder("PATTERN").StringsVar(&c.settings.deny)
+	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with mpit-exporter cvar set ($"+envAllowWrite+"=1). "+
+		"An MPI library may not be prepared for that.").BoolVar(&c.settings.allowWrite)
 	cmd.Flag("log", "The agent writes on stderr what it does ($"+envLog+"=1).").BoolVar(&c.settings.log)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
 	return c

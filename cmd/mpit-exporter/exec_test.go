@@ -32,7 +32,7 @@ func TestExecBecomesTheProgram(t *testing.T) {
 
 func TestExecSetsTheEnvironment(t *testing.T) {
 	dir := shortDir(t)
-	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x", "--log", "--monitoring", "--", "env")
+	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x", "--log", "--allow-write", "--monitoring", "--", "env")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "KEPT=yes"}
 	got := wait(t, cmd)
@@ -46,6 +46,7 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 		"MPIT_JOB_ID=job 1",
 		"MPIT_AGENT_DENY=+osc_*,x",
 		"MPIT_AGENT_LOG=1",
+		"MPIT_AGENT_ALLOW_WRITE=1",
 		"OMPI_MCA_pml_monitoring_enable=2",
 	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 const (
@@ -44,6 +45,8 @@ type serveCommand struct {
 	pprof         bool
 
 	socket                   string
+	control                  string
+	controlNamed             bool // an empty path means none
 	retention, timerInterval time.Duration
 
 	log promslog.Config
@@ -62,6 +65,9 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	cmd.Flag("agent.socket", "Unix socket that the ranks connect to (default: /run/mpit-exporter/agent.sock, or "+
 		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any other.").
 		PlaceHolder("PATH").StringVar(&c.socket)
+	cmd.Flag("control.socket", "Unix socket on which mpit-exporter cvar sets control variables (default: control.sock beside the agent socket; empty: none). "+
+		"Every user may connect; the kernel says who he is, and root or the job's owner may write where the job allows it.").
+		PlaceHolder("PATH").IsSetByUser(&c.controlNamed).StringVar(&c.control)
 	cmd.Flag("retention", "How long the last values of an ended rank are kept at least; longer, until they have been scraped.").
 		Default("2m").DurationVar(&c.retention)
 	cmd.Flag("timer-interval", "Shortest interval that makes an event in the histogram of a timer.").
@@ -108,6 +114,13 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		return err
 	}
 	defer closeAll(listeners)
+	var control *mpit.Socket
+	if c.control != "" || !c.controlNamed {
+		if control, err = listenControl(c.control, socket.Path()); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, control.Close()) }()
+	}
 
 	mapper, err := mapping.New(mapping.Config{TimerInterval: c.timerInterval})
 	if err != nil {
@@ -143,20 +156,34 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		defer os.Remove(c.addressFile)
 	}
 
-	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path())
-	return c.serve(ctx, &ready, e, socket, listeners, handler, logger)
+	controlPath := "none"
+	if control != nil {
+		controlPath = control.Path()
+	}
+	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path(), "control_socket", controlPath)
+	return c.serve(ctx, &ready, e, socket, control, listeners, handler, logger)
 }
 
-// serve runs both servers until ctx or one of them ends, then ends them in order: the scrapes under way, then the ranks.
-func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporter.Exporter, socket *agentSocket,
+// serve runs all servers until ctx or one of them ends, then ends them in order: the scrapes and the writing under way, then the ranks.
+func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporter.Exporter, socket *agentSocket, control *mpit.Socket,
 	listeners []net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := newServer(handler, logger)
 	// Scrapes that are under way at a SIGTERM still need the ranks.
 	ranksCtx, stopRanks := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRanks()
-	ranksDone, webDone := make(chan error, 1), make(chan error, 1)
+	controlCtx, stopControl := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopControl()
+	ranksDone, webDone, controlDone := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { ranksDone <- e.Serve(ranksCtx, socket.Listener) }()
 	go func() { webDone <- web.ServeMultiple(listeners, server, c.web, logger) }()
+	go func() {
+		if control == nil {
+			<-controlCtx.Done()
+			controlDone <- nil
+			return
+		}
+		controlDone <- e.ServeControl(controlCtx, control)
+	}()
 
 	ready.Store(true)
 	notify(logger, daemon.SdNotifyReady)
@@ -170,15 +197,22 @@ func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporte
 	case err = <-webDone:
 		webDone <- http.ErrServerClosed
 		err = fmt.Errorf("serving HTTP ended: %w", errors.Join(err, errEnded(err)))
+	case err = <-controlDone:
+		controlDone <- nil
+		err = fmt.Errorf("serving the control socket ended: %w", errors.Join(err, errEnded(err)))
 	}
 
 	ready.Store(false)
 	notify(logger, daemon.SdNotifyStopping)
 	logger.Info("Ending")
+	stopControl()
 	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if server.Shutdown(shutdownCtx) != nil {
 		_ = server.Close()
+	}
+	if controlErr := <-controlDone; controlErr != nil {
+		err = errors.Join(err, controlErr)
 	}
 	stopRanks()
 	if webErr := <-webDone; webErr != nil && !errors.Is(webErr, http.ErrServerClosed) {

@@ -18,6 +18,7 @@ const (
 	systemRunDir = "/run"
 	socketDir    = "mpit-exporter"
 	socketFile   = "agent.sock"
+	controlFile  = "control.sock"
 )
 
 // maxSocketPath is what fits into sockaddr_un with its terminating zero.
@@ -42,7 +43,7 @@ func listenAgents(path, runDir, userRunDir string) (*agentSocket, error) {
 	var err error
 	if s.Listener, err = mpit.Listen(path); err != nil {
 		s.removeDir()
-		return nil, socketError(path, err)
+		return nil, socketError("agent socket", "--agent.socket", path, err)
 	}
 	return s, nil
 }
@@ -109,18 +110,31 @@ func makeDir(dir string) (isNew bool, err error) {
 	return true, os.Chmod(dir, 0o755) //nolint:gosec // G302: as above
 }
 
+// listenControl listens where requests to write to ranks come in: beside the agent socket, unless a path is given. Any user may connect:
+// what he may do is decided by who the kernel says he is.
+func listenControl(path, agentPath string) (*mpit.Socket, error) {
+	if path == "" {
+		path = filepath.Join(filepath.Dir(agentPath), controlFile)
+	}
+	s, err := mpit.ListenUnix(path, 0o666)
+	if err != nil {
+		return nil, socketError("control socket", "--control.socket", path, err)
+	}
+	return s, nil
+}
+
 // socketError says which socket could not be made, why, and what to do.
-func socketError(path string, err error) error {
-	const remedy = "choose another place with --agent.socket"
+func socketError(what, flag, path string, err error) error {
+	remedy := "choose another place with " + flag
 	switch {
 	case errors.Is(err, mpit.ErrSocketInUse):
-		return fmt.Errorf("agent socket %s: another exporter that is alive listens there; stop it or %s", path, remedy)
+		return fmt.Errorf("%s %s: another exporter that is alive listens there; stop it or %s", what, path, remedy)
 	case len(path) > maxSocketPath:
-		return fmt.Errorf("agent socket %s: the path is longer than the %d bytes that a socket's may have; %s", path, maxSocketPath, remedy)
+		return fmt.Errorf("%s %s: the path is longer than the %d bytes that a socket's may have; %s", what, path, maxSocketPath, remedy)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("agent socket %s: its directory does not exist; make it or %s", path, remedy)
+		return fmt.Errorf("%s %s: its directory does not exist; make it or %s", what, path, remedy)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("agent socket %s: permission denied; %s", path, remedy)
+		return fmt.Errorf("%s %s: permission denied; %s", what, path, remedy)
 	}
-	return fmt.Errorf("agent socket %s: %w; %s", path, err, remedy)
+	return fmt.Errorf("%s %s: %w; %s", what, path, err, remedy)
 }
