@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -17,6 +18,7 @@ const (
 	listVariables  = "variables"
 	listControls   = "cvars"
 	listCategories = "categories"
+	listObjects    = "objects"
 )
 
 // listCommand shows what MPI_T offers: in the ranks that are connected to an exporter, or in a program that it runs.
@@ -30,17 +32,23 @@ type listCommand struct {
 	program  []string
 
 	what, output string
+	objects      bool   // the same as what: objects
+	category     string // only this one and what is in it
 }
 
 func newListCommand(app *kingpin.Application) *listCommand {
 	c := &listCommand{name: "list"}
-	cmd := app.Command(c.name, "Show the performance variables, control variables and categories of the ranks that are connected to a running exporter, "+
+	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of the ranks that are connected to a running exporter, "+
 		"or of a program that is run once: mpit-exporter list -- ./program arguments.")
 	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
 	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
 	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
 	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.number)
-	cmd.Flag("what", "Show only variables, cvars or categories.").Default(listAll).EnumVar(&c.what, listAll, listVariables, listControls, listCategories)
+	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listAll).
+		EnumVar(&c.what, listAll, listVariables, listControls, listCategories, listObjects)
+	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").BoolVar(&c.objects)
+	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
+		PlaceHolder("NAME").StringVar(&c.category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
 	cmd.Flag("monitoring", "Run the program with Open MPI's monitoring component, which brings more variables.").BoolVar(&c.settings.monitoring)
 	cmd.Flag("deny", "Variables that the agent must not open in the program, besides those known to crash; may be repeated.").
@@ -50,6 +58,12 @@ func newListCommand(app *kingpin.Application) *listCommand {
 }
 
 func (c *listCommand) run(ctx context.Context, std stdio) error {
+	if c.objects {
+		if c.what != listAll && c.what != listObjects || c.category != "" {
+			return usageErrorf("list: --objects shows only objects; it can't be used with --what or --category")
+		}
+		c.what = listObjects
+	}
 	var list exporter.CatalogueList
 	if len(c.program) > 0 {
 		if c.jobID != "" || c.world != "" || c.number != "" {
@@ -67,8 +81,15 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 		}
 	}
 
+	found := false
 	for i := range list.Catalogues {
+		if c.category != "" {
+			found = keepCategory(&list.Catalogues[i], c.category) || found
+		}
 		c.reduce(&list.Catalogues[i])
+	}
+	if c.category != "" && !found && len(list.Catalogues) > 0 {
+		return fmt.Errorf("list: there is no category %q; --what=categories shows all", c.category)
 	}
 	if c.output == "json" {
 		encoder := json.NewEncoder(std.out)
@@ -92,7 +113,32 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 	return nil
 }
 
-func (c *listCommand) shows(what string) bool { return c.what == listAll || c.what == what }
+func (c *listCommand) shows(what string) bool {
+	return c.what == what || c.what == listAll && (what != listObjects || c.category == "")
+}
+
+// keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there is none of
+// that name.
+func keepCategory(catalogue *exporter.Catalogue, name string) bool {
+	byName := map[string]*exporter.CategoryStatus{}
+	for i := range catalogue.Categories {
+		byName[catalogue.Categories[i].Name] = &catalogue.Categories[i]
+	}
+	below := map[string]bool{}
+	next := []string{name}
+	for len(next) > 0 {
+		g := byName[next[0]]
+		if g != nil && !below[g.Name] {
+			below[g.Name] = true
+			next = append(next, g.Subcategories...)
+		}
+		next = next[1:]
+	}
+	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g exporter.CategoryStatus) bool { return !below[g.Name] })
+	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v exporter.VariableStatus) bool { return !slices.Contains(v.Categories, name) })
+	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v exporter.ControlVariableStatus) bool { return !slices.Contains(v.Categories, name) })
+	return below[name]
+}
 
 // reduce takes away what was not asked for.
 func (c *listCommand) reduce(catalogue *exporter.Catalogue) {
@@ -104,5 +150,8 @@ func (c *listCommand) reduce(catalogue *exporter.Catalogue) {
 	}
 	if !c.shows(listCategories) {
 		catalogue.Categories = []exporter.CategoryStatus{}
+	}
+	if !c.shows(listObjects) {
+		catalogue.Objects = []exporter.ObjectStatus{}
 	}
 }

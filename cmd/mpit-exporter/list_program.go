@@ -23,6 +23,8 @@ const (
 	lingerTimeout = 2 * time.Second
 	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by then.
 	lastWordsTimeout = time.Second
+	// followInterval is how often the rank is asked for new objects: the program may free them before it ends.
+	followInterval = 100 * time.Millisecond
 	// killTimeout is how long the program may take to end when list is interrupted.
 	killTimeout = 5 * time.Second
 )
@@ -134,7 +136,9 @@ func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 		}
 		return
 	}
-	l.read(ctx, s)
+	if l.read(ctx, s) {
+		l.follow(ctx, s)
+	}
 	// A closed connection would be made anew, again and again.
 	select {
 	case <-s.Done():
@@ -142,31 +146,61 @@ func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	}
 }
 
-// read reads the rank's catalogue, unless another rank's has been read.
-func (l *listedRanks) read(ctx context.Context, s *mpit.Session) {
+// read reads the rank's catalogue, unless another rank's has been read. It returns true if it is this rank's that is listed.
+func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 	select {
 	case l.reading <- struct{}{}:
 	case <-s.Done():
-		return
+		return false
 	case <-ctx.Done():
-		return
+		return false
 	}
 	defer func() { <-l.reading }()
 	l.mu.Lock()
 	had := l.whole != nil
 	l.mu.Unlock()
 	if had {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
 	defer cancel()
 	c, err := exporter.CatalogueOf(ctx, s, l.mapper)
 	if err != nil {
-		return // it has ended too early, or hangs: another rank, or the last sample, will do
+		return false // it has ended too early, or hangs: another rank, or the last sample, will do
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.id, l.whole = s.Hello().ID, &c
+	return true
+}
+
+// follow looks at the rank's objects and variables until it ends.
+func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	var layout *mpit.Layout
+	var variables *mpit.Variables
+	for {
+		select {
+		case <-tick.C:
+		case <-s.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		sample, err := s.Read(ctx)
+		if err != nil {
+			continue // it has ended, or will say more at its end
+		}
+		if sample.Layout == layout && sample.Variables == variables || sample.Layout == nil || sample.Variables == nil {
+			continue
+		}
+		layout, variables = sample.Layout, sample.Variables
+		later := exporter.CatalogueOfSample(s, &sample, l.mapper)
+		l.mu.Lock()
+		l.whole.Update(&later)
+		l.mu.Unlock()
+	}
 }
 
 // takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.
@@ -205,7 +239,7 @@ func (l *listedRanks) catalogue() (c exporter.Catalogue, missing string, ok bool
 	case l.whole != nil:
 		c = *l.whole
 		if l.final != nil && l.final.id == l.id {
-			c.Variables = l.final.catalogue.Variables
+			c.Update(&l.final.catalogue)
 		}
 		return c, "", true
 	case l.final != nil:

@@ -1,6 +1,7 @@
 // Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
 //
-// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are.
+// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are, cvar
+// sets those that control the library.
 package main
 
 import (
@@ -23,6 +24,7 @@ const programName = "mpit-exporter"
 const (
 	exitFailure       = 1
 	exitUsage         = 2
+	exitPartial       = 3   // cvar set: a rank failed after others were changed
 	exitExecFailed    = 125 // exec itself failed: no agent library
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -83,6 +85,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 	serve := newServeCommand(app)
 	exec := newExecCommand(app)
 	list := newListCommand(app)
+	cvar := newCvarCommand(app)
 
 	command, err := app.Parse(args)
 	if err != nil {
@@ -93,6 +96,8 @@ func run(ctx context.Context, args []string, std stdio) error {
 		return exec.run(os.Environ(), std)
 	case list.name:
 		return list.run(ctx, std)
+	case cvar.setName, cvar.getName:
+		return cvar.run(ctx, command, std)
 	default:
 		return serve.run(ctx, std)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -15,41 +17,133 @@ import (
 // maxCell is how many characters of a control variable's value a table shows; JSON has all.
 const maxCell = 40
 
+// maxObjects is how many objects of a kind a table shows; JSON has all.
+const maxObjects = 50
+
 // writeTables writes the sections of a catalogue that shows says true to. A description stands last in its line, whole.
 func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s\n", clean(title(&c.Rank)))
 	if shows(listVariables) {
 		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
-		row(t, len(c.Variables) > 0, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "DESCRIPTION")
+		row(t, len(c.Variables) > 0, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
 		for i := range c.Variables {
 			v := &c.Variables[i]
 			row(t, true, v.Name, v.Class.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), withCode(v.State.String(), v.Code),
-				metricCell(v), v.Description)
+				metricCell(v), listCell(v.Categories), v.Description)
 		}
 	}
 	if shows(listControls) {
 		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
-		row(t, len(c.ControlVariables) > 0, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "DESCRIPTION")
+		row(t, len(c.ControlVariables) > 0, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES", "DESCRIPTION")
 		for i := range c.ControlVariables {
 			v := &c.ControlVariables[i]
-			value := withCode("", v.Code)
-			if v.Value != nil {
-				value = shorten(clean(*v.Value), maxCell)
+			row(t, true, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+				enumCell(v.Enum), listCell(v.Categories), v.Description)
+			for j := range v.Objects {
+				o := &v.Objects[j]
+				row(t, true, "└ "+cmp.Or(clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code))
 			}
-			row(t, true, v.Name, value, v.Scope.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), v.Description)
 		}
 	}
 	if shows(listCategories) {
-		fmt.Fprintf(t, "\nCATEGORIES (%d)\n", len(c.Categories))
-		row(t, len(c.Categories) > 0, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
-		for i := range c.Categories {
-			g := &c.Categories[i]
-			row(t, true, g.Name, strconv.Itoa(len(g.Variables)), strconv.Itoa(len(g.ControlVariables)), strconv.Itoa(len(g.Subcategories)), g.Description)
+		stamp := ""
+		if c.CategoryStamp != nil {
+			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
 		}
+		fmt.Fprintf(t, "\nCATEGORIES (%d%s)\n", len(c.Categories), stamp)
+		row(t, len(c.Categories) > 0, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
+		writeTree(t, c.Categories)
+	}
+	if shows(listObjects) {
+		writeObjects(t, c)
 	}
 	fmt.Fprintln(t)
 	return t.Flush()
+}
+
+// writeObjects writes the objects of each kind, the first ones of many.
+func writeObjects(t io.Writer, c *exporter.Catalogue) {
+	byKind := map[string][]*exporter.ObjectStatus{}
+	var kinds []string
+	for i := range c.Objects {
+		o := &c.Objects[i]
+		if byKind[o.Kind] == nil {
+			kinds = append(kinds, o.Kind)
+		}
+		byKind[o.Kind] = append(byKind[o.Kind], o)
+	}
+	slices.Sort(kinds)
+	for _, list := range byKind { // those that are gone come last
+		slices.SortStableFunc(list, func(a, b *exporter.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
+	}
+	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
+	row(t, len(c.Objects) > 0, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
+	for _, kind := range kinds {
+		list := byKind[kind]
+		for _, o := range list[:min(len(list), maxObjects)] {
+			on := o.On
+			if on == "" && o.OnID != 0 {
+				on = fmt.Sprintf("object %d", o.OnID)
+			}
+			row(t, true, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
+		}
+		if more := len(list) - maxObjects; more > 0 {
+			row(t, true, kind, fmt.Sprintf("and %d more", more))
+		}
+	}
+	if c.ObjectsMissing > 0 {
+		fmt.Fprintf(t, "%d more were not tracked: MPIT_AGENT_MAX_OBJECTS lived at the time\n", c.ObjectsMissing)
+	}
+}
+
+func gone(o *exporter.ObjectStatus) int {
+	if o.Freed {
+		return 1
+	}
+	return 0
+}
+
+func numberCell(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
+}
+
+// detailCell is what is known of an object beyond its name and size.
+func detailCell(o *exporter.ObjectStatus) string {
+	var parts []string
+	for _, flag := range []struct {
+		is   bool
+		word string
+	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}, {o.Freed, "freed"}} {
+		if flag.is {
+			parts = append(parts, flag.word)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Details)) {
+		parts = append(parts, key+"="+o.Details[key])
+	}
+	return strings.Join(parts, " ")
+}
+
+// valueCell is a control variable's value, or why it has none.
+func valueCell(value *string, code string) string {
+	if value == nil {
+		return withCode("", code)
+	}
+	return shorten(clean(*value), maxCell)
+}
+
+func listCell(names []string) string { return shorten(clean(strings.Join(names, ", ")), maxCell) }
+
+func enumCell(items []exporter.EnumItemStatus) string {
+	words := make([]string, len(items))
+	for i, item := range items {
+		words[i] = fmt.Sprintf("%d=%s", item.Value, item.Name)
+	}
+	return listCell(words)
 }
 
 func title(r *exporter.RankStatus) string {
@@ -96,8 +190,11 @@ func row(w io.Writer, wanted bool, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = cmp.Or(clean(cell), "-")
 	}
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
+	line(w, cells...)
 }
+
+// line writes a line of cells that are clean.
+func line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 
 // clean makes one line of a text that came from a rank, with nothing in it that a terminal would obey.
 func clean(s string) string {

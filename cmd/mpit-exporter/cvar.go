@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+)
+
+// controlTimeout is longer than the exporter takes for anything, old values put back included.
+const controlTimeout = 2 * time.Minute
+
+// cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this node.
+type cvarCommand struct {
+	setName, getName string // of the two commands
+
+	socket          string
+	job, world      string
+	uid             string
+	ranks, object   string
+	output          string
+	assignment      string // of set: NAME=VALUE
+	variable        string // of get
+	runDir, userDir string // where the socket is looked for
+}
+
+func newCvarCommand(app *kingpin.Application) *cvarCommand {
+	c := &cvarCommand{runDir: systemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
+	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --job=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
+		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
+		"Exits with 1 where nothing was changed, with 3 where a rank failed on the way: the table says what each rank has then.")
+	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --job=17 NAME.")
+	c.setName, c.getName = set.FullCommand(), get.FullCommand()
+	for _, cmd := range []*kingpin.CmdClause{set, get} {
+		cmd.Flag("control.socket", "Control socket of the exporter (default: control.sock beside $"+envSocket+", or where an exporter has it by default).").
+			PlaceHolder("PATH").StringVar(&c.socket)
+		cmd.Flag("job", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
+		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").StringVar(&c.world)
+		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").PlaceHolder("N").StringVar(&c.uid)
+		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").StringVar(&c.ranks)
+		cmd.Flag("object", "Object that the variable is bound to: kind and name, such as comm:MPI_COMM_WORLD.").PlaceHolder("KIND:NAME").StringVar(&c.object)
+		cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
+	}
+	set.Arg("assignment", "NAME=VALUE").Required().StringVar(&c.assignment)
+	get.Arg("name", "Name of the variable.").Required().StringVar(&c.variable)
+	return c
+}
+
+// run asks the exporter and shows its answer.
+func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error {
+	request, err := c.request(command)
+	if err != nil {
+		return err
+	}
+	answer, err := c.ask(ctx, command, request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	if c.output == "json" {
+		encoder := json.NewEncoder(std.out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(answer)
+	} else {
+		err = writeCvar(std.out, command == c.setName, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: writing: %w", command, err)
+	}
+	switch {
+	case answer.Result == exporter.CvarOK:
+		return nil
+	case answer.Result == exporter.CvarFailed && len(answer.Ranks) > 0:
+		return &exitError{exitPartial, fmt.Errorf("%s: failed: %s", command, clean(answer.Error))}
+	}
+	return fmt.Errorf("%s: %s: %s", command, answer.Result, clean(answer.Error))
+}
+
+// request checks what the user has said as far as that can be done here.
+func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
+	r := &exporter.CvarRequest{JobID: c.job, World: c.world, Name: c.variable}
+	if command == c.setName {
+		name, value, ok := strings.Cut(c.assignment, "=")
+		if !ok || name == "" {
+			return nil, usageErrorf("%s: %q: a name and a value are needed, NAME=VALUE", command, c.assignment)
+		}
+		r.Name, r.Value = name, &value
+	} else if r.Name == "" || strings.Contains(r.Name, "=") {
+		return nil, usageErrorf("%s: %q: the name of a variable is needed", command, c.variable)
+	}
+	var err error
+	if r.Ranks, err = exporter.ParseRanks(c.ranks); err != nil {
+		return nil, usageErrorf("%s: --rank: %w", command, err)
+	}
+	if c.object != "" {
+		if r.Object, err = exporter.ParseCvarObject(c.object); err != nil {
+			return nil, usageErrorf("%s: --object: %w", command, err)
+		}
+	}
+	if c.uid != "" {
+		uid, err := strconv.ParseUint(c.uid, 10, 32)
+		if err != nil {
+			return nil, usageErrorf("%s: --uid: %q is no number of a user", command, c.uid)
+		}
+		id := uint32(uid)
+		r.UID = &id
+	}
+	return r, nil
+}
+
+// ask sends the request over the control socket.
+func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarRequest) (*exporter.CvarAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	const base = "http://control/api/v1/cvar" // the name means nothing: the socket is the address
+	method, address, body := http.MethodPost, base, []byte(nil)
+	if command == c.getName {
+		query := url.Values{"name": {r.Name}}
+		for name, value := range map[string]string{"job": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		method, address = http.MethodGet, base+"?"+query.Encode()
+	} else {
+		var err error
+		if body, err = json.Marshal(r); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err // the address says nothing to a user
+		}
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("reading the exporter's answer: %w", err)
+	}
+	answer := &exporter.CvarAnswer{}
+	if err := json.Unmarshal(text, answer); err != nil || answer.Result == "" {
+		return nil, fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status, answerError(text))
+	}
+	return answer, nil
+}
+
+// places are the paths at which a control socket may be.
+func (c *cvarCommand) places() []string {
+	if c.socket != "" {
+		return []string{c.socket}
+	}
+	if agent := os.Getenv(envSocket); agent != "" {
+		return []string{filepath.Join(filepath.Dir(agent), controlFile)}
+	}
+	var list []string
+	for _, dir := range []string{c.runDir, c.userDir} {
+		if dir != "" {
+			list = append(list, filepath.Join(dir, socketDir, controlFile))
+		}
+	}
+	return list
+}
+
+// dial connects to the first of the places at which somebody listens.
+func (c *cvarCommand) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	places := c.places()
+	for _, path := range places {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+		switch {
+		case err == nil:
+			return conn, nil
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		default:
+			return nil, fmt.Errorf("connecting to the exporter at %s: %w", path, err)
+		}
+	}
+	return nil, fmt.Errorf("no exporter answers at %s; start one on this node, or say with --control.socket where it listens", strings.Join(places, " or "))
+}
+
+// writeCvar writes what became of a variable in each rank.
+func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
+	if len(a.Ranks) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	title := a.Name
+	if a.Object != nil {
+		title += " of " + a.Object.String()
+	}
+	if a.Scope != nil && a.Datatype != nil {
+		title += fmt.Sprintf(" (%s, %s)", a.Scope, a.Datatype)
+	}
+	title += ", job " + a.JobID
+	if a.World != "" {
+		title += ", world " + a.World
+	}
+	fmt.Fprintln(t, clean(title))
+	value := func(v *string) string {
+		if v == nil {
+			return "?"
+		}
+		if *v == "" {
+			return `""`
+		}
+		return *v
+	}
+	if set {
+		row(t, true, "RANK", "STATE", "OLD", "NOW", "ERROR")
+	} else {
+		row(t, true, "RANK", "VALUE")
+	}
+	for i := range a.Ranks {
+		r := &a.Ranks[i]
+		if set {
+			row(t, true, strconv.Itoa(r.Rank), r.State, shorten(clean(value(r.Old)), maxCell), shorten(clean(value(r.Value)), maxCell), r.Error)
+		} else {
+			row(t, true, strconv.Itoa(r.Rank), value(r.Value))
+		}
+	}
+	return t.Flush()
+}
