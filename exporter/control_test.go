@@ -602,7 +602,7 @@ func TestControlTurns(t *testing.T) {
 		n.control.mu.Lock()
 		defer n.control.mu.Unlock()
 		return n.control.worlds[worldKey{ownUID, "7", "7.0"}].users == 2
-	}, time.Minute, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	status, _ := n.set(ownUID, `{"world":"7.1","name":"all_eq","value":"3"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, []string{"1"}, fakes[0].writes, "the second one has not begun")
@@ -620,10 +620,15 @@ func TestControlClientGone(t *testing.T) {
 	n := startControl(t)
 	fakes := n.add("7", "7.0", 2, ownUID, 0, 1)
 	entered, goOn := make(chan struct{}), make(chan struct{})
-	fakes[0].before = func(context.Context, mpit.CvarValue) error {
+	fakes[0].before = func(ctx context.Context, _ mpit.CvarValue) error {
 		close(entered)
 		<-goOn
-		return nil
+		select { // long enough for a mistake to be seen; if there is none, nothing ends this context
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+			return nil
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/api/v1/cvar", strings.NewReader(`{"name":"all_eq","value":"9"}`))
@@ -640,7 +645,7 @@ func TestControlClientGone(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	close(goOn)
-	require.Eventually(t, func() bool { return fakes[1].has("all_eq") == "9" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return fakes[1].has("all_eq") == "9" }, 30*time.Second, time.Millisecond)
 }
 
 // At the exporter's end what is under way is finished.
@@ -667,7 +672,7 @@ func TestControlEndsGracefully(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(n.path)
 		return errors.Is(err, os.ErrNotExist)
-	}, time.Minute, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	close(goOn)
 	<-stopped
 	assert.Equal(t, CvarOK, (<-answers).Result)

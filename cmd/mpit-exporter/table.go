@@ -42,7 +42,7 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 				enumCell(v.Enum), listCell(v.Categories), v.Description)
 			for j := range v.Objects {
 				o := &v.Objects[j]
-				row(t, true, "└ "+cmp.Or(clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code))
+				row(t, true, "└ "+cmp.Or(clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 			row(t, true, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
 		}
 		if more := len(list) - maxObjects; more > 0 {
-			row(t, true, kind, fmt.Sprintf("and %d more", more))
+			row(t, true, kind, fmt.Sprintf("and %d more", more), "", "", "", "")
 		}
 	}
 	if c.ObjectsMissing > 0 {
