@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,6 +89,92 @@ func TestAPICatalogue(t *testing.T) {
 	require.Len(t, c.Categories, len(config.Categories))
 	assert.Equal(t, config.Categories[0].Name, c.Categories[0].Name)
 	assert.Len(t, c.Categories[0].Variables, len(config.Categories[0].Variables), "by name")
+
+	// Everything is in the first category, of which the two others are.
+	assert.Empty(t, c.Categories[0].Parents)
+	assert.Equal(t, []string{"everything"}, c.Categories[1].Parents)
+	assert.Equal(t, 1, c.Categories[1].Depth)
+	assert.Equal(t, []string{"everything"}, c.ControlVariables[0].Categories)
+	both := 0
+	for i := range c.Variables {
+		if len(c.Variables[i].Categories) == 2 {
+			assert.Equal(t, []string{"everything", "some"}, c.Variables[i].Categories)
+			both++
+		}
+	}
+	assert.Equal(t, len(config.Categories[1].Variables), both)
+	enum := slices.IndexFunc(c.ControlVariables, func(v ControlVariableStatus) bool { return v.Name == "algorithm" })
+	assert.Equal(t, EnumItemStatus{Value: 1, Name: "eager"}, c.ControlVariables[enum].Enum[1])
+	require.Len(t, c.Objects, len(config.Objects))
+	assert.Equal(t, "comm", c.Objects[2].Kind)
+	assert.Equal(t, "halo exchange", c.Objects[2].Name)
+	assert.Equal(t, 4, *c.Objects[2].Size)
+	assert.Equal(t, 2, *c.Objects[2].Rank)
+}
+
+func TestObjectStatus(t *testing.T) {
+	list := objectStatus([]mpit.Object{
+		{ID: 4, Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Inter: true, Details: []mpit.Detail{{Key: "remote_size", Value: "3"}}},
+		{ID: 5, Kind: mpit.BindWin, Size: 2, Rank: 0, On: 4, Created: testTime},
+		{ID: 6, Kind: mpit.BindOp, Size: -1, Rank: -1, On: 3},
+		{ID: 7, Kind: mpit.BindUnknown},
+	})
+	text, err := json.Marshal(list)
+	require.NoError(t, err)
+	assert.JSONEq(t, `[
+		{"id": 4, "kind": "comm", "name": "halo", "size": 2, "rank": 1, "inter": true, "details": {"remote_size": "3"}},
+		{"id": 5, "kind": "win", "name": "", "size": 2, "rank": 0, "on": "halo", "on_id": 4, "created": "2025-01-02T03:04:05Z"},
+		{"id": 6, "kind": "op", "name": "", "on_id": 3},
+		{"id": 7, "kind": "unknown", "name": "", "size": 0, "rank": 0}
+	]`, string(text))
+}
+
+// A bound control variable has a value on each object.
+func TestControlVariableOnObjects(t *testing.T) {
+	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: colours, Objects: []mpit.ObjectValue{
+		{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
+	}}, map[uint32]string{1: "halo"})
+	red := "red"
+	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}}, s.Objects)
+	assert.Nil(t, s.Value)
+}
+
+// A later sample brings new variables, with their categories, and new objects; those that are gone stay, marked.
+func TestCatalogueUpdate(t *testing.T) {
+	stamp := uint64(2)
+	c := Catalogue{
+		Variables:  []VariableStatus{{Name: "a", index: 5}},
+		Categories: []CategoryStatus{{Name: "all", variables: []int{5, 5, 6}}},
+		Objects:    []ObjectStatus{{ID: 1, Name: "world"}, {ID: 2, Name: "halo"}},
+	}
+	c.categorize()
+	assert.Equal(t, []string{"all"}, c.Variables[0].Categories)
+	c.Update(&Catalogue{
+		Variables:     []VariableStatus{{Name: "a", index: 5}, {Name: "b", index: 6}, {Name: "c", index: 7}},
+		Objects:       []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 3, Name: "new"}},
+		CategoryStamp: &stamp, ObjectsMissing: 4,
+	})
+	require.Len(t, c.Variables, 3)
+	assert.Equal(t, []string{"all"}, c.Variables[1].Categories)
+	assert.Empty(t, c.Variables[2].Categories)
+	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 2, Name: "halo", Freed: true}, {ID: 3, Name: "new"}}, c.Objects)
+	assert.Equal(t, &stamp, c.CategoryStamp)
+	assert.Equal(t, uint64(4), c.ObjectsMissing)
+}
+
+func TestCatalogueHasTheStamp(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	var session *mpit.Session
+	n.wait(r, func(r *rank) bool {
+		session = r.session
+		return true
+	})
+	for stamp, want := range map[uint64]*uint64{0: nil, 1: new(uint64)} {
+		c := CatalogueOfSample(session, &mpit.Sample{Stats: mpit.AgentStats{CategoryStamp: stamp}}, n.cfg.Mapper)
+		assert.Equal(t, want, c.CategoryStamp, "one more than MPI_T says, for 0 is: not known")
+	}
 }
 
 func TestAPIErrors(t *testing.T) {

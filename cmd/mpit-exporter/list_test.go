@@ -76,6 +76,41 @@ func TestListSections(t *testing.T) {
 	assert.NotEmpty(t, list.Catalogues[0].ControlVariables)
 }
 
+func TestListOneCategory(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	connect(t, e)
+	everything := mpittest.Everything()
+	some := runBinary(t, nil, "list", "--url="+e.url, "--category=some")
+	require.Zero(t, some.status, some.stderr)
+	assert.Contains(t, some.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n", len(everything.Categories[1].Variables)))
+	assert.Contains(t, some.stdout, "CONTROL VARIABLES (0)\n")
+	assert.Contains(t, some.stdout, "CATEGORIES (1)\n")
+	assert.Contains(t, some.stdout, "\nsome (under everything) ")
+	assert.NotContains(t, some.stdout, "OBJECTS")
+	all := runBinary(t, nil, "list", "--url="+e.url, "--category=everything", "--what=categories")
+	assert.Contains(t, all.stdout, "\neverything ")
+	assert.Contains(t, all.stdout, "\n└ none ")
+	none := runBinary(t, nil, "list", "--url="+e.url, "--category=other")
+	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows all\n", status: exitFailure}, none)
+}
+
+func TestListObjects(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	connect(t, e)
+	for _, flag := range []string{"--objects", "--what=objects"} {
+		got := runBinary(t, nil, "list", "--url="+e.url, flag)
+		require.Zero(t, got.status, got.stderr)
+		assert.Contains(t, got.stdout, fmt.Sprintf("OBJECTS (%d)\n", len(mpittest.Everything().Objects)))
+		assert.Regexp(t, `\ncomm +halo exchange +4 +2 +- +-\n`, got.stdout)
+		assert.NotContains(t, got.stdout, "VARIABLES")
+	}
+	answer := runBinary(t, nil, "list", "--url="+e.url, "--objects", "-o", "json")
+	var list exporter.CatalogueList
+	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
+	assert.Len(t, list.Catalogues[0].Objects, len(mpittest.Everything().Objects))
+	assert.Empty(t, list.Catalogues[0].Variables)
+}
+
 // TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output does
 // not get into the list.
 func TestListOfAShortProgram(t *testing.T) {
@@ -126,6 +161,13 @@ func TestListedRanks(t *testing.T) {
 		_, _, ok := ranks.catalogue()
 		return ok
 	}, patience, 10*time.Millisecond)
+	// What the program makes and frees is seen while it runs.
+	halo := first.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 8})
+	require.Eventually(t, func() bool {
+		c, _, _ := ranks.catalogue()
+		return len(c.Objects) == 1
+	}, patience, 10*time.Millisecond)
+	require.NoError(t, first.FreeObject(halo))
 	for _, r := range []*mpittest.Rank{stalled, second} {
 		require.NoError(t, r.Connect(ctx, socket))
 		defer func() { _ = r.Close() }()
@@ -146,6 +188,9 @@ func TestListedRanks(t *testing.T) {
 	}
 	assert.Equal(t, []string{"first", "late"}, names)
 	assert.Len(t, c.ControlVariables, 1)
+	require.Len(t, c.Objects, 1)
+	assert.Equal(t, "halo", c.Objects[0].Name)
+	assert.True(t, c.Objects[0].Freed)
 }
 
 // rankConfig is a rank with one variable.
