@@ -9,7 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// agent does what a real agent does with the figures of a rank: origins at renames, remains of what is freed.
+// agent does what a real agent does with the figures of a rank: origins at renames, remains of what is freed, and what is
+// gained while the program has switched observation off.
 type agent struct {
 	vars    []mpit.Variable
 	objects []mpit.Object
@@ -25,11 +26,71 @@ type agent struct {
 	lastLayout  *mpit.Layout
 	lastRemains *mpit.Remains
 	loseRemains bool
+
+	paused bool
+	calls  uint64 // of MPI_Pcontrol
 }
 
 type agentHandle struct {
 	mpit.Handle
 	values []uint64
+	frozen []uint64 // while paused: the values when that began, or when the handle was made; nil: zeros
+}
+
+// seen is what a sample has of a handle.
+func (h *agentHandle) seen(paused bool) []uint64 {
+	switch {
+	case !paused:
+		return h.values
+	case h.frozen != nil:
+		return h.frozen
+	case h.First != nil:
+		return h.First
+	}
+	return make([]uint64, len(h.values))
+}
+
+// pause is MPI_Pcontrol(0).
+func (a *agent) pause() {
+	a.calls++
+	if a.paused {
+		return
+	}
+	a.paused = true
+	for _, h := range a.handles {
+		h.frozen = append([]uint64(nil), h.values...)
+	}
+}
+
+// resume is MPI_Pcontrol(1).
+func (a *agent) resume() {
+	a.calls++
+	if !a.paused {
+		return
+	}
+	for _, h := range a.handles {
+		n := numberOf(a.vars[h.Variable].Datatype)
+		before := h.seen(true)
+		for i, w := range h.values {
+			gained := n.difference(w, before[i])
+			if gained == 0 {
+				continue
+			}
+			excluded := make([]uint64, h.Count) // what was sent is not changed any more
+			copy(excluded, h.Excluded)
+			excluded[i] = plus(n, excluded[i], gained)
+			h.Excluded, a.lastLayout = excluded, nil
+		}
+		h.frozen = nil
+	}
+	a.paused = false
+}
+
+func plus(n number, x, y uint64) uint64 {
+	if n == floating {
+		return math.Float64bits(math.Float64frombits(x) + math.Float64frombits(y))
+	}
+	return x + y
 }
 
 func newAgent(vars ...mpit.Variable) *agent {
@@ -121,7 +182,7 @@ func (a *agent) end(h *agentHandle, name string) {
 	rm := a.remains[key]
 	if rm == nil {
 		rm = &mpit.Remain{Variable: h.Variable, Name: name, Created: h.Created,
-			Gained: make([]uint64, h.Count), First: make([]uint64, h.Count), Max: append([]uint64(nil), h.values...), Min: append([]uint64(nil), h.values...)}
+			Gained: make([]uint64, h.Count), First: make([]uint64, h.Count), Max: append([]uint64(nil), h.seen(a.paused)...), Min: append([]uint64(nil), h.seen(a.paused)...)}
 	} else {
 		c := *rm
 		rm = &c
@@ -131,20 +192,14 @@ func (a *agent) end(h *agentHandle, name string) {
 	}
 	rm.Contributions++
 	n := numberOf(v.Datatype)
-	add := func(x *uint64, y uint64) {
-		if n == floating {
-			*x = math.Float64bits(math.Float64frombits(*x) + math.Float64frombits(y))
-		} else {
-			*x += y
+	add := func(x *uint64, y uint64) { *x = plus(n, *x, y) }
+	sub := n.difference
+	for i, w := range h.seen(a.paused) {
+		excluded := uint64(0)
+		if h.Excluded != nil {
+			excluded = h.Excluded[i]
 		}
-	}
-	sub := func(x, y uint64) uint64 {
-		if n == floating {
-			return math.Float64bits(math.Float64frombits(x) - math.Float64frombits(y))
-		}
-		return x - y
-	}
-	for i, w := range h.values {
+		add(&rm.Gained[i], sub(0, excluded))
 		var first uint64
 		if h.First != nil {
 			first = h.First[i]
@@ -191,7 +246,7 @@ func (a *agent) rename(object uint32, name string) {
 	for _, h := range a.handles {
 		if h.Object == object {
 			a.end(h, old)
-			h.Origin = append([]uint64(nil), h.values...)
+			h.Origin, h.Excluded = append([]uint64(nil), h.seen(a.paused)...), nil
 		}
 	}
 	a.objects = append([]mpit.Object(nil), a.objects...)
@@ -218,6 +273,10 @@ func (a *agent) reconnect() { a.lastVars, a.lastLayout, a.lastRemains = nil, nil
 func (a *agent) sample() *mpit.Sample {
 	a.gen++
 	s := &mpit.Sample{Time: a.now(), Monotonic: a.clock}
+	s.Stats.PcontrolLevel, s.Stats.PcontrolCalls = 1, a.calls
+	if a.paused {
+		s.Status, s.Stats.PcontrolLevel = mpit.SamplePaused, 0
+	}
 	if a.lastVars == nil {
 		a.lastVars = &mpit.Variables{Generation: a.gen, ByID: append([]mpit.Variable(nil), a.vars...)}
 	}
@@ -243,7 +302,7 @@ func (a *agent) sample() *mpit.Sample {
 	s.Variables, s.Layout, s.Remains = a.lastVars, a.lastLayout, a.lastRemains
 	s.Values = []uint64{}
 	for _, h := range a.handles {
-		s.Values = append(s.Values, h.values...)
+		s.Values = append(s.Values, h.seen(a.paused)...)
 		if a.failed[h.ID] {
 			s.Failed = append(s.Failed, mpit.FailedHandle{Handle: h.ID})
 		}

@@ -29,13 +29,14 @@ const (
 
 // Types of records.
 const (
-	recordVariable byte = iota + 1 // class, name
-	recordObject                   // name
-	recordCell                     // variable, object, element + 1, flags, then a float or time for each flag
-	recordHandle                   // handle, variable, object, number of elements: element, wraps, quarter
-	recordTimer                    // variable, object, element + 1, companion, seconds, events, buckets, native buckets
-	recordClosed                   // monotonic nanoseconds
-	recordBuckets                  // hash of the bounds
+	recordVariable  byte = iota + 1 // class, name
+	recordObject                    // name
+	recordCell                      // variable, object, element + 1, flags, then a float or time for each flag
+	recordHandle                    // variable, object, handle, number of elements: element, wraps, quarter
+	recordTimer                     // variable, object, element + 1, companion, seconds, events, buckets, native buckets
+	recordClosed                    // monotonic nanoseconds
+	recordBuckets                   // hash of the bounds
+	recordExcluding                 // recordHandle, with a hash of the origin before the elements, and what was excluded behind each quarter
 )
 
 // Flags of recordCell.
@@ -91,10 +92,26 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 func boundsHash(bounds []float64) uint64 {
 	h := uint64(14695981039346656037)
 	for _, b := range bounds {
-		h = (h ^ math.Float64bits(b)) * 1099511628211
-		h ^= h >> 29
+		h = mix(h, math.Float64bits(b))
 	}
 	return h
+}
+
+// originHash tells the values at an object's last rename from those at another one; 0 where there was none.
+func originHash(origin []uint64) uint64 {
+	if origin == nil {
+		return 0
+	}
+	h := uint64(14695981039346656037)
+	for _, w := range origin {
+		h = mix(h, w)
+	}
+	return h
+}
+
+func mix(h, w uint64) uint64 {
+	h = (h ^ w) * 1099511628211
+	return h ^ h>>29
 }
 
 // blobWriter writes records whole or not at all.
@@ -212,23 +229,35 @@ func (w *blobWriter) handle(h *handle) {
 		}
 		return h.v.number.quarter(first, h.v.bits)
 	}
-	n := 0
+	n, record := 0, recordHandle
+	if h.origin != nil {
+		record = recordExcluding
+	}
 	for i := range h.elems {
 		if h.elems[i].wraps > 0 || h.elems[i].quarter != begun(i) {
 			n++
+			if h.elems[i].excluded != 0 {
+				record = recordExcluding
+			}
 		}
 	}
 	if n == 0 {
 		return
 	}
-	w.place(recordHandle, h.v.key, h.name)
+	w.place(record, h.v.key, h.name)
 	w.uint(uint64(h.id))
+	if record == recordExcluding {
+		w.uint(originHash(h.origin))
+	}
 	w.uint(uint64(n))
 	for i := range h.elems {
 		if e := &h.elems[i]; e.wraps > 0 || e.quarter != begun(i) {
 			w.uint(uint64(i))
 			w.uint(uint64(e.wraps))
 			w.buf = append(w.buf, e.quarter)
+			if record == recordExcluding {
+				w.buf = binary.AppendVarint(w.buf, int64(e.excluded))
+			}
 		}
 	}
 	w.end()
@@ -292,13 +321,15 @@ type restoredCell struct {
 type restoredHandle struct {
 	variable variableKey
 	object   string
+	origin   uint64 // hash; 0 none
 	elems    []restoredElement
 }
 
 type restoredElement struct {
-	index   int
-	wraps   uint32
-	quarter uint8
+	index    int
+	wraps    uint32
+	quarter  uint8
+	excluded uint64
 }
 
 var errBlob = errors.New("blob is damaged")
@@ -331,13 +362,22 @@ func (r *blobReader) uint(limit uint64) uint64 {
 	return x
 }
 
-func (r *blobReader) int32() int32 {
+func (r *blobReader) int64() int64 {
 	x, n := binary.Varint(r.b)
-	if n <= 0 || x != int64(int32(x)) {
+	if n <= 0 {
 		r.fail()
 		return 0
 	}
 	r.b = r.b[n:]
+	return x
+}
+
+func (r *blobReader) int32() int32 {
+	x := r.int64()
+	if x != int64(int32(x)) {
+		r.fail()
+		return 0
+	}
 	return int32(x)
 }
 
@@ -425,12 +465,18 @@ func decodeBlob(b []byte, bounds []float64) (*restored, error) {
 			if !r.bad {
 				*cellAt(key) = c
 			}
-		case recordHandle:
+		case recordHandle, recordExcluding:
 			key := place()
 			id := uint32(r.uint(math.MaxUint32))
 			h := &restoredHandle{variable: key.variable, object: key.object}
+			if record == recordExcluding {
+				h.origin = r.uint(math.MaxUint64)
+			}
 			for range r.uint(maxBlobElements) {
 				e := restoredElement{index: int(r.uint(maxBlobElements)), wraps: uint32(r.uint(math.MaxUint32)), quarter: r.byte()}
+				if record == recordExcluding {
+					e.excluded = uint64(r.int64())
+				}
 				if r.bad || e.quarter > 4 {
 					r.fail()
 					break
@@ -521,10 +567,10 @@ func (rs *restored) cell(c *cell) {
 	}
 }
 
-// handle gives a new handle what it had, unless its object has another name by now.
-func (rs *restored) handle(h *handle) {
+// handle gives a new handle what it had, unless its object has been renamed since: back to the same name even.
+func (rs *restored) handle(h *handle, origin []uint64) {
 	old := rs.handles[h.id]
-	if old == nil || old.variable != h.v.key || old.object != h.name || h.v.number == floating {
+	if old == nil || old.variable != h.v.key || old.object != h.name || old.origin != originHash(origin) || h.v.number == floating {
 		return
 	}
 	delete(rs.handles, h.id)
@@ -533,7 +579,7 @@ func (rs *restored) handle(h *handle) {
 			continue
 		}
 		e := &h.elems[o.index]
-		e.wraps, e.quarter, e.earlier = o.wraps, o.quarter, true
+		e.wraps, e.quarter, e.excluded, e.earlier = o.wraps, o.quarter, o.excluded, true
 		e.last = h.v.number.bottom(o.quarter, h.v.bits)
 	}
 }

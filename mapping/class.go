@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -104,6 +105,64 @@ func (n number) minus(a, b uint64) float64 {
 		return -float64(b - a)
 	}
 	return math.Float64frombits(a) - math.Float64frombits(b)
+}
+
+// gained is last-base-excluded, where excluded is signed for all integers: exact as far as the result fits a float64.
+func (n number) gained(last, base, excluded uint64) float64 {
+	e := int64(excluded)
+	switch {
+	case e == 0: // the bits of 0.0, too
+		return n.minus(last, base)
+	case n == floating:
+		return n.minus(last, base) - math.Float64frombits(excluded)
+	case n == signed:
+		return float64(int64(last - base - excluded))
+	case last < base:
+		return n.minus(last, base) - float64(e)
+	case e > 0:
+		return n.minus(last-base, excluded)
+	}
+	sum, carry := bits.Add64(last-base, -excluded, 0)
+	return math.Ldexp(float64(carry), 64) + float64(sum)
+}
+
+// difference is a-b of two amounts that are signed for all integers.
+func (n number) difference(a, b uint64) uint64 {
+	if n == floating {
+		return math.Float64bits(math.Float64frombits(a) - math.Float64frombits(b))
+	}
+	return a - b
+}
+
+// shift is w moved by d, which is signed for all integers. Where it leaves the datatype's range at the top, it has wrapped; at
+// the bottom it stays at the end. Floating numbers have no range.
+func (n number) shift(w, d uint64, size uint) (moved uint64, wraps uint32) {
+	by := int64(d)
+	switch {
+	case n == floating:
+		return math.Float64bits(math.Float64frombits(w) + math.Float64frombits(d)), 0
+	case size == 64 && n == unsigned && by < 0:
+		return w - min(w, -d), 0
+	case size == 64 && n == unsigned:
+		sum, carry := bits.Add64(w, d, 0)
+		return sum, uint32(carry)
+	case size == 64 && by < 0 && int64(w+d) > int64(w):
+		return 1 << 63, 0
+	case size == 64 && by > 0 && int64(w+d) < int64(w):
+		return w + d, 1
+	case size == 64:
+		return w + d, 0
+	}
+	span := int64(1) << size
+	lowest := int64(0)
+	if n == signed {
+		lowest = -span / 2
+	}
+	x := max(int64(w)+max(-span, min(by, span-1)), lowest)
+	if x >= lowest+span {
+		return uint64(x - span), 1
+	}
+	return uint64(x), 0
 }
 
 // quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one

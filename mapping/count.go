@@ -7,11 +7,12 @@ import (
 
 // element is one element of a handle of a class that only grows.
 type element struct {
-	last    uint64 // the last good value; before one was read, the value at the handle's making
-	wraps   uint32
-	ok      bool  // a good value has been read
-	earlier bool  // last is from the blob: the bottom of the quarter it stood in
-	quarter uint8 // of last, as the blob knows it
+	last     uint64 // the last good value; before one was read, the value at the handle's making
+	excluded uint64 // what MPI_Pcontrol(0) had kept out by then: int64 or double bits
+	wraps    uint32 // outside of MPI_Pcontrol(0)
+	ok       bool   // a good value has been read
+	earlier  bool   // last is from the blob: the bottom of the quarter it stood in
+	quarter  uint8  // of last, as the blob knows it
 }
 
 // count is what a cell of a class that only grows keeps. Amounts are in the variable's own unit.
@@ -29,6 +30,7 @@ type count struct {
 	gain          float64 // what they have counted since
 	before, after float64 // what they contributed to total
 	restarted     bool
+	rounded       bool // what is excluded has changed, so that the rest may be a digit less than it was
 }
 
 // readCount takes the elements of a handle in. One that could not be read counts as what it was.
@@ -39,20 +41,26 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 			h.step(r, e, c, i, values[i])
 		}
 		c.want++
-		if e.ok {
-			c.sum += h.amount(e, i)
+		if !e.ok {
+			continue
+		}
+		if x := h.amount(e, i); finite(x) {
+			c.sum += x
 			c.known++
+		} else {
+			r.dropped[ReasonNotANumber]++
 		}
 	}
 }
 
-// amount is what an element has counted since the handle was made, or the object got its name.
+// amount is what an element has counted since the handle was made, or the object got its name, except while the program had
+// switched that off.
 func (h *handle) amount(e *element, i int) float64 {
 	var base uint64
 	if h.base != nil {
 		base = h.base[i]
 	}
-	x := h.v.number.minus(e.last, base)
+	x := h.v.number.gained(e.last, base, e.excluded)
 	if e.wraps > 0 {
 		x += float64(e.wraps) * h.v.span()
 	}
@@ -64,30 +72,46 @@ func (v *variable) span() float64 { return math.Ldexp(1, int(v.bits)) }
 
 // step takes one new value of an element. A value that falls has wrapped if it went from the top quarter of its
 // datatype's range to the bottom quarter; otherwise it was reset.
+//
+// Between the last value and this one, the program may have switched observation off for a while. What the value gained
+// then, or lost by a reset or a wrap, is known: the last value is moved by as much before the two are compared. So what
+// happens while nobody is to look is neither a wrap nor a reset, and never shows.
 func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 	v := h.v
 	if v.number == floating && !finite(math.Float64frombits(w)) {
 		r.dropped[ReasonNotANumber]++
 		return
 	}
-	// Below zero is no count, unless it has come there by a wrap: one seen here, or one before the object's last rename.
-	wrapped := e.wraps > 0 || h.base != nil && v.number.less(h.base[i], 0)
-	negative := !v.offset && !wrapped && v.number.less(w, 0) // the bits of 0 are those of 0.0
-	if !v.number.less(w, e.last) {
+	excluded := h.excludedOf(i)
+	if v.number == floating && !finite(math.Float64frombits(excluded)) {
+		r.dropped[ReasonNotANumber]++
+		return
+	}
+	last, moved, wraps := e.last, uint64(0), uint32(0)
+	if excluded != e.excluded {
+		c.count.rounded = true
+		moved = v.number.difference(excluded, e.excluded)
+		last, wraps = v.number.shift(last, moved, v.bits)
+	}
+	// Below zero is no count, unless it has come there by a wrap: one seen here, one before the object's last rename, or one
+	// that is excluded.
+	negative := !v.offset && v.number.less(w, 0) && // the bits of 0 are those of 0.0
+		wraps == 0 && e.wraps == 0 && (h.base == nil || !v.number.less(h.base[i], 0)) && v.number.gained(w, 0, excluded) < 0
+	if !v.number.less(w, last) {
 		if negative {
 			r.dropped[ReasonNegative]++
 			return
 		}
-		e.accept(r, h, w)
+		e.accept(r, h, w, excluded, wraps)
 		return
 	}
-	if v.number != floating && v.number.quarter(e.last, v.bits) == 3 && v.number.quarter(w, v.bits) == 0 {
-		if e.wraps < math.MaxUint32 {
-			e.wraps++
-		}
-		r.dirty = true
-		e.accept(r, h, w)
+	if v.number != floating && v.number.quarter(last, v.bits) == 3 && v.number.quarter(w, v.bits) == 0 {
+		e.accept(r, h, w, excluded, wraps+1)
 		return
+	}
+	if r.paused && h.base != nil && v.number.less(w, h.base[i]) {
+		e.ok = e.ok || !e.earlier
+		return // an object renamed during the pause: the value is older than the name
 	}
 	if negative {
 		r.dropped[ReasonNegative]++
@@ -95,7 +119,17 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 	}
 	if v.number == floating {
 		// Sums of doubles are not always in the same order.
-		if x := math.Abs(math.Float64frombits(e.last)); math.Float64frombits(e.last)-math.Float64frombits(w) <= 4*(math.Nextafter(x, math.Inf(1))-x) {
+		x := math.Abs(math.Float64frombits(e.last))
+		few := 4 * (math.Nextafter(x, math.Inf(1)) - x)
+		if excluded != e.excluded {
+			// Each pause has rounded once more, and values may have been larger then.
+			few = max(x, math.Abs(math.Float64frombits(excluded)), math.Abs(math.Float64frombits(e.excluded))) / (1 << 40)
+		}
+		if math.Float64frombits(last)-math.Float64frombits(w) <= few {
+			if excluded != e.excluded {
+				e.accept(r, h, w, excluded, 0)
+			}
+			e.ok = true // as good as the one at the handle's making, or the rename
 			return
 		}
 	}
@@ -103,7 +137,7 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 	shown, known := e.ok || e.earlier, e.ok
 	old := h.amount(e, i)
 	e.wraps = 0
-	e.accept(r, h, w)
+	e.accept(r, h, w, excluded, 0)
 	if !shown {
 		return
 	}
@@ -113,12 +147,25 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 		c.count.before += old
 	}
 	if !v.offset {
-		c.count.gain += v.number.float(w)
+		// Nobody knows which came first, the reset or the pause; what may have been counted in the pause is left out.
+		c.count.gain += max(0, v.number.float(w)-max(0, remainFloat(v.number, moved)))
 	}
 }
 
-func (e *element) accept(r *Rank, h *handle, w uint64) {
-	e.last, e.ok, e.earlier = w, true, false
+// excludedOf is what is to be subtracted from an element, as int64 or double bits.
+func (h *handle) excludedOf(i int) uint64 {
+	if h.excluded == nil {
+		return 0
+	}
+	return h.excluded[i]
+}
+
+func (e *element) accept(r *Rank, h *handle, w, excluded uint64, wraps uint32) {
+	e.last, e.excluded, e.ok, e.earlier = w, excluded, true, false
+	if wraps > 0 {
+		e.wraps = min(e.wraps, math.MaxUint32-wraps) + wraps
+		r.dirty = true
+	}
 	if h.v.number == floating {
 		return
 	}
@@ -161,7 +208,7 @@ func (c *cell) settle(r *Rank, now time.Time) {
 		n.restarted = true
 	case n.has && value < n.value:
 		lost := n.value - value
-		if r.rebuilt {
+		if r.rebuilt || n.rounded {
 			// The last values of a freed object were never seen here: they may have wrapped.
 			if span := c.v.span(); c.v.number != floating && c.v.bits < 64 && c.fixedKnown && lost >= span/2 && lost < span {
 				n.gone += span

@@ -11,8 +11,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// A program makes, names and frees communicators, counts, wraps; the exporter reconnects and restarts, cannot read at
-// times, looks seldom. Counters are exactly what the program counted, and never fall; nor do histograms.
+// A program makes, names and frees communicators, counts, wraps, switches observation off for a while; the exporter reconnects
+// and restarts, cannot read at times, looks seldom. Counters are exactly what the program counted while observation was on, and
+// never fall; nor do histograms.
 func TestCountersAreTrueAndNeverFall(t *testing.T) {
 	yes := true
 	rules := []Rule{{Match: Match{Name: "offset"}, Offset: &yes}, {Match: Match{Name: "timer", Class: "timer"}, Offset: &yes}}
@@ -25,6 +26,8 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 		shown := map[string]float64{}
 		loses := rapid.Bool().Draw(t, "loses remains")
 		unread := false
+		restarted := false
+		resets := 0
 
 		key := func(h *agentHandle) string {
 			v := a.vars[h.Variable]
@@ -41,6 +44,9 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 				h.values[0] = math.Float64bits(math.Float64frombits(h.values[0]) + float64(n)/1e7)
 			default:
 				h.values[0] += uint64(n)
+			}
+			if a.paused {
+				return
 			}
 			if a.vars[h.Variable].Datatype == tDouble {
 				truth[key(h)] += math.Float64frombits(h.values[0]) - math.Float64frombits(old)
@@ -77,11 +83,16 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 			}
 			for id, was := range shown {
 				is, ok := now[id]
+				if restarted && a.calls > 0 {
+					// Where the exporter could not read what had been excluded just before it was restarted, the new one's
+					// difference of three doubles may be a digit less than the old one's.
+					was -= was / (1 << 50)
+				}
 				if !ok && was > 0 || is < was {
 					t.Fatalf("%s falls from %v to %v (there %v)", id, was, is, ok)
 				}
 			}
-			shown = now
+			shown, restarted = now, false
 			if a.loseRemains || unread {
 				return
 			}
@@ -121,7 +132,7 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 		few := func(object uint32) {
 			for _, h := range a.handles {
 				bits := map[mpit.Datatype]int{tUint: 32, tInt: 31}[a.vars[h.Variable].Datatype]
-				wraps := bits > 0 && h.values[0]+9 >= 1<<bits && h.values[0] < 1<<bits
+				wraps := !a.paused && bits > 0 && h.values[0]+9 >= 1<<bits && h.values[0] < 1<<bits
 				if h.Object == object && !a.loseRemains && !wraps {
 					count(h, rapid.IntRange(0, 9).Draw(t, "few"))
 				}
@@ -140,7 +151,8 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 				}
 				return rapid.SampledFrom(a.objects).Draw(t, "object").ID, true
 			}
-			switch rapid.SampledFrom([]string{"count", "count", "count", "big", "open", "free", "rename", "reconnect", "restart", "late", "lose"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{"count", "count", "count", "big", "open", "free", "rename", "reconnect", "restart", "late", "lose",
+				"pause", "resume", "unseen"}).Draw(t, "what") {
 			case "count", "late":
 				if o, ok := object(); ok {
 					for _, h := range a.handles {
@@ -185,9 +197,28 @@ func TestCountersAreTrueAndNeverFall(t *testing.T) {
 				if len(blob) > MaxBlob {
 					t.Fatalf("blob of %d bytes", len(blob))
 				}
-				r = newRank(t, blob, rules...)
+				r, restarted = newRank(t, blob, rules...), true
 				a.failed = map[uint32]bool{} // else it waits, see maxWait
 				r.Update(a.sample())
+			case "pause":
+				a.pause()
+			case "resume":
+				a.resume()
+			case "unseen": // whatever happens in a pause: a wrap, several, a reset
+				if o, ok := object(); ok && a.paused {
+					for _, h := range a.handles {
+						switch {
+						case h.Object != o:
+						case a.vars[h.Variable].Datatype != tDouble:
+							count(h, rapid.IntRange(0, 1<<32-1).Draw(t, "n"))
+						case a.vars[h.Variable].Name == "plain" && rapid.Bool().Draw(t, "reset"):
+							resets++ // no value twice: by the value at a rename the exporter knows that there was one
+							h.values[0] = word(math.Float64frombits(h.values[0])/2 + float64(resets)/1e10)
+						default:
+							count(h, rapid.IntRange(0, 1<<20).Draw(t, "n"))
+						}
+					}
+				}
 			case "lose":
 				a.loseRemains = a.loseRemains || loses
 			}

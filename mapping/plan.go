@@ -304,7 +304,10 @@ func (r *Rank) follow() {
 			r.rename(h, lh)
 		}
 		h.name, h.object, h.offset, h.seen = name, lh.Object, lh.Offset, r.generation
-		h.origin, h.first, h.base = lh.Origin, nil, nil
+		h.origin, h.first, h.base, h.excluded = lh.Origin, nil, nil, nil
+		if len(lh.Excluded) == h.n {
+			h.excluded = lh.Excluded
+		}
 		if len(lh.First) == h.n {
 			h.first = lh.First
 		}
@@ -373,7 +376,7 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 		}
 	}
 	if r.restored != nil {
-		r.restored.handle(h)
+		r.restored.handle(h, lh.Origin)
 	}
 	return h
 }
@@ -394,18 +397,20 @@ func (r *Rank) rename(h *handle, lh *mpit.Handle) {
 	if len(lh.Origin) == h.n {
 		for i := range h.elems {
 			e := &h.elems[i]
-			// A value that wrapped before the rename did so under the old name.
-			if e.ok && h.v.number != floating && h.v.number.less(lh.Origin[i], e.last) &&
+			// A value that wrapped before the rename did so under the old name. With a pause in between, which of what it
+			// gained was excluded is known to the agent alone: then it is the sum with the remains that tells.
+			if !r.pcontrol && e.ok && h.v.number != floating && h.v.number.less(lh.Origin[i], e.last) &&
 				h.v.number.quarter(e.last, h.v.bits) == 3 && h.v.number.quarter(lh.Origin[i], h.v.bits) == 0 {
 				e.wraps++
 			}
-			e.last, e.earlier = lh.Origin[i], false
+			e.last, e.excluded, e.earlier = lh.Origin[i], 0, false
 			if h.v.number != floating {
 				e.quarter = h.v.number.quarter(e.last, h.v.bits)
 			}
 		}
 	}
 	r.retire(h)
+	r.dirty = true // what the blob has of the handle was the old name's
 }
 
 // cell is the cell of that id, a new one if there is none, marked as being in use.

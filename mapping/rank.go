@@ -37,9 +37,12 @@ type Rank struct {
 	structure  uint64
 	generation uint64 // of the plan, to find what is no longer there
 	rebuilt    bool   // the plan is new in this Update
+	paused     bool   // the sample of this Update is of the time when the program called MPI_Pcontrol(0)
+	pcontrol   bool   // the program has called MPI_Pcontrol since the last Update
 	relist     bool   // the set of series may have changed
 
 	clock     time.Duration // of the last sample
+	calls     uint64        // of MPI_Pcontrol, until the last sample
 	closed    time.Duration // when the last interval of timers closed
 	hasClosed bool
 
@@ -126,10 +129,11 @@ type handle struct {
 	value float64 // of gauges, elements merged, unscaled
 	ok    bool
 
-	base   []uint64 // what is subtracted; nil: nothing
-	first  []uint64 // at its making; nil: zeros
-	origin []uint64
-	elems  []element // modeCount
+	base     []uint64 // what is subtracted; nil: nothing
+	first    []uint64 // at its making; nil: zeros
+	origin   []uint64
+	excluded []uint64  // what is subtracted besides, int64 or double bits; nil: zeros
+	elems    []element // modeCount
 }
 
 func (h *handle) cell(i int) *cell {
@@ -185,6 +189,8 @@ func (r *Rank) Update(s *mpit.Sample) {
 		return
 	}
 	r.clock = s.Monotonic
+	r.pcontrol, r.calls = s.Stats.PcontrolCalls != r.calls, s.Stats.PcontrolCalls
+	r.paused = s.Status == mpit.SamplePaused || s.Stats.PcontrolCalls > 0 && s.Stats.PcontrolLevel == 0
 	r.compile(s)
 	r.markFailed(s)
 	r.clear()
@@ -213,7 +219,7 @@ func (r *Rank) clear() {
 		for _, c := range v.list {
 			c.sum, c.known, c.want = 0, 0, 0
 			c.count.resets, c.count.gain, c.count.before, c.count.after = 0, 0, 0, 0
-			c.count.restarted = false
+			c.count.restarted, c.count.rounded = false, false
 		}
 	}
 }

@@ -504,7 +504,7 @@ func TestObjectsAndInfos(t *testing.T) {
 	r.Update(a.sample())
 	objects := r.Objects()
 	require.Len(t, objects, 2)
-	assert.Equal(t, "h\uFFFDalo", objects[0].Name[:7])
+	assert.Equal(t, "hÿalo", objects[0].Name[:6])
 	assert.LessOrEqual(t, len(objects[0].Name), 128)
 	assert.Equal(t, x, objects[0].Object.ID)
 	assert.Equal(t, ObjectInfo{Kind: mpit.BindComm, Name: "unnamed", Number: 2}, objects[1])

@@ -3,6 +3,8 @@ package mapping
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 const (
@@ -15,6 +17,7 @@ const (
 )
 
 // CleanName makes an object's name fit for a label: valid UTF-8 without NUL, at most 128 bytes, Unnamed if nothing is left.
+// What isn't UTF-8 is read as ISO 8859-1 (mpit.ValidText), and a new line stays: the formats of metrics write it as \n.
 func CleanName(s string) string {
 	if s = cleanText(s, maxObjectName); s == "" {
 		return Unnamed
@@ -31,10 +34,9 @@ func cleanText(s string, limit int) string {
 	if ok {
 		return s
 	}
-	// What is cut off anyway need not be cleaned; a character replaced takes at most three bytes for one.
+	// What is cut off anyway need not be cleaned. A character cut in two here stands far behind the limit.
 	s = s[:min(len(s), 4*limit)]
-	s = strings.ReplaceAll(s, "\x00", "")
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = mpit.ValidText(strings.ReplaceAll(s, "\x00", ""))
 	for len(s) > limit {
 		end := limit
 		for end > 0 && !utf8.RuneStart(s[end]) {

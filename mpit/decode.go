@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// text returns a string that is valid UTF-8: what isn't becomes U+FFFD, for MPI does not say in which encoding its
-// strings are, and everything that is made of them is UTF-8.
+// text returns a string that is valid UTF-8, for everything that is made of it is UTF-8.
 func text(d *wire.Decoder, what string) string {
-	return strings.ToValidUTF8(d.String(what), "\uFFFD")
+	return ValidText(d.String(what))
 }
 
 // known returns a number of a small enumeration, or other where a newer peer has one that is not in it.
@@ -179,13 +177,13 @@ func decodeDetails(r *wire.Decoder, keys map[string]string) []Detail {
 		}
 		k, ok := keys[string(key)]
 		if !ok {
-			k = strings.ToValidUTF8(string(key), "\uFFFD")
+			k = ValidText(string(key))
 			keys[string(key)] = k
 		}
 		if slices.ContainsFunc(list, func(have Detail) bool { return have.Key == k }) {
 			r.Fail(wire.ReasonMalformed, "detail %q given twice", k)
 		}
-		list = append(list, Detail{Key: k, Value: strings.ToValidUTF8(string(value), "\uFFFD")})
+		list = append(list, Detail{Key: k, Value: ValidText(string(value))})
 	}
 	return list
 }
@@ -286,7 +284,7 @@ func decodeRemains(payload []byte) (*Remains, error) {
 			remain.Gained, remain.First, remain.Max, remain.Min = words[:c:c], words[c:2*c:2*c], words[2*c:3*c:3*c], words[3*c:]
 		}
 		key.name = r.String("name of remains")
-		remain.Name = strings.ToValidUTF8(key.name, "\uFFFD")
+		remain.Name = ValidText(key.name)
 		if _, ok := seen[key]; ok {
 			d.Fail(wire.ReasonMalformed, "remains of variable %d and %q given twice", key.variable, key.name)
 		}
@@ -346,7 +344,7 @@ func decodeKept(payload []byte) (*Kept, error) {
 		raw := r.Bytes("name of an object", wire.MaxString)
 		name, ok := names[string(raw)]
 		if !ok {
-			name = strings.ToValidUTF8(string(raw), "\uFFFD")
+			name = ValidText(string(raw))
 			names[string(raw)] = name
 		}
 		v.Name = name
@@ -420,7 +418,7 @@ func checkIndex(d *wire.Decoder, p page, first, last, index int) {
 func value(r *wire.Decoder, what string) (v CvarValue, has bool) {
 	w := r.Value(what)
 	if w.Kind == wire.ValueText {
-		return CvarValue{Text: strings.ToValidUTF8(w.Text, "\uFFFD"), IsText: true}, true
+		return CvarValue{Text: ValidText(w.Text), IsText: true}, true
 	}
 	return CvarValue{Values: w.Words}, w.Kind == wire.ValueWords
 }

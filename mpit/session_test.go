@@ -704,7 +704,7 @@ func TestStringsAreUTF8(t *testing.T) {
 	cfg := small()
 	cfg.Objects[0].Name = "caf\xe9"
 	s, _ := session(t, cfg)
-	assert.Equal(t, "caf\uFFFD", read(t, s).Layout.Objects[0].Name)
+	assert.Equal(t, "café", read(t, s).Layout.Objects[0].Name)
 }
 
 func TestJob(t *testing.T) {
