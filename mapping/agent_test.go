@@ -131,12 +131,14 @@ func (a *agent) open(variable, object uint32, n int) *agentHandle {
 }
 
 // object makes a communicator, with a handle of n elements for each variable bound to one.
-func (a *agent) object(name string, n int) uint32 {
+func (a *agent) object(name string, n int) uint32 { return a.objectOf(mpit.BindComm, name, n) }
+
+func (a *agent) objectOf(kind mpit.Bind, name string, n int) uint32 {
 	a.next++
 	id := a.next
-	a.objects = append(a.objects, mpit.Object{ID: id, Kind: mpit.BindComm, Name: name, Created: a.now()})
+	a.objects = append(a.objects, mpit.Object{ID: id, Kind: kind, Name: name, Created: a.now()})
 	for _, v := range a.vars {
-		if v.Bind == mpit.BindComm {
+		if v.Bind == kind {
 			a.open(v.ID, id, n)
 		}
 	}

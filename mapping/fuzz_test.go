@@ -41,6 +41,7 @@ func FuzzBlob(f *testing.F) {
 	f.Add(blob)
 	f.Add([]byte{})
 	f.Add([]byte{blobVersion, recordTimer})
+	f.Add([]byte{blobVersion, recordVariable, 6, 1, 'v', recordObject, 1, 'c', recordExcluding, 0, 0, 1, 5, 1, 0, 1, 3, 9})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := newMapper(t).NewRank(Library{}, b)
 		if r == nil {
@@ -145,6 +146,12 @@ func FuzzUpdate(f *testing.F) {
 				if next()%2 == 0 {
 					h.Origin = make([]uint64, next()%6)
 				}
+				if next()%2 == 0 {
+					h.Excluded = make([]uint64, next()%6)
+					for i := range h.Excluded {
+						h.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
+					}
+				}
 				layout.Handles = append(layout.Handles, h)
 			}
 			remains := &mpit.Remains{}
@@ -161,6 +168,8 @@ func FuzzUpdate(f *testing.F) {
 			for range 3 {
 				clock += time.Duration(next()) * time.Second / 8
 				s := &mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock, Time: time.Unix(int64(next()), 0)}
+				s.Status = []mpit.SampleStatus{mpit.SampleFresh, mpit.SamplePaused}[next()%2]
+				s.Stats.PcontrolCalls = uint64(next() % 3)
 				for range next() % 24 {
 					s.Values = append(s.Values, uint64(next())<<(next()%64))
 				}

@@ -45,6 +45,7 @@ type ObjectInfo struct {
 	Name   string      // cleaned
 	Number int         // of such objects alive
 	Object mpit.Object // the object itself where Number is 1, otherwise zero
+	On     string      // name of the communicator that this object was made on, cleaned; "" none, or not known
 }
 
 // Objects is the objects that are alive, by kind and name. The slice belongs to the Rank and changes with its layout.
@@ -56,6 +57,12 @@ func (r *Rank) Objects() []ObjectInfo {
 		kind mpit.Bind
 		name string
 	}
+	comms := map[uint32]string{}
+	for i := range r.layout.Objects {
+		if o := &r.layout.Objects[i]; o.Kind == mpit.BindComm {
+			comms[o.ID] = CleanName(o.Name)
+		}
+	}
 	index := map[place]int{}
 	r.objects = []ObjectInfo{}
 	for i := range r.layout.Objects {
@@ -64,11 +71,11 @@ func (r *Rank) Objects() []ObjectInfo {
 		k, ok := index[p]
 		if !ok {
 			index[p] = len(r.objects)
-			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o})
+			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o, On: comms[o.On]})
 			continue
 		}
 		r.objects[k].Number++
-		r.objects[k].Object = mpit.Object{}
+		r.objects[k].Object, r.objects[k].On = mpit.Object{}, ""
 	}
 	slices.SortFunc(r.objects, func(a, b ObjectInfo) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

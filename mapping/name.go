@@ -248,7 +248,7 @@ func split(s string) []string {
 }
 
 // reservedFirst are first words whose names are the exporter's own.
-var reservedFirst = []string{"exporter", "rank"}
+var reservedFirst = []string{"exporter", "rank", "pcontrol"}
 
 // reservedName says whether a family is the exporter's own.
 func reservedName(full string) bool {

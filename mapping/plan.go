@@ -196,6 +196,23 @@ func itemsOf(e *mpit.Enum) []item {
 
 func stateName(v int64) string { return strconv.FormatInt(v, 10) }
 
+// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its item. An
+// item that is called by another one's number has been there first.
+func (v *variable) outsideName(value int64) string {
+	if v.items == nil && v.info.Enum != nil {
+		for _, it := range v.info.Enum.Items {
+			if name := cleanText(it.Name, maxStateName); it.Value == value && name != "" {
+				return name
+			}
+		}
+	}
+	name := stateName(value)
+	for slices.ContainsFunc(v.items, func(it item) bool { return it.name == name }) {
+		name = "(" + name + ")"
+	}
+	return name
+}
+
 // findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
 func (r *Rank) findRatio(v *variable) {
 	if v.metric == nil || v.info.Name == "" {
@@ -454,15 +471,6 @@ func (c *cell) newSeries(extra ...Label) *Series {
 	}
 	slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	return &Series{Metric: c.v.metric, Labels: labels}
-}
-
-func labelOf(s *Series, name string) string {
-	for _, l := range s.Labels {
-		if l.Name == name {
-			return l.Value
-		}
-	}
-	return ""
 }
 
 // since moves the beginning of a cell to an earlier time, never to a later one.

@@ -97,8 +97,9 @@ type cell struct {
 	seen    uint64 // generation
 	series  *Series
 	states  []*Series // of a STATE: as variable.items
-	outside *Series   // of a STATE: a value that has no item
-	state   int64     // value of outside
+	outside *Series   // of a STATE: a value that has no series of its own
+	shown   int64     // value of outside
+	state   int64     // the present one
 
 	sum   float64 // of the handles, in the running Update
 	known int     // how many values it is made of
@@ -264,11 +265,11 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 			if !fresh {
 				continue
 			}
-			if x := v.number.float(values[i]); finite(x) {
+			if x, reason := v.gauge(values[i]); reason == "" {
 				c.merge(v.objects, x)
 				h.value = x
 			} else {
-				r.dropped[ReasonNotANumber]++
+				r.dropped[reason]++
 			}
 		}
 		h.ok = fresh
@@ -279,10 +280,10 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 	if fresh {
 		h.ok = true
 		for i, w := range values {
-			x := v.number.float(w)
-			if !finite(x) {
+			x, reason := v.gauge(w)
+			if reason != "" {
 				h.ok = false
-				r.dropped[ReasonNotANumber]++
+				r.dropped[reason]++
 				break
 			}
 			if i == 0 {
@@ -297,6 +298,26 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 	if h.ok {
 		c.merge(v.objects, h.value)
 	}
+}
+
+// gauge is the value of a word of a sample, or why it is none.
+func (v *variable) gauge(w uint64) (float64, Reason) {
+	x := v.number.float(w)
+	if !finite(x) {
+		return 0, ReasonNotANumber
+	}
+	if v.real == mpit.ClassPercentage {
+		const digit = 1e-9 // sums of shares are rounded
+		switch share := x * v.scale; {
+		case share < -digit || share > 1+digit:
+			return 0, ReasonOutOfRange
+		case share < 0:
+			return 0, ""
+		case share > 1:
+			return 1 / v.scale, ""
+		}
+	}
+	return x, ""
 }
 
 func (c *cell) merge(m Merge, x float64) {
@@ -423,9 +444,8 @@ func (c *cell) publishState(r *Rank) {
 			c.outside, r.relist = nil, true
 		}
 	default:
-		name := stateName(c.state)
-		if c.outside == nil || labelOf(c.outside, "state") != name {
-			c.outside, r.relist = c.newSeries(Label{"state", name}), true
+		if c.outside == nil || c.shown != c.state {
+			c.outside, c.shown, r.relist = c.newSeries(Label{"state", c.v.outsideName(c.state)}), c.state, true
 		}
 		c.outside.Value, c.outside.Valid = 1, true
 	}

@@ -21,6 +21,7 @@ const (
 	ReasonReadFailed Reason = "read_failed"  // MPI_T_pvar_read
 	ReasonNegative   Reason = "negative"     // below zero in a class that only grows
 	ReasonNotANumber Reason = "not_a_number" // NaN or infinite
+	ReasonOutOfRange Reason = "out_of_range" // a PERCENTAGE that is not from 0 to 1
 
 	// Of objects, handles and what the exporter itself keeps.
 	ReasonObjectsOverBound Reason = "objects_over_bound"
