@@ -470,7 +470,7 @@ func TestDetails(t *testing.T) {
 	require.NoError(t, err)
 	got := s.Layout.Objects[0].Details
 	assert.Len(t, got, wire.MaxDetails)
-	assert.Equal(t, "caf\uFFFD", got[0].Value)
+	assert.Equal(t, "café", got[0].Value)
 	assert.Equal(t, list[1:], got[1:])
 }
 
@@ -501,7 +501,7 @@ func TestToolAnswers(t *testing.T) {
 		"nothing":            {toolFrame(wire.ToolStart, 0, ""), wire.ToolStart, mpit.ToolAnswer{}},
 		"values":             {toolFrame(wire.ToolRead, 0, "", 2, 7, 8), wire.ToolRead, mpit.ToolAnswer{Words: []uint64{7, 8}}},
 		"words":              {toolFrame(wire.ToolCvarRead, 0, "", 1, 2, 7, 8), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Values: []uint64{7, 8}}}},
-		"a text":             {toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'|','<<8|0xff<<16), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Text: "a,\uFFFD", IsText: true}}},
+		"a text":             {toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'|','<<8|0xff<<16), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Text: "a,ÿ", IsText: true}}},
 		"no value":           {toolFrame(wire.ToolCvarRead, 0, ""), wire.ToolCvarRead, mpit.ToolAnswer{}},
 		"a variable":         {toolFrame(wire.ToolPvarIndex, 0, "", 12, 1), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12, Known: true}},
 		"a variable unknown": {toolFrame(wire.ToolPvarIndex, 0, "", 12, 0), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12}},
