@@ -92,6 +92,12 @@ func (s *Suite) PlainProgram(tb testing.TB, source, variant string, flags ...str
 	return s.compile(tb, source, variant, command...)
 }
 
+// Compile runs a compiler's command with "-o" and the path that it returns, once for each name and variant.
+func (s *Suite) Compile(tb testing.TB, name, variant string, command ...string) string {
+	tb.Helper()
+	return s.compile(tb, name, variant, command...)
+}
+
 func (s *Suite) compile(tb testing.TB, source, variant string, command ...string) string {
 	tb.Helper()
 	Tool(tb, command[0])

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,25 @@ type Process struct {
 // Start runs a command with env added to the environment. When the test ends it is ended, with everything that it started.
 func (s *Suite) Start(tb testing.TB, command, env []string) *Process {
 	tb.Helper()
+	return s.start(tb, command, env, nil, nil)
+}
+
+// StartTalking is Start for a program that reads its stdin, which is what is written to the returned file, and whose output is wanted as
+// it comes: it goes to stdout, too, which must not block.
+func (s *Suite) StartTalking(tb testing.TB, command, env []string, stdout io.Writer) (*Process, *os.File) {
+	tb.Helper()
+	reads, writes, err := os.Pipe()
+	if err != nil {
+		tb.Fatalf("making a pipe: %v", err)
+	}
+	tb.Cleanup(func() { _ = writes.Close() })
+	p := s.start(tb, command, env, reads, stdout)
+	_ = reads.Close()
+	return p, writes
+}
+
+func (s *Suite) start(tb testing.TB, command, env []string, stdin *os.File, stdout io.Writer) *Process {
+	tb.Helper()
 	p := &Process{
 		mark: fmt.Sprintf("%s/%d", s.dir, s.next.Add(1)),
 		done: make(chan struct{}),
@@ -39,6 +59,10 @@ func (s *Suite) Start(tb testing.TB, command, env []string) *Process {
 	p.cmd.Env = append(append(os.Environ(), env...), markVariable+"="+p.mark)
 	p.cmd.Dir = s.dir
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if stdin != nil {
+		p.cmd.Stdin = stdin
+		p.cmd.Stdout = io.MultiWriter(&p.stdout, stdout)
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.WaitDelay = 5 * time.Second // an orphan that holds the pipes doesn't hold us
 	if err := p.cmd.Start(); err != nil {
