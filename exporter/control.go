@@ -138,7 +138,9 @@ func (c *control) serve(ctx context.Context, l net.Listener) error {
 		_ = server.Shutdown(last)
 		_ = server.Close()
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("exporter: serving the control socket %s: %w", l.Addr(), err)
+	}
 	return nil
 }
 
@@ -155,6 +157,7 @@ type controlConn struct {
 	leave  func()
 }
 
+// Accept returns a *controlConn.
 func (l *controlListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -175,6 +178,7 @@ func (l *controlListener) Accept() (net.Conn, error) {
 	}
 }
 
+// Close makes room for another one.
 func (c *controlConn) Close() error {
 	c.leave()
 	return c.UnixConn.Close()

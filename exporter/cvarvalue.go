@@ -229,10 +229,10 @@ func FormatRanks(ranks []int) string {
 		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
 			j++
 		}
-		switch {
-		case j == i:
+		switch j {
+		case i:
 			parts = append(parts, strconv.Itoa(ranks[i]))
-		case j == i+1:
+		case i + 1:
 			parts = append(parts, strconv.Itoa(ranks[i]), strconv.Itoa(ranks[j]))
 		default:
 			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
