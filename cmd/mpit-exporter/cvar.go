@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
 	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --job=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
 		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
-		"Exits with 1 where nothing was changed, with 3 where a rank failed on the way: the table says what each rank has then.")
+		"Exits with 1 where no rank was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --job=17 NAME.")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
@@ -87,7 +88,7 @@ func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error 
 	switch {
 	case answer.Result == exporter.CvarOK:
 		return nil
-	case answer.Result == exporter.CvarFailed && len(answer.Ranks) > 0:
+	case slices.ContainsFunc(answer.Ranks, func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }):
 		return &exitError{exitPartial, fmt.Errorf("%s: failed: %s", command, clean(answer.Error))}
 	}
 	return fmt.Errorf("%s: %s: %s", command, answer.Result, clean(answer.Error))

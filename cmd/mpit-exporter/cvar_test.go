@@ -95,6 +95,10 @@ RANK  STATE     OLD  NOW  ERROR
 `, stderr: "mpit-exporter: cvar set: failed: rank 1: writing: EOF\n", status: exitPartial},
 		runBinary(t, nil, "cvar", "set", "--control.socket="+failed.path, "a=2"))
 
+	untouched := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "not now", "job": "7", "name": "a", "ranks": [
+		{"rank": 0, "state": "unchanged", "old": "1", "value": "1", "error": "writing: not now"}]}`)
+	assert.Equal(t, exitFailure, runBinary(t, nil, "cvar", "set", "--control.socket="+untouched.path, "a=2").status, "nothing was changed")
+
 	unread := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "rank 1: late", "ranks": []}`)
 	assert.Equal(t, exitFailure, runBinary(t, nil, "cvar", "set", "--control.socket="+unread.path, "a=2").status, "nothing was changed")
 

@@ -24,7 +24,7 @@ const programName = "mpit-exporter"
 const (
 	exitFailure       = 1
 	exitUsage         = 2
-	exitPartial       = 3   // cvar set: a rank failed after others were changed
+	exitPartial       = 3   // cvar set: a rank failed after it or others were changed, be it put back or not
 	exitExecFailed    = 125 // exec itself failed: no agent library
 	exitNotExecutable = 126
 	exitNotFound      = 127
