@@ -291,9 +291,10 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 }
 
 // Update takes over what a later sample of the same rank says: its variables, and its objects. Those that are gone stay, marked
-// as freed, as long as there are not too many.
+// as freed, as long as there are not too many. Copies of c that were made before stay as they are.
 func (c *Catalogue) Update(later *Catalogue) {
-	c.Variables, c.ObjectsMissing = later.Variables, later.ObjectsMissing
+	c.Variables, c.ObjectsMissing = slices.Clone(later.Variables), later.ObjectsMissing
+	c.ControlVariables = slices.Clone(c.ControlVariables)
 	if later.CategoryStamp != nil {
 		c.CategoryStamp = later.CategoryStamp
 	}

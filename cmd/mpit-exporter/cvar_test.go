@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -20,9 +21,17 @@ import (
 
 // controlStub is a control socket that gives one answer and keeps the question.
 type controlStub struct {
-	path  string
+	path string
+
+	mu    sync.Mutex
 	query string
 	asked exporter.CvarRequest
+}
+
+func (s *controlStub) question() (query string, asked exporter.CvarRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.query, s.asked
 }
 
 func startControlStub(t *testing.T, status int, answer string) *controlStub {
@@ -31,6 +40,8 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 	l, err := net.Listen("unix", s.path)
 	require.NoError(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.query = r.Method + " " + r.URL.RequestURI()
 		if r.Method == http.MethodPost {
 			assert.NoError(t, json.NewDecoder(r.Body).Decode(&s.asked))
@@ -59,14 +70,16 @@ RANK  STATE    OLD  NOW  ERROR
 0     written  8    16   -
 3     written  ""   16   -
 `}, got)
+	_, asked := s.question()
 	value, uid := "a=b", uint32(0)
 	assert.Equal(t, exporter.CvarRequest{
 		JobID: "7", World: "7.0", Ranks: []int{0, 1, 3}, Name: "limit", UID: &uid, Object: &exporter.CvarObject{Kind: "comm", Name: "halo:x"}, Value: &value,
-	}, s.asked)
+	}, asked)
 
 	got = runBinary(t, []string{envSocket + "=" + filepath.Join(filepath.Dir(s.path), socketFile)}, "cvar", "set", "--output=json", "limit=")
 	assert.Zero(t, got.status, got.stderr)
-	assert.Equal(t, "", *s.asked.Value, "an empty value is a value")
+	_, asked = s.question()
+	assert.Equal(t, "", *asked.Value, "an empty value is a value")
 	var answer exporter.CvarAnswer
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &answer))
 	assert.Len(t, answer.Ranks, 2)
@@ -77,7 +90,8 @@ func TestCvarGet(t *testing.T) {
 		"ranks": [{"rank": 2, "state": "read", "value": "/a/b\u001b[31m"}]}`)
 	got := runBinary(t, nil, "cvar", "get", "--control.socket="+s.path, "--rank=2", "--object=comm:halo", "path")
 	assert.Equal(t, outcome{stdout: "path of comm:halo, job 7\nRANK  VALUE\n2     /a/b [31m\n"}, got)
-	assert.Equal(t, "GET /api/v1/cvar?name=path&object=comm%3Ahalo&rank=2", s.query)
+	query, _ := s.question()
+	assert.Equal(t, "GET /api/v1/cvar?name=path&object=comm%3Ahalo&rank=2", query)
 }
 
 // A refusal is one line and status 1; a failure on the way shows what each rank has, with a status of its own.

@@ -101,7 +101,7 @@ func TestListObjects(t *testing.T) {
 		got := runBinary(t, nil, "list", "--url="+e.url, flag)
 		require.Zero(t, got.status, got.stderr)
 		assert.Contains(t, got.stdout, fmt.Sprintf("OBJECTS (%d)\n", len(mpittest.Everything().Objects)))
-		assert.Regexp(t, `\ncomm +halo exchange +4 +2 +- +-\n`, got.stdout)
+		assert.Regexp(t, `\ncomm +halo exchange +4 +2 +- +\S`, got.stdout)
 		assert.NotContains(t, got.stdout, "VARIABLES")
 	}
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--objects", "-o", "json")
