@@ -44,7 +44,9 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 		defer s.mu.Unlock()
 		s.query = r.Method + " " + r.URL.RequestURI()
 		if r.Method == http.MethodPost {
-			assert.NoError(t, json.NewDecoder(r.Body).Decode(&s.asked))
+			var asked exporter.CvarRequest
+			assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
+			s.asked = asked
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, answer)

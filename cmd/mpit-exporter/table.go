@@ -51,7 +51,7 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 		if c.CategoryStamp != nil {
 			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
 		}
-		fmt.Fprintf(t, "\nCATEGORIES (%d%s)\n", len(c.Categories), stamp)
+		fmt.Fprintf(t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
 		row(t, len(c.Categories) > 0, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
 		writeTree(t, c.Categories)
 	}

@@ -59,7 +59,7 @@ tuned       -                                         LOCAL     USER_BASIC  MPI_
 path        long long long long long long long long…  LOCAL     USER_BASIC  NO_OBJECT  MPI_CHAR  -            -           -
 secret      (MPI_T_ERR_INVALID)                       READONLY  USER_BASIC  NO_OBJECT  MPI_INT   -            -           -
 
-CATEGORIES (1, stamp 3)
+CATEGORIES (1), stamp 3
 NAME  VARIABLES  CVARS  SUBCATEGORIES  DESCRIPTION
 all   1          1      0              Everything
 
