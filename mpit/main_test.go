@@ -226,3 +226,12 @@ func await(t testing.TB, what string, done <-chan struct{}) {
 		t.Fatalf("waited in vain for %s", what)
 	}
 }
+
+// dial connects to a listener as a rank does.
+func dial(t testing.TB, path string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}

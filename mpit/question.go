@@ -71,6 +71,9 @@ func (s *Session) ask(ctx context.Context, q *question) (open bool, err error) {
 
 // pose sends a question as soon as there is room for it.
 func (s *Session) pose(ctx context.Context, q *question) (*attempt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // also where there is room
+	}
 	select {
 	case q.slot <- struct{}{}:
 	case <-s.done:
