@@ -19,6 +19,7 @@
 
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_LAST_MS 2000
+#define OWN_STACK (256u << 10) /* what we and MPI_T's functions may need */
 
 void link_paths(struct link *l)
 {
@@ -127,11 +128,17 @@ bool link_start(struct link *l)
 	sigset_t all, before;
 	pthread_attr_t attributes;
 	pthread_t thread;
+	size_t stack;
 	int failed;
 
-	/* The default stack size: static TLS of the program's libraries counts against it. */
 	if (pthread_attr_init(&attributes) != 0)
 		return false;
+	/*
+	 * Static TLS of the program's libraries counts against a thread's stack. The C library's default is at least as large as that,
+	 * but under a small limit, or with a very large TLS, not much larger.
+	 */
+	if (pthread_attr_getstacksize(&attributes, &stack) == 0)
+		pthread_attr_setstacksize(&attributes, stack + OWN_STACK);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,0 +1,315 @@
+/*
+ * guest WHAT DIR: a program that does WHAT, one of the names in the list below, between two looks at MPI, and prints what came of it.
+ * Hold points: "up" after MPI_Init, "done" after it was done. What has used up descriptors or closed the library's own leaves by exit, not MPI_Finalize.
+ */
+#define _GNU_SOURCE
+#include "hold.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+/* A communicator made, used and freed: wrong is counted. */
+static int wrong;
+
+static void use_mpi(void)
+{
+    MPI_Comm comm;
+    int one = 1, sum = 0;
+
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_name(comm, "guest");
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Comm_free(&comm);
+    wrong += sum != 1;
+}
+
+static int status_of(pid_t pid)
+{
+    int status = -1;
+
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int by_system(void) { return WEXITSTATUS(system("echo guest: a shell; exit 21")); }
+
+static int by_popen(void)
+{
+    char line[64] = "";
+    FILE *pipe = popen("echo from the pipe; exit 22", "r");
+
+    if (pipe == NULL || fgets(line, sizeof line, pipe) == NULL)
+        return -1;
+    printf("guest: %s", line);
+    return WEXITSTATUS(pclose(pipe));
+}
+
+/* The shell lists its descriptors: ours must not be among them. */
+static int by_spawn(void)
+{
+    char *const command[] = {"sh", "-c", "ls /proc/self/fd | wc -l; exit 23", NULL};
+    pid_t pid;
+
+    fflush(stdout);
+    return posix_spawn(&pid, "/bin/sh", NULL, NULL, command, environ) == 0 ? status_of(pid) : -1;
+}
+
+static int by_vfork(void)
+{
+    const pid_t pid = vfork();
+
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", "exit 24", (char *)NULL);
+        _exit(96);
+    }
+    return status_of(pid);
+}
+
+/* A child that lives on without its parent, with memory of its own to allocate, and leaves by exit. */
+static int by_daemon(void)
+{
+    int fd[2];
+    char byte = 0;
+    pid_t pid;
+
+    fflush(stdout);
+    if (pipe(fd) != 0 || (pid = fork()) < 0)
+        return -1;
+    if (pid == 0) {
+        if (fork() != 0)
+            _exit(25);
+        setsid();
+        free(malloc(100000));
+        if (write(fd[1], "d", 1) != 1)
+            _exit(96);
+        _exit(0);
+    }
+    if (read(fd[0], &byte, 1) != 1 || byte != 'd')
+        return -1;
+    return status_of(pid);
+}
+
+static void *fork_often(void *sum)
+{
+    for (int i = 0; i < 50; i++) {
+        const pid_t pid = fork();
+
+        if (pid == 0) {
+            free(malloc(100000));
+            _exit(1);
+        }
+        *(int *)sum += status_of(pid);
+    }
+    return NULL;
+}
+
+/* Threads fork while this one makes communicators and somebody may be reading. */
+static int by_threads(void)
+{
+    pthread_t thread[2];
+    int sum[2] = {0};
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, fork_often, &sum[i]);
+    for (int i = 0; i < 100; i++)
+        use_mpi();
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    return sum[0] + sum[1];
+}
+
+/* Every number from first on is closed, then somebody else's. */
+static int close_all(int first)
+{
+    for (int fd = first; fd < 4096; fd++)
+        close(fd);
+    for (int i = 0; i < 64; i++)
+        if (open("/dev/null", O_WRONLY) < 0)
+            return -1;
+    return 0;
+}
+
+/* Above what the MPI library has opened: it has no high numbers. */
+static int above_mpi(void)
+{
+    int first = 3;
+
+    for (int fd = 3; fd < 200; fd++)
+        if (fcntl(fd, F_GETFD) >= 0)
+            first = fd + 1;
+    return first;
+}
+
+static int by_close(void) { return close_all(above_mpi()); }
+
+/* MPICH can live without its own, too. */
+static int by_close_everything(void) { return close_all(3); }
+
+static int by_closefrom(void)
+{
+#if __GLIBC_PREREQ(2, 34)
+    closefrom(above_mpi());
+    return 0;
+#else
+    return by_close();
+#endif
+}
+
+static int spare = -1;
+
+static void by_nothing_more(void)
+{
+    while (open("/dev/null", O_RDONLY) >= 0)
+        ;
+}
+
+/* All descriptors are in use. */
+static int by_exhaustion(void)
+{
+    const struct rlimit few = {64, 64};
+    int taken = 0, highest = -1, fd;
+
+    spare = open("/dev/null", O_RDONLY); /* a hold point needs one */
+    setrlimit(RLIMIT_NOFILE, &few);
+    while ((fd = open("/dev/null", O_RDONLY)) >= 0) {
+        taken++;
+        highest = fd;
+    }
+    printf("guest: %d taken, highest %d, %s\n", taken, highest, errno == EMFILE ? "no more" : "?");
+    return 0;
+}
+
+/* The same, and none comes free before the end. */
+static int by_exhaustion_to_the_end(void)
+{
+    by_exhaustion();
+    return atexit(by_nothing_more);
+}
+
+static volatile sig_atomic_t heard;
+
+static void hear(int signal) { heard += signal == SIGUSR1; }
+
+/* Signals of the process come to the program's threads: to a handler, and to sigwait where all of them block it. */
+static int by_signals(void)
+{
+    const struct sigaction action = {.sa_handler = hear};
+    sigset_t set;
+    int got = 0, waited = 0;
+
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < 100; i++)
+        kill(getpid(), SIGUSR1);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    for (int i = 0; i < 100; i++) {
+        kill(getpid(), SIGUSR2);
+        waited += sigwait(&set, &got) == 0 && got == SIGUSR2;
+    }
+    printf("guest: %d handled, %d waited for\n", (int)heard, waited);
+    return 0;
+}
+
+/* Memory of the agent's must not be in the way of who locks all of it, or takes all away from children. */
+static int by_locking(void)
+{
+    const int locked = mlockall(MCL_CURRENT) == 0;
+
+    munlockall();
+    return locked;
+}
+
+static int by_setuid(void)
+{
+    /* glibc tells every thread of the process, ours too. */
+    if (setgid(getgid()) != 0 || setuid(getuid()) != 0)
+        return -1;
+    return 0;
+}
+
+/* Nothing is at /proc any more, for this thread and its children; needs root. */
+static int by_hiding_proc(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", MS_RDONLY, NULL) != 0)
+        return 26;
+    return access("/proc/self", F_OK) == 0;
+}
+
+/* How many libraries with static TLS of their own still find room for it: GUEST_TLS names a file with %d in it. */
+static int by_tls(void)
+{
+    const char *pattern = getenv("GUEST_TLS");
+    char path[4096];
+    int loaded = 0, sum = 0;
+
+    for (; pattern != NULL; loaded++) {
+        const char *percent = strstr(pattern, "%d");
+        int (*touch)(void);
+        void *library;
+
+        snprintf(path, sizeof path, "%.*s%d%s", (int)(percent - pattern), pattern, loaded, percent + 2);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL)
+            break;
+        *(void **)&touch = dlsym(library, "touch");
+        sum += touch();
+    }
+    printf("guest: %d libraries, sum %d\n", loaded, sum);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*act)(void);
+        int by_exit;
+    } list[] = {
+        {"system", by_system, 0},     {"popen", by_popen, 0},         {"spawn", by_spawn, 0},
+        {"vfork", by_vfork, 0},       {"daemon", by_daemon, 0},       {"threads", by_threads, 0},
+        {"close", by_close, 0},       {"closefrom", by_closefrom, 0}, {"close_everything", by_close_everything, 1},
+        {"exhaustion", by_exhaustion, 1}, {"exhaustion_to_the_end", by_exhaustion_to_the_end, 1},
+        {"hiding_proc", by_hiding_proc, 0},
+        {"signals", by_signals, 0},   {"locking", by_locking, 0},     {"setuid", by_setuid, 0},
+        {"tls", by_tls, 0},           {"nothing", NULL, 0},
+    };
+    const char *what = argc > 1 ? argv[1] : "nothing", *dir = argc > 2 ? argv[2] : "-";
+    int provided, rank, by_exit = 0, result = 0;
+    sigset_t blocked;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &blocked, NULL); /* the MPI library's threads inherit it */
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    hold(dir, "up", rank);
+    use_mpi();
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (strcmp(what, list[i].name) == 0 && list[i].act != NULL) {
+            result = list[i].act();
+            by_exit = list[i].by_exit;
+        }
+    use_mpi();
+    if (spare >= 0)
+        close(spare);
+    hold(dir, "done", rank);
+    use_mpi();
+    printf("guest: %s %d, wrong %d\n", what, result, wrong);
+    if (by_exit)
+        exit(9);
+    MPI_Finalize();
+    return 0;
+}
