@@ -42,7 +42,7 @@ enum mpit_code {
 };
 
 /* docs/protocol.md, VARIABLES. */
-enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
 enum mpit_bind {
 	BIND_NONE,
 	BIND_COMM,
@@ -59,6 +59,8 @@ enum mpit_bind {
 	BIND_KINDS,
 	BIND_UNKNOWN = 255,
 };
+/* docs/protocol.md, CVARS: those that can never be set. */
+enum mpit_scope { SCOPE_CONSTANT = 0, SCOPE_READONLY = 1 };
 enum mpit_datatype {
 	TYPE_OTHER,
 	TYPE_INT,
@@ -155,16 +157,39 @@ struct abi {
 	int (*handle_start)(void *session, void *handle);
 	int (*handle_read)(void *session, void *handle, void *values);
 
+	/* For the sessions of tools alone (tools.h): the agent's own is never closed and its handles never stopped. */
+	int (*session_close)(void **session);
+	int (*handle_stop)(void *session, void *handle);
+	int (*handle_write)(void *session, void *handle, const void *values);
+	int (*handle_reset)(void *session, void *handle);
+	int (*handle_readreset)(void *session, void *handle, void *values);
+	/* False: writing it would crash in the library. */
+	bool (*pvar_writable)(const struct pvar_description *is);
+	int (*pvar_index)(const char *name, int mpi_class, int *index);
+	const char *never_stop; /* globs of variables that stop for the whole process when one handle stops (deny.h) */
+
 	int (*enum_describe)(void *enumeration, int *items, struct text *name);
 	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);
 
 	int (*cvar_count)(int *count);
 	int (*cvar_describe)(int index, struct cvar_description *out, struct text *name, struct text *description);
-	/* Value of an unbound control variable into bytes; count: elements. CODE_MEMORY: it doesn't fit; CODE_NOT_ACCESSIBLE: reading would crash. */
-	int (*cvar_read)(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
+	int (*cvar_index)(const char *name, int *index);
+	/*
+	 * Value of a control variable into bytes; object: NULL for variables without one; count: elements. CODE_MEMORY: it doesn't fit;
+	 * CODE_NOT_ACCESSIBLE: reading would crash.
+	 */
+	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
+	/*
+	 * Sets it to `count` elements (of a string: bytes before the zero), with 64 zero bytes behind them. *room: how many elements the library
+	 * has; CODE_MEMORY: they are not that many, or the string and its zero don't fit. CODE_NOT_ACCESSIBLE: it would crash.
+	 */
+	int (*cvar_write)(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room);
 
 	int (*category_count)(int *count);
 	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description);
+	int (*category_index)(const char *name, int *index);
+	/* MPI_T_category_changed: another number when a category has changed. */
+	int (*category_stamp)(int *stamp);
 	/* The first `length` indices of each kind into the arrays, which have room for them. */
 	int (*category_members)(int index, int pvars, int *pvar, int cvars, int *cvar, int categories, int *category);
 

@@ -10,6 +10,7 @@
 #define ABI_IDENTIFIER abi_mpich
 #define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
+#define ABI_NEVER_STOP ""
 #define HANDLE_PUT(object, handle) ((object)->integer = (int)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->integer)
 
@@ -75,6 +76,13 @@ static int abi_datatype(MPI_Datatype type);
 static bool abi_cvar_readable(int index, bool string)
 {
 	(void)index, (void)string;
+	return true;
+}
+
+/* It says itself what it can't write. */
+static bool abi_pvar_writable(const struct pvar_description *is)
+{
+	(void)is;
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 #include "abi.h"
+#include "deny.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #define ABI_IDENTIFIER abi_openmpi
 #define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
+#define ABI_NEVER_STOP NEVER_STOP_OPENMPI
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 
@@ -97,6 +99,7 @@ static bool abi_own_name(const char *name)
 
 static int abi_datatype(MPI_Datatype type);
 static bool abi_cvar_readable(int index, bool string);
+static bool abi_pvar_writable(const struct pvar_description *is);
 
 #include "abi_template.h"
 
@@ -182,4 +185,13 @@ static bool abi_cvar_readable(int index, bool string)
 		return false;
 	memcpy(&value, storage, sizeof value);
 	return value == NULL || memory_readable(value, 1);
+}
+
+/*
+ * What it writes it also copies into the handle's memory of the last value, which only these have (mca_base_pvar_handle_write_value): with
+ * another it would write to the address zero.
+ */
+static bool abi_pvar_writable(const struct pvar_description *is)
+{
+	return !is->continuous || (is->mpi_class >= CLASS_HIGHWATERMARK && is->mpi_class <= CLASS_TIMER);
 }

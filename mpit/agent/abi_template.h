@@ -9,6 +9,7 @@
  *   abi_object_in(), abi_object_at()         an object out of an argument register, and out of the program's memory
  *   abi_own_name()                           whether the library has made a name up
  *   abi_learn()                              looks its symbols up, once, in resolve
+ *   abi_pvar_writable(), ABI_NEVER_STOP      what tools must not do to performance variables (struct abi)
  *   HANDLE_PUT(object, handle)               stores a handle in a union mpi_object
  *   HANDLE_GET(type, object)                 and takes it out
  */
@@ -75,9 +76,23 @@
 	X(MPI_Type_size_x)            \
 	X(MPI_Type_size)
 
+/* Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for who asks for it. */
+#define OPTIONAL_FUNCTIONS(X)         \
+	X(MPI_T_pvar_session_free)    \
+	X(MPI_T_pvar_stop)            \
+	X(MPI_T_pvar_write)           \
+	X(MPI_T_pvar_reset)           \
+	X(MPI_T_pvar_readreset)       \
+	X(MPI_T_pvar_get_index)       \
+	X(MPI_T_cvar_write)           \
+	X(MPI_T_cvar_get_index)       \
+	X(MPI_T_category_get_index)   \
+	X(MPI_T_category_changed)
+
 /* Written once by resolve, in MPI_Init, before any other function here may be called. */
 #define DECLARE(name) static __typeof__(&name) lib_##name;
 LIBRARY_FUNCTIONS(DECLARE)
+OPTIONAL_FUNCTIONS(DECLARE)
 static void *library;
 
 /*
@@ -108,6 +123,8 @@ static bool resolve(void *opened)
 	*(void **)&lib_type_get_envelope_c = dlsym(opened, "PMPI_Type_get_envelope_c");
 	*(void **)&lib_group_from_session_pset = dlsym(opened, "PMPI_Group_from_session_pset");
 	abi_learn();
+#define RESOLVE_OPTIONAL(name) *(void **)&lib_##name = dlsym(opened, "P" #name);
+	OPTIONAL_FUNCTIONS(RESOLVE_OPTIONAL)
 	return complete;
 }
 
@@ -617,6 +634,56 @@ static int handle_read(void *session, void *handle, void *values)
 	return code(lib_MPI_T_pvar_read((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
 }
 
+/* ---- MPI_T: what only the sessions of tools need ---- */
+
+#define OPTIONAL(name, arguments) (lib_##name == NULL ? CODE_NOT_SUPPORTED : code(lib_##name arguments))
+
+static int session_close(void **session)
+{
+	return OPTIONAL(MPI_T_pvar_session_free, ((MPI_T_pvar_session *)session));
+}
+
+static int handle_stop(void *session, void *handle)
+{
+	return OPTIONAL(MPI_T_pvar_stop, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
+}
+
+/* Some mpi.h declare the values of writes without const. */
+static int handle_write(void *session, void *handle, const void *values)
+{
+	return OPTIONAL(MPI_T_pvar_write, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, (void *)(uintptr_t)values));
+}
+
+static int handle_reset(void *session, void *handle)
+{
+	return OPTIONAL(MPI_T_pvar_reset, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
+}
+
+static int handle_readreset(void *session, void *handle, void *values)
+{
+	return OPTIONAL(MPI_T_pvar_readreset, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
+}
+
+static int pvar_index(const char *name, int mpi_class, int *index)
+{
+	return OPTIONAL(MPI_T_pvar_get_index, (name, MPI_T_PVAR_CLASS_STATE + mpi_class, index));
+}
+
+static int cvar_index(const char *name, int *index)
+{
+	return OPTIONAL(MPI_T_cvar_get_index, (name, index));
+}
+
+static int category_index(const char *name, int *index)
+{
+	return OPTIONAL(MPI_T_category_get_index, (name, index));
+}
+
+static int category_stamp(int *stamp)
+{
+	return OPTIONAL(MPI_T_category_changed, (stamp));
+}
+
 static int enum_describe(void *enumeration, int *items, struct text *name)
 {
 	int length = sizeof name->bytes;
@@ -660,14 +727,14 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 	return CODE_SUCCESS;
 }
 
-static int cvar_read(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
+static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
 {
 	MPI_T_cvar_handle handle;
 	int rc;
 
 	if (!abi_cvar_readable(index, datatype == TYPE_CHAR))
 		return CODE_NOT_ACCESSIBLE;
-	rc = lib_MPI_T_cvar_handle_alloc(index, NULL, &handle, count);
+	rc = lib_MPI_T_cvar_handle_alloc(index, object, &handle, count);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	if (*count < 0 || datatype_bytes <= 0 || (size_t)*count > capacity / (size_t)datatype_bytes) {
@@ -675,6 +742,28 @@ static int cvar_read(int index, int datatype, int datatype_bytes, void *bytes, s
 		return CODE_MEMORY;
 	}
 	rc = lib_MPI_T_cvar_read(handle, bytes);
+	lib_MPI_T_cvar_handle_free(&handle);
+	return code(rc);
+}
+
+static int cvar_write(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room)
+{
+	MPI_T_cvar_handle handle;
+	int rc;
+
+	if (!abi_cvar_readable(index, datatype == TYPE_CHAR))
+		return CODE_NOT_ACCESSIBLE;
+	if (lib_MPI_T_cvar_write == NULL)
+		return CODE_NOT_SUPPORTED;
+	rc = lib_MPI_T_cvar_handle_alloc(index, object, &handle, room);
+	if (rc != MPI_SUCCESS)
+		return code(rc);
+	/* A string's count is the size of the buffer it is read into, which Open MPI doesn't check and MPICH only asserts. */
+	if (datatype == TYPE_CHAR ? count >= *room : count != *room) {
+		lib_MPI_T_cvar_handle_free(&handle);
+		return CODE_MEMORY;
+	}
+	rc = lib_MPI_T_cvar_write(handle, (void *)(uintptr_t)bytes);
 	lib_MPI_T_cvar_handle_free(&handle);
 	return code(rc);
 }
@@ -723,13 +812,25 @@ const struct abi ABI_IDENTIFIER = {
 	.handle_close = handle_close,
 	.handle_start = handle_start,
 	.handle_read = handle_read,
+	.session_close = session_close,
+	.handle_stop = handle_stop,
+	.handle_write = handle_write,
+	.handle_reset = handle_reset,
+	.handle_readreset = handle_readreset,
+	.pvar_writable = abi_pvar_writable,
+	.pvar_index = pvar_index,
+	.never_stop = ABI_NEVER_STOP,
 	.enum_describe = enum_describe,
 	.enum_item = enum_item,
 	.cvar_count = cvar_count,
 	.cvar_describe = cvar_describe,
+	.cvar_index = cvar_index,
 	.cvar_read = cvar_read,
+	.cvar_write = cvar_write,
 	.category_count = category_count,
 	.category_describe = category_describe,
+	.category_index = category_index,
+	.category_stamp = category_stamp,
 	.category_members = category_members,
 	.comm_world = comm_world,
 	.comm_self = comm_self,

@@ -5,6 +5,9 @@
 #include "agent.h"
 #include "gate.h"
 #include "hello.h"
+#include "lists.h"
+#include "pcontrol.h"
+#include "tools.h"
 #include "wake.h"
 
 #include <sched.h>
@@ -26,6 +29,11 @@ struct agent_statistics statistics_of(const struct session *s)
 		.read_errors = s->read_errors,
 		.cpu_ns = atomic_load(&cpu_ns),
 		.objects = s->objects,
+		.level = s->pcontrol.level,
+		.level_calls = s->pcontrol.calls,
+		.kept = s->pcontrol.keeps,
+		.paused_ns = pcontrol_paused_ns(s),
+		.category_stamp = s->category_stamp,
 	};
 }
 
@@ -60,14 +68,14 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 			return false;
 		}
 		if (a->passive) {
-			*status = SAMPLE_PASSIVE;
+			*status = a->session->pcontrol.paused ? SAMPLE_PAUSED : SAMPLE_PASSIVE;
 			if (a->session->sampled_layout == a->session->layout_generation)
 				return true;
 			gate_leave(); /* selected anew: until the program's next call there are no values for it */
 			return false;
 		}
 		if (session_discover(a->session, gate_wanted) && session_sample(a->session, gate_wanted)) {
-			*status = SAMPLE_FRESH;
+			*status = a->session->pcontrol.paused ? SAMPLE_PAUSED : SAMPLE_FRESH;
 			return true;
 		}
 		gate_leave(); /* somebody waits: let them pass, begin again */
@@ -84,6 +92,7 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.catalogue = wire_take(r);
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
+	seen.kept = wire_take(r);
 	atomic_store(&cpu_ns, thread_cpu_ns());
 	if (!take_sample(a, &status)) {
 		atomic_fetch_add(&busy_answers, 1);
@@ -96,6 +105,17 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	gate_leave();
 }
 
+/* For what must not be lost: waits as long as the program keeps the gate, which is never long. False: the rank has ended. */
+static bool await_gate(void)
+{
+	while (!gate_try()) {
+		if (agent_state() != AGENT_RUNNING)
+			return false;
+		usleep(GATE_RETRY_US);
+	}
+	return true;
+}
+
 static void answer_select(struct answering *a, struct wire_reader *r)
 {
 	bool beyond = wire_take(r) != 0;
@@ -103,12 +123,8 @@ static void answer_select(struct answering *a, struct wire_reader *r)
 
 	if (words > wire_left(r))
 		words = wire_left(r);
-	/* Not to be lost: waits as long as the program keeps the gate, which is never long. */
-	while (!gate_try()) {
-		if (agent_state() != AGENT_RUNNING)
-			return;
-		usleep(GATE_RETRY_US);
-	}
+	if (!await_gate())
+		return; /* the rank has ended */
 	if (agent_state() == AGENT_RUNNING)
 		session_select(a->session, beyond, r->words + r->at, (size_t)words);
 	gate_leave();
@@ -133,6 +149,43 @@ static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, s
 	else if (type == REQUEST_CATEGORIES && frame_categories(&a->out, sequence, a->session, first))
 		atomic_store(&categories_told, true);
 	gate_leave();
+}
+
+static void answer_tool(struct answering *a, uint32_t sequence, const struct wire_reader *r)
+{
+	struct tools_progress progress = { 0 };
+	bool done;
+
+	/* As above; what a tool has begun with all handles of a session it also ends. */
+	for (bool entered = !a->passive && try_gate();; entered = await_gate()) {
+		if (!entered || agent_state() != AGENT_RUNNING) {
+			if (entered)
+				gate_leave();
+			frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank can't be asked now");
+			return;
+		}
+		done = tools_answer(&a->out, sequence, a->session, *r, &progress);
+		gate_leave();
+		if (done)
+			return;
+	}
+}
+
+void answers_end(struct answering *a)
+{
+	bool done = a->session->tools == NULL; /* only this thread makes them */
+
+	while (!done) {
+		if (!await_gate() && !gate_try())
+			return; /* somebody is stuck in the gate: what is left is never touched again */
+		if (agent_state() == AGENT_RUNNING)
+			done = tools_close(a->session);
+		else {
+			tools_forget(a->session); /* MPI_T is over */
+			done = true;
+		}
+		gate_leave();
+	}
 }
 
 static void answer_blob(struct wire_reader *r)
@@ -177,6 +230,9 @@ bool answer(struct answering *a, const struct connection *c)
 	case REQUEST_CVARS:
 	case REQUEST_CATEGORIES:
 		answer_list(a, header.sequence, header.type, &r);
+		break;
+	case REQUEST_TOOL:
+		answer_tool(a, header.sequence, &r);
 		break;
 	case REQUEST_BLOB:
 		answer_blob(&r);

@@ -19,6 +19,9 @@ struct answering {
 /* Waits for one request and answers it; false ends the connection: the peer has gone, or the rank has ended. */
 bool answer(struct answering *a, const struct connection *c);
 
+/* The connection has ended: so do the sessions that its other end has made. The agent's thread. */
+void answers_end(struct answering *a);
+
 /* What the agent has counted so far. The gate is held; any thread. */
 struct agent_statistics statistics_of(const struct session *s);
 

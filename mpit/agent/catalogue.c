@@ -4,6 +4,8 @@
 #include "agent.h"
 #include "deny.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +62,7 @@ failed:
 	return NULL;
 }
 
-/* NULL: a variable without one, or one that can't be described. */
-static struct enumeration *find_enumeration(struct catalogue *c, const struct abi *abi, void *mpi)
+struct enumeration *catalogue_enumeration(struct catalogue *c, const struct abi *abi, void *mpi)
 {
 	struct enumeration *e, **grown;
 
@@ -137,6 +138,41 @@ uint64_t widen(const struct variable *v, const void *elements, size_t i)
 	return word;
 }
 
+static bool narrow_one(int datatype, int bytes, uint64_t word, void *to)
+{
+	unsigned spare = 64 - 8 * (unsigned)bytes;
+	double d;
+	float f;
+
+	switch (datatype) {
+	case TYPE_FLOAT:
+		memcpy(&d, &word, sizeof d);
+		if ((d > FLT_MAX || d < -FLT_MAX) && !isinf(d))
+			return false;
+		f = (float)d;
+		memcpy(to, &f, sizeof f);
+		return true;
+	case TYPE_BOOL:
+		memcpy(to, &word, (size_t)bytes);
+		return word <= 1;
+	default:
+		memcpy(to, &word, (size_t)bytes);
+		if (spare == 0)
+			return true;
+		return is_signed(datatype) ? (uint64_t)((int64_t)(word << spare) >> spare) == word : word << spare >> spare == word;
+	}
+}
+
+bool narrow(int datatype, int datatype_bytes, const uint64_t *words, size_t count, void *elements)
+{
+	unsigned char *at = elements;
+
+	for (size_t i = 0; i < count; i++, at += datatype_bytes)
+		if (!narrow_one(datatype, datatype_bytes, words[i], at))
+			return false;
+	return true;
+}
+
 static struct variable *describe(struct catalogue *c, const struct abi *abi, int index, const char *deny)
 {
 	struct variable *v = calloc(1, sizeof *v);
@@ -156,7 +192,7 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 		free(v);
 		return NULL;
 	}
-	v->enumeration = find_enumeration(c, abi, v->is.enumeration);
+	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
 	v->selected = true;
 	if (deny_matches(deny, v->name))
 		v->state = VARIABLE_DENIED;

@@ -29,6 +29,7 @@ struct enumeration {
 	int *values;
 	char **names;
 	uint64_t generation; /* the catalogue's, when it was found */
+	bool named;          /* by the control variables of the page that is being written (lists.c) */
 };
 
 struct variable {
@@ -73,6 +74,12 @@ bool variable_usable(const struct variable *v);
 
 /* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
 uint64_t widen(const struct variable *v, const void *elements, size_t i);
+
+/* The way back, for what a tool writes: `count` words into elements of a datatype. False: one doesn't fit. */
+bool narrow(int datatype, int datatype_bytes, const uint64_t *words, size_t count, void *elements);
+
+/* The enumeration with the library's handle, found before or described now; allocates. NULL: none, or it can't be described. */
+struct enumeration *catalogue_enumeration(struct catalogue *c, const struct abi *abi, void *mpi);
 
 void catalogue_free(struct catalogue *c);
 

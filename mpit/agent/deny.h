@@ -17,6 +17,12 @@
  */
 #define DENY_DEFAULT "mtl_psm2_*,osc_rdma_*_count,*_monitoring_flush"
 
+/*
+ * Of these Open MPI stops all handles of the process, and what they count, when one is stopped: a tool's own session would
+ * end everybody's figures. They can be started, read, reset and freed.
+ */
+#define NEVER_STOP_OPENMPI "*_monitoring_*"
+
 #define DENY_BYTES 4096
 
 /* The list in force, from the value of MPIT_AGENT_DENY (NULL: not set). A longer list is cut. */

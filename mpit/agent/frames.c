@@ -4,8 +4,7 @@
 #include "agent.h"
 #include "gate.h"
 
-#include <stdlib.h>
-#include <string.h>
+#define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
 
 void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind, const void *blob, size_t blob_length)
 {
@@ -17,7 +16,7 @@ void frame_hello(struct wire *w, const struct identity *id, enum connection_kind
 	wire_word(w, (uint64_t)(int64_t)id->size);
 	wire_word(w, (uint64_t)id->thread_level);
 	wire_word(w, id->abi);
-	wire_word(w, (id->passive ? 1u : 0) | (id->sessions_only ? 4u : 0));
+	wire_word(w, (id->passive ? 1u : 0) | (id->may_write ? 2u : 0) | (id->sessions_only ? 4u : 0));
 	wire_word(w, id->init_realtime);
 	wire_string(w, MPIT_AGENT_VERSION);
 	wire_string(w, id->library_version);
@@ -72,7 +71,8 @@ static void next_record(struct parts *p)
 	p->records++;
 }
 
-static void frame_enums(struct wire *w, uint32_t sequence, const struct catalogue *c, uint64_t seen)
+/* Those that are newer than seen, or with named those that a page of control variables names. */
+static void put_enums(struct wire *w, uint32_t sequence, const struct catalogue *c, uint64_t seen, bool named)
 {
 	struct parts p = { .w = w, .type = FRAME_ENUMS, .sequence = sequence };
 
@@ -80,7 +80,7 @@ static void frame_enums(struct wire *w, uint32_t sequence, const struct catalogu
 		const struct enumeration *e = c->enumerations[i];
 		size_t record;
 
-		if (e->generation <= seen)
+		if (named ? !e->named : e->generation <= seen)
 			continue;
 		next_record(&p);
 		record = wire_hole(w);
@@ -97,6 +97,11 @@ static void frame_enums(struct wire *w, uint32_t sequence, const struct catalogu
 		wire_fill_length(w, record);
 	}
 	close_part(&p);
+}
+
+void frame_enums_named(struct wire *w, uint32_t sequence, const struct catalogue *c)
+{
+	put_enums(w, sequence, c, 0, true);
 }
 
 static void frame_variables(struct wire *w, uint32_t sequence, const struct catalogue *c, uint64_t seen)
@@ -144,11 +149,14 @@ static void put_handle(struct wire *w, const struct object *o, const struct hand
 	wire_word(w, o->number);
 	wire_word(w, (uint64_t)h->count);
 	wire_word(w, h->created);
-	wire_word(w, (h->first != NULL ? 1u : 0) | (h->origin != NULL ? 2u : 0) | (h->variable->selected ? 4u : 0));
+	wire_word(w, (h->first != NULL ? 1u : 0) | (h->origin != NULL ? 2u : 0) | (h->variable->selected ? 4u : 0) |
+			     (h->excluded != NULL ? 8u : 0));
 	if (h->first != NULL)
 		wire_words(w, h->first, (size_t)h->count);
 	if (h->origin != NULL)
 		wire_words(w, h->origin, (size_t)h->count);
+	if (h->excluded != NULL)
+		wire_words(w, h->excluded, (size_t)h->count);
 	wire_fill_length(w, record);
 }
 
@@ -223,6 +231,11 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_word(w, waits.longest_ns);
 	wire_word(w, statistics->cpu_ns);
 	wire_word(w, statistics->objects);
+	wire_word(w, (uint64_t)(int64_t)statistics->level);
+	wire_word(w, statistics->level_calls);
+	wire_word(w, statistics->kept);
+	wire_word(w, statistics->paused_ns);
+	wire_word(w, statistics->category_stamp);
 	wire_fill_length(w, record);
 }
 
@@ -257,17 +270,33 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 	wire_end(w);
 }
 
+/* What MPI_Pcontrol(2) kept, with the request's number. */
+static void frame_kept(struct wire *w, uint32_t sequence, const struct session *s)
+{
+	const struct wire *kept = &s->pcontrol.kept;
+	size_t bytes = kept->length - WIRE_HEADER_BYTES;
+
+	/* The last sample of a program that may be in a signal handler has a buffer of fixed size: SAMPLE comes first. */
+	if (w->fixed && w->room - w->length < bytes + SAMPLE_BYTES + 8 * (s->value_count + 2 * s->handles))
+		return;
+	wire_begin(w, FRAME_KEPT, sequence);
+	wire_raw(w, kept->bytes + WIRE_HEADER_BYTES, bytes);
+	wire_end(w);
+}
+
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen, enum sample_status status,
 		  enum end_reason end, const struct agent_statistics *statistics)
 {
 	if (s->catalogue.generation != seen.catalogue) {
-		frame_enums(w, sequence, &s->catalogue, seen.catalogue);
+		put_enums(w, sequence, &s->catalogue, seen.catalogue, false);
 		frame_variables(w, sequence, &s->catalogue, seen.catalogue);
 	}
 	if (s->layout_generation != seen.layout)
 		frame_layout(w, sequence, s);
 	if (s->remains.generation != seen.remains)
 		frame_remains(w, sequence, &s->remains);
+	if (s->pcontrol.keeps != seen.kept && s->pcontrol.keeps > 0)
+		frame_kept(w, sequence, s);
 	frame_sample(w, sequence, s, status, end, statistics);
 }
 
@@ -284,145 +313,6 @@ void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics
 	wire_word(w, 0); /* no values */
 	wire_word(w, 0); /* none failed */
 	wire_end(w);
-}
-
-/* ---- control variables and categories ---- */
-
-#define CVAR_BYTES 65536
-#define MAX_MEMBERS 65536
-
-/* The gate's: too large for a stack. */
-static struct text name_text, description_text;
-static unsigned char cvar_value[CVAR_BYTES + 64];
-
-enum value_kind { VALUE_NONE, VALUE_WORDS, VALUE_STRING };
-
-static void put_cvar_value(struct wire *w, const struct variable *like, int code, int count)
-{
-	size_t n = strnlen((const char *)cvar_value, CVAR_BYTES);
-
-	if (code != CODE_SUCCESS) {
-		wire_word(w, VALUE_NONE);
-		wire_word(w, 0);
-	} else if (like->is.datatype == TYPE_CHAR) {
-		wire_word(w, VALUE_STRING);
-		wire_bytes(w, cvar_value, n);
-	} else {
-		wire_word(w, VALUE_WORDS);
-		wire_word(w, (uint64_t)count);
-		for (int i = 0; i < count; i++)
-			wire_word(w, widen(like, cvar_value, (size_t)i));
-	}
-}
-
-static void put_cvar(struct wire *w, const struct session *s, int index, const struct cvar_description *d)
-{
-	struct variable like = { .is = { .datatype = d->datatype, .datatype_bytes = d->datatype_bytes } };
-	size_t record = wire_hole(w);
-	int count = 0, code = CODE_NOT_SUPPORTED;
-
-	memset(cvar_value, 0, sizeof cvar_value);
-	if (d->bind == BIND_NONE && d->datatype != TYPE_OTHER && d->datatype_bytes <= 8)
-		code = s->abi->cvar_read(index, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, &count);
-	wire_word(w, (uint64_t)index);
-	wire_word(w, (uint64_t)d->scope);
-	wire_word(w, (uint64_t)d->verbosity);
-	wire_word(w, (uint64_t)d->datatype);
-	wire_word(w, (uint64_t)d->bind);
-	wire_word(w, 0); /* enumerations of control variables are not sent in this version */
-	wire_word(w, (uint64_t)code);
-	put_cvar_value(w, &like, code, count);
-	wire_string(w, name_text.bytes);
-	wire_string(w, description_text.bytes);
-	wire_fill_length(w, record);
-}
-
-/* A page ends when it is large enough, or when a thread of the program waits for the gate; never before it has got anywhere. */
-static bool page_is_full(const struct wire *w, int index, uint64_t first)
-{
-	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());
-}
-
-bool frame_cvars(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
-{
-	uint64_t records = 0;
-	size_t next, list;
-	int count = 0, i;
-
-	if (s->abi->cvar_count(&count) != CODE_SUCCESS || count < 0)
-		count = 0;
-	wire_begin(w, FRAME_CVARS, sequence);
-	wire_word(w, (uint64_t)count);
-	next = wire_hole(w);
-	list = wire_hole(w);
-	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++) {
-		struct cvar_description d;
-
-		if (s->abi->cvar_describe(i, &d, &name_text, &description_text) != CODE_SUCCESS)
-			continue;
-		put_cvar(w, s, i, &d);
-		records++;
-	}
-	wire_fill(w, next, (uint64_t)i);
-	wire_fill(w, list, records);
-	wire_end(w);
-	return i == count;
-}
-
-static void put_indices(struct wire *w, const int *indices, int count)
-{
-	wire_word(w, (uint64_t)count);
-	for (int i = 0; i < count; i++)
-		wire_word(w, (uint64_t)(int64_t)indices[i]);
-}
-
-/* False: it can't be described, nothing is written. */
-static bool put_category(struct wire *w, const struct session *s, int index)
-{
-	int pvars = 0, cvars = 0, categories = 0;
-	size_t record;
-	int *members;
-
-	if (s->abi->category_describe(index, &pvars, &cvars, &categories, &name_text, &description_text) != CODE_SUCCESS)
-		return false;
-	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS || categories > MAX_MEMBERS)
-		return false;
-	members = calloc((size_t)pvars + (size_t)cvars + (size_t)categories + 1, sizeof *members);
-	if (members == NULL)
-		return false;
-	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories, members + pvars + cvars) != CODE_SUCCESS)
-		pvars = cvars = categories = 0;
-	record = wire_hole(w);
-	wire_word(w, (uint64_t)index);
-	wire_string(w, name_text.bytes);
-	wire_string(w, description_text.bytes);
-	put_indices(w, members, pvars);
-	put_indices(w, members + pvars, cvars);
-	put_indices(w, members + pvars + cvars, categories);
-	wire_fill_length(w, record);
-	free(members);
-	return true;
-}
-
-bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
-{
-	uint64_t records = 0;
-	size_t next, list;
-	int count = 0, i;
-
-	if (s->abi->category_count(&count) != CODE_SUCCESS || count < 0)
-		count = 0;
-	wire_begin(w, FRAME_CATEGORIES, sequence);
-	wire_word(w, (uint64_t)count);
-	next = wire_hole(w);
-	list = wire_hole(w);
-	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++)
-		if (put_category(w, s, i))
-			records++;
-	wire_fill(w, next, (uint64_t)i);
-	wire_fill(w, list, records);
-	wire_end(w);
-	return i == count;
 }
 
 void frame_error(struct wire *w, uint32_t sequence, enum wire_error code, const char *what)

@@ -25,6 +25,7 @@ struct identity {
 	int thread_level; /* of MPI_T: 0 single … 3 multiple */
 	bool passive;     /* the agent's thread may not call MPI_T */
 	_Atomic bool sessions_only; /* MPI_Init hasn't been called (yet): rank and size are those of mpi://WORLD */
+	bool may_write;   /* MPIT_AGENT_ALLOW_WRITE */
 	uint64_t abi;
 	uint64_t init_realtime;
 	char library_version[512];
@@ -34,7 +35,7 @@ struct identity {
 	size_t attribute_count;
 };
 
-/* Everything but rank, size, thread_level, passive and abi. */
+/* Everything but rank, size, thread_level, passive, may_write and abi. */
 void identity_fill(struct identity *id, const char *library_version);
 
 #endif

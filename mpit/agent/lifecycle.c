@@ -9,6 +9,7 @@
 #include "last.h"
 #include "link.h"
 #include "locate.h"
+#include "pcontrol.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,9 +33,9 @@ static struct identity identity;
 static struct session session;
 static struct link exporter;
 
-static bool switched_off(void)
+static bool is_set(const char *variable)
 {
-	const char *value = getenv("MPIT_AGENT_DISABLE");
+	const char *value = getenv(variable);
 
 	return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
@@ -48,7 +49,7 @@ static void find_mpi(const void *caller)
 		return;
 	looked = true;
 	agent_log_init();
-	if (!switched_off())
+	if (!is_set("MPIT_AGENT_DISABLE"))
 		abi = locate_mpi(caller, library_version, sizeof library_version);
 }
 
@@ -236,6 +237,15 @@ void lifecycle_changed(int kind, intptr_t handle)
 	leave_gate();
 }
 
+void lifecycle_pcontrol(int level)
+{
+	if (agent_state() != AGENT_RUNNING || !in_the_rank() || !gate_enter())
+		return;
+	if (agent_state() == AGENT_RUNNING)
+		pcontrol_called(&session, level);
+	leave_gate();
+}
+
 /* ---- the beginning ---- */
 
 bool lifecycle_prepare(const void *caller)
@@ -310,6 +320,7 @@ static void begin(const union mpi_object *mpi_session)
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
 	}
+	session.may_write = identity.may_write = is_set("MPIT_AGENT_ALLOW_WRITE");
 	if (!enter_world(mpi_session)) {
 		agent_log("no attribute can be set, or no place in the world be found; the program runs on unobserved");
 		return;

@@ -39,6 +39,9 @@ void lifecycle_freeing(int kind, const void *address);
 void lifecycle_named(int kind, intptr_t handle);
 void lifecycle_changed(int kind, intptr_t handle);
 
+/* After MPI_Pcontrol. */
+void lifecycle_pcontrol(int level);
+
 /* Takes and sends the last sample. Called again it does nothing. */
 void lifecycle_end(enum end_reason reason);
 

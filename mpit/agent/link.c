@@ -88,7 +88,7 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 static void *run(void *argument)
 {
 	const struct link *l = argument;
-	struct answering a = { .session = l->session, .passive = l->passive };
+	struct answering a = { .session = l->session, .passive = l->passive, .statistics.level = 1 };
 	struct connection c = { .fd = -1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
@@ -109,6 +109,7 @@ static void *run(void *argument)
 				while (answer(&a, &c))
 					served = true;
 			connection_close(&c);
+			answers_end(&a);
 		}
 		/* Who takes connections and asks nothing is refusing us: no reason to come back soon. */
 		if (served)

@@ -50,6 +50,16 @@ static uint64_t minus(enum number n, uint64_t a, uint64_t b)
 	return n == NUMBER_FLOATING ? as_word(as_double(a) - as_double(b)) : a - b;
 }
 
+uint64_t value_plus(const struct variable *v, uint64_t a, uint64_t b)
+{
+	return plus(number_of(v), a, b);
+}
+
+uint64_t value_minus(const struct variable *v, uint64_t a, uint64_t b)
+{
+	return minus(number_of(v), a, b);
+}
+
 static bool less(enum number n, uint64_t a, uint64_t b)
 {
 	if (n == NUMBER_FLOATING)
@@ -189,6 +199,8 @@ void remains_add(struct remains *r, const char *name, const struct contribution 
 		uint64_t base = c->origin != NULL ? c->origin[i] : c->first != NULL ? c->first[i] : 0;
 
 		m->gained[i] = plus(n, m->gained[i], minus(n, c->last[i], base));
+		if (c->excluded != NULL)
+			m->gained[i] = minus(n, m->gained[i], c->excluded[i]);
 		if (c->origin == NULL && c->first != NULL)
 			m->first[i] = plus(n, m->first[i], c->first[i]);
 		if (less(n, m->max[i], c->last[i]))

@@ -35,18 +35,23 @@ struct remains {
 	uint64_t generation;
 };
 
-/* One handle's contribution; arrays of count elements, as in SAMPLE. first and origin may be NULL. */
+/* One handle's contribution; arrays of count elements, as in SAMPLE. first, origin and excluded may be NULL. */
 struct contribution {
 	const struct variable *variable;
 	int count;
 	uint64_t created;
 	const uint64_t *last, *first, *origin;
+	const uint64_t *excluded; /* gained while switched off (pcontrol.h), NULL: nothing */
 };
 
 void remains_init(struct remains *r, size_t most_names, size_t most_words);
 /* Adds to what objects of that name have; allocates for a new name or variable. Program's thread. */
 void remains_add(struct remains *r, const char *name, const struct contribution *c);
 void remains_free(struct remains *r);
+
+/* a + b and a - b as the variable's datatype has them: of doubles, or of 64-bit integers that wrap. */
+uint64_t value_plus(const struct variable *v, uint64_t a, uint64_t b);
+uint64_t value_minus(const struct variable *v, uint64_t a, uint64_t b);
 
 bool all_zero(const uint64_t *words, int count);
 

@@ -2,6 +2,8 @@
 #include "session.h"
 
 #include "agent.h"
+#include "pcontrol.h"
+#include "tools.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,11 +11,11 @@
 
 #define RAW_SLACK 64 /* a library that writes an element too many must not hit our heap */
 #define LEAST_BUCKETS 64
-#define HANDLE_WORDS(count) (8 + 2 * (size_t)(count))
+#define HANDLE_WORDS(count) (8 + 3 * (size_t)(count)) /* with first, origin and excluded */
 
 /* ---- handles ---- */
 
-static void read_values(struct session *s, struct handle *h, uint64_t *to)
+void session_read(struct session *s, struct handle *h, uint64_t *to)
 {
 	const struct variable *v = h->variable;
 
@@ -26,10 +28,32 @@ static void read_values(struct session *s, struct handle *h, uint64_t *to)
 		to[i] = widen(v, s->raw, (size_t)i);
 }
 
+void session_values(struct session *s, struct handle *h, uint64_t *to)
+{
+	if (h->frozen != NULL)
+		memcpy(to, h->frozen, (size_t)h->count * sizeof *to);
+	else
+		session_read(s, h, to);
+}
+
+bool session_raw(struct session *s, int count, int datatype_bytes)
+{
+	size_t raw = (size_t)count * (size_t)datatype_bytes + RAW_SLACK;
+	void *grown;
+
+	if (raw <= s->raw_bytes)
+		return true;
+	grown = realloc(s->raw, 2 * raw);
+	if (grown == NULL)
+		return false;
+	s->raw = grown;
+	s->raw_bytes = 2 * raw;
+	return true;
+}
+
 /* Room for one more handle of the object, and for its values in every buffer; allocates. */
 static bool make_room(struct session *s, struct object *o, const struct variable *v, int count)
 {
-	size_t raw = (size_t)count * (size_t)v->is.datatype_bytes + RAW_SLACK;
 	size_t values = s->values_in_all + (size_t)count;
 
 	if (o->count == o->room) {
@@ -41,14 +65,8 @@ static bool make_room(struct session *s, struct object *o, const struct variable
 		o->handles = grown;
 		o->room = room;
 	}
-	if (raw > s->raw_bytes) {
-		void *grown = realloc(s->raw, 2 * raw);
-
-		if (grown == NULL)
-			return false;
-		s->raw = grown;
-		s->raw_bytes = 2 * raw;
-	}
+	if (!session_raw(s, count, v->is.datatype_bytes))
+		return false;
 	if (values > s->value_room) {
 		uint64_t *grown = realloc(s->values, 2 * values * sizeof *grown);
 
@@ -94,17 +112,20 @@ static void open_handle(struct session *s, struct object *o, struct variable *v)
 		catalogue_note(c, v, VARIABLE_EXHAUSTED, CODE_MEMORY);
 		goto close;
 	}
-	read_values(s, &h, h.first);
+	session_read(s, &h, h.first);
 	if (h.code != CODE_SUCCESS) {
 		catalogue_note(c, v, VARIABLE_READ_FAILED, h.code);
 		free(h.first);
 		goto close;
 	}
+	if (s->pcontrol.paused)
+		pcontrol_freeze(&h, h.first);
 	if (all_zero(h.first, h.count)) {
 		free(h.first);
 		h.first = NULL;
 	}
 	h.number = s->next_handle++;
+	s->handles++;
 	s->values_in_all += (size_t)h.count;
 	s->layout_words += HANDLE_WORDS(h.count);
 	if (v->selected)
@@ -120,6 +141,7 @@ close:
 static void close_handle(struct session *s, struct handle *h)
 {
 	s->abi->handle_close(s->mpi, &h->mpi);
+	s->handles--;
 	s->values_in_all -= (size_t)h->count;
 	s->layout_words -= HANDLE_WORDS(h->count);
 	h->variable->handles--;
@@ -127,6 +149,8 @@ static void close_handle(struct session *s, struct handle *h)
 		s->value_count -= (size_t)h->count;
 	free(h->first);
 	free(h->origin);
+	free(h->excluded);
+	free(h->frozen);
 }
 
 /* Opens variables[from …] on one object. */
@@ -142,23 +166,22 @@ static void open_handles(struct session *s, struct object *o, size_t from, size_
 	}
 }
 
-/* Words enough for any one handle: the values of the next sample go there anew. */
-static uint64_t *scratch(struct session *s)
+uint64_t *session_scratch(struct session *s)
 {
-	s->sampled_layout = 0;
+	s->sampled_layout = 0; /* the values of the next sample go there anew */
 	return s->values;
 }
 
 /*
  * What a handle counted since its making or the last rename goes to the remains of its object's name.
- * With split, what it counts from now on is another contribution.
+ * With split, what it counts from now on is another contribution. Both end where it is frozen, if it is.
  */
 static void contribute(struct session *s, const struct object *o, struct handle *h, bool split)
 {
-	uint64_t *last = scratch(s), *origin = NULL;
+	uint64_t *last = session_scratch(s), *origin = NULL;
 
-	read_values(s, h, last);
-	if (h->code == CODE_SUCCESS && split && h->first == NULL && h->origin == NULL && all_zero(last, h->count))
+	session_values(s, h, last);
+	if (h->code == CODE_SUCCESS && split && h->first == NULL && h->origin == NULL && h->excluded == NULL && all_zero(last, h->count))
 		return; /* it hasn't begun: no need to remember where */
 	if (split && h->code == CODE_SUCCESS)
 		origin = h->origin != NULL ? h->origin : malloc((size_t)h->count * sizeof *origin);
@@ -174,10 +197,13 @@ static void contribute(struct session *s, const struct object *o, struct handle 
 		.last = last,
 		.first = h->first,
 		.origin = h->origin,
+		.excluded = h->excluded,
 	});
 	if (split) {
 		memcpy(origin, last, (size_t)h->count * sizeof *origin);
 		h->origin = origin;
+		free(h->excluded);
+		h->excluded = NULL;
 	}
 }
 
@@ -341,6 +367,7 @@ struct object *session_object_made(struct session *s, int kind, const union mpi_
 
 static void unlink_object(struct session *s, struct object *o)
 {
+	tools_object_ends(s, o);
 	o->before->after = o->after;
 	if (o->after != NULL)
 		o->after->before = o->before;
@@ -451,6 +478,7 @@ bool session_open(struct session *s, const struct abi *abi, const char *deny, si
 		.selection.beyond = true,
 		.layout_generation = 1,
 		.layout_words = 16,
+		.pcontrol.level = 1,
 	};
 	s->unbound.kind = BIND_NONE;
 	s->last = &s->unbound;
@@ -516,6 +544,9 @@ static bool open_new(struct session *s, bool (*stop)(void))
 
 bool session_discover(struct session *s, bool (*stop)(void))
 {
+	int stamp = 0;
+
+	s->category_stamp = s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 : 0;
 	catalogue_refresh(&s->catalogue, s->abi, s->deny, s->again, stop);
 	if (s->catalogue.interrupted || !open_new(s, stop))
 		return false;
@@ -536,15 +567,20 @@ bool session_sample(struct session *s, bool (*stop)(void))
 				continue;
 			if (stop != NULL && stop())
 				return false;
-			read_values(s, &o->handles[i], at);
+			session_values(s, &o->handles[i], at);
 			at += o->handles[i].count;
-			if (o->handles[i].code != CODE_SUCCESS)
+			if (o->handles[i].code != CODE_SUCCESS && o->handles[i].frozen == NULL)
 				s->read_errors++;
 		}
 	}
 	s->sampled_realtime = realtime_ns();
 	s->sampled_monotonic = monotonic_ns();
 	s->sample_ns = s->sampled_monotonic - begin;
+	if (s->pcontrol.paused) {
+		s->sampled_realtime = s->pcontrol.realtime;
+		s->sampled_monotonic = s->pcontrol.monotonic;
+		s->sample_ns = s->pcontrol.read_ns;
+	}
 	s->sampled_layout = s->layout_generation;
 	s->samples++;
 	return true;
@@ -561,6 +597,8 @@ void session_drop(struct session *s)
 	}
 	for (size_t i = 0; i < s->unbound.count; i++)
 		close_handle(s, &s->unbound.handles[i]);
+	tools_forget(s);
+	wire_free(&s->pcontrol.kept);
 	free(s->unbound.handles);
 	free(s->buckets);
 	free(s->values);

@@ -11,6 +11,7 @@
 #include "abi.h"
 #include "catalogue.h"
 #include "remains.h"
+#include "wire.h"
 
 #define MAX_OBJECTS_DEFAULT 1024
 #define MAX_OBJECTS_LIMIT 16384
@@ -27,6 +28,8 @@ struct handle {
 	int count;
 	uint64_t created;         /* realtime */
 	uint64_t *first, *origin; /* count words, or NULL: zeros; never renamed */
+	uint64_t *excluded;       /* count words gained while switched off, since origin or first; NULL: nothing */
+	uint64_t *frozen;         /* count words, while switched off: what it shows. NULL: switched on, or there was no memory */
 	int code;                 /* of the last read */
 };
 
@@ -45,6 +48,7 @@ struct object {
 	struct object *next_alike; /* in its bucket */
 	struct handle *handles;
 	size_t count, room;
+	unsigned tool_handles; /* how many handles of tools are bound to it (tools.h) */
 	struct object *before, *after;
 };
 
@@ -53,6 +57,18 @@ struct selection {
 	size_t words;
 	uint64_t map[MAX_VARIABLES / 64];
 };
+
+/* What the program has said with MPI_Pcontrol; pcontrol.h has the functions. */
+struct pcontrol {
+	bool paused;
+	int level;                             /* of the last call; 1 before any */
+	uint64_t calls, keeps;                 /* calls in all, samples kept */
+	uint64_t paused_ns;                    /* in the pauses that have ended */
+	uint64_t realtime, monotonic, read_ns; /* of the reading at the beginning of the pause, while paused */
+	struct wire kept;                      /* the last KEPT frame, ours; empty: none */
+};
+
+struct tools; /* tools.h */
 
 struct session {
 	const struct abi *abi;
@@ -64,7 +80,7 @@ struct session {
 
 	struct object unbound; /* head of the list of objects, in the order of their making */
 	struct object *last;
-	size_t objects, most_objects; /* the bound is each kind's */
+	size_t objects, most_objects, handles; /* the bound is each kind's */
 	size_t alive[BIND_KINDS];
 	size_t bound[BIND_KINDS]; /* variables opened that are bound to a kind: without one an object costs nothing more */
 	struct object **buckets;  /* of objects without attributes, by kind and handle */
@@ -84,6 +100,11 @@ struct session {
 	uint64_t sampled_realtime, sampled_monotonic, sample_ns;
 	uint64_t samples, read_errors;
 	uint64_t sampled_layout; /* layout generation that the values belong to */
+
+	struct pcontrol pcontrol;
+	bool may_write;          /* MPIT_AGENT_ALLOW_WRITE; written once, before the agent runs */
+	uint64_t category_stamp; /* MPI_T_category_changed's number + 1; 0: not known */
+	struct tools *tools;     /* of who is connected; NULL: nobody has made a session */
 };
 
 /* Opens it and every variable that needs no object. False: nothing can be observed. */
@@ -126,6 +147,18 @@ bool session_discover(struct session *s, bool (*stop)(void));
  * values then mean nothing until the next call.
  */
 bool session_sample(struct session *s, bool (*stop)(void));
+
+/*
+ * A handle's values as they are to be seen now: read, or those it is frozen at. h->code says whether the reading went well; where it didn't,
+ * the values are zeros.
+ */
+void session_values(struct session *s, struct handle *h, uint64_t *to);
+/* The same, always read. */
+void session_read(struct session *s, struct handle *h, uint64_t *to);
+/* Words enough for any one handle; what session_sample has read is gone. */
+uint64_t *session_scratch(struct session *s);
+/* Makes s->raw large enough for a handle's elements; allocates. */
+bool session_raw(struct session *s, int count, int datatype_bytes);
 
 /* Frees the agent's memory, not the library's handles: for tests. */
 void session_drop(struct session *s);

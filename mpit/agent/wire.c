@@ -97,6 +97,28 @@ void wire_words(struct wire *w, const uint64_t *words, size_t count)
 		memcpy(at, words, count * sizeof *words);
 }
 
+void wire_cut(struct wire *w, size_t length)
+{
+	if (!w->failed)
+		w->length = length;
+}
+
+void wire_append(struct wire *w, const struct wire *frames)
+{
+	if (frames->failed)
+		w->failed = true;
+	else
+		wire_raw(w, frames->bytes, frames->length);
+}
+
+void wire_raw(struct wire *w, const void *bytes, size_t length)
+{
+	void *at = length == 0 ? NULL : extend(w, length);
+
+	if (at != NULL)
+		memcpy(at, bytes, length);
+}
+
 void wire_bytes(struct wire *w, const void *bytes, size_t length)
 {
 	size_t padded;

@@ -30,11 +30,14 @@ enum frame_type {
 	FRAME_CVARS,
 	FRAME_CATEGORIES,
 	FRAME_ERROR,
+	FRAME_KEPT,
+	FRAME_TOOL,
 	REQUEST_SAMPLE = 64,
 	REQUEST_SELECT,
 	REQUEST_CVARS,
 	REQUEST_CATEGORIES,
 	REQUEST_BLOB,
+	REQUEST_TOOL,
 };
 
 enum wire_error { ERROR_UNSUPPORTED = 1, ERROR_MALFORMED, ERROR_TOO_LARGE, ERROR_NOT_NOW };
@@ -56,6 +59,12 @@ size_t wire_frame_words(const struct wire *w); /* in the open frame so far */
 
 void wire_word(struct wire *w, uint64_t word);
 void wire_words(struct wire *w, const uint64_t *words, size_t count);
+/* Forgets what was written from an offset on, in the open frame. */
+void wire_cut(struct wire *w, size_t length);
+/* Whole frames of another buffer, behind those that are there. */
+void wire_append(struct wire *w, const struct wire *frames);
+
+void wire_raw(struct wire *w, const void *bytes, size_t length); /* whole words that are little-endian already */
 void wire_string(struct wire *w, const char *string);
 void wire_bytes(struct wire *w, const void *bytes, size_t length);
 

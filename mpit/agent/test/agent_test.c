@@ -9,6 +9,8 @@
 #include "gate.h"
 #include "last.h"
 #include "link.h"
+#include "pcontrol.h"
+#include "tools.h"
 #include "wake.h"
 
 #include <assert.h>
@@ -31,7 +33,7 @@ const struct abi *const abi_list[] = { NULL };
 		}                                                                      \
 	} while (0)
 
-enum { STATE = 0, LEVEL = 1, LOWWATERMARK = 5, COUNTER = 6, TIMER = 8 };
+enum { STATE = 0, LEVEL = 1, LOWWATERMARK = 5, COUNTER = 6, TIMER = 8, GENERIC = 9 };
 
 static struct session session; /* 10 KiB of selection: not for a stack */
 
@@ -387,6 +389,161 @@ static void test_bounds(void)
 	CHECK(fake_open_handles == 0);
 }
 
+/* ---- what tools write ---- */
+
+static uint64_t as_word(double d)
+{
+	uint64_t word;
+
+	memcpy(&word, &d, sizeof word);
+	return word;
+}
+
+static bool fits(int datatype, int bytes, uint64_t word)
+{
+	unsigned char elements[16];
+
+	return narrow(datatype, bytes, &word, 1, elements);
+}
+
+static void test_values_are_narrowed_or_refused(void)
+{
+	const uint64_t words[3] = { 1, (uint64_t)-2, 3 };
+	const double tenth = 0.1;
+	int32_t ints[3];
+	float f;
+
+	CHECK(narrow(TYPE_INT, 4, words, 3, ints) && ints[0] == 1 && ints[1] == -2 && ints[2] == 3);
+	CHECK(fits(TYPE_INT, 4, INT32_MAX) && !fits(TYPE_INT, 4, (uint64_t)INT32_MAX + 1));
+	CHECK(fits(TYPE_INT, 4, (uint64_t)(int64_t)INT32_MIN) && !fits(TYPE_INT, 4, (uint64_t)((int64_t)INT32_MIN - 1)));
+	CHECK(fits(TYPE_UNSIGNED, 4, UINT32_MAX) && !fits(TYPE_UNSIGNED, 4, (uint64_t)UINT32_MAX + 1) && !fits(TYPE_UNSIGNED, 4, (uint64_t)-1));
+	CHECK(fits(TYPE_INT64, 8, (uint64_t)-1) && fits(TYPE_UINT64, 8, (uint64_t)-1));
+	CHECK(fits(TYPE_BOOL, 1, 1) && !fits(TYPE_BOOL, 1, 2));
+	CHECK(narrow(TYPE_FLOAT, 4, &(uint64_t){ as_word(tenth) }, 1, &f) && f == 0.1f);
+	CHECK(fits(TYPE_DOUBLE, 8, as_word(1e300)) && !fits(TYPE_FLOAT, 4, as_word(1e300)) && !fits(TYPE_FLOAT, 4, as_word(-1e300)));
+	CHECK(fits(TYPE_FLOAT, 4, as_word(1e300 * 1e300))); /* infinity is one of its values */
+}
+
+/* ---- MPI_Pcontrol ---- */
+
+static const struct handle *first_handle(const struct object *o)
+{
+	CHECK(o->count == 1);
+	return &o->handles[0];
+}
+
+static void test_what_is_counted_while_switched_off_is_subtracted(void)
+{
+	uint64_t layout;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 2)->value[0][0].i = 10;
+	variable("time", TIMER, TYPE_DOUBLE, 8, BIND_NONE, 1);
+	open_session("", 10);
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[0][0].i = 15;
+	CHECK(sample_with(NULL) && session.values[0] == 10 && session.values[1] == 0);
+	CHECK(session.sampled_realtime == session.pcontrol.realtime);
+	pcontrol_called(&session, 0); /* again: nothing new */
+	layout = session.layout_generation;
+	fake_variables[0].value[0][0].i = 17;
+	pcontrol_called(&session, 1);
+	CHECK(session.layout_generation > layout);
+	CHECK(sample_with(NULL) && session.values[0] == 17);
+	CHECK(session.unbound.handles[0].excluded[0] == 7 && session.unbound.handles[0].excluded[1] == 0);
+	CHECK(session.unbound.handles[1].excluded == NULL && session.unbound.handles[0].frozen == NULL);
+	pcontrol_called(&session, 1); /* without 0: nothing */
+
+	/* A second time it adds up; a double is one. */
+	fake_variables[0].value[0][0].i = 20;
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[0][0].i = 22;
+	fake_variables[0].value[0][1].i = 1;
+	fake_variables[1].value[0][0].i = 3; /* the bits of a double: what the fake subtracts is nothing */
+	pcontrol_called(&session, 1);
+	CHECK(session.unbound.handles[0].excluded[0] == 9 && session.unbound.handles[0].excluded[1] == 1);
+	CHECK(session.unbound.handles[1].excluded[0] == 3);
+	CHECK(session.pcontrol.calls == 6 && session.pcontrol.level == 1 && session.pcontrol.keeps == 0);
+	session_drop(&session);
+}
+
+static void test_an_object_that_goes_while_switched_off_ends_where_it_was(void)
+{
+	struct object *before, *meanwhile;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 10);
+	before = make(BIND_COMM, 1);
+	session_object_named(&session, before, "before");
+	fake_variables[0].value[1][0].i = 4;
+	fake_variables[0].value[2][0].i = 100;
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[1][0].i = 9;
+	meanwhile = make(BIND_COMM, 2);
+	session_object_named(&session, meanwhile, "meanwhile");
+	fake_variables[0].value[2][0].i = 130;
+	CHECK(sample_with(NULL) && session.values[0] == 4 && session.values[1] == 100);
+	session_object_freed(&session, before);
+	session_object_freed(&session, meanwhile);
+	CHECK(remain_of("before", 0)->gained[0] == 4 && remain_of("before", 0)->max[0] == 4);
+	CHECK(remain_of("meanwhile", 0)->gained[0] == 0 && fake_open_handles == 0);
+
+	/* One that lives on counts what it has from then on. */
+	meanwhile = make(BIND_COMM, 2);
+	session_object_named(&session, meanwhile, "lives");
+	fake_variables[0].value[2][0].i = 150;
+	pcontrol_called(&session, 1);
+	fake_variables[0].value[2][0].i = 151;
+	CHECK(first_handle(meanwhile)->excluded[0] == 20);
+	session_object_freed(&session, meanwhile);
+	CHECK(remain_of("lives", 0)->gained[0] == 1);
+	session_drop(&session);
+}
+
+static void test_a_rename_while_switched_off(void)
+{
+	struct object *o;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED_LONG, 8, BIND_COMM, 1)->value[1][0].i = 3; /* first */
+	open_session("", 10);
+	o = make(BIND_COMM, 1);
+	session_object_named(&session, o, "old");
+	fake_variables[0].value[1][0].i = 10;
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[1][0].i = 30;
+	pcontrol_called(&session, 1);
+	fake_variables[0].value[1][0].i = 31; /* old: 3 to 10 and 1 */
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[1][0].i = 50;
+	session_object_named(&session, o, "new");
+	CHECK(remain_of("old", 0)->gained[0] == 8);
+	CHECK(first_handle(o)->origin[0] == 31 && first_handle(o)->excluded == NULL);
+	fake_variables[0].value[1][0].i = 60;
+	pcontrol_called(&session, 1);
+	CHECK(first_handle(o)->excluded[0] == 29);
+	fake_variables[0].value[1][0].i = 65; /* new: 5 */
+	session_object_freed(&session, o);
+	CHECK(remain_of("new", 0)->gained[0] == 5 && remain_of("new", 0)->first[0] == 0);
+	session_drop(&session);
+}
+
+static void test_what_cannot_be_read_is_not_subtracted(void)
+{
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 1;
+	open_session("", 10);
+	fake_variables[0].read_code = CODE_INVALID;
+	pcontrol_called(&session, 0);
+	fake_variables[0].read_code = CODE_SUCCESS;
+	CHECK(sample_with(NULL) && session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID && session.read_errors == 1);
+	pcontrol_called(&session, 1);
+	CHECK(session.unbound.handles[0].excluded == NULL);
+	CHECK(sample_with(NULL) && session.values[0] == 1);
+	session_drop(&session);
+}
+
 /* ---- the gate ---- */
 
 static _Atomic int entered;
@@ -538,6 +695,24 @@ static uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status stat
 	return first;
 }
 
+/* Status of the sample that comes, whatever comes before it; the value of one word of its statistics. */
+static uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, unsigned which)
+{
+	struct frame f = next_frame(fd);
+	uint64_t value;
+
+	while (f.header.type != FRAME_SAMPLE) {
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(f.header.sequence == sequence && f.words[1] == status && f.words[6] == 1 && f.words[7] == 13);
+	value = f.words[8 + which];
+	free(f.words);
+	return value;
+}
+
+enum statistic { STATISTIC_LEVEL = 8, STATISTIC_CALLS, STATISTIC_KEPT, STATISTIC_PAUSED_NS, STATISTIC_STAMP };
+
 static struct identity identity;
 static struct link link_of_rank;
 static char directory[64], path[128];
@@ -602,6 +777,647 @@ static void test_a_passive_rank_is_read_by_its_program_alone(void)
 	end_conversation(listening);
 }
 
+/* ---- tools ---- */
+
+/* One operation of TOOL: the code, and the words of what it gives in `given`. */
+static int tool(int fd, const uint64_t *words, size_t count, struct frame *given)
+{
+	struct frame f;
+	uint64_t code, why;
+
+	request(fd, REQUEST_TOOL, 77, words, count);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_TOOL && f.header.sequence == 77 && take(&f) == words[0]);
+	code = take(&f);
+	why = f.words[f.at];
+	skip_string(&f);
+	CHECK(why == 0 || code != CODE_SUCCESS);
+	CHECK(code == CODE_SUCCESS || f.at == f.header.words);
+	if (given == NULL)
+		free(f.words);
+	else
+		*given = f;
+	return (int)code;
+}
+
+#define TOOL(given, ...) tool(fd, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), given)
+
+/* The same, for what gives one number. */
+static uint64_t tool_number(int fd, const uint64_t *words, size_t count)
+{
+	struct frame f;
+	uint64_t number;
+
+	CHECK(tool(fd, words, count, &f) == CODE_SUCCESS);
+	number = take(&f);
+	free(f.words);
+	return number;
+}
+
+#define NUMBER(...) tool_number(fd, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+/* The single element that read (6) or readreset (9) gives. */
+static uint64_t tool_read(int fd, uint64_t operation, uint64_t tool_session, uint64_t handle)
+{
+	struct frame f;
+	uint64_t value;
+
+	CHECK(TOOL(&f, operation, tool_session, handle) == CODE_SUCCESS && take(&f) == 1);
+	value = take(&f);
+	free(f.words);
+	return value;
+}
+
+enum tool { CREATE, FREE_SESSION, ALLOC, FREE, START, STOP, READ, WRITE, RESET, READRESET, CVAR_READ, CVAR_WRITE, PVAR_INDEX, CVAR_INDEX, CATEGORY_INDEX };
+
+static int open_conversation(int *listening)
+{
+	int fd;
+
+	*listening = begin_conversation(false);
+	fd = accept(*listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	return fd;
+}
+
+/* The tools' side is over when the agent has connected again. */
+static int reconnect(int fd, int listening)
+{
+	close(fd);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	return fd;
+}
+
+static void close_conversation(int fd, int listening)
+{
+	fd = reconnect(fd, listening);
+	CHECK(session.tools == NULL && fake_open_sessions == 1);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+static void test_a_tool_has_sessions_and_handles_of_its_own(void)
+{
+	uint64_t mine, other, counter, level, bound;
+	struct object *o;
+	struct frame f;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 100;
+	variable("length", LEVEL, TYPE_INT, 4, BIND_COMM, 2)->continuous = true;
+	variable("denied", COUNTER, TYPE_INT, 4, BIND_NONE, 1);
+	variable("shared_calls", COUNTER, TYPE_INT, 4, BIND_NONE, 1);
+	variable("text", GENERIC, TYPE_CHAR, 1, BIND_NONE, 3)->value[0][0].i = 'a';
+	fake_variables[0].writable = fake_variables[0].atomic = true;
+	fake_variables[1].value[1][0].i = (uint32_t)-3;
+	open_session("denied", 10);
+	o = make(BIND_COMM, 1);
+	fd = open_conversation(&listening);
+
+	CHECK(TOOL(NULL, READ, 1, 1) == CODE_INVALID_SESSION); /* before there is any */
+	mine = NUMBER(CREATE);
+	other = NUMBER(CREATE);
+	CHECK(mine == 1 && other == 2 && fake_open_sessions == 3);
+
+	counter = NUMBER(ALLOC, mine, 0, 0);
+	CHECK(TOOL(&f, ALLOC, mine, 1, o->number) == CODE_SUCCESS);
+	level = take(&f);
+	CHECK(counter == 1 && level == 2 && take(&f) == 2); /* its count */
+	free(f.words);
+	CHECK(TOOL(NULL, ALLOC, mine, 5, 0) == CODE_INVALID_INDEX);
+	CHECK(TOOL(NULL, ALLOC, mine, 2, 0) == CODE_NOT_ACCESSIBLE);
+	CHECK(TOOL(NULL, ALLOC, mine, 1, 0) == CODE_INVALID_HANDLE); /* which communicator? */
+	CHECK(TOOL(NULL, ALLOC, mine, 1, o->number + 1) == CODE_INVALID_HANDLE);
+	CHECK(TOOL(NULL, ALLOC, 3, 0, 0) == CODE_INVALID_SESSION);
+	CHECK(TOOL(NULL, READ, other, counter) == CODE_INVALID_HANDLE); /* of another session */
+	CHECK(TOOL(NULL, READ, mine, 0) == CODE_INVALID_HANDLE);
+
+	/* Values as in SAMPLE; what is reset here is reset nowhere else. */
+	CHECK(TOOL(NULL, START, mine, counter) == CODE_SUCCESS && fake_started == 3);
+	CHECK(tool_read(fd, READ, mine, counter) == 100);
+	CHECK(TOOL(NULL, RESET, mine, counter) == CODE_SUCCESS && tool_read(fd, READ, mine, counter) == 0);
+	fake_variables[0].value[0][0].i = 107;
+	CHECK(tool_read(fd, READRESET, mine, counter) == 7 && tool_read(fd, READ, mine, counter) == 0);
+	CHECK(TOOL(&f, READ, mine, level) == CODE_SUCCESS && take(&f) == 2 && (int64_t)take(&f) == -3 && take(&f) == 0);
+	free(f.words);
+	CHECK(gate_enter());
+	CHECK(sample_with(NULL) && session.values[0] == 107);
+	gate_leave();
+
+	/* A string is its bytes. */
+	bound = NUMBER(ALLOC, mine, 4, 0);
+	CHECK(TOOL(&f, READ, mine, bound) == CODE_SUCCESS && take(&f) == 3 && take(&f) == 'a');
+	free(f.words);
+
+	CHECK(TOOL(NULL, START, mine, level) == CODE_PVAR_NO_STARTSTOP && TOOL(NULL, STOP, mine, level) == CODE_PVAR_NO_STARTSTOP);
+	CHECK(TOOL(NULL, RESET, mine, level) == CODE_PVAR_NO_WRITE && TOOL(NULL, READRESET, mine, level) == CODE_PVAR_NO_WRITE);
+	fake_variables[0].atomic = false;
+	session.catalogue.variables[0]->is.atomic = false;
+	CHECK(TOOL(NULL, READRESET, mine, counter) == CODE_PVAR_NO_ATOMIC);
+	CHECK(TOOL(NULL, STOP, mine, counter) == CODE_SUCCESS && fake_stopped == 1);
+	CHECK(TOOL(NULL, STOP, mine, counter) == CODE_PVAR_NO_STARTSTOP); /* the library's own word */
+
+	/* Freed one by one, with a session, with the connection; numbers are not used again. */
+	CHECK(fake_open_handles == 3 + 3);
+	CHECK(TOOL(NULL, FREE, mine, counter) == CODE_SUCCESS && TOOL(NULL, FREE, mine, counter) == CODE_INVALID_HANDLE);
+	CHECK(NUMBER(ALLOC, mine, 0, 0) != counter && fake_open_handles == 3 + 3);
+	NUMBER(ALLOC, other, 0, 0);
+	CHECK(TOOL(NULL, FREE_SESSION, mine) == CODE_SUCCESS && TOOL(NULL, FREE_SESSION, mine) == CODE_INVALID_SESSION);
+	CHECK(fake_open_handles == 3 + 1 && fake_open_sessions == 2);
+	CHECK(NUMBER(CREATE) != mine);
+	fd = reconnect(fd, listening);
+	CHECK(fake_open_handles == 3 && fake_open_sessions == 1 && session.tools == NULL);
+	CHECK(TOOL(NULL, READ, other, counter) == CODE_INVALID_SESSION);
+	CHECK(NUMBER(CREATE) == 1);
+	close_conversation(fd, listening);
+}
+
+static void test_a_tools_handle_ends_before_its_object(void)
+{
+	uint64_t mine, handle, again;
+	struct object *o;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 10);
+	o = make(BIND_COMM, 1);
+	make(BIND_COMM, 2);
+	fd = open_conversation(&listening);
+	mine = NUMBER(CREATE);
+	handle = NUMBER(ALLOC, mine, 0, o->number);
+	again = NUMBER(ALLOC, mine, 0, 2);
+	CHECK(o->tool_handles == 1 && fake_open_handles == 4);
+	CHECK(gate_enter());
+	session_object_freed(&session, o);
+	gate_leave();
+	CHECK(fake_open_handles == 2);
+	CHECK(TOOL(NULL, READ, mine, handle) == CODE_INVALID_HANDLE && TOOL(NULL, FREE, mine, handle) == CODE_INVALID_HANDLE);
+	CHECK(tool_read(fd, READ, mine, again) == 0);
+	CHECK(TOOL(NULL, ALLOC, mine, 0, 1) == CODE_INVALID_HANDLE);
+	close_conversation(fd, listening);
+}
+
+static void test_tools_are_forgotten_when_mpi_is_over(void)
+{
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	NUMBER(CREATE);
+	CHECK(gate_enter());
+	CHECK(agent_move(AGENT_RUNNING, AGENT_FINAL));
+	link_stop();
+	gate_leave();
+	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0); /* the thread leaves */
+	for (int i = 0; session.tools != NULL; i++) {
+		CHECK(i < 1000);
+		usleep(10000);
+	}
+	CHECK(fake_open_sessions == 2); /* nothing of MPI_T is called any more */
+	CHECK(agent_move(AGENT_FINAL, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+static void test_all_handles_of_a_session(void)
+{
+	uint64_t mine, plain, other;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->writable = true;
+	variable("more", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	variable("length", LEVEL, TYPE_INT, 4, BIND_NONE, 1)->continuous = true;
+	variable("shared_calls", COUNTER, TYPE_INT, 4, BIND_NONE, 1)->value[0][0].i = 1;
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	mine = NUMBER(CREATE);
+	CHECK(TOOL(NULL, START, mine, 0) == CODE_SUCCESS); /* of none */
+	plain = NUMBER(ALLOC, mine, 0, 0);
+	NUMBER(ALLOC, mine, 1, 0);
+	NUMBER(ALLOC, mine, 2, 0);
+	fake_started = fake_stopped = 0;
+	CHECK(TOOL(NULL, START, mine, 0) == CODE_SUCCESS && fake_started == 2); /* not the continuous one */
+	CHECK(TOOL(NULL, START, mine, 0) == CODE_SUCCESS && fake_started == 2); /* they are started */
+	fake_variables[0].value[0][0].i = fake_variables[1].value[0][0].i = 5;
+	CHECK(TOOL(NULL, RESET, mine, 0) == CODE_SUCCESS);
+	CHECK(tool_read(fd, READ, mine, plain) == 0 && tool_read(fd, READ, mine, 2) == 5); /* not the readonly one */
+	CHECK(TOOL(NULL, STOP, mine, plain) == CODE_SUCCESS && TOOL(NULL, STOP, mine, 0) == CODE_SUCCESS && fake_stopped == 2);
+
+	/* What would stop for the whole process is started, and never stopped. */
+	other = NUMBER(ALLOC, mine, 3, 0);
+	CHECK(TOOL(NULL, START, mine, 0) == CODE_SUCCESS && fake_started == 5);
+	CHECK(TOOL(NULL, STOP, mine, other) == CODE_PVAR_NO_STARTSTOP && fake_stopped == 2);
+	CHECK(TOOL(NULL, STOP, mine, 0) == CODE_PVAR_NO_STARTSTOP && fake_stopped == 4); /* the others are */
+	CHECK(TOOL(NULL, FREE, mine, other) == CODE_SUCCESS && fake_stopped == 4);
+
+	fake_variables[0].start_code = CODE_INVALID_HANDLE;
+	CHECK(TOOL(NULL, START, mine, 0) == CODE_PVAR_NO_STARTSTOP);
+	close_conversation(fd, listening);
+}
+
+static void test_tools_are_bounded(void)
+{
+	uint64_t mine = 0;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	variable("large", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, MAX_VALUES + 1);
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	for (int i = 0; i < TOOL_SESSIONS; i++)
+		mine = NUMBER(CREATE);
+	CHECK(TOOL(NULL, CREATE) == CODE_OUT_OF_SESSIONS);
+	CHECK(TOOL(NULL, ALLOC, mine, 1, 0) == CODE_MEMORY);
+	for (int i = 0; i < TOOL_HANDLES; i++)
+		NUMBER(ALLOC, mine, 0, 0);
+	CHECK(TOOL(NULL, ALLOC, mine, 0, 0) == CODE_OUT_OF_HANDLES && fake_open_handles == 1 + TOOL_HANDLES);
+	CHECK(TOOL(NULL, FREE, mine, 1) == CODE_SUCCESS && NUMBER(ALLOC, mine, 0, 0) == 1 + TOOL_HANDLES);
+
+	/* What is not an operation, and what is cut off, is said and harmless. */
+	for (uint64_t operation = 1; operation < 17; operation++) {
+		struct frame f;
+
+		request(fd, REQUEST_TOOL, 5, &operation, 1);
+		f = next_frame(fd);
+		CHECK(f.header.type == FRAME_ERROR && take(&f) == (operation < 15 ? ERROR_MALFORMED : ERROR_UNSUPPORTED));
+		free(f.words);
+	}
+	for (uint64_t operation = WRITE; operation <= CATEGORY_INDEX; operation++) {
+		const uint64_t far[5] = { operation, 1ull << 60, 1ull << 60, 1ull << 60, 1ull << 60 };
+		const size_t head[] = { 4, 0, 0, 0, 5, 3, 2, 2 };
+		struct frame f;
+
+		if (operation > WRITE && operation < CVAR_WRITE)
+			continue;
+		request(fd, REQUEST_TOOL, 5, far, operation == WRITE ? 4 : head[operation - CVAR_WRITE + 4]);
+		f = next_frame(fd);
+		CHECK(f.header.type == FRAME_ERROR && take(&f) == ERROR_MALFORMED);
+		free(f.words);
+	}
+	fd = reconnect(fd, listening);
+	CHECK(fake_open_handles == 1 && fake_open_sessions == 1);
+	close_conversation(fd, listening);
+}
+
+static void test_writing_must_be_allowed(void)
+{
+	uint64_t mine, handle, text, spoken[] = { CVAR_WRITE, 0, 0, 2, 3, 0x657962 };
+	int listening, fd;
+
+	fake_reset();
+	variable("size", 2, TYPE_UNSIGNED, 4, BIND_NONE, 2)->writable = true;
+	variable("text", GENERIC, TYPE_CHAR, 1, BIND_NONE, 1)->writable = true;
+	variable("readonly", 2, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	mine = NUMBER(CREATE);
+	handle = NUMBER(ALLOC, mine, 0, 0);
+	text = NUMBER(ALLOC, mine, 1, 0);
+	CHECK(TOOL(NULL, WRITE, mine, handle, 2, 5, 6) == CODE_NOT_ACCESSIBLE);
+	CHECK(tool(fd, spoken, 6, NULL) == CODE_NOT_ACCESSIBLE);
+	CHECK(fake_variables[0].value[0][0].i == 0 && strcmp(fake_string, "hello") == 0);
+
+	session.may_write = true;
+	CHECK(TOOL(NULL, WRITE, mine, handle, 2, 5, 6) == CODE_SUCCESS);
+	CHECK(fake_variables[0].value[0][0].i == 5 && fake_variables[0].value[0][1].i == 6);
+	CHECK(TOOL(NULL, WRITE, mine, handle, 1, 5) == CODE_INVALID);               /* there are two */
+	CHECK(TOOL(NULL, WRITE, mine, handle, 2, 5, 1ull << 32) == CODE_INVALID);    /* it has 32 bits */
+	CHECK(TOOL(NULL, WRITE, mine, text, 1, 'b') == CODE_NOT_ACCESSIBLE);         /* the library would crash */
+	handle = NUMBER(ALLOC, mine, 2, 0);
+	CHECK(TOOL(NULL, WRITE, mine, handle, 1, 5) == CODE_PVAR_NO_WRITE);
+	CHECK(tool(fd, spoken, 6, NULL) == CODE_SUCCESS && strcmp(fake_string, "bye") == 0);
+	close_conversation(fd, listening);
+}
+
+/* kind, then a value of one word, of TOOL's cvar read. */
+static uint64_t cvar_word(int fd, uint64_t index, uint64_t object)
+{
+	struct frame f;
+	uint64_t value;
+
+	CHECK(TOOL(&f, CVAR_READ, index, object) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 1);
+	value = take(&f);
+	free(f.words);
+	return value;
+}
+
+static void test_control_variables_one_by_one(void)
+{
+	uint64_t longest[] = { CVAR_WRITE, 0, 0, 2, 16, 0x6161616161616161, 0x6161616161616161 };
+	struct object *o, *win;
+	struct frame f;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("", 10);
+	o = make(BIND_COMM, 1);
+	win = make(BIND_WIN, 1);
+	session.may_write = true;
+	fd = open_conversation(&listening);
+
+	CHECK(TOOL(&f, CVAR_READ, 0, 0) == CODE_SUCCESS && take(&f) == 2 && take(&f) == 5 && take(&f) == 0x6f6c6c6568);
+	free(f.words);
+	CHECK((int64_t)cvar_word(fd, 12, 0) == -12);
+	CHECK(TOOL(&f, CVAR_READ, 5, 0) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 3 && take(&f) == 1 && take(&f) == 2);
+	free(f.words);
+	CHECK(as_double(cvar_word(fd, 6, 0)) == -0.5);
+	CHECK(TOOL(NULL, CVAR_READ, 7, 0) == CODE_NOT_ACCESSIBLE && TOOL(NULL, CVAR_READ, 8, 0) == CODE_NOT_SUPPORTED);
+	CHECK(TOOL(NULL, CVAR_READ, FAKE_CVARS, 0) == CODE_INVALID_INDEX && TOOL(NULL, CVAR_READ, 1ull << 40, 0) == CODE_INVALID_INDEX);
+
+	/* Bound: each object has a value of its own. */
+	CHECK(TOOL(NULL, CVAR_WRITE, 3, o->number, 1, 1, 42) == CODE_SUCCESS && fake_bound[1] == 42);
+	CHECK(cvar_word(fd, 3, o->number) == 42);
+	CHECK(TOOL(NULL, CVAR_READ, 3, 0) == CODE_INVALID_HANDLE && TOOL(NULL, CVAR_READ, 3, win->number) == CODE_INVALID_HANDLE);
+
+	CHECK(TOOL(NULL, CVAR_WRITE, 1, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER && TOOL(NULL, CVAR_WRITE, 2, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER);
+	CHECK(TOOL(NULL, CVAR_WRITE, 4, 0, 1, 1, 0) == CODE_SUCCESS && fake_bool == 0);
+	CHECK(TOOL(NULL, CVAR_WRITE, 4, 0, 1, 1, 2) == CODE_INVALID && fake_bool == 0);
+	CHECK(TOOL(NULL, CVAR_WRITE, 5, 0, 1, 3, 7, 8, 255) == CODE_SUCCESS && fake_bytes[2] == 255);
+	CHECK(TOOL(NULL, CVAR_WRITE, 5, 0, 1, 3, 7, 8, 256) == CODE_INVALID);
+	CHECK(TOOL(NULL, CVAR_WRITE, 5, 0, 1, 2, 7, 8) == CODE_INVALID);
+	CHECK(TOOL(NULL, CVAR_WRITE, 6, 0, 1, 1, as_word(2.5)) == CODE_SUCCESS && fake_double == 2.5);
+	CHECK(TOOL(NULL, CVAR_WRITE, 6, 0, 2, 0) == CODE_INVALID);                /* no string */
+	CHECK(TOOL(NULL, CVAR_WRITE, 0, 0, 1, 1, 5) == CODE_INVALID);             /* a string */
+	CHECK(TOOL(NULL, CVAR_WRITE, 0, 0, 2, 3, 0x610062) == CODE_INVALID);      /* with a zero in it */
+	CHECK(TOOL(NULL, CVAR_WRITE, 0, 0, 2, 0) == CODE_SUCCESS && fake_string[0] == '\0');
+	CHECK(tool(fd, longest, 7, NULL) == CODE_INVALID); /* no room for its zero */
+	longest[4] = 15;
+	CHECK(tool(fd, longest, 7, NULL) == CODE_SUCCESS && strlen(fake_string) == 15);
+	CHECK(TOOL(NULL, CVAR_WRITE, 7, 0, 1, 1, 5) == CODE_NOT_ACCESSIBLE && TOOL(NULL, CVAR_WRITE, 8, 0, 1, 1, 5) == CODE_NOT_SUPPORTED);
+
+	/* Indices by name: "calls" (class COUNTER), "cvar_12", "all". */
+	CHECK(TOOL(&f, PVAR_INDEX, COUNTER, 5, 0x736c6c6163) == CODE_SUCCESS && take(&f) == 0 && take(&f) == 1);
+	free(f.words);
+	CHECK(TOOL(NULL, PVAR_INDEX, LEVEL, 5, 0x736c6c6163) == CODE_INVALID_NAME && TOOL(NULL, PVAR_INDEX, 10, 5, 0x736c6c6163) == CODE_INVALID_NAME);
+	CHECK(NUMBER(CVAR_INDEX, 7, 0x32315f72617663) == 12 && NUMBER(CATEGORY_INDEX, 3, 0x6c6c61) == 0);
+	CHECK(TOOL(NULL, CATEGORY_INDEX, 3, 0x6c0061) == CODE_INVALID_NAME);
+	close_conversation(fd, listening);
+}
+
+/* A page of control variables: the enumerations that stand before it, and the frame at its list. */
+static struct frame cvars_page(int fd, uint64_t first, uint64_t enumerations[4], size_t *count)
+{
+	struct frame f;
+
+	*count = 0;
+	request(fd, REQUEST_CVARS, 9, &first, 1);
+	f = next_frame(fd);
+	if (f.header.type == FRAME_ENUMS) {
+		for (uint64_t n = take(&f); n > 0; n--) {
+			uint64_t words = take(&f);
+
+			enumerations[(*count)++] = f.words[f.at];
+			f.at += words;
+		}
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(f.header.type == FRAME_CVARS && take(&f) == FAKE_CVARS);
+	return f;
+}
+
+static void test_control_variables_name_their_enumerations(void)
+{
+	uint64_t enumerations[4], next, words, end, named[4] = { 0 };
+	struct frame f;
+	size_t count;
+	int listening, fd;
+
+	fake_reset();
+	variable("mood", STATE, TYPE_INT, 4, BIND_NONE, 1); /* enumeration 0, which no control variable has */
+	open_session("", 100);
+	for (int i = 0; i < 66; i++)
+		make(BIND_COMM, 1 + i % 2);
+	fake_bound[2] = 9;
+	fd = open_conversation(&listening);
+	for (int again = 0; again < 2; again++) { /* in every answer that names them */
+		f = cvars_page(fd, 0, enumerations, &count);
+		CHECK(count == 1 && enumerations[0] == 1);
+		next = take(&f);
+		CHECK(next > 8 && take(&f) == next); /* records */
+		for (int i = 0; i < 8; i++) {
+			words = take(&f);
+			end = f.at + words;
+			CHECK(take(&f) == (uint64_t)i);
+			f.at += 4;
+			if (i < 4)
+				named[i] = take(&f);
+			else
+				CHECK(take(&f) == (i == 4 ? 2 : 0)); /* 7: its enumeration may lie in no memory either */
+			if (i == 3) {
+				CHECK(take(&f) == CODE_NOT_SUPPORTED && take(&f) == 0 && take(&f) == 0); /* no value without an object */
+				skip_string(&f);
+				skip_string(&f);
+				CHECK(take(&f) == 64); /* objects at most */
+				CHECK(take(&f) == 5 && take(&f) == 1 && take(&f) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 1 && take(&f) == 0);
+				CHECK(take(&f) == 5 && take(&f) == 2 && take(&f) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 1 && take(&f) == 9);
+			}
+			f.at = end;
+		}
+		CHECK(named[0] == 0 && named[3] == 2);
+		free(f.words);
+	}
+	f = cvars_page(fd, 10, enumerations, &count);
+	CHECK(count == 0); /* a page that names none */
+	free(f.words);
+	close_conversation(fd, listening);
+}
+
+static void test_categories_have_a_stamp(void)
+{
+	const uint64_t unseen[4] = { 0 };
+	struct frame f;
+	int listening, fd;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("", 10);
+	fake_stamp = 41;
+	fd = open_conversation(&listening);
+	request(fd, REQUEST_CATEGORIES, 1, unseen, 1);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_CATEGORIES && f.words[f.header.words - 1] == 42);
+	free(f.words);
+	request(fd, REQUEST_SAMPLE, 2, unseen, 4);
+	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_STAMP) == 42);
+	fake_stamp = -1; /* a library that can't say */
+	request(fd, REQUEST_SAMPLE, 3, unseen, 4);
+	CHECK(sample_statistic(fd, 3, SAMPLE_FRESH, STATISTIC_STAMP) == 0);
+	close_conversation(fd, listening);
+}
+
+static void test_tools_stay_out_of_a_passive_rank(void)
+{
+	const uint64_t create = CREATE;
+	struct frame f;
+	int listening, fd;
+
+	fake_reset();
+	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 5;
+	open_session("", 10);
+	CHECK(sample_with(NULL));
+	listening = begin_conversation(true);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	request(fd, REQUEST_TOOL, 1, &create, 1);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_ERROR && take(&f) == ERROR_NOT_NOW && fake_open_sessions == 1);
+	free(f.words);
+
+	/* Its program's own MPI_Pcontrol works all the same. */
+	CHECK(gate_enter());
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[0][0].i = 9;
+	CHECK(sample_with(NULL));
+	gate_leave();
+	request(fd, REQUEST_SAMPLE, 2, (const uint64_t[4]){ 0 }, 4);
+	CHECK(expect_sample(fd, 2, SAMPLE_PAUSED, 2) == 5);
+	close_conversation(fd, listening);
+}
+
+/* Takes the frames of an answer up to KEPT, which must come. */
+static struct frame expect_kept(int fd, uint64_t number)
+{
+	struct frame f = next_frame(fd);
+
+	while (f.header.type != FRAME_KEPT) {
+		CHECK(f.header.type != FRAME_SAMPLE);
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(take(&f) == number);
+	return f;
+}
+
+static void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
+{
+	const uint64_t none = 0, kept[] = {
+		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,                                 /* calls, unbound, no name, two values, nothing to subtract */
+		9, 1, BIND_COMM, 1, 4, 0x6f6c6168, 1, (uint64_t)-4, 1, (uint64_t)-6 /* balance on "halo", origin and excluded */
+	};
+	struct frame f;
+	int listening, fd, final;
+	struct object *o;
+
+	fake_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 2)->value[0][0].i = 7;
+	fake_variables[0].value[0][1].i = 8;
+	variable("balance", COUNTER, TYPE_INT, 4, BIND_COMM, 1)->value[1][0].i = (uint32_t)-1;
+	variable("broken", COUNTER, TYPE_INT, 4, BIND_NONE, 1);
+	open_session("", 10);
+	o = make(BIND_COMM, 1);
+	session_object_named(&session, o, "halo");
+	pcontrol_called(&session, 0);
+	fake_variables[1].value[1][0].i = (uint32_t)-6;
+	pcontrol_called(&session, 1);
+	CHECK((int64_t)first_handle(o)->excluded[0] == -5 && (int64_t)first_handle(o)->origin[0] == -1);
+	fake_variables[1].value[1][0].i = (uint32_t)-4;
+	session_select(&session, false, &none, 1); /* selected or not */
+	fake_variables[2].read_code = CODE_INVALID;
+	fd = open_conversation(&listening);
+
+	request(fd, REQUEST_SAMPLE, 1, (const uint64_t[4]){ 0 }, 4);
+	CHECK(sample_statistic(fd, 1, SAMPLE_FRESH, STATISTIC_KEPT) == 0);
+	CHECK(gate_enter());
+	pcontrol_called(&session, 2);
+	gate_leave();
+	fake_variables[0].value[0][0].i = 99;
+	request(fd, REQUEST_SAMPLE, 2, (const uint64_t[4]){ 0 }, 4);
+	f = expect_kept(fd, 1);
+	CHECK(f.header.sequence == 2 && take(&f) != 0 && take(&f) != 0 && take(&f) == 2);
+	CHECK(f.header.words - f.at == sizeof kept / sizeof kept[0] && memcmp(f.words + f.at, kept, sizeof kept) == 0);
+	free(f.words);
+	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_KEPT) == 1);
+	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation, session.remains.generation, 1 }, 4);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_SAMPLE); /* it has been seen */
+	free(f.words);
+
+	/* Switched off, what is kept is what is frozen. */
+	CHECK(gate_enter());
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[0][0].i = 1000;
+	pcontrol_called(&session, 2);
+	gate_leave();
+	request(fd, REQUEST_SAMPLE, 4, (const uint64_t[4]){ 0, 0, 0, 1 }, 4);
+	f = expect_kept(fd, 2);
+	CHECK(take(&f) == session.pcontrol.realtime && take(&f) == session.pcontrol.monotonic);
+	CHECK(f.words[f.at + 7] == 99);
+	free(f.words);
+	CHECK(sample_statistic(fd, 4, SAMPLE_PAUSED, STATISTIC_PAUSED_NS) > 0);
+	CHECK(gate_enter());
+	pcontrol_called(&session, -5);
+	gate_leave();
+	request(fd, REQUEST_SAMPLE, 5, (const uint64_t[4]){ 0 }, 4);
+	CHECK((int64_t)sample_statistic(fd, 5, SAMPLE_PAUSED, STATISTIC_LEVEL) == -5);
+
+	/* The last sample, switched off: frozen values, and what was kept. */
+	CHECK(gate_enter());
+	session_select(&session, true, NULL, 0);
+	CHECK(session_sample(&session, NULL));
+	agent_move(AGENT_RUNNING, AGENT_FINAL);
+	last_send(&link_of_rank.paths, &identity, &session, END_EXIT);
+	link_stop();
+	gate_leave();
+	final = accept(listening, NULL, NULL);
+	expect_hello(final, CONNECTION_FINAL);
+	f = expect_kept(final, 2);
+	free(f.words);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 0) == 99);
+	close(final);
+	close(fd);
+	CHECK(agent_move(AGENT_FINAL, AGENT_IDLE));
+	end_conversation(listening);
+}
+
+static void test_what_is_kept_gives_way_to_the_last_sample(void)
+{
+	static unsigned char room[6144];
+	struct wire small = { .bytes = room, .room = sizeof room, .fixed = true }, large = { 0 };
+	const struct agent_statistics statistics = { 0 };
+
+	fake_reset();
+	variable("many", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 400);
+	open_session("", 10);
+	CHECK(sample_with(NULL));
+	pcontrol_called(&session, 2);
+	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
+	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
+	CHECK(!small.failed && !large.failed && large.length == small.length + session.pcontrol.kept.length);
+	wire_free(&large);
+	session_drop(&session);
+}
+
+static void test_what_is_too_large_is_not_kept(void)
+{
+	char name[256];
+
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	fake_reset();
+	for (int i = 0; i < 60; i++)
+		variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 1000);
+	for (int i = 0; i < 200; i++)
+		session_object_named(&session, make(BIND_COMM, 1), name);
+	pcontrol_called(&session, 2);
+	CHECK(session.pcontrol.keeps == 1); /* 12,000 handles of some 40 words each */
+	for (int i = 0; i < 100; i++)
+		session_object_named(&session, make(BIND_COMM, 1), name);
+	pcontrol_called(&session, 2);
+	CHECK(session.pcontrol.keeps == 1 && session.pcontrol.calls == 2 && session.pcontrol.kept.length > 0);
+	session_drop(&session);
+}
+
 static void test_conversation(void)
 {
 	uint64_t unseen[3] = { 0 }, seen[3], blob[2] = { 5, 0x6f6c6c6568 }, first = 0;
@@ -633,11 +1449,12 @@ static void test_conversation(void)
 	free(f.words);
 
 	/* 3,000 control variables come in several parts. */
-	for (unsigned parts = 0; first < 3000; parts++) {
+	for (unsigned parts = 0; first < FAKE_CVARS; parts++) {
+		uint64_t enumerations[4];
+		size_t count;
+
 		CHECK(parts < 100);
-		request(fd, REQUEST_CVARS, 4, &first, 1);
-		f = next_frame(fd);
-		CHECK(f.header.type == FRAME_CVARS && take(&f) == 3000);
+		f = cvars_page(fd, first, enumerations, &count);
 		CHECK(f.words[1] > first);
 		first = take(&f);
 		free(f.words);
@@ -712,10 +1529,28 @@ int main(void)
 	test_a_source_that_starts_anywhere();
 	test_a_rename_starts_a_new_contribution();
 	test_bounds();
+	test_values_are_narrowed_or_refused();
+	test_what_is_counted_while_switched_off_is_subtracted();
+	test_an_object_that_goes_while_switched_off_ends_where_it_was();
+	test_a_rename_while_switched_off();
+	test_what_cannot_be_read_is_not_subtracted();
+	test_what_is_kept_gives_way_to_the_last_sample();
+	test_what_is_too_large_is_not_kept();
 	test_gate();
 	test_waking_a_thread_that_leaves_hurts_nobody();
 	test_a_passive_rank_is_read_by_its_program_alone();
+	test_a_tool_has_sessions_and_handles_of_its_own();
+	test_a_tools_handle_ends_before_its_object();
+	test_tools_are_forgotten_when_mpi_is_over();
+	test_all_handles_of_a_session();
+	test_tools_are_bounded();
+	test_writing_must_be_allowed();
+	test_control_variables_one_by_one();
+	test_control_variables_name_their_enumerations();
+	test_categories_have_a_stamp();
+	test_tools_stay_out_of_a_passive_rank();
+	test_a_sample_is_kept_and_told_until_it_has_been_seen();
 	test_conversation();
-	puts("agent tests: 21 passed, 0 failed");
+	puts("agent tests: 39 passed, 0 failed");
 	return 0;
 }

@@ -9,20 +9,35 @@
 
 struct fake_variable fake_variables[FAKE_VARIABLES];
 int fake_count, fake_open_handles, fake_started, fake_reads;
+int fake_open_sessions, fake_stopped, fake_stamp;
 void (*fake_on_read)(void);
+char fake_string[16];
+int fake_bound[8];
+uint8_t fake_bool, fake_bytes[3];
+double fake_double;
+
+static int moods; /* its address is the enumeration of control variables */
 
 struct fake_handle {
 	struct fake_variable *variable;
 	int object;
+	bool started;
+	int64_t base[FAKE_ELEMENTS]; /* of the last reset */
 };
 
 void fake_reset(void)
 {
 	memset(fake_variables, 0, sizeof fake_variables);
 	fake_count = fake_open_handles = fake_started = fake_reads = 0;
+	fake_open_sessions = fake_stopped = fake_stamp = 0;
 	fake_on_read = NULL;
 	fake_refuses = false;
 	fake_detail = NULL;
+	memcpy(fake_string, "hello", 6);
+	memset(fake_bound, 0, sizeof fake_bound);
+	memcpy(fake_bytes, "\1\2\3", 3);
+	fake_bool = 1;
+	fake_double = -0.5;
 }
 
 static int pvar_count(int *count)
@@ -43,7 +58,8 @@ static int pvar_describe(int index, struct pvar_description *out, struct text *n
 		.datatype = v->datatype,
 		.datatype_bytes = v->bytes,
 		.bind = v->bind,
-		.readonly = true,
+		.readonly = !v->writable,
+		.atomic = v->atomic,
 		.continuous = v->continuous,
 		.enumeration = v->mpi_class == 0 ? &fake_variables[0] : NULL,
 	};
@@ -55,6 +71,14 @@ static int pvar_describe(int index, struct pvar_description *out, struct text *n
 static int session_open(void **session)
 {
 	*session = &fake_count;
+	fake_open_sessions++;
+	return CODE_SUCCESS;
+}
+
+static int session_close(void **session)
+{
+	*session = NULL;
+	fake_open_sessions--;
 	return CODE_SUCCESS;
 }
 
@@ -66,7 +90,7 @@ static int handle_open(void *session, int index, union mpi_object *object, void 
 	(void)session;
 	if (v->alloc_code != CODE_SUCCESS)
 		return v->alloc_code;
-	h = malloc(sizeof *h);
+	h = calloc(1, sizeof *h);
 	h->variable = v;
 	h->object = object == NULL ? 0 : object->integer;
 	*handle = h;
@@ -90,7 +114,43 @@ static int handle_start(void *session, void *handle)
 
 	(void)session;
 	fake_started++;
+	h->started = h->variable->start_code == CODE_SUCCESS;
 	return h->variable->start_code;
+}
+
+static int handle_stop(void *session, void *handle)
+{
+	struct fake_handle *h = handle;
+
+	(void)session;
+	if (!h->started)
+		return CODE_PVAR_NO_STARTSTOP;
+	h->started = false;
+	fake_stopped++;
+	return CODE_SUCCESS;
+}
+
+static int handle_reset(void *session, void *handle)
+{
+	struct fake_handle *h = handle;
+
+	(void)session;
+	for (int i = 0; i < FAKE_ELEMENTS; i++)
+		h->base[i] = h->variable->value[h->object % 8][i].i;
+	return CODE_SUCCESS;
+}
+
+static int handle_write(void *session, void *handle, const void *values)
+{
+	struct fake_handle *h = handle;
+	const unsigned char *at = values;
+
+	(void)session;
+	for (int i = 0; i < h->variable->count; i++, at += h->variable->bytes) {
+		h->variable->value[h->object % 8][i % FAKE_ELEMENTS].i = 0;
+		memcpy(&h->variable->value[h->object % 8][i % FAKE_ELEMENTS], at, (size_t)h->variable->bytes);
+	}
+	return CODE_SUCCESS;
 }
 
 static int handle_read(void *session, void *handle, void *values)
@@ -104,9 +164,51 @@ static int handle_read(void *session, void *handle, void *values)
 		fake_on_read();
 	if (h->variable->read_code != CODE_SUCCESS)
 		return h->variable->read_code;
-	for (int i = 0; i < h->variable->count; i++, at += h->variable->bytes)
-		memcpy(at, &h->variable->value[h->object % 8][i % FAKE_ELEMENTS], (size_t)h->variable->bytes);
+	for (int i = 0; i < h->variable->count; i++, at += h->variable->bytes) {
+		int64_t value = h->variable->value[h->object % 8][i % FAKE_ELEMENTS].i - h->base[i % FAKE_ELEMENTS];
+
+		memcpy(at, &value, (size_t)h->variable->bytes);
+	}
 	return CODE_SUCCESS;
+}
+
+static int handle_readreset(void *session, void *handle, void *values)
+{
+	int code = handle_read(session, handle, values);
+
+	return code != CODE_SUCCESS ? code : handle_reset(session, handle);
+}
+
+static bool pvar_writable(const struct pvar_description *is)
+{
+	return is->mpi_class != 9;
+}
+
+static int pvar_index(const char *name, int mpi_class, int *index)
+{
+	for (int i = 0; i < fake_count; i++)
+		if (strcmp(fake_variables[i].name, name) == 0 && fake_variables[i].mpi_class == mpi_class) {
+			*index = i;
+			return CODE_SUCCESS;
+		}
+	return CODE_INVALID_NAME;
+}
+
+static int cvar_index(const char *name, int *index)
+{
+	return sscanf(name, "cvar_%d", index) == 1 ? CODE_SUCCESS : CODE_INVALID_NAME;
+}
+
+static int category_index(const char *name, int *index)
+{
+	*index = 0;
+	return strcmp(name, "all") == 0 ? CODE_SUCCESS : CODE_INVALID_NAME;
+}
+
+static int category_stamp(int *stamp)
+{
+	*stamp = fake_stamp;
+	return fake_stamp < 0 ? CODE_NOT_SUPPORTED : CODE_SUCCESS;
 }
 
 static int enum_describe(void *enumeration, int *items, struct text *name)
@@ -127,28 +229,89 @@ static int enum_item(void *enumeration, int item, int *value, struct text *name)
 
 static int cvar_count(int *count)
 {
-	*count = 3000;
+	*count = FAKE_CVARS;
 	return CODE_SUCCESS;
 }
 
 static int cvar_describe(int index, struct cvar_description *out, struct text *name, struct text *description)
 {
-	*out = (struct cvar_description){ .scope = 2, .verbosity = 1, .bind = BIND_NONE };
-	out->datatype = index == 0 ? TYPE_CHAR : TYPE_INT;
-	out->datatype_bytes = index == 0 ? 1 : 4;
+	static const struct cvar_description kinds[] = {
+		{ .scope = 2, .datatype = TYPE_CHAR, .datatype_bytes = 1 },
+		{ .scope = 0, .datatype = TYPE_INT, .datatype_bytes = 4 },
+		{ .scope = 1, .datatype = TYPE_INT, .datatype_bytes = 4 },
+		{ .scope = 2, .datatype = TYPE_INT, .datatype_bytes = 4, .bind = BIND_COMM, .enumeration = &moods },
+		{ .scope = 2, .datatype = TYPE_BOOL, .datatype_bytes = 1, .enumeration = &moods },
+		{ .scope = 2, .datatype = TYPE_UINT32, .datatype_bytes = 1 },
+		{ .scope = 2, .datatype = TYPE_DOUBLE, .datatype_bytes = 8 },
+		{ .scope = 2, .datatype = TYPE_INT, .datatype_bytes = 4, .enumeration = &fake_count },
+		{ .scope = 2, .datatype = TYPE_OTHER },
+	};
+
+	*out = kinds[index < 9 ? index : 2];
+	out->scope = index < 9 ? out->scope : 2;
+	out->verbosity = 1;
 	snprintf(name->bytes, sizeof name->bytes, "cvar_%d", index);
 	memset(description->bytes, 'd', 200);
 	description->bytes[200] = '\0';
 	return CODE_SUCCESS;
 }
 
-static int cvar_read(int index, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
+/* Where its value lies, and of how many bytes it is; NULL: nowhere. */
+static void *storage(int index, const union mpi_object *object, size_t *bytes)
 {
-	int value = -index;
+	static int plain;
 
-	(void)datatype, (void)capacity;
-	*count = index == 0 ? 5 : 1;
-	memcpy(bytes, index == 0 ? (const void *)"hello" : &value, index == 0 ? 5u : (size_t)datatype_bytes);
+	*bytes = 4;
+	plain = -index;
+	switch (index) {
+	case 0:
+		*bytes = sizeof fake_string;
+		return fake_string;
+	case 3:
+		return object == NULL ? NULL : &fake_bound[object->integer % 8];
+	case 4:
+		*bytes = 1;
+		return &fake_bool;
+	case 5:
+		*bytes = sizeof fake_bytes;
+		return fake_bytes;
+	case 6:
+		*bytes = 8;
+		return &fake_double;
+	case 7:
+	case 8:
+		return NULL;
+	default:
+		return &plain;
+	}
+}
+
+static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
+{
+	size_t size;
+	const void *from = storage(index, object, &size);
+
+	(void)datatype;
+	if (from == NULL)
+		return CODE_NOT_ACCESSIBLE;
+	if (size > capacity)
+		return CODE_MEMORY;
+	*count = (int)size / datatype_bytes;
+	memcpy(bytes, from, size);
+	return CODE_SUCCESS;
+}
+
+static int cvar_write(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room)
+{
+	size_t size;
+	void *to = storage(index, object, &size);
+
+	if (to == NULL)
+		return CODE_NOT_ACCESSIBLE;
+	*room = index == 5 ? 3 : datatype == TYPE_CHAR ? (int)size : 1;
+	if (datatype == TYPE_CHAR ? count >= *room : count != *room)
+		return CODE_MEMORY;
+	memcpy(to, bytes, size);
 	return CODE_SUCCESS;
 }
 
@@ -205,13 +368,25 @@ const struct abi fake_abi = {
 	.handle_close = handle_close,
 	.handle_start = handle_start,
 	.handle_read = handle_read,
+	.session_close = session_close,
+	.handle_stop = handle_stop,
+	.handle_write = handle_write,
+	.handle_reset = handle_reset,
+	.handle_readreset = handle_readreset,
+	.pvar_writable = pvar_writable,
+	.pvar_index = pvar_index,
+	.never_stop = "shared_*",
 	.enum_describe = enum_describe,
 	.enum_item = enum_item,
 	.cvar_count = cvar_count,
 	.cvar_describe = cvar_describe,
+	.cvar_index = cvar_index,
 	.cvar_read = cvar_read,
+	.cvar_write = cvar_write,
 	.category_count = category_count,
 	.category_describe = category_describe,
+	.category_index = category_index,
+	.category_stamp = category_stamp,
 	.category_members = category_members,
 	.object_describe = object_describe,
 };

@@ -1,0 +1,321 @@
+/* lists.c - control variables and categories: the lists of them, and one variable for a tool. */
+#include "lists.h"
+
+#include "gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CVAR_BYTES 65536
+#define CVAR_SLACK 64
+#define CVAR_OBJECTS 64 /* values of a bound variable in the list, at most */
+#define CVAR_OTHER_BYTES 4096
+#define MAX_MEMBERS 65536
+
+/* The gate's: too large for a stack. */
+static struct text name_text, description_text;
+static unsigned char cvar_value[CVAR_BYTES + CVAR_SLACK];
+
+/* ---- one control variable ---- */
+
+static bool has_value(const struct cvar_description *d)
+{
+	return d->datatype != TYPE_OTHER && d->datatype_bytes > 0 && d->datatype_bytes <= 8;
+}
+
+/* Into cvar_value. */
+static int fetch(const struct session *s, const struct cvar *v, int *count)
+{
+	const struct cvar_description *d = &v->is;
+
+	if (!has_value(d))
+		return CODE_NOT_SUPPORTED;
+	/* What a library leaves as it is, and what it writes too much: of a string it may give fewer bytes than it has counted. */
+	memset(cvar_value, 0, d->datatype == TYPE_CHAR ? sizeof cvar_value : CVAR_OTHER_BYTES);
+	return s->abi->cvar_read(v->index, v->object, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, count);
+}
+
+static void put_no_value(struct wire *w)
+{
+	wire_word(w, VALUE_NONE);
+	wire_word(w, 0);
+}
+
+void cvar_put(struct wire *w, const struct cvar *v, int count)
+{
+	const struct variable like = { .is = { .datatype = v->is.datatype, .datatype_bytes = v->is.datatype_bytes } };
+
+	if (v->is.datatype == TYPE_CHAR) {
+		wire_word(w, VALUE_STRING);
+		wire_bytes(w, cvar_value, strnlen((const char *)cvar_value, CVAR_BYTES));
+		return;
+	}
+	wire_word(w, VALUE_WORDS);
+	wire_word(w, (uint64_t)count);
+	for (int i = 0; i < count; i++)
+		wire_word(w, widen(&like, cvar_value, (size_t)i));
+}
+
+int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct cvar *out, const char **why)
+{
+	int count = 0, code = s->abi->cvar_count(&count);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	if (count < 0 || index >= (uint64_t)count) {
+		*why = "there is no control variable with this index";
+		return CODE_INVALID_INDEX;
+	}
+	*out = (struct cvar){ .index = (int)index };
+	code = s->abi->cvar_describe(out->index, &out->is, &name_text, &description_text);
+	if (code != CODE_SUCCESS || out->is.bind == BIND_NONE)
+		return code;
+	for (struct object *o = s->unbound.after; o != NULL; o = o->after)
+		if (o->number == object && o->kind == out->is.bind)
+			out->object = &o->mpi;
+	if (out->object == NULL) {
+		*why = "it is bound to an object of another kind, or to one that is not there";
+		return CODE_INVALID_HANDLE;
+	}
+	return CODE_SUCCESS;
+}
+
+static const char *not_memory = "its value lies in no memory that could be touched without a crash";
+
+int cvar_get(const struct session *s, const struct cvar *v, int *count, const char **why)
+{
+	int code = fetch(s, v, count);
+
+	if (code == CODE_NOT_SUPPORTED)
+		*why = "its datatype is none that the agent knows";
+	if (code == CODE_MEMORY)
+		*why = "it is too large";
+	if (code == CODE_NOT_ACCESSIBLE)
+		*why = not_memory;
+	return code;
+}
+
+/* The request's value into cvar_value, zeros behind it; 0: it is none for the variable. */
+static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why)
+{
+	const struct cvar_description *d = &v->is;
+
+	memset(cvar_value, 0, sizeof cvar_value);
+	if (kind != (d->datatype == TYPE_CHAR ? VALUE_STRING : VALUE_WORDS)) {
+		*why = d->datatype == TYPE_CHAR ? "its value is a string" : "its value is no string";
+		return CODE_INVALID;
+	}
+	if (length * (size_t)d->datatype_bytes >= CVAR_BYTES) {
+		*why = "it is too large";
+		return CODE_INVALID;
+	}
+	if (d->datatype == TYPE_CHAR) {
+		memcpy(cvar_value, value, length);
+		if (memchr(cvar_value, 0, length) == NULL)
+			return CODE_SUCCESS;
+		*why = "a string can't contain a zero";
+		return CODE_INVALID;
+	}
+	if (narrow(d->datatype, d->datatype_bytes, value, length, cvar_value))
+		return CODE_SUCCESS;
+	*why = "an element doesn't fit the variable's datatype";
+	return CODE_INVALID;
+}
+
+int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why)
+{
+	int room = -1, code;
+	bool fits;
+
+	if (v->is.scope == SCOPE_CONSTANT || v->is.scope == SCOPE_READONLY) {
+		*why = v->is.scope == SCOPE_CONSTANT ? "its scope is CONSTANT" : "its scope is READONLY";
+		return CODE_CVAR_SET_NEVER;
+	}
+	if (!s->may_write) {
+		*why = "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)";
+		return CODE_NOT_ACCESSIBLE;
+	}
+	if (!has_value(&v->is)) {
+		*why = "its datatype is none that the agent knows";
+		return CODE_NOT_SUPPORTED;
+	}
+	code = store(v, kind, value, length, why);
+	if (code != CODE_SUCCESS)
+		return code;
+	code = s->abi->cvar_write(v->index, v->object, v->is.datatype, cvar_value, (int)length, &room);
+	if (code == CODE_NOT_ACCESSIBLE)
+		*why = not_memory;
+	fits = v->is.datatype == TYPE_CHAR ? (int)length < room : (int)length == room;
+	if (code != CODE_MEMORY || room < 0 || fits)
+		return code;
+	*why = v->is.datatype == TYPE_CHAR ? "the string is longer than the variable's" : "the variable has another number of elements";
+	return CODE_INVALID;
+}
+
+/* ---- the list of control variables ---- */
+
+/* Values on the objects that it can be bound to. The first record of a page is written to its end: that is what bounds them. */
+static bool put_bound_values(struct wire *w, const struct session *s, struct cvar *v, bool patient)
+{
+	size_t list = wire_hole(w);
+	uint64_t records = 0;
+
+	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS; o = o->after) {
+		int count = 0, code;
+		size_t record;
+
+		if (o->kind != v->is.bind)
+			continue;
+		if (!patient && gate_wanted())
+			return false;
+		v->object = &o->mpi;
+		code = fetch(s, v, &count);
+		record = wire_hole(w);
+		wire_word(w, o->number);
+		wire_word(w, (uint64_t)code);
+		if (code == CODE_SUCCESS)
+			cvar_put(w, v, count);
+		else
+			put_no_value(w);
+		wire_fill_length(w, record);
+		records++;
+	}
+	wire_fill(w, list, records);
+	return true;
+}
+
+/* False: a thread of the program waits, and this is not the first record: it comes with the next page. */
+static bool put_cvar(struct wire *w, struct session *s, struct cvar *v, bool patient)
+{
+	struct enumeration *e = NULL;
+	size_t record = wire_hole(w), enumeration;
+	int count = 0, code = CODE_NOT_SUPPORTED;
+	bool whole;
+
+	wire_word(w, (uint64_t)v->index);
+	wire_word(w, (uint64_t)v->is.scope);
+	wire_word(w, (uint64_t)v->is.verbosity);
+	wire_word(w, (uint64_t)v->is.datatype);
+	wire_word(w, (uint64_t)v->is.bind);
+	enumeration = wire_hole(w);
+	if (v->is.bind == BIND_NONE)
+		code = fetch(s, v, &count);
+	/* Of a component that is unloaded, whose values lie in no memory, the enumeration may lie in none either. */
+	if (code != CODE_NOT_ACCESSIBLE)
+		e = catalogue_enumeration(&s->catalogue, s->abi, v->is.enumeration);
+	if (e != NULL)
+		wire_fill(w, enumeration, (uint64_t)e->number + 1);
+	wire_word(w, (uint64_t)code);
+	if (code == CODE_SUCCESS)
+		cvar_put(w, v, count);
+	else
+		put_no_value(w);
+	wire_string(w, name_text.bytes);
+	wire_string(w, description_text.bytes);
+	whole = put_bound_values(w, s, v, patient);
+	wire_fill_length(w, record);
+	if (!whole)
+		wire_cut(w, record);
+	else if (e != NULL)
+		e->named = true;
+	return whole;
+}
+
+/* A page ends when it is large enough, or when a thread of the program waits for the gate; never before it has got anywhere. */
+static bool page_is_full(const struct wire *w, int index, uint64_t first)
+{
+	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());
+}
+
+bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first)
+{
+	struct wire page = { 0 }; /* what it names is known at its end, and goes before it */
+	uint64_t records = 0;
+	size_t next, list;
+	int count = 0, i;
+
+	if (s->abi->cvar_count(&count) != CODE_SUCCESS || count < 0)
+		count = 0;
+	for (size_t k = 0; k < s->catalogue.enumeration_count; k++)
+		s->catalogue.enumerations[k]->named = false;
+	wire_begin(&page, FRAME_CVARS, sequence);
+	wire_word(&page, (uint64_t)count);
+	next = wire_hole(&page);
+	list = wire_hole(&page);
+	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(&page, i, first); i++) {
+		struct cvar v = { .index = i };
+
+		if (s->abi->cvar_describe(i, &v.is, &name_text, &description_text) != CODE_SUCCESS)
+			continue;
+		if (!put_cvar(&page, s, &v, (uint64_t)i == first))
+			break;
+		records++;
+	}
+	wire_fill(&page, next, (uint64_t)i);
+	wire_fill(&page, list, records);
+	wire_end(&page);
+	frame_enums_named(w, sequence, &s->catalogue);
+	wire_append(w, &page);
+	wire_free(&page);
+	return i == count;
+}
+
+/* ---- categories ---- */
+
+static void put_indices(struct wire *w, const int *indices, int count)
+{
+	wire_word(w, (uint64_t)count);
+	for (int i = 0; i < count; i++)
+		wire_word(w, (uint64_t)(int64_t)indices[i]);
+}
+
+/* False: it can't be described, nothing is written. */
+static bool put_category(struct wire *w, const struct session *s, int index)
+{
+	int pvars = 0, cvars = 0, categories = 0;
+	size_t record;
+	int *members;
+
+	if (s->abi->category_describe(index, &pvars, &cvars, &categories, &name_text, &description_text) != CODE_SUCCESS)
+		return false;
+	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS || categories > MAX_MEMBERS)
+		return false;
+	members = calloc((size_t)pvars + (size_t)cvars + (size_t)categories + 1, sizeof *members);
+	if (members == NULL)
+		return false;
+	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories, members + pvars + cvars) != CODE_SUCCESS)
+		pvars = cvars = categories = 0;
+	record = wire_hole(w);
+	wire_word(w, (uint64_t)index);
+	wire_string(w, name_text.bytes);
+	wire_string(w, description_text.bytes);
+	put_indices(w, members, pvars);
+	put_indices(w, members + pvars, cvars);
+	put_indices(w, members + pvars + cvars, categories);
+	wire_fill_length(w, record);
+	free(members);
+	return true;
+}
+
+bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
+{
+	uint64_t records = 0;
+	size_t next, list;
+	int count = 0, stamp = 0, i;
+
+	if (s->abi->category_count(&count) != CODE_SUCCESS || count < 0)
+		count = 0;
+	wire_begin(w, FRAME_CATEGORIES, sequence);
+	wire_word(w, (uint64_t)count);
+	next = wire_hole(w);
+	list = wire_hole(w);
+	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++)
+		if (put_category(w, s, i))
+			records++;
+	wire_fill(w, next, (uint64_t)i);
+	wire_fill(w, list, records);
+	wire_word(w, s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 : 0);
+	wire_end(w);
+	return i == count;
+}
+

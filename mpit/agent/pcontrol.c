@@ -1,0 +1,159 @@
+/* pcontrol.c - what MPI_Pcontrol does to the session. */
+#include "pcontrol.h"
+
+#include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum level { LEVEL_OFF = 0, LEVEL_ON = 1, LEVEL_KEEP = 2 };
+
+void pcontrol_freeze(struct handle *h, const uint64_t *values)
+{
+	h->frozen = malloc((size_t)h->count * sizeof *h->frozen);
+	if (h->frozen != NULL) /* otherwise it goes on being read */
+		memcpy(h->frozen, values, (size_t)h->count * sizeof *h->frozen);
+}
+
+static void switch_off(struct session *s)
+{
+	struct pcontrol *p = &s->pcontrol;
+	uint64_t begin = monotonic_ns(), *values = session_scratch(s);
+
+	if (p->paused)
+		return;
+	for (struct object *o = &s->unbound; o != NULL; o = o->after)
+		for (size_t i = 0; i < o->count; i++) {
+			session_read(s, &o->handles[i], values);
+			if (o->handles[i].code != CODE_SUCCESS)
+				s->read_errors++;
+			pcontrol_freeze(&o->handles[i], values);
+		}
+	p->paused = true;
+	p->realtime = realtime_ns();
+	p->monotonic = monotonic_ns();
+	p->read_ns = p->monotonic - begin;
+}
+
+/* What it gained since it was frozen is added to excluded; true if that is news. Allocates nothing: the frozen values' memory is taken. */
+static bool thaw(struct session *s, struct handle *h, uint64_t *now)
+{
+	const struct variable *v = h->variable;
+	uint64_t *gained = h->frozen;
+	bool known = h->code == CODE_SUCCESS;
+
+	if (gained == NULL)
+		return false;
+	h->frozen = NULL;
+	session_read(s, h, now);
+	if (h->code != CODE_SUCCESS)
+		s->read_errors++;
+	/* One that could not be read at both ends keeps what it gained: nobody knows how much that is. */
+	known = known && h->code == CODE_SUCCESS;
+	for (int i = 0; known && i < h->count; i++)
+		gained[i] = value_minus(v, now[i], gained[i]);
+	if (!known || all_zero(gained, h->count)) {
+		free(gained);
+		return false;
+	}
+	if (h->excluded == NULL) {
+		h->excluded = gained;
+		return true;
+	}
+	for (int i = 0; i < h->count; i++)
+		h->excluded[i] = value_plus(v, h->excluded[i], gained[i]);
+	free(gained);
+	return true;
+}
+
+static void switch_on(struct session *s)
+{
+	struct pcontrol *p = &s->pcontrol;
+	uint64_t *now = session_scratch(s);
+	bool news = false;
+
+	if (!p->paused)
+		return;
+	for (struct object *o = &s->unbound; o != NULL; o = o->after)
+		for (size_t i = 0; i < o->count; i++)
+			news |= thaw(s, &o->handles[i], now);
+	p->paused_ns += monotonic_ns() - p->monotonic;
+	p->paused = false;
+	if (news)
+		s->layout_generation++;
+}
+
+/* What is to be subtracted from whatever only grows, as of now: a later rename or pause changes it. */
+static void put_base(struct wire *w, const struct handle *h)
+{
+	bool none = h->origin == NULL && h->excluded == NULL;
+
+	wire_word(w, none ? 0 : (uint64_t)h->count);
+	for (int i = 0; !none && i < h->count; i++)
+		wire_word(w, value_plus(h->variable, h->origin == NULL ? 0 : h->origin[i], h->excluded == NULL ? 0 : h->excluded[i]));
+}
+
+static void keep_handle(struct wire *w, const struct object *o, const struct handle *h, const uint64_t *values)
+{
+	size_t record = wire_hole(w);
+
+	wire_word(w, h->variable->number);
+	wire_word(w, (uint64_t)o->kind);
+	wire_word(w, o->number);
+	wire_string(w, o->name);
+	wire_word(w, (uint64_t)h->count);
+	wire_words(w, values, (size_t)h->count);
+	put_base(w, h);
+	wire_fill_length(w, record);
+}
+
+/* All open variables, selected or not: as a frame that only lacks its request's number. Switched off, it is what is frozen, of that time. */
+static void keep(struct session *s)
+{
+	struct pcontrol *p = &s->pcontrol;
+	uint64_t *values = session_scratch(s), records = 0;
+	struct wire w = { 0 };
+	size_t list;
+
+	wire_begin(&w, FRAME_KEPT, 0);
+	wire_word(&w, p->keeps + 1);
+	wire_word(&w, p->paused ? p->realtime : realtime_ns());
+	wire_word(&w, p->paused ? p->monotonic : monotonic_ns());
+	list = wire_hole(&w);
+	for (struct object *o = &s->unbound; o != NULL; o = o->after)
+		for (size_t i = 0; i < o->count && wire_frame_words(&w) <= MAX_FRAME_WORDS; i++) {
+			session_values(s, &o->handles[i], values);
+			if (o->handles[i].code != CODE_SUCCESS)
+				continue;
+			keep_handle(&w, o, &o->handles[i], values);
+			records++;
+		}
+	wire_fill(&w, list, records);
+	if (w.failed || wire_frame_words(&w) > MAX_FRAME_WORDS) {
+		wire_free(&w);
+		return; /* what was kept before stays */
+	}
+	wire_end(&w);
+	wire_free(&p->kept);
+	p->kept = w;
+	p->keeps++;
+}
+
+void pcontrol_called(struct session *s, int level)
+{
+	s->pcontrol.calls++;
+	s->pcontrol.level = level;
+	if (level == LEVEL_OFF)
+		switch_off(s);
+	else if (level == LEVEL_ON)
+		switch_on(s);
+	else if (level == LEVEL_KEEP)
+		keep(s);
+}
+
+uint64_t pcontrol_paused_ns(const struct session *s)
+{
+	const struct pcontrol *p = &s->pcontrol;
+
+	return p->paused_ns + (p->paused ? monotonic_ns() - p->monotonic : 0);
+}

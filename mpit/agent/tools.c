@@ -1,0 +1,563 @@
+/* tools.c - MPI_T for whoever is connected. */
+#include "tools.h"
+
+#include "deny.h"
+#include "frames.h"
+#include "gate.h"
+#include "lists.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES 4096
+
+enum operation {
+	TOOL_SESSION_CREATE,
+	TOOL_SESSION_FREE,
+	TOOL_HANDLE_ALLOC,
+	TOOL_HANDLE_FREE,
+	TOOL_START,
+	TOOL_STOP,
+	TOOL_READ,
+	TOOL_WRITE,
+	TOOL_RESET,
+	TOOL_READRESET,
+	TOOL_CVAR_READ,
+	TOOL_CVAR_WRITE,
+	TOOL_PVAR_INDEX,
+	TOOL_CVAR_INDEX,
+	TOOL_CATEGORY_INDEX,
+	TOOL_OPERATIONS,
+};
+
+/* How many words of arguments each has at least. */
+static const size_t arguments[TOOL_OPERATIONS] = { 0, 1, 3, 2, 2, 2, 2, 3, 2, 2, 2, 4, 2, 1, 1 };
+
+/*
+ * Places are used again, numbers never: the number of what is in place p for the n-th time is p + 1 + n * places. So a number leads to its
+ * place, and one that has gone leads to none.
+ */
+struct tool_session {
+	uint32_t uses;
+	bool open;
+	void *mpi;
+};
+
+struct tool_handle {
+	uint32_t uses;
+	struct tool_session *session;
+	struct variable *variable; /* NULL: the place is free */
+	struct object *object;     /* NULL: bound to none */
+	void *mpi;
+	int count;
+	bool started;
+};
+
+struct tools {
+	struct tool_session sessions[TOOL_SESSIONS];
+	struct tool_handle handles[TOOL_HANDLES];
+	size_t most; /* places below this have been used */
+};
+
+/* One request: what it says, what comes of it. */
+struct call {
+	struct session *s;
+	struct wire *w;
+	uint32_t sequence;
+	enum operation operation;
+	struct wire_reader arguments;
+	const char *why; /* the agent's own refusal */
+};
+
+/* ---- the answer ---- */
+
+/* Begins it; what the operation gives goes behind, then wire_end. */
+static void begin_answer(struct call *c, int code)
+{
+	wire_begin(c->w, FRAME_TOOL, c->sequence);
+	wire_word(c->w, c->operation);
+	wire_word(c->w, (uint64_t)code);
+	wire_string(c->w, c->why == NULL ? "" : c->why);
+}
+
+static void put_answer(struct call *c, int code, const uint64_t *words, size_t count)
+{
+	begin_answer(c, code);
+	if (code == CODE_SUCCESS)
+		wire_words(c->w, words, count);
+	wire_end(c->w);
+}
+
+static int refuse(struct call *c, int code, const char *why)
+{
+	c->why = why;
+	return code;
+}
+
+/* ---- sessions and handles by number ---- */
+
+static uint32_t session_number(const struct tools *t, const struct tool_session *session)
+{
+	return (uint32_t)(session - t->sessions) + 1 + session->uses * TOOL_SESSIONS;
+}
+
+static uint32_t handle_number(const struct tools *t, const struct tool_handle *h)
+{
+	return (uint32_t)(h - t->handles) + 1 + h->uses * TOOL_HANDLES;
+}
+
+static struct tool_session *find_session(struct tools *t, uint64_t number)
+{
+	struct tool_session *session;
+
+	if (t == NULL || number == 0)
+		return NULL;
+	session = &t->sessions[(number - 1) % TOOL_SESSIONS];
+	return session->open && session_number(t, session) == number ? session : NULL;
+}
+
+static struct tool_handle *find_handle(struct tools *t, const struct tool_session *session, uint64_t number)
+{
+	struct tool_handle *h;
+
+	if (t == NULL || number == 0)
+		return NULL;
+	h = &t->handles[(number - 1) % TOOL_HANDLES];
+	return h->variable != NULL && h->session == session && handle_number(t, h) == number ? h : NULL;
+}
+
+static struct tool_handle *free_place(struct tools *t)
+{
+	for (size_t i = 0; i < TOOL_HANDLES; i++)
+		if (t->handles[i].variable == NULL && t->handles[i].uses < UINT32_MAX / TOOL_HANDLES)
+			return &t->handles[i];
+	return NULL;
+}
+
+static int close_tool_handle(struct session *s, struct tool_handle *h)
+{
+	int code = s->abi->handle_close(h->session->mpi, &h->mpi);
+
+	if (h->object != NULL)
+		h->object->tool_handles--;
+	*h = (struct tool_handle){ .uses = h->uses + 1 };
+	return code;
+}
+
+void tools_object_ends(struct session *s, struct object *o)
+{
+	for (size_t i = 0; o->tool_handles > 0 && i < s->tools->most; i++)
+		if (s->tools->handles[i].object == o)
+			close_tool_handle(s, &s->tools->handles[i]);
+}
+
+/* ---- sessions ---- */
+
+static int create_session(struct call *c, uint64_t *number)
+{
+	struct tools *t = c->s->tools;
+	struct tool_session *session = NULL;
+	int code;
+
+	if (t == NULL)
+		t = c->s->tools = calloc(1, sizeof *t);
+	if (t == NULL)
+		return refuse(c, CODE_MEMORY, "the rank has no memory left");
+	for (size_t i = 0; i < TOOL_SESSIONS && session == NULL; i++)
+		if (!t->sessions[i].open && t->sessions[i].uses < UINT32_MAX / TOOL_SESSIONS)
+			session = &t->sessions[i];
+	if (session == NULL)
+		return refuse(c, CODE_OUT_OF_SESSIONS, "this connection has 16 sessions");
+	code = c->s->abi->session_open(&session->mpi);
+	if (code != CODE_SUCCESS)
+		return code;
+	session->open = true;
+	*number = session_number(t, session);
+	return CODE_SUCCESS;
+}
+
+static int close_session(struct session *s, struct tool_session *session)
+{
+	int code = s->abi->session_close(&session->mpi);
+
+	*session = (struct tool_session){ .uses = session->uses + 1 };
+	return code;
+}
+
+/* Closes the handles of a session, or of all (NULL); false: somebody waits. */
+static bool close_handles(struct session *s, const struct tool_session *session)
+{
+	for (size_t i = 0; i < s->tools->most; i++) {
+		struct tool_handle *h = &s->tools->handles[i];
+
+		if (h->variable == NULL || (session != NULL && h->session != session))
+			continue;
+		close_tool_handle(s, h);
+		if (gate_wanted())
+			return false;
+	}
+	return true;
+}
+
+bool tools_close(struct session *s)
+{
+	if (s->tools == NULL)
+		return true;
+	if (!close_handles(s, NULL))
+		return false;
+	for (size_t i = 0; i < TOOL_SESSIONS; i++)
+		if (s->tools->sessions[i].open)
+			close_session(s, &s->tools->sessions[i]);
+	tools_forget(s);
+	return true;
+}
+
+void tools_forget(struct session *s)
+{
+	for (struct object *o = &s->unbound; o != NULL; o = o->after)
+		o->tool_handles = 0;
+	free(s->tools);
+	s->tools = NULL;
+}
+
+/* ---- handles ---- */
+
+static struct object *find_object(struct session *s, uint64_t number)
+{
+	struct object *o = s->unbound.after;
+
+	while (o != NULL && o->number != number)
+		o = o->after;
+	return o;
+}
+
+/* What a tool may have a handle on, and on which object. */
+static int check_variable(struct call *c, uint64_t number, uint64_t object, struct variable **v, struct object **o)
+{
+	const struct catalogue *all = &c->s->catalogue;
+
+	if (number >= all->count)
+		return refuse(c, CODE_INVALID_INDEX, "there is no variable with this number");
+	*v = all->variables[number];
+	if ((*v)->state == VARIABLE_DENIED)
+		return refuse(c, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
+	if ((*v)->is.datatype == TYPE_OTHER || (*v)->is.datatype_bytes <= 0 || (*v)->is.datatype_bytes > 8)
+		return refuse(c, CODE_NOT_SUPPORTED, "its datatype is none that the agent knows");
+	*o = NULL;
+	if ((*v)->is.bind == BIND_NONE)
+		return CODE_SUCCESS;
+	*o = find_object(c->s, object);
+	if (*o == NULL || (*o)->kind != (*v)->is.bind)
+		return refuse(c, CODE_INVALID_HANDLE, "it is bound to an object of another kind, or to one that is not there");
+	return CODE_SUCCESS;
+}
+
+static int alloc_handle(struct call *c, struct tool_session *session, uint64_t given[2])
+{
+	uint64_t number = wire_take(&c->arguments), object = wire_take(&c->arguments);
+	struct tools *t = c->s->tools;
+	struct tool_handle *h = free_place(t), made = { 0 };
+	int code = check_variable(c, number, object, &made.variable, &made.object);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	if (h == NULL)
+		return refuse(c, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
+	made.uses = h->uses;
+	made.session = session;
+	made.started = made.variable->is.continuous;
+	/* MPICH keeps the object's address: it is that of the object in the list, which outlives the handle. */
+	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL : &made.object->mpi, &made.mpi, &made.count);
+	if (code != CODE_SUCCESS)
+		return code;
+	if (made.count < 0 || made.count > MAX_VALUES || !session_raw(c->s, made.count, made.variable->is.datatype_bytes)) {
+		c->s->abi->handle_close(session->mpi, &made.mpi);
+		return refuse(c, CODE_MEMORY, "it has too many elements");
+	}
+	*h = made;
+	if (h->object != NULL)
+		h->object->tool_handles++;
+	if ((size_t)(h - t->handles) >= t->most)
+		t->most = (size_t)(h - t->handles) + 1;
+	given[0] = handle_number(t, h);
+	given[1] = (uint64_t)h->count;
+	return CODE_SUCCESS;
+}
+
+/* What the variable's description forbids, and what would reach beyond the handle. */
+static int check_startstop(struct call *c, const struct tool_handle *h)
+{
+	if (h->variable->is.continuous)
+		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the variable is continuous");
+	if (c->operation == TOOL_STOP && deny_matches(c->s->abi->never_stop, h->variable->name))
+		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the library would stop it for the whole process");
+	return CODE_SUCCESS;
+}
+
+static int check_write(struct call *c, const struct tool_handle *h)
+{
+	if (h->variable->is.readonly)
+		return refuse(c, CODE_PVAR_NO_WRITE, "the variable is readonly");
+	return CODE_SUCCESS;
+}
+
+static int start_or_stop(struct call *c, struct tool_handle *h)
+{
+	const struct abi *abi = c->s->abi;
+	int code = check_startstop(c, h);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	code = c->operation == TOOL_START ? abi->handle_start(h->session->mpi, h->mpi) : abi->handle_stop(h->session->mpi, h->mpi);
+	if (code == CODE_SUCCESS)
+		h->started = c->operation == TOOL_START;
+	return code;
+}
+
+static int reset(struct call *c, struct tool_handle *h)
+{
+	int code = check_write(c, h);
+
+	return code != CODE_SUCCESS ? code : c->s->abi->handle_reset(h->session->mpi, h->mpi);
+}
+
+static int one(struct call *c, struct tool_handle *h)
+{
+	return c->operation == TOOL_RESET ? reset(c, h) : start_or_stop(c, h);
+}
+
+/* The standard ignores them where all handles are meant (MPI-4.1 section 15.3.7). */
+static bool ignored(const struct call *c, const struct tool_handle *h)
+{
+	if (c->operation == TOOL_RESET)
+		return h->variable->is.readonly;
+	return h->variable->is.continuous || h->started == (c->operation == TOOL_START);
+}
+
+/* False: somebody waits. */
+static bool all(struct call *c, const struct tool_session *session, struct tools_progress *progress, int *code)
+{
+	struct tools *t = c->s->tools;
+
+	for (; progress->next < t->most; progress->next++) {
+		struct tool_handle *h = &t->handles[progress->next];
+
+		if (h->variable == NULL || h->session != session || ignored(c, h))
+			continue;
+		if (gate_wanted())
+			return false;
+		progress->failed |= one(c, h) != CODE_SUCCESS;
+	}
+	c->why = progress->failed ? "not all handles of the session could" : NULL;
+	*code = !progress->failed ? CODE_SUCCESS : c->operation == TOOL_RESET ? CODE_PVAR_NO_WRITE : CODE_PVAR_NO_STARTSTOP;
+	return true;
+}
+
+/* ---- values ---- */
+
+static int readreset(struct call *c, struct tool_handle *h)
+{
+	int code = check_write(c, h);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	if (!h->variable->is.atomic)
+		return refuse(c, CODE_PVAR_NO_ATOMIC, "the variable is not atomic");
+	return c->s->abi->handle_readreset(h->session->mpi, h->mpi, c->s->raw);
+}
+
+static void put_values(struct call *c, struct tool_handle *h)
+{
+	int code = c->operation == TOOL_READ ? c->s->abi->handle_read(h->session->mpi, h->mpi, c->s->raw) : readreset(c, h);
+
+	begin_answer(c, code);
+	if (code == CODE_SUCCESS) {
+		wire_word(c->w, (uint64_t)h->count);
+		for (int i = 0; i < h->count; i++)
+			wire_word(c->w, widen(h->variable, c->s->raw, (size_t)i));
+	}
+	wire_end(c->w);
+}
+
+static int write_values(struct call *c, struct tool_handle *h)
+{
+	const struct pvar_description *is = &h->variable->is;
+	uint64_t n = wire_take(&c->arguments);
+	int code = check_write(c, h);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	if (!c->s->may_write)
+		return refuse(c, CODE_NOT_ACCESSIBLE, "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)");
+	if (!c->s->abi->pvar_writable(is))
+		return refuse(c, CODE_NOT_ACCESSIBLE, "the library would crash");
+	if (n != (uint64_t)h->count)
+		return refuse(c, CODE_INVALID, "the handle has another number of elements");
+	if (!narrow(is->datatype, is->datatype_bytes, c->arguments.words + c->arguments.at, (size_t)n, c->s->raw))
+		return refuse(c, CODE_INVALID, "an element doesn't fit the variable's datatype");
+	return c->s->abi->handle_write(h->session->mpi, h->mpi, c->s->raw);
+}
+
+/* ---- control variables ---- */
+
+static void read_cvar(struct call *c)
+{
+	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments);
+	struct cvar v;
+	int count = 0, code = cvar_find(c->s, index, object, &v, &c->why);
+
+	if (code == CODE_SUCCESS)
+		code = cvar_get(c->s, &v, &count, &c->why);
+	begin_answer(c, code);
+	if (code == CODE_SUCCESS)
+		cvar_put(c->w, &v, count);
+	wire_end(c->w);
+}
+
+static int write_cvar(struct call *c)
+{
+	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments), kind = wire_take(&c->arguments), length = wire_take(&c->arguments);
+	struct cvar v;
+	int code = cvar_find(c->s, index, object, &v, &c->why);
+
+	if (code != CODE_SUCCESS)
+		return code;
+	return cvar_set(c->s, &v, kind, c->arguments.words + c->arguments.at, (size_t)length, &c->why);
+}
+
+/* ---- indices ---- */
+
+static uint64_t variable_with_index(const struct catalogue *all, int index)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->variables[i]->index == index)
+			return i + 1;
+	return 0;
+}
+
+static int find_index(struct call *c, uint64_t given[2])
+{
+	const struct abi *abi = c->s->abi;
+	uint64_t mpi_class = c->operation == TOOL_PVAR_INDEX ? wire_take(&c->arguments) : 0;
+	uint64_t length = wire_take(&c->arguments);
+	const void *bytes = c->arguments.words + c->arguments.at;
+	static char name[NAME_BYTES]; /* the gate's */
+	int index = -1, code;
+
+	if (length >= sizeof name || mpi_class > CLASS_LAST || memchr(bytes, 0, (size_t)length) != NULL)
+		return refuse(c, CODE_INVALID_NAME, "there can't be a variable or category of that name and class");
+	memcpy(name, bytes, (size_t)length);
+	name[length] = '\0';
+	if (c->operation == TOOL_PVAR_INDEX)
+		code = abi->pvar_index(name, (int)mpi_class, &index);
+	else
+		code = c->operation == TOOL_CVAR_INDEX ? abi->cvar_index(name, &index) : abi->category_index(name, &index);
+	given[0] = (uint64_t)(int64_t)index;
+	given[1] = variable_with_index(&c->s->catalogue, index);
+	return code;
+}
+
+/* ---- a request ---- */
+
+/* False: there are fewer words than it says. */
+static bool complete(enum operation operation, const struct wire_reader *r)
+{
+	const uint64_t *a = r->words + r->at;
+	size_t head = arguments[operation], left = wire_left(r);
+	uint64_t length = left < head ? 0 : head > 0 ? a[head - 1] : 0; /* where words or a string follow, the last word before them */
+	bool words = operation == TOOL_WRITE, string = operation >= TOOL_PVAR_INDEX;
+
+	if (operation == TOOL_CVAR_WRITE && left >= head) {
+		string = a[2] == VALUE_STRING;
+		words = !string;
+	}
+	if (left < head)
+		return false;
+	left -= head;
+	return words ? length <= left : !string || length <= 8 * left;
+}
+
+/* What needs a session, and mostly a handle of it. False: somebody waits. */
+static bool on_session(struct call *c, struct tools_progress *progress)
+{
+	struct tools *t = c->s->tools;
+	struct tool_session *session = find_session(t, wire_take(&c->arguments));
+	struct tool_handle *h;
+	uint64_t number, given[2] = { 0 };
+	int code;
+
+	if (session == NULL) {
+		put_answer(c, refuse(c, CODE_INVALID_SESSION, "this connection has no such session"), NULL, 0);
+		return true;
+	}
+	if (c->operation == TOOL_HANDLE_ALLOC) {
+		code = alloc_handle(c, session, given);
+		put_answer(c, code, given, 2);
+		return true;
+	}
+	if (c->operation == TOOL_SESSION_FREE) {
+		if (!close_handles(c->s, session))
+			return false;
+		put_answer(c, close_session(c->s, session), NULL, 0);
+		return true;
+	}
+	number = wire_take(&c->arguments);
+	if (number == 0 && (c->operation == TOOL_START || c->operation == TOOL_STOP || c->operation == TOOL_RESET)) {
+		if (!all(c, session, progress, &code))
+			return false;
+		put_answer(c, code, NULL, 0);
+		return true;
+	}
+	h = find_handle(t, session, number);
+	if (h == NULL)
+		put_answer(c, refuse(c, CODE_INVALID_HANDLE, "the session has no such handle, or its object has ended"), NULL, 0);
+	else if (c->operation == TOOL_READ || c->operation == TOOL_READRESET)
+		put_values(c, h);
+	else if (c->operation == TOOL_HANDLE_FREE)
+		put_answer(c, close_tool_handle(c->s, h), NULL, 0);
+	else if (c->operation == TOOL_WRITE) {
+		code = write_values(c, h);
+		put_answer(c, code, NULL, 0);
+	} else {
+		code = one(c, h);
+		put_answer(c, code, NULL, 0);
+	}
+	return true;
+}
+
+bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request, struct tools_progress *progress)
+{
+	uint64_t operation = wire_take(&request), given[2] = { 0 };
+	struct call c = { .s = s, .w = w, .sequence = sequence, .operation = (enum operation)operation, .arguments = request };
+	int code;
+
+	if (operation >= TOOL_OPERATIONS) {
+		frame_error(w, sequence, ERROR_UNSUPPORTED, "this agent doesn't know that operation");
+		return true;
+	}
+	if (!complete(c.operation, &request)) {
+		frame_error(w, sequence, ERROR_MALFORMED, "the operation's arguments are not complete");
+		return true;
+	}
+	switch (c.operation) {
+	case TOOL_SESSION_CREATE:
+		code = create_session(&c, given);
+		put_answer(&c, code, given, 1);
+		return true;
+	case TOOL_CVAR_READ:
+		read_cvar(&c);
+		return true;
+	case TOOL_CVAR_WRITE:
+		code = write_cvar(&c);
+		put_answer(&c, code, NULL, 0);
+		return true;
+	case TOOL_PVAR_INDEX:
+	case TOOL_CVAR_INDEX:
+	case TOOL_CATEGORY_INDEX:
+		code = find_index(&c, given);
+		put_answer(&c, code, given, c.operation == TOOL_PVAR_INDEX ? 2 : 1);
+		return true;
+	default:
+		return on_session(&c, progress);
+	}
+}
