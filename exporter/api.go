@@ -32,7 +32,7 @@ type RankStatus struct {
 	World          string     `json:"world"`
 	Rank           int        `json:"rank"`
 	Dup            int        `json:"dup,omitempty"`
-	State          string     `json:"state"` // new, up, busy, passive, late, ended
+	State          string     `json:"state"` // new, up, busy, passive, paused, late, ended
 	EndReason      string     `json:"end_reason,omitempty"`
 	PID            int        `json:"pid"` // the kernel's, where it can say; else the process's own
 	UID            uint32     `json:"uid"`
@@ -464,6 +464,7 @@ func namesOf(indices []int, names map[int]string) []string {
 //	GET /api/v1/ranks       a RankList
 //	GET /api/v1/catalogue   a CatalogueList: one for each MPI library and version that is there, read from a connected rank of it;
 //	                        with parameters jobid, world or rank one for each rank that has these labels (at most 16)
+//	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //
 // Errors are {"error": "…"}.
 func (e *Exporter) API() http.Handler {
@@ -472,6 +473,7 @@ func (e *Exporter) API() http.Handler {
 		e.writeJSON(w, http.StatusOK, RankList{Ranks: e.Ranks()})
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", e.serveCatalogue)
+	mux.HandleFunc("GET /api/v1/kept", e.serveKept)
 	return mux
 }
 
@@ -552,13 +554,9 @@ type candidate struct {
 // choose returns the ranks to ask: lists of such as answer the same, in the order in which to try them.
 func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
 	named := jobID != "" || world != "" || number != ""
-	wanted := -1
-	if number != "" {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("parameter rank is no rank: %q", number)
-		}
-		wanted = n
+	wanted, err := rankParameter(number)
+	if err != nil {
+		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -586,6 +584,18 @@ func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
 		return nil, errNoRank
 	}
 	return lists, nil
+}
+
+// rankParameter reads the parameter rank, -1 where it is not given.
+func rankParameter(number string) (int, error) {
+	if number == "" {
+		return -1, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("parameter rank is no rank: %q", number)
+	}
+	return n, nil
 }
 
 func (e *Exporter) writeError(w http.ResponseWriter, status int, err error) {

@@ -54,7 +54,7 @@ type control struct {
 	calls limiter // requests
 
 	mu     sync.Mutex
-	worlds map[worldKey]*worldTurn
+	worlds map[ownedWorld]*worldTurn
 }
 
 // worldTurn lets one request after the other write to a world.
@@ -73,7 +73,7 @@ func newControl(e *Exporter) *control {
 		nobody: overflowUID(),
 		grace:  controlGrace,
 		calls:  limiter{total: maxControlCalls, each: maxUserControlCalls},
-		worlds: map[worldKey]*worldTurn{},
+		worlds: map[ownedWorld]*worldTurn{},
 	}
 }
 
@@ -447,7 +447,7 @@ func (c *control) set(ctx context.Context, caller mpit.Peer, req *CvarRequest) (
 }
 
 // takeTurn waits until nobody else writes to the world.
-func (c *control) takeTurn(ctx context.Context, key worldKey) (leave func(), err error) {
+func (c *control) takeTurn(ctx context.Context, key ownedWorld) (leave func(), err error) {
 	c.mu.Lock()
 	w := c.worlds[key]
 	if w == nil {

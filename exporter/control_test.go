@@ -601,7 +601,7 @@ func TestControlTurns(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n.control.mu.Lock()
 		defer n.control.mu.Unlock()
-		return n.control.worlds[worldKey{ownUID, "7", "7.0"}].users == 2
+		return n.control.worlds[ownedWorld{ownUID, "7", "7.0"}].users == 2
 	}, 30*time.Second, time.Millisecond)
 	status, _ := n.set(ownUID, `{"world":"7.1","name":"all_eq","value":"3"}`)
 	assert.Equal(t, http.StatusOK, status)

@@ -142,13 +142,13 @@ func refusef(status int, format string, args ...any) error {
 
 // cvarWorld is one MPI_COMM_WORLD and the ranks of it that a request names.
 type cvarWorld struct {
-	key   worldKey
+	key   ownedWorld
 	here  []cvarTarget // all that live on this node, by rank
 	named bool         // the request names ranks
 	ranks []cvarTarget // that it names
 }
 
-type worldKey struct {
+type ownedWorld struct {
 	uid        uint32
 	job, world string
 }
@@ -185,7 +185,7 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 	}
 	first := match[0]
 	w := &cvarWorld{
-		key:   worldKey{first.uid, first.id.JobID, first.id.World},
+		key:   ownedWorld{first.uid, first.id.JobID, first.id.World},
 		here:  match,
 		named: len(req.Ranks) > 0,
 		ranks: match,

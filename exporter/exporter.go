@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,11 @@ type Config struct {
 	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
 	MaxRanks  int // living ranks of one user (default 4096); more are refused
 	MaxSeries int // series of one rank (default 20,000); more are dropped and counted
+
+	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default: none.
+	// They are read after a rank's first answer, and again after that long (default 5 minutes), when somebody scrapes.
+	ControlVariables        []string
+	ControlVariableInterval time.Duration
 
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
@@ -90,6 +96,11 @@ type Exporter struct {
 	round  *round         // the last one that is under way
 	infos  uint64         // changes when mpit_pvar_info has to be made anew
 	finals map[uint32]int // connections that are to bring a last sample, by uid
+
+	worlds     map[worldKey]*world
+	categories tally[categoryRow]
+	controls   tally[controlRow]
+	inquiries  int // ranks that are being asked for more than a sample
 }
 
 // New returns an Exporter without ranks.
@@ -120,6 +131,10 @@ func New(cfg Config) (*Exporter, error) {
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}
+	if err := checkControls(&cfg); err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
+	cfg.ControlVariables = slices.Clone(cfg.ControlVariables)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -137,6 +152,10 @@ func New(cfg Config) (*Exporter, error) {
 		grace:     grace,
 		table:     newTable(),
 		finals:    map[uint32]int{},
+
+		worlds:     map[worldKey]*world{},
+		categories: newTally[categoryRow](maxCategoryRows),
+		controls:   newTally[controlRow](maxControlRows),
 	}
 	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
 	e.control = newControl(e)
@@ -147,6 +166,14 @@ func New(cfg Config) (*Exporter, error) {
 func (e *Exporter) newPage() *page { return newPage(e.drop) }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
+
+// countMore counts what is left out time after time, once: by how much it is more than what left says.
+func (e *Exporter) countMore(left map[string]int, reason string, n int) {
+	if n > left[reason] {
+		e.drop(reason, n-left[reason])
+		left[reason] = n
+	}
+}
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
 func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
@@ -171,6 +198,8 @@ func (e *Exporter) countProtocolError(err error) {
 
 // serveSession serves one connection for as long as it lives.
 func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
 	defer func() { _ = s.Close() }()
 	user := e.users.name(s.Peer().UID)
 	e.self.accepted.WithLabelValues(user).Inc()
@@ -204,6 +233,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 			return
 		case <-wake:
 			e.push(ctx, r, s)
+			if what := e.begin(r); what != 0 {
+				asking.Go(func() { e.askRank(ctx, r, s, what) })
+			}
 		}
 	}
 }
@@ -264,6 +296,7 @@ func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}
 // add puts a new rank into the table. The caller holds mu.
 func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
 	r := e.table.add(h, peer, user)
+	e.joinWorld(r)
 	if r.id.Dup > 0 {
 		e.self.clashes.Inc()
 		e.log.Debug("two ranks have the same labels; the later one has a label dup", rankAttrs(r)...)
@@ -280,6 +313,7 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 	}
 	e.take(r)
 	r.session, r.asked = nil, nil
+	e.abandon(r)
 	if r.end == mpit.EndNone {
 		r.gone = e.now()
 		r.state = stateLate
@@ -350,6 +384,7 @@ func (e *Exporter) leaveFinal(uid uint32) {
 // finish marks a rank as ended and makes room for it. The caller holds mu.
 func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
+	e.dropControls(r)
 	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
 	for victim := e.table.surplus(e.cfg.MaxEnded); victim != nil; victim = e.table.surplus(e.cfg.MaxEnded) {
 		e.self.evicted.Inc()
@@ -365,6 +400,7 @@ func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 // remove forgets a rank. The caller holds mu.
 func (e *Exporter) remove(r *rank) {
 	e.table.remove(r)
+	e.leaveWorld(r)
 	if e.page.leases > 0 {
 		e.page = e.newPage()
 	}
@@ -410,6 +446,7 @@ func (e *Exporter) discard(r *rank) {
 // absorb takes a sample with values into the rank's figures and reports whether that went well. The caller holds mu.
 func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 	r.count(&s.Stats)
+	r.keep(s)
 	return e.guard(r, "mapping a sample", func() {
 		if r.figures == nil {
 			figures, err := e.newRank(r.library, r.blob)

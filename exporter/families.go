@@ -57,33 +57,68 @@ var (
 		"Performance variables that the ranks have, as MPI_T describes them; always 1.",
 		dto.MetricType_GAUGE, []string{"name", "class", "unit", "bind", "verbosity", "bits"}}
 	familyObjectInfo = Family{"mpit_object_info",
-		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it; always 1.",
-		dto.MetricType_GAUGE, append(rankLabels[:3:3], "kind", "name", "size", "object_rank")}
+		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, and what else MPI tells of it; always 1.",
+		dto.MetricType_GAUGE, append(append(rankLabels[:3:3], "kind", "name", "size", "object_rank", "predefined", "inter", "on"), objectDetailLabels...)}
+	familyPcontrolLevel = Family{"mpit_pcontrol_level",
+		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have called it.",
+		dto.MetricType_GAUGE, rankLabels}
+	familyPcontrolCalls = Family{"mpit_pcontrol_calls_total",
+		"Calls of MPI_Pcontrol. Only of ranks that have called it.",
+		dto.MetricType_COUNTER, rankLabels}
+	familyPcontrolPaused = Family{"mpit_pcontrol_paused_seconds_total",
+		"Time after MPI_Pcontrol(0), in which nothing was counted. Only of ranks that have called MPI_Pcontrol.",
+		dto.MetricType_COUNTER, rankLabels}
+	familyPcontrolKept = Family{"mpit_pcontrol_kept_total",
+		"Samples that MPI_Pcontrol(2) has kept. Only of ranks that have called MPI_Pcontrol.",
+		dto.MetricType_COUNTER, rankLabels}
+	familyPvarCategory = Family{"mpit_pvar_category_info",
+		"Categories that a performance variable stands in, as one rank of each world says; always 1.",
+		dto.MetricType_GAUGE, []string{"name", "class", "category"}}
+	familyCategoryParent = Family{"mpit_category_parent_info",
+		"Categories that a category stands in, as one rank of each world says; always 1.",
+		dto.MetricType_GAUGE, []string{"category", "parent"}}
+	familyControlRanks = Family{"mpit_cvar_ranks",
+		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
+		dto.MetricType_GAUGE, []string{"jobid", "world", "name", "value"}}
 	familyObjects = Family{"mpit_objects",
 		"MPI objects of one kind and name that are alive in the rank.",
 		dto.MetricType_GAUGE, append(rankLabels[:3:3], "kind", "name")}
 )
 
-// rankFamilies are those whose value is a number of the rank, without further labels: filled in at each round, and kept on the
-// page when the rank is late or has ended.
+// presence says from when on a rank has a family.
+type presence uint8
+
+const (
+	always         presence = iota
+	onceSampled             // from the rank's first answer on
+	onceControlled          // once the program has called MPI_Pcontrol
+)
+
+// rankFamilies are those whose value is a number of the rank, without further labels: filled in at each round, and but
+// for those that say what is present kept on the page when the rank is late or has ended.
 var rankFamilies = []struct {
 	Family
-	sampled bool // only from the rank's first answer on
-	value   func(r *rank) float64
+	when     presence
+	liveOnly bool
+	value    func(r *rank) float64
 }{
-	{familyRankUp, false, func(r *rank) float64 {
+	{familyRankUp, always, false, func(r *rank) float64 {
 		if r.live() {
 			return 1
 		}
 		return 0
 	}},
-	{familyRankStart, false, func(r *rank) float64 { return seconds(r.started) }},
-	{familyAgentCPU, true, func(r *rank) float64 { return r.stats.CPUTime.Seconds() }},
-	{familyAgentGateWait, true, func(r *rank) float64 { return r.stats.GateWaitTime.Seconds() }},
-	{familyAgentGateWaitMax, true, func(r *rank) float64 { return r.stats.GateWaitMax.Seconds() }},
-	{familyAgentSamples, true, func(r *rank) float64 { return float64(r.stats.Samples) }},
-	{familyAgentBusy, true, func(r *rank) float64 { return float64(r.stats.Busy) }},
-	{familyAgentReadErrors, true, func(r *rank) float64 { return float64(r.stats.ReadErrors) }},
+	{familyRankStart, always, false, func(r *rank) float64 { return seconds(r.started) }},
+	{familyAgentCPU, onceSampled, false, func(r *rank) float64 { return r.stats.CPUTime.Seconds() }},
+	{familyAgentGateWait, onceSampled, false, func(r *rank) float64 { return r.stats.GateWaitTime.Seconds() }},
+	{familyAgentGateWaitMax, onceSampled, false, func(r *rank) float64 { return r.stats.GateWaitMax.Seconds() }},
+	{familyAgentSamples, onceSampled, false, func(r *rank) float64 { return float64(r.stats.Samples) }},
+	{familyAgentBusy, onceSampled, false, func(r *rank) float64 { return float64(r.stats.Busy) }},
+	{familyAgentReadErrors, onceSampled, false, func(r *rank) float64 { return float64(r.stats.ReadErrors) }},
+	{familyPcontrolLevel, onceControlled, true, func(r *rank) float64 { return float64(r.stats.PcontrolLevel) }},
+	{familyPcontrolCalls, onceControlled, false, func(r *rank) float64 { return float64(r.stats.PcontrolCalls) }},
+	{familyPcontrolPaused, onceControlled, false, func(r *rank) float64 { return r.stats.PausedTime.Seconds() }},
+	{familyPcontrolKept, onceControlled, false, func(r *rank) float64 { return float64(r.stats.KeptSamples) }},
 }
 
 // The exporter's figures of itself.
@@ -145,6 +180,7 @@ var (
 func Families() []Family {
 	all := []Family{
 		familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
+		familyPvarCategory, familyCategoryParent, familyControlRanks,
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
 		familyClashes, familyScrapes, familyCvarWrites, familyInFlight,

@@ -34,11 +34,13 @@ const (
 	acceptProtobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 )
 
-// everything starts a node with a rank that has every class, bind and datatype.
+// everything starts a node with a rank that has every class, bind and datatype, and has been scraped once.
 func everything(t *testing.T, cfg Config) *node {
 	cfg.UserName = func(uint32) string { return "alice" }
 	n := startNode(t, cfg)
 	n.connect(mpittest.New(mpittest.Everything()))
+	n.scrape()
+	n.settle()
 	return n
 }
 
@@ -84,6 +86,7 @@ func TestGoldenOfAnEndedRank(t *testing.T) {
 	r := mpittest.New(mpittest.Everything())
 	n.connect(r)
 	n.scrape()
+	n.settle()
 	n.finish(r, mpit.EndFinalize)
 	var page strings.Builder
 	for line := range strings.Lines(get(n.Handler(), "/metrics").Body.String()) {

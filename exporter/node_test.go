@@ -111,6 +111,16 @@ func (n *node) wait(r *mpittest.Rank, such func(*rank) bool) {
 	}, 30*time.Second, time.Millisecond)
 }
 
+// settle waits until no rank is being asked for more than a sample.
+func (n *node) settle() {
+	n.t.Helper()
+	require.Eventually(n.t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.inquiries == 0
+	}, 30*time.Second, time.Millisecond)
+}
+
 // known says whether the exporter still keeps a rank.
 func (n *node) known(r *mpittest.Rank) bool {
 	id := r.Hello().ID

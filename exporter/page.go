@@ -27,6 +27,8 @@ type page struct {
 	sheets   map[*rank]*sheets
 	infos    uint64 // Exporter.infos of which mpit_pvar_info was built; 0: to be built
 
+	categories, controls uint64 // the same of Exporter.categories and .controls
+
 	out    []*dto.MetricFamily // what the last fill made
 	series int                 // in out, without the exporter's own
 
@@ -64,6 +66,7 @@ type sheetKey struct {
 	room       int
 	end        mpit.EndReason
 	sampled    bool
+	controlled bool
 }
 
 // family is a metric family with all ranks' blocks, in the order of ranks.
@@ -101,7 +104,7 @@ func (p *page) update(r *rank, maxSeries int) {
 		s = &sheets{}
 		p.sheets[r] = s
 	}
-	if key := (sheetKey{built: true, end: r.end, sampled: r.sampled}); s.process.key != key {
+	if key := (sheetKey{built: true, end: r.end, sampled: r.sampled, controlled: r.controlled()}); s.process.key != key {
 		p.clear(r, &s.process)
 		p.addProcess(r, &s.process)
 		s.process.key = key
@@ -263,8 +266,8 @@ func (p *page) addProcess(r *rank, s *sheet) {
 		{Name: "partition", Value: a.Partition},
 	}})
 	for _, f := range rankFamilies {
-		if r.sampled || !f.sampled {
-			p.addOwn(r, s, f.Family, false, row{own: f.value})
+		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
+			p.addOwn(r, s, f.Family, f.liveOnly, row{own: f.value})
 		}
 	}
 	if r.end != mpit.EndNone {
@@ -285,9 +288,7 @@ func (p *page) addObjects(r *rank, s *sheet, room int) {
 		kind, name := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}, mapping.Label{Name: "name", Value: o.Name}
 		counts = append(counts, row{value: float64(o.Number), labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
-			infos = append(infos, row{value: 1, labels: []mapping.Label{
-				kind, name, {Name: "size", Value: strconv.Itoa(o.Object.Size)}, {Name: "object_rank", Value: strconv.Itoa(o.Object.Rank)},
-			}})
+			infos = append(infos, row{value: 1, labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
 		}
 	}
 	p.addOwn(r, s, familyObjectInfo, true, infos...)
@@ -337,9 +338,6 @@ func (p *page) addInfos(ranks []*rank, generation uint64) {
 		return
 	}
 	p.infos = generation
-	if f := p.byName[familyPvarInfo.Name]; f != nil {
-		p.clear(nil, &sheet{families: []*family{f}})
-	}
 	type key struct {
 		name, class, unit, bind, verbosity string
 		bits                               int
@@ -363,7 +361,15 @@ func (p *page) addInfos(ranks []*rank, generation uint64) {
 			}})
 		}
 	}
-	p.addOwn(nil, &sheet{}, familyPvarInfo, false, rows...)
+	p.replaceShared(familyPvarInfo, rows)
+}
+
+// replaceShared makes a family anew that belongs to no rank.
+func (p *page) replaceShared(f Family, rows []row) {
+	if old := p.byName[f.Name]; old != nil {
+		p.clear(nil, &sheet{families: []*family{old}})
+	}
+	p.addOwn(nil, &sheet{}, f, false, rows...)
 }
 
 // sorted orders a block's entries by their labels and leaves out those that stand twice: one of them would make a scraper

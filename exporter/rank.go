@@ -33,6 +33,7 @@ const (
 	stateUp                       // answered
 	stateBusy                     // answered without values; the last ones stand
 	statePassive                  // answered with values of an earlier time
+	statePaused                   // answered with the values of when the program called MPI_Pcontrol(0)
 	stateLate                     // did not answer in time, or its connection has just ended
 	stateEnded
 )
@@ -41,7 +42,7 @@ func (s rankState) String() string {
 	return stateNames[s]
 }
 
-var stateNames = [...]string{"new", "up", "busy", "passive", "late", "ended"}
+var stateNames = [...]string{"new", "up", "busy", "passive", "paused", "late", "ended"}
 
 // rank is one process. Everything in it belongs to Exporter.mu, except what never changes after newRank.
 type rank struct {
@@ -74,6 +75,12 @@ type rank struct {
 	infos     []mapping.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left off the page, as counted there
+	kept      kept                      // by its last MPI_Pcontrol(2)
+
+	world               *world
+	inquiry             inquiry   // what it is being asked for besides samples
+	categoriesNotBefore time.Time // it could not say them
+	controls            controls
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
@@ -86,6 +93,7 @@ type rank struct {
 type outbox struct {
 	blob      bool // rank.blob
 	selection bool
+	inquiry   bool // rank.inquiry
 	selected  bool // there is a selection at all
 	def       bool // the selection: see mpit.Session.Select
 	ids       map[uint32]bool
@@ -105,6 +113,8 @@ func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
 		version: truncate(h.LibraryVersion, maxLabelValue),
 		blob:    h.Blob,
 		left:    map[string]int{},
+
+		controls: controls{left: map[string]int{}},
 	}
 	r.about.Dup = id.Dup
 	r.about.User = user
@@ -120,8 +130,11 @@ func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
 
 // live says whether all series of the rank stand on the page; else the lasting ones alone.
 func (r *rank) live() bool {
-	return r.state == stateUp || r.state == stateBusy || r.state == statePassive
+	return r.state == stateUp || r.state == stateBusy || r.state == statePassive || r.state == statePaused
 }
+
+// controlled says whether the program has called MPI_Pcontrol.
+func (r *rank) controlled() bool { return r.stats.PcontrolCalls > 0 }
 
 // visible says whether the rank stands on the page at all.
 func (r *rank) visible() bool { return r.state != stateNew || r.sampled }
@@ -141,7 +154,7 @@ func (r *rank) answered() bool {
 
 // nudge tells the session's goroutine of what there is to send.
 func (r *rank) nudge() {
-	if r.session == nil || !r.send.blob && !r.send.selection {
+	if r.session == nil || !r.send.blob && !r.send.selection && !r.send.inquiry {
 		return
 	}
 	select {
@@ -154,6 +167,10 @@ func (r *rank) nudge() {
 // and last ones don't say everything.
 func (r *rank) count(s *mpit.AgentStats) {
 	r.sampled = true
+	level := r.stats.PcontrolLevel
+	if s.PcontrolCalls > 0 && s.PcontrolCalls >= r.stats.PcontrolCalls {
+		level = s.PcontrolLevel
+	}
 	r.stats = mpit.AgentStats{
 		Samples:      max(r.stats.Samples, s.Samples),
 		Busy:         max(r.stats.Busy, s.Busy),
@@ -163,6 +180,12 @@ func (r *rank) count(s *mpit.AgentStats) {
 		GateWaitMax:  max(r.stats.GateWaitMax, s.GateWaitMax),
 		CPUTime:      max(r.stats.CPUTime, s.CPUTime),
 		ObjectsAlive: s.ObjectsAlive,
+
+		PcontrolLevel: level,
+		PcontrolCalls: max(r.stats.PcontrolCalls, s.PcontrolCalls),
+		KeptSamples:   max(r.stats.KeptSamples, s.KeptSamples),
+		PausedTime:    max(r.stats.PausedTime, s.PausedTime),
+		CategoryStamp: cmp.Or(s.CategoryStamp, r.stats.CategoryStamp),
 	}
 }
 

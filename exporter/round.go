@@ -273,6 +273,8 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 		}
 	}
 	p.addInfos(e.table.ordered, e.infos)
+	p.addCategories(&e.categories)
+	p.addControls(&e.controls)
 	p.fill()
 	e.setSelf(p)
 	own, err := e.self.gather()
@@ -281,6 +283,7 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 	}
 	p.merge(own)
 	p.leases += readers
+	e.inquire()
 	return p, ended, nil
 }
 
@@ -314,6 +317,8 @@ func (e *Exporter) accept(r *rank, sample *mpit.Sample, err error) (result strin
 		return resultFailed, stateLate
 	case sample.Status == mpit.SamplePassive:
 		return resultPassive, statePassive
+	case sample.Status == mpit.SamplePaused:
+		return resultPaused, statePaused
 	}
 	return resultFresh, stateUp
 }

@@ -511,7 +511,7 @@ func TestVariablesThatComeAndGo(t *testing.T) {
 	page := n.scrape()
 	assert.Contains(t, page, world)
 	assert.NotContains(t, page, halo)
-	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="MPI_COMM_WORLD",object_rank="0",rank="0",size="4",world="0"}`])
+	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="MPI_COMM_WORLD",object_rank="0",predefined="true",rank="0",size="4",world="0"}`])
 
 	id := r.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Created: testTime})
 	r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, State: mpit.VariableDenied}, 1)

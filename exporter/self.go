@@ -27,6 +27,7 @@ const (
 	resultFresh   = "fresh"
 	resultBusy    = "busy"
 	resultPassive = "passive"
+	resultPaused  = "paused"
 	resultFinal   = "final"
 	resultLate    = "late"
 	resultFailed  = "failed"
@@ -47,6 +48,7 @@ const (
 	droppedDuplicate = "duplicate_series" // a series that stands on the page already
 	droppedBound     = "series_over_bound"
 	droppedBlob      = "blob_unreadable" // what an earlier exporter had stored in the rank
+	droppedControl   = "cvar_unreadable" // a control variable that was to be on the page
 )
 
 // Results of mpit_exporter_scrapes_total.
@@ -85,13 +87,13 @@ func newSelfMetrics() *selfMetrics {
 		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration)
 
 	// A counter that appears with its first event has no rate for it.
-	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultFinal, resultLate, resultFailed} {
+	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed} {
 		s.samples.WithLabelValues(result)
 	}
 	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
 		s.refused.WithLabelValues(reason)
 	}
-	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob} {
+	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl} {
 		s.dropped.WithLabelValues(reason)
 	}
 	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {

@@ -1,0 +1,162 @@
+package exporter
+
+import (
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxCategoryRows bounds the series that say which categories there are, of one user: Open MPI has some hundred.
+const maxCategoryRows = 8192
+
+// categoryRow is a series of mpit_pvar_category_info, or, without a name, of mpit_category_parent_info.
+type categoryRow struct {
+	name, class string
+	category    string
+	parent      string
+}
+
+// worldKey tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
+type worldKey struct {
+	jobID, world string
+	uid          uint32
+}
+
+// world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers.
+type world struct {
+	key   worldKey
+	ranks int // in the table
+
+	source     *rank // who was asked last, and answered; nil: nobody
+	asking     bool
+	stamp      uint64 // of source, when it was asked
+	generation uint64 // of its variables, then
+	rows       []*held[categoryRow]
+	left       map[string]int // left off the page, as counted
+}
+
+// join makes a rank one of its world's. The caller holds mu.
+func (e *Exporter) joinWorld(r *rank) {
+	key := worldKey{r.id.JobID, r.id.World, r.peer.UID}
+	w := e.worlds[key]
+	if w == nil {
+		w = &world{key: key, left: map[string]int{}}
+		e.worlds[key] = w
+	}
+	w.ranks++
+	r.world = w
+}
+
+// leaveWorld is its reverse; the last rank takes the world's categories along. The caller holds mu.
+func (e *Exporter) leaveWorld(r *rank) {
+	w := r.world
+	if w.source == r {
+		w.source = nil
+	}
+	if w.ranks--; w.ranks == 0 {
+		e.categories.replace(w.key.uid, w.rows, nil)
+		delete(e.worlds, w.key)
+	}
+}
+
+// begin notes that a rank is asked for the world's categories, and what it had by then.
+func (w *world) begin(r *rank) {
+	w.source, w.asking = r, true
+	w.stamp, w.generation = r.stats.CategoryStamp, r.variablesGeneration()
+}
+
+// categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still there, and
+// again when it says that they have changed, or has new variables. The caller holds mu.
+func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
+	w := r.world
+	switch {
+	case w.asking || now.Before(r.categoriesNotBefore):
+		return false
+	case w.source == r:
+		return w.stamp != r.stats.CategoryStamp || w.generation != r.variablesGeneration()
+	}
+	return w.source == nil || w.source.session == nil || w.source.end != mpit.EndNone
+}
+
+func (r *rank) variablesGeneration() uint64 {
+	if r.variables == nil {
+		return 0
+	}
+	return r.variables.Generation
+}
+
+// takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
+func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
+	w := r.world
+	w.asking = false
+	if err != nil {
+		w.source, r.categoriesNotBefore = nil, e.now().Add(inquiryRetry)
+		e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
+		return
+	}
+	rows, over := categoryRows(list, r.variables, r.infos)
+	var more int
+	w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
+	e.countMore(w.left, droppedBound, over+more)
+}
+
+// categoryRows makes series of categories: at most maxCategoryRows, over says how many more there would be.
+func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mapping.Info) (rows []categoryRow, over int) {
+	described := map[int]*mapping.Info{} // by MPI_T's index
+	if variables != nil {
+		for i := range min(len(variables.ByID), len(infos)) {
+			described[variables.ByID[i].Index] = &infos[i]
+		}
+	}
+	names := map[int]string{}
+	for i := range list {
+		names[list[i].Index] = cleanValue(list[i].Name)
+	}
+	seen := map[categoryRow]bool{}
+	add := func(row categoryRow) {
+		switch {
+		case row.category == "" || seen[row]:
+		case len(rows) == maxCategoryRows:
+			over++
+		default:
+			seen[row] = true
+			rows = append(rows, row)
+		}
+	}
+	for i := range list {
+		c := &list[i]
+		name := names[c.Index]
+		for _, index := range c.Variables {
+			if info := described[index]; info != nil {
+				add(categoryRow{name: info.Name, class: info.Class.String(), category: name})
+			}
+		}
+		for _, index := range c.Subcategories {
+			if name != "" && index != c.Index {
+				add(categoryRow{category: names[index], parent: name})
+			}
+		}
+	}
+	return rows, over
+}
+
+// addCategories makes the families of categories anew, if they have changed.
+func (p *page) addCategories(t *tally[categoryRow]) {
+	if p.categories == t.generation {
+		return
+	}
+	p.categories = t.generation
+	var variables, parents []row
+	for r := range t.sums() {
+		if r.parent != "" {
+			parents = append(parents, row{value: 1, labels: []mapping.Label{{Name: "category", Value: r.category}, {Name: "parent", Value: r.parent}}})
+			continue
+		}
+		variables = append(variables, row{value: 1, labels: []mapping.Label{
+			{Name: "name", Value: r.name}, {Name: "class", Value: r.class}, {Name: "category", Value: r.category},
+		}})
+	}
+	p.replaceShared(familyPvarCategory, variables)
+	p.replaceShared(familyCategoryParent, parents)
+}

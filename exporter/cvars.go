@@ -1,0 +1,150 @@
+package exporter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// DefaultControlVariableInterval is Config.ControlVariableInterval where it is zero.
+const DefaultControlVariableInterval = 5 * time.Minute
+
+const (
+	maxControls     = 256  // control variables of one rank on the page
+	maxControlRows  = 8192 // series of one user, all his ranks together
+	maxControlValue = 128  // bytes
+)
+
+// controlRow is a series of mpit_cvar_ranks.
+type controlRow struct{ jobID, world, name, value string }
+
+// controls is what a rank keeps of its control variables: the series that it is counted in.
+type controls struct {
+	rows []*held[controlRow]
+	at   time.Time // when they were read; zero: not since it connected first
+	told bool      // they are to be read as soon as possible
+	left map[string]int
+}
+
+// refreshControlVariables has the control variables of a rank read anew: whoever has written one calls it, so that
+// mpit_cvar_ranks shows what the rank has, not what was asked for. It returns at once; the values are on the page soon, and only
+// those that Config.ControlVariables names. A rank that is not there is none of its business. The caller does not hold mu.
+func (e *Exporter) refreshControlVariables(id mpit.RankID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.table.byID[id]; r != nil {
+		r.controls.told = true
+		e.inquire()
+	}
+}
+
+// checkControls checks what Config says of control variables.
+func checkControls(cfg *Config) error {
+	if cfg.ControlVariableInterval < 0 {
+		return fmt.Errorf("Config.ControlVariableInterval is negative: %v", cfg.ControlVariableInterval)
+	}
+	if cfg.ControlVariableInterval == 0 {
+		cfg.ControlVariableInterval = DefaultControlVariableInterval
+	}
+	if slices.Contains(cfg.ControlVariables, "") {
+		return errors.New("Config.ControlVariables: a pattern is empty")
+	}
+	return nil
+}
+
+// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to time, and
+// when somebody says so. The caller holds mu.
+func (e *Exporter) controlsDue(r *rank, now time.Time) bool {
+	c := &r.controls
+	return len(e.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() || now.Sub(c.at) >= e.cfg.ControlVariableInterval)
+}
+
+// takeControls takes a rank's control variables in. If they could not be read, the last ones stand.
+func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error) {
+	c := &r.controls
+	if r.end != mpit.EndNone {
+		return
+	}
+	c.at = e.now()
+	if err != nil {
+		c.at = c.at.Add(min(inquiryRetry, e.cfg.ControlVariableInterval) - e.cfg.ControlVariableInterval)
+		e.log.Debug("asking a rank for its control variables failed", append(rankAttrs(r), "err", err)...)
+		return
+	}
+	rows, unreadable, over := e.controlRows(r, list)
+	var more int
+	c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
+	e.countMore(c.left, droppedControl, unreadable)
+	e.countMore(c.left, droppedBound, over+more)
+}
+
+// dropControls takes a rank that has ended out of all counts. The caller holds mu.
+func (e *Exporter) dropControls(r *rank) {
+	r.controls.rows, _ = e.controls.replace(r.peer.UID, r.controls.rows, nil)
+	r.controls.at = time.Time{}
+}
+
+// controlRows chooses from a rank's control variables. Of several that have one name, the first stands.
+func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []controlRow, unreadable, over int) {
+	seen := map[string]bool{}
+	for i := range list {
+		v := &list[i]
+		name := cleanValue(v.Name)
+		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, func(pattern string) bool { return globMatches(pattern, v.Name) }) {
+			continue
+		}
+		seen[name] = true
+		switch {
+		case !v.HasValue:
+			unreadable++
+		case len(rows) == maxControls:
+			over++
+		default:
+			rows = append(rows, controlRow{r.id.JobID, r.id.World, name, clean(controlValue(v), maxControlValue)})
+		}
+	}
+	return rows, unreadable, over
+}
+
+// globMatches says whether a pattern matches a name: * stands for any characters, ? for one, as in the mapping's rules.
+func globMatches(pattern, name string) bool {
+	p, n := []rune(pattern), []rune(name)
+	star, from := -1, 0 // the last * and what of the name it covers so far
+	i, k := 0, 0
+	for k < len(n) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, from = i, k
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == n[k]):
+			i++
+			k++
+		case star >= 0:
+			from++
+			i, k = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(string(p[i:]), "*") == ""
+}
+
+// addControls makes mpit_cvar_ranks anew, if it has changed.
+func (p *page) addControls(t *tally[controlRow]) {
+	if p.controls == t.generation {
+		return
+	}
+	p.controls = t.generation
+	var rows []row
+	for r, n := range t.sums() {
+		rows = append(rows, row{value: float64(n), labels: []mapping.Label{
+			{Name: "jobid", Value: r.jobID}, {Name: "world", Value: r.world}, {Name: "name", Value: r.name}, {Name: "value", Value: r.value},
+		}})
+	}
+	p.replaceShared(familyControlRanks, rows)
+}

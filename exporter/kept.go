@@ -1,0 +1,144 @@
+package exporter
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// maxKeptBytes bounds what is held of one rank's last MPI_Pcontrol(2), about.
+	maxKeptBytes = 1 << 20
+	// maxKeptRanks bounds an answer.
+	maxKeptRanks = 1024
+)
+
+// KeptList is the answer to GET /api/v1/kept.
+type KeptList struct {
+	Kept []KeptSample `json:"kept"` // sorted by jobid, world, rank
+}
+
+// KeptSample is what a rank kept at its last MPI_Pcontrol(2).
+type KeptSample struct {
+	Rank   RankStatus  `json:"rank"`
+	Number uint64      `json:"number"`        // of such calls that kept something
+	Time   time.Time   `json:"time"`          // by the rank's clock
+	Cut    int         `json:"cut,omitempty"` // so many values found no place
+	Values []KeptValue `json:"values"`
+}
+
+// KeptValue is one variable on one object at that moment, whatever has become of the object since.
+type KeptValue struct {
+	Name   string      `json:"name"`
+	Class  mpit.Class  `json:"class"`            // as the library declares it
+	Object *KeptObject `json:"object,omitempty"` // nil: the variable is bound to none
+	// Values are the elements: integers exactly, in the variable's own unit; nil for what is no number.
+	Values []*json.Number `json:"values"`
+}
+
+// KeptObject names an object.
+type KeptObject struct {
+	Kind string `json:"kind"` // comm, win, file …
+	Name string `json:"name"`
+}
+
+// kept is a sample that a rank has kept, with the catalogue that says what it is of.
+type kept struct {
+	*mpit.Kept
+	cut int // left out
+}
+
+// keep holds on to a sample that a rank has kept: the last one. The caller holds mu.
+func (r *rank) keep(s *mpit.Sample) {
+	if s.Kept == nil || r.kept.Kept != nil && s.Kept.Number <= r.kept.Number {
+		return
+	}
+	r.kept = kept{Kept: s.Kept}
+	size := 0
+	for i := range s.Kept.List {
+		v := &s.Kept.List[i]
+		if size += 64 + len(v.Name) + 8*len(v.Values); size > maxKeptBytes {
+			r.kept = cutKept(s.Kept, i)
+			return
+		}
+	}
+}
+
+// cutKept copies the first n values: the others are not to be held by what is.
+func cutKept(k *mpit.Kept, n int) kept {
+	short := *k
+	short.List = make([]mpit.KeptValue, n)
+	for i, v := range k.List[:n] {
+		v.Name = truncate(v.Name, len(v.Name))
+		v.Values = append([]uint64(nil), v.Values...)
+		short.List[i] = v
+	}
+	return kept{Kept: &short, cut: len(k.List) - n}
+}
+
+// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world and rank, of at most 1,024 ranks: of those
+// with these labels, where "" and -1 stand for any. Ranks that have ended are among them for as long as they stand on the page.
+func (e *Exporter) Kept(jobID, world string, number int) []KeptSample {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := []KeptSample{}
+	for _, r := range e.table.ordered {
+		if r.kept.Kept == nil || r.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
+			number >= 0 && number != r.id.Rank {
+			continue
+		}
+		if len(list) == maxKeptRanks {
+			break
+		}
+		k := r.kept
+		s := KeptSample{Rank: r.status(), Number: k.Number, Time: k.Time, Cut: k.cut, Values: make([]KeptValue, 0, len(k.List))}
+		for i := range k.List {
+			v := &k.List[i]
+			if int(v.Variable) >= len(r.variables.ByID) {
+				continue
+			}
+			s.Values = append(s.Values, keptValue(&r.variables.ByID[v.Variable], v))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func keptValue(variable *mpit.Variable, v *mpit.KeptValue) KeptValue {
+	out := KeptValue{Name: variable.Name, Class: variable.Class, Values: make([]*json.Number, len(v.Values))}
+	if v.Kind != mpit.BindNone {
+		out.Object = &KeptObject{Kind: mapping.BindLabel(v.Kind), Name: mapping.CleanName(v.Name)}
+	}
+	for i, w := range v.Values {
+		var text string
+		switch x := variable.Datatype.Float64(w); {
+		case !variable.Datatype.Floating() && variable.Datatype.Signed():
+			text = strconv.FormatInt(int64(w), 10)
+		case !variable.Datatype.Floating():
+			text = strconv.FormatUint(w, 10)
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			continue
+		default:
+			text = strconv.FormatFloat(x, 'g', -1, 64)
+		}
+		number := json.Number(text)
+		out.Values[i] = &number
+	}
+	return out
+}
+
+// serveKept answers GET /api/v1/kept with a KeptList, of the ranks that the parameters jobid, world and rank name.
+func (e *Exporter) serveKept(w http.ResponseWriter, req *http.Request) {
+	query := req.URL.Query()
+	number, err := rankParameter(query.Get("rank"))
+	if err != nil {
+		e.writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	e.writeJSON(w, http.StatusOK, KeptList{Kept: e.Kept(query.Get("jobid"), query.Get("world"), number)})
+}
