@@ -176,7 +176,8 @@ void answers_end(struct answering *a)
 	bool done = a->session->tools == NULL; /* only this thread makes them */
 
 	while (!done) {
-		if (!await_gate() && !gate_try())
+		/* Where the rank has ended, the last sample's thread is just about to leave it. */
+		if (!await_gate() && !try_gate())
 			return; /* somebody is stuck in the gate: what is left is never touched again */
 		if (agent_state() == AGENT_RUNNING)
 			done = tools_close(a->session);
