@@ -16,7 +16,7 @@ func (s *Session) Categories(ctx context.Context) ([]Category, error) {
 }
 
 // CategoryGraph asks for all categories and returns them as a graph, with their stamp (MPI_T_category_changed,
-// MPI-4.1 §15.3.8): as long as AgentStats.CategoryStamp is the same, and not 0, the graph is still true.
+// MPI-4.1 §15.3.9): as long as AgentStats.CategoryStamp is the same, and not 0, the graph is still true.
 func (s *Session) CategoryGraph(ctx context.Context) (g *CategoryGraph, stamp uint64, err error) {
 	list, stamp, err := s.stampedCategories(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Session) CategoryGraph(ctx context.Context) (g *CategoryGraph, stamp ui
 	return NewCategoryGraph(list), stamp, nil
 }
 
-// CategoryIndex is MPI_T_category_get_index (MPI-4.1 §15.3.8). A name that the library doesn't know is ErrInvalidName.
+// CategoryIndex is MPI_T_category_get_index (MPI-4.1 §15.3.9). A name that the library doesn't know is ErrInvalidName.
 func (s *Session) CategoryIndex(ctx context.Context, name string) (int, error) {
 	return s.index(ctx, wire.ToolRequest{Operation: wire.ToolCategoryIndex, Name: name})
 }

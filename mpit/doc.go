@@ -6,8 +6,14 @@
 //   - [Session.Read] returns a [Sample]: the values of all performance variables that are open, with the catalogue they
 //     belong to: [Variables], the [Layout] of objects and handles, and the [Remains] of what has been freed.
 //   - [Session.Select] says which variables are worth reading.
-//   - [Session.ControlVariables] and [Session.Categories] list the rest of what MPI_T knows.
+//   - [Session.ControlVariables] and [Session.CategoryGraph] list the rest of what MPI_T knows; [Session.ReadCvar] and
+//     [Session.WriteCvar] are for one control variable.
+//   - [Session.CreatePvarSession] begins what a tool does on its own: handles that it starts, stops, reads, resets and
+//     writes, without anybody else noticing.
 //   - [Session.StoreBlob] leaves something with the rank that comes back when it connects again.
+//
+// docs/api.md lists the functions of MPI_T with what stands for them here. Their return codes are errors ([ReturnCode]), in a
+// [RefusedError].
 //
 // To read many ranks in one round, call [Session.Ask] on all of them, then wait for each [Pending]: no rank waits for
 // another, and one that is late holds up nobody.

@@ -7,7 +7,7 @@ import (
 )
 
 // CategoryGraph is the directed acyclic graph that MPI_T's categories form: a category has subcategories, and may be one of
-// several others (MPI-4.1 §15.3.8). Categories are named by MPI_T's index, as Category.Index has it. A graph doesn't
+// several others (MPI-4.1 §15.3.9). Categories are named by MPI_T's index, as Category.Index has it. A graph doesn't
 // change; it is safe for concurrent use.
 type CategoryGraph struct {
 	order   []Category     // parents before their children

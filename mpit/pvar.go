@@ -215,3 +215,15 @@ func (v *Variables) first(fits func(*Variable) bool) (Variable, bool) {
 	}
 	return Variable{}, false
 }
+
+// Find returns the first object of a kind and name. A nil Layout, which a busy rank may have, has none.
+func (l *Layout) Find(kind Bind, name string) (Object, bool) {
+	if l != nil {
+		for i := range l.Objects {
+			if o := &l.Objects[i]; o.Kind == kind && o.Name == name {
+				return *o, true
+			}
+		}
+	}
+	return Object{}, false
+}

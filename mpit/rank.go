@@ -262,7 +262,7 @@ type ObjectValue struct {
 	HasValue bool
 }
 
-// Category is a category of MPI_T with the indices of what it holds (MPI-4.1 §15.3.8).
+// Category is a category of MPI_T with the indices of what it holds (MPI-4.1 §15.3.9).
 type Category struct {
 	Index            int
 	Name             string

@@ -512,6 +512,15 @@ func TestIndices(t *testing.T) {
 	assert.False(t, ok)
 	_, ok = (*mpit.Variables)(nil).Find("count", mpit.ClassLevel)
 	assert.False(t, ok, "a rank that has sent none")
+
+	layout := read(t, s).Layout
+	o, ok := layout.Find(mpit.BindComm, "halo")
+	assert.True(t, ok)
+	assert.Equal(t, uint32(2), o.ID)
+	_, ok = layout.Find(mpit.BindWin, "halo")
+	assert.False(t, ok)
+	_, ok = (*mpit.Layout)(nil).Find(mpit.BindComm, "halo")
+	assert.False(t, ok)
 }
 
 func TestControlVariablesAreReadAndWritten(t *testing.T) {

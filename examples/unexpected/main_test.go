@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// output is what the tool has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// A job of three ranks, of which one has many messages of another waiting, a fourth rank without the variable, and one that
+// only leaves its last values.
+func TestTool(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "mpit")
+	require.NoError(t, err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	socket := filepath.Join(dir, "unexpected.sock")
+
+	var out output
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- run(running, &out, socket, 10, time.Millisecond) }()
+	has := func(what string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second, time.Millisecond, what)
+	}
+	has("start the job with MPIT_SOCKET=" + socket + "\n")
+
+	job := mpittest.NewJob(3)
+	other := mpittest.New(mpittest.Config{Hello: mpit.Hello{Rank: 7, Size: 8}})
+	for _, r := range append(job.Ranks, other) {
+		require.NoError(t, r.Connect(ctx, socket))
+		defer r.Kill()
+	}
+	const world = 1
+	require.NoError(t, job.Ranks[0].Set(variable, mpit.ClassSize, world, 10))
+	require.NoError(t, job.Ranks[1].Set(variable, mpit.ClassSize, world, 0, 3, 11))
+	has("rank 1: 11 unexpected messages from rank 2\n")
+	require.NoError(t, job.Ranks[1].Set(variable, mpit.ClassSize, world, 25, 3, 0))
+	has("rank 1: 25 unexpected messages from rank 0\n")
+	require.NoError(t, job.Ranks[2].Finish(ctx, socket, mpit.EndFinalize))
+
+	stop()
+	require.NoError(t, <-ended)
+	assert.NotContains(t, out.String(), "rank 0:")
+	assert.NotContains(t, out.String(), "rank 7")
+	assert.NotContains(t, out.String(), " 3 unexpected")
+	_, err = os.Stat(socket)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
