@@ -186,13 +186,17 @@ func (g *CategoryGraph) arrange(nodes []Category, kids [][]int) {
 	}
 }
 
-// numbers is a heap of ints.
+// numbers is a heap of ints, the smallest first.
 type numbers []int
 
 func (n numbers) Len() int           { return len(n) }
 func (n numbers) Less(i, j int) bool { return n[i] < n[j] }
 func (n numbers) Swap(i, j int)      { n[i], n[j] = n[j], n[i] }
-func (n *numbers) Push(x any)        { *n = append(*n, x.(int)) }
+
+// Push is container/heap's.
+func (n *numbers) Push(x any) { *n = append(*n, x.(int)) }
+
+// Pop is container/heap's.
 func (n *numbers) Pop() any {
 	last := (*n)[len(*n)-1]
 	*n = (*n)[:len(*n)-1]

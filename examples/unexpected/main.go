@@ -71,8 +71,7 @@ func watch(ctx context.Context, out io.Writer, s *mpit.Session, threshold uint64
 			}
 		}
 	}
-	var refused *mpit.RefusedError
-	if errors.As(err, &refused) {
-		fmt.Fprintf(out, "rank %d: %v\n", s.Hello().Rank, refused)
+	if ctx.Err() == nil && s.Err() == nil && !errors.Is(err, mpit.ErrFinal) { // neither we nor the rank have ended
+		fmt.Fprintf(out, "rank %d: %v\n", s.Hello().Rank, err)
 	}
 }

@@ -37,8 +37,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// A job of three ranks, of which one has many messages of another waiting, a fourth rank without the variable, and one that
-// only leaves its last values.
+// A job of three ranks, of which one has many messages of another waiting and another ends; a rank without the variable; one that
+// may not be asked for it.
 func TestTool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -59,7 +59,12 @@ func TestTool(t *testing.T) {
 
 	job := mpittest.NewJob(3)
 	other := mpittest.New(mpittest.Config{Hello: mpit.Hello{Rank: 7, Size: 8}})
-	for _, r := range append(job.Ranks, other) {
+	denied := mpittest.New(mpittest.Config{
+		Hello:     mpit.Hello{Rank: 6, Size: 8},
+		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassSize, Bind: mpit.BindComm, State: mpit.VariableDenied}},
+		Objects:   []mpit.Object{{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD"}},
+	})
+	for _, r := range append(job.Ranks, other, denied) {
 		require.NoError(t, r.Connect(ctx, socket))
 		defer r.Kill()
 	}
@@ -69,12 +74,14 @@ func TestTool(t *testing.T) {
 	has("rank 1: 11 unexpected messages from rank 2\n")
 	require.NoError(t, job.Ranks[1].Set(variable, mpit.ClassSize, world, 25, 3, 0))
 	has("rank 1: 25 unexpected messages from rank 0\n")
+	has("rank 6: mpit: handle alloc: MPI_T_ERR_NOT_ACCESSIBLE: the variable is on the deny list\n")
 	require.NoError(t, job.Ranks[2].Finish(ctx, socket, mpit.EndFinalize))
 
 	stop()
 	require.NoError(t, <-ended)
 	assert.NotContains(t, out.String(), "rank 0:")
-	assert.NotContains(t, out.String(), "rank 7")
+	assert.NotContains(t, out.String(), "rank 2:", "it has ended")
+	assert.NotContains(t, out.String(), "rank 7:", "it has nothing to tell")
 	assert.NotContains(t, out.String(), " 3 unexpected")
 	_, err = os.Stat(socket)
 	assert.ErrorIs(t, err, os.ErrNotExist)

@@ -3,6 +3,7 @@ package mpittest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,8 +155,8 @@ func Everything() Config {
 // have none. What docs/protocol.md says can't be found stands here too, for whoever reads it to cope with.
 func allObjects(created time.Time) []mpit.Object {
 	details := func(pairs ...string) (list []mpit.Detail) {
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, mpit.Detail{Key: pairs[i], Value: pairs[i+1]})
+		for pair := range slices.Chunk(pairs, 2) {
+			list = append(list, mpit.Detail{Key: pair[0], Value: pair[1]})
 		}
 		return list
 	}
