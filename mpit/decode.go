@@ -349,6 +349,10 @@ func decodeKept(payload []byte) (*Kept, error) {
 		}
 		v.Name = name
 		v.Values = r.Array("kept values", wire.MaxValues)
+		v.Base = r.Array("base of kept values", wire.MaxValues)
+		if v.Base != nil && len(v.Base) != len(v.Values) {
+			d.Fail(wire.ReasonMalformed, "a base of %d words for %d kept values", len(v.Base), len(v.Values))
+		}
 		if words += len(v.Values); words > wire.MaxValues {
 			d.Fail(wire.ReasonTooLarge, "more than %d values kept", wire.MaxValues)
 		}

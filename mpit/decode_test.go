@@ -113,6 +113,7 @@ func keptFields(e *wire.Encoder) {
 	e.Words([]uint64{0, 1, 1})
 	e.String("halo")
 	e.Array([]uint64{7, 8})
+	e.Array([]uint64{5, 6})
 }
 
 // toolFrame is the answer to an operation, done or refused.
@@ -287,9 +288,10 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			fields fields
 			want   mpit.KeptValue
 		}{
-			"same":  {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}}},
-			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}}},
-			"older": {words(), mpit.KeptValue{}},
+			"same":  {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
+			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
+			"older": {words(0, 0, 0, 0, 1, 7), mpit.KeptValue{Values: []uint64{7}}},
+			"empty": {words(), mpit.KeptValue{}},
 		} {
 			s, err := feed(new(mpit.Answers), oneVariable, keptFrame(3, c.fields), busySample())
 			require.NoError(t, err, name)
@@ -432,6 +434,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		"a kept value twice":              {[]wire.Frame{oneVariable, keptFrame(1, keptFields, keptFields)}, mpit.ReasonMalformed},
 		"a kept value of no variable":     {[]wire.Frame{keptFrame(1, keptFields)}, mpit.ReasonMalformed},
 		"a kept value that is cut":        {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 2, 7))}, mpit.ReasonMalformed},
+		"a base of another length":        {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 1, 7, 2, 5, 6))}, mpit.ReasonMalformed},
 		"more kept values than the limit": {[]wire.Frame{oneVariable, keptFrame(1, manyValues, manyValues)}, mpit.ReasonTooLarge},
 		"a tool's answer in a sample":     {[]wire.Frame{built(wire.TypeTool, words())}, mpit.ReasonMalformed},
 		"a level beyond an int":           {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1<<32))}, mpit.ReasonMalformed},

@@ -158,11 +158,31 @@ func TestPcontrolKeeps(t *testing.T) {
 	assert.Equal(t, uint64(2), second.Stats.KeptSamples)
 	assert.Equal(t, 2, second.Stats.PcontrolLevel)
 	assert.Equal(t, []uint64{5}, second.Kept.List[0].Values)
+	assert.Nil(t, second.Kept.List[0].Base)
+
+	// What was excluded and what stands under an older name is to be subtracted from what was kept.
+	require.NoError(t, r.FailRead("time", mpit.ClassTimer, 1, mpit.Success))
+	require.NoError(t, r.Set("time", mpit.ClassTimer, 1, -40))
+	require.NoError(t, r.RenameObject(1, "renamed"))
+	r.Pcontrol(0)
+	require.NoError(t, r.Set("time", mpit.ClassTimer, 1, -30))
+	require.NoError(t, r.Set("messages", mpit.ClassCounter, 0, 8))
+	r.Pcontrol(1)
+	r.Pcontrol(2)
+	third := read(t, s)
+	base := make(map[uint32][]uint64)
+	for _, v := range third.Kept.List {
+		if v.Object < 2 {
+			base[v.Variable] = v.Base
+		}
+	}
+	assert.Equal(t, []uint64{math.Float64bits(-40 + 10)}, base[3])
+	assert.Equal(t, []uint64{3}, base[0])
 
 	require.NoError(t, r.Finish(testContext(t), l.Path(), mpit.EndFinalize))
 	last := accept(t, l)
 	await(t, "the last sample", last.Done())
 	sample, ok := last.Final()
 	require.True(t, ok)
-	assert.Equal(t, second.Kept, sample.Kept)
+	assert.Equal(t, third.Kept, sample.Kept)
 }

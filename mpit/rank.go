@@ -228,6 +228,7 @@ type KeptValue struct {
 	Object   uint32 // Object.ID; the object may be gone
 	Name     string // the object's
 	Values   []uint64
+	Base     []uint64 // Handle.Origin and Excluded together, as they were; nil: zeros
 }
 
 // Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.

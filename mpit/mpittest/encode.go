@@ -242,6 +242,7 @@ func encodeKept(e *wire.Encoder, seq uint32, k *mpit.Kept) {
 			e.Word(uint64(v.Object))
 			e.String(v.Name)
 			e.Array(v.Values)
+			e.Array(v.Base)
 		})
 	}
 	e.Finish()

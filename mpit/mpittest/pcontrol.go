@@ -71,6 +71,13 @@ func (r *Rank) keepValues() {
 			continue
 		}
 		v := mpit.KeptValue{Variable: h.Variable, Object: h.Object, Values: slices.Clone(r.shown(h))}
+		v.Base = slices.Clone(h.Origin)
+		for at, excluded := range h.Excluded {
+			if v.Base == nil {
+				v.Base = make([]uint64, h.Count)
+			}
+			v.Base[at] = add(r.variables[h.Variable].Datatype, v.Base[at], excluded, 0)
+		}
 		if o := r.object(h.Object); o != nil {
 			v.Kind, v.Name = o.Kind, o.Name
 		}

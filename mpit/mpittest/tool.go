@@ -192,13 +192,16 @@ func (r *Rank) allocHandle(q wire.ToolRequest) (given, *refusal) {
 	switch {
 	case v.State == mpit.VariableDenied:
 		return nil, byAgent(mpit.ErrNotAccessible, "the variable is on the deny list")
+	case v.State != mpit.VariableOpen && v.Code == mpit.Success:
+		return nil, byLibrary(mpit.ErrOther)
 	case v.State != mpit.VariableOpen:
 		return nil, byLibrary(v.Code)
-	case v.Bind == mpit.BindNone && q.Object != 0:
-		return nil, byAgent(mpit.ErrInvalidHandle, "the variable is not bound to objects")
-	case v.Bind != mpit.BindNone && (o == nil || o.Kind != v.Bind):
+	case v.Bind == mpit.BindNone:
+		q.Object = 0 // the standard ignores it
+	case o == nil || o.Kind != v.Bind:
 		return nil, byAgent(mpit.ErrInvalidHandle, fmt.Sprintf("there is no %s %d", v.Bind.Label(), q.Object))
-	case len(t.handles) >= maxToolHandles:
+	}
+	if len(t.handles) >= maxToolHandles {
 		return nil, byAgent(mpit.ErrOutOfHandles, fmt.Sprintf("a connection has at most %d handles", maxToolHandles))
 	}
 	source := r.source(q.Variable, q.Object)
@@ -271,16 +274,13 @@ func (r *Rank) forbids(v *mpit.Variable, q wire.ToolRequest) *refusal {
 		if v.Continuous {
 			return byAgent(mpit.ErrPvarNoStartStop, "the variable is continuous")
 		}
-	case wire.ToolReadReset:
-		if !v.Atomic {
-			return byAgent(mpit.ErrPvarNoAtomic, "the variable is not atomic")
-		}
-	}
-	switch q.Operation {
 	case wire.ToolWrite, wire.ToolReset, wire.ToolReadReset:
 		if v.ReadOnly {
 			return byAgent(mpit.ErrPvarNoWrite, "the variable is readonly")
 		}
+	}
+	if q.Operation == wire.ToolReadReset && !v.Atomic {
+		return byAgent(mpit.ErrPvarNoAtomic, "the variable is not atomic")
 	}
 	if q.Operation == wire.ToolWrite && !r.hello.WriteAllowed {
 		return byAgent(mpit.ErrNotAccessible, writingForbidden)
@@ -313,11 +313,10 @@ func (r *Rank) operateCvar(q wire.ToolRequest) (given, *refusal) {
 	present := mpit.ObjectValue{Code: c.Code, Values: c.Values, Text: c.Text, HasValue: c.HasValue}
 	at := slices.IndexFunc(c.Objects, func(o mpit.ObjectValue) bool { return o.Object == q.Object })
 	switch {
-	case c.Bind == mpit.BindNone && q.Object != 0:
-		return nil, byAgent(mpit.ErrInvalidHandle, "the variable is not bound to objects")
-	case c.Bind != mpit.BindNone && at < 0:
+	case c.Bind == mpit.BindNone:
+	case at < 0:
 		return nil, byAgent(mpit.ErrInvalidHandle, fmt.Sprintf("there is no %s %d", c.Bind.Label(), q.Object))
-	case at >= 0:
+	default:
 		present = c.Objects[at]
 	}
 	if q.Operation == wire.ToolCvarRead {
@@ -340,7 +339,7 @@ func (r *Rank) operateCvar(q wire.ToolRequest) (given, *refusal) {
 	default:
 		return nil, byAgent(mpit.ErrInvalid, "the value is of another kind or length than the variable's")
 	}
-	if at >= 0 {
+	if c.Bind != mpit.BindNone {
 		c.Objects = slices.Clone(c.Objects) // the Config's
 		c.Objects[at] = present
 	} else {
