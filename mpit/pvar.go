@@ -64,7 +64,8 @@ func (p *PvarSession) AllocHandle(ctx context.Context, variable, object uint32) 
 // StartAll is MPI_T_pvar_start with MPI_T_PVAR_ALL_HANDLES: it starts all handles of the session that can be started.
 func (p *PvarSession) StartAll(ctx context.Context) error { return p.all(ctx, wire.ToolStart) }
 
-// StopAll is MPI_T_pvar_stop with MPI_T_PVAR_ALL_HANDLES.
+// StopAll is MPI_T_pvar_stop with MPI_T_PVAR_ALL_HANDLES. It is ErrPvarNoStartStop where not all that run could be stopped
+// (see PvarHandle.Stop); the others are.
 func (p *PvarSession) StopAll(ctx context.Context) error { return p.all(ctx, wire.ToolStop) }
 
 // ResetAll is MPI_T_pvar_reset with MPI_T_PVAR_ALL_HANDLES: readonly variables stay as they are.
