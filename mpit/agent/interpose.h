@@ -39,6 +39,6 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
  */
 extern __thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-enum { CALL_NONE, CALL_SESSION_INIT, CALL_SESSION_FINALIZE, CALL_FILE_OPEN, CALL_FILE_CLOSE, CALL_OBJECTS /* the first of interposed.h */ };
+enum { CALL_NONE, CALL_SESSION_INIT, CALL_SESSION_FINALIZE, CALL_FILE_OPEN, CALL_FILE_CLOSE, CALL_PCONTROL, CALL_OBJECTS /* the first of interposed.h */ };
 
 #endif

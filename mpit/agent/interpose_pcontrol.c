@@ -5,40 +5,22 @@
  * five registers of integers and pointers; what a program passes beyond them or as floating-point numbers is lost, because there is
  * no portable way to pass on arguments of unknown number and type.
  */
-#include "agent.h"
+#include "interpose.h"
+
 #include "lifecycle.h"
-#include "locate.h"
 
-#include <stdatomic.h>
-
-#define EXPORT __attribute__((visibility("default"))) extern
-#define CALLER __builtin_return_address(0)
-#define NOT_THERE 16 /* as in interpose.c */
-
-/* A tool between us and the library may call PMPI_Pcontrol: that is the same call. initial-exec as in gate.c. */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
-
+/* The level counts where the library takes it, and once: a tool between us and the library may call PMPI_Pcontrol. */
 #define R intptr_t
 #define CONTROLS(function)                                                              \
 	EXPORT int function(int level, R a, R b, R c, R d, R e);                        \
 	int function(int level, R a, R b, R c, R d, R e)                                \
 	{                                                                               \
-		static _Atomic(void *) known;                                           \
-		void *found = atomic_load_explicit(&known, memory_order_relaxed);       \
-		bool outer = inside;                                                    \
-		int (*next)(int, ...);                                                  \
-		int rc;                                                                 \
-		if (found == NULL) {                                                    \
-			found = locate_next(#function, CALLER);                         \
-			atomic_store_explicit(&known, found, memory_order_relaxed);     \
-		}                                                                       \
-		*(void **)&next = found;                                                \
-		if (next == NULL)                                                       \
-			return NOT_THERE;                                               \
-		inside = true;                                                          \
-		rc = next(level, a, b, c, d, e);                                        \
-		inside = outer;                                                         \
-		if (rc == 0 && !outer)                                                  \
+		NEXT(function, (int, ...));                                             \
+		int outer = inside_call;                                                \
+		inside_call = CALL_PCONTROL;                                            \
+		int rc = next(level, a, b, c, d, e);                                    \
+		inside_call = outer;                                                    \
+		if (rc == 0 && outer != CALL_PCONTROL)                                  \
 			lifecycle_pcontrol(level);                                      \
 		return rc;                                                              \
 	}

@@ -50,7 +50,7 @@ struct tool_handle {
 	struct object *object;     /* NULL: bound to none */
 	void *mpi;
 	int count;
-	bool started;
+	bool started; /* not of a continuous one */
 };
 
 struct tools {
@@ -265,7 +265,6 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 		return refuse(c, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
 	made.uses = h->uses;
 	made.session = session;
-	made.started = made.variable->is.continuous;
 	/* MPICH keeps the object's address: it is that of the object in the list, which outlives the handle. */
 	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL : &made.object->mpi, &made.mpi, &made.count);
 	if (code != CODE_SUCCESS)

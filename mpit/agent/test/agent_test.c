@@ -526,6 +526,17 @@ static void test_a_rename_while_switched_off(void)
 	fake_variables[0].value[1][0].i = 65; /* new: 5 */
 	session_object_freed(&session, o);
 	CHECK(remain_of("new", 0)->gained[0] == 5 && remain_of("new", 0)->first[0] == 0);
+
+	/* One that fell to zero meanwhile looks as if it hadn't begun, and has something to forget all the same. */
+	fake_variables[0].value[2][0].i = 0;
+	o = make(BIND_COMM, 2);
+	fake_variables[0].value[2][0].i = 5;
+	pcontrol_called(&session, 0);
+	fake_variables[0].value[2][0].i = 0;
+	pcontrol_called(&session, 1);
+	CHECK((int64_t)first_handle(o)->excluded[0] == -5);
+	session_object_named(&session, o, "fallen");
+	CHECK(first_handle(o)->excluded == NULL && first_handle(o)->origin[0] == 0);
 	session_drop(&session);
 }
 
