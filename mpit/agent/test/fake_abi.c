@@ -3,6 +3,7 @@
 
 #include "catalogue.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ void fake_reset(void)
 	fake_open_sessions = fake_stopped = fake_stamp = 0;
 	fake_on_read = NULL;
 	fake_refuses = false;
+	fake_dead_object = 0;
 	fake_detail = NULL;
 	memcpy(fake_string, "hello", 6);
 	memset(fake_bound, 0, sizeof fake_bound);
@@ -159,6 +161,7 @@ static int handle_read(void *session, void *handle, void *values)
 	unsigned char *at = values;
 
 	(void)session;
+	assert(fake_dead_object == 0 || h->object != fake_dead_object);
 	fake_reads++;
 	if (fake_on_read != NULL)
 		fake_on_read();
@@ -342,6 +345,7 @@ static int category_members(int index, int pvars, int *pvar, int cvars, int *cva
 }
 
 bool fake_refuses;
+int fake_dead_object;
 const char *fake_detail;
 
 static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)

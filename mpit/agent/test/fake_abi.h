@@ -30,6 +30,7 @@ extern int fake_stopped;           /* successful stops */
 extern int fake_stamp;             /* of categories; -1: the library has no MPI_T_category_changed */
 extern void (*fake_on_read)(void); /* called in the middle of every read */
 extern bool fake_refuses;             /* an object that is not to be tracked */
+extern int fake_dead_object;          /* one that has been freed: reading its variables would crash; 0: none */
 extern const char *fake_detail;       /* "keys" of every object; NULL: no details */
 
 /*
