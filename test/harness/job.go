@@ -92,6 +92,9 @@ func (s *Suite) ExecCommand(flags ...string) []string {
 // HoldDir is the directory that stands for HoldDir in the job's arguments.
 func (r *Run) HoldDir() string { return r.hold }
 
+// File returns the path of a file in the directory of the job's hold points, which the program may use too.
+func (r *Run) File(name string) string { return filepath.Join(r.hold, name) }
+
 // Labels returns the labels that the series of a rank of the job have.
 func (r *Run) Labels(rank int) Labels {
 	return Labels{"jobid": r.ID, "rank": strconv.Itoa(rank)}

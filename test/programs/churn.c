@@ -1,6 +1,6 @@
 /*
- * churn SECONDS THREADS: each thread makes and frees communicators and windows as fast as it can, checks what goes
- * through them, and keeps up to KEEP communicators alive. Rank 0 looks at the clock for all.
+ * churn SECONDS THREADS: each thread makes and frees communicators, windows and small objects (files too, where there is one thread) as
+ * fast as it can, checks what goes through them, and keeps up to KEEP communicators alive. Rank 0 looks at the clock for all.
  */
 #include "hold.h"
 #include <mpi.h>
@@ -35,6 +35,64 @@ static void window(MPI_Comm comm, struct worker *me)
     free(here);
 }
 
+static void file(struct worker *me)
+{
+    char name[32];
+    int wrote = (int)me->rounds, read = -1;
+    MPI_File file;
+
+    snprintf(name, sizeof name, "churn.%ld", (long)getpid());
+    if (MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) != MPI_SUCCESS) {
+        me->wrong++;
+        return;
+    }
+    MPI_File_write_at(file, 0, &wrote, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_read_at(file, 0, &read, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    me->wrong += read != wrote;
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* What costs nothing to make. */
+static void small_objects(MPI_Comm comm, struct worker *me)
+{
+    MPI_Group group, again;
+    MPI_Datatype pair;
+    MPI_Request request[2];
+    MPI_Info info;
+    MPI_Op op;
+    int rank, here[2] = {3, 4}, there[2] = {0, 0}, known;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_group(comm, &group);
+    MPI_Comm_group(comm, &again);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "key", "value");
+    MPI_Op_create(add, 1, &op);
+    MPI_Send_init(here, 1, pair, rank, 1, comm, &request[0]);
+    MPI_Recv_init(there, 1, pair, rank, 1, comm, &request[1]);
+    MPI_Group_free(&group);
+    MPI_Startall(2, request);
+    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    MPI_Reduce_local(here, there, 2, MPI_INT, op);
+    MPI_Info_get_nkeys(info, &known);
+    MPI_Request_free(&request[1]);
+    MPI_Type_free(&pair);
+    MPI_Op_free(&op);
+    MPI_Group_free(&again);
+    MPI_Request_free(&request[0]);
+    MPI_Info_free(&info);
+    me->wrong += there[0] != 6 || there[1] != 8 || known != 1;
+}
+
 static void *work(void *argument)
 {
     struct worker *me = argument;
@@ -57,6 +115,9 @@ static void *work(void *argument)
         me->wrong += sum != size;
         if (me->windows && me->rounds % 8 == 0)
             window(alive[count], me);
+        if (me->windows && me->rounds % 16 == 0)
+            file(me);
+        small_objects(alive[count], me);
         if (++count == KEEP)
             while (count > 0)
                 MPI_Comm_free(&alive[--count]);

@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"debug/elf"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// alive: the rank has exactly these objects.
+func alive(want []string) func(mpit.Sample) error {
+	return func(s mpit.Sample) error {
+		if got := inventory(s); !slices.Equal(got, want) {
+			return fmt.Errorf("there are %q, not %q", got, want)
+		}
+		return nil
+	}
+}
+
+// Objects of every kind are seen with what MPI tells of them, once each, and are gone when the program has freed them, in the
+// order in which it likes to.
+func TestObjects(t *testing.T) {
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			bare := suite.Run(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{"-"}, Bare: true}).Wait(t)
+			require.Zero(t, bare.Status, bare.Stderr)
+
+			ranks := listen(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: ranks.socket})
+			run.AtHold(t, "made")
+			hello, sample := ranks.await(t, 1, "a sample", func(mpit.Sample) error { return nil })
+			assert.False(t, hello.SessionsOnly)
+			want := []string{
+				`comm "MPI_COMM_WORLD" predefined 1/2`,
+				`comm "MPI_COMM_SELF" predefined 0/1`,
+				`comm "grid" 1/2 topology=cart dims=2,1 periods=1,0`,
+				`comm "net" 1/2 topology=graph nodes=2 edges=2`,
+				`comm "ring" 1/2 topology=dist_graph indegree=1 outdegree=1`,
+				`comm "" 0/1`, // half
+				`comm "bridge" inter 0/1 remote_size=1`,
+				`win "box" 1/2 on=grid bytes=64 disp_unit=4 flavor=create model=unified`,
+				`win "later" 1/2 on=MPI_COMM_WORLD bytes=0 disp_unit=1 flavor=dynamic model=unified`,
+				`win "given" 1/2 on=MPI_COMM_WORLD bytes=256 disp_unit=8 flavor=allocate model=unified`,
+				`win "common" 1/2 on=MPI_COMM_WORLD bytes=128 disp_unit=4 flavor=shared model=unified`,
+				fmt.Sprintf(`file %q on=MPI_COMM_SELF mode=rdwr,create,delete_on_close`, run.File("data0.1")),
+				fmt.Sprintf(`file %q on=MPI_COMM_SELF mode=wronly,create,delete_on_close`, run.File("data1.1")),
+				`datatype "column" bytes=12 extent=36 lb=0 combiner=vector`,
+				`datatype "particle" bytes=20 extent=24 lb=0 combiner=struct`,
+				`datatype "" bytes=20 extent=24 lb=0 combiner=dup`,
+				`errhandler "" on=comm`,
+				`errhandler "" on=win`,
+				`errhandler "" on=file`,
+				`group "" 1/2`, // the world's, got twice
+				`group "" -1/1`,
+				`group "" 1/2`,
+				`op "" commutative=true`,
+				`op "" commutative=false`,
+				`request "" on=grid operation=send_init`,
+				`request "" on=grid operation=recv_init`,
+				`request "" on=MPI_COMM_WORLD operation=barrier_init`,
+				`info "" keys=one,two`,
+				`info "" keys=two`,
+			}
+			slices.Sort(want)
+			assert.Equal(t, want, inventory(sample))
+			assert.Zero(t, sample.Layout.ObjectsOverflow)
+			for _, o := range sample.Layout.Objects {
+				if o.Name == "box" {
+					assert.Regexp(t, "^0x[0-9a-f]+$", o.Details[0].Value)
+					assert.Equal(t, "base", o.Details[0].Key)
+				}
+			}
+
+			run.Release(t, "made")
+			run.AtHold(t, "freed")
+			predefined := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 1/2`}
+			ranks.await(t, 1, "the group that is left", alive(append(slices.Clone(predefined), `group "" 1/2`)))
+			run.Release(t, "freed")
+			run.AtHold(t, "empty")
+			ranks.await(t, 1, "nothing but predefined objects", alive(predefined))
+
+			assert.Equal(t, bare, run.Finish(t, "empty"))
+			_, last := ranks.last(t, 1)
+			assert.Equal(t, mpit.EndFinalize, last.End)
+			assert.Equal(t, predefined, inventory(last))
+		})
+	}
+}
+
+// Fortran's bindings come to the same functions by another way.
+func TestObjectsInFortran(t *testing.T) {
+	for _, mpi := range harness.Both(t) {
+		for _, program := range []string{"objects_mpifh.f", "objects_f08.f90"} {
+			t.Run(mpi.Name+"/"+program, func(t *testing.T) {
+				ranks := listen(t)
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: program, Args: []string{harness.HoldDir}, Socket: ranks.socket})
+				run.AtHold(t, "made")
+				_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
+				predefined := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 0/1`}
+				want := append([]string{
+					fmt.Sprintf(`file %q on=MPI_COMM_SELF mode=rdwr,create,delete_on_close`, run.File("data.0")),
+					`datatype "column" bytes=12 extent=36 lb=0 combiner=vector`,
+					`group "" 0/1`,
+					`op "" commutative=true`,
+					`request "" on=MPI_COMM_WORLD operation=send_init`,
+					`info "" keys=one`,
+				}, predefined...)
+				if mpi.Name == "mpich" { // Open MPI's Fortran makes it by a function of its own
+					want = append(want, `errhandler "" on=comm`)
+				}
+				slices.Sort(want)
+				assert.Equal(t, want, inventory(sample))
+
+				run.Release(t, "made")
+				run.AtHold(t, "freed")
+				ranks.await(t, 0, "nothing but predefined objects", alive(predefined))
+				assert.Equal(t, "objects: done\n", strings.TrimLeft(run.Finish(t, "freed").Stdout, " "))
+			})
+		}
+	}
+}
+
+// The bound on objects is each kind's own: so many groups don't keep a file from being seen.
+func TestObjectsBoundOfEachKind(t *testing.T) {
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			ranks := listen(t)
+			run := suite.Run(t, harness.Job{
+				MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: ranks.socket, Env: []string{"MPIT_AGENT_MAX_OBJECTS=2"},
+			})
+			run.AtHold(t, "made")
+			_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
+			kinds := map[mpit.Bind]int{}
+			for _, o := range sample.Layout.Objects {
+				kinds[o.Kind]++
+			}
+			for _, kind := range []mpit.Bind{
+				mpit.BindComm, mpit.BindWin, mpit.BindFile, mpit.BindDatatype, mpit.BindErrhandler, mpit.BindGroup, mpit.BindOp, mpit.BindRequest, mpit.BindInfo,
+			} {
+				assert.Equal(t, 2, kinds[kind], kind)
+			}
+			// Communicators, windows, datatypes (one of them freed again), error handlers, groups, requests.
+			assert.Equal(t, uint64(5+2+2+1+1+1), sample.Layout.ObjectsOverflow)
+			run.Finish(t, "made", "freed", "empty")
+		})
+	}
+}
+
+// What the agent exports are the functions that it stands in front of, each under both names, and nothing else: no message call and
+// no completion call is among them.
+func TestExportedSymbols(t *testing.T) {
+	file, err := elf.Open(suite.Agent())
+	require.NoError(t, err)
+	defer file.Close()
+	symbols, err := file.DynamicSymbols()
+	require.NoError(t, err)
+	exported := map[string]bool{}
+	for _, symbol := range symbols {
+		if symbol.Section != elf.SHN_UNDEF {
+			exported[symbol.Name] = true
+		}
+	}
+	require.True(t, exported["MPI_File_open"])
+	constructor := regexp.MustCompile(`_(init|create|init_thread|open|create_from_groups?)(_c)?$`)
+	message := regexp.MustCompile(`(?i)^MPIX?_(i?[bsr]?send|i?m?recv|i?m?probe|wait|test|start|put|get|accumulate|barrier|bcast|gather|scatter|all|reduce|scan|exscan|neighbor|file_(read|write|i|seek))`)
+	for name := range exported {
+		plain := strings.TrimPrefix(name, "P")
+		require.Regexp(t, "^MPIX?_", plain)
+		assert.Truef(t, exported[plain] && exported["P"+plain], "%s stands alone", name)
+		if message.MatchString(plain) {
+			assert.Regexp(t, constructor, plain, "a message call")
+		}
+	}
+}
