@@ -196,7 +196,7 @@ func TestDisabledAgent(t *testing.T) {
 	require.Empty(t, exporter.Scrape(t).Select("mpit_rank_up", harness.Labels{"jobid": run.ID}))
 }
 
-// With room for two objects MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is counted as left out.
+// With room for two objects of a kind MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is counted as left out.
 func TestObjectsOverTheBound(t *testing.T) {
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
@@ -205,7 +205,7 @@ func TestObjectsOverTheBound(t *testing.T) {
 	})
 	run.AtHold(t, "made")
 	scrape := exporter.Await(t, "the ranks", up(run))
-	names := scrape.Values("mpit_objects", harness.Labels{"jobid": run.ID}, "name")
+	names := scrape.Values("mpit_objects", harness.Labels{"jobid": run.ID, "kind": "comm"}, "name")
 	assert.ElementsMatch(t, []string{"MPI_COMM_WORLD", "MPI_COMM_SELF"}, names)
 	over := scrape.Select("mpit_exporter_series_dropped_total", harness.Labels{"reason": "objects_over_bound"})
 	require.Len(t, over, 1)

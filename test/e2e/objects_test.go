@@ -40,7 +40,7 @@ func TestObjects(t *testing.T) {
 			assert.False(t, hello.SessionsOnly)
 			want := []string{
 				`comm "MPI_COMM_WORLD" predefined 1/2`,
-				`comm "MPI_COMM_SELF" predefined 0/1`,
+				`comm "me" predefined 0/1`, // renamed
 				`comm "grid" 1/2 topology=cart dims=2,1 periods=1,0`,
 				`comm "net" 1/2 topology=graph nodes=2 edges=2`,
 				`comm "ring" 1/2 topology=dist_graph indegree=1 outdegree=1`,
@@ -50,8 +50,8 @@ func TestObjects(t *testing.T) {
 				`win "later" 1/2 on=MPI_COMM_WORLD bytes=0 disp_unit=1 flavor=dynamic model=unified`,
 				`win "given" 1/2 on=MPI_COMM_WORLD bytes=256 disp_unit=8 flavor=allocate model=unified`,
 				`win "common" 1/2 on=MPI_COMM_WORLD bytes=128 disp_unit=4 flavor=shared model=unified`,
-				fmt.Sprintf(`file %q on=MPI_COMM_SELF mode=rdwr,create,delete_on_close`, run.File("data0.1")),
-				fmt.Sprintf(`file %q on=MPI_COMM_SELF mode=wronly,create,delete_on_close`, run.File("data1.1")),
+				fmt.Sprintf(`file %q on=me mode=rdwr,create,delete_on_close`, run.File("data0.1")),
+				fmt.Sprintf(`file %q on=me mode=wronly,create,delete_on_close`, run.File("data1.1")),
 				`datatype "column" bytes=12 extent=36 lb=0 combiner=vector`,
 				`datatype "particle" bytes=20 extent=24 lb=0 combiner=struct`,
 				`datatype "" bytes=20 extent=24 lb=0 combiner=dup`,
@@ -81,7 +81,7 @@ func TestObjects(t *testing.T) {
 
 			run.Release(t, "made")
 			run.AtHold(t, "freed")
-			predefined := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 1/2`}
+			predefined := []string{`comm "MPI_COMM_WORLD" predefined 1/2`, `comm "me" predefined 0/1`}
 			ranks.await(t, 1, "the group that is left", alive(append(slices.Clone(predefined), `group "" 1/2`)))
 			run.Release(t, "freed")
 			run.AtHold(t, "empty")

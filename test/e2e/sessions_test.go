@@ -42,10 +42,6 @@ func TestSessions(t *testing.T) {
 	mpi := harness.MPICH(t)
 	for _, c := range cases {
 		t.Run(c.what, func(t *testing.T) {
-			bare := suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{"-", c.what}, Bare: true}).Wait(t)
-			require.Zero(t, bare.Status, bare.Stderr)
-			require.Equal(t, "sessions: sum 2\n", bare.Stdout)
-
 			ranks := listen(t)
 			run := suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{harness.HoldDir, c.what}, Socket: ranks.socket})
 			run.AtHold(t, "made")
@@ -63,7 +59,13 @@ func TestSessions(t *testing.T) {
 				run.Release(t, hold)
 			}
 
-			assert.Equal(t, bare, run.Wait(t))
+			result := run.Wait(t)
+			if c.end == mpit.EndFinalize { // what a launcher says of a rank that is gone depends on who is first
+				bare := suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{"-", c.what}, Bare: true}).Wait(t)
+				require.Zero(t, bare.Status, bare.Stderr)
+				assert.Equal(t, bare, result)
+				assert.Equal(t, "sessions: sum 2\n", result.Stdout)
+			}
 			hello, last := ranks.last(t, 1)
 			assert.Equal(t, c.end, last.End)
 			assert.Equal(t, sorted(c.last), inventory(last))

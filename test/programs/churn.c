@@ -65,6 +65,7 @@ static void small_objects(MPI_Comm comm, struct worker *me)
     MPI_Group group, again;
     MPI_Datatype pair;
     MPI_Request request[2];
+    MPI_Status status[2];
     MPI_Info info;
     MPI_Op op;
     int rank, here[2] = {3, 4}, there[2] = {0, 0}, known;
@@ -81,7 +82,7 @@ static void small_objects(MPI_Comm comm, struct worker *me)
     MPI_Recv_init(there, 1, pair, rank, 1, comm, &request[1]);
     MPI_Group_free(&group);
     MPI_Startall(2, request);
-    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, request, status);
     MPI_Reduce_local(here, there, 2, MPI_INT, op);
     MPI_Info_get_nkeys(info, &known);
     MPI_Request_free(&request[1]);

@@ -3,7 +3,7 @@
  *   one       a session, a communicator made of mpi://WORLD, both given back
  *   several   three at once, given back in another order
  *   threads   four threads make and give back sessions while one stays
- *   exit      leaves by exit while a session lives
+ *   exit      rank 1 leaves by exit while a session lives; the others wait for their launcher to end them
  *   before    a session, then MPI_Init and MPI_Finalize inside its life
  *   within    MPI_Init, a session, MPI_Finalize
  *   outlives  MPI_Init, a session, MPI_Finalize, and only then the session's end
@@ -82,8 +82,12 @@ int main(int argc, char **argv)
 
     if (rank == 0)
         printf("sessions: sum %d\n", sum);
-    if (strcmp(what, "exit") == 0)
-        exit(0);
+    if (strcmp(what, "exit") == 0) {
+        if (rank == 1)
+            exit(3);
+        sleep(HOLD_LIMIT_SECONDS);
+        _exit(99);
+    }
     if (strcmp(what, "before") == 0) {
         MPI_Init(&argc, &argv);
         hold(dir, "joined", rank);
