@@ -14,13 +14,14 @@ import (
 const (
 	// maxKeptBytes bounds what is held of one rank's last MPI_Pcontrol(2), about.
 	maxKeptBytes = 1 << 20
-	// maxKeptRanks bounds an answer.
-	maxKeptRanks = 1024
+	// maxKeptAnswer bounds an answer, in the same measure.
+	maxKeptAnswer = 16 << 20
 )
 
 // KeptList is the answer to GET /api/v1/kept.
 type KeptList struct {
-	Kept []KeptSample `json:"kept"` // sorted by jobid, world, rank
+	Kept []KeptSample `json:"kept"`           // sorted by jobid, world, rank
+	More int          `json:"more,omitempty"` // ranks that are left out, for the answer would become too large: ask for them by name
 }
 
 // KeptSample is what a rank kept at its last MPI_Pcontrol(2).
@@ -50,7 +51,8 @@ type KeptObject struct {
 // kept is a sample that a rank has kept, with the catalogue that says what it is of.
 type kept struct {
 	*mpit.Kept
-	cut int // left out
+	size int // about, in bytes
+	cut  int // values left out
 }
 
 // keep holds on to a sample that a rank has kept: the last one. The caller holds mu.
@@ -58,19 +60,21 @@ func (r *rank) keep(s *mpit.Sample) {
 	if s.Kept == nil || r.kept.Kept != nil && s.Kept.Number <= r.kept.Number {
 		return
 	}
-	r.kept = kept{Kept: s.Kept}
 	size := 0
 	for i := range s.Kept.List {
 		v := &s.Kept.List[i]
-		if size += 64 + len(v.Name) + 8*len(v.Values); size > maxKeptBytes {
-			r.kept = cutKept(s.Kept, i)
+		one := 64 + len(v.Name) + 8*len(v.Values)
+		if size+one > maxKeptBytes {
+			r.kept = cutKept(s.Kept, i, size)
 			return
 		}
+		size += one
 	}
+	r.kept = kept{Kept: s.Kept, size: size}
 }
 
 // cutKept copies the first n values: the others are not to be held by what is.
-func cutKept(k *mpit.Kept, n int) kept {
+func cutKept(k *mpit.Kept, n, size int) kept {
 	short := *k
 	short.List = make([]mpit.KeptValue, n)
 	for i, v := range k.List[:n] {
@@ -78,35 +82,49 @@ func cutKept(k *mpit.Kept, n int) kept {
 		v.Values = append([]uint64(nil), v.Values...)
 		short.List[i] = v
 	}
-	return kept{Kept: &short, cut: len(k.List) - n}
+	return kept{Kept: &short, size: size, cut: len(k.List) - n}
 }
 
-// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world and rank, of at most 1,024 ranks: of those
-// with these labels, where "" and -1 stand for any. Ranks that have ended are among them for as long as they stand on the page.
-func (e *Exporter) Kept(jobID, world string, number int) []KeptSample {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := []KeptSample{}
-	for _, r := range e.table.ordered {
-		if r.kept.Kept == nil || r.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
-			number >= 0 && number != r.id.Rank {
-			continue
-		}
-		if len(list) == maxKeptRanks {
-			break
-		}
-		k := r.kept
-		s := KeptSample{Rank: r.status(), Number: k.Number, Time: k.Time, Cut: k.cut, Values: make([]KeptValue, 0, len(k.List))}
-		for i := range k.List {
-			v := &k.List[i]
-			if int(v.Variable) >= len(r.variables.ByID) {
+// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world and rank: of those with these labels, where
+// "" and -1 stand for any. Ranks that have ended are among them for as long as they stand on the page. more is how many ranks
+// there are besides that would make the list larger than some 16 MiB.
+func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, more int) {
+	type source struct {
+		status    RankStatus
+		kept      kept
+		variables []mpit.Variable
+	}
+	var sources []source
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		size := 0
+		for _, r := range e.table.ordered {
+			if r.kept.Kept == nil || r.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
+				number >= 0 && number != r.id.Rank {
 				continue
 			}
-			s.Values = append(s.Values, keptValue(&r.variables.ByID[v.Variable], v))
+			if size += r.kept.size; size > maxKeptAnswer {
+				more++
+				continue
+			}
+			sources = append(sources, source{r.status(), r.kept, r.variables.ByID})
+		}
+	}()
+	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
+	list = make([]KeptSample, 0, len(sources))
+	for _, from := range sources {
+		k := from.kept
+		s := KeptSample{Rank: from.status, Number: k.Number, Time: k.Time, Cut: k.cut, Values: make([]KeptValue, 0, len(k.List))}
+		for i := range k.List {
+			v := &k.List[i]
+			if int(v.Variable) < len(from.variables) {
+				s.Values = append(s.Values, keptValue(&from.variables[v.Variable], v))
+			}
 		}
 		list = append(list, s)
 	}
-	return list
+	return list, more
 }
 
 func keptValue(variable *mpit.Variable, v *mpit.KeptValue) KeptValue {
@@ -140,5 +158,6 @@ func (e *Exporter) serveKept(w http.ResponseWriter, req *http.Request) {
 		e.writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	e.writeJSON(w, http.StatusOK, KeptList{Kept: e.Kept(query.Get("jobid"), query.Get("world"), number)})
+	list, more := e.Kept(query.Get("jobid"), query.Get("world"), number)
+	e.writeJSON(w, http.StatusOK, KeptList{Kept: list, More: more})
 }

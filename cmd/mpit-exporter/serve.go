@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,8 @@ type serveCommand struct {
 	control                  string
 	controlNamed             bool // an empty path means none
 	retention, timerInterval time.Duration
+	cvars                    []string
+	cvarInterval             time.Duration
 
 	log promslog.Config
 }
@@ -72,6 +75,9 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 		Default("2m").DurationVar(&c.retention)
 	cmd.Flag("timer-interval", "Shortest interval that makes an event in the histogram of a timer.").
 		Default("10s").DurationVar(&c.timerInterval)
+	cmd.Flag("cvar.name", "Control variables that stand on mpit_cvar_ranks, by name; * and ? stand for any characters. Repeatable.").
+		PlaceHolder("GLOB").StringsVar(&c.cvars)
+	cmd.Flag("cvar.interval", "How often their values are read again, at scrapes.").Default("5m").DurationVar(&c.cvarInterval)
 	cmd.Flag(promslogflag.LevelFlagName, promslogflag.LevelFlagHelp).Default("info").HintOptions(promslog.LevelFlagOptions...).SetValue(c.log.Level)
 	cmd.Flag(promslogflag.FormatFlagName, promslogflag.FormatFlagHelp).Default("logfmt").HintOptions(promslog.FormatFlagOptions...).SetValue(c.log.Format)
 	return c
@@ -89,6 +95,10 @@ func (c *serveCommand) check() error {
 		return usageErrorf("--retention %s: must not be negative", c.retention)
 	case c.timerInterval <= 0:
 		return usageErrorf("--timer-interval %s: must be more than nothing, such as 10s", c.timerInterval)
+	case c.cvarInterval <= 0:
+		return usageErrorf("--cvar.interval %s: must be more than nothing, such as 5m", c.cvarInterval)
+	case slices.Contains(c.cvars, ""):
+		return usageErrorf("--cvar.name: must not be empty")
 	}
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
 		return fmt.Errorf("--web.config.file %s: %w", *c.web.WebConfigFile, err)
@@ -133,6 +143,9 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		MaxScrapes: c.maxRequests,
 		Created:    c.created,
 		UserName:   userName,
+
+		ControlVariables:        c.cvars,
+		ControlVariableInterval: c.cvarInterval,
 	})
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)

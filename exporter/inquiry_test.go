@@ -1,0 +1,425 @@
+package exporter
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// with returns what of a page begins with one of these names, which a scrape shows once all inquiries are over.
+func (n *node) with(prefixes ...string) map[string]float64 {
+	n.t.Helper()
+	n.scrape()
+	n.settle()
+	found := map[string]float64{}
+	for key, value := range n.scrape() {
+		for _, p := range prefixes {
+			if strings.HasPrefix(key, p) {
+				found[key] = value
+			}
+		}
+	}
+	return found
+}
+
+// grouped is a small rank with categories; the third holds a variable that is not there yet.
+func grouped(job string, number int) mpittest.Config {
+	cfg := small(job, number)
+	for i := range cfg.Variables {
+		cfg.Variables[i].Index = 10 * i
+	}
+	cfg.Categories = []mpit.Category{
+		{Index: 0, Name: "all", Variables: []int{0, 10, 77}, ControlVariables: []int{1}, Subcategories: []int{1, 2, 0}},
+		{Index: 1, Name: "caf\xe9 \"1\"\n", Variables: []int{0, 0}},
+		{Index: 2, Name: "late", Variables: []int{40}},
+		{Index: 3, Name: "", Variables: []int{0}, Subcategories: []int{2}},
+	}
+	return cfg
+}
+
+const (
+	inCafe   = `mpit_pvar_category_info{category="café \"1\"�",class="COUNTER",name="calls"}`
+	inLate   = `mpit_pvar_category_info{category="late",class="LEVEL",name="new"}`
+	ofCafe   = `mpit_category_parent_info{category="café \"1\"�",parent="all"}`
+	ofLate   = `mpit_category_parent_info{category="late",parent="all"}`
+	category = "mpit_pvar_category_info"
+	parent   = "mpit_category_parent_info"
+)
+
+func groupedPage() map[string]float64 {
+	return map[string]float64{
+		`mpit_pvar_category_info{category="all",class="COUNTER",name="calls"}`: 1,
+		`mpit_pvar_category_info{category="all",class="LEVEL",name="depth"}`:   1,
+		inCafe: 1, ofCafe: 1, ofLate: 1,
+	}
+}
+
+func TestCategories(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	var ranks []*mpittest.Rank
+	for i := range 3 {
+		ranks = append(ranks, mpittest.New(grouped("1", i)))
+	}
+	n.connect(ranks...)
+	page := n.scrape()
+	for key := range page {
+		assert.False(t, strings.HasPrefix(key, category) || strings.HasPrefix(key, parent), "no scrape waits for %s", key)
+	}
+	assert.Equal(t, groupedPage(), n.with(category, parent), "all ranks together, once")
+	w := func() *world {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		require.Len(t, n.worlds, 1)
+		for _, w := range n.worlds {
+			return w
+		}
+		return nil
+	}()
+	source := func() int {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		require.NotNil(t, w.source)
+		return w.source.id.Rank
+	}
+	assert.Equal(t, 0, source(), "the lowest is asked")
+
+	t.Run("a new variable", func(t *testing.T) {
+		want := groupedPage()
+		want[inLate] = 1
+		for _, r := range ranks {
+			r.AddVariable(mpit.Variable{Index: 40, Name: "new", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, DatatypeBytes: 4}, 1)
+		}
+		assert.Equal(t, want, n.with(category, parent))
+	})
+	t.Run("a new stamp", func(t *testing.T) {
+		n.mu.Lock()
+		n.table.byID[ranks[0].Hello().ID].stats.CategoryStamp = 9
+		n.mu.Unlock()
+		n.with()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		assert.EqualValues(t, 9, w.stamp)
+	})
+	t.Run("the one that was asked leaves", func(t *testing.T) {
+		n.finish(ranks[0], mpit.EndFinalize)
+		n.with()
+		assert.Equal(t, 1, source())
+	})
+	t.Run("the one that is asked leaves without an answer", func(t *testing.T) {
+		n.finish(ranks[1], mpit.EndFinalize)
+		ranks = append(ranks, mpittest.New(grouped("1", 3)))
+		n.connect(ranks[3])
+		n.mu.Lock()
+		n.inquiries += maxInquiries // nobody is asked yet
+		n.mu.Unlock()
+		n.scrape()
+		ranks[2].Stall(true)
+		n.mu.Lock()
+		n.inquiries -= maxInquiries
+		n.inquire()
+		asking := n.inquiries
+		n.mu.Unlock()
+		assert.Equal(t, 1, asking)
+		n.kill(ranks[2])
+		require.Eventually(t, func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return w.source != nil && w.source.id.Rank == 3 && !w.asking
+		},
+			30*time.Second, time.Millisecond)
+	})
+	t.Run("all have gone", func(t *testing.T) {
+		n.finish(ranks[3], mpit.EndFinalize)
+		assert.NotEmpty(t, n.with(category, parent), "as long as its ranks are on the page")
+		clock.advance(time.Hour)
+		n.scrape()
+		clock.advance(time.Hour)
+		assert.Empty(t, n.with(category, parent))
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		assert.Empty(t, n.worlds)
+		assert.Empty(t, n.categories.rows)
+		assert.Empty(t, n.categories.used)
+	})
+}
+
+// A rank that can't say its categories does not keep others from it, and is not asked all the time.
+func TestCategoriesThatCannotBeRead(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{}, withClock(clock))
+	bad, good := mpittest.New(small("1", 0)), mpittest.New(grouped("1", 1))
+	n.connect(bad, good)
+	id := bad.Hello().ID
+	fail := func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		r := n.table.byID[id]
+		r.world.begin(r)
+		n.takeCategories(r, nil, mpit.ErrCongested)
+	}
+	fail()
+	assert.Equal(t, groupedPage(), n.with(category, parent))
+	n.finish(good, mpit.EndFinalize)
+	assert.Equal(t, groupedPage(), n.with(category, parent))
+	n.mu.Lock()
+	source := n.table.byID[id].world.source
+	n.mu.Unlock()
+	assert.Equal(t, 1, source.id.Rank, "not asked again yet")
+	clock.advance(inquiryRetry)
+	assert.Empty(t, n.with(category, parent))
+}
+
+func TestCategoriesAreBounded(t *testing.T) {
+	var list []mpit.Category
+	top := mpit.Category{Index: 0, Name: strings.Repeat("t", 1000)}
+	for i := range maxCategoryRows + 5 {
+		list = append(list, mpit.Category{Index: i + 1, Name: fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))})
+		top.Subcategories = append(top.Subcategories, i+1)
+	}
+	rows, over := categoryRows(append(list, top), nil, nil)
+	assert.Len(t, rows, maxCategoryRows)
+	assert.Equal(t, 5, over)
+	assert.Len(t, rows[0].category, maxLabelValue)
+	assert.Len(t, rows[0].parent, maxLabelValue)
+}
+
+func TestTally(t *testing.T) {
+	tally := newTally[string](3)
+	a, over := tally.replace(1, nil, []string{"x", "y"})
+	assert.Zero(t, over)
+	b, over := tally.replace(1, nil, []string{"y", "z", "w"})
+	assert.Equal(t, 1, over, "three of one user")
+	c, over := tally.replace(2, nil, []string{"y", "w"})
+	assert.Zero(t, over, "another user has room of his own")
+	assert.Equal(t, map[string]int{"x": 1, "y": 3, "z": 1, "w": 1}, tally.sums())
+	generation := tally.generation
+	a, _ = tally.replace(1, a, []string{"x", "y"})
+	assert.Equal(t, generation, tally.generation, "nothing has changed")
+	a, over = tally.replace(1, a, []string{"v"})
+	assert.Zero(t, over, "in the place of what was given back")
+	assert.NotEqual(t, generation, tally.generation)
+	assert.Equal(t, map[string]int{"v": 1, "y": 2, "z": 1, "w": 1}, tally.sums())
+	tally.replace(1, a, nil)
+	tally.replace(1, b, nil)
+	tally.replace(2, c, nil)
+	assert.Empty(t, tally.rows)
+	assert.Empty(t, tally.used)
+}
+
+// tuned is a small rank with control variables.
+func tuned(job string, number int, limit uint64) mpittest.Config {
+	cfg := small(job, number)
+	cfg.ControlVariables = []mpit.ControlVariable{
+		{Name: "eager_limit", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{limit}},
+		{Name: "eager_list", Datatype: mpit.DatatypeDouble, HasValue: true, Values: []uint64{0x3ff8000000000000, 0}},
+		{Name: "eager_text", Datatype: mpit.DatatypeChar, HasValue: true, Text: "a\nb" + strings.Repeat("x", 200)},
+		{Name: "eager_empty", Datatype: mpit.DatatypeChar, HasValue: true},
+		{Name: "eager_bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindWin, Code: mpit.ErrNotSupported},
+		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}},
+		{Name: "other", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{7}},
+	}
+	for i := range cfg.ControlVariables {
+		cfg.ControlVariables[i].Index = i
+	}
+	return cfg
+}
+
+func cvar(job, name, value string) string {
+	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,value=%q,world="0"}`, job, name, value)
+}
+
+func TestControlVariables(t *testing.T) {
+	const family = "mpit_cvar_ranks"
+	clock := newTestClock()
+	n := startNode(t, Config{ControlVariables: []string{"eager_*", "m?de"}}, withClock(clock))
+	var ranks []*mpittest.Rank
+	for i, limit := range []uint64{4096, 4096, 65536} {
+		ranks = append(ranks, mpittest.New(tuned("1", i, limit)))
+	}
+	ranks = append(ranks, mpittest.New(tuned("2", 0, 1)))
+	n.connect(ranks...)
+	for key := range n.scrape() {
+		assert.False(t, strings.HasPrefix(key, family), "no scrape waits for them")
+	}
+	others := func(ranks1, ranks2 float64) map[string]float64 {
+		page := map[string]float64{}
+		for job, ranks := range map[string]float64{"1": ranks1, "2": ranks2} {
+			for name, value := range map[string]string{
+				"eager_list": "1.5,0", "eager_text": "a�b" + strings.Repeat("x", 128-5), "eager_empty": "", "mode": "1,2,3",
+			} {
+				if ranks > 0 {
+					page[cvar(job, name, value)] = ranks
+				}
+			}
+		}
+		return page
+	}
+	want := others(3, 1)
+	want[cvar("1", "eager_limit", "4096")] = 2
+	want[cvar("1", "eager_limit", "65536")] = 1
+	want[cvar("2", "eager_limit", "1")] = 1
+	assert.Equal(t, want, n.with(family))
+	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`])
+
+	read := func(i int) time.Time {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.table.byID[ranks[i].Hello().ID].controls.at
+	}
+	clock.advance(DefaultControlVariableInterval - 1)
+	n.with()
+	assert.Equal(t, testTime, read(0), "not yet")
+	n.refreshControlVariables(ranks[0].Hello().ID)
+	n.settle()
+	assert.Equal(t, clock.Now(), read(0), "told to")
+	assert.Equal(t, testTime, read(1))
+	clock.advance(1)
+	n.with()
+	assert.Equal(t, clock.Now(), read(1), "it is time")
+	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`], "counted once")
+	n.refreshControlVariables(mpit.RankID{1}) // of nobody
+
+	n.finish(ranks[0], mpit.EndFinalize)
+	n.finish(ranks[3], mpit.EndFinalize)
+	want = others(2, 0)
+	want[cvar("1", "eager_limit", "4096")] = 1
+	want[cvar("1", "eager_limit", "65536")] = 1
+	assert.Equal(t, want, n.with(family), "ended ranks leave")
+	n.kill(ranks[1])
+	n.kill(ranks[2])
+	clock.advance(grace)
+	n.scrape()
+	assert.Empty(t, n.with(family))
+	n.mu.Lock()
+	assert.Empty(t, n.controls.used)
+	n.mu.Unlock()
+	n.connect(ranks[1])
+	assert.NotEmpty(t, n.with(family), "it was only the connection that was lost")
+}
+
+func TestValuesOfControlVariables(t *testing.T) {
+	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\ner"}, {Value: 2, Name: "rendezvous"}}}
+	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
+	require.NoError(t, err)
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, "", Identity{JobID: "1", World: "0"})
+	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
+		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
+		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
+		{Name: "negative", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1<<64 - 5}},
+		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
+		{Name: "text\n", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
+	})
+	assert.Equal(t, []controlRow{
+		{"1", "0", "mode", "ea\uFFFDer,rendezvous,3"}, {"1", "0", "negative", "-5"}, {"1", "0", "text\uFFFD", strings.Repeat("é", 64)},
+	}, rows)
+	assert.Equal(t, 1, unreadable)
+	assert.Zero(t, over)
+}
+
+func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(tuned("1", 0, 1))
+	n.connect(r)
+	assert.Empty(t, n.with("mpit_cvar_ranks"))
+	n.refreshControlVariables(r.Hello().ID)
+	n.settle()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	assert.True(t, n.table.byID[r.Hello().ID].controls.at.IsZero())
+}
+
+func TestControlVariablesOfOneRankAreBounded(t *testing.T) {
+	cfg := small("1", 0)
+	for i := range maxControls + 3 {
+		cfg.ControlVariables = append(cfg.ControlVariables,
+			mpit.ControlVariable{Index: i, Name: "v" + strconv.Itoa(i), Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{0}})
+	}
+	n := startNode(t, Config{ControlVariables: []string{"*"}})
+	n.connect(mpittest.New(cfg))
+	assert.Len(t, n.with("mpit_cvar_ranks"), maxControls)
+	assert.Equal(t, 3.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
+}
+
+func TestControlVariablesThatCannotBeReadStand(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{ControlVariables: []string{"*"}, ControlVariableInterval: time.Hour}, withClock(clock))
+	r := mpittest.New(tuned("1", 0, 1))
+	n.connect(r)
+	before := n.with("mpit_cvar_ranks")
+	n.mu.Lock()
+	known := n.table.byID[r.Hello().ID]
+	n.takeControls(known, nil, mpit.ErrCongested)
+	assert.False(t, n.controlsDue(known, clock.Now().Add(inquiryRetry-1)))
+	assert.True(t, n.controlsDue(known, clock.Now().Add(inquiryRetry)))
+	n.mu.Unlock()
+	assert.Equal(t, before, n.with("mpit_cvar_ranks"))
+}
+
+func TestNewRefusesPatternsAndIntervals(t *testing.T) {
+	for _, cfg := range []Config{{ControlVariables: []string{""}}, {ControlVariableInterval: -1}} {
+		cfg.Mapper = newMapper(t)
+		_, err := New(cfg)
+		assert.Error(t, err)
+	}
+}
+
+// A thousand ranks that begin at the same moment are asked a few at a time.
+func TestInquiriesAreFewAtATime(t *testing.T) {
+	n := startNode(t, Config{ControlVariables: []string{"*"}})
+	const total = 3 * maxInquiries
+	var ranks []*mpittest.Rank
+	for i := range total {
+		cfg := tuned("1", i, 1)
+		cfg.Hello.Size = total
+		ranks = append(ranks, mpittest.New(cfg))
+	}
+	n.connect(ranks...)
+	n.mu.Lock()
+	n.inquiries += maxInquiries
+	n.mu.Unlock()
+	n.scrape()
+	for _, r := range ranks {
+		r.Stall(true)
+	}
+	n.mu.Lock()
+	n.inquiries -= maxInquiries
+	n.inquire()
+	assert.Equal(t, maxInquiries, n.inquiries)
+	n.inquire()
+	assert.Equal(t, maxInquiries, n.inquiries)
+	n.mu.Unlock()
+	n.kill(ranks[0]) // makes room
+	require.Eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.table.byID[ranks[maxInquiries].Hello().ID].inquiry != 0
+	},
+		30*time.Second, time.Millisecond)
+	for _, r := range ranks[1:] {
+		r.Stall(false)
+	}
+	n.settle()
+	assert.Equal(t, float64(total-1), n.with("mpit_cvar_ranks")[cvar("1", "other", "7")])
+}
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "anything", true}, {"a*c", "abc", true}, {"a*c", "abcd", false},
+		{"a*b*c", "a_b_bc", true}, {"?", "é", true}, {"?", "", false}, {"**a**", "bab", true}, {"", "", true}, {"", "a", false}, {"a?", "a", false},
+		{"[a]", "a", false},
+	} {
+		assert.Equal(t, c.want, globMatches(c.pattern, c.name), "%q %q", c.pattern, c.name)
+	}
+}
