@@ -97,7 +97,7 @@ type Exporter struct {
 	infos  uint64         // changes when mpit_pvar_info has to be made anew
 	finals map[uint32]int // connections that are to bring a last sample, by uid
 
-	worlds     map[worldKey]*world
+	worlds     map[worldID]*world
 	categories tally[categoryRow]
 	controls   tally[controlRow]
 	inquiries  int // ranks that are being asked for more than a sample
@@ -153,7 +153,7 @@ func New(cfg Config) (*Exporter, error) {
 		table:     newTable(),
 		finals:    map[uint32]int{},
 
-		worlds:     map[worldKey]*world{},
+		worlds:     map[worldID]*world{},
 		categories: newTally[categoryRow](maxCategoryRows),
 		controls:   newTally[controlRow](maxControlRows),
 	}

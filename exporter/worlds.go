@@ -17,15 +17,15 @@ type categoryRow struct {
 	parent      string
 }
 
-// worldKey tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
-type worldKey struct {
+// worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
+type worldID struct {
 	jobID, world string
 	uid          uint32
 }
 
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers.
 type world struct {
-	key   worldKey
+	key   worldID
 	ranks int // in the table
 
 	source     *rank // who was asked last, and answered; nil: nobody
@@ -38,7 +38,7 @@ type world struct {
 
 // join makes a rank one of its world's. The caller holds mu.
 func (e *Exporter) joinWorld(r *rank) {
-	key := worldKey{r.id.JobID, r.id.World, r.peer.UID}
+	key := worldID{r.id.JobID, r.id.World, r.peer.UID}
 	w := e.worlds[key]
 	if w == nil {
 		w = &world{key: key, left: map[string]int{}}
