@@ -31,16 +31,18 @@ type controls struct {
 	left map[string]int
 }
 
-// refreshControlVariables has the control variables of a rank read anew: whoever has written one calls it, so that
+// refreshControlVariables has the control variables of ranks read anew: whoever has written one calls it, so that
 // mpit_cvar_ranks shows what the rank has, not what was asked for. It returns at once; the values are on the page soon, and only
-// those that Config.ControlVariables names. A rank that is not there is none of its business. The caller does not hold mu.
-func (e *Exporter) refreshControlVariables(id mpit.RankID) {
+// those that Config.ControlVariables names. Ranks that have gone are left out. The caller does not hold mu.
+func (e *Exporter) refreshControlVariables(ids ...Identity) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.table.byID[id]; r != nil {
-		r.controls.told = true
-		e.inquire()
+	for _, id := range ids {
+		if i, found := e.table.find(id); found {
+			e.table.ordered[i].controls.told = true
+		}
 	}
+	e.inquire()
 }
 
 // checkControls checks what Config says of control variables.

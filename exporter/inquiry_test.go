@@ -278,7 +278,7 @@ func TestControlVariables(t *testing.T) {
 	clock.advance(DefaultControlVariableInterval - 1)
 	n.with()
 	assert.Equal(t, testTime, read(0), "not yet")
-	n.refreshControlVariables(ranks[0].Hello().ID)
+	n.refreshControlVariables(Identity{JobID: "1", World: "0", Rank: 0})
 	n.settle()
 	assert.Equal(t, clock.Now(), read(0), "told to")
 	assert.Equal(t, testTime, read(1))
@@ -286,7 +286,7 @@ func TestControlVariables(t *testing.T) {
 	n.with()
 	assert.Equal(t, clock.Now(), read(1), "it is time")
 	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`], "counted once")
-	n.refreshControlVariables(mpit.RankID{1}) // of nobody
+	n.refreshControlVariables(Identity{JobID: "nobody's"})
 
 	n.finish(ranks[0], mpit.EndFinalize)
 	n.finish(ranks[3], mpit.EndFinalize)
@@ -330,7 +330,7 @@ func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
 	r := mpittest.New(tuned("1", 0, 1))
 	n.connect(r)
 	assert.Empty(t, n.with("mpit_cvar_ranks"))
-	n.refreshControlVariables(r.Hello().ID)
+	n.refreshControlVariables(Identity{JobID: "1", World: "0"})
 	n.settle()
 	n.mu.Lock()
 	defer n.mu.Unlock()

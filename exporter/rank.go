@@ -231,7 +231,7 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
 	r := newRank(h, peer, user, id)
 	t.byID[h.ID] = r
 	t.taken[id] = true
-	i, _ := slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.compare(id) })
+	i, _ := t.find(id)
 	t.ordered = slices.Insert(t.ordered, i, r)
 	return r
 }
@@ -239,9 +239,14 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
 func (t *table) remove(r *rank) {
 	delete(t.byID, r.key)
 	delete(t.taken, r.id)
-	if i, found := slices.BinarySearchFunc(t.ordered, r.id, func(r *rank, id Identity) int { return r.id.compare(id) }); found {
+	if i, found := t.find(r.id); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
 	}
+}
+
+// find returns a rank's place in ordered, or where it would be.
+func (t *table) find(id Identity) (int, bool) {
+	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.compare(id) })
 }
 
 // alive counts the ranks of one user that have not ended.
