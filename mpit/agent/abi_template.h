@@ -73,8 +73,7 @@
 	X(MPI_Type_get_name)          \
 	X(MPI_Type_get_envelope)      \
 	X(MPI_Type_get_extent_x)      \
-	X(MPI_Type_size_x)            \
-	X(MPI_Type_size)
+	X(MPI_Type_size_x)
 
 /* Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for who asks for it. */
 #define OPTIONAL_FUNCTIONS(X)         \
@@ -572,12 +571,33 @@ static bool object_describe(int kind, const union mpi_object *object, const stru
 
 /* ---- MPI_T: performance variables (MPI-4.1 section 15.3.7) ---- */
 
+/* Not MPI_Type_size: this runs in the agent's thread, too, which calls no MPI function but those of MPI_T. 0: not one that we know. */
+static int bytes_of(int datatype)
+{
+	switch (datatype) {
+	case TYPE_INT: return sizeof(int);
+	case TYPE_UNSIGNED: return sizeof(unsigned);
+	case TYPE_UNSIGNED_LONG: return sizeof(unsigned long);
+	case TYPE_UNSIGNED_LONG_LONG: return sizeof(unsigned long long);
+	case TYPE_COUNT: return sizeof(MPI_Count);
+	case TYPE_CHAR: return sizeof(char);
+	case TYPE_DOUBLE: return sizeof(double);
+	case TYPE_INT32: return sizeof(int32_t);
+	case TYPE_INT64: return sizeof(int64_t);
+	case TYPE_UINT32: return sizeof(uint32_t);
+	case TYPE_UINT64: return sizeof(uint64_t);
+	case TYPE_LONG: return sizeof(long);
+	case TYPE_LONG_LONG: return sizeof(long long);
+	case TYPE_FLOAT: return sizeof(float);
+	case TYPE_BOOL: return sizeof(bool);
+	default: return 0;
+	}
+}
+
 static void describe_type(MPI_Datatype type, int *datatype, int *bytes)
 {
 	*datatype = abi_datatype(type);
-	/* One that we don't know may be MPI_DATATYPE_NULL, which Open MPI leaves there for types it doesn't know itself: asking its size aborts. */
-	if (*datatype == TYPE_OTHER || lib_MPI_Type_size(type, bytes) != MPI_SUCCESS)
-		*bytes = 0;
+	*bytes = bytes_of(*datatype);
 }
 
 static int pvar_count(int *count)
