@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 
 // visit runs a program with hold points as a rank without a launcher, looks at it on the page at each of them, and compares all that it
 // left with a run without the agent.
-func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason string, holds ...string) check {
+func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason string, holds ...string) (harness.Result, check) {
 	t.Helper()
 	job.Alone, job.Socket = true, exporter.Socket
 	run := suite.Run(t, job)
@@ -32,7 +33,7 @@ func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason str
 		bare.Release(t, name)
 	}
 	assert.Equal(t, bare.Wait(t), observed)
-	return ended(run, reason)
+	return observed, ended(run, reason)
 }
 
 // whatGuestsDo are the names of guest.c with the end that the page shows.
@@ -57,6 +58,11 @@ var whatGuestsDo = []struct {
 	{"setuid", "finalize", ""},
 }
 
+// touchDescriptors are those of them that a descriptor of ours could be in the way of.
+var touchDescriptors = []string{
+	"spawn", "daemon", "threads", "close", "closefrom", "close_everything", "exhaustion", "exhaustion_to_the_end",
+}
+
 // What programs do to themselves comes out as without the agent; meanwhile the rank stays on the page, and its end is told.
 func TestGuests(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
@@ -66,7 +72,11 @@ func TestGuests(t *testing.T) {
 			if guest.mpi == "" || guest.mpi == mpi.Name {
 				t.Run(mpi.Name+"/"+guest.what, func(t *testing.T) {
 					job := harness.Job{MPI: mpi, Program: "guest.c", Args: []string{guest.what, harness.HoldDir}}
-					ends = append(ends, visit(t, exporter, job, guest.reason, "up", "done"))
+					result, end := visit(t, exporter, job, guest.reason, "up", "done")
+					ends = append(ends, end)
+					if guest.what == "hiding_proc" && strings.Contains(result.Stdout, "hiding_proc 26") {
+						t.Skip("nothing can be mounted here: not tested")
+					}
 				})
 			}
 		}
@@ -87,7 +97,7 @@ func TestGuestsInContainers(t *testing.T) {
 		for _, calls := range []string{"unshare", "unshare,close_range,getrandom", "close_range"} {
 			for _, guest := range whatGuestsDo {
 				switch {
-				case guest.mpi != "" && guest.mpi != mpi.Name:
+				case guest.mpi != "" && guest.mpi != mpi.Name, !slices.Contains(touchDescriptors, guest.what):
 					continue
 				case calls != "unshare" && guest.what != "spawn" && guest.what != "closefrom":
 					continue
@@ -96,7 +106,8 @@ func TestGuestsInContainers(t *testing.T) {
 					job := harness.Job{
 						MPI: mpi, Program: "guest.c", Args: []string{guest.what, harness.HoldDir}, Wrap: []string{refuse, calls},
 					}
-					ends = append(ends, visit(t, exporter, job, guest.reason, "up", "done"))
+					_, end := visit(t, exporter, job, guest.reason, "up", "done")
+					ends = append(ends, end)
 				})
 			}
 		}
@@ -152,7 +163,8 @@ func TestGuestsWithLimits(t *testing.T) {
 				job := harness.Job{
 					MPI: mpi, Program: "guest.c", Args: []string{"threads", harness.HoldDir}, Wrap: s.wrap, Env: s.env,
 				}
-				ends = append(ends, visit(t, exporter, job, "finalize", "up", "done"))
+				_, end := visit(t, exporter, job, "finalize", "up", "done")
+				ends = append(ends, end)
 			})
 		}
 		exporter.Await(t, "the ends", all(append(ends, healthy)...))

@@ -23,6 +23,7 @@ type Job struct {
 	Ranks   int      // 0: 2
 	Alone   bool     // without a launcher: one rank, whose status is the command's
 	Program string   // a file of test/programs
+	Link    []string // libraries that the program is linked with, beside MPI's, as Suite.Library makes them
 	Args    []string // HoldDir is replaced
 	Bare    bool     // without the agent
 	Socket  string   // where the agent looks for an exporter
@@ -63,12 +64,15 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 		command = append(command, s.ExecCommand(job.Exec...)...)
 	}
 	command = append(command, job.Wrap...)
-	if filepath.Ext(job.Program) == ".py" {
+	switch {
+	case filepath.Ext(job.Program) == ".py":
 		if _, err := os.Stat(python); err != nil {
 			missing(tb, "%s is not installed", python)
 		}
 		command = append(command, python, filepath.Join(s.root, "test", "programs", job.Program))
-	} else {
+	case job.Link != nil:
+		command = append(command, s.Linked(tb, job.MPI, job.Program, job.Link...))
+	default:
 		command = append(command, s.Program(tb, job.MPI, job.Program))
 	}
 	for _, arg := range job.Args {

@@ -85,6 +85,21 @@ func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
 	return s.compile(tb, source, mpi.Name, append(mpi.compiler(path), path)...)
 }
 
+// Library compiles test/programs/source, in C, for an MPI library as a shared library of its own.
+func (s *Suite) Library(tb testing.TB, mpi *MPI, source string) string {
+	tb.Helper()
+	path := filepath.Join(s.root, "test", "programs", source)
+	return s.compile(tb, source, mpi.Name+"-library", append(mpi.compiler(path), path, "-shared", "-fPIC")...)
+}
+
+// Linked is Program with libraries of Library linked in front of MPI's.
+func (s *Suite) Linked(tb testing.TB, mpi *MPI, source string, libraries ...string) string {
+	tb.Helper()
+	path := filepath.Join(s.root, "test", "programs", source)
+	command := append(append(mpi.compiler(path), path), libraries...)
+	return s.compile(tb, source, mpi.Name+"-linked", command...)
+}
+
 // PlainProgram compiles test/programs/source with the C compiler alone; flags come after the file's name.
 func (s *Suite) PlainProgram(tb testing.TB, source, variant string, flags ...string) string {
 	tb.Helper()
