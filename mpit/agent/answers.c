@@ -202,10 +202,14 @@ bool lists_told(void)
 	return atomic_load(&cvars_told) && atomic_load(&categories_told);
 }
 
-/* Sleeps until a request comes; nothing else wakes the thread but the rank's end. False: that is it. */
+/*
+ * Sleeps until a request comes; nothing else wakes the thread but the rank's end. False: that is it. Where the descriptor is in the program's
+ * table the sleep is recv's: it stays with the socket, where poll would look again at a number that may be another file's by then.
+ */
 static bool await_request(const struct connection *c)
 {
-	wake_sleep(c->fd, -1);
+	if (c->private)
+		wake_sleep(c->fd, -1);
 	return agent_state() == AGENT_RUNNING;
 }
 

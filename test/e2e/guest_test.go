@@ -54,7 +54,6 @@ var whatGuestsDo = []struct {
 	{"exhaustion_to_the_end", "lost", ""}, // no descriptor for the last sample
 	{"hiding_proc", "finalize", ""},
 	{"signals", "finalize", ""},
-	{"pending", "finalize", "mpich"}, // Open MPI has threads of its own
 	{"locking", "finalize", ""},
 	{"setuid", "finalize", ""},
 }

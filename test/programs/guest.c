@@ -249,23 +249,6 @@ static int by_signals(void)
     return 0;
 }
 
-/* A signal that this thread blocks waits for it: no other thread of a program without threads takes it. */
-static int by_pending(void)
-{
-    const struct sigaction action = {.sa_handler = hear};
-    sigset_t set;
-
-    sigaction(SIGUSR1, &action, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    for (int i = 0; i < 100; i++)
-        kill(getpid(), SIGUSR1);
-    usleep(10000);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    return (int)heard;
-}
-
 /* Memory of the agent's must not be in the way of who locks all of it, or takes all away from children. */
 static int by_locking(void)
 {
@@ -327,7 +310,7 @@ int main(int argc, char **argv)
         {"close", by_close, 0},       {"closefrom", by_closefrom, 0}, {"close_everything", by_close_everything, 1},
         {"exhaustion", by_exhaustion, 1}, {"exhaustion_to_the_end", by_exhaustion_to_the_end, 1},
         {"hiding_proc", by_hiding_proc, 0},
-        {"signals", by_signals, 0},   {"pending", by_pending, 0},     {"locking", by_locking, 0},     {"setuid", by_setuid, 0},
+        {"signals", by_signals, 0},   {"locking", by_locking, 0},     {"setuid", by_setuid, 0},
         {"tls", by_tls, 0},           {"nothing", NULL, 0},
     };
     const char *what = argc > 1 ? argv[1] : "nothing", *dir = argc > 2 ? argv[2] : "-";
