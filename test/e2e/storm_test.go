@@ -122,7 +122,9 @@ func startSampler(t *testing.T, every time.Duration) *sampler {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-s.served
+		for err := range s.served { // nothing, after stop
+			assert.NoError(t, err)
+		}
 		assert.NoError(t, listener.Close())
 	})
 	return s
