@@ -268,16 +268,18 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 	for i := range categories {
 		categoryNames[categories[i].Index] = categories[i].Name
 	}
-	for _, place := range topological(categories) {
-		g := &categories[place.at]
-		parents := make([]string, len(place.parents))
-		for i, at := range place.parents {
-			parents[i] = categories[at].Name
+	graph := mpit.NewCategoryGraph(categories)
+	depths := map[int]int{}
+	for _, g := range graph.Topological() {
+		parents := []string{}
+		for _, parent := range graph.Parents(g.Index) {
+			parents = append(parents, parent.Name)
+			depths[g.Index] = max(depths[g.Index], depths[parent.Index]+1)
 		}
 		c.Categories = append(c.Categories, CategoryStatus{
 			Name:             g.Name,
 			Description:      g.Description,
-			Depth:            place.depth,
+			Depth:            depths[g.Index],
 			Parents:          parents,
 			Variables:        namesOf(g.Variables, variableNames),
 			ControlVariables: namesOf(g.ControlVariables, controlNames),

@@ -43,13 +43,15 @@ const (
 
 // control serves the control socket. It is safe for concurrent use.
 type control struct {
-	log    *slog.Logger
-	user   func(uid uint32) string
-	count  func(result string)
-	ranks  func() []cvarTarget
-	answer func(w http.ResponseWriter, status int, v any)
-	nobody uint32 // the uid that stands for users outside this user name-space
-	grace  time.Duration
+	log   *slog.Logger
+	user  func(uid uint32) string
+	count func(result string)
+	ranks func() []cvarTarget
+	// written is told whose control variables may have changed.
+	written func(ranks ...Identity)
+	answer  func(w http.ResponseWriter, status int, v any)
+	nobody  uint32 // the uid that stands for users outside this user name-space
+	grace   time.Duration
 
 	calls limiter // requests
 
@@ -65,15 +67,16 @@ type worldTurn struct {
 
 func newControl(e *Exporter) *control {
 	return &control{
-		log:    e.log,
-		user:   e.users.name,
-		count:  func(result string) { e.self.cvarWrites.WithLabelValues(result).Inc() },
-		ranks:  e.cvarTargets,
-		answer: e.writeJSON,
-		nobody: overflowUID(),
-		grace:  controlGrace,
-		calls:  limiter{total: maxControlCalls, each: maxUserControlCalls},
-		worlds: map[ownedWorld]*worldTurn{},
+		log:     e.log,
+		user:    e.users.name,
+		count:   func(result string) { e.self.cvarWrites.WithLabelValues(result).Inc() },
+		ranks:   e.cvarTargets,
+		written: e.refreshControlVariables,
+		answer:  e.writeJSON,
+		nobody:  overflowUID(),
+		grace:   controlGrace,
+		calls:   limiter{total: maxControlCalls, each: maxUserControlCalls},
+		worlds:  map[ownedWorld]*worldTurn{},
 	}
 }
 
@@ -443,6 +446,9 @@ func (c *control) set(ctx context.Context, caller mpit.Peer, req *CvarRequest) (
 		return answer, err
 	}
 	answer.Ranks, err = perform(ctx, plans)
+	for i := range plans {
+		c.written(plans[i].target.id)
+	}
 	return answer, err
 }
 
