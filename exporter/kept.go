@@ -38,7 +38,8 @@ type KeptValue struct {
 	Name   string      `json:"name"`
 	Class  mpit.Class  `json:"class"`            // as the library declares it
 	Object *KeptObject `json:"object,omitempty"` // nil: the variable is bound to none
-	// Values are the elements: integers exactly, in the variable's own unit; nil for what is no number.
+	// Values are the elements: integers exactly, in the variable's own unit; nil for what is no number. Of what only grows,
+	// that which was counted under another name of the object or while observation was switched off is not in them.
 	Values []*json.Number `json:"values"`
 }
 
@@ -63,7 +64,7 @@ func (r *rank) keep(s *mpit.Sample) {
 	size := 0
 	for i := range s.Kept.List {
 		v := &s.Kept.List[i]
-		one := 64 + len(v.Name) + 8*len(v.Values)
+		one := 64 + len(v.Name) + 8*(len(v.Values)+len(v.Base))
 		if size+one > maxKeptBytes {
 			r.kept = cutKept(s.Kept, i, size)
 			return
@@ -80,6 +81,7 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 	for i, v := range k.List[:n] {
 		v.Name = truncate(v.Name, len(v.Name))
 		v.Values = append([]uint64(nil), v.Values...)
+		v.Base = append([]uint64(nil), v.Base...)
 		short.List[i] = v
 	}
 	return kept{Kept: &short, size: size, cut: len(k.List) - n}
@@ -93,6 +95,7 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 		status    RankStatus
 		kept      kept
 		variables []mpit.Variable
+		infos     []mapping.Info
 	}
 	var sources []source
 	func() {
@@ -108,7 +111,7 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 				more++
 				continue
 			}
-			sources = append(sources, source{r.status(), r.kept, r.variables.ByID})
+			sources = append(sources, source{r.status(), r.kept, r.variables.ByID, r.infos})
 		}
 	}()
 	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
@@ -119,7 +122,8 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 		for i := range k.List {
 			v := &k.List[i]
 			if int(v.Variable) < len(from.variables) {
-				s.Values = append(s.Values, keptValue(&from.variables[v.Variable], v))
+				grows := int(v.Variable) < len(from.infos) && mapping.Grows(from.infos[v.Variable].Real)
+				s.Values = append(s.Values, keptValue(&from.variables[v.Variable], v, grows))
 			}
 		}
 		list = append(list, s)
@@ -127,13 +131,21 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 	return list, more
 }
 
-func keptValue(variable *mpit.Variable, v *mpit.KeptValue) KeptValue {
+// keptValue shows a kept value; grows says that it is of a class that only grows, by the rules.
+func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue {
 	out := KeptValue{Name: variable.Name, Class: variable.Class, Values: make([]*json.Number, len(v.Values))}
 	if v.Kind != mpit.BindNone {
 		out.Object = &KeptObject{Kind: mapping.BindLabel(v.Kind), Name: mapping.CleanName(v.Name)}
 	}
 	for i, w := range v.Values {
 		var text string
+		if grows && i < len(v.Base) {
+			if variable.Datatype.Floating() {
+				w = math.Float64bits(math.Float64frombits(w) - math.Float64frombits(v.Base[i]))
+			} else {
+				w -= v.Base[i]
+			}
+		}
 		switch x := variable.Datatype.Float64(w); {
 		case !variable.Datatype.Floating() && variable.Datatype.Signed():
 			text = strconv.FormatInt(int64(w), 10)

@@ -182,8 +182,8 @@ func TestKept(t *testing.T) {
 
 	s.Monotonic = time.Second
 	s.Kept = &mpit.Kept{Number: 2, Time: testTime, List: []mpit.KeptValue{
-		{Variable: 0, Values: []uint64{1<<32 - 1}},
-		{Variable: 1, Kind: mpit.BindComm, Object: 9, Name: "caf\xe9", Values: []uint64{math.Float64bits(0.1), math.Float64bits(math.NaN())}},
+		{Variable: 0, Values: []uint64{1<<32 - 1}, Base: []uint64{5}}, // counted under another name, or while switched off
+		{Variable: 1, Kind: mpit.BindComm, Object: 9, Name: "caf\xe9", Values: []uint64{math.Float64bits(0.1), math.Float64bits(math.NaN())}, Base: []uint64{math.Float64bits(9), 0}},
 		{Variable: 7, Values: []uint64{1}}, // of nothing that is known
 	}}
 	e.take(s)
@@ -199,7 +199,7 @@ func TestKept(t *testing.T) {
 	assert.EqualValues(t, 2, body.Kept[0].Number)
 	assert.Equal(t, testTime, body.Kept[0].Time)
 	assert.Equal(t, []any{
-		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967295.0}},
+		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
 		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"}, "values": []any{0.1, nil}},
 	}, body.Kept[0].Values)
 	list, more := e.Kept("", "", -1)

@@ -182,3 +182,8 @@ func (n number) bottom(q uint8, bits uint) uint64 {
 	}
 	return w
 }
+
+// Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1 §15.3.7).
+func Grows(class mpit.Class) bool {
+	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
+}
