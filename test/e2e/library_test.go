@@ -15,7 +15,7 @@ import (
 
 // messages are the calls that the agent must never stand in front of: those that move data or wait for it (MPI-4.1 chapters 3 to 6, 12, 14),
 // without and with a request or a large count. Their persistent forms (…_init) only make an object.
-var messages = regexp.MustCompile(`(?i)^P?MPI_(` + strings.Join([]string{
+var messages = regexp.MustCompile(`(?i)^P?MPIX?_(` + strings.Join([]string{
 	`[BSR]?send`, `I[bsr]?send`, `I?recv`, `I?m?recv`, `Mrecv`, `I?m?probe`, `Mprobe`, `I?sendrecv(_replace)?`,
 	`Start`, `Startall`, `(Wait|Test)(all|any|some)?`, `Test_cancelled`, `Cancel`, `Request_get_status(_all|_any|_some)?`, `Pready(_range|_list)?`,
 	`Parrived`, `Get_count`, `Get_elements`,
@@ -63,7 +63,7 @@ func TestAgentsSymbols(t *testing.T) {
 
 	require.NotEmpty(t, defined)
 	for name := range defined {
-		assert.Regexp(t, `^P?MPI_[A-Z]`, name)
+		assert.Regexp(t, `^P?MPIX?_[A-Z]`, name)
 		assert.False(t, messages.MatchString(name), "%s is a message call", name)
 		other, isP := strings.CutPrefix(name, "P")
 		if !isP {

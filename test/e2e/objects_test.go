@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"debug/elf"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,32 +149,5 @@ func TestObjectsBoundOfEachKind(t *testing.T) {
 			assert.Equal(t, uint64(5+2+2+1+1+1), sample.Layout.ObjectsOverflow)
 			run.Finish(t, "made", "freed", "empty")
 		})
-	}
-}
-
-// What the agent exports are the functions that it stands in front of, each under both names, and nothing else: no message call and
-// no completion call is among them.
-func TestExportedSymbols(t *testing.T) {
-	file, err := elf.Open(suite.Agent())
-	require.NoError(t, err)
-	defer file.Close()
-	symbols, err := file.DynamicSymbols()
-	require.NoError(t, err)
-	exported := map[string]bool{}
-	for _, symbol := range symbols {
-		if symbol.Section != elf.SHN_UNDEF {
-			exported[symbol.Name] = true
-		}
-	}
-	require.True(t, exported["MPI_File_open"])
-	constructor := regexp.MustCompile(`_(init|create|init_thread|open|create_from_groups?)(_c)?$`)
-	message := regexp.MustCompile(`(?i)^MPIX?_(i?[bsr]?send|i?m?recv|i?m?probe|wait|test|start|put|get|accumulate|barrier|bcast|gather|scatter|all|reduce|scan|exscan|neighbor|file_(read|write|i|seek))`)
-	for name := range exported {
-		plain := strings.TrimPrefix(name, "P")
-		require.Regexp(t, "^MPIX?_", plain)
-		assert.Truef(t, exported[plain] && exported["P"+plain], "%s stands alone", name)
-		if message.MatchString(plain) {
-			assert.Regexp(t, constructor, plain, "a message call")
-		}
 	}
 }
