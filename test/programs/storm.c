@@ -247,6 +247,19 @@ static void one_round(struct worker *me)
     me->sum = 0;
 }
 
+/*
+ * Open MPI 4.1 opens its topologies and its files when the first of them is made, and crashes at times if two threads do that at once, with
+ * nobody watching. So one thread makes the first ones.
+ */
+static void first_ones(struct worker *me)
+{
+    for (int kind = 0; kind < 6; kind++)
+        communicator(me, kind);
+    file(me);
+    small_things(me);
+    me->sum = 0;
+}
+
 static void *work(void *argument)
 {
     struct worker *me = argument;
@@ -301,6 +314,7 @@ int main(int argc, char **argv)
         workers[i].windows = threads == 1 || turns || getenv("STORM_WINDOWS") != NULL;
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].home);
     }
+    first_ones(&workers[0]);
     if (threads == 1)
         work(&workers[0]);
     else {
