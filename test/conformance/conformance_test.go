@@ -36,6 +36,11 @@ type section struct {
 func sections() []section {
 	return []section{
 		verbosities(),
+		binds(),
+		stringsOf(),
+		initialisation(),
+		datatypes(),
+		events(),
 	}
 }
 

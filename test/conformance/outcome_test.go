@@ -17,3 +17,6 @@ var (
 
 // notSupported: the library may offer it, and we don't take it.
 func notSupported(reason string) outcome { return outcome{word: "not supported", reason: reason} }
+
+// cannotTest: the library would have to do something that nobody can make it do. Only its being so decides that, never a failure.
+func cannotTest(reason string) outcome { return outcome{word: "not tested", reason: reason} }

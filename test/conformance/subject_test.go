@@ -29,6 +29,7 @@ type subject struct {
 	mpi     *harness.MPI     // nil: the fixture
 	page    *page
 	truth   truth
+	count   int // of objects made by checks
 
 	variables  []mpit.Variable // that the library gave a name and a class, as the agent has listed them
 	controls   []mpit.ControlVariable

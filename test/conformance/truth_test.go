@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,16 +43,19 @@ type trueCategory struct {
 	Pvars, Cvars, Categories []int
 }
 
-// latin1 is a string of bytes, each of which came as the character of its number.
+// latin1 is a library's string as it should be read: as UTF-8 if it is that, else as Latin-1.
 type latin1 string
 
-// UnmarshalText makes bytes of the characters.
+// UnmarshalText reads a string whose bytes have come each as the character of its number.
 func (l *latin1) UnmarshalText(text []byte) error {
 	var b []byte
 	for _, r := range string(text) {
 		b = append(b, byte(r))
 	}
-	*l = latin1(b)
+	*l = latin1(text)
+	if utf8.Valid(b) {
+		*l = latin1(b)
+	}
 	return nil
 }
 
@@ -61,6 +65,7 @@ type pair struct {
 	agent   mpit.Variable // of a control variable only the fields that both sorts have
 	control bool
 	scope   mpit.Scope
+	code    mpit.ReturnCode // of reading a control variable
 }
 
 // pairs matches what the agent lists with what the library has, by index: nothing more, nothing less.
@@ -84,7 +89,7 @@ func (s *subject) pairs(t *testing.T) []pair {
 	for _, v := range s.truth.Cvars {
 		require.Contains(t, controls, v.Index, "index of %q", v.Name)
 		c := controls[v.Index]
-		list = append(list, pair{truth: v, control: true, scope: c.Scope, agent: mpit.Variable{
+		list = append(list, pair{truth: v, control: true, scope: c.Scope, code: c.Code, agent: mpit.Variable{
 			Index: c.Index, Name: c.Name, Description: c.Description, Verbosity: c.Verbosity, Datatype: c.Datatype, Bind: c.Bind, Enum: c.Enum,
 		}})
 	}
