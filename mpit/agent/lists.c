@@ -86,9 +86,10 @@ int cvar_get(const struct session *s, const struct cvar *v, int *count, const ch
 {
 	int code = fetch(s, v, count);
 
-	if (code == CODE_NOT_SUPPORTED)
+	/* Both codes may be the library's own. */
+	if (!has_value(&v->is))
 		*why = "its datatype is none that the agent knows";
-	if (code == CODE_MEMORY)
+	else if (code == CODE_MEMORY && (*count < 0 || (size_t)*count > CVAR_BYTES / (size_t)v->is.datatype_bytes))
 		*why = "it is too large";
 	if (code == CODE_NOT_ACCESSIBLE)
 		*why = not_memory;

@@ -40,7 +40,13 @@ func sections() []section {
 		stringsOf(),
 		initialisation(),
 		datatypes(),
+		controlVariables(),
+		classes(),
+		performanceVariables(),
+		awkwardVariables(),
+		tools(),
 		events(),
+		returnCodes(),
 	}
 }
 

@@ -29,6 +29,7 @@ type subject struct {
 	mpi     *harness.MPI     // nil: the fixture
 	page    *page
 	truth   truth
+	job     *job
 	count   int // of objects made by checks
 
 	variables  []mpit.Variable // that the library gave a name and a class, as the agent has listed them
@@ -47,6 +48,7 @@ type rank struct {
 type page struct {
 	*fixture.Program
 	exporter *harness.Exporter
+	made     []string // communicators that class has made
 }
 
 func newFixture(t *testing.T) *subject {
@@ -67,6 +69,9 @@ func newSubject(t *testing.T, s *subject) *subject {
 	s.page = &page{Program: fixture.Start(t, s.build, s.library, fixture.Options{Socket: exporter.Socket, Exec: s.monitoring()}), exporter: exporter}
 	s.page.Init(t)
 	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "tool-list")), &s.truth))
+	for i := range s.truth.Cvars {
+		s.truth.Cvars[i].control = true
+	}
 	s.list(t)
 	if os.Getenv("DUMP") != "" {
 		os.WriteFile("/tmp/c1-"+s.name+".json", []byte(s.Do(t, "tool-list")), 0o644)

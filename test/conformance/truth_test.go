@@ -17,6 +17,7 @@ type truth struct {
 }
 
 type trueVariable struct {
+	control     bool
 	Index       int
 	Name        latin1
 	Description latin1
