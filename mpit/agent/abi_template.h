@@ -720,7 +720,7 @@ static int enum_item(void *enumeration, int item, int *value, struct text *name)
 	return code(lib_MPI_T_enum_get_item((MPI_T_enum)enumeration, item, value, name->bytes, &length));
 }
 
-/* ---- MPI_T: control variables (15.3.6) and categories (15.3.8) ---- */
+/* ---- MPI_T: control variables (15.3.6) and categories (15.3.9) ---- */
 
 static int cvar_count(int *count)
 {
