@@ -394,11 +394,11 @@ void lifecycle_session_ending(const void *address)
 
 	while (before > 0 && !atomic_compare_exchange_weak(&sessions, &before, before - 1))
 		;
+	/* First, for the last sample is followed by nothing: what it has counted is among the remains. */
+	lifecycle_freeing(BIND_SESSION, address);
 	/* With the last session the library goes, unless MPI_Init holds it. */
 	if (before == 1 && !atomic_load(&world))
 		lifecycle_end(END_FINALIZE);
-	else
-		lifecycle_freeing(BIND_SESSION, address);
 }
 
 bool lifecycle_uses_tools(const void *caller)

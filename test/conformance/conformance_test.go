@@ -46,7 +46,10 @@ func sections() []section {
 		awkwardVariables(),
 		tools(),
 		events(),
+		categories(),
 		returnCodes(),
+		pcontrol(),
+		sessionsModel(),
 	}
 }
 

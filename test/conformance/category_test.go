@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/test/fixture"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// 15.3.9: categories form a directed acyclic graph.
+func categories() section {
+	return section{"15.3.9 Variable categorisation", []feature{
+		{"listed, with name and description", categoriesListed},
+		{"members: performance variables", members(func(c trueCategory) []int { return c.Pvars }, func(c mpit.Category) []int { return c.Variables })},
+		{"members: control variables", members(func(c trueCategory) []int { return c.Cvars }, func(c mpit.Category) []int { return c.ControlVariables })},
+		{"members: categories", members(func(c trueCategory) []int { return c.Categories }, func(c mpit.Category) []int { return c.Subcategories })},
+		{"all in topological order", topological},
+		{"categories of a performance variable", categoriesOf(func(c trueCategory) []int { return c.Pvars },
+			func(s *subject) []trueVariable { return s.truth.Pvars }, (*mpit.CategoryGraph).OfVariable)},
+		{"categories of a control variable", categoriesOf(func(c trueCategory) []int { return c.Cvars },
+			func(s *subject) []trueVariable { return s.truth.Cvars }, (*mpit.CategoryGraph).OfControlVariable)},
+		{"a category with several parents", severalParents},
+		{"index of a name", categoryIndex},
+		{"the change stamp", stamp},
+		{"appear later", laterCategory},
+		{"`mpit_pvar_category_info` on `/metrics`", categoryInfo},
+		{"`mpit_category_parent_info` on `/metrics`", parentInfo},
+	}}
+}
+
+func categoriesListed(t *testing.T, s *subject) outcome {
+	require.Len(t, s.categories, len(s.truth.Categories))
+	found := notOffered
+	for i, c := range s.truth.Categories {
+		found = works
+		assert.Equal(t, c.Index, s.categories[i].Index)
+		assert.Equal(t, string(c.Name), s.categories[i].Name)
+		assert.True(t, string(c.Description) == s.categories[i].Description, "%s", c.Name)
+	}
+	return found
+}
+
+func members(truth func(trueCategory) []int, agent func(mpit.Category) []int) check {
+	return func(t *testing.T, s *subject) outcome {
+		found := notOffered
+		for i, c := range s.truth.Categories {
+			if len(truth(c)) > 0 {
+				found = works
+			}
+			assert.ElementsMatch(t, truth(c), agent(s.categories[i]), c.Name)
+		}
+		return found
+	}
+}
+
+func (s *subject) graph(t *testing.T) *mpit.CategoryGraph {
+	t.Helper()
+	g, _, err := s.session.CategoryGraph(within(t))
+	require.NoError(t, err)
+	assert.Empty(t, g.Cut(), "a circle")
+	return g
+}
+
+func topological(t *testing.T, s *subject) outcome {
+	if len(s.truth.Categories) == 0 {
+		return notOffered
+	}
+	place := map[int]int{}
+	g := s.graph(t)
+	for i, c := range g.Topological() {
+		place[c.Index] = i
+	}
+	assert.Len(t, place, len(s.truth.Categories))
+	missing := 0
+	for _, c := range s.truth.Categories {
+		for _, child := range c.Categories {
+			at, ok := place[child]
+			if !ok {
+				missing++ // Open MPI names some that it has taken back
+				continue
+			}
+			assert.Less(t, place[c.Index], at, "%s holds category %d", c.Name, child)
+		}
+	}
+	assert.Equal(t, missing, g.Dropped())
+	assert.True(t, missing == 0 || !s.fixture())
+	return works
+}
+
+func categoriesOf(of func(trueCategory) []int, list func(*subject) []trueVariable, asked func(*mpit.CategoryGraph, int) []mpit.Category) check {
+	return func(t *testing.T, s *subject) outcome {
+		found := notOffered
+		g := s.graph(t)
+		for _, v := range list(s) {
+			var want, have []string
+			for _, c := range s.truth.Categories {
+				if slices.Contains(of(c), v.Index) {
+					want = append(want, string(c.Name))
+					found = works
+				}
+			}
+			for _, c := range asked(g, v.Index) {
+				have = append(have, c.Name)
+			}
+			assert.ElementsMatch(t, want, have, "%.100q", v.Name)
+		}
+		return found
+	}
+}
+
+func severalParents(t *testing.T, s *subject) outcome {
+	g := s.graph(t)
+	found := notOffered
+	for _, c := range s.truth.Categories {
+		var want, have []string
+		for _, parent := range s.truth.Categories {
+			if slices.Contains(parent.Categories, c.Index) {
+				want = append(want, string(parent.Name))
+			}
+		}
+		for _, parent := range g.Parents(c.Index) {
+			have = append(have, parent.Name)
+		}
+		assert.ElementsMatch(t, want, have, c.Name)
+		if len(want) > 1 {
+			found = works
+		}
+	}
+	return found
+}
+
+func categoryIndex(t *testing.T, s *subject) outcome {
+	_, err := s.session.CategoryIndex(within(t), "no such category")
+	require.ErrorIs(t, err, mpit.ErrInvalidName)
+	found := notOffered
+	for _, c := range s.truth.Categories {
+		index, err := s.session.CategoryIndex(within(t), string(c.Name))
+		require.NoError(t, err, c.Name)
+		assert.Equal(t, c.Index, index, c.Name)
+		found = works
+	}
+	return found
+}
+
+func stamp(t *testing.T, s *subject) outcome {
+	_, first, err := s.session.CategoryGraph(within(t))
+	require.NoError(t, err)
+	assert.NotZero(t, first)
+	assert.Equal(t, first, s.sample(t).Stats.CategoryStamp)
+	_, again, err := s.session.CategoryGraph(within(t))
+	require.NoError(t, err)
+	assert.Equal(t, first, again, "nothing has changed")
+	if !s.fixture() {
+		return works
+	}
+	r := s.start(t, s.library, fixture.Options{})
+	before := r.sample(t).Stats.CategoryStamp
+	r.Do(t, "appear category category_later")
+	assert.NotEqual(t, before, r.sample(t).Stats.CategoryStamp)
+	s.end(t, r.Program)
+	return works
+}
+
+func laterCategory(t *testing.T, s *subject) outcome {
+	if !s.fixture() {
+		return cannotTest(neverLater)
+	}
+	r := s.start(t, s.library, fixture.Options{})
+	_, err := r.session.CategoryIndex(within(t), "category_later")
+	require.ErrorIs(t, err, mpit.ErrInvalidName)
+	r.Do(t, "appear category category_later")
+	index, err := r.session.CategoryIndex(within(t), "category_later")
+	require.NoError(t, err)
+	g, _, err := r.session.CategoryGraph(within(t))
+	require.NoError(t, err)
+	c, ok := g.Category(index)
+	require.True(t, ok)
+	assert.Equal(t, "Not there at first.", c.Description)
+	var parents []string
+	for _, p := range g.Parents(index) {
+		parents = append(parents, p.Name)
+	}
+	assert.Equal(t, []string{"top"}, parents)
+	assert.Len(t, c.Variables, 2)
+	s.end(t, r.Program)
+	return works
+}
+
+func categoryInfo(t *testing.T, s *subject) outcome {
+	type row struct{ name, class, category string }
+	var want []row
+	for _, c := range s.truth.Categories {
+		for _, index := range c.Pvars {
+			for _, v := range s.truth.Pvars {
+				if v.Index == index {
+					want = append(want, row{string(v.Name), v.Class.String(), string(c.Name)})
+				}
+			}
+		}
+	}
+	if want == nil {
+		return notOffered
+	}
+	s.page.exporter.Await(t, "the categories of variables", func(p *harness.Scrape) error {
+		for _, w := range want {
+			if _, err := p.One("mpit_pvar_category_info", harness.Labels{"name": w.name, "category": w.category, "class": w.class}); err != nil {
+				return err
+			}
+		}
+		if found := p.Select("mpit_pvar_category_info", nil); len(found) != len(want) {
+			return fmt.Errorf("%d series, not %d", len(found), len(want))
+		}
+		return nil
+	})
+	return works
+}
+
+func parentInfo(t *testing.T, s *subject) outcome {
+	names := map[int]string{}
+	for _, c := range s.truth.Categories {
+		names[c.Index] = string(c.Name)
+	}
+	var want []harness.Labels
+	for _, c := range s.truth.Categories {
+		for _, child := range c.Categories {
+			if name, ok := names[child]; ok { // Open MPI names some that it has taken back
+				want = append(want, harness.Labels{"category": name, "parent": names[c.Index]})
+			}
+		}
+	}
+	if want == nil {
+		return notOffered
+	}
+	s.page.exporter.Await(t, "the parents of categories", func(p *harness.Scrape) error {
+		for _, w := range want {
+			if _, err := p.One("mpit_category_parent_info", w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return works
+}
