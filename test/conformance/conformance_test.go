@@ -50,6 +50,11 @@ func sections() []section {
 		returnCodes(),
 		pcontrol(),
 		sessionsModel(),
+		communicators(),
+		windows(),
+		files(),
+		datatypeObjects(),
+		otherObjects(),
 	}
 }
 

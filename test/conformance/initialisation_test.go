@@ -36,7 +36,7 @@ func initialisation() section {
 func earlyTool(t *testing.T, s *subject) outcome {
 	r := s.startBare(t, s.library, fixture.Options{})
 	assert.Equal(t, "single", r.Do(t, "tool-init single"), "what the program asked for")
-	r.Init(t)
+	s.begin(t, r.Program)
 	r.accept(t)
 	assert.Equal(t, mpit.SampleFresh, r.sample(t).Status)
 	assert.Equal(t, 3, r.session.Hello().ThreadLevel, "the agent's need is not the program's")

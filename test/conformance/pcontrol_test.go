@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,15 +24,50 @@ func pcontrol() section {
 	}}
 }
 
-// observable is a variable that the checks can move by hand: it returns how.
-func (s *subject) observable(t *testing.T, r *rank) (v mpit.Variable, object uint32, move func(n int)) {
+// phases is a job of two ranks that does what test/programs/pcontrol.c says, ten allreduces in a step.
+func (s *subject) phases(t *testing.T, socket string) *harness.Run {
 	t.Helper()
-	if s.fixture() {
-		counter := fixture.Bound(mpit.ClassCounter, mpit.BindNone)
-		return r.variable(t, counter.Name, counter.Class), 0, func(n int) { r.Add(t, counter, "-", float64(n)) }
+	return suite.Run(t, harness.Job{
+		MPI: s.mpi, Ranks: 2, Program: "pcontrol.c", Args: []string{"10", harness.HoldDir}, Exec: s.monitoring(), Socket: socket,
+	})
+}
+
+// observedPhases is that job with the session of its rank 0.
+func (s *subject) observedPhases(t *testing.T) (*harness.Run, *rank) {
+	t.Helper()
+	listener, err := mpit.Listen(filepath.Join(suite.Dir(t), "agent.sock"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
+	run := s.phases(t, listener.Path())
+	var first *rank
+	for range 2 {
+		r := &rank{listener: listener}
+		r.accept(t)
+		if r.session.Hello().Rank == 0 {
+			first = r
+		}
 	}
-	v = r.variable(t, "coll_monitoring_a2a_count", mpit.ClassCounter)
-	return v, r.object(t, mpit.BindComm, "MPI_COMM_WORLD").ID, func(n int) { r.Do(t, "barrier world %d", n) }
+	require.NotNil(t, first)
+	return run, first
+}
+
+// allreduces is the variable that counts them, and the communicator "sums".
+func (r *rank) allreduces(t *testing.T) (mpit.Variable, uint32) {
+	t.Helper()
+	return r.variable(t, "coll_monitoring_a2a_count", mpit.ClassCounter), r.object(t, mpit.BindComm, "sums").ID
+}
+
+// goOn releases the job from one hold point and waits for it at the next.
+func goOn(t *testing.T, run *harness.Run, from, to string) {
+	t.Helper()
+	run.Release(t, from)
+	run.AtHold(t, to)
+}
+
+// end lets it run to its end.
+func endPhases(t *testing.T, run *harness.Run) {
+	t.Helper()
+	run.Finish(t, "on", "off", "back", "counted", "kept", "level", "renamed", "again", "last")
 }
 
 // shown is what a reader makes of a handle: its value less what is excluded.
@@ -49,8 +85,26 @@ func paused(t *testing.T, s *subject) outcome {
 	if len(s.truth.Pvars) == 0 {
 		return notOffered
 	}
+	if !s.fixture() {
+		run, r := s.observedPhases(t)
+		run.AtHold(t, "on")
+		v, object := r.allreduces(t)
+		assert.InDelta(t, 10, shown(t, r.sample(t), v, object), 0)
+		goOn(t, run, "on", "off")
+		sample := r.sample(t)
+		assert.Equal(t, mpit.SamplePaused, sample.Status)
+		assert.InDelta(t, 10, shown(t, sample, v, object), 0, "switched off")
+		goOn(t, run, "off", "back")
+		assert.InDelta(t, 10, shown(t, r.sample(t), v, object), 0, "switched on again")
+		goOn(t, run, "back", "counted")
+		assert.InDelta(t, 20, shown(t, r.sample(t), v, object), 0)
+		endPhases(t, run)
+		return works
+	}
 	r := s.start(t, s.library, fixture.Options{})
-	v, object, move := s.observable(t, r)
+	counter := fixture.Bound(mpit.ClassCounter, mpit.BindNone)
+	v, object := r.variable(t, counter.Name, counter.Class), uint32(0)
+	move := func(n int) { r.Add(t, counter, "-", float64(n)) }
 	begin := shown(t, r.sample(t), v, object)
 	move(3)
 	require.InDelta(t, begin+3, shown(t, r.sample(t), v, object), 0)
@@ -74,12 +128,29 @@ func pausedOnPage(t *testing.T, s *subject) outcome {
 	if len(s.truth.Pvars) == 0 {
 		return notOffered
 	}
-	p := s.page
-	metric, labels, move := "mpit_coll_monitoring_a2a_count_total", p.Labels().With("comm", "MPI_COMM_WORLD"), func(n int) { p.Do(t, "barrier world %d", n) }
-	if s.fixture() {
-		counter := fixture.Bound(mpit.ClassAggregate, mpit.BindNone)
-		metric, labels, move = fixture.Metric(counter), p.Labels(), func(n int) { p.Add(t, counter, "-", float64(n)) }
+	if !s.fixture() {
+		exporter := suite.Exporter(t)
+		run := s.phases(t, exporter.Socket)
+		from := ""
+		for _, step := range []struct {
+			hold string
+			want float64
+		}{{"on", 10}, {"off", 10}, {"back", 10}, {"counted", 20}} {
+			if from != "" {
+				run.Release(t, from)
+			}
+			run.AtHold(t, step.hold)
+			exporter.Await(t, step.hold, func(p *harness.Scrape) error {
+				return p.Expect("mpit_coll_monitoring_a2a_count_total", run.Labels(0).With("comm", "sums"), step.want)
+			})
+			from = step.hold
+		}
+		endPhases(t, run)
+		return works
 	}
+	p := s.page
+	counter := fixture.Bound(mpit.ClassAggregate, mpit.BindNone)
+	metric, labels, move := fixture.Metric(counter), p.Labels(), func(n int) { p.Add(t, counter, "-", float64(n)) }
 	first, err := p.exporter.Scrape(t).One(metric, labels)
 	require.NoError(t, err)
 	expect := func(what string, gained, level float64) {
@@ -106,28 +177,46 @@ func kept(t *testing.T, s *subject) outcome {
 		s.end(t, r.Program)
 		return notOffered
 	}
-	v, object, move := s.observable(t, r)
+	if !s.fixture() {
+		v, object := r.variable(t, "pml_ob1_unexpected_msgq_length", mpit.ClassSize), r.object(t, mpit.BindComm, "MPI_COMM_WORLD").ID
+		r.Do(t, "unexpected world 3 10")
+		r.Do(t, "pcontrol 2")
+		r.Do(t, "receive world 10")
+		sample := r.sample(t)
+		assert.InDelta(t, 3, keptValue(t, sample, v, object), 0, "at that moment")
+		assert.Equal(t, []float64{0}, values(t, sample, v, object), "now")
+		s.end(t, r.Program)
+		return works
+	}
+	counter := fixture.Bound(mpit.ClassCounter, mpit.BindNone)
+	v, object := r.variable(t, counter.Name, counter.Class), uint32(0)
+	move := func(n int) { r.Add(t, counter, "-", float64(n)) }
 	begin := shown(t, r.sample(t), v, object)
 	for n := 1; n <= 2; n++ {
 		move(5)
 		r.Do(t, "pcontrol 2")
 		move(1)
 		sample := r.sample(t)
-		require.NotNil(t, sample.Kept)
+		assert.InDelta(t, begin+float64(6*n-1), keptValue(t, sample, v, object), 0, "at that moment")
 		assert.Equal(t, uint64(n), sample.Kept.Number)
 		assert.Equal(t, uint64(n), sample.Stats.KeptSamples)
-		count := 0
-		for _, k := range sample.Kept.List {
-			if k.Variable == v.ID && k.Object == object {
-				count++
-				assert.InDelta(t, begin+float64(6*n-1), v.Datatype.Float64(k.Values[0]), 0, "at that moment")
-			}
-		}
-		assert.Equal(t, 1, count, "the variable among what was kept")
 		assert.InDelta(t, begin+float64(6*n), shown(t, sample, v, object), 0, "now")
 	}
 	s.end(t, r.Program)
 	return works
+}
+
+// keptValue is what was kept of a variable.
+func keptValue(t *testing.T, sample mpit.Sample, v mpit.Variable, object uint32) float64 {
+	t.Helper()
+	require.NotNil(t, sample.Kept)
+	for _, k := range sample.Kept.List {
+		if k.Variable == v.ID && k.Object == object {
+			return v.Datatype.Float64(k.Values[0])
+		}
+	}
+	require.Fail(t, "not kept", v.Name)
+	return 0
 }
 
 func levels(t *testing.T, s *subject) outcome {

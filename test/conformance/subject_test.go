@@ -67,7 +67,7 @@ func newSubject(t *testing.T, s *subject) *subject {
 	s.rank = s.start(t, s.library, fixture.Options{Exec: []string{"--allow-write"}})
 	exporter := suite.Exporter(t)
 	s.page = &page{Program: fixture.Start(t, s.build, s.library, fixture.Options{Socket: exporter.Socket, Exec: s.monitoring()}), exporter: exporter}
-	s.page.Init(t)
+	s.begin(t, s.page.Program)
 	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "tool-list")), &s.truth))
 	for i := range s.truth.Cvars {
 		s.truth.Cvars[i].control = true
@@ -94,9 +94,19 @@ func (s *subject) fixture() bool { return s.mpi == nil }
 func (s *subject) start(t *testing.T, library *fixture.Library, options fixture.Options) *rank {
 	t.Helper()
 	r := s.startBare(t, library, options)
-	r.Init(t)
+	s.begin(t, r.Program)
 	r.accept(t)
 	return r
+}
+
+// begin calls MPI_Init_thread, or MPI_Init where the library has no windows for programs of several threads: Open MPI here.
+func (s *subject) begin(t *testing.T, p *fixture.Program) {
+	t.Helper()
+	if s.mpi != nil && s.mpi.Name == "openmpi" {
+		p.Do(t, "init")
+		return
+	}
+	p.Init(t)
 }
 
 // startBare starts one that hasn't called anything of MPI yet.
