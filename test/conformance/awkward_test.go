@@ -2,10 +2,8 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,17 +154,13 @@ func slowRead(t *testing.T, s *subject) outcome {
 		}
 		scraped <- err
 	}()
-	// The program is asked while the read may well be under way; the longest wait of its threads says whether it had to wait for it.
-	p.Do(t, "churn 20")
+	p.Do(t, "churn 20") // while the read may well be under way
 	require.NoError(t, <-scraped, "the other rank")
 	exporter.Await(t, "the slow value", p.Shows(slow, "-"))
-	waited, err := exporter.Scrape(t).One("mpit_rank_agent_gate_wait_max_seconds", p.Labels())
-	require.NoError(t, err)
-	assert.LessOrEqual(t, waited.Value, 2*time.Second.Seconds(), "the bound of a wait")
 	p.Do(t, "heal MPI_T_pvar_read")
 	p.Finish(t)
 	other.Finish(t)
-	return outcome{works.word, fmt.Sprintf("What makes or frees an object at that moment waits for the one read, %v at most.", 2*time.Second)}
+	return outcome{works.word, "What makes or frees an object at that moment waits until that one read has ended."}
 }
 
 func overrun(t *testing.T, s *subject) outcome {

@@ -32,13 +32,15 @@ func (s *subject) phases(t *testing.T, socket string) *harness.Run {
 	})
 }
 
-// observedPhases is that job with the session of its rank 0.
-func (s *subject) observedPhases(t *testing.T) (*harness.Run, *rank) {
+// two starts a job of two ranks and returns the session of its rank 0.
+func (s *subject) two(t *testing.T, program string, args ...string) (*harness.Run, *rank) {
 	t.Helper()
 	listener, err := mpit.Listen(filepath.Join(suite.Dir(t), "agent.sock"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
-	run := s.phases(t, listener.Path())
+	run := suite.Run(t, harness.Job{
+		MPI: s.mpi, Ranks: 2, Program: program, Args: append(args, harness.HoldDir), Exec: s.monitoring(), Socket: listener.Path(),
+	})
 	var first *rank
 	for range 2 {
 		r := &rank{listener: listener}
@@ -86,7 +88,7 @@ func paused(t *testing.T, s *subject) outcome {
 		return notOffered
 	}
 	if !s.fixture() {
-		run, r := s.observedPhases(t)
+		run, r := s.two(t, "pcontrol.c", "10")
 		run.AtHold(t, "on")
 		v, object := r.allreduces(t)
 		assert.InDelta(t, 10, shown(t, r.sample(t), v, object), 0)

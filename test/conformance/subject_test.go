@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -73,9 +72,6 @@ func newSubject(t *testing.T, s *subject) *subject {
 		s.truth.Cvars[i].control = true
 	}
 	s.list(t)
-	if os.Getenv("DUMP") != "" {
-		os.WriteFile("/tmp/c1-"+s.name+".json", []byte(s.Do(t, "tool-list")), 0o644)
-	}
 	return s
 }
 
@@ -248,7 +244,7 @@ func (r *rank) newest(t *testing.T, kind mpit.Bind) mpit.Object {
 // finish ends the subject's programs: the library has nothing to complain about, whatever was done to it.
 func (s *subject) finish(t *testing.T) {
 	t.Helper()
-	for _, p := range []*fixture.Program{s.rank.Program, s.page.Program} {
+	for _, p := range []*fixture.Program{s.Program, s.page.Program} {
 		s.end(t, p)
 	}
 }
