@@ -193,6 +193,9 @@ func kept(t *testing.T, s *subject) outcome {
 	counter := fixture.Bound(mpit.ClassCounter, mpit.BindNone)
 	v, object := r.variable(t, counter.Name, counter.Class), uint32(0)
 	move := func(n int) { r.Add(t, counter, "-", float64(n)) }
+	r.Do(t, "pcontrol 0")
+	move(100) // which is not to be kept, either
+	r.Do(t, "pcontrol 1")
 	begin := shown(t, r.sample(t), v, object)
 	for n := 1; n <= 2; n++ {
 		move(5)
@@ -208,13 +211,17 @@ func kept(t *testing.T, s *subject) outcome {
 	return works
 }
 
-// keptValue is what was kept of a variable.
+// keptValue is what was kept of a variable, less what was excluded by then.
 func keptValue(t *testing.T, sample mpit.Sample, v mpit.Variable, object uint32) float64 {
 	t.Helper()
 	require.NotNil(t, sample.Kept)
 	for _, k := range sample.Kept.List {
 		if k.Variable == v.ID && k.Object == object {
-			return v.Datatype.Float64(k.Values[0])
+			value := v.Datatype.Float64(k.Values[0])
+			if k.Base != nil {
+				value -= float64(int64(k.Base[0]))
+			}
+			return value
 		}
 	}
 	require.Fail(t, "not kept", v.Name)
