@@ -338,7 +338,7 @@ func TestControlRefuses(t *testing.T) {
 		{"another user's rank", whole, otherUID, `{"job":"7",` + local + `}`, http.StatusForbidden,
 			fmt.Sprintf("rank 0 belongs to user user%d (uid %d); only that user and root may set its control variables, and the caller is uid 12345", ownUID, ownUID)},
 		{"another user's only job is not meant by him", whole, otherUID, `{` + local + `}`, http.StatusNotFound,
-			"no rank of user 12345 is connected here; other users' jobs must be named"},
+			"no rank of user 12345 is connected here; name the job (--job) if it is another user's"},
 		{"another user's job by his number", whole, otherUID, fmt.Sprintf(`{"uid":%d,%s}`, ownUID, local), http.StatusForbidden, "belongs to user"},
 		{"nobody is nobody in particular", func(n *controlNode) { n.add("7", "7.0", 1, nobodyUID, 0) }, nobodyUID, `{"job":"7",` + local + `}`, http.StatusForbidden,
 			"uid 65534 may be anybody whom the exporter's user name-space doesn't know"},
@@ -348,24 +348,24 @@ func TestControlRefuses(t *testing.T) {
 		}, ownUID, `{` + local + `}`, http.StatusForbidden,
 			"rank 1: its job does not allow control variables to be written; start it with mpit-exporter exec --allow-write, or with MPIT_AGENT_ALLOW_WRITE=1 in its environment"},
 
-		{"no rank at all", func(*controlNode) {}, ownUID, `{"job":"7",` + local + `}`, http.StatusNotFound, `no rank of job "7" is connected here`},
-		{"no such job", whole, ownUID, `{"job":"8",` + local + `}`, http.StatusNotFound, `no rank of job "8" is connected here`},
-		{"no such world", whole, ownUID, `{"job":"7","world":"7.1",` + local + `}`, http.StatusNotFound, `no rank of job "7", world "7.1" is connected here`},
-		{"no such rank", whole, ownUID, `{"job":"7","ranks":[1,2,3],` + local + `}`, http.StatusNotFound, `rank 2,3 of job "7", world "7.0" is not connected here; 0,1 is`},
+		{"no rank at all", func(*controlNode) {}, ownUID, `{"job":"7",` + local + `}`, http.StatusNotFound, `no rank of job "7" is connected here; /api/v1/ranks shows all that are`},
+		{"no such job", whole, ownUID, `{"job":"8",` + local + `}`, http.StatusNotFound, `no rank of job "8" is connected here; /api/v1/ranks shows all that are`},
+		{"no such world", whole, ownUID, `{"job":"7","world":"7.1",` + local + `}`, http.StatusNotFound, `no rank of job "7", world "7.1" is connected here; /api/v1/ranks shows all that are`},
+		{"no such rank", whole, ownUID, `{"job":"7","ranks":[1,2,3],` + local + `}`, http.StatusNotFound, `rank 2,3 of job "7", world "7.0" is not connected here; those that are: 0,1`},
 		{"which job?", func(n *controlNode) {
 			whole(n)
 			n.add("9", "9.0", 1, ownUID, 0)
-		}, ownUID, `{` + local + `}`, http.StatusConflict, "there are 2 jobs; name one of them: 7, 9"},
+		}, ownUID, `{` + local + `}`, http.StatusConflict, "there are 2 jobs; name one of them (--job): 7, 9"},
 		{"which world?", func(n *controlNode) {
 			whole(n)
 			n.add("7", "7.1", 1, ownUID, 0)
-		}, ownUID, `{` + local + `}`, http.StatusConflict, `job "7" has 2 worlds; name one of them: 7.0, 7.1`},
+		}, ownUID, `{` + local + `}`, http.StatusConflict, `job "7" has 2 worlds; name one of them (--world): 7.0, 7.1`},
 		{"which of two processes?", func(n *controlNode) {
 			whole(n)
 			n.add("7", "7.0", 2, ownUID, 1)
 		}, ownUID, `{"ranks":[0],` + local + `}`, http.StatusConflict, `two processes claim to be rank 1 of job "7", world "7.0"`},
 
-		{"no such variable", whole, ownUID, `{"name":"nothing","value":"1"}`, http.StatusNotFound, `rank 0: its MPI library has no control variable "nothing"`},
+		{"no such variable", whole, ownUID, `{"name":"nothing","value":"1"}`, http.StatusNotFound, `rank 0: its MPI library has no control variable "nothing"; mpit-exporter list --what=cvars shows all`},
 		{"constant", whole, ownUID, `{"name":"constant","value":"1"}`, http.StatusConflict, "constant has the scope CONSTANT: it never changes"},
 		{"read-only", whole, ownUID, `{"name":"readonly","value":"1"}`, http.StatusConflict, "readonly has the scope READONLY: it can't be set from outside the MPI library"},
 		{"an unknown scope", whole, ownUID, `{"name":"strange","value":"1"}`, http.StatusConflict, "strange has a scope that is not known"},
@@ -383,8 +383,8 @@ func TestControlRefuses(t *testing.T) {
 		}, ownUID, `{` + local + `}`, http.StatusConflict, "local is LOCAL MPI_INT in rank 0 and ALL MPI_INT in rank 1: they have different MPI libraries"},
 
 		{"an object for an unbound variable", whole, ownUID, `{"object":{"kind":"comm","name":"MPI_COMM_WORLD"},` + local + `}`, http.StatusBadRequest,
-			"rank 0: local is not bound to an object"},
-		{"no object for a bound one", whole, ownUID, `{"name":"bound","value":"1"}`, http.StatusBadRequest, "bound is bound to an object of kind comm: say to which one"},
+			"rank 0: local is not bound to an object; leave the object out"},
+		{"no object for a bound one", whole, ownUID, `{"name":"bound","value":"1"}`, http.StatusBadRequest, "bound is bound to an object of kind comm: say to which one (--object)"},
 		{"an object of another kind", whole, ownUID, `{"name":"bound","object":{"kind":"win","name":"MPI_COMM_WORLD"},"value":"1"}`, http.StatusBadRequest,
 			"bound is bound to objects of kind comm, not win"},
 		{"no kind of object", whole, ownUID, `{"name":"bound","object":{"kind":"planet","name":"x"},"value":"1"}`, http.StatusBadRequest, `"planet" is no kind of object; there are comm, datatype`},
@@ -437,7 +437,7 @@ func TestControlOwner(t *testing.T) {
 	assert.Equal(t, "8", theirs.has("all_eq"))
 	status, answer = n.set(0, `{"job":"7","name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusConflict, status)
-	assert.Contains(t, answer.Error, `several users have a job "7"; say whose uid is meant: 12345 (user12345), 54321 (user54321)`)
+	assert.Contains(t, answer.Error, `several users have a job "7"; say whose uid is meant (--uid): 12345 (user12345), 54321 (user54321)`)
 	status, _ = n.set(0, `{"job":"7","uid":54321,"name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "4", theirs.has("all_eq"))

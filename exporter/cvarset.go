@@ -174,11 +174,11 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 	if len(match) == 0 {
 		switch {
 		case req.JobID == "" && caller.UID != 0:
-			return nil, refusef(http.StatusNotFound, "no rank of user %d is connected here; other users' jobs must be named", caller.UID)
+			return nil, refusef(http.StatusNotFound, "no rank of user %d is connected here; name the job (--job) if it is another user's", caller.UID)
 		case req.JobID == "":
-			return nil, refusef(http.StatusNotFound, "no such rank is connected here")
+			return nil, refusef(http.StatusNotFound, "no rank of that world or user is connected here; /api/v1/ranks shows all that are")
 		}
-		return nil, refusef(http.StatusNotFound, "no rank of job %q%s is connected here", req.JobID, ofWorld(req.World))
+		return nil, refusef(http.StatusNotFound, "no rank of job %q%s is connected here; /api/v1/ranks shows all that are", req.JobID, ofWorld(req.World))
 	}
 	if err := ambiguous(match); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 		}
 	}
 	if len(missing) > 0 {
-		return nil, refusef(http.StatusNotFound, "rank %s of job %q%s is not connected here; %s is", FormatRanks(missing), first.id.JobID, ofWorld(first.id.World), FormatRanks(ranksOf(match)))
+		return nil, refusef(http.StatusNotFound, "rank %s of job %q%s is not connected here; those that are: %s", FormatRanks(missing), first.id.JobID, ofWorld(first.id.World), FormatRanks(ranksOf(match)))
 	}
 	return w, nil
 }
@@ -253,11 +253,11 @@ func ambiguous(targets []cvarTarget) error {
 	}
 	switch {
 	case len(jobs) > 1:
-		return refusef(http.StatusConflict, "there are %d jobs; name one of them: %s", len(jobs), list(jobs))
+		return refusef(http.StatusConflict, "there are %d jobs; name one of them (--job): %s", len(jobs), list(jobs))
 	case len(users) > 1:
-		return refusef(http.StatusConflict, "several users have a job %q; say whose uid is meant: %s", targets[0].id.JobID, list(users))
+		return refusef(http.StatusConflict, "several users have a job %q; say whose uid is meant (--uid): %s", targets[0].id.JobID, list(users))
 	case len(worlds) > 1:
-		return refusef(http.StatusConflict, "job %q has %d worlds; name one of them: %s", targets[0].id.JobID, len(worlds), list(worlds))
+		return refusef(http.StatusConflict, "job %q has %d worlds; name one of them (--world): %s", targets[0].id.JobID, len(worlds), list(worlds))
 	}
 	return nil
 }
@@ -353,7 +353,7 @@ func (p *cvarPlan) describe(ctx context.Context, req *CvarRequest) error {
 	}
 	at := slices.IndexFunc(all, func(v mpit.ControlVariable) bool { return v.Name == req.Name })
 	if at < 0 {
-		return refusef(http.StatusNotFound, "its MPI library has no control variable %q", req.Name)
+		return refusef(http.StatusNotFound, "its MPI library has no control variable %q; mpit-exporter list --what=cvars shows all", req.Name)
 	}
 	p.variable = all[at] // the rest of the list is let go
 	if p.object, err = p.findObject(ctx, req.Object); err != nil {
@@ -372,9 +372,9 @@ func (p *cvarPlan) findObject(ctx context.Context, wanted *CvarObject) (uint32, 
 	case v.Bind == mpit.BindNone && wanted == nil:
 		return 0, nil
 	case v.Bind == mpit.BindNone:
-		return 0, refusef(http.StatusBadRequest, "%s is not bound to an object", v.Name)
+		return 0, refusef(http.StatusBadRequest, "%s is not bound to an object; leave the object out", v.Name)
 	case wanted == nil:
-		return 0, refusef(http.StatusBadRequest, "%s is bound to an object of kind %s: say to which one", v.Name, cmp.Or(v.Bind.Label(), "unknown"))
+		return 0, refusef(http.StatusBadRequest, "%s is bound to an object of kind %s: say to which one (--object)", v.Name, cmp.Or(v.Bind.Label(), "unknown"))
 	}
 	kind, err := parseKind(wanted.Kind)
 	if err != nil {

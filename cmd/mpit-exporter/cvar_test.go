@@ -148,7 +148,7 @@ func TestCvarOfAnExporter(t *testing.T) {
 	assert.Contains(t, e.log(t), "control_socket="+control)
 
 	none := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "--job=9", "a=1")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: no rank of job \"9\" is connected here\n", status: exitFailure}, none)
+	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: no rank of job \"9\" is connected here; /api/v1/ranks shows all that are\n", status: exitFailure}, none)
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	own := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "limit_local=1")
