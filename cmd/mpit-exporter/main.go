@@ -72,6 +72,17 @@ func report(w io.Writer, err error) int {
 	return exitFailure
 }
 
+// helpOf returns the command whose help shows what could have stood in args.
+func helpOf(app *kingpin.Application, args []string) string {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") && app.GetCommand(args[0]) == nil {
+		return programName // not the default command's: its help names no other command
+	}
+	if parsed, _ := app.ParseContext(args); parsed != nil && parsed.SelectedCommand != nil {
+		return programName + " " + parsed.SelectedCommand.FullCommand()
+	}
+	return programName
+}
+
 // run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
 func run(ctx context.Context, args []string, std stdio) error {
 	app := kingpin.New(programName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
@@ -89,7 +100,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 
 	command, err := app.Parse(args)
 	if err != nil {
-		return usageErrorf("%w (see %s --help)", err, programName)
+		return usageErrorf("%w (see %s --help)", err, helpOf(app, args))
 	}
 	switch command {
 	case exec.name:

@@ -218,11 +218,11 @@ func TestErrorLines(t *testing.T) {
 		want   string
 	}{
 		{"unknown flag", nil, []string{"--bogus"}, exitUsage,
-			"unknown long flag '--bogus' (see mpit-exporter --help)"},
+			"unknown long flag '--bogus' (see mpit-exporter serve --help)"},
 		{"unknown command", nil, []string{"bogus"}, exitUsage,
 			"unexpected bogus (see mpit-exporter --help)"},
 		{"no duration", nil, []string{"--retention=soon"}, exitUsage,
-			`time: invalid duration "soon" (see mpit-exporter --help)`},
+			`time: invalid duration "soon" (see mpit-exporter serve --help)`},
 		{"negative duration", nil, []string{"--retention=-1s"}, exitUsage,
 			"--retention -1s: must not be negative"},
 		{"no interval", nil, []string{"--timer-interval=0s"}, exitUsage,
@@ -234,7 +234,7 @@ func TestErrorLines(t *testing.T) {
 		{"taken path", nil, []string{"--web.telemetry-path=/api/v1/ranks"}, exitUsage,
 			`--web.telemetry-path "/api/v1/ranks": something else is served there; choose another path, such as /metrics`},
 		{"unknown level", nil, []string{"--log.level=loud"}, exitUsage,
-			"unrecognized log level loud (see mpit-exporter --help)"},
+			"unrecognized log level loud (see mpit-exporter serve --help)"},
 		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"}, exitFailure,
 			"--web.config.file " + dir + "/none.yml: open " + dir + "/none.yml: no such file or directory"},
 		{"no directory for the socket", nil, []string{"--agent.socket=" + dir + "/none/agent.sock"}, exitFailure,
@@ -252,7 +252,7 @@ func TestErrorLines(t *testing.T) {
 		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, exitFailure,
 			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place with --control.socket"},
 		{"cvar: which?", nil, []string{"cvar"}, exitUsage,
-			"must select a subcommand of 'cvar' (see mpit-exporter --help)"},
+			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
 		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, exitUsage,
 			`cvar set: "limit": a name and a value are needed, NAME=VALUE`},
 		{"cvar: no name", nil, []string{"cvar", "set", "=1"}, exitUsage,
@@ -298,7 +298,7 @@ func TestErrorLines(t *testing.T) {
 		{"list: objects and more", nil, []string{"list", "--objects", "--category=x"}, exitUsage,
 			"list: --objects shows only objects; it can't be used with --what or --category"},
 		{"list: unknown section", nil, []string{"list", "--what=all-of-it"}, exitUsage,
-			`enum value must be one of all,variables,cvars,categories,objects, got 'all-of-it' (see mpit-exporter --help)`},
+			`enum value must be one of all,variables,cvars,categories,objects, got 'all-of-it' (see mpit-exporter list --help)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, test.env, test.args...)

@@ -153,7 +153,8 @@ func (p pages) mux() (http.Handler, error) {
 	links := []web.LandingLinks{
 		{Address: p.telemetryPath, Text: "Metrics"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
-		{Address: "/api/v1/catalogue", Text: "Catalogue", Description: "performance and control variables and categories of their MPI libraries, as JSON"},
+		{Address: "/api/v1/catalogue", Text: "Catalogue", Description: "performance and control variables and categories of their MPI libraries, and their MPI objects, as JSON"},
+		{Address: "/api/v1/kept", Text: "Kept", Description: "what the processes kept at their last MPI_Pcontrol(2), as JSON"},
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},
 	}
