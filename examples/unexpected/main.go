@@ -1,7 +1,9 @@
 // Command unexpected tells which ranks of a running job have many messages waiting that they have not asked for yet: the
-// tool that MPI-4.1 §15.3.7 writes in C, to be linked with the program, from outside and for all ranks at once.
+// tool that MPI-4.1 §15.3.7 writes in C, to be linked with the program, from outside and for all ranks at once. It looks at
+// messages in MPI_COMM_WORLD alone, of Open MPI, and is silent as long as no more wait than the threshold allows.
 //
-//	unexpected -socket /tmp/unexpected.sock &
+//	go build -o bin/ ./examples/unexpected
+//	bin/unexpected -socket /tmp/unexpected.sock &
 //	MPIT_SOCKET=/tmp/unexpected.sock mpirun -n 4 mpit-exporter exec -- ./app
 package main
 
@@ -25,7 +27,7 @@ const variable = "pml_ob1_unexpected_msgq_length"
 
 func main() {
 	socket := flag.String("socket", "/tmp/unexpected.sock", "where to listen; MPIT_SOCKET tells it to the job")
-	threshold := flag.Uint64("threshold", 10, "how many messages of one rank may wait and not be told of")
+	threshold := flag.Uint64("threshold", 10, "how many messages of one rank may wait in MPI_COMM_WORLD and not be told of")
 	every := flag.Duration("every", time.Second, "how often to look")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
