@@ -204,6 +204,8 @@ struct abi {
 
 	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how may be NULL. */
 	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how, struct object_description *out);
+	/* Whether an info object has a key, which the program has just used. */
+	bool (*info_has)(const union mpi_object *info, const char *key);
 	/* The name that the program gave. False: the kind has none, or the library made it up. */
 	bool (*object_name)(int kind, const union mpi_object *object, struct text *name);
 

@@ -67,6 +67,7 @@
 	X(MPI_Op_commutative)         \
 	X(MPI_Info_get_nkeys)         \
 	X(MPI_Info_get_nthkey)        \
+	X(MPI_Info_get_valuelen)      \
 	X(MPI_Type_create_keyval)     \
 	X(MPI_Type_set_attr)          \
 	X(MPI_Type_get_attr)          \
@@ -525,6 +526,7 @@ static bool describe_datatype(MPI_Datatype type, struct object_description *out)
 	return true;
 }
 
+/* Of a new one, which no other thread knows: a key that is gone meanwhile would be an error, and an error is fatal. */
 static bool describe_info(MPI_Info info, struct object_description *out)
 {
 	char key[1024]; /* MPI_MAX_INFO_KEY is 36 (Open MPI) or 255 (MPICH); the library in the process may be a later one */
@@ -538,6 +540,13 @@ static bool describe_info(MPI_Info info, struct object_description *out)
 			list_add(&keys, key);
 	details_list(&out->details, "keys", &keys);
 	return true;
+}
+
+static bool info_has(const union mpi_object *info, const char *key)
+{
+	int length, has = 0;
+
+	return lib_MPI_Info_get_valuelen(HANDLE_GET(MPI_Info, info), key, &length, &has) == MPI_SUCCESS && has;
 }
 
 static bool describe_op(MPI_Op op, struct object_description *out)
@@ -858,6 +867,7 @@ const struct abi ABI_IDENTIFIER = {
 	.object_at = abi_object_at,
 	.object_in = abi_object_in,
 	.object_describe = object_describe,
+	.info_has = info_has,
 	.object_name = object_name,
 	.mark = mark,
 	.marked = marked,

@@ -48,6 +48,21 @@ void details_list(struct details *d, const char *key, const struct detail_list *
 		details_add(d, key, list->text);
 }
 
+void details_first_list(const uint64_t *packed, size_t words, struct detail_list *out)
+{
+	size_t value, length;
+
+	out->length = 0;
+	out->full = false;
+	if (words > 0) {
+		value = 2 + (packed[1] + 7) / 8; /* behind the record's length, the key's, and the key */
+		length = packed[value] < DETAIL_LIST_BYTES ? packed[value] : DETAIL_LIST_BYTES;
+		memcpy(out->text, &packed[value + 1], length);
+		out->length = length;
+	}
+	out->text[out->length] = '\0';
+}
+
 bool list_add(struct detail_list *list, const char *item)
 {
 	size_t length = strlen(item), comma = list->length > 0 ? 1 : 0;
@@ -69,4 +84,34 @@ bool list_number(struct detail_list *list, long long item)
 
 	snprintf(text, sizeof text, "%lld", item);
 	return list_add(list, text);
+}
+
+static char *find_item(struct detail_list *list, const char *item)
+{
+	size_t length = strlen(item);
+
+	for (char *at = list->text; length > 0 && (at = strstr(at, item)) != NULL; at++)
+		if ((at == list->text || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+			return at;
+	return NULL;
+}
+
+bool list_has(struct detail_list *list, const char *item)
+{
+	return find_item(list, item) != NULL;
+}
+
+void list_drop(struct detail_list *list, const char *item)
+{
+	char *at = find_item(list, item), *rest;
+
+	if (at == NULL)
+		return;
+	rest = at + strlen(item);
+	if (*rest == ',')
+		rest++;
+	else if (at > list->text)
+		at--; /* the last one goes with the comma before it */
+	memmove(at, rest, strlen(rest) + 1);
+	list->length = strlen(list->text);
 }

@@ -35,8 +35,13 @@ void details_number(struct details *d, const char *key, long long value);
 /* Does nothing for an empty list. */
 void details_list(struct details *d, const char *key, const struct detail_list *list);
 
+/* The list that is the value of the first property, as it was packed; without one an empty list. */
+void details_first_list(const uint64_t *packed, size_t words, struct detail_list *out);
+
 /* False: it is full. */
 bool list_add(struct detail_list *list, const char *item);
 bool list_number(struct detail_list *list, long long item);
+bool list_has(struct detail_list *list, const char *item);
+void list_drop(struct detail_list *list, const char *item);
 
 #endif

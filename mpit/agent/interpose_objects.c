@@ -16,7 +16,7 @@ enum {
 	COMMUNICATORS(CALL_OF) COMMUNICATORS_4(CALL_OF) WINDOWS(CALL_OF) WINDOWS_4(CALL_OF) GROUPS(CALL_OF) GROUPS_4(CALL_OF)
 	ERRHANDLERS(CALL_OF) ERRHANDLERS_1(CALL_OF) ERRHANDLERS_4(CALL_OF) OPERATIONS(CALL_OF) OPERATIONS_4(CALL_OF)
 	INFOS(CALL_OF) INFOS_4(CALL_OF) REQUESTS(CALL_OF) PERSISTENT_COLLECTIVES(CALL_OF) REQUESTS_4(CALL_OF) DATATYPES(CALL_OF)
-	FREES(CALL_OF) NAMES(CALL_OF) CHANGES(CALL_OF)
+	FREES(CALL_OF) NAMES(CALL_OF) KEYS(CALL_OF)
 };
 
 /* n registers as parameters and as arguments. */
@@ -173,23 +173,23 @@ CLOSES(PMPI_File_close)
 	ENDS(PMPI_##name, name, kind)
 FREES(ENDS_BOTH)
 
-#define TELLS(tell, function, kind, n)                                                  \
+#define TELLS(function, n, tell)                                                       \
 	EXPORT int function(PARAMETERS_##n);                                            \
 	int function(PARAMETERS_##n)                                                    \
 	{                                                                               \
 		NEXT(function, (PARAMETERS_##n));                                       \
 		int rc = next(ARGUMENTS_##n);                                           \
 		if (rc == 0)                                                            \
-			tell(BIND_##kind, a1);                                          \
+			tell;                                                           \
 		return rc;                                                              \
 	}
 
 #define NAMES_BOTH(name, kind, n)                                                       \
-	TELLS(lifecycle_named, MPI_##name, kind, n)                                     \
-	TELLS(lifecycle_named, PMPI_##name, kind, n)
+	TELLS(MPI_##name, n, lifecycle_named(BIND_##kind, a1))                          \
+	TELLS(PMPI_##name, n, lifecycle_named(BIND_##kind, a1))
 NAMES(NAMES_BOTH)
 
-#define CHANGES_BOTH(name, kind, n)                                                     \
-	TELLS(lifecycle_changed, MPI_##name, kind, n)                                   \
-	TELLS(lifecycle_changed, PMPI_##name, kind, n)
-CHANGES(CHANGES_BOTH)
+#define KEYS_BOTH(name, n)                                                              \
+	TELLS(MPI_##name, n, lifecycle_key_changed(a1, (const char *)a2))               \
+	TELLS(PMPI_##name, n, lifecycle_key_changed(a1, (const char *)a2))
+KEYS(KEYS_BOTH)

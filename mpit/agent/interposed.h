@@ -172,8 +172,9 @@
 	X(Win_set_name, WIN, 2)                 \
 	X(Type_set_name, DATATYPE, 2)
 
-#define CHANGES(X)                              \
-	X(Info_set, INFO, 3)                    \
-	X(Info_delete, INFO, 2)
+/* X(name, arguments): the first is an info object, the second a key of it. */
+#define KEYS(X)                                 \
+	X(Info_set, 3)                          \
+	X(Info_delete, 2)
 
 #endif

@@ -224,16 +224,16 @@ void lifecycle_named(int kind, intptr_t handle)
 	leave_gate();
 }
 
-void lifecycle_changed(int kind, intptr_t handle)
+void lifecycle_key_changed(intptr_t info, const char *key)
 {
 	union mpi_object mpi = { 0 };
 	struct object *o;
 
 	if (!enter())
 		return;
-	o = known(kind, handle, &mpi);
+	o = known(BIND_INFO, info, &mpi);
 	if (o != NULL)
-		session_object_changed(&session, o);
+		session_key_changed(&session, o, key);
 	leave_gate();
 }
 

@@ -35,9 +35,10 @@ void lifecycle_made(int kind, const void *address, const struct making *how);
 void lifecycle_got(int kind, const void *address);
 /* Before a function that takes the handle away. */
 void lifecycle_freeing(int kind, const void *address);
-/* After the program named an object, or changed what is told of it. The handle as it was passed. */
+/* After the program named an object. The handle as it was passed. */
 void lifecycle_named(int kind, intptr_t handle);
-void lifecycle_changed(int kind, intptr_t handle);
+/* After it has set or deleted a key of an info object. */
+void lifecycle_key_changed(intptr_t info, const char *key);
 
 /* After MPI_Pcontrol. */
 void lifecycle_pcontrol(int level);

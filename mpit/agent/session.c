@@ -270,7 +270,7 @@ static void describe_making(int kind, const struct making *how, struct details *
 		add_small(d, "on", how->by, strcspn(how->by, "_"));
 }
 
-/* What the library tells, right after an object was made or has changed. The gate's, as everything here. */
+/* What the library tells, right after an object was made. The gate's, as everything here. */
 static struct object_description description;
 
 static bool keep_details(struct object *o, const struct details *d)
@@ -408,14 +408,20 @@ void session_object_named(struct session *s, struct object *o, const char *name)
 	s->layout_words += object_words(o->name, o->detail_words);
 }
 
-void session_object_changed(struct session *s, struct object *o)
+void session_key_changed(struct session *s, struct object *o, const char *key)
 {
 	size_t words = object_words(o->name, o->detail_words);
+	struct detail_list keys;
 
-	if (!s->abi->object_describe(o->kind, &o->mpi, NULL, &description) ||
-	    (description.details.words == o->detail_words &&
-	     (o->detail_words == 0 || memcmp(o->details, description.details.packed, o->detail_words * sizeof *o->details) == 0)))
+	details_first_list(o->details, o->detail_words, &keys);
+	if (s->abi->info_has(&o->mpi, key) == list_has(&keys, key))
 		return;
+	if (list_has(&keys, key))
+		list_drop(&keys, key);
+	else if (!list_add(&keys, key))
+		return;
+	details_reset(&description.details);
+	details_list(&description.details, "keys", &keys);
 	/* No room: what was told before stays. */
 	if (s->layout_words - words + object_words(o->name, description.details.words) > MAX_FRAME_WORDS ||
 	    !keep_details(o, &description.details))

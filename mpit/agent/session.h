@@ -121,8 +121,11 @@ void session_object_freed(struct session *s, struct object *o);
 /* Program's thread: what was counted so far stays under the old name. */
 void session_object_named(struct session *s, struct object *o, const char *name);
 
-/* Program's thread: its details are asked for anew. */
-void session_object_changed(struct session *s, struct object *o);
+/*
+ * Program's thread, after it has set or deleted a key of an info object. Only this key is asked for: another thread may have deleted others
+ * by now, and to ask for the n-th key of fewer is an error, which is fatal.
+ */
+void session_key_changed(struct session *s, struct object *o, const char *key);
 
 /*
  * Objects without attributes are found by their handle. Groups and error handlers may be got repeatedly: each time is one more reference,

@@ -57,6 +57,16 @@ func TestThreadLevels(t *testing.T) {
 	}
 }
 
+// Threads may use one info object at the same time: what the agent asks of it is never of a key that another thread has deleted
+// meanwhile, for that error would be fatal. MPICH 4.0 itself doesn't allow it.
+func TestInfoSharedByThreads(t *testing.T) {
+	job := harness.Job{MPI: harness.OpenMPI(t), Ranks: 1, Program: "infos.c", Args: []string{"4", "5000"}, Bare: true}
+	bare := suite.Run(t, job).Wait(t)
+	require.Zero(t, bare.Status, "%+v", bare)
+	job.Bare = false
+	assert.Equal(t, bare, suite.Run(t, job).Wait(t))
+}
+
 // halfway starts a job that has sent half of its messages when it comes back, and waits there.
 func halfway(t *testing.T, mpi *harness.MPI, exporter *harness.Exporter) (harness.Job, *harness.Run) {
 	job := harness.Job{

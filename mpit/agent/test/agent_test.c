@@ -750,14 +750,62 @@ static void test_the_layouts_size_is_known(void)
 	make(BIND_FILE, 2);
 	session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &how, 1);
 	session_object_named(&session, make(BIND_COMM, 4), "a name of some length");
-	fake_detail = "a,b,and another";
-	session_object_changed(&session, o);
+	fake_has = true;
+	session_key_changed(&session, o, "and another");
 	CHECK(o->detail_words == 6);
 	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 }, SAMPLE_FRESH, END_NONE,
 		     &statistics);
 	memcpy(&words, w.bytes + 8, sizeof words);
 	CHECK(words == 5 + session.layout_words - before); /* four words before the objects, one for the handles */
 	wire_free(&w);
+	session_drop(&session);
+}
+
+/* Only the key that the program has used is asked for: others may be gone by now. */
+static void test_keys_come_and_go(void)
+{
+	static const struct {
+		const char *key;
+		bool has;
+		const char *keys;
+	} steps[] = {
+		{ "one", true, "one" },
+		{ "one", true, "one" },
+		{ "on", false, "one" },
+		{ "on", true, "one,on" },
+		{ "two", true, "one,on,two" },
+		{ "on", false, "one,two" },
+		{ "one", false, "two" },
+		{ "two", false, "" },
+		{ "two", false, "" },
+		{ "with,comma", true, "with,comma" },
+		{ "x", true, "with,comma,x" },
+		{ "with,comma", false, "x" },
+	};
+	struct detail_list keys;
+	char wide[DETAIL_LIST_BYTES + 2];
+	struct object *o;
+	size_t before;
+
+	fake_reset();
+	open_session("", 10);
+	before = session.layout_words;
+	o = make(BIND_INFO, 1);
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		fake_has = steps[i].has;
+		session_key_changed(&session, o, steps[i].key);
+		details_first_list(o->details, o->detail_words, &keys);
+		CHECK(strcmp(keys.text, steps[i].keys) == 0 && keys.length == strlen(keys.text));
+		CHECK(o->detail_count == (keys.length > 0 ? 1 : 0));
+	}
+	memset(wide, 'w', sizeof wide);
+	wide[sizeof wide - 1] = '\0';
+	fake_has = true;
+	session_key_changed(&session, o, wide); /* no room for it */
+	details_first_list(o->details, o->detail_words, &keys);
+	CHECK(strcmp(keys.text, "x") == 0);
+	session_object_freed(&session, o);
+	CHECK(session.layout_words == before);
 	session_drop(&session);
 }
 
@@ -1832,6 +1880,7 @@ int main(void)
 	test_each_kind_has_a_bound_of_its_own();
 	test_details_are_bounded();
 	test_the_layouts_size_is_known();
+	test_keys_come_and_go();
 	test_details_on_the_wire();
 	test_what_a_constructors_name_tells();
 	test_a_name_too_long_for_the_layout_is_cut();

@@ -32,7 +32,7 @@ void fake_reset(void)
 	fake_count = fake_open_handles = fake_started = fake_reads = 0;
 	fake_open_sessions = fake_stopped = fake_stamp = 0;
 	fake_on_read = NULL;
-	fake_refuses = false;
+	fake_refuses = fake_has = false;
 	fake_dead_object = 0;
 	fake_detail = NULL;
 	memcpy(fake_string, "hello", 6);
@@ -347,6 +347,13 @@ static int category_members(int index, int pvars, int *pvar, int cvars, int *cva
 bool fake_refuses;
 int fake_dead_object;
 const char *fake_detail;
+bool fake_has;
+
+static bool info_has(const union mpi_object *info, const char *key)
+{
+	(void)info, (void)key;
+	return fake_has;
+}
 
 static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)
 {
@@ -393,4 +400,5 @@ const struct abi fake_abi = {
 	.category_stamp = category_stamp,
 	.category_members = category_members,
 	.object_describe = object_describe,
+	.info_has = info_has,
 };

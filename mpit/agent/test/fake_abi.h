@@ -31,6 +31,7 @@ extern int fake_stamp;             /* of categories; -1: the library has no MPI_
 extern void (*fake_on_read)(void); /* called in the middle of every read */
 extern bool fake_refuses;             /* an object that is not to be tracked */
 extern int fake_dead_object;          /* one that has been freed: reading its variables would crash; 0: none */
+extern bool fake_has;                 /* an info object has whatever key is asked for */
 extern const char *fake_detail;       /* "keys" of every object; NULL: no details */
 
 /*

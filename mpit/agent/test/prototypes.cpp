@@ -109,7 +109,10 @@ template <typename Function, std::size_t n, typename Handle> constexpr bool take
 
 #define TAKEN(name, kind, n) static_assert(takes<decltype(MPI_##name), n, HANDLE_##kind>() && takes<decltype(PMPI_##name), n, HANDLE_##kind>(), #name);
 NAMES(TAKEN)
-CHANGES(TAKEN)
+#define KEY_OF(name, n)                                                                                                   \
+	TAKEN(name, INFO, n)                                                                                              \
+	static_assert(std::is_same<prototype<decltype(MPI_##name)>::at<2>, const char *>::value, #name ": no key behind it");
+KEYS(KEY_OF)
 
 /* ---- those written out ---- */
 
