@@ -83,7 +83,7 @@ INITIALISES_TOOLS(PMPI_T_init_thread)
 	{                                                                               \
 		NEXT(function, (intptr_t, intptr_t, void *));                           \
 		int outer = inside_call;                                                \
-		if (outer != CALL_NONE)                                                 \
+		if (outer == CALL_SESSION_INIT)                                         \
 			return next(info, errhandler, session);                         \
 		bool first = lifecycle_prepare(CALLER);                                 \
 		inside_call = CALL_SESSION_INIT;                                        \
@@ -102,7 +102,7 @@ BEGINS_SESSION(PMPI_Session_init)
 	{                                                                               \
 		NEXT(function, (void *));                                               \
 		int outer = inside_call;                                                \
-		if (outer != CALL_NONE)                                                 \
+		if (outer == CALL_SESSION_FINALIZE)                                     \
 			return next(session);                                           \
 		lifecycle_session_ending(session);                                      \
 		inside_call = CALL_SESSION_FINALIZE;                                    \

@@ -141,8 +141,7 @@ OPENS(PMPI_File_open)
 	{                                                                               \
 		NEXT(function, (void *));                                               \
 		int outer = inside_call;                                                \
-		if (outer != CALL_FILE_CLOSE)                                           \
-			lifecycle_freeing(BIND_FILE, file);                             \
+		lifecycle_freeing(BIND_FILE, file, outer == CALL_FILE_CLOSE);           \
 		inside_call = CALL_FILE_CLOSE;                                          \
 		int rc = next(file);                                                    \
 		inside_call = outer;                                                    \
@@ -160,8 +159,7 @@ CLOSES(PMPI_File_close)
 	{                                                                               \
 		NEXT(function, (void *));                                               \
 		int outer = inside_call;                                                \
-		if (outer != CALL_##name)                                               \
-			lifecycle_freeing(BIND_##kind, object);                         \
+		lifecycle_freeing(BIND_##kind, object, outer == CALL_##name);           \
 		inside_call = CALL_##name;                                              \
 		int rc = next(object);                                                  \
 		inside_call = outer;                                                    \

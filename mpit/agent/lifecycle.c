@@ -192,16 +192,24 @@ void lifecycle_got(int kind, const void *address)
 	gate_leave();
 }
 
-void lifecycle_freeing(int kind, const void *address)
+void lifecycle_freeing(int kind, const void *address, bool nested)
 {
 	union mpi_object mpi = { 0 };
+	bool ended = false;
 
+	/* An object that has gone already isn't known; of one with several references the same call would take two. */
+	if (nested && session_got_repeatedly(kind))
+		return;
 	/* in_the_rank is a system call: the program is about to free something, and what it frees in a child is not ours. */
 	if (agent_state() != AGENT_RUNNING || address == NULL || gate_mine() || !in_the_rank() || !enter())
 		return;
 	if (abi->object_at(kind, address, &mpi))
-		session_handle_freed(&session, kind, &mpi);
-	leave_gate();
+		ended = session_handle_freed(&session, kind, &mpi);
+	/* Most requests that are freed are none of ours: the program doesn't pay for a sample then. */
+	if (ended)
+		leave_gate();
+	else
+		gate_leave();
 }
 
 /* The object that a handle names, NULL: not tracked. The gate is held. */
@@ -395,7 +403,7 @@ void lifecycle_session_ending(const void *address)
 	while (before > 0 && !atomic_compare_exchange_weak(&sessions, &before, before - 1))
 		;
 	/* First, for the last sample is followed by nothing: what it has counted is among the remains. */
-	lifecycle_freeing(BIND_SESSION, address);
+	lifecycle_freeing(BIND_SESSION, address, false);
 	/* With the last session the library goes, unless MPI_Init holds it. */
 	if (before == 1 && !atomic_load(&world))
 		lifecycle_end(END_FINALIZE);

@@ -432,14 +432,14 @@ void session_key_changed(struct session *s, struct object *o, const char *key)
 
 /* ---- objects found by their handle ---- */
 
-static bool got_repeatedly(int kind)
+bool session_got_repeatedly(int kind)
 {
 	return kind == BIND_GROUP || kind == BIND_ERRHANDLER;
 }
 
 void session_handle_got(struct session *s, int kind, const union mpi_object *mpi)
 {
-	struct object *o = got_repeatedly(kind) ? session_find(s, kind, mpi) : NULL;
+	struct object *o = session_got_repeatedly(kind) ? session_find(s, kind, mpi) : NULL;
 
 	if (o != NULL)
 		o->references++;
@@ -449,7 +449,7 @@ void session_handle_made(struct session *s, int kind, const union mpi_object *mp
 {
 	struct object *o = session_find(s, kind, mpi);
 
-	if (o != NULL && got_repeatedly(kind)) {
+	if (o != NULL && session_got_repeatedly(kind)) {
 		o->references++;
 		return;
 	}
@@ -459,12 +459,14 @@ void session_handle_made(struct session *s, int kind, const union mpi_object *mp
 	session_object_made(s, kind, mpi, 0, how, on);
 }
 
-void session_handle_freed(struct session *s, int kind, const union mpi_object *mpi)
+bool session_handle_freed(struct session *s, int kind, const union mpi_object *mpi)
 {
 	struct object *o = session_find(s, kind, mpi);
 
-	if (o != NULL && --o->references == 0)
-		session_object_freed(s, o);
+	if (o == NULL || --o->references > 0)
+		return false;
+	session_object_freed(s, o);
+	return true;
 }
 
 /* ---- the session ---- */

@@ -132,12 +132,13 @@ void session_key_changed(struct session *s, struct object *o, const char *key);
  * and the object ends with the last.
  */
 bool session_found_by_handle(int kind);
+bool session_got_repeatedly(int kind);
 /* Program's thread, after a constructor of such a kind. The object may have been known: then it has one reference more. */
 void session_handle_made(struct session *s, int kind, const union mpi_object *mpi, const struct making *how, uint32_t on);
 /* The same where a handle that isn't known is none of the program's. */
 void session_handle_got(struct session *s, int kind, const union mpi_object *mpi);
-/* Program's thread, before a handle is freed. One that isn't known is none of ours. */
-void session_handle_freed(struct session *s, int kind, const union mpi_object *mpi);
+/* Program's thread, before a handle is freed. One that isn't known is none of ours. True: the object has ended. */
+bool session_handle_freed(struct session *s, int kind, const union mpi_object *mpi);
 struct object *session_find(const struct session *s, int kind, const union mpi_object *mpi); /* NULL: not known */
 
 /* Which variables are read. map may be longer than the catalogue. */

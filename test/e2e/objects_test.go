@@ -151,3 +151,31 @@ func TestObjectsBoundOfEachKind(t *testing.T) {
 		})
 	}
 }
+
+// What a function of the program's frees, called from inside a function that frees, is gone too.
+func TestAnObjectFreedInsideAFree(t *testing.T) {
+	requests := func(sample mpit.Sample) int {
+		n := 0
+		for _, o := range sample.Layout.Objects {
+			if o.Kind == mpit.BindRequest {
+				n++
+			}
+		}
+		return n
+	}
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			ranks := listen(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: "nested.c", Args: []string{harness.HoldDir}, Socket: ranks.socket})
+			run.AtHold(t, "made")
+			_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
+			assert.Equal(t, 1, requests(sample))
+			run.Release(t, "made")
+			run.AtHold(t, "freed")
+			_, sample = ranks.await(t, 0, "a sample after the end", func(mpit.Sample) error { return nil })
+			assert.Equal(t, 0, requests(sample))
+			result := run.Finish(t, "freed")
+			assert.Equal(t, "freed\n", result.Stdout)
+		})
+	}
+}

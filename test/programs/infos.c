@@ -25,7 +25,7 @@ static void *set_and_delete(void *key)
 
 int main(int argc, char **argv)
 {
-    static char keys[MOST][8];
+    static char keys[MOST][16];
     pthread_t threads[MOST];
     int level, count = argc > 1 ? atoi(argv[1]) : 0, left = -1;
 
