@@ -100,7 +100,7 @@ type Exporter struct {
 	worlds     map[worldID]*world
 	categories tally[categoryRow]
 	controls   tally[controlRow]
-	inquiries  int // ranks that are being asked for more than a sample
+	inquiries  map[uint32]int // ranks that are being asked for more than a sample, by uid
 }
 
 // New returns an Exporter without ranks.
@@ -152,6 +152,7 @@ func New(cfg Config) (*Exporter, error) {
 		grace:     grace,
 		table:     newTable(),
 		finals:    map[uint32]int{},
+		inquiries: map[uint32]int{},
 
 		worlds:     map[worldID]*world{},
 		categories: newTally[categoryRow](maxCategoryRows),

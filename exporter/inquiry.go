@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxInquiries is how many ranks are asked for more than a sample at the same time: each costs the rank's process a
-	// little time, and there may be a thousand that have just begun.
+	// maxInquiries is how many ranks of one user are asked for more than a sample at the same time: each costs the rank's
+	// process a little time, and there may be a thousand that have just begun. Each user has his own, for ranks that don't
+	// answer hold theirs until inquiryTimeout.
 	maxInquiries = 4
 	// inquiryTimeout is how long a rank may take for it.
 	inquiryTimeout = 10 * time.Second
@@ -30,8 +31,8 @@ const (
 func (e *Exporter) inquire() {
 	now := e.now()
 	for _, r := range e.table.ordered {
-		if e.inquiries >= maxInquiries {
-			return
+		if e.inquiries[r.peer.UID] >= maxInquiries {
+			continue
 		}
 		if r.session == nil || r.end != mpit.EndNone || r.figures == nil || r.inquiry != 0 || r.state == stateLate {
 			continue
@@ -49,7 +50,7 @@ func (e *Exporter) inquire() {
 			continue
 		}
 		r.inquiry, r.send.inquiry = what, true
-		e.inquiries++
+		e.inquiries[r.peer.UID]++
 		r.nudge()
 	}
 }
@@ -101,7 +102,9 @@ func (e *Exporter) abandon(r *rank) {
 func (e *Exporter) conclude(r *rank, a *answers) {
 	what := r.inquiry
 	r.inquiry = 0
-	e.inquiries--
+	if e.inquiries[r.peer.UID]--; e.inquiries[r.peer.UID] == 0 {
+		delete(e.inquiries, r.peer.UID)
+	}
 	if e.table.byID[r.key] == r {
 		e.guard(r, "taking in what it was asked for", func() {
 			if what&askCategories != 0 {

@@ -119,14 +119,14 @@ func TestCategories(t *testing.T) {
 		ranks = append(ranks, mpittest.New(grouped("1", 3)))
 		n.connect(ranks[3])
 		n.mu.Lock()
-		n.inquiries += maxInquiries // nobody is asked yet
+		n.inquiries[ownUID] += maxInquiries // nobody is asked yet
 		n.mu.Unlock()
 		n.scrape()
 		ranks[2].Stall(true)
 		n.mu.Lock()
-		n.inquiries -= maxInquiries
+		n.inquiries[ownUID] -= maxInquiries
 		n.inquire()
-		asking := n.inquiries
+		asking := n.inquiries[ownUID]
 		n.mu.Unlock()
 		assert.Equal(t, 1, asking)
 		n.kill(ranks[2])
@@ -384,18 +384,18 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 	}
 	n.connect(ranks...)
 	n.mu.Lock()
-	n.inquiries += maxInquiries
+	n.inquiries[ownUID] += maxInquiries
 	n.mu.Unlock()
 	n.scrape()
 	for _, r := range ranks {
 		r.Stall(true)
 	}
 	n.mu.Lock()
-	n.inquiries -= maxInquiries
+	n.inquiries[ownUID] -= maxInquiries
 	n.inquire()
-	assert.Equal(t, maxInquiries, n.inquiries)
+	assert.Equal(t, maxInquiries, n.inquiries[ownUID])
 	n.inquire()
-	assert.Equal(t, maxInquiries, n.inquiries)
+	assert.Equal(t, maxInquiries, n.inquiries[ownUID])
 	n.mu.Unlock()
 	n.kill(ranks[0]) // makes room
 	require.Eventually(t, func() bool {
@@ -409,6 +409,50 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 	}
 	n.settle()
 	assert.Equal(t, float64(total-1), n.with("mpit_cvar_ranks")[cvar("1", "other", "7")])
+}
+
+// Ranks of one user that never answer keep nobody else's from being asked.
+func TestInquiriesOfOthersGoOn(t *testing.T) {
+	n := startNode(t, Config{})
+	n.mu.Lock()
+	n.inquiries[otherUID] = maxInquiries
+	n.mu.Unlock()
+	n.connect(mpittest.New(grouped("1", 0)))
+	n.scrape()
+	require.Eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.categories.rows) == len(groupedPage())
+	},
+		30*time.Second, time.Millisecond)
+}
+
+// A rank that is forgotten while it is being asked for its world's categories lets another one be asked.
+func TestForgottenWhileAsked(t *testing.T) {
+	n := startNode(t, Config{})
+	asked, other := mpittest.New(grouped("1", 0)), mpittest.New(grouped("1", 1))
+	n.connect(asked, other)
+	n.mu.Lock()
+	n.inquiries[ownUID] += maxInquiries // nobody is asked yet
+	n.mu.Unlock()
+	n.scrape()
+	asked.Stall(true)
+	n.mu.Lock()
+	n.inquiries[ownUID] -= maxInquiries
+	n.inquire()
+	r := n.table.byID[asked.Hello().ID]
+	assert.True(t, r.world.asking)
+	n.Exporter.finish(r, mpit.EndExit, n.now())
+	n.remove(r) // as where too many have ended at once
+	n.mu.Unlock()
+	n.scrape()
+	require.Eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.categories.rows) == len(groupedPage())
+	},
+		30*time.Second, time.Millisecond)
+	asked.Stall(false)
 }
 
 func TestGlob(t *testing.T) {

@@ -117,7 +117,7 @@ func (n *node) settle() {
 	require.Eventually(n.t, func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.inquiries == 0
+		return len(n.inquiries) == 0
 	}, 30*time.Second, time.Millisecond)
 }
 

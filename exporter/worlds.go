@@ -52,7 +52,8 @@ func (e *Exporter) joinWorld(r *rank) {
 func (e *Exporter) leaveWorld(r *rank) {
 	w := r.world
 	if w.source == r {
-		w.source = nil
+		// If it is being asked just now, nobody takes its answer.
+		w.source, w.asking = nil, false
 	}
 	if w.ranks--; w.ranks == 0 {
 		e.categories.replace(w.key.uid, w.rows, nil)
