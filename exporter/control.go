@@ -446,9 +446,11 @@ func (c *control) set(ctx context.Context, caller mpit.Peer, req *CvarRequest) (
 		return answer, err
 	}
 	answer.Ranks, err = perform(ctx, plans)
+	ids := make([]Identity, len(plans))
 	for i := range plans {
-		c.written(plans[i].target.id)
+		ids[i] = plans[i].target.id
 	}
+	c.written(ids...)
 	return answer, err
 }
 

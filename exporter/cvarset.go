@@ -204,14 +204,16 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 	slices.Sort(wanted)
 	var missing []int
 	for _, rank := range slices.Compact(wanted) {
-		if at := slices.IndexFunc(match, func(t cvarTarget) bool { return t.id.Rank == rank }); at >= 0 {
+		// match is of one world, so sorted by rank; what is wanted may be much more than there is.
+		if at, found := slices.BinarySearchFunc(match, rank, func(t cvarTarget, rank int) int { return cmp.Compare(t.id.Rank, rank) }); found {
 			w.ranks = append(w.ranks, match[at])
 		} else {
 			missing = append(missing, rank)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, refusef(http.StatusNotFound, "rank %s of job %q%s is not connected here; those that are: %s", FormatRanks(missing), first.id.JobID, ofWorld(first.id.World), FormatRanks(ranksOf(match)))
+		return nil, refusef(http.StatusNotFound, "rank %s of job %q%s is not connected here; those that are: %s",
+			truncate(FormatRanks(missing), maxLabelValue), first.id.JobID, ofWorld(first.id.World), truncate(FormatRanks(ranksOf(match)), maxLabelValue))
 	}
 	return w, nil
 }

@@ -193,9 +193,13 @@ func parseKind(text string) (mpit.Bind, error) {
 	return mpit.BindUnknown, fmt.Errorf("%q is no kind of object; there are %s", text, strings.Join(kinds, ", "))
 }
 
-// ParseRanks reads a list of ranks such as "0,2-5". It returns them sorted, each once; an empty text is an empty list.
+// maxRankList is how many ranks a list may have: a short text can mean very many, and anybody may write it. A node has
+// fewer, whatever their numbers are.
+const maxRankList = 1 << 16
+
+// ParseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty text is an
+// empty list.
 func ParseRanks(text string) ([]int, error) {
-	const most = 1 << 20
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -210,8 +214,8 @@ func ParseRanks(text string) ([]int, error) {
 		if err != nil || err2 != nil || to < from {
 			return nil, fmt.Errorf("%q is no list of ranks such as 0,2-5", text)
 		}
-		if to >= most || len(ranks) > most {
-			return nil, fmt.Errorf("%q: no world has so many ranks", text)
+		if uint64(len(ranks))+to-from >= maxRankList {
+			return nil, fmt.Errorf("%q names more than %d ranks; no node has so many", text, maxRankList)
 		}
 		for r := from; r <= to; r++ {
 			ranks = append(ranks, int(r))
