@@ -18,8 +18,16 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxCatalogueReads bounds how many catalogues are read from ranks at once: each costs the rank's process a little time.
-const maxCatalogueReads = 4
+const (
+	// maxReads bounds how many requests for catalogues or kept samples are served at once: a catalogue costs the rank's process
+	// a little time, and either may be large.
+	maxReads = 4
+	// maxCatalogueBytes bounds one catalogue, about, as JSON. Some hundred times what a library has: a rank may name one long
+	// name from very many places, each of which is a copy in the answer.
+	maxCatalogueBytes = 32 << 20
+	// maxCatalogueAnswer bounds all that are in one answer.
+	maxCatalogueAnswer = 64 << 20
+)
 
 // RankList is the answer to GET /api/v1/ranks.
 type RankList struct {
@@ -224,8 +232,9 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Map
 	if sample.Variables == nil {
 		return c
 	}
+	items := enumItems{}
 	for i := range sample.Variables.ByID {
-		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper))
+		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper, items))
 	}
 	slices.SortStableFunc(c.Variables, func(a, b VariableStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Class, b.Class))
@@ -260,9 +269,15 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 		objectNames[c.Objects[i].ID] = c.Objects[i].Name
 	}
 	controlNames := map[int]string{}
+	items := enumItems{}
+	var size byteCount
 	for i := range controls {
 		controlNames[controls[i].Index] = controls[i].Name
-		c.ControlVariables = append(c.ControlVariables, controlVariableStatus(&controls[i], objectNames))
+		s := controlVariableStatus(&controls[i], objectNames, items)
+		if size.controlVariable(&s); size > maxCatalogueBytes {
+			return Catalogue{}, tooLarge(rank)
+		}
+		c.ControlVariables = append(c.ControlVariables, s)
 	}
 	categoryNames := map[int]string{}
 	for i := range categories {
@@ -289,7 +304,87 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 		})
 	}
 	c.categorize()
+	if c.bytes() > maxCatalogueBytes {
+		return Catalogue{}, tooLarge(rank)
+	}
 	return c, nil
+}
+
+func tooLarge(rank int) error {
+	return fmt.Errorf("exporter: what rank %d says of MPI_T would be more than %d MiB", rank, maxCatalogueBytes>>20)
+}
+
+// byteCount is about how long things are as JSON. It stops counting beyond maxCatalogueBytes.
+type byteCount int
+
+// recordBytes is the names of a record's fields and all that is short.
+const recordBytes = 256
+
+func (n *byteCount) texts(list ...string) {
+	for _, s := range list {
+		*n += byteCount(len(s)) + 16
+		if *n > maxCatalogueBytes {
+			return
+		}
+	}
+}
+
+func (n *byteCount) items(list []EnumItemStatus) {
+	for i := range list {
+		if n.texts(list[i].Name); *n > maxCatalogueBytes {
+			return
+		}
+		*n += 64
+	}
+}
+
+func (n *byteCount) controlVariable(v *ControlVariableStatus) {
+	*n += recordBytes
+	n.texts(v.Name, v.Description)
+	n.texts(v.Categories...)
+	if v.Value != nil {
+		n.texts(*v.Value)
+	}
+	n.items(v.Enum)
+	for i := range v.Objects {
+		*n += recordBytes / 4
+		n.texts(v.Objects[i].Name)
+		if v.Objects[i].Value != nil {
+			n.texts(*v.Objects[i].Value)
+		}
+	}
+}
+
+// bytes is about how long the catalogue is as JSON.
+func (c *Catalogue) bytes() byteCount {
+	var n byteCount
+	for i := range c.Variables {
+		v := &c.Variables[i]
+		n += recordBytes
+		n.texts(v.Name, v.Description, v.Metric)
+		n.texts(v.Categories...)
+		n.items(v.Enum)
+	}
+	for i := range c.ControlVariables {
+		n.controlVariable(&c.ControlVariables[i])
+	}
+	for i := range c.Categories {
+		g := &c.Categories[i]
+		n += recordBytes
+		n.texts(g.Name, g.Description)
+		for _, list := range [][]string{g.Parents, g.Variables, g.ControlVariables, g.Subcategories} {
+			n.texts(list...)
+		}
+	}
+	for i := range c.Objects {
+		o := &c.Objects[i]
+		n += recordBytes
+		n.texts(o.Name, o.On)
+		for key, value := range o.Details {
+			n.texts(key, value)
+		}
+	}
+	return n
 }
 
 // Update takes over what a later sample of the same rank says: its variables, and its objects. Those that are gone stay, marked
@@ -374,7 +469,7 @@ func objectStatus(objects []mpit.Object) []ObjectStatus {
 	return list
 }
 
-func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper) VariableStatus {
+func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper, items enumItems) VariableStatus {
 	s := VariableStatus{
 		Name:        v.Name,
 		Class:       v.Class,
@@ -391,7 +486,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()
 	}
-	s.Enum = enumStatus(v.Enum)
+	s.Enum = items.of(v.Enum)
 	if metric, reason, ok := mapper.Metric(library, *v); ok {
 		s.Metric, s.Kind, s.Unit = metric.Name, metric.Kind.String(), metric.Unit
 	} else {
@@ -400,7 +495,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 	return s
 }
 
-func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) ControlVariableStatus {
+func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string, items enumItems) ControlVariableStatus {
 	s := ControlVariableStatus{
 		Name:        v.Name,
 		Description: v.Description,
@@ -408,7 +503,7 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) C
 		Verbosity:   v.Verbosity,
 		Datatype:    v.Datatype,
 		Bind:        v.Bind,
-		Enum:        enumStatus(v.Enum),
+		Enum:        items.of(v.Enum),
 		index:       v.Index,
 	}
 	if v.Code != mpit.Success {
@@ -431,6 +526,18 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) C
 		s.Objects = append(s.Objects, o)
 	}
 	return s
+}
+
+// enumItems holds the items of each enumeration once: very many variables may have the same.
+type enumItems map[*mpit.Enum][]EnumItemStatus
+
+func (known enumItems) of(e *mpit.Enum) []EnumItemStatus {
+	list, ok := known[e]
+	if !ok {
+		list = enumStatus(e)
+		known[e] = list
+	}
+	return list
 }
 
 // enumStatus lists the items of an enumeration, none where there is none.
@@ -474,9 +581,22 @@ func (e *Exporter) API() http.Handler {
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, _ *http.Request) {
 		e.writeJSON(w, http.StatusOK, RankList{Ranks: e.Ranks()})
 	})
-	mux.HandleFunc("GET /api/v1/catalogue", e.serveCatalogue)
-	mux.HandleFunc("GET /api/v1/kept", e.serveKept)
+	mux.HandleFunc("GET /api/v1/catalogue", e.admit(e.serveCatalogue))
+	mux.HandleFunc("GET /api/v1/kept", e.admit(e.serveKept))
 	return mux
+}
+
+// admit lets so many requests through at once as may be large.
+func (e *Exporter) admit(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case e.reads <- struct{}{}:
+			defer func() { <-e.reads }()
+			serve(w, req)
+		default:
+			e.writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d catalogues or kept samples are being read already; try again soon", cap(e.reads)))
+		}
+	}
 }
 
 const (
@@ -485,13 +605,6 @@ const (
 )
 
 func (e *Exporter) serveCatalogue(w http.ResponseWriter, req *http.Request) {
-	select {
-	case e.reads <- struct{}{}:
-		defer func() { <-e.reads }()
-	default:
-		e.writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d catalogues are being read already", cap(e.reads)))
-		return
-	}
 	query := req.URL.Query()
 	chosen, err := e.choose(query.Get("jobid"), query.Get("world"), query.Get("rank"))
 	if err != nil {
@@ -513,7 +626,16 @@ func (e *Exporter) serveCatalogue(w http.ResponseWriter, req *http.Request) {
 	}
 	wg.Wait()
 	list := CatalogueList{Catalogues: []Catalogue{}}
+	var size byteCount
 	for i, c := range read {
+		if failed[i] == nil {
+			if n := c.bytes(); size+n <= maxCatalogueAnswer {
+				size += n
+			} else {
+				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, is left out, for the answer would become too large; ask for it alone",
+					c.Rank.Rank, c.Rank.JobID, c.Rank.World)
+			}
+		}
 		if failed[i] != nil {
 			list.Errors = append(list.Errors, failed[i].Error())
 			continue

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -133,7 +134,7 @@ func TestObjectStatus(t *testing.T) {
 func TestControlVariableOnObjects(t *testing.T) {
 	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: colours, Objects: []mpit.ObjectValue{
 		{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
-	}}, map[uint32]string{1: "halo"})
+	}}, map[uint32]string{1: "halo"}, enumItems{})
 	red := "red"
 	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}}, s.Objects)
 	assert.Nil(t, s.Value)
@@ -195,10 +196,11 @@ func TestAPIErrors(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/ranks", nil))
 	assert.Equal(t, http.StatusMethodNotAllowed, w.Code, "for reading only")
 
-	for range maxCatalogueReads {
+	for range maxReads {
 		n.reads <- struct{}{}
 	}
 	assert.Equal(t, http.StatusServiceUnavailable, get(h, "/api/v1/catalogue").Code)
+	assert.Equal(t, http.StatusServiceUnavailable, get(h, "/api/v1/kept").Code)
 }
 
 // A rank that does not answer hides only itself.
@@ -217,6 +219,44 @@ func TestAPICatalogueOfALateRank(t *testing.T) {
 	require.Len(t, list.Catalogues, 1)
 	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
 	assert.Len(t, list.Errors, 1)
+}
+
+// A few frames can mean gigabytes: very many things may name the same long name. Such a rank hides only itself, too.
+func TestAPICatalogueOfAVastRank(t *testing.T) {
+	n := startNode(t, Config{})
+	vast, good := small("1", 0), small("2", 0)
+	good.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	vast.Categories = []mpit.Category{
+		{Index: 0, Name: "all", Subcategories: slices.Repeat([]int{1}, 2*maxCatalogueBytes/60_000)},
+		{Index: 1, Name: strings.Repeat("x", 60_000)},
+	}
+	n.connect(mpittest.New(vast), mpittest.New(good))
+	list := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	require.Len(t, list.Catalogues, 1)
+	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
+	require.Len(t, list.Errors, 1)
+	assert.Contains(t, list.Errors[0], "more than 32 MiB")
+}
+
+// So can every part of a catalogue.
+func TestCatalogueBytes(t *testing.T) {
+	long := strings.Repeat("x", 60_000)
+	names := slices.Repeat([]string{long}, 2*maxCatalogueBytes/len(long))
+	items := slices.Repeat([]EnumItemStatus{{Name: "x"}}, maxCatalogueBytes/64)
+	objects := slices.Repeat([]ObjectStatus{{Name: long}}, len(names))
+	values := slices.Repeat([]ObjectValueStatus{{Name: long}}, len(names))
+	for what, c := range map[string]Catalogue{
+		"categories of a variable":         {Variables: []VariableStatus{{Categories: names}}},
+		"an enumeration":                   {Variables: []VariableStatus{{Enum: items}}},
+		"categories of a control variable": {ControlVariables: []ControlVariableStatus{{Categories: names}}},
+		"its enumeration":                  {ControlVariables: []ControlVariableStatus{{Enum: items}}},
+		"its objects":                      {ControlVariables: []ControlVariableStatus{{Objects: values}}},
+		"parents":                          {Categories: []CategoryStatus{{Parents: names}}},
+		"variables of a category":          {Categories: []CategoryStatus{{Variables: names}}},
+		"objects":                          {Objects: objects},
+	} {
+		assert.Greater(t, c.bytes(), byteCount(maxCatalogueBytes), what)
+	}
 }
 
 func TestControlValue(t *testing.T) {

@@ -12,8 +12,14 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxItems is how many items of an enumeration an error lists.
-const maxItems = 20
+const (
+	// maxItems is how many items of an enumeration an error lists.
+	maxItems = 20
+	// maxItemName is how long the name of an item may be to stand for its number, in bytes: an array may have very many of them.
+	maxItemName = 128
+	// maxCvarText bounds the text of an array, in bytes: as long as a text may be itself.
+	maxCvarText = 64 << 10
+)
 
 // parseCvar reads a value of a control variable as a person writes it: numbers, names of the enumeration's items, true and false, with commas
 // between elements; text as it stands. present is what the variable has now, which says how many elements there are.
@@ -153,28 +159,55 @@ func numberError(d mpit.Datatype, text string, err error, limits string) error {
 	return fmt.Errorf("%q is not a number of datatype %s", text, d)
 }
 
-// formatCvar is a value as text, in the way in which parseCvar reads it.
+// formatCvar is a value as text, in the way in which parseCvar reads it. An array that would be longer than maxCvarText is cut,
+// with … at its end.
 func formatCvar(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 	if v.IsText {
 		return v.Text
 	}
-	words := make([]string, len(v.Values))
+	item := itemNames(enum, v.Values)
+	var text strings.Builder
 	for i, w := range v.Values {
-		switch {
-		case d.Floating():
-			words[i] = strconv.FormatFloat(d.Float64(w), 'g', -1, 64)
-		case d.Signed():
-			words[i] = strconv.FormatInt(int64(w), 10)
-		default:
-			words[i] = strconv.FormatUint(w, 10)
+		if i > 0 {
+			text.WriteByte(',')
 		}
-		if enum != nil {
-			if at := slices.IndexFunc(enum.Items, func(item mpit.EnumItem) bool { return item.Value == int64(w) }); at >= 0 {
-				words[i] = enum.Items[at].Name
-			}
+		name, named := item(int64(w))
+		switch {
+		case text.Len() > maxCvarText:
+			text.WriteString("…")
+			return text.String()
+		case named:
+			text.WriteString(name)
+		case d.Floating():
+			text.WriteString(strconv.FormatFloat(d.Float64(w), 'g', -1, 64))
+		case d.Signed():
+			text.WriteString(strconv.FormatInt(int64(w), 10))
+		default:
+			text.WriteString(strconv.FormatUint(w, 10))
 		}
 	}
-	return strings.Join(words, ",")
+	return text.String()
+}
+
+// itemNames returns what finds the names of an enumeration's items, for so many elements.
+func itemNames(enum *mpit.Enum, elements []uint64) func(value int64) (name string, ok bool) {
+	if enum == nil || len(elements) == 0 {
+		return func(int64) (string, bool) { return "", false }
+	}
+	names := make(map[int64]string)
+	wanted := make(map[int64]bool, len(elements))
+	for _, w := range elements {
+		wanted[int64(w)] = true
+	}
+	for _, item := range enum.Items {
+		if _, twice := names[item.Value]; !twice && wanted[item.Value] && len(item.Name) <= maxItemName {
+			names[item.Value] = item.Name
+		}
+	}
+	return func(value int64) (string, bool) {
+		name, ok := names[value]
+		return name, ok
+	}
 }
 
 func sameCvar(a, b mpit.CvarValue) bool {

@@ -2,6 +2,8 @@ package exporter
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,6 +88,16 @@ func TestParseCvarText(t *testing.T) {
 	assert.Equal(t, mpit.CvarValue{IsText: true, Text: " self,sm "}, got, "as it stands")
 	_, err = parseCvar(&v, mpit.CvarValue{IsText: true}, "a\x00b")
 	assert.ErrorContains(t, err, "zero byte")
+}
+
+// An array of names is no way to make a text of gigabytes, and a name that is too long is a number, which can be read again.
+func TestFormatCvarIsBounded(t *testing.T) {
+	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: strings.Repeat("x", maxItemName)}, {Value: 2, Name: strings.Repeat("y", maxItemName+1)}}}
+	many := mpit.CvarValue{Values: slices.Repeat([]uint64{1}, 262144)}
+	text := formatCvar(mpit.DatatypeInt, enum, many)
+	assert.LessOrEqual(t, len(text), maxCvarText+2*maxItemName)
+	assert.True(t, strings.HasSuffix(text, ",…"), "it is seen that there are more")
+	assert.Equal(t, enum.Items[0].Name+",2", formatCvar(mpit.DatatypeInt, enum, mpit.CvarValue{Values: []uint64{1, 2}}))
 }
 
 func TestRankLists(t *testing.T) {

@@ -83,7 +83,7 @@ type Exporter struct {
 	self    *selfMetrics
 	users   users
 	scrapes chan struct{} // one token for each HTTP request in flight
-	reads   chan struct{} // the same for catalogues
+	reads   chan struct{} // the same for catalogues and kept samples
 	control *control
 	now     func() time.Time
 	newRank func(lib mapping.Library, blob []byte) (figures, error)
@@ -144,7 +144,7 @@ func New(cfg Config) (*Exporter, error) {
 		self:      newSelfMetrics(),
 		users:     users{lookup: cfg.UserName, names: map[uint32]string{}},
 		scrapes:   make(chan struct{}, cfg.MaxScrapes),
-		reads:     make(chan struct{}, maxCatalogueReads),
+		reads:     make(chan struct{}, maxReads),
 		now:       time.Now,
 		patience:  patience,
 		overdue:   overdue,

@@ -65,6 +65,9 @@ func (r *rank) keep(s *mpit.Sample) {
 	for i := range s.Kept.List {
 		v := &s.Kept.List[i]
 		one := 64 + len(v.Name) + 8*(len(v.Values)+len(v.Base))
+		if s.Variables != nil && int(v.Variable) < len(s.Variables.ByID) {
+			one += len(s.Variables.ByID[v.Variable].Name) // once more for each object, in an answer
+		}
 		if size+one > maxKeptBytes {
 			r.kept = cutKept(s.Kept, i, size)
 			return
