@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -190,6 +191,11 @@ func TestCategoriesAreBounded(t *testing.T) {
 	assert.Equal(t, 5, over)
 	assert.Len(t, rows[0].category, maxLabelValue)
 	assert.Len(t, rows[0].parent, maxLabelValue)
+
+	top.Subcategories = slices.Repeat([]int{1}, maxCategoryEntries+3)
+	rows, over = categoryRows([]mpit.Category{top, list[0]}, nil, nil)
+	assert.Len(t, rows, 1)
+	assert.Equal(t, 3, over, "the same again and again")
 }
 
 func TestTally(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 // maxCategoryRows bounds the series that say which categories there are, of one user: Open MPI has some hundred.
 const maxCategoryRows = 8192
 
+// maxCategoryEntries bounds what is looked at of one rank's: everybody waits meanwhile, and there may be the same two million times.
+const maxCategoryEntries = 1 << 17
+
 // categoryRow is a series of mpit_pvar_category_info, or, without a name, of mpit_category_parent_info.
 type categoryRow struct {
 	name, class string
@@ -115,7 +118,12 @@ func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mappi
 		names[list[i].Index] = cleanValue(list[i].Name)
 	}
 	seen := map[categoryRow]bool{}
+	entries := 0
 	add := func(row categoryRow) {
+		if entries++; entries > maxCategoryEntries {
+			over++
+			return
+		}
 		switch {
 		case row.category == "" || seen[row]:
 		case len(rows) == maxCategoryRows:

@@ -136,7 +136,10 @@ func valueCell(value *string, code string) string {
 	return shorten(clean(*value), maxCell)
 }
 
-func listCell(names []string) string { return shorten(clean(strings.Join(names, ", ")), maxCell) }
+// listCell joins as many names as a cell may show; each has two characters at least.
+func listCell(names []string) string {
+	return shorten(clean(strings.Join(names[:min(len(names), maxCell)], ", ")), maxCell)
+}
 
 func enumCell(items []exporter.EnumItemStatus) string {
 	words := make([]string, len(items))
