@@ -564,6 +564,16 @@ func TestControlFails(t *testing.T) {
 	}
 }
 
+// A rank that refuses the value that it has already has not been changed.
+func TestControlRefusesWhatIs(t *testing.T) {
+	n := startControl(t)
+	n.add("7", "7.0", 1, ownUID, 0)[0].before = func(context.Context, mpit.CvarValue) error { return mpit.ErrCvarSetNotNow }
+	_, answer := n.set(ownUID, `{"name":"local","value":"8"}`)
+	assert.Equal(t, CvarFailed, answer.Result)
+	assert.Equal(t, CvarUnchanged, answer.Ranks[0].State)
+	assert.Contains(t, answer.Error, "no rank has been changed")
+}
+
 // A rank that can't say its present value is not written to: there would be nothing to put back.
 func TestControlNeedsTheOldValue(t *testing.T) {
 	n := startControl(t)

@@ -512,6 +512,8 @@ func (p *cvarPlan) set(ctx context.Context, r *CvarRank) error {
 	}
 	r.Value = p.format(now)
 	switch {
+	case wrong != nil && sameCvar(now, p.old): // also where the new one would have been the same
+		r.State = CvarUnchanged
 	case sameCvar(now, p.new):
 		r.State = CvarWritten
 	case sameCvar(now, p.old):

@@ -92,6 +92,7 @@ static void *run(void *argument)
 	struct connection c = { .fd = -1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
+	bool told = false; /* in the log, that nobody listens */
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	c.private = own_table();
@@ -110,6 +111,10 @@ static void *run(void *argument)
 					served = true;
 			connection_close(&c);
 			answers_end(&a);
+			told = false;
+		} else if (!told) {
+			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0], l->paths.path[1][0] != '\0' ? " or " : "", l->paths.path[1]);
+			told = true;
 		}
 		/* Who takes connections and asks nothing is refusing us: no reason to come back soon. */
 		if (served)
