@@ -5,10 +5,12 @@
 #include "abi.h"
 #include "deny.h"
 #include <dlfcn.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define ABI_IDENTIFIER abi_openmpi
@@ -25,36 +27,33 @@ static bool abi_speaks(const char *library_version)
 
 static void *predefined(const char *symbol);
 
+/* Looked up once, in resolve: the dynamic linker's lock is none that the gate's holder may wait for. */
+static void *comm_world_handle, *comm_self_handle, *comm_null_handle, *datatype_null_handle;
+/* Open MPI's own function that tells where the value of a control variable lies; NULL: it has none. */
+static int (*where_is)(int, const void *, void *, const char **);
+
 static MPI_Comm abi_comm_world(void)
 {
-	return predefined("ompi_mpi_comm_world");
+	return comm_world_handle;
 }
 
 static MPI_Comm abi_comm_self(void)
 {
-	return predefined("ompi_mpi_comm_self");
+	return comm_self_handle;
 }
 
 static MPI_Comm abi_comm_null(void)
 {
-	static void *null; /* asked for at every new object: looked up once. The gate's */
-
-	if (null == NULL)
-		null = predefined("ompi_mpi_comm_null");
-	return null;
+	return comm_null_handle;
 }
 
 static MPI_Datatype abi_datatype_null(void)
 {
-	static void *null; /* as above */
-
-	if (null == NULL)
-		null = predefined("ompi_mpi_datatype_null");
-	return null;
+	return datatype_null_handle;
 }
 
 /* Null handles and predefined objects that a constructor may give; those a version doesn't have are left out. */
-static void *untracked[20]; /* looked up once, in resolve: never under the gate */
+static void *untracked[20]; /* as above */
 static size_t untracked_count;
 
 static void abi_learn(void)
@@ -66,6 +65,11 @@ static void abi_learn(void)
 		"ompi_mpi_errors_abort", "ompi_mpi_errors_throw_exceptions", "ompi_mpi_instance_null",
 	};
 
+	comm_world_handle = predefined("ompi_mpi_comm_world");
+	comm_self_handle = predefined("ompi_mpi_comm_self");
+	comm_null_handle = predefined("ompi_mpi_comm_null");
+	datatype_null_handle = predefined("ompi_mpi_datatype_null");
+	*(void **)&where_is = predefined("mca_base_var_get_value");
 	untracked_count = 0;
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *address = predefined(symbols[i]);
@@ -137,7 +141,7 @@ static int abi_datatype(MPI_Datatype type)
 		{ "ompi_mpi_c_bool", TYPE_BOOL },
 	};
 	enum { TYPES = sizeof types / sizeof types[0] };
-	/* Looked up once, in MPI_Init: the dynamic linker's lock is none that the gate's holder may wait for. */
+	/* Looked up once, in MPI_Init, as above. */
 	static void *handles[TYPES];
 	static bool known;
 
@@ -150,18 +154,22 @@ static int abi_datatype(MPI_Datatype type)
 	return TYPE_OTHER;
 }
 
-/* Whether memory can be read, found out by the kernel: a copy into a pipe fails where a load would crash. The agent's thread. */
+/*
+ * Whether memory can be read, found out by the kernel: its copy fails where a load would crash. Without a descriptor: where the table is the
+ * program's, it may close ours and get the number for a file of its own between any two calls. The agent's thread.
+ */
 static bool memory_readable(const void *address, size_t length)
 {
-	int fd[2];
-	bool readable;
+	uintptr_t page = (uintptr_t)address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+	unsigned char bytes[sizeof(void *)], resident;
+	struct iovec to = { bytes, length }, from = { (void *)(uintptr_t)address, length };
 
-	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)length)
+		return true;
+	if (errno == EFAULT)
 		return false;
-	readable = write(fd[1], address, length) == (ssize_t)length;
-	close(fd[0]);
-	close(fd[1]);
-	return readable;
+	/* Containers' filters may refuse that. What the library has unloaded is in no mapping; aligned values lie in one page. */
+	return mincore((void *)page, 1, &resident) == 0;
 }
 
 /*
@@ -171,13 +179,10 @@ static bool memory_readable(const void *address, size_t length)
  */
 static bool abi_cvar_readable(int index, bool string)
 {
-	static int (*where)(int, const void *, void *, const char **); /* looked up once, when somebody first asks for the list */
 	const void *storage = NULL;
 	const char *value;
 
-	if (where == NULL)
-		*(void **)&where = dlsym(library, "mca_base_var_get_value");
-	if (where == NULL || where(index, &storage, NULL, NULL) != 0 || storage == NULL)
+	if (where_is == NULL || where_is(index, &storage, NULL, NULL) != 0 || storage == NULL)
 		return false;
 	if (!string)
 		return memory_readable(storage, 1);

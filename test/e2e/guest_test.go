@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -132,6 +134,47 @@ func TestRefusedUnshare(t *testing.T) {
 				assert.Contains(t, result.Stderr, "connected, "+want+" descriptor")
 			})
 		}
+	}
+}
+
+// Whether a control variable's value can be touched is found out without a descriptor, which in a container is one of the program's: the
+// same values are told when it has none left, and where the system call for it is refused.
+func TestControlVariablesWithoutDescriptors(t *testing.T) {
+	refuse := suite.PlainProgram(t, "refuse.c", "any")
+	readable := map[string]int{}
+	for _, calls := range []string{"none", "unshare", "unshare,process_vm_readv"} {
+		ranks := listen(t)
+		run := suite.Run(t, harness.Job{
+			MPI: harness.OpenMPI(t), Alone: true, Program: "guest.c", Args: []string{"exhaustion_to_the_end", harness.HoldDir}, Wrap: []string{refuse, calls},
+			Socket: ranks.socket,
+		})
+		run.AtHold(t, "up")
+		ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
+		run.Release(t, "up")
+		run.AtHold(t, "done")
+		harness.Await(t, "the control variables", func(ctx context.Context) error {
+			s, err := ranks.session(ranks.living, 0)
+			if err != nil {
+				return err
+			}
+			variables, err := s.ControlVariables(ctx)
+			if err != nil {
+				return err
+			}
+			readable[calls] = 0
+			for _, v := range variables {
+				if v.HasValue {
+					readable[calls]++
+				}
+			}
+			return nil
+		})
+		run.Release(t, "done")
+		assert.Equal(t, 9, run.Wait(t).Status) // as it ends by itself
+	}
+	assert.Greater(t, readable["none"], 500)
+	for calls, n := range readable {
+		assert.Equal(t, readable["none"], n, calls)
 	}
 }
 

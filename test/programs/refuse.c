@@ -1,6 +1,7 @@
 /*
  * refuse CALLS COMMAND ARGS...: runs COMMAND with system calls refused (EPERM) as containers' filters refuse them. CALLS is a
- * list of names with commas between, out of unshare, close_range, getrandom.
+ * list of names with commas between, out of unshare, close_range, getrandom,
+ * process_vm_readv.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -34,7 +35,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int number;
-    } calls[] = {{"unshare", SYS_unshare}, {"close_range", SYS_close_range}, {"getrandom", SYS_getrandom}};
+    } calls[] = {{"unshare", SYS_unshare}, {"close_range", SYS_close_range}, {"getrandom", SYS_getrandom},
+               {"process_vm_readv", SYS_process_vm_readv}};
 
     if (argc < 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return 125;
