@@ -11,6 +11,7 @@
 #define CVAR_OBJECTS 64 /* values of a bound variable in the list, at most */
 #define CVAR_OTHER_BYTES 4096
 #define MAX_MEMBERS 65536
+#define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2) /* no more values follow where a page has that many: one is at most CVAR_BYTES words */
 
 /* The gate's: too large for a stack. */
 static struct text name_text, description_text;
@@ -161,7 +162,7 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 	size_t list = wire_hole(w);
 	uint64_t records = 0;
 
-	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS; o = o->after) {
+	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS && wire_frame_words(w) < BOUND_WORDS; o = o->after) {
 		int count = 0, code;
 		size_t record;
 

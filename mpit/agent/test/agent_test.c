@@ -1576,6 +1576,41 @@ static void test_control_variables_name_their_enumerations(void)
 	close_conversation(fd, listening);
 }
 
+/* Of a bound variable with large values as many are told as a frame has room for: the list still comes to its end. */
+static void test_large_values_of_a_bound_control_variable(void)
+{
+	enum { ELEMENTS = 16384 };
+	uint64_t words, end, objects;
+	struct frame f;
+	int listening, fd;
+	uint64_t enumerations[4];
+	size_t count;
+
+	fake_reset();
+	open_session("", 100);
+	for (int i = 0; i < 64; i++)
+		make(BIND_COMM, 1 + i);
+	fake_bound_count = ELEMENTS;
+	fd = open_conversation(&listening);
+	f = cvars_page(fd, 3, enumerations, &count);
+	CHECK(take(&f) == 4 && take(&f) == 1); /* the next index, one record */
+	words = take(&f);
+	end = f.at + words;
+	f.at += 9; /* to the strings */
+	skip_string(&f);
+	skip_string(&f);
+	objects = take(&f);
+	CHECK(objects > 1 && objects < 64);
+	for (uint64_t i = 0; i < objects; i++) {
+		words = take(&f);
+		CHECK(words == 4 + ELEMENTS && f.words[f.at] == i + 1);
+		f.at += words;
+	}
+	CHECK(f.at == end && end == f.header.words);
+	free(f.words);
+	close_conversation(fd, listening);
+}
+
 static void test_categories_have_a_stamp(void)
 {
 	const uint64_t unseen[4] = { 0 };
@@ -1902,10 +1937,11 @@ int main(void)
 	test_writing_must_be_allowed();
 	test_control_variables_one_by_one();
 	test_control_variables_name_their_enumerations();
+	test_large_values_of_a_bound_control_variable();
 	test_categories_have_a_stamp();
 	test_tools_stay_out_of_a_passive_rank();
 	test_a_sample_is_kept_and_told_until_it_has_been_seen();
 	test_conversation();
-	puts("agent tests: 49 passed, 0 failed");
+	puts("agent tests: 51 passed, 0 failed");
 	return 0;
 }

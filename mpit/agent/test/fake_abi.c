@@ -14,6 +14,7 @@ int fake_open_sessions, fake_stopped, fake_stamp;
 void (*fake_on_read)(void);
 char fake_string[16];
 int fake_bound[8];
+int fake_bound_count;
 uint8_t fake_bool, fake_bytes[3];
 double fake_double;
 
@@ -37,6 +38,7 @@ void fake_reset(void)
 	fake_detail = NULL;
 	memcpy(fake_string, "hello", 6);
 	memset(fake_bound, 0, sizeof fake_bound);
+	fake_bound_count = 0;
 	memcpy(fake_bytes, "\1\2\3", 3);
 	fake_bool = 1;
 	fake_double = -0.5;
@@ -297,6 +299,12 @@ static int cvar_read(int index, union mpi_object *object, int datatype, int data
 	(void)datatype;
 	if (from == NULL)
 		return CODE_NOT_ACCESSIBLE;
+	if (index == 3 && fake_bound_count > 0) {
+		*count = fake_bound_count;
+		size = (size_t)fake_bound_count * (size_t)datatype_bytes;
+		memset(bytes, 1, size < capacity ? size : capacity);
+		return size > capacity ? CODE_MEMORY : CODE_SUCCESS;
+	}
 	if (size > capacity)
 		return CODE_MEMORY;
 	*count = (int)size / datatype_bytes;

@@ -42,6 +42,7 @@ extern const char *fake_detail;       /* "keys" of every object; NULL: no detail
 #define FAKE_CVARS 3000
 extern char fake_string[16];
 extern int fake_bound[8]; /* of 3, by object */
+extern int fake_bound_count; /* elements it has instead, all bytes 1; 0: the one above */
 extern uint8_t fake_bool, fake_bytes[3];
 extern double fake_double;
 
