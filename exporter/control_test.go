@@ -165,6 +165,7 @@ func startControl(t *testing.T, change ...func(*control)) *controlNode {
 		defer n.mu.Unlock()
 		return append([]cvarTarget(nil), n.ranks...)
 	}
+	e.control.pace = 0
 	for _, f := range change {
 		f(e.control)
 	}
@@ -750,6 +751,42 @@ func TestControlLimits(t *testing.T) {
 	for _, conn := range append(conns, over) {
 		require.NoError(t, conn.Close())
 	}
+}
+
+// A user's place is taken for a while, however soon he is answered; root need not wait.
+func TestControlPace(t *testing.T) {
+	n := startControl(t, func(c *control) { c.pace = time.Hour })
+	n.add("7", "7.0", 1, otherUID, 0)
+	work, stop := context.WithCancel(t.Context())
+	var calls callGate
+	ask := func(uid uint32) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?job=7&name=local", nil)
+		n.control.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, mpit.Peer{UID: uid})))
+		return w
+	}
+	assert.Equal(t, http.StatusOK, ask(0).Code)
+	codes := make(chan int, maxUserControlCalls)
+	for range maxUserControlCalls {
+		go func() { codes <- ask(otherUID).Code }()
+	}
+	require.Eventually(t, func() bool {
+		n.control.calls.mu.Lock()
+		defer n.control.calls.mu.Unlock()
+		return n.control.calls.users[otherUID] == maxUserControlCalls
+	}, 30*time.Second, time.Millisecond)
+	assert.Equal(t, http.StatusServiceUnavailable, ask(otherUID).Code)
+	assert.Equal(t, http.StatusOK, ask(0).Code)
+	select {
+	case <-codes:
+		t.Fatal("an answered one has given its place back at once")
+	default:
+	}
+	stop()
+	for range maxUserControlCalls {
+		<-codes
+	}
+	assert.Empty(t, n.control.calls.users)
 }
 
 // Nobody gets through whose name the kernel has not given.
