@@ -316,11 +316,7 @@ func (c *control) servePost(ctx context.Context, caller mpit.Peer, w http.Respon
 	} else {
 		answer, err = c.set(ctx, caller, req)
 	}
-	result, status := outcomeOf(answer, err)
-	answer.Result = result
-	if err != nil {
-		answer.Error = err.Error()
-	}
+	status := answer.conclude(err)
 	c.count(answer.Result)
 	c.record(caller, req, &answer)
 	c.answer(w, status, answer)
@@ -340,19 +336,22 @@ func readRequest(body io.Reader) (*CvarRequest, error) {
 	return req, nil
 }
 
-// outcomeOf says which result and which HTTP status an answer has.
-func outcomeOf(answer CvarAnswer, err error) (result string, status int) {
-	var refused *refusal
-	changed := slices.ContainsFunc(answer.Ranks, func(r CvarRank) bool { return r.State != CvarUnchanged || r.Error != "" })
-	switch {
-	case err == nil:
-		return CvarOK, http.StatusOK
-	case !changed && errors.As(err, &refused) && refused.status < http.StatusInternalServerError:
-		return CvarRefused, refused.status
-	case errors.As(err, &refused):
-		return CvarFailed, refused.status
+// conclude writes into the answer what came of a request, and returns its HTTP status.
+func (a *CvarAnswer) conclude(err error) (status int) {
+	if err == nil {
+		a.Result = CvarOK
+		return http.StatusOK
 	}
-	return CvarFailed, http.StatusBadGateway
+	a.Result, a.Error, status = CvarFailed, err.Error(), http.StatusBadGateway
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		return status
+	}
+	changed := slices.ContainsFunc(a.Ranks, func(r CvarRank) bool { return r.State != CvarUnchanged || r.Error != "" })
+	if !changed && refused.status < http.StatusInternalServerError {
+		a.Result = CvarRefused
+	}
+	return refused.status
 }
 
 func (c *control) serveGet(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
@@ -363,11 +362,7 @@ func (c *control) serveGet(ctx context.Context, caller mpit.Peer, w http.Respons
 	} else {
 		answer, err = c.get(ctx, caller, req)
 	}
-	result, status := outcomeOf(answer, err)
-	answer.Result = result
-	if err != nil {
-		answer.Error = err.Error()
-	}
+	status := answer.conclude(err)
 	c.answer(w, status, answer)
 }
 

@@ -95,7 +95,7 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 	}
 	var items []string
 	for _, item := range e.Items[:min(len(e.Items), maxItems)] {
-		items = append(items, fmt.Sprintf("%s (%d)", item.Name, item.Value))
+		items = append(items, fmt.Sprintf("%s (%d)", truncate(item.Name, maxItemName), item.Value))
 	}
 	if more := len(e.Items) - len(items); more > 0 {
 		items = append(items, fmt.Sprintf("and %d more", more))

@@ -97,6 +97,8 @@ func TestFormatCvarIsBounded(t *testing.T) {
 	text := formatCvar(mpit.DatatypeInt, enum, many)
 	assert.LessOrEqual(t, len(text), maxCvarText+2*maxItemName)
 	assert.True(t, strings.HasSuffix(text, ",…"), "it is seen that there are more")
+	_, err := parseItem(enum, "z")
+	assert.NotContains(t, err.Error(), enum.Items[1].Name)
 	assert.Equal(t, enum.Items[0].Name+",2", formatCvar(mpit.DatatypeInt, enum, mpit.CvarValue{Values: []uint64{1, 2}}))
 }
 
