@@ -369,7 +369,7 @@ func (c *control) serveGet(ctx context.Context, caller mpit.Peer, w http.Respons
 // queryRequest makes a request of a URL's parameters.
 func queryRequest(r *http.Request) (*CvarRequest, error) {
 	query := r.URL.Query()
-	req := &CvarRequest{JobID: query.Get("job"), World: query.Get("world"), Name: query.Get("name")}
+	req := &CvarRequest{JobID: query.Get("jobid"), World: query.Get("world"), Name: query.Get("name")}
 	if req.Name == "" {
 		return nil, errors.New("parameter name is missing")
 	}

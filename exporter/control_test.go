@@ -275,8 +275,8 @@ func TestControlSet(t *testing.T) {
 		old   string
 		now   string
 	}{
-		{"a local variable in one rank", `{"job":"7","world":"7.0","ranks":[1],"name":"local","value":"9"}`, []int{1}, "8", "9"},
-		{"in two of them, named twice", `{"job":"7","ranks":[2,0,2],"name":"local","value":"0x10"}`, []int{0, 2}, "8", "16"},
+		{"a local variable in one rank", `{"jobid":"7","world":"7.0","ranks":[1],"name":"local","value":"9"}`, []int{1}, "8", "9"},
+		{"in two of them, named twice", `{"jobid":"7","ranks":[2,0,2],"name":"local","value":"0x10"}`, []int{0, 2}, "8", "16"},
 		{"the only job is meant", `{"name":"limits","value":"4,5,6"}`, []int{0, 1, 2}, "1,2,3", "4,5,6"},
 		{"all ranks are", `{"name":"all","value":"1"}`, []int{0, 1, 2}, "8", "1"},
 		{"and may be named", `{"name":"all_eq","ranks":[0,1,2],"value":"-1"}`, []int{0, 1, 2}, "8", "-1"},
@@ -336,12 +336,12 @@ func TestControlRefuses(t *testing.T) {
 		{"no name", whole, ownUID, `{"value":"1"}`, http.StatusBadRequest, "name is missing"},
 		{"too much", whole, ownUID, `{"name":"text","value":"` + strings.Repeat("x", maxControlBody) + `"}`, http.StatusBadRequest, "request body too large"},
 
-		{"another user's rank", whole, otherUID, `{"job":"7",` + local + `}`, http.StatusForbidden,
+		{"another user's rank", whole, otherUID, `{"jobid":"7",` + local + `}`, http.StatusForbidden,
 			fmt.Sprintf("rank 0 belongs to user user%d (uid %d); only that user and root may set its control variables, and the caller is uid 12345", ownUID, ownUID)},
 		{"another user's only job is not meant by him", whole, otherUID, `{` + local + `}`, http.StatusNotFound,
-			"no rank of user 12345 is connected here; name the job (--job) if it is another user's"},
+			"no rank of user 12345 is connected here; name the job (--jobid) if it is another user's"},
 		{"another user's job by his number", whole, otherUID, fmt.Sprintf(`{"uid":%d,%s}`, ownUID, local), http.StatusForbidden, "belongs to user"},
-		{"nobody is nobody in particular", func(n *controlNode) { n.add("7", "7.0", 1, nobodyUID, 0) }, nobodyUID, `{"job":"7",` + local + `}`, http.StatusForbidden,
+		{"nobody is nobody in particular", func(n *controlNode) { n.add("7", "7.0", 1, nobodyUID, 0) }, nobodyUID, `{"jobid":"7",` + local + `}`, http.StatusForbidden,
 			"uid 65534 may be anybody whom the exporter's user name-space doesn't know"},
 		{"a job that does not allow it", func(n *controlNode) {
 			whole(n)
@@ -349,14 +349,14 @@ func TestControlRefuses(t *testing.T) {
 		}, ownUID, `{` + local + `}`, http.StatusForbidden,
 			"rank 1: its job does not allow control variables to be written; start it with mpit-exporter exec --allow-write, or with MPIT_AGENT_ALLOW_WRITE=1 in its environment"},
 
-		{"no rank at all", func(*controlNode) {}, ownUID, `{"job":"7",` + local + `}`, http.StatusNotFound, `no rank of job "7" is connected here; /api/v1/ranks shows all that are`},
-		{"no such job", whole, ownUID, `{"job":"8",` + local + `}`, http.StatusNotFound, `no rank of job "8" is connected here; /api/v1/ranks shows all that are`},
-		{"no such world", whole, ownUID, `{"job":"7","world":"7.1",` + local + `}`, http.StatusNotFound, `no rank of job "7", world "7.1" is connected here; /api/v1/ranks shows all that are`},
-		{"no such rank", whole, ownUID, `{"job":"7","ranks":[1,2,3],` + local + `}`, http.StatusNotFound, `rank 2,3 of job "7", world "7.0" is not connected here; those that are: 0,1`},
+		{"no rank at all", func(*controlNode) {}, ownUID, `{"jobid":"7",` + local + `}`, http.StatusNotFound, `no rank of job "7" is connected here; /api/v1/ranks shows all that are`},
+		{"no such job", whole, ownUID, `{"jobid":"8",` + local + `}`, http.StatusNotFound, `no rank of job "8" is connected here; /api/v1/ranks shows all that are`},
+		{"no such world", whole, ownUID, `{"jobid":"7","world":"7.1",` + local + `}`, http.StatusNotFound, `no rank of job "7", world "7.1" is connected here; /api/v1/ranks shows all that are`},
+		{"no such rank", whole, ownUID, `{"jobid":"7","ranks":[1,2,3],` + local + `}`, http.StatusNotFound, `rank 2,3 of job "7", world "7.0" is not connected here; those that are: 0,1`},
 		{"which job?", func(n *controlNode) {
 			whole(n)
 			n.add("9", "9.0", 1, ownUID, 0)
-		}, ownUID, `{` + local + `}`, http.StatusConflict, "there are 2 jobs; name one of them (--job): 7, 9"},
+		}, ownUID, `{` + local + `}`, http.StatusConflict, "there are 2 jobs; name one of them (--jobid): 7, 9"},
 		{"which world?", func(n *controlNode) {
 			whole(n)
 			n.add("7", "7.1", 1, ownUID, 0)
@@ -432,21 +432,21 @@ func TestControlOwner(t *testing.T) {
 
 	// Somebody else's rank with the same labels is in nobody's way but root's, who can say whom he means.
 	theirs := n.add("7", "7.0", 1, 54321, 0)[0]
-	status, _ = n.set(otherUID, `{"job":"7","name":"all_eq","value":"3"}`)
+	status, _ = n.set(otherUID, `{"jobid":"7","name":"all_eq","value":"3"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "3", mine.has("all_eq"))
 	assert.Equal(t, "8", theirs.has("all_eq"))
-	status, answer = n.set(0, `{"job":"7","name":"all_eq","value":"4"}`)
+	status, answer = n.set(0, `{"jobid":"7","name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusConflict, status)
 	assert.Contains(t, answer.Error, `several users have a job "7"; say whose uid is meant (--uid): 12345 (user12345), 54321 (user54321)`)
-	status, _ = n.set(0, `{"job":"7","uid":54321,"name":"all_eq","value":"4"}`)
+	status, _ = n.set(0, `{"jobid":"7","uid":54321,"name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "4", theirs.has("all_eq"))
-	status, _ = n.set(otherUID, `{"job":"7","uid":54321,"name":"all_eq","value":"5"}`)
+	status, _ = n.set(otherUID, `{"jobid":"7","uid":54321,"name":"all_eq","value":"5"}`)
 	assert.Equal(t, http.StatusForbidden, status)
 
 	// Reading is for everybody.
-	status, answer = n.call(otherUID, http.MethodGet, "?job=7&uid=54321&name=all_eq", "")
+	status, answer = n.call(otherUID, http.MethodGet, "?jobid=7&uid=54321&name=all_eq", "")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, []CvarRank{{Rank: 0, State: CvarRead, Value: text("4")}}, answer.Ranks)
 }
@@ -457,7 +457,7 @@ func TestControlGet(t *testing.T) {
 	fakes[1].busy = 3 // it is making objects just now
 	for query, want := range map[string][]CvarRank{
 		"?name=local&rank=0-1":                          {{Rank: 0, State: CvarRead, Value: text("8")}, {Rank: 1, State: CvarRead, Value: text("8")}},
-		"?job=7&world=7.0&name=text&rank=2":             {{Rank: 2, State: CvarRead, Value: text("old")}},
+		"?jobid=7&world=7.0&name=text&rank=2":           {{Rank: 2, State: CvarRead, Value: text("old")}},
 		"?name=bound&rank=1&object=comm:MPI_COMM_WORLD": {{Rank: 1, State: CvarRead, Value: text("1")}},
 	} {
 		status, answer := n.call(ownUID, http.MethodGet, query, "")
@@ -761,7 +761,7 @@ func TestControlPace(t *testing.T) {
 	var calls callGate
 	ask := func(uid uint32) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?job=7&name=local", nil)
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?jobid=7&name=local", nil)
 		n.control.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, mpit.Peer{UID: uid})))
 		return w
 	}

@@ -30,7 +30,7 @@ const (
 
 // CvarRequest is the body of POST /api/v1/cvar on the control socket, and what the parameters of GET say.
 type CvarRequest struct {
-	JobID  string      `json:"job,omitempty"`   // label jobid; empty: the caller's only job
+	JobID  string      `json:"jobid,omitempty"` // label jobid; empty: the caller's only job
 	World  string      `json:"world,omitempty"` // label world; empty: the job's only one
 	UID    *uint32     `json:"uid,omitempty"`   // whose job it is; nil: the caller's, or whoever's it is where he has none
 	Ranks  []int       `json:"ranks,omitempty"` // none: all of the world that are on this node
@@ -63,7 +63,7 @@ const (
 type CvarAnswer struct {
 	Result   string           `json:"result"`
 	Error    string           `json:"error,omitempty"` // why not
-	JobID    string           `json:"job,omitempty"`
+	JobID    string           `json:"jobid,omitempty"`
 	World    string           `json:"world,omitempty"`
 	Name     string           `json:"name,omitempty"`
 	Object   *CvarObject      `json:"object,omitempty"`
@@ -174,7 +174,7 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 	if len(match) == 0 {
 		switch {
 		case req.JobID == "" && caller.UID != 0:
-			return nil, refusef(http.StatusNotFound, "no rank of user %d is connected here; name the job (--job) if it is another user's", caller.UID)
+			return nil, refusef(http.StatusNotFound, "no rank of user %d is connected here; name the job (--jobid) if it is another user's", caller.UID)
 		case req.JobID == "":
 			return nil, refusef(http.StatusNotFound, "no rank of that world or user is connected here; /api/v1/ranks shows all that are")
 		}
@@ -255,7 +255,7 @@ func ambiguous(targets []cvarTarget) error {
 	}
 	switch {
 	case len(jobs) > 1:
-		return refusef(http.StatusConflict, "there are %d jobs; name one of them (--job): %s", len(jobs), list(jobs))
+		return refusef(http.StatusConflict, "there are %d jobs; name one of them (--jobid): %s", len(jobs), list(jobs))
 	case len(users) > 1:
 		return refusef(http.StatusConflict, "several users have a job %q; say whose uid is meant (--uid): %s", targets[0].id.JobID, list(users))
 	case len(worlds) > 1:

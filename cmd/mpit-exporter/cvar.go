@@ -45,15 +45,15 @@ type cvarCommand struct {
 func newCvarCommand(app *kingpin.Application) *cvarCommand {
 	c := &cvarCommand{runDir: systemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
-	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --job=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
+	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
 		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
 		"Exits with 1 where no rank was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
-	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --job=17 NAME.")
+	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
 		cmd.Flag("control.socket", "Control socket of the exporter (default: control.sock beside $"+envSocket+", or where an exporter has it by default).").
 			PlaceHolder("PATH").StringVar(&c.socket)
-		cmd.Flag("job", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
+		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
 		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").StringVar(&c.world)
 		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").PlaceHolder("N").StringVar(&c.uid)
 		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").StringVar(&c.ranks)
@@ -134,7 +134,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 	method, address, body := http.MethodPost, base, []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
-		for name, value := range map[string]string{"job": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}

@@ -64,9 +64,9 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 }
 
 func TestCvarSetAsksAndShows(t *testing.T) {
-	s := startControlStub(t, http.StatusOK, `{"result": "ok", "job": "7", "world": "7.0", "name": "limit", "scope": "LOCAL", "datatype": "MPI_INT",
+	s := startControlStub(t, http.StatusOK, `{"result": "ok", "jobid": "7", "world": "7.0", "name": "limit", "scope": "LOCAL", "datatype": "MPI_INT",
 		"ranks": [{"rank": 0, "state": "written", "old": "8", "value": "16"}, {"rank": 3, "state": "written", "old": "", "value": "16"}]}`)
-	got := runBinary(t, nil, "cvar", "set", "--control.socket="+s.path, "--job=7", "--world=7.0", "--rank=3,0-1", "--object=comm:halo:x", "--uid=0", "limit=a=b")
+	got := runBinary(t, nil, "cvar", "set", "--control.socket="+s.path, "--jobid=7", "--world=7.0", "--rank=3,0-1", "--object=comm:halo:x", "--uid=0", "limit=a=b")
 	assert.Equal(t, outcome{stdout: `limit (LOCAL, MPI_INT), job 7, world 7.0
 RANK  STATE    OLD  NOW  ERROR
 0     written  8    16   -
@@ -88,7 +88,7 @@ RANK  STATE    OLD  NOW  ERROR
 }
 
 func TestCvarGet(t *testing.T) {
-	s := startControlStub(t, http.StatusOK, `{"result": "ok", "job": "7", "name": "path", "object": {"kind": "comm", "name": "halo"},
+	s := startControlStub(t, http.StatusOK, `{"result": "ok", "jobid": "7", "name": "path", "object": {"kind": "comm", "name": "halo"},
 		"ranks": [{"rank": 2, "state": "read", "value": "/a/b\u001b[31m"}]}`)
 	got := runBinary(t, nil, "cvar", "get", "--control.socket="+s.path, "--rank=2", "--object=comm:halo", "path")
 	assert.Equal(t, outcome{stdout: "path of comm:halo, job 7\nRANK  VALUE\n2     /a/b [31m\n"}, got)
@@ -102,7 +102,7 @@ func TestCvarSetFails(t *testing.T) {
 	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: rank 0 belongs to somebody\n", status: exitFailure},
 		runBinary(t, nil, "cvar", "set", "--control.socket="+refused.path, "a=1"))
 
-	failed := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "rank 1: writing: EOF", "job": "7", "name": "a", "ranks": [
+	failed := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "rank 1: writing: EOF", "jobid": "7", "name": "a", "ranks": [
 		{"rank": 0, "state": "restored", "old": "1", "value": "1"}, {"rank": 1, "state": "unknown", "old": "1", "error": "writing: EOF"}]}`)
 	assert.Equal(t, outcome{stdout: `a, job 7
 RANK  STATE     OLD  NOW  ERROR
@@ -111,7 +111,7 @@ RANK  STATE     OLD  NOW  ERROR
 `, stderr: "mpit-exporter: cvar set: failed: rank 1: writing: EOF\n", status: exitPartial},
 		runBinary(t, nil, "cvar", "set", "--control.socket="+failed.path, "a=2"))
 
-	untouched := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "not now", "job": "7", "name": "a", "ranks": [
+	untouched := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "not now", "jobid": "7", "name": "a", "ranks": [
 		{"rank": 0, "state": "unchanged", "old": "1", "value": "1", "error": "writing: not now"}]}`)
 	assert.Equal(t, exitFailure, runBinary(t, nil, "cvar", "set", "--control.socket="+untouched.path, "a=2").status, "nothing was changed")
 
@@ -147,7 +147,7 @@ func TestCvarOfAnExporter(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o666), info.Mode().Perm(), "who may write is decided by who he is")
 	assert.Contains(t, e.log(t), "control_socket="+control)
 
-	none := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "--job=9", "a=1")
+	none := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "--jobid=9", "a=1")
 	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: no rank of job \"9\" is connected here; /api/v1/ranks shows all that are\n", status: exitFailure}, none)
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
@@ -162,7 +162,7 @@ func TestCvarOfAnExporter(t *testing.T) {
 		t.Skip("not tested: only root can be another user")
 	}
 	require.NoError(t, os.Chmod(built, 0o755))
-	cmd := exec.Command(binary(), "cvar", "set", "--control.socket="+control, "--job=everything", "limit_local=1")
+	cmd := exec.Command(binary(), "cvar", "set", "--control.socket="+control, "--jobid=everything", "limit_local=1")
 	cmd.Env = cleanEnviron()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	other := wait(t, cmd)

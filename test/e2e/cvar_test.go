@@ -54,7 +54,7 @@ func TestSetControlVariable(t *testing.T) {
 			})
 			run.AtHold(t, "made")
 			server.Await(t, "the ranks", up(run))
-			job := "--job=" + run.ID
+			job := "--jobid=" + run.ID
 
 			before := cvar(t, server, 0, "get", job, names.local)
 			require.Len(t, before.Ranks, 2)
