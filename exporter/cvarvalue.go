@@ -178,15 +178,22 @@ func formatCvar(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 			return text.String()
 		case named:
 			text.WriteString(name)
-		case d.Floating():
-			text.WriteString(strconv.FormatFloat(d.Float64(w), 'g', -1, 64))
-		case d.Signed():
-			text.WriteString(strconv.FormatInt(int64(w), 10))
 		default:
-			text.WriteString(strconv.FormatUint(w, 10))
+			text.WriteString(formatElement(d, w))
 		}
 	}
 	return text.String()
+}
+
+// formatElement is an element as the shortest number that is exactly it.
+func formatElement(d mpit.Datatype, w uint64) string {
+	switch {
+	case d.Floating():
+		return strconv.FormatFloat(d.Float64(w), 'g', -1, 64)
+	case d.Signed():
+		return strconv.FormatInt(int64(w), 10)
+	}
+	return strconv.FormatUint(w, 10)
 }
 
 // itemNames returns what finds the names of an enumeration's items, for so many elements.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -141,7 +140,6 @@ func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue
 		out.Object = &KeptObject{Kind: mapping.BindLabel(v.Kind), Name: mapping.CleanName(v.Name)}
 	}
 	for i, w := range v.Values {
-		var text string
 		if grows && i < len(v.Base) {
 			if variable.Datatype.Floating() {
 				w = math.Float64bits(math.Float64frombits(w) - math.Float64frombits(v.Base[i]))
@@ -149,17 +147,10 @@ func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue
 				w -= v.Base[i]
 			}
 		}
-		switch x := variable.Datatype.Float64(w); {
-		case !variable.Datatype.Floating() && variable.Datatype.Signed():
-			text = strconv.FormatInt(int64(w), 10)
-		case !variable.Datatype.Floating():
-			text = strconv.FormatUint(w, 10)
-		case math.IsNaN(x) || math.IsInf(x, 0):
+		if x := variable.Datatype.Float64(w); math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
-		default:
-			text = strconv.FormatFloat(x, 'g', -1, 64)
 		}
-		number := json.Number(text)
+		number := json.Number(formatElement(variable.Datatype, w))
 		out.Values[i] = &number
 	}
 	return out
