@@ -323,6 +323,9 @@ func refusedScope(scope mpit.Scope) check {
 				continue
 			}
 			require.ErrorIs(t, err, mpit.ErrCvarSetNever, c.Name)
+			var refused *mpit.RefusedError
+			require.ErrorAs(t, err, &refused, c.Name)
+			assert.Contains(t, refused.Why, scope.String(), "the agent doesn't even ask the library")
 		}
 		return found
 	}
