@@ -1,6 +1,6 @@
 // Command unexpected tells which ranks of a running job have many messages waiting that they have not asked for yet: the
 // tool that MPI-4.1 §15.3.7 writes in C, to be linked with the program, from outside and for all ranks at once. It looks at
-// messages in MPI_COMM_WORLD alone, of Open MPI, and is silent as long as no more wait than the threshold allows.
+// the messages of one communicator, of Open MPI, and is silent as long as no more wait than the threshold allows.
 //
 //	go build -o bin/ ./examples/unexpected
 //	bin/unexpected -socket /tmp/unexpected.sock &
@@ -27,11 +27,12 @@ const variable = "pml_ob1_unexpected_msgq_length"
 
 func main() {
 	socket := flag.String("socket", "/tmp/unexpected.sock", "where to listen; MPIT_SOCKET tells it to the job")
-	threshold := flag.Uint64("threshold", 10, "how many messages of one rank may wait in MPI_COMM_WORLD and not be told of")
+	comm := flag.String("comm", "MPI_COMM_WORLD", "the communicator, by its name")
+	threshold := flag.Uint64("threshold", 10, "how many messages of one rank may wait in it and not be told of")
 	every := flag.Duration("every", time.Second, "how often to look")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Stdout, *socket, *threshold, *every)
+	err := run(ctx, os.Stdout, *socket, *comm, *threshold, *every)
 	stop()
 	if err != nil {
 		log.Fatal(err)
@@ -39,18 +40,18 @@ func main() {
 }
 
 // run listens until the context ends, and watches all ranks that connect, each in a goroutine of its own.
-func run(ctx context.Context, out io.Writer, socket string, threshold uint64, every time.Duration) error {
+func run(ctx context.Context, out io.Writer, socket, comm string, threshold uint64, every time.Duration) error {
 	l, err := mpit.Listen(socket)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "start the job with MPIT_SOCKET=%s\n", l.Path())
-	err = l.Serve(ctx, func(ctx context.Context, s *mpit.Session) { watch(ctx, out, s, threshold, every) }, nil)
+	err = l.Serve(ctx, func(ctx context.Context, s *mpit.Session) { watch(ctx, out, s, comm, threshold, every) }, nil)
 	return errors.Join(err, l.Close())
 }
 
 // watch looks at a rank until it or the context ends. A rank that never has the variable is one that has nothing to tell.
-func watch(ctx context.Context, out io.Writer, s *mpit.Session, threshold uint64, every time.Duration) {
+func watch(ctx context.Context, out io.Writer, s *mpit.Session, comm string, threshold uint64, every time.Duration) {
 	defer s.Close() // and with it ends what the tool has in the rank
 	var handle *mpit.PvarHandle
 	session, err := s.CreatePvarSession(ctx)
@@ -58,9 +59,9 @@ func watch(ctx context.Context, out io.Writer, s *mpit.Session, threshold uint64
 		var sample mpit.Sample
 		sample, err = s.Read(ctx)
 		v, known := sample.Variables.Find(variable, mpit.ClassSize)
-		world, there := sample.Layout.Find(mpit.BindComm, "MPI_COMM_WORLD")
+		object, there := sample.Layout.Find(mpit.BindComm, comm)
 		if known && there {
-			handle, err = session.AllocHandle(ctx, v.ID, world.ID)
+			handle, err = session.AllocHandle(ctx, v.ID, object.ID)
 			err = errors.Join(err, session.StartAll(ctx)) // where it isn't continuous
 		}
 	}

@@ -50,7 +50,7 @@ func TestTool(t *testing.T) {
 	var out output
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- run(running, &out, socket, 10, time.Millisecond) }()
+	go func() { ended <- run(running, &out, socket, "MPI_COMM_WORLD", 10, time.Millisecond) }()
 	has := func(what string) {
 		t.Helper()
 		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second, time.Millisecond, what)
