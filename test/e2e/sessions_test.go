@@ -16,6 +16,7 @@ import (
 func TestSessions(t *testing.T) {
 	world := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 1/2`}
 	crew, session := `comm "crew" 1/2`, `session ""`
+	none := []string{} // with the last session goes the library: it is closed before the last sample
 	cases := []struct {
 		what string
 		only bool                // no MPI_Init before the hold point "made"
@@ -24,12 +25,12 @@ func TestSessions(t *testing.T) {
 		last []string
 		end  mpit.EndReason
 	}{
-		{what: "one", only: true, made: []string{crew, session}, last: []string{session}, end: mpit.EndFinalize},
+		{what: "one", only: true, made: []string{crew, session}, last: none, end: mpit.EndFinalize},
 		{
-			what: "several", only: true, made: []string{crew, session, session, session}, last: []string{session}, end: mpit.EndFinalize,
+			what: "several", only: true, made: []string{crew, session, session, session}, last: none, end: mpit.EndFinalize,
 			then: map[string][]string{"left": {session}},
 		},
-		{what: "threads", only: true, made: []string{crew, session}, last: []string{session}, end: mpit.EndFinalize},
+		{what: "threads", only: true, made: []string{crew, session}, last: none, end: mpit.EndFinalize},
 		{what: "exit", only: true, made: []string{crew, session}, last: []string{crew, session}, end: mpit.EndExit},
 		{
 			what: "before", only: true, made: []string{crew, session}, last: world, end: mpit.EndFinalize,
@@ -68,7 +69,7 @@ func TestSessions(t *testing.T) {
 			}
 			hello, last := ranks.last(t, 1)
 			assert.Equal(t, c.end, last.End)
-			assert.Equal(t, sorted(c.last), inventory(last))
+			assert.ElementsMatch(t, c.last, inventory(last))
 			assert.Equal(t, c.only && c.what != "before", hello.SessionsOnly, "MPI_Init has been called since")
 		})
 	}
