@@ -1,10 +1,7 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
 	"testing"
 
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
@@ -14,18 +11,5 @@ import (
 var suite *harness.Suite
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	s, err := harness.New(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer s.Close()
-	suite = s
-	return m.Run()
+	os.Exit(harness.Main(m, func(s *harness.Suite) { suite = s }))
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -54,6 +55,20 @@ func New(ctx context.Context) (*Suite, error) {
 		return nil, fmt.Errorf("making a temporary directory: %w", err)
 	}
 	return &Suite{root: root, dir: dir, programs: make(map[string]*compilation)}, nil
+}
+
+// Main runs a package's tests with a suite of its own, which it hands to use first, and returns the status to exit with.
+func Main(m *testing.M, use func(*Suite)) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	s, err := New(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer s.Close()
+	use(s)
+	return m.Run()
 }
 
 // Close removes the suite's directory.
