@@ -1,5 +1,6 @@
 /*
- * pingpong.c - what make bench measures: the time of one message there and back, and of one allreduce, between two ranks.
+ * pingpong.c - what make bench measures: the time of one message there and back, and of one allreduce, between two ranks; and of
+ * making and freeing objects, which is where the agent looks.
  *
  *     mpirun -n 2 pingpong SECONDS
  *
@@ -40,6 +41,31 @@ static void all_reduce(int rank, int bytes)
 	(void)bytes;
 	for (i = 0; i < BLOCK; i++)
 		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void type_commit(int rank, int bytes)
+{
+	MPI_Datatype type;
+	int i;
+
+	(void)rank, (void)bytes;
+	for (i = 0; i < BLOCK; i++) {
+		MPI_Type_vector(8, 1, 2, MPI_DOUBLE, &type);
+		MPI_Type_commit(&type);
+		MPI_Type_free(&type);
+	}
+}
+
+static void comm_dup(int rank, int bytes)
+{
+	MPI_Comm comm;
+	int i;
+
+	(void)rank, (void)bytes;
+	for (i = 0; i < BLOCK; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_free(&comm);
+	}
 }
 
 /* Microseconds; MPI_Wtime is not there before MPI_Init. */
@@ -98,6 +124,8 @@ int main(int argc, char **argv)
 	measure("ping-pong-8B", ping_pong, 8, rank, seconds);
 	measure("ping-pong-4KiB", ping_pong, 4096, rank, seconds);
 	measure("allreduce-8B", all_reduce, 8, rank, seconds);
+	measure("Type_commit-free", type_commit, 0, rank, seconds);
+	measure("Comm_dup-free", comm_dup, 0, rank, seconds);
 	finalize = now();
 	MPI_Finalize();
 	if (rank == 0)
