@@ -1,0 +1,183 @@
+/* conversation_test.c - the gate, waking the thread, and what the thread and the exporter say to each other, in a passive rank too. */
+#define _GNU_SOURCE
+#include "gate.h"
+#include "last.h"
+#include "test.h"
+#include "wake.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the gate ---- */
+
+static _Atomic int entered;
+
+static void *program_thread(void *unused)
+{
+	(void)unused;
+	CHECK(gate_enter());
+	atomic_store(&entered, 1);
+	gate_leave();
+	return NULL;
+}
+
+void test_gate(void)
+{
+	pthread_t thread;
+	uint64_t before = gate_waits().count;
+
+	CHECK(gate_try());
+	CHECK(!gate_enter()); /* not recursive: refused, not a deadlock */
+	CHECK(pthread_create(&thread, NULL, program_thread, NULL) == 0);
+	while (!gate_wanted())
+		usleep(100);
+	CHECK(atomic_load(&entered) == 0);
+	gate_leave();
+	pthread_join(thread, NULL);
+	CHECK(atomic_load(&entered) == 1);
+	CHECK(gate_waits().count == before + 1 && gate_waits().longest_ns > 0);
+	CHECK(agent_state() == AGENT_IDLE);
+}
+
+/* ---- waking the thread ---- */
+
+void test_waking_a_thread_that_leaves_hurts_nobody(void)
+{
+	int reading_end = dup(STDOUT_FILENO); /* the number that the pipe's reading end gets */
+
+	close(reading_end);
+	wake_prepare();
+	wake_thread();
+	wake_sleep(-1, -1); /* returns: the byte is there */
+	close(reading_end);
+	wake_thread(); /* no SIGPIPE */
+	wake_forget();
+	wake_thread();
+}
+
+void test_a_passive_rank_is_read_by_its_program_alone(void)
+{
+	const uint64_t unseen[3] = { 0 }, second_only[3] = { 0, 1, 2 };
+	int listening, fd, reads;
+
+	fake_reset();
+	variable("a", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 5;
+	variable("b", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 6;
+	open_session("", 10);
+	CHECK(sample_with(NULL));
+	reads = fake_reads;
+	listening = begin_conversation(true);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	request(fd, REQUEST_SAMPLE, 1, unseen, 3);
+	CHECK(expect_sample(fd, 1, SAMPLE_PASSIVE, 2) == 5);
+	request(fd, REQUEST_SELECT, 2, second_only, 3);
+	request(fd, REQUEST_SAMPLE, 3, unseen, 3);
+	expect_sample(fd, 3, SAMPLE_BUSY, 0); /* the values read before are not those that are selected now */
+	request(fd, REQUEST_CVARS, 4, unseen, 1);
+	free(next_frame(fd).words);
+	CHECK(fake_reads == reads);
+	CHECK(gate_enter());
+	CHECK(sample_with(NULL)); /* the program's next call */
+	gate_leave();
+	request(fd, REQUEST_SAMPLE, 5, unseen, 3);
+	CHECK(expect_sample(fd, 5, SAMPLE_PASSIVE, 2) == 6);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+void test_conversation(void)
+{
+	uint64_t unseen[3] = { 0 }, seen[3], blob[2] = { 5, 0x6f6c6c6568 }, first = 0;
+	struct frame f;
+	int listening, fd, final;
+
+	fake_reset();
+	variable("mood", STATE, TYPE_INT, 4, BIND_NONE, 1)->value[0][0].i = 7;
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 41;
+	CHECK(gate_try());
+	open_session("", 10);
+	session_object_freed(&session, make(BIND_COMM, 1));
+	make(BIND_COMM, 2);
+	gate_leave();
+	listening = begin_conversation(false);
+	fd = accept(listening, NULL, NULL);
+	CHECK(expect_hello(fd, CONNECTION_STAYS) == 0);
+	request(fd, REQUEST_SAMPLE, 1, unseen, 3);
+	CHECK(expect_sample(fd, 1, SAMPLE_FRESH, 4) == 7); /* ENUMS, VARIABLES, LAYOUT, REMAINS */
+	seen[0] = session.catalogue.generation;
+	seen[1] = session.layout_generation;
+	seen[2] = session.remains.generation;
+	request(fd, REQUEST_SAMPLE, 2, seen, 3);
+	expect_sample(fd, 2, SAMPLE_FRESH, 0); /* numbers only */
+
+	request(fd, 99, 3, NULL, 0);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_ERROR && take(&f) == ERROR_UNSUPPORTED && f.header.sequence == 3);
+	free(f.words);
+
+	/* 3,000 control variables come in several parts. */
+	for (unsigned parts = 0; first < FAKE_CVARS; parts++) {
+		uint64_t enumerations[4];
+		size_t count;
+
+		CHECK(parts < 100);
+		f = cvars_page(fd, first, enumerations, &count);
+		CHECK(f.words[1] > first);
+		first = take(&f);
+		free(f.words);
+	}
+	first = 0;
+	request(fd, REQUEST_CATEGORIES, 5, &first, 1);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_CATEGORIES && take(&f) == 1 && take(&f) == 1 && take(&f) == 1);
+	free(f.words);
+
+	/* The blob comes back after the exporter went away and returned. */
+	request(fd, REQUEST_BLOB, 6, blob, 2);
+	request(fd, REQUEST_SAMPLE, 7, seen, 3);
+	expect_sample(fd, 7, SAMPLE_FRESH, 0);
+	close(fd);
+	fd = accept(listening, NULL, NULL);
+	CHECK(expect_hello(fd, CONNECTION_STAYS) == 5);
+
+	/* Garbage ends the connection, nothing else. */
+	CHECK(send(fd, "not the protocol at all", 23, 0) == 23);
+	close(fd);
+	fd = accept(listening, NULL, NULL);
+	CHECK(expect_hello(fd, CONNECTION_STAYS) == 5);
+
+	/* The last sample, over a connection of its own; the thread leaves, so that pthread_exit can end the program. */
+	CHECK(gate_enter());
+	agent_move(AGENT_RUNNING, AGENT_FINAL);
+	last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE);
+	link_stop();
+	gate_leave();
+	final = accept(listening, NULL, NULL);
+	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 4) == 7);
+	close(final);
+	CHECK(recv(fd, &first, sizeof first, 0) == 0);
+	close(fd);
+
+	/* exit in a signal handler: the same without an allocation. */
+	CHECK(gate_enter());
+	last_send(&link_of_rank.paths, &identity, &session, END_EXIT);
+	gate_leave();
+	final = accept(listening, NULL, NULL);
+	CHECK(expect_hello(final, CONNECTION_FINAL) == 5);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 4) == 7);
+	close(final);
+
+	/* Nobody listens: the last sample is lost at once, without a wait. */
+	close(listening);
+	unlink(path);
+	CHECK(gate_enter());
+	last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE);
+	gate_leave();
+	end_conversation(-1);
+}

@@ -1,0 +1,263 @@
+/*
+ * helpers.c - what several files of tests need: the session and variables that they work on, and the exporter, which a test plays over a real
+ * socket.
+ */
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+const struct abi *const abi_list[] = { NULL };
+
+struct session session; /* 10 KiB of selection: not for a stack */
+
+struct fake_variable *variable(const char *name, int mpi_class, int datatype, int bytes, int bind, int count)
+{
+	struct fake_variable *v = &fake_variables[fake_count++];
+
+	*v = (struct fake_variable){
+		.name = name,
+		.mpi_class = mpi_class,
+		.datatype = datatype,
+		.bytes = bytes,
+		.bind = bind,
+		.count = count,
+	};
+	return v;
+}
+
+void open_session(const char *deny, size_t most_objects)
+{
+	CHECK(session_open(&session, &fake_abi, deny, most_objects));
+}
+
+/* As the agent's thread does it. */
+bool sample_with(bool (*stop)(void))
+{
+	return session_discover(&session, stop) && session_sample(&session, stop);
+}
+
+struct object *make(int kind, int handle)
+{
+	return session_object_made(&session, kind, &(union mpi_object){ .integer = handle }, 0, NULL, 0);
+}
+
+double as_double(uint64_t word)
+{
+	double d;
+
+	memcpy(&d, &word, sizeof d);
+	return d;
+}
+
+const struct remain *remain_of(const char *name, uint32_t number)
+{
+	for (size_t i = 0; i < REMAINS_BUCKETS; i++)
+		for (const struct remains_name *n = session.remains.buckets[i]; n != NULL; n = n->next)
+			for (const struct remain *m = n->list; strcmp(n->name, name) == 0 && m != NULL; m = m->next)
+				if (m->variable->number == number)
+					return m;
+	return NULL;
+}
+
+/* ---- frames over a real socket: the test plays the exporter ---- */
+
+static void receive(int fd, void *to, size_t length)
+{
+	CHECK(recv(fd, to, length, MSG_WAITALL) == (ssize_t)length);
+}
+
+struct frame next_frame(int fd)
+{
+	unsigned char bytes[WIRE_HEADER_BYTES];
+	struct frame f = { 0 };
+
+	receive(fd, bytes, sizeof bytes);
+	CHECK(wire_header(bytes, &f.header));
+	CHECK(f.header.version == WIRE_VERSION && f.header.words <= WIRE_PAYLOAD_WORDS_MAX);
+	f.words = calloc((size_t)f.header.words + 1, sizeof *f.words);
+	if (f.header.words > 0)
+		receive(fd, f.words, f.header.words * sizeof *f.words);
+	return f;
+}
+
+uint64_t take(struct frame *f)
+{
+	CHECK(f->at < f->header.words);
+	return f->words[f->at++];
+}
+
+void skip_string(struct frame *f)
+{
+	uint64_t length = take(f);
+
+	f->at += (length + 7) / 8;
+	CHECK(f->at <= f->header.words);
+}
+
+void request(int fd, enum frame_type type, uint32_t sequence, const uint64_t *words, size_t count)
+{
+	struct wire w = { 0 };
+
+	wire_begin(&w, type, sequence);
+	wire_words(&w, words, count);
+	wire_end(&w);
+	CHECK(send(fd, w.bytes, w.length, 0) == (ssize_t)w.length);
+	wire_free(&w);
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	copy_string(address.sun_path, sizeof address.sun_path, path);
+	CHECK(bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 8) == 0);
+	return fd;
+}
+
+/* Blob of the HELLO that comes next. */
+size_t expect_hello(int fd, enum connection_kind kind)
+{
+	struct frame f = next_frame(fd);
+	uint64_t attributes, length;
+
+	CHECK(f.header.type == FRAME_HELLO && take(&f) == kind);
+	f.at = 10;
+	for (int i = 0; i < 4; i++)
+		skip_string(&f);
+	attributes = take(&f);
+	CHECK(attributes >= 1);
+	for (; attributes > 0; attributes--)
+		f.at += take(&f);
+	length = take(&f);
+	free(f.words);
+	return (size_t)length;
+}
+
+uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status status, unsigned frames_before)
+{
+	struct frame f = next_frame(fd);
+	uint64_t values, first;
+	unsigned frames = 0;
+
+	for (; f.header.type != FRAME_SAMPLE; frames++) {
+		CHECK(f.header.sequence == sequence);
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(frames == frames_before && f.header.sequence == sequence);
+	take(&f);
+	CHECK(take(&f) == status);
+	f.at = 6;
+	CHECK(take(&f) == 1);
+	f.at += take(&f);
+	values = take(&f);
+	first = values > 0 ? f.words[f.at] : 0;
+	free(f.words);
+	return first;
+}
+
+/* Status of the sample that comes, whatever comes before it; the value of one word of its statistics. */
+uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, unsigned which)
+{
+	struct frame f = next_frame(fd);
+	uint64_t value;
+
+	while (f.header.type != FRAME_SAMPLE) {
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(f.header.sequence == sequence && f.words[1] == status && f.words[6] == 1 && f.words[7] == 13);
+	value = f.words[8 + which];
+	free(f.words);
+	return value;
+}
+
+struct identity identity;
+struct link link_of_rank;
+char path[128];
+static char directory[64];
+
+/* Lets the agent's thread run against a socket of the test's own; the session is open. */
+int begin_conversation(bool passive)
+{
+	int listening;
+
+	snprintf(directory, sizeof directory, "/tmp/mpit-agent-test.XXXXXX");
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof path, "%s/agent.sock", directory);
+	setenv("MPIT_SOCKET", path, 1);
+	listening = listen_at(path);
+	identity_fill(&identity, "Fake MPI 1\nsecond line");
+	CHECK(strcmp(identity.library_version, "Fake MPI 1") == 0);
+	link_of_rank = (struct link){ .identity = &identity, .session = &session, .passive = passive };
+	link_paths(&link_of_rank);
+	CHECK(agent_move(AGENT_IDLE, AGENT_RUNNING));
+	CHECK(link_start(&link_of_rank));
+	return listening;
+}
+
+void end_conversation(int listening)
+{
+	close(listening);
+	unlink(path);
+	rmdir(directory);
+	usleep(200000); /* the thread sees its end of file and leaves */
+	session_drop(&session);
+}
+
+int open_conversation(int *listening)
+{
+	int fd;
+
+	*listening = begin_conversation(false);
+	fd = accept(*listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	return fd;
+}
+
+/* The tools' side is over when the agent has connected again. */
+int reconnect(int fd, int listening)
+{
+	close(fd);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	return fd;
+}
+
+void close_conversation(int fd, int listening)
+{
+	fd = reconnect(fd, listening);
+	CHECK(session.tools == NULL && fake_open_sessions == 1);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+/* A page of control variables: the enumerations that stand before it, and the frame at its list. */
+struct frame cvars_page(int fd, uint64_t first, uint64_t enumerations[4], size_t *count)
+{
+	struct frame f;
+
+	*count = 0;
+	request(fd, REQUEST_CVARS, 9, &first, 1);
+	f = next_frame(fd);
+	if (f.header.type == FRAME_ENUMS) {
+		for (uint64_t n = take(&f); n > 0; n--) {
+			uint64_t words = take(&f);
+
+			enumerations[(*count)++] = f.words[f.at];
+			f.at += words;
+		}
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(f.header.type == FRAME_CVARS && take(&f) == FAKE_CVARS);
+	return f;
+}
