@@ -59,6 +59,7 @@ void cvar_put(struct wire *w, const struct cvar *v, int count)
 
 int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct cvar *out, const char **why)
 {
+	struct object *o;
 	int count = 0, code = s->abi->cvar_count(&count);
 
 	if (code != CODE_SUCCESS)
@@ -71,13 +72,12 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 	code = s->abi->cvar_describe(out->index, &out->is, &name_text, &description_text);
 	if (code != CODE_SUCCESS || out->is.bind == BIND_NONE)
 		return code;
-	for (struct object *o = s->unbound.after; o != NULL; o = o->after)
-		if (o->number == object && o->kind == out->is.bind)
-			out->object = &o->mpi;
-	if (out->object == NULL) {
+	o = session_object(s, object);
+	if (o == NULL || o->kind != out->is.bind) {
 		*why = "it is bound to an object of another kind, or to one that is not there";
 		return CODE_INVALID_HANDLE;
 	}
+	out->object = &o->mpi;
 	return CODE_SUCCESS;
 }
 

@@ -469,6 +469,15 @@ bool session_handle_freed(struct session *s, int kind, const union mpi_object *m
 	return true;
 }
 
+struct object *session_object(const struct session *s, uint64_t number)
+{
+	struct object *o = s->unbound.after;
+
+	while (o != NULL && o->number != number)
+		o = o->after;
+	return o;
+}
+
 /* ---- the session ---- */
 
 static void count_bound(struct session *s, const struct variable *v)

@@ -141,6 +141,9 @@ void session_handle_got(struct session *s, int kind, const union mpi_object *mpi
 bool session_handle_freed(struct session *s, int kind, const union mpi_object *mpi);
 struct object *session_find(const struct session *s, int kind, const union mpi_object *mpi); /* NULL: not known */
 
+/* The object with a number, NULL: there is none. */
+struct object *session_object(const struct session *s, uint64_t number);
+
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
 

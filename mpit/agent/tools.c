@@ -222,15 +222,6 @@ void tools_forget(struct session *s)
 
 /* ---- handles ---- */
 
-static struct object *find_object(struct session *s, uint64_t number)
-{
-	struct object *o = s->unbound.after;
-
-	while (o != NULL && o->number != number)
-		o = o->after;
-	return o;
-}
-
 /* What a tool may have a handle on, and on which object. */
 static int check_variable(struct call *c, uint64_t number, uint64_t object, struct variable **v, struct object **o)
 {
@@ -246,7 +237,7 @@ static int check_variable(struct call *c, uint64_t number, uint64_t object, stru
 	*o = NULL;
 	if ((*v)->is.bind == BIND_NONE)
 		return CODE_SUCCESS;
-	*o = find_object(c->s, object);
+	*o = session_object(c->s, object);
 	if (*o == NULL || (*o)->kind != (*v)->is.bind)
 		return refuse(c, CODE_INVALID_HANDLE, "it is bound to an object of another kind, or to one that is not there");
 	return CODE_SUCCESS;
