@@ -81,8 +81,8 @@ func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error)
 	rows, unreadable, over := e.controlRows(r, list)
 	var more int
 	c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
-	e.countMore(c.left, droppedControl, unreadable)
-	e.countMore(c.left, droppedBound, over+more)
+	countMore(e.drop, c.left, droppedControl, unreadable)
+	countMore(e.drop, c.left, droppedBound, over+more)
 }
 
 // dropControls takes a rank that has ended out of all counts. The caller holds mu.

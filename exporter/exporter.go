@@ -169,9 +169,9 @@ func (e *Exporter) newPage() *page { return newPage(e.drop) }
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
 
 // countMore counts what is left out time after time, once: by how much it is more than what left says.
-func (e *Exporter) countMore(left map[string]int, reason string, n int) {
+func countMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
 	if n > left[reason] {
-		e.drop(reason, n-left[reason])
+		drop(reason, n-left[reason])
 		left[reason] = n
 	}
 }

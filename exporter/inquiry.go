@@ -74,7 +74,7 @@ type answers struct {
 	controlsErr   error
 }
 
-// ask makes an inquiry of a rank over one of its connections.
+// askRank makes an inquiry of a rank over one of its connections.
 func (e *Exporter) askRank(ctx context.Context, r *rank, s *mpit.Session, what inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, inquiryTimeout)
 	defer cancel()

@@ -147,10 +147,7 @@ func (p *page) count(r *rank, s *sheets) {
 		}
 	}
 	for reason, n := range dropped {
-		if n > r.left[reason] {
-			p.drop(reason, n-r.left[reason])
-			r.left[reason] = n
-		}
+		countMore(p.drop, r.left, reason, n)
 	}
 }
 

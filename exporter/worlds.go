@@ -102,7 +102,7 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 	rows, over := categoryRows(list, r.variables, r.infos)
 	var more int
 	w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
-	e.countMore(w.left, droppedBound, over+more)
+	countMore(e.drop, w.left, droppedBound, over+more)
 }
 
 // categoryRows makes series of categories: at most maxCategoryRows, over says how many more there would be.

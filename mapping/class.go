@@ -33,20 +33,13 @@ func nameOf(c mpit.Class) string {
 	return "unknown"
 }
 
-// bindLabels are the labels that carry the name of a bound object. They double as the names of binds in rules.
-var bindLabels = [...]string{
-	mpit.BindNone: "", mpit.BindComm: "comm", mpit.BindDatatype: "datatype", mpit.BindErrhandler: "errhandler",
-	mpit.BindFile: "file", mpit.BindGroup: "group", mpit.BindOp: "op", mpit.BindRequest: "request", mpit.BindWin: "win",
-	mpit.BindMessage: "message", mpit.BindInfo: "info", mpit.BindSession: "session",
-}
-
 // BindLabel is the label that names an object of kind b: "comm", "win" …; "" for BindNone, "bound" for a kind that
 // isn't known.
 func BindLabel(b mpit.Bind) string {
-	if int(b) < len(bindLabels) {
-		return bindLabels[b]
+	if b > mpit.BindSession {
+		return "bound"
 	}
-	return "bound"
+	return b.Label()
 }
 
 // number says how the 64 bits of a value are read.
@@ -60,15 +53,15 @@ const (
 )
 
 func numberOf(d mpit.Datatype) number {
-	switch d {
-	case mpit.DatatypeInt, mpit.DatatypeCount, mpit.DatatypeInt32, mpit.DatatypeInt64, mpit.DatatypeLong, mpit.DatatypeLongLong:
-		return signed
-	case mpit.DatatypeUnsigned, mpit.DatatypeUnsignedLong, mpit.DatatypeUnsignedLongLong, mpit.DatatypeUint32, mpit.DatatypeUint64, mpit.DatatypeBool:
-		return unsigned
-	case mpit.DatatypeDouble, mpit.DatatypeFloat:
+	switch {
+	case d == mpit.DatatypeOther || d == mpit.DatatypeChar || d > mpit.DatatypeBool:
+		return notNumber
+	case d.Floating():
 		return floating
+	case d.Signed():
+		return signed
 	}
-	return notNumber
+	return unsigned
 }
 
 // float is the value of a word of a sample.

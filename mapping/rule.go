@@ -92,14 +92,10 @@ func compileRule(r Rule) (*compiledRule, error) {
 		}
 	}
 	if b := r.Match.Bind; b != "" {
-		i := slices.Index(bindLabels[:], b)
-		if b == "none" {
-			i = int(mpit.BindNone)
-		}
-		if i < 0 {
+		if c.bind, c.hasBind = mpit.BindOfLabel(b); !c.hasBind && b != "none" {
 			return nil, fmt.Errorf("bind %q is none of MPI_T's", b)
 		}
-		c.bind, c.hasBind = mpit.Bind(i), true
+		c.hasBind = true // "none" is BindNone
 	}
 	if r.Class != "" {
 		var ok bool

@@ -110,6 +110,16 @@ func (b Bind) Label() string {
 	return strings.ToLower(strings.TrimPrefix(bindNames.list[b], "MPI_"))
 }
 
+// BindOfLabel returns the kind of object that has a label, as Label has it; false: none has.
+func BindOfLabel(label string) (Bind, bool) {
+	for b := BindComm; b <= BindSession; b++ {
+		if b.Label() == label {
+			return b, true
+		}
+	}
+	return BindNone, false
+}
+
 // MarshalText returns the name.
 func (b Bind) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 

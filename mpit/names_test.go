@@ -63,6 +63,15 @@ func TestBindLabels(t *testing.T) {
 		"", "comm", "datatype", "errhandler", "file", "group", "op", "request", "win", "message", "info", "session",
 	}, labels)
 	assert.Empty(t, mpit.BindUnknown.Label())
+	for b := mpit.BindComm; b <= mpit.BindSession; b++ {
+		got, ok := mpit.BindOfLabel(b.Label())
+		assert.True(t, ok)
+		assert.Equal(t, b, got)
+	}
+	for _, none := range []string{"", "none", "MPI_COMM", "bound"} {
+		_, ok := mpit.BindOfLabel(none)
+		assert.False(t, ok, none)
+	}
 }
 
 // Every number of every vocabulary survives JSON, also those that have no name.

@@ -7,7 +7,7 @@ import (
 )
 
 // Decoder reads the fields of a payload or a record, one after the other. What is missing at the end reads as zero or
-// empty, for an older peer did not know it; what is more is left alone. The first breach is kept for Err, and
+// empty, for an older peer did not know it; what is more is left alone. The first breach is kept, and
 // everything reads as zero after it.
 type Decoder struct {
 	b   []byte
@@ -18,9 +18,6 @@ type Decoder struct {
 func NewDecoder(payload []byte, err *error) Decoder {
 	return Decoder{b: payload, err: err}
 }
-
-// Err returns the first breach, an *Error or nil.
-func (d *Decoder) Err() error { return *d.err }
 
 // Fail records a breach, if it is the first.
 func (d *Decoder) Fail(reason, format string, args ...any) {
