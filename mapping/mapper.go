@@ -29,6 +29,7 @@ func DefaultBuckets() []float64 {
 // Config is what a Mapper is made with; the zero value will do.
 type Config struct {
 	Rules         []Rule        // nil: Defaults(). Rules of one's own stand before the defaults
+	Rank          RankMode      // of variables for which no rule says it; "": RankKeep
 	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
 	Buckets       []float64     // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
 	MaxFamilies   int           // so many families may all ranks together have; 0: 65,536

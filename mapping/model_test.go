@@ -16,7 +16,7 @@ import (
 // never fall; nor do histograms.
 func TestCountersAreTrueAndNeverFall(t *testing.T) {
 	yes := true
-	rules := []Rule{{Match: Match{Name: "offset"}, Offset: &yes}, {Match: Match{Name: "timer", Class: "timer"}, Offset: &yes}}
+	rules := []Rule{{Match: Match{Name: "offset"}, Offset: &yes}, {Match: Match{Name: "timer", Class: List{"timer"}}, Offset: &yes}}
 	rapid.Check(t, func(t *rapid.T) {
 		a := newAgent(on("uint", mpit.ClassCounter, tUint), on("int", mpit.ClassCounter, tInt), on("offset", mpit.ClassAggregate, tLong),
 			on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong), on("plain", mpit.ClassTimer, tDouble))

@@ -19,7 +19,7 @@ func TestPcontrol(t *testing.T) {
 		on("l", mpit.ClassLevel, tInt), on("room", mpit.ClassSize, tULong), on("high", mpit.ClassHighWatermark, tULong),
 		on("low", mpit.ClassLowWatermark, tULong), on("share", mpit.ClassPercentage, tDouble), on("phase", mpit.ClassState, tInt), on("any", mpit.ClassGeneric, tInt),
 	}
-	lie := Rule{Match: Match{Name: "lie", Class: "size"}, Class: "counter"}
+	lie := Rule{Match: Match{Name: "lie", Class: List{"size"}}, Class: "counter"}
 	a := newAgent(vars...)
 	x := a.object("c", 1)
 	set := func(n int) {

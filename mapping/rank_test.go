@@ -133,7 +133,7 @@ func TestState(t *testing.T) {
 }
 
 func TestElementsOfTheirOwn(t *testing.T) {
-	r := newRank(t, nil, Rule{Match: Match{Class: "counter"}, Elements: ElementsPeer}, Rule{Elements: ElementsIndex})
+	r := newRank(t, nil, Rule{Match: Match{Class: List{"counter"}}, Elements: ElementsPeer}, Rule{Elements: ElementsIndex})
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	x := a.object("c", 2)
 	a.set("n", x, 1, 2)
@@ -289,7 +289,7 @@ func TestOffset(t *testing.T) {
 	n := a.handle("n", x)
 	n.First, n.values[0] = []uint64{40}, 42
 	a.lastLayout = nil
-	r := newRank(t, nil, Rule{Match: Match{Class: "timer"}, Offset: &yes})
+	r := newRank(t, nil, Rule{Match: Match{Class: List{"timer"}}, Offset: &yes})
 	r.Update(a.sample())
 	want := m{"v_time_seconds{comm=c} sum": 2, "v_time_seconds{comm=c} count": 1, "n_total{comm=c}": 42}
 	assert.Equal(t, want, show(r), "a counter counts from zero, the timer from its first value")
@@ -297,7 +297,7 @@ func TestOffset(t *testing.T) {
 	r.Update(a.sample())
 	assert.Equal(t, want, show(r))
 	assert.Empty(t, r.Dropped())
-	again := newRank(t, nil, Rule{Match: Match{Class: "timer"}, Offset: &yes})
+	again := newRank(t, nil, Rule{Match: Match{Class: List{"timer"}}, Offset: &yes})
 	again.Update(a.sample())
 	assert.Equal(t, want, show(again), "an exporter that has never seen it alive")
 	t.Run("without a rule it is dropped", func(t *testing.T) {

@@ -9,26 +9,34 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Match chooses variables. What is empty matches everything.
+// List is one word or several: YAML may write either. Empty: any.
+type List []string
+
+// Match chooses variables. What is empty matches everything; all that is there must match. Name and Regexp exclude each other.
 type Match struct {
-	Library string    `yaml:"library,omitempty"` // openmpi, mpich, mvapich, intelmpi, craympich
-	Version string    `yaml:"version,omitempty"` // of the library: ">=4.0 <5.1"
-	Name    string    `yaml:"name,omitempty"`    // * stands for any characters, ? for one
-	Class   ClassName `yaml:"class,omitempty"`   // as the library declares it
-	Bind    string    `yaml:"bind,omitempty"`    // comm, win, file …, none
+	Library   List   `yaml:"library,omitempty"`   // openmpi, mpich, mvapich, intelmpi, craympich
+	Version   string `yaml:"version,omitempty"`   // of the library: ">=4.0 <5.1"
+	Name      string `yaml:"name,omitempty"`      // * stands for any characters, ? for one
+	Regexp    string `yaml:"regexp,omitempty"`    // RE2, for the whole name
+	Class     List   `yaml:"class,omitempty"`     // as the library declares it: a ClassName
+	Bind      List   `yaml:"bind,omitempty"`      // comm, win, file …, none
+	Verbosity string `yaml:"verbosity,omitempty"` // user_basic … mpidev_all, or a bound: "<=user_all", ">=tuner_basic"
+	Category  string `yaml:"category,omitempty"`  // glob: a category that the variable stands in, directly or through others
 }
 
-// Merge says how several values become one.
+// Merge says how the values of several objects, and of several ranks, become one.
 type Merge string
 
-// The ways to merge. What counts (counters, aggregates, timers) is always summed.
+// The ways to merge. What counts (counters, aggregates, timers) is always summed, unless it is MergeEach.
 const (
-	MergeSum Merge = "sum"
-	MergeMax Merge = "max"
-	MergeMin Merge = "min"
+	MergeSum  Merge = "sum"
+	MergeMax  Merge = "max"
+	MergeMin  Merge = "min"
+	MergeMean Merge = "mean"
+	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
 )
 
-// Elements says what becomes of the elements of an array variable: one value (sum, max, min), or a series for each,
+// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for each,
 // with the element's number as a label called peer or index.
 type Elements string
 
@@ -37,15 +45,37 @@ const (
 	ElementsSum   Elements = "sum"
 	ElementsMax   Elements = "max"
 	ElementsMin   Elements = "min"
+	ElementsMean  Elements = "mean"
 	ElementsPeer  Elements = "peer"
 	ElementsIndex Elements = "index"
+)
+
+// RankMode says whether a variable has a series for each rank, one for all ranks of a job on this node, or both.
+type RankMode string
+
+// The ways to treat ranks.
+const (
+	RankKeep RankMode = "keep"
+	RankNode RankMode = "node" // the series of all ranks of a world on this node become one, without the label rank
+	RankBoth RankMode = "both" // as keep, and as node in a family of its own
 )
 
 // NoCompanion as Rule.Companion says that a timer has none, even where a counter has its name.
 const NoCompanion = "none"
 
+// Source says where a rule stands. A rule made in Go has none.
+type Source struct {
+	File string // as it was given; for shipped rules "defaults/openmpi.yaml" and so on
+	Line int    // of the rule's first line, from 1
+}
+
 // Rule says what the variables it matches really are. For each property the first rule that matches and sets it wins.
+//
+// Groups of Match.Regexp that have a name become labels of the series, except those that Name uses; all of them are one
+// property: the first matching rule that has any decides.
 type Rule struct {
+	Source Source `yaml:"-"`
+
 	Match Match `yaml:"match"`
 
 	Drop  *bool     `yaml:"drop,omitempty"`
@@ -54,24 +84,26 @@ type Rule struct {
 	Scale *float64  `yaml:"scale,omitempty"` // factor besides the unit's own
 
 	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the first
-	// * of Match.Name stood for, $2 the second.
+	// * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of that name.
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 
-	Merge     Merge    `yaml:"merge,omitempty"`     // of objects that share a name
-	Elements  Elements `yaml:"elements,omitempty"`  // of an array
-	Companion string   `yaml:"companion,omitempty"` // of a timer: the COUNTER of its events, where it is not the one of the same name
-	Offset    *bool    `yaml:"offset,omitempty"`    // the source starts anywhere: count from the value at handle allocation
+	Merge     Merge     `yaml:"merge,omitempty"`     // of objects that share a name, and of ranks
+	Elements  Elements  `yaml:"elements,omitempty"`  // of an array
+	Nonzero   *bool     `yaml:"nonzero,omitempty"`   // with elements peer or index: those alone that are not, or have not always been, 0
+	Object    *bool     `yaml:"object,omitempty"`    // false: no label for the object's name, all objects become one
+	Companion string    `yaml:"companion,omitempty"` // of a timer: the COUNTER of its events, where it is not the one of the same name
+	Buckets   []float64 `yaml:"buckets,omitempty"`   // of a timer's histogram: upper bounds in seconds
+	Offset    *bool     `yaml:"offset,omitempty"`    // the source starts anywhere: count from the value at handle allocation
+	Rank      RankMode  `yaml:"rank,omitempty"`      // default: that of Settings
 }
 
 // compiledRule is a Rule that has been checked.
 type compiledRule struct {
 	Rule
 	versions versionRange
-	class    mpit.Class
-	hasClass bool
-	bind     mpit.Bind
-	hasBind  bool
+	classes  []mpit.Class // empty: any
+	binds    []mpit.Bind  // empty: any
 	real     mpit.Class
 	unit     unit
 	name     *regexp.Regexp // nil: any
@@ -83,19 +115,24 @@ func compileRule(r Rule) (*compiledRule, error) {
 	if c.versions, err = parseRange(r.Match.Version); err != nil {
 		return nil, err
 	}
-	if l := r.Match.Library; l != "" && !slices.Contains([]string{OpenMPI, MPICH, MVAPICH, IntelMPI, CrayMPICH}, l) {
-		return nil, fmt.Errorf("library %q is not known", l)
-	}
-	if r.Match.Class != "" {
-		if c.class, c.hasClass = classOf(r.Match.Class); !c.hasClass {
-			return nil, fmt.Errorf("class %q to match is none of MPI_T's", r.Match.Class)
+	for _, l := range r.Match.Library {
+		if !slices.Contains([]string{OpenMPI, MPICH, MVAPICH, IntelMPI, CrayMPICH}, l) {
+			return nil, fmt.Errorf("library %q is not known", l)
 		}
 	}
-	if b := r.Match.Bind; b != "" {
-		if c.bind, c.hasBind = mpit.BindOfLabel(b); !c.hasBind && b != "none" {
-			return nil, fmt.Errorf("bind %q is none of MPI_T's", b)
+	for _, name := range r.Match.Class {
+		class, ok := classOf(ClassName(name))
+		if !ok {
+			return nil, fmt.Errorf("class %q to match is none of MPI_T's", name)
 		}
-		c.hasBind = true // "none" is BindNone
+		c.classes = append(c.classes, class)
+	}
+	for _, label := range r.Match.Bind {
+		bind, ok := mpit.BindOfLabel(label)
+		if !ok && label != "none" { // which is BindNone
+			return nil, fmt.Errorf("bind %q is none of MPI_T's", label)
+		}
+		c.binds = append(c.binds, bind)
 	}
 	if r.Class != "" {
 		var ok bool
@@ -174,7 +211,7 @@ type settings struct {
 func forLibrary(rules []*compiledRule, lib Library) []*compiledRule {
 	var out []*compiledRule
 	for _, r := range rules {
-		if (r.Match.Library == "" || r.Match.Library == lib.Name) && r.versions.holds(lib.Version) {
+		if (len(r.Match.Library) == 0 || slices.Contains(r.Match.Library, lib.Name)) && r.versions.holds(lib.Version) {
 			out = append(out, r)
 		}
 	}
@@ -186,7 +223,7 @@ func settingsOf(rules []*compiledRule, v *mpit.Variable) settings {
 	s := settings{class: v.Class, unit: unit{scale: 1}, scale: 1}
 	var drop, class, unit, scale, offset bool
 	for _, r := range rules {
-		if r.hasClass && r.class != v.Class || r.hasBind && r.bind != v.Bind {
+		if len(r.classes) > 0 && !slices.Contains(r.classes, v.Class) || len(r.binds) > 0 && !slices.Contains(r.binds, v.Bind) {
 			continue
 		}
 		var groups []string

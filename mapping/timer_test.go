@@ -119,7 +119,7 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 	}{{"", 10}, {"calls", 20}, {NoCompanion, 1}, {"missing", 1}} {
 		a := newAgent(vars...)
 		a.handles[0].values[0], a.handles[1].values[0], a.handles[2].values[0] = word(1.0), 10, 20
-		r := newRank(t, nil, Rule{Match: Match{Name: "v", Class: "timer"}, Companion: c.companion}, Rule{Match: Match{Class: "counter"}, Drop: &yes})
+		r := newRank(t, nil, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Companion: c.companion}, Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.want, r.Series()[0].Histogram.Count, c.companion)
