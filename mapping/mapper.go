@@ -38,6 +38,7 @@ type Config struct {
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
 type Mapper struct {
 	rules    []*compiledRule
+	rank     RankMode // of variables for which no rule says it
 	interval time.Duration
 	buckets  []float64
 	max      int
@@ -59,6 +60,14 @@ func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
 		families: map[string]*family{}, otel: map[string]*family{},
+	}
+	switch cfg.Rank {
+	case "":
+		m.rank = RankKeep
+	case RankKeep, RankNode, RankBoth:
+		m.rank = cfg.Rank
+	default:
+		return nil, fmt.Errorf("rank %q is none of keep, node, both", cfg.Rank)
 	}
 	if m.interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", m.interval)
@@ -169,7 +178,12 @@ type wanted struct {
 // resolve finds out what v becomes, all but its metric. With a reason it becomes none; the rest still holds for
 // ReasonRule, since a counter that isn't shown can be a timer's companion.
 func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(name string) bool) (spec, wanted, Reason) {
-	set := settingsOf(rules, v)
+	set, _ := settingsOf(rules, v, nil, true)
+	return m.become(set, v, counter)
+}
+
+// become is resolve with what the rules say of v.
+func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string) bool) (spec, wanted, Reason) {
 	s := spec{
 		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
 		label: BindLabel(v.Bind), offset: set.offset, unit: set.unit.base,

@@ -193,18 +193,47 @@ func globExpression(glob string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
+// property is one of those that rules set: each has its own first rule.
+type property uint8
+
+const (
+	propDrop property = iota
+	propClass
+	propUnit
+	propScale
+	propName
+	propHelp
+	propLabels
+	propMerge
+	propElements
+	propNonzero
+	propObject
+	propCompanion
+	propBuckets
+	propOffset
+	propRank
+	properties // how many there are
+)
+
 // settings is what all matching rules together say of one variable.
 type settings struct {
+	by [properties]*compiledRule // who has set it; nil: the default
+
 	drop      bool
 	class     mpit.Class
 	unit      unit
 	scale     float64
 	name      string
 	help      string
+	labels    []Label // sorted by name, values clean; of the named groups
 	merge     Merge
 	elements  Elements
+	nonzero   bool
+	object    bool // false: no label with the object's name
 	companion string
+	buckets   []float64 // nil: those of Config
 	offset    bool
+	rank      RankMode // "": that of Config
 }
 
 // forLibrary is the rules that can match variables of lib, in order.
@@ -218,9 +247,10 @@ func forLibrary(rules []*compiledRule, lib Library) []*compiledRule {
 	return out
 }
 
-// settingsOf applies rules that forLibrary has chosen.
-func settingsOf(rules []*compiledRule, v *mpit.Variable) settings {
-	s := settings{class: v.Class, unit: unit{scale: 1}, scale: 1}
+// settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not known yet, a rule
+// that asks for one does not match, and undecided says whether it would have set something if it did.
+func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s settings, undecided bool) {
+	s = settings{class: v.Class, unit: unit{scale: 1}, scale: 1, object: true}
 	var drop, class, unit, scale, offset bool
 	for _, r := range rules {
 		if len(r.classes) > 0 && !slices.Contains(r.classes, v.Class) || len(r.binds) > 0 && !slices.Contains(r.binds, v.Bind) {
@@ -262,8 +292,11 @@ func settingsOf(rules []*compiledRule, v *mpit.Variable) settings {
 		if s.companion == "" {
 			s.companion = r.Companion
 		}
+		if s.rank == "" {
+			s.rank = r.Rank
+		}
 	}
-	return s
+	return s, undecided
 }
 
 // expand puts what the stars stood for into a name; compileRule has checked it.
