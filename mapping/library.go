@@ -1,7 +1,7 @@
 package mapping
 
 import (
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -120,22 +120,92 @@ type versionBound struct {
 	v  version
 }
 
+// plainVersion is a version of bounds: a suffix such as rc2 is not looked at, so it must not stand there.
+var plainVersion = regexp.MustCompile(`\A[0-9]{1,9}(\.[0-9]{1,9})*\z`)
+
 func parseRange(s string) (versionRange, error) {
 	var r versionRange
 	for field := range strings.FieldsSeq(s) {
 		rest := strings.TrimLeft(field, "<>=")
-		b := versionBound{op: field[:len(field)-len(rest)], v: parseVersion(rest)}
-		switch b.op {
+		op := field[:len(field)-len(rest)]
+		switch op {
 		case "<", "<=", ">", ">=", "=":
+		case "":
+			return nil, complain(`write a bound, such as ">=`+cleanText(rest, 32)+`" or "=4.1.2"`, "version range %q: %q does not start with <, <=, >, >= or =", s, field)
 		default:
-			return nil, fmt.Errorf("version range %q: %q does not start with <, <=, >, >= or =", s, field)
+			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, op)
 		}
-		if len(b.v) == 0 {
-			return nil, fmt.Errorf("version range %q: %q has no number", s, field)
+		if rest == "" {
+			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`, "version range %q: %q has no number", s, field)
 		}
-		r = append(r, b)
+		if !plainVersion.MatchString(rest) {
+			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, as rc2, is not looked at",
+				"version range %q: %q is no version", s, rest)
+		}
+		r = append(r, versionBound{op: op, v: parseVersion(rest)})
+	}
+	if s != "" && len(r) == 0 {
+		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")
+	}
+	if r.empty() {
+		return nil, complain(`write bounds that some version meets, such as ">=4.0 <5.1"`, "version range %q: no version lies in it", s)
 	}
 	return r, nil
+}
+
+// interval is the versions between low and high, without an end where that is open. A nil high has no bound.
+func (r versionRange) interval() (low, high version, lowOpen, highOpen bool) {
+	up := func(v version, open bool) {
+		if c := v.compare(low); c > 0 || c == 0 && open {
+			low, lowOpen = v, open
+		}
+	}
+	down := func(v version, open bool) {
+		if high == nil {
+			high, highOpen = v, open
+		} else if c := v.compare(high); c < 0 || c == 0 && open {
+			high, highOpen = v, open
+		}
+	}
+	for _, b := range r {
+		switch b.op {
+		case "<", "<=":
+			down(b.v, b.op == "<")
+		case ">", ">=":
+			up(b.v, b.op == ">")
+		case "=":
+			up(b.v, false)
+			down(b.v, false)
+		}
+	}
+	return low, high, lowOpen, highOpen
+}
+
+// empty says whether no version lies within. Between any two there is a third: 4.0.0.1 between 4.0 and 4.0.1.
+func (r versionRange) empty() bool {
+	low, high, lowOpen, highOpen := r.interval()
+	if high == nil {
+		return false
+	}
+	c := low.compare(high)
+	return c > 0 || c == 0 && (lowOpen || highOpen)
+}
+
+// contains says whether all versions of o lie within.
+func (r versionRange) contains(o versionRange) bool {
+	if len(r) == 0 || len(o) == 0 {
+		return len(r) == 0
+	}
+	low, high, lowOpen, highOpen := r.interval()
+	oLow, oHigh, oLowOpen, oHighOpen := o.interval()
+	if c := low.compare(oLow); c > 0 || c == 0 && lowOpen && !oLowOpen {
+		return false
+	}
+	if high == nil || oHigh == nil {
+		return high == nil
+	}
+	c := high.compare(oHigh)
+	return c > 0 || c == 0 && (!highOpen || oHighOpen)
 }
 
 // holds is false for a version that isn't known, unless the range is empty.

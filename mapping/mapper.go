@@ -61,13 +61,11 @@ func New(cfg Config) (*Mapper, error) {
 		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
 		families: map[string]*family{}, otel: map[string]*family{},
 	}
-	switch cfg.Rank {
-	case "":
+	if err := parseRank(cfg.Rank); err != nil {
+		return nil, fmt.Errorf("rank of variables: %w", err)
+	}
+	if m.rank = cfg.Rank; m.rank == "" {
 		m.rank = RankKeep
-	case RankKeep, RankNode, RankBoth:
-		m.rank = cfg.Rank
-	default:
-		return nil, fmt.Errorf("rank %q is none of keep, node, both", cfg.Rank)
 	}
 	if m.interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", m.interval)
@@ -90,9 +88,9 @@ func New(cfg Config) (*Mapper, error) {
 		rules = Defaults()
 	}
 	for i, r := range rules {
-		c, err := compileRule(r)
-		if err != nil {
-			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, err)
+		c, found := compileRule(r)
+		if found != nil {
+			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, joined(found))
 		}
 		m.rules = append(m.rules, c)
 	}

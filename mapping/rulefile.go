@@ -1,12 +1,8 @@
 package mapping
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-
-	"go.yaml.in/yaml/v3"
+	"strings"
 )
 
 // File is what one rule file says.
@@ -47,39 +43,86 @@ type Settings struct {
 	Rules    []Rule
 }
 
-// Parse reads one rule file; name is what errors and Source call it.
+// maxFile is how large a rule file may be, in bytes.
+const maxFile = 1 << 20
+
+// Parse reads one rule file; name is what errors and Source call it. The error is Problems: all that is wrong with the file.
 func Parse(name string, text []byte) (*File, error) {
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	f := &File{}
-	if err := d.Decode(f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading rules: %w", err)
+	p, problems := parseFile(name, text)
+	if len(problems) == 0 {
+		var all together
+		problems = append(all.add(p), all.check()...)
 	}
-	for i := range f.Rules {
-		f.Rules[i].Source.File = name
+	if len(problems) > 0 {
+		return nil, sorted(problems)
 	}
-	return f, nil
+	return &p.File, nil
 }
 
-// Load reads rule files, and of directories all files that end in .yaml or .yml, in the order of their names. Without paths it
-// is the defaults.
-func Load(paths []string) (*Settings, error) {
-	if len(paths) > 0 {
-		return nil, errors.New("not there yet")
-	}
-	return &Settings{Rank: RankKeep, Rules: Defaults()}, nil
+// parsed is a File whose rules are compiled, and where everything stands in it.
+type parsed struct {
+	File
+	name     string
+	compiled []*compiledRule
+	places   map[string]place // by path: "rules[0].match.name"
+	broken   map[string]bool  // paths that could not be read
 }
 
-// UnmarshalYAML takes one word or a list of them.
-func (l *List) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.ScalarNode {
-		*l = List{node.Value}
-		return nil
+// at is where a path stands; where it doesn't, what it is part of.
+func (p *parsed) at(path string) place {
+	for {
+		if at, ok := p.places[path]; ok {
+			return at
+		}
+		i := strings.LastIndexAny(path, ".[")
+		if i < 0 {
+			return place{1, 1}
+		}
+		path = path[:i]
 	}
-	var words []string
-	if err := node.Decode(&words); err != nil {
-		return err
+}
+
+// parseFile checks each rule for itself. What rules have to do with one another is together's.
+func parseFile(name string, text []byte) (*parsed, Problems) {
+	p := &parsed{name: name}
+	r := reader{file: name, places: map[string]place{}}
+	r.read(text, &p.File)
+	p.places, p.broken = r.places, r.broken
+	note := func(path string, f finding) {
+		if f.key != "" && path != "" {
+			path += "."
+		}
+		r.problems = append(r.problems, f.problem(name, p.at(path+f.key)))
 	}
-	*l = words
-	return nil
+	for _, f := range p.checkHead() {
+		note("", f)
+	}
+	for i := range p.Identity {
+		path := fmt.Sprintf("identity[%d]", i)
+		p.Identity[i].Source = Source{name, p.at(path).line}
+		for _, f := range checkRelabel(&p.Identity[i]) {
+			if !r.broken[path] || f.key != "" && f.key != "replacement" {
+				note(path, f)
+			}
+		}
+	}
+	if len(p.Rules) > maxRules {
+		r.problem(p.at("rules"), fmt.Sprintf("%d rules; at most %d are read", len(p.Rules), maxRules), "write patterns that hold for many variables at once")
+		p.Rules = nil
+	}
+	for i := range p.Rules {
+		path := fmt.Sprintf("rules[%d]", i)
+		p.Rules[i].Source = Source{name, p.at(path).line}
+		c, found := compileRule(p.Rules[i])
+		if found == nil && !r.broken[path] {
+			found = checkRule(c)
+		}
+		for _, f := range found {
+			if !r.broken[path] || f.key != "name" && f.key != "companion" { // whose groups may be what could not be read
+				note(path, f)
+			}
+		}
+		p.compiled = append(p.compiled, c)
+	}
+	return p, r.problems
 }

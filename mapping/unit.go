@@ -1,9 +1,6 @@
 package mapping
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // NoUnit is what a rule writes to say that a variable has no unit, against a later rule that gives one.
 const NoUnit = "none"
@@ -38,5 +35,18 @@ func parseUnit(s string) (unit, error) {
 	if len(s) > 2 && len(s) <= 32 && s[0] == '{' && s[len(s)-1] == '}' && !strings.ContainsAny(s[1:len(s)-1], "{}/\n\"\\") {
 		return unit{s, 1}, nil
 	}
-	return unit{}, fmt.Errorf("unit %q is none of UCUM's that metrics have (By, KiBy, s, ms, us, ns, 1, %%, J, W, V, A, Hz, Cel, {message} …)", s)
+	const list = "By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}"
+	if u := unitsInWords[strings.TrimSuffix(strings.ToLower(s), "s")]; u != "" {
+		return unit{}, complain("write "+u, "unit %q is none of UCUM's", s)
+	}
+	return unit{}, complain("write one of "+list, "unit %q is none of UCUM's that metrics have", s)
+}
+
+// unitsInWords is what others call units, without an s at the end.
+var unitsInWords = map[string]string{
+	"byte": "By", "b": "By", "kib": "KiBy", "mib": "MiBy", "gib": "GiBy", "kb": "kBy", "mb": "MBy", "gb": "GBy",
+	"kibibyte": "KiBy", "mebibyte": "MiBy", "gibibyte": "GiBy", "kilobyte": "kBy", "megabyte": "MBy", "gigabyte": "GBy",
+	"second": "s", "sec": "s", "millisecond": "ms", "msec": "ms", "microsecond": "us", "usec": "us", "µ": "us", "μ": "us",
+	"nanosecond": "ns", "nsec": "ns", "minute": "min", "hour": "h", "percent": `"%"`, "ratio": `"1"`,
+	"message": `"{message}"`, "call": `"{call}"`, "packet": `"{packet}"`, "joule": "J", "watt": "W", "volt": "V", "ampere": "A", "hertz": "Hz",
 }

@@ -1,0 +1,276 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	maxLabelText = 128 // bytes of the value of a label that a rule gives
+	maxGroups    = 16  // so many labels may a rule give
+)
+
+// compiledRule is a Rule that has been checked.
+type compiledRule struct {
+	Rule
+	versions  versionRange
+	classes   []mpit.Class // empty: any
+	binds     []mpit.Bind  // empty: any
+	verbosity verbosityRange
+	name      *regexp.Regexp // nil: any
+	prefix    string         // all names that match begin so
+	whole     bool           // prefix is the only one
+
+	sets      [properties]bool
+	real      mpit.Class // Class
+	unit      unit
+	template  template // Name
+	companion template // Companion
+	groups    []groupLabel
+}
+
+// groupLabel is a named group that becomes a label.
+type groupLabel struct {
+	label string
+	group int
+}
+
+// compileRule checks what a rule says, each key for itself and with what it refers to. It returns a rule only where nothing is
+// found. Whether the rule makes sense as a whole is checkRule's.
+func compileRule(r Rule) (*compiledRule, []finding) {
+	c := &compiledRule{Rule: r, real: mpit.ClassUnknown}
+	var found []finding
+	note := func(key string, err error) bool {
+		if err != nil {
+			found = append(found, finding{key, err})
+		}
+		return err == nil
+	}
+	c.compileMatch(note)
+	c.compileProperties(note)
+	if len(found) > 0 {
+		return nil, found
+	}
+	return c, nil
+}
+
+func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
+	var err error
+	m := &c.Match
+	each := func(key string, words List, check func(word string) error) {
+		for i, w := range words {
+			at := fmt.Sprintf("%s[%d]", key, i)
+			if note(at, check(w)) && slices.Contains(words[:i], w) {
+				note(at, complain("take one out", "%q stands there twice", w))
+			}
+		}
+	}
+	libraries := []string{OpenMPI, MPICH, MVAPICH, IntelMPI, CrayMPICH}
+	each("match.library", m.Library, func(w string) error {
+		if slices.Contains(libraries, w) {
+			return nil
+		}
+		return complain(oneOrMore(w, libraries), "library %q is not known", w)
+	})
+	c.versions, err = parseRange(m.Version)
+	note("match.version", err)
+	each("match.class", m.Class, func(w string) error {
+		class, err := parseClass(ClassName(w))
+		c.classes = append(c.classes, class)
+		return err
+	})
+	each("match.bind", m.Bind, func(w string) error {
+		bind, ok := mpit.BindOfLabel(w)
+		if !ok && w != "none" { // which is BindNone
+			return complain(oneOrMore(w, bindWords()), "bind %q is none of MPI_T's", w)
+		}
+		c.binds = append(c.binds, bind)
+		return nil
+	})
+	c.verbosity, err = parseVerbosity(m.Verbosity)
+	note("match.verbosity", err)
+	note("match.category", checkGlob(m.Category))
+	switch {
+	case m.Name != "" && m.Regexp != "":
+		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
+	case m.Name != "":
+		if note("match.name", checkGlob(m.Name)) {
+			c.name = globExpression(m.Name)
+			c.prefix, c.whole = globPrefix(m.Name)
+		}
+	case m.Regexp != "":
+		if c.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
+			c.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
+		}
+	}
+}
+
+func (c *compiledRule) compileProperties(note func(key string, err error) bool) {
+	var err error
+	c.sets = [properties]bool{
+		propDrop: c.Drop != nil, propClass: c.Class != "", propUnit: c.Unit != "", propScale: c.Scale != nil, propName: c.Rule.Name != "",
+		propHelp: c.Help != "", propMerge: c.Merge != "", propElements: c.Elements != "", propNonzero: c.Nonzero != nil,
+		propObject: c.Object != nil, propCompanion: c.Companion != "", propBuckets: c.Buckets != nil, propOffset: c.Offset != nil,
+		propRank: c.Rank != "",
+	}
+	if c.Class != "" {
+		c.real, err = parseClass(c.Class)
+		note("class", err)
+	}
+	c.unit, err = parseUnit(c.Unit)
+	note("unit", err)
+	if c.Scale != nil && !(*c.Scale > 0 && *c.Scale <= 1e30) { // NaN is refused as well
+		note("scale", complain("write a factor above 0, such as 0.001", "scale %v is not above zero", *c.Scale))
+	}
+	if len(c.Help) > maxDescription {
+		note("help", complain(fmt.Sprintf("write at most %d", maxDescription), "the help has %d bytes", len(c.Help)))
+	}
+	note("merge", parseWord("merge", c.Merge, MergeSum, MergeMax, MergeMin, MergeMean, MergeEach))
+	note("elements", parseWord("elements", c.Elements, ElementsSum, ElementsMax, ElementsMin, ElementsMean, ElementsPeer, ElementsIndex))
+	note("rank", parseRank(c.Rank))
+	if c.Buckets != nil {
+		if err := checkBuckets(c.Buckets); err != nil {
+			note("buckets", complain("write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]", "buckets: %v", err))
+		}
+	}
+	if c.name != nil || c.Match.Name == "" && c.Match.Regexp == "" { // else the pattern is bad, and nobody knows its groups
+		c.template, err = parseTemplate(c.Rule.Name, c.name, c.Match.Name != "")
+		if note("name", err) && c.Rule.Name != "" {
+			note("name", checkName(c.Rule.Name, c.template))
+		}
+		c.companion, err = parseTemplate(c.Companion, c.name, c.Match.Name != "")
+		note("companion", err)
+	}
+	if len(c.Companion) > maxPattern {
+		note("companion", complain("write the COUNTER's name", "the companion's name has %d bytes", len(c.Companion)))
+	}
+	if c.Match.Regexp == "" || c.name == nil {
+		return
+	}
+	for i, name := range c.name.SubexpNames() {
+		if name == "" || c.template.uses(i) {
+			continue
+		}
+		c.groups = append(c.groups, groupLabel{name, i})
+		c.sets[propLabels] = true
+		note("match.regexp", checkLabel(name))
+	}
+	if len(c.groups) > maxGroups {
+		note("match.regexp", complain("use (?:…) for those that are to be no labels", "%d named groups would be labels; at most %d may", len(c.groups), maxGroups))
+	}
+}
+
+// oneOrMore is oneOf, where a list may have been meant.
+func oneOrMore(word string, known []string) string {
+	if words := strings.FieldsFunc(word, func(r rune) bool { return r == ',' || r == ' ' }); len(words) > 1 && slices.Contains(known, words[0]) {
+		return "write a list: [" + strings.Join(words, ", ") + "]"
+	}
+	return oneOf(word, known)
+}
+
+func parseClass(name ClassName) (mpit.Class, error) {
+	if class, ok := classOf(name); ok {
+		return class, nil
+	}
+	var words []string
+	for _, w := range classNames {
+		words = append(words, string(w))
+	}
+	return mpit.ClassUnknown, complain(oneOrMore(string(name), words), "class %q is none of MPI_T's", string(name))
+}
+
+// bindWords are the kinds of objects as rules write them.
+func bindWords() []string {
+	words := []string{"none"}
+	for b := mpit.BindComm; b <= mpit.BindSession; b++ {
+		words = append(words, b.Label())
+	}
+	return words
+}
+
+// parseWord checks one of a few words; "" is not set.
+func parseWord[T ~string](key string, word T, known ...T) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	remedy := oneOf(string(word), words)
+	if key == "elements" && T(MergeEach) == word {
+		remedy = "write peer or index"
+	}
+	return complain(remedy, "%s %q is none of %s", key, string(word), strings.Join(words, ", "))
+}
+
+func parseRank(r RankMode) error { return parseWord("rank", r, RankKeep, RankNode, RankBoth) }
+
+// checkName checks the name that a rule gives to a metric.
+func checkName(name string, t template) error {
+	if len(name) > maxPlainName {
+		return complain(fmt.Sprintf("write at most %d", maxPlainName), "the name has %d bytes", len(name))
+	}
+	plain := t.literal()
+	for i := 0; i < len(plain); i++ {
+		if ch := plain[i]; ch != '_' && (ch < 'a' || ch > 'z') && (ch < '0' || ch > '9') {
+			return complain("write small letters, and _ between words", "name %q may have a-z, 0-9 and _ only", name)
+		}
+	}
+	if len(t) == 1 && strings.Trim(plain, "_") == "" && t[0].group == 0 {
+		return complain("write a word", "name %q has no letter", name)
+	}
+	if rest, ok := strings.CutPrefix(name, Prefix); ok {
+		return complain("write "+rest, "name %q: %s is put before it anyway", name, Prefix)
+	}
+	for _, first := range reservedFirst {
+		if strings.HasPrefix(name, first+"_") {
+			return complain("begin it with another word", "names that begin with %s_ are the exporter's own", first)
+		}
+	}
+	return nil
+}
+
+var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
+
+// reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
+var reservedLabels = []string{
+	"jobid", "world", "rank", "dup", "job", "instance", "le", "quantile", "state", "peer", "index", "object", "metric", "bound",
+}
+
+// checkLabel checks the name of a label that a rule gives.
+func checkLabel(name string) error {
+	_, bound := mpit.BindOfLabel(name)
+	remedy := "give the group another name, such as what"
+	if name != "what" && name != "" {
+		remedy = "give the group another name, such as mpi_" + strings.Trim(name, "_")
+	}
+	switch {
+	case len(name) > 64:
+		return complain("write at most 64", "the name of a label has %d bytes", len(name))
+	case !validLabel.MatchString(name):
+		return complain("begin it with a letter", "group %q: a label can't have this name", name)
+	case strings.HasPrefix(name, "__"):
+		return complain(remedy, "group %q: labels that begin with __ are Prometheus' own", name)
+	case bound || slices.Contains(reservedLabels, name):
+		return complain(remedy, "group %q: a label of this name is given by the exporter or by Prometheus", name)
+	}
+	return nil
+}
+
+// joined is all findings as one error.
+func joined(found []finding) error {
+	errs := make([]error, len(found))
+	for i, f := range found {
+		errs[i] = f.err
+		if f.key != "" {
+			errs[i] = fmt.Errorf("%s: %w", f.key, f.err)
+		}
+	}
+	return errors.Join(errs...)
+}
