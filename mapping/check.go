@@ -24,8 +24,8 @@ func checkRule(c *compiledRule) []finding {
 	if !slices.Contains(c.sets[:], true) {
 		note("", "write what it sets: drop, class, name …", "this rule sets nothing")
 	}
-	each := c.Elements == ElementsPeer || c.Elements == ElementsIndex
-	if c.Nonzero != nil && *c.Nonzero && !each {
+	merged := slices.Contains([]Elements{"", ElementsSum, ElementsMax, ElementsMin, ElementsMean}, c.Elements)
+	if c.Nonzero != nil && *c.Nonzero && merged {
 		note("nonzero", "write elements: peer or elements: index as well", "nonzero chooses elements that have series of their own, and here they have none")
 	}
 	if c.Object != nil && len(c.binds) == 1 && c.binds[0] == mpit.BindNone {
@@ -39,7 +39,7 @@ func checkRule(c *compiledRule) []finding {
 	}
 	own, said := c.ownClasses()
 	all := func(is func(mpit.Class) bool) bool {
-		return len(own) > 0 && !slices.ContainsFunc(own, func(class mpit.Class) bool { return !is(class) })
+		return len(own) > 0 && !slices.ContainsFunc(own, func(class mpit.Class) bool { return class == mpit.ClassUnknown || !is(class) })
 	}
 	remedy := "take it out, or say by class what the variable really is"
 	mixes := func(m string) bool { return m == "max" || m == "min" || m == "mean" }
@@ -55,7 +55,7 @@ func checkRule(c *compiledRule) []finding {
 		if c.Merge != "" && c.Merge != MergeEach {
 			note("merge", remedy, "%s is never merged", said)
 		}
-		if c.Elements != "" && !each {
+		if c.Elements != "" && merged {
 			note("elements", "write peer or index, or say by class what the variable really is", "%s is never merged", said)
 		}
 	}
@@ -194,6 +194,7 @@ type together struct {
 	identity []Relabel
 	rules    []*compiledRule
 	set      map[string]setting // rank, limits.series …: what has been set, and where
+	partly   bool               // there may be more files, before and behind these
 }
 
 // setting is a value that stands once in all files.
@@ -290,7 +291,7 @@ func (t *together) checkShadowed() Problems {
 			if !e.covers(r) {
 				continue
 			}
-			drops := e.Drop != nil && *e.Drop && j < kept
+			drops := e.Drop != nil && *e.Drop && j < kept && !t.partly
 			for p := range properties {
 				if by[p] == nil && (e.sets[p] || drops && !useful(p)) {
 					by[p] = e

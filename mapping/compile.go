@@ -40,8 +40,8 @@ type groupLabel struct {
 	group int
 }
 
-// compileRule checks what a rule says, each key for itself and with what it refers to. It returns a rule only where nothing is
-// found. Whether the rule makes sense as a whole is checkRule's.
+// compileRule checks what a rule says, each key for itself and with what it refers to. Where something is found the rule is good
+// for nothing but checkRule, which says whether it makes sense as a whole.
 func compileRule(r Rule) (*compiledRule, []finding) {
 	c := &compiledRule{Rule: r, real: mpit.ClassUnknown}
 	var found []finding
@@ -53,10 +53,7 @@ func compileRule(r Rule) (*compiledRule, []finding) {
 	}
 	c.compileMatch(note)
 	c.compileProperties(note)
-	if len(found) > 0 {
-		return nil, found
-	}
-	return c, nil
+	return c, found
 }
 
 func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
@@ -156,6 +153,10 @@ func (c *compiledRule) compileProperties(note func(key string, err error) bool) 
 		if name == "" || c.template.uses(i) {
 			continue
 		}
+		if slices.ContainsFunc(c.groups, func(g groupLabel) bool { return g.label == name }) {
+			note("match.regexp", complain("give each its own name", "two groups are called %q", name))
+			continue
+		}
 		c.groups = append(c.groups, groupLabel{name, i})
 		c.sets[propLabels] = true
 		note("match.regexp", checkLabel(name))
@@ -203,6 +204,9 @@ func parseWord[T ~string](key string, word T, known ...T) error {
 		words[i] = string(k)
 	}
 	remedy := oneOf(string(word), words)
+	if (word == "avg" || word == "average") && slices.Contains(known, "mean") {
+		remedy = "write mean"
+	}
 	if key == "elements" && T(MergeEach) == word {
 		remedy = "write peer or index"
 	}

@@ -2,7 +2,10 @@ package mapping
 
 import (
 	"bytes"
+	"errors"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -220,6 +223,92 @@ func FuzzRuleGlob(f *testing.F) {
 		if err == nil {
 			if got, _, ok := m.Metric(Library{}, mpit.Variable{Name: name, Datatype: tInt}); ok {
 				checkMetric(t, got)
+			}
+		}
+	})
+}
+
+// FuzzParse gives Parse files that are none. What it refuses has a place; what it takes can be used.
+func FuzzParse(f *testing.F) {
+	f.Add("rank: node\nlimits: {series: 5}\nidentity: [{source_labels: [env_X], regex: (.*), target_label: jobid, replacement: $1}]\n")
+	f.Add("rules:\n- match: {library: [mpich], version: '>=4 <5', name: a*?, class: timer, bind: none, verbosity: <=user_all, category: c*}\n  name: x_$1\n  unit: '{x}'\n")
+	f.Add("rules:\n- match: {regexp: '(?P<a>x)(.*)'}\n  name: ${a}\n  companion: $2\n  buckets: [1, 2]\n  drop: false\n  scale: 1e3\n")
+	f.Add("rules: [{name: a}, {name: a}]\n---\n")
+	f.Add("a: &a [x]\nb: *a\n<<: *b\n? [c]\n: !!binary d\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := Parse("f.yaml", []byte(text))
+		if err != nil {
+			var problems Problems
+			if !errors.As(err, &problems) || len(problems) == 0 || parsed != nil {
+				t.Fatalf("%v, %v", parsed, err)
+			}
+			lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") + strings.Count(text, "\u2028") + strings.Count(text, "\u2029")
+			for _, p := range problems {
+				if p.Line < 1 || p.Line > lines || p.Column < 0 || p.What == "" || p.Remedy == "" {
+					t.Fatalf("%#v of %d lines", p, lines)
+				}
+			}
+			return
+		}
+		for _, r := range parsed.Rules {
+			if r.Source.File != "f.yaml" || r.Source.Line < 1 {
+				t.Fatalf("a rule at %v", r.Source)
+			}
+		}
+		m, err := New(Config{Rules: append(parsed.Rules, Defaults()...), Rank: parsed.Rank})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"", "a", "xy", "\xff"} {
+			e := m.Explain(Library{MPICH, "4.1"}, mpit.Variable{Name: name, Class: mpit.ClassTimer, Datatype: tDouble, Bind: mpit.BindComm}, nil)
+			if e.Metric != nil {
+				checkMetric(t, e.Metric)
+			}
+			for _, d := range e.Decisions {
+				if d.Property == "labels" && !utf8.ValidString(d.Value) {
+					t.Fatalf("labels %q", d.Value)
+				}
+			}
+		}
+	})
+}
+
+// FuzzPatterns holds what is quick against what is plain.
+func FuzzPatterns(f *testing.F) {
+	f.Add("a*b?", "axxby")
+	f.Add("a(?P<x>.*)|b", "ab")
+	f.Add("(?i)a.c", "ABC")
+	f.Add("\xff*", "\xfe")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if len(pattern) > maxGlob || len(name) > 1024 {
+			return
+		}
+		v := mpit.Variable{Name: name}
+		if pattern != "" {
+			c, found := compileRule(Rule{Match: Match{Name: pattern}, Help: "x"})
+			if found != nil {
+				t.Fatal(joined(found))
+			}
+			want := globExpression(pattern).MatchString(name)
+			if _, ok := c.matches(&v); ok != want || globMatch(pattern, name) != want {
+				t.Fatalf("glob %q, %q: %v, %v, by the plain way %v", pattern, name, ok, globMatch(pattern, name), want)
+			}
+			c, found = compileRule(Rule{Match: Match{Regexp: pattern}, Help: "x"})
+			if found != nil {
+				return
+			}
+			whole := regexp.MustCompile(`(?s)\A(?:` + pattern + `)\z`)
+			groups, ok := c.matches(&v)
+			if ok != whole.MatchString(name) {
+				t.Fatalf("regexp %q, %q: %v", pattern, name, ok)
+			}
+			if !ok {
+				return
+			}
+			for _, l := range c.labelsOf(groups) {
+				if l.Value == "" || len(l.Value) > maxLabelText || !utf8.ValidString(l.Value) {
+					t.Fatalf("label %q", l)
+				}
 			}
 		}
 	})

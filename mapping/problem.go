@@ -109,12 +109,17 @@ func nearest(word string, known []string) string {
 	w := plain(word[:min(len(word), 64)])
 	best, least := "", 1+len(w)/3
 	for _, k := range known {
-		p := plain(k)
-		if n := min(len(p), len(w)); n >= 3 && slices.Equal(p[:n], w[:n]) {
-			return k // communicator for comm, high for highwatermark
-		}
-		if d := distance(w, p); d <= least && d < len(w) && (best == "" || d < least) {
+		if d := distance(w, plain(k)); d <= least && d < len(w) && (best == "" || d < least) {
 			best, least = k, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, k := range known { // communicator for comm, high for highwatermark
+		p := plain(k)
+		if n := min(len(p), len(w)); n >= 3 && slices.Equal(p[:n], w[:n]) && len(k) > len(best) {
+			best = k
 		}
 	}
 	return best

@@ -50,7 +50,7 @@ const maxFile = 1 << 20
 func Parse(name string, text []byte) (*File, error) {
 	p, problems := parseFile(name, text)
 	if len(problems) == 0 {
-		var all together
+		all := together{partly: true}
 		problems = append(all.add(p), all.check()...)
 	}
 	if len(problems) > 0 {
@@ -114,8 +114,8 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		path := fmt.Sprintf("rules[%d]", i)
 		p.Rules[i].Source = Source{name, p.at(path).line}
 		c, found := compileRule(p.Rules[i])
-		if found == nil && !r.broken[path] {
-			found = checkRule(c)
+		if !r.broken[path] {
+			found = append(found, checkRule(c)...)
 		}
 		for _, f := range found {
 			if !r.broken[path] || f.key != "name" && f.key != "companion" { // whose groups may be what could not be read

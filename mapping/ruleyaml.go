@@ -118,15 +118,16 @@ func (r *reader) syntax(err error, text []byte) {
 		what = m[2]
 	}
 	const quotes = "put values in quotes that begin with *, %, &, @, !, {, [ or a backquote"
-	remedy := "mend the YAML in this line or the one before it"
+	remedy := "mend indentation, brackets or quotes from here on"
 	switch anchor := unknownAnchor.FindStringSubmatch(what); {
 	case anchor != nil:
 		what = fmt.Sprintf("*%s is read as a YAML alias, which rule files have not", anchor[1])
 		remedy = "put a pattern that begins with * in quotes"
-		if i := bytes.Index(text, []byte("*"+anchor[1])); i >= 0 {
-			line = 1 + bytes.Count(text[:i], []byte("\n"))
+		alias := regexp.MustCompile(`(?m)^[^#\n]*[\s:,\[{-]\*` + regexp.QuoteMeta(anchor[1]))
+		if at := alias.FindIndex(text); at != nil {
+			line = 1 + bytes.Count(text[:at[1]], []byte("\n"))
 		}
-	case strings.Contains(what, `character '\t'`):
+	case strings.Contains(what, "cannot start any token") && tabbed(text, line):
 		remedy = "indent with spaces, not with tabs"
 	case strings.Contains(what, "cannot start any token"), strings.Contains(what, "alphabetic or numeric"):
 		remedy = quotes
@@ -137,6 +138,12 @@ func (r *reader) syntax(err error, text []byte) {
 	}
 	line = max(1, min(line, 1+bytes.Count(text, []byte("\n"))))
 	r.problem(place{line, 0}, "this is no YAML: "+what, remedy)
+}
+
+// tabbed says whether a line is indented with tabs.
+func tabbed(text []byte, line int) bool {
+	lines := bytes.SplitN(text, []byte("\n"), line+1)
+	return line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
 }
 
 // value reads one value. It says whether all of it could be read.
@@ -249,6 +256,9 @@ func (r *reader) mapping(path string, n *yaml.Node, v reflect.Value) bool {
 			}
 			if !r.value(at, value, v.Field(field)) {
 				r.broken[at], ok = true, false
+				if f := v.Field(field); f.Kind() != reflect.Struct && (f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct) {
+					f.SetZero() // half of it would make more problems that are none
+				}
 			}
 		}
 	}
@@ -281,10 +291,6 @@ func oneKey(path, key string, fields map[string]int) string {
 	if key == "<<" {
 		return "write the keys out"
 	}
-	known := slices.Sorted(keysIn(fields))
-	if near := nearest(key, known); near != "" {
-		return "write " + near
-	}
 	rule, match := keysOf(reflect.TypeFor[Rule]()), keysOf(reflect.TypeFor[Match]())
 	if _, ok := match[key]; ok && strings.HasPrefix(path, "rules[") && !strings.HasSuffix(path, ".match") {
 		return "write it under match"
@@ -292,7 +298,7 @@ func oneKey(path, key string, fields map[string]int) string {
 	if _, ok := rule[key]; ok && strings.HasSuffix(path, ".match") {
 		return "write it beside match, not under it"
 	}
-	return "write one of " + strings.Join(known, ", ")
+	return oneOf(key, slices.Sorted(keysIn(fields)))
 }
 
 // called is what a path is called in a sentence.
