@@ -39,7 +39,7 @@ func TestEndedRank(t *testing.T) {
 			assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
 			assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)], "the last value")
 			assert.Equal(t, 7.0, page[of("mpit_peak_highwatermark", "1", 0)])
-			assert.NotContains(t, page, of("mpit_depth", "1", 0))
+			assert.NotContains(t, page, of("mpit_depth_level", "1", 0))
 			assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="final"}`])
 			assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="ended"}`])
 		})
@@ -88,14 +88,14 @@ func TestKilledRank(t *testing.T) {
 	assert.Equal(t, 1.0, page[ended("lost")])
 	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
 	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)], "what was known of it")
-	assert.NotContains(t, page, of("mpit_depth", "1", 0))
+	assert.NotContains(t, page, of("mpit_depth_level", "1", 0))
 
 	// It was only the connection that was lost.
 	n.connect(r)
 	page = n.scrape()
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
 	assert.NotContains(t, page, ended("lost"))
-	assert.Equal(t, 5.0, page[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 5.0, page[of("mpit_depth_level", "1", 0)])
 }
 
 func TestEndedRankStaysUntilScrapedAndRetention(t *testing.T) {
@@ -221,7 +221,7 @@ func TestExporterRestart(t *testing.T) {
 	second := startNodeAt(t, path, Config{})
 	second.connect(r)
 	after := second.scrape()
-	for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count", "mpit_depth"} {
+	for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count", "mpit_depth_level"} {
 		assert.Equal(t, before[of(name, "1", 0)], after[of(name, "1", 0)], name)
 	}
 	clock.advance(10 * time.Second)

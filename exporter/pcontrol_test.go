@@ -84,7 +84,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 	assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="paused"}`])
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)], "it answers")
 	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)])
-	assert.Equal(t, 2.0, page[of("mpit_depth", "1", 0)], "levels stand as well")
+	assert.Equal(t, 2.0, page[of("mpit_depth_level", "1", 0)], "levels stand as well")
 	assert.Equal(t, "paused", e.Ranks()[0].State)
 
 	busy := mpit.Sample{Status: mpit.SampleBusy} // from an agent that leaves things out
@@ -98,7 +98,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 	page = e.take(s)
 	assert.Equal(t, []float64{-7, 3, 2, 1}, figures(page), "the program's own phase")
 	assert.Equal(t, 17.0, page[of("mpit_calls_total", "1", 0)])
-	assert.Equal(t, 3.0, page[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 3.0, page[of("mpit_depth_level", "1", 0)])
 
 	s.Status, s.Monotonic = mpit.SampleFinal, 3*time.Second
 	e.mu.Lock()

@@ -41,11 +41,11 @@ func TestNobodyIsAskedUntilSomebodyReads(t *testing.T) {
 	assert.Equal(t, 1.0, page[of("mpit_rank_agent_samples_total", "1", 0)], "the first scrape is the first sample")
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
 	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)])
-	assert.Equal(t, 5.0, page[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 5.0, page[of("mpit_depth_level", "1", 0)])
 	assert.Equal(t, "up", n.Ranks()[0].State)
 
 	require.NoError(t, r.Set("depth", mpit.ClassLevel, 0, 6))
-	assert.Equal(t, 6.0, n.scrape()[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 6.0, n.scrape()[of("mpit_depth_level", "1", 0)])
 }
 
 // oneRound lets all readers of a test share a round, however slow the machine is.
@@ -64,12 +64,12 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
 	page := n.scrapeWithin(time.Second)
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
-	assert.Equal(t, 6.0, page[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 6.0, page[of("mpit_depth_level", "1", 0)])
 	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 1)])
 	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)], "what lasts, stays")
 	assert.Equal(t, 7.0, page[of("mpit_peak_highwatermark", "1", 1)])
 	assert.Equal(t, 1.5, page[of("mpit_waiting_time_seconds_sum", "1", 1)])
-	assert.NotContains(t, page, of("mpit_depth", "1", 1), "what doesn't, leaves")
+	assert.NotContains(t, page, of("mpit_depth_level", "1", 1), "what doesn't, leaves")
 	assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="late"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="late"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="up"}`])
@@ -82,7 +82,7 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 	// It has answered the old question when it answers the next one.
 	late.Stall(false)
 	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 1)] == 1 }, 30*time.Second, time.Millisecond)
-	assert.Equal(t, 5.0, n.scrape()[of("mpit_depth", "1", 1)])
+	assert.Equal(t, 5.0, n.scrape()[of("mpit_depth_level", "1", 1)])
 }
 
 func TestSimultaneousScrapesShareOneRound(t *testing.T) {
@@ -127,7 +127,7 @@ func (n *node) begin() <-chan map[string]float64 {
 }
 
 func TestReaderInAHurryEndsNobodysRound(t *testing.T) {
-	up, samples, depth := of("mpit_rank_up", "1", 0), of("mpit_rank_agent_samples_total", "1", 0), of("mpit_depth", "1", 0)
+	up, samples, depth := of("mpit_rank_up", "1", 0), of("mpit_rank_agent_samples_total", "1", 0), of("mpit_depth_level", "1", 0)
 	n := startNode(t, Config{}, oneRound)
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
@@ -176,7 +176,7 @@ func TestOverlappingRounds(t *testing.T) {
 	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
 
 	second := n.scrapeWithin(time.Second)
-	assert.Equal(t, 6.0, second[of("mpit_depth", "1", 0)], "asked anew")
+	assert.Equal(t, 6.0, second[of("mpit_depth_level", "1", 0)], "asked anew")
 	assert.Equal(t, 2.0, second[of("mpit_rank_agent_samples_total", "1", 0)])
 	assert.Equal(t, 0.0, second[of("mpit_rank_up", "1", 1)])
 
@@ -289,10 +289,10 @@ func TestBusyKeepsTheLastValues(t *testing.T) {
 
 	page := n.scrape()
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
-	assert.Equal(t, 5.0, page[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 5.0, page[of("mpit_depth_level", "1", 0)])
 	assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="busy"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="busy"}`])
-	assert.Equal(t, 6.0, n.scrape()[of("mpit_depth", "1", 0)])
+	assert.Equal(t, 6.0, n.scrape()[of("mpit_depth_level", "1", 0)])
 }
 
 func TestPassiveRank(t *testing.T) {
@@ -507,7 +507,7 @@ func TestVariablesThatComeAndGo(t *testing.T) {
 	})
 	r := mpittest.New(cfg)
 	n.connect(r)
-	const world, halo = `mpit_queue{comm="MPI_COMM_WORLD",jobid="1",rank="0",world="0"}`, `mpit_queue{comm="halo",jobid="1",rank="0",world="0"}`
+	const world, halo = `mpit_queue_level{comm="MPI_COMM_WORLD",jobid="1",rank="0",world="0"}`, `mpit_queue_level{comm="halo",jobid="1",rank="0",world="0"}`
 	page := n.scrape()
 	assert.Contains(t, page, world)
 	assert.NotContains(t, page, halo)
@@ -566,7 +566,7 @@ func TestSeriesOfOneRankAreBounded(t *testing.T) {
 			}
 			return found
 		}
-		assert.Equal(t, test.variables, count("mpit_calls_total", "mpit_depth", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
+		assert.Equal(t, test.variables, count("mpit_calls_total", "mpit_depth_level", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
 		assert.Equal(t, test.objects, count("mpit_object_info", "mpit_objects"), test)
 		assert.Equal(t, test.infos, count("mpit_pvar_info"), test)
 		assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])

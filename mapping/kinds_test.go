@@ -42,8 +42,8 @@ func TestEveryKindOfObject(t *testing.T) {
 			}
 			number := func(object uint32) string { return "object=" + strconv.Itoa(int(object)) }
 			want := m{
-				of("n_total", "mine"): 1, of("l", "mine"): 1, of("low_lowwatermark", "mine"): 1, state(label+"=mine", "state=1"): 1,
-				of("n_total", "unnamed"): 5, of("l", "unnamed"): 5, of("low_lowwatermark", "unnamed"): 2,
+				of("n_total", "mine"): 1, of("l_level", "mine"): 1, of("low_lowwatermark", "mine"): 1, state(label+"=mine", "state=1"): 1,
+				of("n_total", "unnamed"): 5, of("l_level", "unnamed"): 5, of("low_lowwatermark", "unnamed"): 2,
 				state(label+"=unnamed", number(y), "state=2"): 1, state(label+"=unnamed", number(z), "state=3"): 1,
 			}
 			got := show(r)
@@ -65,8 +65,8 @@ func TestEveryKindOfObject(t *testing.T) {
 			assert.Equal(t, 1.0, got[of("n_total", "mine")], "what was counted stays")
 			assert.Equal(t, 1.0, got[of("low_lowwatermark", "mine")])
 			assert.Equal(t, 2.0, got[of("low_lowwatermark", "unnamed")])
-			assert.NotContains(t, got, of("l", "mine"))
-			assert.Equal(t, 3.0, got[of("l", "unnamed")])
+			assert.NotContains(t, got, of("l_level", "mine"))
+			assert.Equal(t, 3.0, got[of("l_level", "unnamed")])
 			assert.Equal(t, 1.0, got[state(label+"=unnamed", "state=3")], "it has the name alone now")
 		})
 	}
@@ -96,7 +96,7 @@ func TestEveryDatatype(t *testing.T) {
 		{mpit.DatatypeBool, 1, 1, 1},
 	} {
 		for class, name := range map[mpit.Class]string{
-			mpit.ClassLevel: "v", mpit.ClassSize: "v_size", mpit.ClassHighWatermark: "v_highwatermark", mpit.ClassLowWatermark: "v_lowwatermark",
+			mpit.ClassLevel: "v_level", mpit.ClassSize: "v_size", mpit.ClassHighWatermark: "v_highwatermark", mpit.ClassLowWatermark: "v_lowwatermark",
 			mpit.ClassGeneric: "v_generic", mpit.ClassCounter: "v_total", mpit.ClassAggregate: "v_aggregate_total",
 		} {
 			a := newAgent(mpit.Variable{Name: "v", Class: class, Datatype: c.datatype, DatatypeBytes: c.bytes})
@@ -144,7 +144,7 @@ func TestOneNameInEveryClass(t *testing.T) {
 	r := newRank(t, nil)
 	r.Update(a.sample())
 	assert.Equal(t, m{
-		"q_state{state=10}": 1, "q": 11, "q_size": 12, "q_ratio": 0.3, "q_highwatermark": 14, "q_lowwatermark": 15, "q_total": 16,
+		"q_state{state=10}": 1, "q_level": 11, "q_size": 12, "q_ratio": 0.3, "q_highwatermark": 14, "q_lowwatermark": 15, "q_total": 16,
 		"q_aggregate_total": 17, "q_time_seconds sum": 0.8, "q_time_seconds count": 16, "q_generic": 19, "q_highwatermark_ratio": 14.0 / 12,
 	}, show(r))
 	assert.Empty(t, r.Dropped())
@@ -243,7 +243,7 @@ func TestNamesOfObjects(t *testing.T) {
 		a.object(name, 1)
 		r := newRank(t, nil)
 		r.Update(a.sample())
-		assert.Equal(t, m{"v{comm=" + want + "}": 0}, show(r))
+		assert.Equal(t, m{"v_level{comm=" + want + "}": 0}, show(r))
 		require.Len(t, r.Objects(), 1)
 		assert.Equal(t, want, r.Objects()[0].Name)
 	}

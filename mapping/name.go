@@ -18,7 +18,7 @@ const (
 )
 
 var classWords = [...]string{
-	mpit.ClassState: "state", mpit.ClassLevel: "", mpit.ClassSize: "size", mpit.ClassPercentage: "",
+	mpit.ClassState: "state", mpit.ClassLevel: "level", mpit.ClassSize: "size", mpit.ClassPercentage: "",
 	mpit.ClassHighWatermark: "highwatermark", mpit.ClassLowWatermark: "lowwatermark", mpit.ClassCounter: "",
 	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "time", mpit.ClassGeneric: "generic",
 }
@@ -55,20 +55,22 @@ func (s shape) tail() string {
 	return t
 }
 
-// tails is every tail that a variable can have, whatever rules say of its unit.
+// tails is every tail that a family of OpenMetrics, where counters have no _total, can have by default, whatever rules say of
+// its unit. A COUNTER has none.
 var tails = func() []string {
 	words := []string{""}
 	for _, w := range unitWords {
 		words = append(words, "_"+w)
 	}
-	var out []string
-	for _, u := range words {
-		for _, class := range []string{"", "_size", "_highwatermark", "_lowwatermark", "_generic"} {
-			out = append(out, class+u)
+	out := []string{"_ratio"}
+	for _, class := range classWords {
+		for _, u := range words {
+			if class != "" {
+				out = append(out, "_"+class+u)
+			}
 		}
-		out = append(out, "_aggregate"+u+"_total", "_time"+u+"_total")
 	}
-	return append(out, "_state", "_total", "_time_seconds")
+	return out
 }()
 
 // familyNames is a family's name in both schemes.
@@ -100,11 +102,13 @@ func (s shape) named(rule, name string, declared mpit.Class) familyNames {
 	return familyNames{full, s.otelName(base, "", "")}
 }
 
-// owns says whether full belongs to this name: of all variables that would have it, the shortest name's.
+// owns says whether the family full belongs to this name: of all variables whose family would be called so in OpenMetrics, the
+// shortest name's. So a COUNTER foo_level makes way for a LEVEL foo, although the one's name ends in _total.
 func (s shape) owns(full, name string) bool {
-	own := len(full) - len(Prefix) - len(name)
+	family := FamilyName(full, s.kind)
+	own := len(family) - len(Prefix) - len(name)
 	for _, t := range tails {
-		if len(t) > own && strings.HasSuffix(full, t) && len(full)-len(t) > len(Prefix) {
+		if len(t) > own && strings.HasSuffix(family, t) && len(family)-len(t) > len(Prefix) {
 			return false
 		}
 	}
@@ -118,17 +122,14 @@ func (s shape) allowed(base, full string) bool {
 			return false
 		}
 	}
-	if reservedName(full) {
+	family := FamilyName(full, s.kind)
+	if reservedName(family) {
 		return false
 	}
-	words := strings.Split(full, "_")
+	words := strings.Split(family, "_")
 	last := words[len(words)-1]
-	if s.kind == KindCounter {
-		last = words[len(words)-2] // the family without _total, as OpenMetrics has it
-		if last == "count" && words[len(words)-3] == "seconds" {
-			return false
-		}
-		return last == "count" || !reservedEndings[last]
+	if s.kind == KindCounter && last == "count" {
+		return words[len(words)-2] != "seconds" // or it is a sample of a histogram
 	}
 	return !reservedEndings[last]
 }
@@ -247,18 +248,21 @@ func split(s string) []string {
 	return words
 }
 
-// reservedFirst are first words whose names are the exporter's own.
-var reservedFirst = []string{"exporter", "rank", "pcontrol"}
+// reservedFirst are first words whose names are the exporter's own. With node begin the names of what is one for all ranks of a
+// node: mpit_node_ and the rest of the ranks' name.
+var reservedFirst = []string{"exporter", "rank", "pcontrol", "node"}
 
-// reservedName says whether a family is the exporter's own.
-func reservedName(full string) bool {
-	switch full {
+// reservedName says whether a family, as OpenMetrics calls it, is the exporter's own.
+func reservedName(family string) bool {
+	switch family {
 	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_category_parent_info",
 		"mpit_cvar_ranks", "mpit_object_info", "mpit_objects":
 		return true
+	case "mpit_extreme_rank": // for a whole node it would be mpit_node_extreme_rank, which says who holds an extreme
+		return true
 	}
 	for _, w := range reservedFirst {
-		if strings.HasPrefix(full, Prefix+w+"_") {
+		if strings.HasPrefix(family, Prefix+w+"_") || family == Prefix+w {
 			return true
 		}
 	}

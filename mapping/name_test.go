@@ -84,7 +84,7 @@ func TestNamesOfEachClass(t *testing.T) {
 		kind     Kind
 	}{
 		{"foo", mpit.ClassState, mpit.DatatypeInt, "mpit_foo_state", "mpit.foo.state", KindGauge},
-		{"foo", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo", "mpit.foo", KindGauge},
+		{"foo", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_level", "mpit.foo.level", KindGauge},
 		{"foo", mpit.ClassSize, mpit.DatatypeInt, "mpit_foo_size", "mpit.foo.size", KindGauge},
 		{"foo", mpit.ClassPercentage, mpit.DatatypeDouble, "mpit_foo_ratio", "mpit.foo.ratio", KindGauge},
 		{"foo", mpit.ClassHighWatermark, mpit.DatatypeInt, "mpit_foo_highwatermark", "mpit.foo.highwatermark", KindGauge},
@@ -96,7 +96,11 @@ func TestNamesOfEachClass(t *testing.T) {
 		{"foo", mpit.ClassGeneric, mpit.DatatypeInt, "mpit_foo_generic", "mpit.foo.generic", KindUntyped},
 		{"foo", mpit.ClassUnknown, mpit.DatatypeInt, "mpit_foo_generic", "mpit.foo.generic", KindUntyped},
 		{"2level_count", mpit.ClassCounter, mpit.DatatypeInt, "mpit_2level_count_total", "mpit.2level_count.total", KindCounter},
-		{"foo_size", mpit.ClassCounter, mpit.DatatypeInt, "mpit_foo_size_total", "mpit.foo_size.total", KindCounter},
+		{"foo_bytes", mpit.ClassCounter, mpit.DatatypeInt, "mpit_foo_bytes_total", "mpit.foo_bytes.total", KindCounter},
+		{"foo_bytes", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_bytes_level", "mpit.foo_bytes.level", KindGauge},
+		{"foo_count", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_count_level", "mpit.foo_count.level", KindGauge},
+		{"foo_size", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_size_level", "mpit.foo_size.level", KindGauge},
+		{"objects", mpit.ClassLevel, mpit.DatatypeInt, "mpit_objects_level", "mpit.objects.level", KindGauge},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			m, reason, ok := newMapper(t).Metric(Library{}, mpit.Variable{Name: c.name, Class: c.class, Datatype: c.datatype})
@@ -117,22 +121,27 @@ func TestEscapedNames(t *testing.T) {
 		want      string // # stands for eight characters
 	}{
 		{"the word is there already", "foo_size", mpit.ClassSize, "mpit_foo_size_x#"},
-		{"it is another's", "foo_size", mpit.ClassLevel, "mpit_foo_size_x#"},
-		{"it is another's with a unit", "foo_bytes", mpit.ClassLevel, "mpit_foo_bytes_x#"},
+		{"of a level, too", "foo_level", mpit.ClassLevel, "mpit_foo_level_x#"},
+		{"it is another's", "foo_highwatermark", mpit.ClassPercentage, "mpit_foo_highwatermark_x#_ratio"},
+		{"in OpenMetrics it is another's", "foo_level", mpit.ClassCounter, "mpit_foo_level_x#_total"},
+		{"in OpenMetrics it is another's with a unit", "foo_level_bytes", mpit.ClassCounter, "mpit_foo_level_bytes_x#_total"},
 		{"a timer's", "foo_time", mpit.ClassCounter, "mpit_foo_time_x#_total"},
-		{"a gauge that ends in count", "foo_count", mpit.ClassLevel, "mpit_foo_count_x#"},
 		{"total is where it stands", "total_foo", mpit.ClassCounter, "mpit_foo_x#_total"},
 		{"ratio, once", "foo_ratio", mpit.ClassPercentage, "mpit_foo_x#_ratio"},
 		{"the kind's own name", "foo_counter", mpit.ClassCounter, "mpit_foo_x#_total"},
-		{"short unit", "foo_ms", mpit.ClassLevel, "mpit_foo_x#"},
-		{"no base unit", "foo_kilobytes_used", mpit.ClassLevel, "mpit_foo_used_x#"},
+		{"a sample of a histogram's", "foo_seconds_count", mpit.ClassCounter, "mpit_foo_seconds_count_x#_total"},
+		{"a part of another counter", "foo_created", mpit.ClassCounter, "mpit_foo_created_x#_total"},
+		{"short unit", "foo_ms", mpit.ClassLevel, "mpit_foo_level_x#"},
+		{"no base unit", "foo_kilobytes_used", mpit.ClassLevel, "mpit_foo_used_level_x#"},
 		{"capitals", "Foo-Bar", mpit.ClassCounter, "mpit_foo_bar_x#_total"},
 		{"two underscores", "foo__bar", mpit.ClassCounter, "mpit_foo_bar_x#_total"},
 		{"nothing left", "ß", mpit.ClassCounter, "mpit_x#_total"},
 		{"empty", "", mpit.ClassCounter, "mpit_x#_total"},
 		{"the exporter's own", "exporter_rounds", mpit.ClassCounter, "mpit_rounds_x#_total"},
-		{"reserved", "objects", mpit.ClassLevel, "mpit_objects_x#"},
-		{"looks escaped", "foo_xabcdefgh", mpit.ClassLevel, "mpit_foo_x#"},
+		{"of a whole node", "node_foo", mpit.ClassLevel, "mpit_foo_level_x#"},
+		{"reserved in OpenMetrics", "objects", mpit.ClassCounter, "mpit_objects_x#_total"},
+		{"reserved for a whole node", "extreme_rank", mpit.ClassCounter, "mpit_extreme_rank_x#_total"},
+		{"looks escaped", "foo_xabcdefgh", mpit.ClassLevel, "mpit_foo_level_x#"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			m, reason, ok := newMapper(t).Metric(Library{}, mpit.Variable{Name: c.name, Class: c.class, Datatype: mpit.DatatypeDouble})

@@ -39,7 +39,7 @@ func TestPcontrol(t *testing.T) {
 		return m{
 			"n_total{comm=c}": c, "agg_aggregate_total{comm=c}": c, "lie_total{comm=c}": c, "took_time_seconds{comm=c} sum": c,
 			"took_time_seconds{comm=c} count": observations,
-			"l{comm=c}":                       p, "room_size{comm=c}": p, "high_highwatermark{comm=c}": p, "low_lowwatermark{comm=c}": p,
+			"l_level{comm=c}":                 p, "room_size{comm=c}": p, "high_highwatermark{comm=c}": p, "low_lowwatermark{comm=c}": p,
 			"share_ratio{comm=c}": p / 1000, "phase_state{comm=c,state=" + stateName(int64(present)) + "}": 1, "any_generic{comm=c}": p,
 		}
 	}

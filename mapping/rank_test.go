@@ -54,7 +54,7 @@ func TestMergingByClass(t *testing.T) {
 		want     m
 		freed    m // after b is freed
 	}{
-		{"level sums", mpit.ClassLevel, tInt, []any{1, 2}, []any{3, -1}, m{"v{comm=c}": 5}, m{"v{comm=c}": 3}},
+		{"level sums", mpit.ClassLevel, tInt, []any{1, 2}, []any{3, -1}, m{"v_level{comm=c}": 5}, m{"v_level{comm=c}": 3}},
 		{"size sums", mpit.ClassSize, tUint, []any{1, 2}, []any{3, 4}, m{"v_size{comm=c}": 10}, m{"v_size{comm=c}": 3}},
 		{"percentage: the largest", mpit.ClassPercentage, tDouble, []any{0.25, 0.5}, []any{0.75, 0.0}, m{"v_ratio{comm=c}": 0.75}, m{"v_ratio{comm=c}": 0.5}},
 		{"high watermark: the largest, also of the freed", mpit.ClassHighWatermark, tULong, []any{1, 2}, []any{9, 4}, m{"v_highwatermark{comm=c}": 9}, m{"v_highwatermark{comm=c}": 9}},
@@ -139,7 +139,7 @@ func TestElementsOfTheirOwn(t *testing.T) {
 	a.set("n", x, 1, 2)
 	a.set("l", x, 3, 4)
 	r.Update(a.sample())
-	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2, "l{comm=c,index=0}": 3, "l{comm=c,index=1}": 4}, show(r))
+	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2, "l_level{comm=c,index=0}": 3, "l_level{comm=c,index=1}": 4}, show(r))
 	a.free(x)
 	r.Update(a.sample())
 	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2}, show(r))
@@ -157,7 +157,7 @@ func TestUnitsAndScales(t *testing.T) {
 	a.set("percent", 0, 50)
 	a.set("micro", 0, 2500000)
 	r.Update(a.sample())
-	assert.Equal(t, m{"kib_bytes": 3072, "percent_highwatermark_ratio": 0.25, "micro_time_seconds sum": 2.5, "micro_time_seconds count": 1}, show(r))
+	assert.Equal(t, m{"kib_level_bytes": 3072, "percent_highwatermark_ratio": 0.25, "micro_time_seconds sum": 2.5, "micro_time_seconds count": 1}, show(r))
 }
 
 // The ratio is each object's own: 8 of 10 and 1 of 100 are at most 0.8, not 8 of 110.
@@ -178,10 +178,10 @@ func TestRatiosArePerObject(t *testing.T) {
 		}
 	}
 	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem{comm=c}": 3, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
+	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 3, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
 	a.free(x)
 	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem{comm=c}": 1, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
+	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 1, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
 		"the freed object's highest share stays with its watermark")
 	blob, changed := r.Blob()
 	assert.True(t, changed)
@@ -202,7 +202,7 @@ func TestAPercentageOfTheLibraryGoesBeforeARatio(t *testing.T) {
 	a.handles[2].values[0] = math.Float64bits(0.3)
 	r := newRank(t, nil)
 	r.Update(a.sample())
-	assert.Equal(t, m{"q_size": 4, "q": 4, "q_ratio": 0.3}, show(r))
+	assert.Equal(t, m{"q_size": 4, "q_level": 4, "q_ratio": 0.3}, show(r))
 }
 
 func TestWrapsAndResets(t *testing.T) {
@@ -317,12 +317,12 @@ func TestRename(t *testing.T) {
 	a.set("v", x, uint64(1<<32-2))
 	a.set("l", x, 1)
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 - 2, "l{comm=unnamed}": 1}, show(r))
+	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 - 2, "l_level{comm=unnamed}": 1}, show(r))
 	a.set("v", x, 3) // wraps, and then the name comes, before anybody looks
 	a.rename(x, "halo")
 	a.set("v", x, 10)
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 + 3, "v_total{comm=halo}": 7, "l{comm=halo}": 1}, show(r))
+	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 + 3, "v_total{comm=halo}": 7, "l_level{comm=halo}": 1}, show(r))
 	a.free(x)
 	r.Update(a.sample())
 	assert.Equal(t, m{"v_total{comm=unnamed}": 1<<32 + 3, "v_total{comm=halo}": 7}, show(r))
@@ -433,7 +433,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		a.set(n, y, 3)
 	}
 	r.Update(a.sample())
-	all := m{"v_total{comm=c}": 5, "l{comm=c}": 5, "high_highwatermark{comm=c}": 3}
+	all := m{"v_total{comm=c}": 5, "l_level{comm=c}": 5, "high_highwatermark{comm=c}": 3}
 	assert.Equal(t, all, show(r))
 	lasting := m{"v_total{comm=c}": 5, "high_highwatermark{comm=c}": 3}
 	for _, h := range a.handles {
