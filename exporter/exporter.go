@@ -475,6 +475,7 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 			r.infos = r.figures.Infos()
 			r.countVariables()
 			e.infos++
+			e.logConflicts(r)
 		} else if s.Layout == r.layout {
 			return // nothing new to select
 		}
@@ -483,6 +484,19 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
 		}
 	})
+}
+
+// logConflicts says which variables of a rank find their names taken, and by what. The caller holds mu.
+func (e *Exporter) logConflicts(r *rank) {
+	if !e.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	for i := range r.infos {
+		if info := &r.infos[i]; info.Why != "" {
+			e.log.Debug("a variable is left out", append(rankAttrs(r),
+				"pvar", info.Name, "class", info.Class.String(), "reason", string(info.Reason), "why", info.Why)...)
+		}
+	}
 }
 
 func (r *rank) countVariables() {

@@ -195,15 +195,18 @@ func Families() []Family {
 // Prefix begins the names of the exporter's figures of itself; all names with it are reserved.
 const Prefix = "mpit_exporter_"
 
-// Reserved says whether a performance variable may not have this name, for the exporter itself uses it.
+// Reserved says whether a performance variable may not have this name, for the exporter itself uses it, or would in OpenMetrics,
+// where counters' families have no _total.
 func Reserved(name string) bool {
-	return strings.HasPrefix(name, Prefix) || reservedNames()[name]
+	return strings.HasPrefix(name, Prefix) || reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
 }
 
 var reservedNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range Families() {
-		names[f.Name] = true
+		for _, name := range ownedNames(f.Name, f.Type) {
+			names[name] = true
+		}
 	}
 	return names
 })

@@ -23,6 +23,7 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range families {
 		assert.True(t, Reserved(f.Name))
+		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"), "a counter of that name is the same family in OpenMetrics")
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
 		for _, label := range f.Labels {

@@ -23,7 +23,8 @@ import (
 type page struct {
 	leases   int
 	byName   map[string]*family
-	families []*family // sorted by name
+	owned    map[string]*family // by each of mapping.OwnedNames
+	families []*family          // sorted by name
 	sheets   map[*rank]*sheets
 	infos    uint64 // Exporter.infos of which mpit_pvar_info was built; 0: to be built
 
@@ -93,7 +94,7 @@ type entry struct {
 }
 
 func newPage(drop func(reason string, n int)) *page {
-	return &page{byName: map[string]*family{}, sheets: map[*rank]*sheets{}, drop: drop}
+	return &page{byName: map[string]*family{}, owned: map[string]*family{}, sheets: map[*rank]*sheets{}, drop: drop}
 }
 
 // update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds what the rank itself decides
@@ -167,6 +168,9 @@ func (p *page) clear(r *rank, s *sheet) {
 		if len(f.blocks) == 0 {
 			name := f.message.GetName()
 			delete(p.byName, name)
+			for _, name := range ownedNames(name, f.message.GetType()) {
+				delete(p.owned, name)
+			}
 			if i, found := p.find(name); found {
 				p.families = slices.Delete(p.families, i, i+1)
 			}
@@ -181,13 +185,20 @@ func (p *page) find(name string) (int, bool) {
 	})
 }
 
-// family returns the family of that name, making it if need be; nil where it stands with another type.
+// family returns the family of that name, making it if need be; nil where it stands with another type, or one of its samples
+// would have the name of another family's: what ranks have that ended before a reload was named by the rules of their time.
 func (p *page) family(name, help string, kind dto.MetricType) *family {
 	if f := p.byName[name]; f != nil {
 		if f.message.GetType() != kind {
 			return nil
 		}
 		return f
+	}
+	owned := ownedNames(name, kind)
+	for _, name := range owned {
+		if p.owned[name] != nil {
+			return nil
+		}
 	}
 	f := &family{message: &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}}
 	// OpenMetrics wants a unit to be the end of the name.
@@ -198,9 +209,22 @@ func (p *page) family(name, help string, kind dto.MetricType) *family {
 		}
 	}
 	p.byName[name] = f
+	for _, name := range owned {
+		p.owned[name] = f
+	}
 	i, _ := p.find(name)
 	p.families = slices.Insert(p.families, i, f)
 	return f
+}
+
+func ownedNames(name string, kind dto.MetricType) []string {
+	switch kind {
+	case dto.MetricType_COUNTER:
+		return mapping.OwnedNames(name, mapping.KindCounter)
+	case dto.MetricType_HISTOGRAM:
+		return mapping.OwnedNames(name, mapping.KindHistogram)
+	}
+	return mapping.OwnedNames(name, mapping.KindGauge)
 }
 
 // insert puts a block into its rank's place.

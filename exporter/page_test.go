@@ -81,6 +81,7 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 	assert.Empty(t, p.out)
 	assert.Empty(t, p.families, "families without ranks are forgotten")
 	assert.Empty(t, p.byName)
+	assert.Empty(t, p.owned)
 }
 
 func TestValuesAreSetInPlace(t *testing.T) {
@@ -117,6 +118,14 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 		{"a type that differs from the family's", func(f *fixed) {
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_x", Kind: mapping.KindCounter}
 		}, droppedConflict, []string{"0:a", "0:b"}},
+		{"a type that differs in OpenMetrics alone", func(f *fixed) {
+			f.series[2].Metric = &mapping.Metric{Name: "mpit_x_total", Kind: mapping.KindCounter}
+		}, droppedConflict, []string{"0:a", "0:b"}},
+		{"a part of a histogram", func(f *fixed) {
+			f.series[0].Metric = &mapping.Metric{Name: "mpit_y", Kind: mapping.KindHistogram}
+			f.series[0].Histogram = &mapping.Histogram{Counts: []uint64{0}}
+			f.series[2].Metric = &mapping.Metric{Name: "mpit_y_count_total", Kind: mapping.KindCounter}
+		}, droppedConflict, []string{"0:b"}},
 		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, droppedDuplicate, []string{"0:a", "0:b"}},
 		{"more than the bound", func(f *fixed) {
 			for i := range 98 {

@@ -20,6 +20,7 @@ type Info struct {
 	State       mpit.VariableState
 	Metric      *Metric // nil: not shown, for Reason
 	Reason      Reason
+	Why         string // what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
 	Companion   string // of a timer: the COUNTER of its events, "" none
 }
 
@@ -30,7 +31,7 @@ func (r *Rank) Infos() []Info {
 		infos[i] = Info{
 			Name: cleanText(v.info.Name, 256), Description: cleanText(v.info.Description, 4096),
 			Class: v.info.Class, Real: v.real, Unit: v.unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
-			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric, Reason: v.reason,
+			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric, Reason: v.reason, Why: v.why,
 		}
 		if v.with != nil {
 			infos[i].Companion = cleanText(v.with.info.Name, 256)

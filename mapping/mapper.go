@@ -44,7 +44,8 @@ type Mapper struct {
 	max      int
 
 	mu       sync.Mutex
-	families map[string]*family // by Metric.Name
+	families map[string]*family // by FamilyName
+	owned    map[string]*family // by each of OwnedNames
 	otel     map[string]*family // by Metric.OTelName
 }
 
@@ -52,6 +53,7 @@ type Mapper struct {
 // rank can hold a name, or a place, beyond its own end.
 type family struct {
 	metric  *Metric
+	measure string // as the first holder says that knows; "" none of them does
 	holders int
 }
 
@@ -59,7 +61,7 @@ type family struct {
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
-		families: map[string]*family{}, otel: map[string]*family{},
+		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
 		return nil, fmt.Errorf("rank of variables: %w", err)
@@ -122,10 +124,10 @@ func (m *Mapper) Metric(lib Library, v mpit.Variable) (metric *Metric, drop Reas
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	have, reason := m.find(&want.Metric)
+	have, conflict := m.find(&want.Metric)
 	switch {
-	case reason != "":
-		return nil, reason, false
+	case conflict != "":
+		return nil, ReasonTypeConflict, false
 	case have != nil:
 		return have.metric, "", true
 	}
@@ -261,6 +263,7 @@ func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string
 	return s, wanted{
 		Metric: Metric{
 			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
+			measure: s.measure(),
 		},
 		set:  set,
 		note: note,
@@ -307,17 +310,56 @@ func helpText(v *mpit.Variable, set settings, unit, note string) string {
 	return strings.Join(parts, " ")
 }
 
-// find looks for the family of want's name. nil without a reason: there is none yet. Units may differ, for one library's
-// rule may know what another's says nothing of; the first holder's stands. The caller holds mu.
-func (m *Mapper) find(want *Metric) (*family, Reason) {
-	have := m.families[want.Name]
-	switch {
-	case have == nil && m.otel[want.OTelName] != nil:
-		return nil, ReasonTypeConflict
-	case have != nil && (have.metric.Kind != want.Kind || have.metric.Monotonic != want.Monotonic):
-		return nil, ReasonTypeConflict
+// measure is what values of the variable are of: its unit, or that they are states.
+func (s *spec) measure() string {
+	if s.mode == modeState {
+		return "states"
 	}
-	return have, ""
+	return s.unit
+}
+
+// find looks for the family of want's name, as OpenMetrics has it. nil without a conflict: there is none yet. A conflict says
+// in words why want can't be shown beside what there is. The caller holds mu.
+func (m *Mapper) find(want *Metric) (have *family, conflict string) {
+	have = m.families[FamilyName(want.Name, want.Kind)]
+	if have != nil {
+		return have, have.conflict(want)
+	}
+	for _, name := range OwnedNames(want.Name, want.Kind) {
+		if other := m.owned[name]; other != nil {
+			return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
+		}
+	}
+	if other := m.otel[want.OTelName]; other != nil {
+		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name, want.OTelName)
+	}
+	return nil, ""
+}
+
+// conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who does, for one
+// library's rule may know what another's says nothing of.
+func (f *family) conflict(want *Metric) string {
+	have := f.metric
+	states := func(measure string) bool { return measure == "states" }
+	switch {
+	case have.Kind != want.Kind || have.Name != want.Name:
+		return fmt.Sprintf("in OpenMetrics, the %s %s and the %s %s would be one family", want.Kind, want.Name, have.Kind, have.Name)
+	case have.OTelKind != want.OTelKind || have.Monotonic != want.Monotonic:
+		return fmt.Sprintf("%s is already made of what is another kind in OpenTelemetry: a level can't be one with a watermark or a share", have.Name)
+	case states(have.measure) != states(want.measure):
+		return fmt.Sprintf("%s would be of states and of numbers", have.Name)
+	case f.measure != "" && want.measure != "" && f.measure != want.measure:
+		return fmt.Sprintf("%s is already of %s, and can't be of %s as well", have.Name, f.measure, want.measure)
+	}
+	return ""
+}
+
+// conflict says in words why there can be no family for want now.
+func (m *Mapper) conflict(want *Metric) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, conflict := m.find(want)
+	return conflict
 }
 
 // acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets it
@@ -325,19 +367,25 @@ func (m *Mapper) find(want *Metric) (*family, Reason) {
 func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	have, reason := m.find(&want)
+	have, conflict := m.find(&want)
 	switch {
-	case reason != "":
-		return nil, reason
+	case conflict != "":
+		return nil, ReasonTypeConflict
 	case have != nil:
 		have.holders++
+		if have.measure == "" {
+			have.measure = want.measure
+		}
 		return have.metric, ""
 	case len(m.families) >= m.max:
 		return nil, ReasonFamiliesOverMax
 	}
 	want.Help = help()
-	f := &family{metric: &want, holders: 1}
-	m.families[want.Name], m.otel[want.OTelName] = f, f
+	f := &family{metric: &want, measure: want.measure, holders: 1}
+	m.families[FamilyName(want.Name, want.Kind)], m.otel[want.OTelName] = f, f
+	for _, name := range OwnedNames(want.Name, want.Kind) {
+		m.owned[name] = f
+	}
 	return f.metric, ""
 }
 
@@ -345,14 +393,19 @@ func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
 func (m *Mapper) release(metric *Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := m.families[metric.Name]
+	name := FamilyName(metric.Name, metric.Kind)
+	f := m.families[name]
 	if f == nil || f.metric != metric {
 		return
 	}
 	f.holders--
-	if f.holders == 0 {
-		delete(m.families, metric.Name)
-		delete(m.otel, metric.OTelName)
+	if f.holders > 0 {
+		return
+	}
+	delete(m.families, name)
+	delete(m.otel, metric.OTelName)
+	for _, name := range OwnedNames(metric.Name, metric.Kind) {
+		delete(m.owned, name)
 	}
 }
 
@@ -369,7 +422,7 @@ func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
 		n = sh.escaped(name, class)
 	}
-	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge}, func() string {
+	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, func() string {
 		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
 	})
 }

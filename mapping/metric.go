@@ -45,6 +45,9 @@ type Metric struct {
 	Kind      Kind
 	OTelKind  OTelKind
 	Monotonic bool // a counter or histogram
+
+	// measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
+	measure string
 }
 
 // Label is a label of a series.

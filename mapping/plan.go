@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -103,11 +104,15 @@ func (r *Rank) newVariable(info *mpit.Variable, counters map[string]bool) *varia
 	switch {
 	case reason != "":
 	case r.families[want.Name] != nil:
-		reason = ReasonTypeConflict
+		reason, v.why = ReasonTypeConflict, fmt.Sprintf("%s is already made of %s, class %s",
+			want.Name, fold(r.families[want.Name].info.Name, 200), nameOf(r.families[want.Name].info.Class))
 	case len(r.families) >= maxRankFamilies:
 		reason = ReasonFamiliesOverMax
 	default:
 		v.metric, reason = r.mapper.acquire(want.Metric, func() string { return helpText(info, want.set, v.unit, want.note) })
+		if reason == ReasonTypeConflict {
+			v.why = r.mapper.conflict(&want.Metric)
+		}
 	}
 	if reason != "" {
 		r.drop(v, reason)

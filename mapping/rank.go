@@ -70,6 +70,7 @@ type variable struct {
 	key    variableKey
 	info   mpit.Variable
 	reason Reason
+	why    string    // of ReasonTypeConflict, in words
 	wanted bool      // to be read: shown, or the companion of one that is
 	with   *variable // companion of a timer
 	cells  map[cellID]*cell
