@@ -2,15 +2,19 @@ package mapping
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/otlptranslator"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -22,18 +26,22 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
+func dtoType(k Kind) dto.MetricType {
+	return map[Kind]dto.MetricType{
+		KindGauge: dto.MetricType_GAUGE, KindCounter: dto.MetricType_COUNTER, KindUntyped: dto.MetricType_UNTYPED, KindHistogram: dto.MetricType_HISTOGRAM,
+	}[k]
+}
+
 // checkMetric holds of every family, wherever its name comes from.
 func checkMetric(t fataler, m *Metric) {
 	t.Helper()
 	if !model.LegacyValidation.IsValidMetricName(m.Name) {
 		t.Fatalf("%q is no name for Prometheus", m.Name)
 	}
-	if reservedName(m.Name) || !strings.HasPrefix(m.Name, "mpit_") {
+	if reservedName(FamilyName(m.Name, m.Kind)) || !strings.HasPrefix(m.Name, "mpit_") {
 		t.Fatalf("%q is reserved", m.Name)
 	}
-	kind := map[Kind]dto.MetricType{
-		KindGauge: dto.MetricType_GAUGE, KindCounter: dto.MetricType_COUNTER, KindUntyped: dto.MetricType_UNTYPED, KindHistogram: dto.MetricType_HISTOGRAM,
-	}[m.Kind]
+	kind := dtoType(m.Kind)
 	problems, err := promlint.NewWithMetricFamilies([]*dto.MetricFamily{{Name: &m.Name, Help: &m.Help, Type: &kind}}).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("promlint of %+v: %v %v", m, problems, err)
@@ -154,51 +162,210 @@ func TestEscapedNames(t *testing.T) {
 	}
 }
 
-// variableNames draws names that provoke clashes.
+// variableNames draws names that provoke clashes: of words that names are made of, names that others have on the page, anything
+// that MPI allows, which is any bytes but NUL.
 func variableNames() *rapid.Generator[string] {
 	words := []string{
-		"a", "foo", "mem", "x", "9", "size", "state", "time", "generic", "aggregate", "highwatermark", "lowwatermark", "ratio", "bytes", "seconds",
-		"total", "count", "sum", "bucket", "created", "info", "counter", "gauge", "histogram", "untyped", "ms", "b", "bits", "microseconds",
-		"exporter", "rank", "objects", "process", "xabcdefgh", "", "FOO", "joules", "gcount", "summary",
+		"a", "foo", "mem", "x", "9", "level", "size", "state", "time", "generic", "aggregate", "highwatermark", "lowwatermark", "ratio", "bytes",
+		"seconds", "joules", "total", "count", "sum", "bucket", "created", "info", "gsum", "gcount", "counter", "gauge", "histogram", "untyped",
+		"summary", "ms", "b", "bits", "microseconds", "exporter", "rank", "node", "extreme", "objects", "process", "xabcdefgh", "", "FOO", "mpit",
 	}
+	of := func(g *rapid.Generator[string], separators ...string) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(g, 1, 4).Draw(t, "words"), rapid.SampledFrom(separators).Draw(t, "separator"))
+		})
+	}
+	plain := of(rapid.SampledFrom(words), "_", "_", "_", ".", "__")
+	// What another variable's family is called, in any of the schemes: with its hash, if it has been escaped.
+	taken := rapid.Custom(func(t *rapid.T) string {
+		v := mpit.Variable{Name: plain.Draw(t, "whose"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
+		m, _, ok := newMapper(t).Metric(Library{}, v)
+		if !ok {
+			t.Fatalf("%+v becomes nothing", v)
+		}
+		name := rapid.SampledFrom(append(OwnedNames(m.Name, m.Kind), m.OTelName, strings.ReplaceAll(m.OTelName, ".", "_"))).Draw(t, "as")
+		return name[len(Prefix):] // mpit. is as long
+	})
 	return rapid.OneOf(
-		rapid.Map(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4), func(w []string) string { return strings.Join(w, "_") }),
+		plain,
+		of(rapid.OneOf(rapid.SampledFrom(words), taken), "_"),
 		rapid.StringMatching(`[a-z0-9_.:-]{0,12}`),
 		rapid.String(),
+		rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 0, 12), func(b []byte) string { return string(b) }),
 	)
 }
 
+// legalVariables draws variables of different name or class, as MPI-4.1 allows them, each of which becomes something.
+func legalVariables(t *rapid.T) []mpit.Variable {
+	var all []mpit.Variable
+	for _, name := range rapid.SliceOfNDistinct(variableNames(), 1, 12, rapid.ID).Draw(t, "names") {
+		name = strings.ReplaceAll(name, "\x00", "")
+		for class := range mpit.Class(10) {
+			for _, d := range []mpit.Datatype{mpit.DatatypeInt, mpit.DatatypeDouble} {
+				all = append(all, mpit.Variable{Name: name, Class: class, Datatype: d, DatatypeBytes: 8})
+			}
+		}
+	}
+	return all
+}
+
+// Any two names or classes are two families: on /metrics, in OpenMetrics, with all their samples, and in OpenTelemetry.
 func TestNamesNeverClash(t *testing.T) {
-	datatypes := []mpit.Datatype{mpit.DatatypeInt, mpit.DatatypeDouble}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMapper(t)
-		seen, otel := map[string]variableKey{}, map[string]variableKey{}
-		for _, name := range rapid.SliceOfN(variableNames(), 1, 30).Draw(t, "names") {
-			for class := range mpit.Class(10) {
-				key := variableKey{name, class}
-				v := mpit.Variable{Name: name, Class: class, Datatype: datatypes[rapid.IntRange(0, 1).Draw(t, "datatype")]}
-				if class == mpit.ClassTimer {
-					v.Datatype = mpit.DatatypeDouble // else the two forms of one timer
-				}
-				got, reason, ok := m.Metric(Library{}, v)
-				if !ok {
-					t.Fatalf("%v: %s", key, reason)
-				}
-				checkMetric(t, got)
-				again, _, _ := newMapper(t).Metric(Library{}, v)
-				if again.Name != got.Name || again.OTelName != got.OTelName {
-					t.Fatalf("%v: %s, and alone %s", key, got.Name, again.Name)
-				}
-				if other, ok := seen[got.Name]; ok && other != key {
-					t.Fatalf("%v and %v are both %s", key, other, got.Name)
-				}
-				if other, ok := otel[got.OTelName]; ok && other != key {
-					t.Fatalf("%v and %v are both %s", key, other, got.OTelName)
-				}
-				seen[got.Name], otel[got.OTelName] = key, key
+		type holder struct {
+			key    variableKey
+			family string
+		}
+		owners, otel := map[string]holder{}, map[string]holder{}
+		claim := func(names map[string]holder, name string, who holder) {
+			if other, ok := names[name]; ok && other != who {
+				t.Fatalf("%v and %v are both %s", other, who, name)
+			}
+			names[name] = who
+		}
+		for _, v := range legalVariables(t) {
+			got, reason, ok := m.Metric(Library{}, v)
+			if !ok {
+				t.Fatalf("%+v: %s", v, reason)
+			}
+			checkMetric(t, got)
+			// A timer's two forms, in seconds and without a unit, are two families, too.
+			who := holder{variableKey{v.Name, v.Class}, got.Name}
+			for _, name := range append(OwnedNames(got.Name, got.Kind), got.Name) {
+				claim(owners, name, who)
+			}
+			claim(otel, got.OTelName, who)
+		}
+	})
+}
+
+// A name depends on the variable and the rules alone: not on who asks, nor on what else there is, nor on who came first.
+func TestNamesAreStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rules []Rule
+		if rapid.Bool().Draw(t, "rules") {
+			rules = []Rule{{Match: Match{Name: "*_size"}, Unit: "By"}, {Match: Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
+		}
+		m := newMapper(t, rules...)
+		r, err := m.NewRank(Library{}, nil)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		r.Update(newAgent(rapid.Permutation(legalVariables(t)).Draw(t, "order")...).sample())
+		for _, v := range r.byID {
+			if v.metric == nil {
+				continue // of each two datatypes of one variable, one is too many for a rank; and rules make variables share a name
+			}
+			alone, reason, ok := newMapper(t, rules...).Metric(Library{}, v.info)
+			if !ok {
+				t.Fatalf("%+v: %s", v.info, reason)
+			}
+			if alone.Name != v.metric.Name || alone.OTelName != v.metric.OTelName {
+				t.Fatalf("%+v is %s, and alone %s", v.info, v.metric.Name, alone.Name)
 			}
 		}
 	})
+}
+
+// Whatever variables a library has, a page of them is read back by Prometheus' own parser, and in OpenMetrics by a strict one.
+func TestParsersReadAllNamesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMapper(t)
+		seen := map[string]bool{}
+		var page []*dto.MetricFamily
+		for _, v := range legalVariables(t) {
+			got, _, _ := m.Metric(Library{}, v)
+			if !seen[got.Name] {
+				seen[got.Name] = true
+				page = append(page, familyOf(got))
+			}
+		}
+		var text, open strings.Builder
+		for _, f := range page {
+			if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+				t.Fatalf("%v", err)
+			}
+			if _, err := expfmt.MetricFamilyToOpenMetrics(&open, f, expfmt.WithCreatedLines()); err != nil {
+				t.Fatalf("%v", err)
+			}
+		}
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		families, err := parser.TextToMetricFamilies(strings.NewReader(text.String()))
+		if err != nil || len(families) != len(page) {
+			t.Fatalf("%d families of %d: %v\n%s", len(families), len(page), err, text.String())
+		}
+		for _, f := range page {
+			if back := families[f.GetName()]; back == nil || back.GetType() != f.GetType() || back.GetHelp() != f.GetHelp() || len(back.Metric) != 1 {
+				t.Fatalf("%v is read back as %v", f, back)
+			}
+		}
+		if n, err := readOpenMetrics(open.String()); err != nil || n != len(page) {
+			t.Fatalf("%d families of %d: %v\n%s", n, len(page), err, open.String())
+		}
+	})
+}
+
+// familyOf is a family with one series.
+func familyOf(m *Metric) *dto.MetricFamily {
+	one, n, bound := 1.0, uint64(1), 2.0
+	kind := dtoType(m.Kind)
+	metric, at := &dto.Metric{}, timestamppb.New(time.Unix(1000, 0))
+	switch m.Kind {
+	case KindCounter:
+		metric.Counter = &dto.Counter{Value: &one, CreatedTimestamp: at}
+	case KindHistogram:
+		metric.Histogram = &dto.Histogram{SampleSum: &one, SampleCount: &n, CreatedTimestamp: at, Bucket: []*dto.Bucket{{UpperBound: &bound, CumulativeCount: &n}}}
+	case KindGauge:
+		metric.Gauge = &dto.Gauge{Value: &one}
+	default:
+		metric.Untyped = &dto.Untyped{Value: &one}
+	}
+	return &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &kind, Metric: []*dto.Metric{metric}}
+}
+
+// readOpenMetrics reads what expfmt has written as the standard wants it read: each line belongs to the family before it, a sample
+// has one of the endings of the family's type, and no name that a type gives to one family is another's. expfmt itself has no
+// parser of OpenMetrics.
+func readOpenMetrics(page string) (families int, err error) {
+	endings := map[string][]string{
+		"counter": {"_total", "_created"}, "histogram": {"_bucket", "_sum", "_count", "_created"}, "gauge": {""}, "unknown": {""},
+	}
+	owner := map[string]string{}
+	family, kind := "", ""
+	for line := range strings.Lines(page) {
+		word := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "# TYPE "):
+			family, kind = word[2], word[3]
+			families++
+			if endings[kind] == nil {
+				return families, fmt.Errorf("%q: no type", line)
+			}
+			names := []string{family}
+			for _, ending := range endings[kind] {
+				if ending != "" {
+					names = append(names, family+ending)
+				}
+			}
+			for _, name := range names {
+				if other, ok := owner[name]; ok {
+					return families, fmt.Errorf("%s and %s both have a %s", other, family, name)
+				}
+				owner[name] = family
+			}
+		case strings.HasPrefix(line, "# HELP "):
+			if _, ok := owner[word[2]]; ok {
+				return families, fmt.Errorf("%q: the name is taken", line)
+			}
+		default:
+			name, _, _ := strings.Cut(word[0], "{")
+			if ending, ok := strings.CutPrefix(name, family); !ok || !slices.Contains(endings[kind], ending) {
+				return families, fmt.Errorf("%q in family %s, a %s", line, family, kind)
+			}
+		}
+	}
+	return families, nil
 }
 
 // A rule may give any unit to any class: names stay clean, and the standard translation agrees.
