@@ -26,6 +26,7 @@ var libraryPrefixes = []struct{ prefix, name string }{
 	{"open mpi", OpenMPI},
 	{"intel(r) mpi library", IntelMPI},
 	{"cray mpich", CrayMPICH},
+	{"mpi version    : cray mpich", CrayMPICH}, // as MPI_Get_library_version has it
 	{"mvapich", MVAPICH},
 	{"mpich", MPICH},
 }

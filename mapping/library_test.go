@@ -18,6 +18,7 @@ func TestParseLibrary(t *testing.T) {
 		"MVAPICH Version: 4.0":                              {MVAPICH, "4.0"},
 		"Intel(R) MPI Library 2021.10 for Linux* OS":        {IntelMPI, "2021.10"},
 		"CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)":     {CrayMPICH, "8.1.25.17"},
+		"MPI VERSION    : CRAY MPICH version 7.7.14 (ANL base 3.2)\nMPI BUILD INFO : Built Tue May 19": {CrayMPICH, "7.7.14"},
 		"Open MPI": {OpenMPI, ""},
 		"Fujitsu MPI Library 4.0.1 (based on something else)": {},
 		"": {},
