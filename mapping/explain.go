@@ -42,11 +42,11 @@ func (m *Mapper) Explain(lib Library, v mpit.Variable, categories []string) Expl
 		return e
 	}
 	m.mu.Lock()
-	have, reason := m.find(&want.Metric)
+	have, conflict := m.find(&want.Metric)
 	m.mu.Unlock()
 	switch {
-	case reason != "":
-		e.Drop = reason
+	case conflict != "":
+		e.Drop = ReasonTypeConflict
 		return e
 	case have != nil:
 		e.Metric = have.metric
