@@ -52,6 +52,9 @@ type RankStatus struct {
 	WorldSize      int        `json:"world_size"`
 	ThreadLevel    string     `json:"thread_level"`
 	AgentVersion   string     `json:"agent_version"`
+	JobIDSource    string     `json:"jobid_source"`           // who says the jobid: slurm, pbs … launcher
+	CgroupJobID    string     `json:"cgroup_jobid,omitempty"` // the kernel's word on it; empty: none
+	JobIDCheck     string     `json:"jobid_check"`            // verified, differs, unknown
 	JobName        string     `json:"jobname,omitempty"`
 	Partition      string     `json:"partition,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
@@ -180,18 +183,17 @@ func (r *rank) status() RankStatus {
 }
 
 // describe is what HELLO and the kernel say of a rank.
-func describe(h *mpit.Hello, peer mpit.Peer) RankStatus {
-	id := identify(h)
-	env := environment(h.Attributes)
+func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
 	library := mapping.ParseLibrary(h.LibraryVersion)
 	s := RankStatus{
-		JobID:          id.JobID,
-		World:          id.World,
-		Rank:           id.Rank,
+		JobID:          w.id.JobID,
+		World:          w.id.World,
+		Rank:           w.id.Rank,
+		Dup:            w.id.Dup,
 		State:          stateUp.String(),
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
 		UID:            peer.UID,
-		User:           strconv.FormatUint(uint64(peer.UID), 10),
+		User:           cmp.Or(w.user, strconv.FormatUint(uint64(peer.UID), 10)),
 		Host:           cleanValue(h.Host),
 		Executable:     clean(h.Executable, maxExecutable),
 		Library:        cleanValue(library.Name),
@@ -199,8 +201,11 @@ func describe(h *mpit.Hello, peer mpit.Peer) RankStatus {
 		WorldSize:      h.Size,
 		ThreadLevel:    threadLevel(h.ThreadLevel),
 		AgentVersion:   cleanValue(h.AgentVersion),
-		JobName:        cleanValue(env.jobName()),
-		Partition:      cleanValue(env.partition()),
+		JobIDSource:    w.source,
+		CgroupJobID:    w.kernel.jobID,
+		JobIDCheck:     cmp.Or(w.check, checkUnknown),
+		JobName:        w.jobName,
+		Partition:      w.partition,
 	}
 	if !h.InitTime.IsZero() {
 		started := h.InitTime // nothing else of h is held
@@ -215,7 +220,7 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Map
 	hello := s.Hello()
 	library := mapping.ParseLibrary(hello.LibraryVersion)
 	c := Catalogue{
-		Rank:             describe(&hello, s.Peer()),
+		Rank:             describe(&hello, s.Peer(), who{claim: claimOf(&hello, cgroup{})}),
 		Variables:        []VariableStatus{},
 		ControlVariables: []ControlVariableStatus{},
 		Categories:       []CategoryStatus{},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,11 @@ const (
 	maxControlValue = 128  // bytes
 )
 
-// controlRow is a series of mpit_cvar_ranks.
-type controlRow struct{ jobID, world, name, value string }
+// controlRow is a series of mpit_cvar_ranks. Ranks of two users are never counted together, whatever job they claim.
+type controlRow struct {
+	world       worldName
+	name, value string
+}
 
 // controls is what a rank keeps of its control variables: the series that it is counted in.
 type controls struct {
@@ -107,7 +111,7 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 		case len(rows) == maxControls:
 			over++
 		default:
-			rows = append(rows, controlRow{r.id.JobID, r.id.World, name, clean(controlValue(v), maxControlValue)})
+			rows = append(rows, controlRow{r.world.name(), name, clean(controlValue(v), maxControlValue)})
 		}
 	}
 	return rows, unreadable, over
@@ -144,9 +148,13 @@ func (p *page) addControls(t *tally[controlRow]) {
 	p.controls = t.generation
 	var rows []row
 	for r, n := range t.sums() {
-		rows = append(rows, row{value: float64(n), labels: []mapping.Label{
-			{Name: "jobid", Value: r.jobID}, {Name: "world", Value: r.world}, {Name: "name", Value: r.name}, {Name: "value", Value: r.value},
-		}})
+		labels := []mapping.Label{
+			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "name", Value: r.name}, {Name: "value", Value: r.value},
+		}
+		if r.world.dup > 0 {
+			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})
+		}
+		rows = append(rows, row{value: float64(n), labels: labels})
 	}
 	p.replaceShared(familyControlRanks, rows)
 }

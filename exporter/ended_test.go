@@ -188,7 +188,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}, Rank: int(id)}, mpit.Peer{UID: uid}, "")
+		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{Rank: int(id)}}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 	}
 	add(1, 100, 0) // the oldest of all

@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -40,6 +43,9 @@ type Config struct {
 
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
+
+	// Identity changes what ranks are called, in this order.
+	Identity []mapping.Relabel
 
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
@@ -87,6 +93,8 @@ type Exporter struct {
 	control *control
 	now     func() time.Time
 	newRank func(lib mapping.Library, blob []byte) (figures, error)
+	proc    fs.FS                     // /proc
+	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
 
 	patience, overdue, shareable, grace time.Duration
 
@@ -98,9 +106,12 @@ type Exporter struct {
 	finals map[uint32]int // connections that are to bring a last sample, by uid
 
 	worlds     map[worldID]*world
+	worldNames map[worldName]bool // of all worlds
 	categories tally[categoryRow]
 	controls   tally[controlRow]
 	inquiries  map[uint32]int // ranks that are being asked for more than a sample, by uid
+
+	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
 }
 
 // New returns an Exporter without ranks.
@@ -134,6 +145,10 @@ func New(cfg Config) (*Exporter, error) {
 	if err := checkControls(&cfg); err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
+	relabel, err := newRelabeler(cfg.Identity)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
 	cfg.ControlVariables = slices.Clone(cfg.ControlVariables)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -146,6 +161,7 @@ func New(cfg Config) (*Exporter, error) {
 		scrapes:   make(chan struct{}, cfg.MaxScrapes),
 		reads:     make(chan struct{}, maxReads),
 		now:       time.Now,
+		proc:      os.DirFS("/proc"),
 		patience:  patience,
 		overdue:   overdue,
 		shareable: shareable,
@@ -155,10 +171,14 @@ func New(cfg Config) (*Exporter, error) {
 		inquiries: map[uint32]int{},
 
 		worlds:     map[worldID]*world{},
+		worldNames: map[worldName]bool{},
 		categories: newTally[categoryRow](maxCategoryRows),
 		controls:   newTally[controlRow](maxControlRows),
+
+		clashLogged: map[uint32]time.Time{},
 	}
 	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
+	e.relabel.Store(relabel)
 	e.control = newControl(e)
 	e.page = e.newPage()
 	return e, nil
@@ -208,11 +228,13 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	open.Inc()
 	defer open.Dec()
 
-	if s.Hello().Final {
-		e.receiveFinal(ctx, s, user)
+	h := s.Hello()
+	w := e.identify(&h, s.Peer(), user)
+	if h.Final {
+		e.receiveFinal(ctx, s, w)
 		return
 	}
-	r, wake, err := e.connect(s, user)
+	r, wake, err := e.connect(s, w)
 	if err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
 		return
@@ -251,7 +273,7 @@ var (
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}, error) {
+func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, error) {
 	h, peer := s.Hello(), s.Peer()
 	r, wake, old, err := func() (*rank, <-chan struct{}, *mpit.Session, error) {
 		e.mu.Lock()
@@ -265,7 +287,7 @@ func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}
 			e.self.refused.WithLabelValues(refusedRanks).Inc()
 			return nil, nil, nil, errTooManyRanks
 		case r == nil:
-			r = e.add(h, peer, user)
+			r = e.add(h, peer, w)
 		case r.end == mpit.EndLost:
 			r.revive()
 		}
@@ -295,12 +317,14 @@ func (e *Exporter) connect(s *mpit.Session, user string) (*rank, <-chan struct{}
 }
 
 // add puts a new rank into the table. The caller holds mu.
-func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
-	r := e.table.add(h, peer, user)
+func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
+	e.makeWay(w.id, peer.UID)
+	r := e.table.add(h, peer, w)
 	e.joinWorld(r)
-	if r.id.Dup > 0 {
-		e.self.clashes.Inc()
-		e.log.Debug("two ranks have the same labels; the later one has a label dup", rankAttrs(r)...)
+	e.noteClash(r)
+	if w.check == checkDiffers {
+		e.self.mismatches.Inc()
+		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.kernel.jobID)...)
 	}
 	return r
 }
@@ -322,9 +346,9 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 }
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
-func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user string) {
+func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", user, "pid", s.Peer().PID)
+		e.log.Debug("refused a last sample", "user", w.user, "pid", s.Peer().PID)
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
@@ -338,7 +362,7 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user strin
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", user, "pid", s.Peer().PID, "err", s.Err())
+		e.log.Debug("no last sample", "user", w.user, "pid", s.Peer().PID, "err", s.Err())
 		return
 	}
 	h, peer := s.Hello(), s.Peer()
@@ -348,7 +372,7 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, user strin
 	r := e.table.byID[h.ID]
 	switch {
 	case r == nil:
-		r = e.add(h, peer, user)
+		r = e.add(h, peer, w)
 	case r.peer.UID != peer.UID:
 		e.self.refused.WithLabelValues(refusedUID).Inc()
 		return

@@ -28,7 +28,7 @@ var (
 	familyProcessInfo = Family{"mpit_process_info",
 		"The rank's process, MPI library and job; always 1. pid is the exporter's view where the kernel gives one.",
 		dto.MetricType_GAUGE, append(rankLabels[:3:3], "pid", "uid", "user", "host", "executable", "library", "library_version",
-			"world_size", "thread_level", "agent_version", "jobname", "partition")}
+			"world_size", "thread_level", "agent_version", "jobname", "partition", "jobid_source", "cgroup_jobid", "jobid_check")}
 	familyRankStart = Family{"mpit_rank_start_time_seconds",
 		"When the rank's MPI_T session was opened, right after MPI_Init, since the epoch.",
 		dto.MetricType_GAUGE, rankLabels}
@@ -165,6 +165,9 @@ var (
 	familyClashes = Family{"mpit_exporter_label_clashes_total",
 		"Ranks that came with the labels of another one that is still on the page; they have a label dup.",
 		dto.MetricType_COUNTER, nil}
+	familyMismatches = Family{"mpit_exporter_jobid_mismatches_total",
+		"Ranks that claimed another job than their control group is of, by the kernel's word: jobid_check on mpit_process_info.",
+		dto.MetricType_COUNTER, nil}
 	familyScrapes = Family{"mpit_exporter_scrapes_total",
 		"HTTP requests for metrics, by result.",
 		dto.MetricType_COUNTER, []string{"result"}}
@@ -183,7 +186,7 @@ func Families() []Family {
 		familyPvarCategory, familyCategoryParent, familyControlRanks,
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
-		familyClashes, familyScrapes, familyCvarWrites, familyInFlight,
+		familyClashes, familyMismatches, familyScrapes, familyCvarWrites, familyInFlight,
 	}
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)

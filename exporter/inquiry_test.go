@@ -316,7 +316,8 @@ func TestValuesOfControlVariables(t *testing.T) {
 	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\ner"}, {Value: 2, Name: "rendezvous"}}}
 	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
 	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, "", Identity{JobID: "1", World: "0"})
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0"}}})
+	e.joinWorld(r)
 	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
@@ -324,8 +325,9 @@ func TestValuesOfControlVariables(t *testing.T) {
 		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
 		{Name: "text\n", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
 	})
+	of := worldName{"1", "0", 0}
 	assert.Equal(t, []controlRow{
-		{"1", "0", "mode", "ea\uFFFDer,rendezvous,3"}, {"1", "0", "negative", "-5"}, {"1", "0", "text\uFFFD", strings.Repeat("é", 64)},
+		{of, "mode", "ea\uFFFDer,rendezvous,3"}, {of, "negative", "-5"}, {of, "text\uFFFD", strings.Repeat("é", 64)},
 	}, rows)
 	assert.Equal(t, 1, unreadable)
 	assert.Zero(t, over)

@@ -272,7 +272,7 @@ func (p *page) addOwn(r *rank, s *sheet, f Family, liveOnly bool, rows ...row) {
 // addProcess adds what describes the process.
 func (p *page) addProcess(r *rank, s *sheet) {
 	a := &r.about
-	p.addOwn(r, s, familyProcessInfo, false, row{value: 1, labels: []mapping.Label{
+	labels := []mapping.Label{
 		{Name: "pid", Value: strconv.Itoa(a.PID)},
 		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
 		{Name: "user", Value: a.User},
@@ -285,7 +285,13 @@ func (p *page) addProcess(r *rank, s *sheet) {
 		{Name: "agent_version", Value: a.AgentVersion},
 		{Name: "jobname", Value: a.JobName},
 		{Name: "partition", Value: a.Partition},
-	}})
+		{Name: "jobid_source", Value: a.JobIDSource},
+		{Name: "jobid_check", Value: a.JobIDCheck},
+	}
+	if a.CgroupJobID != "" {
+		labels = append(labels, mapping.Label{Name: "cgroup_jobid", Value: a.CgroupJobID})
+	}
+	p.addOwn(r, s, familyProcessInfo, false, row{value: 1, labels: labels})
 	for _, f := range rankFamilies {
 		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
 			p.addOwn(r, s, f.Family, f.liveOnly, row{own: f.value})

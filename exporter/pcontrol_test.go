@@ -28,7 +28,7 @@ func startTold(t *testing.T, cfg Config) *told {
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, "user")
+	r := e.add(hello, mpit.Peer{}, who{claim: claimOf(&hello, cgroup{})})
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -232,7 +232,7 @@ func TestKept(t *testing.T) {
 	for i := range maxKeptAnswer / maxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, "user")
+		other := e.add(hello, mpit.Peer{}, who{claim: claimOf(&hello, cgroup{})})
 		other.kept, other.variables = e.r.kept, e.r.variables
 		other.kept.size = maxKeptBytes
 	}

@@ -102,13 +102,14 @@ type outbox struct {
 const variableStates = int(mpit.VariableExhausted) + 1
 
 // newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
-func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
+func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
+	id := w.id
 	r := &rank{
 		key:     h.ID,
 		id:      id,
 		peer:    peer,
 		started: h.InitTime,
-		about:   describe(&h, peer),
+		about:   describe(&h, peer, w),
 		library: mapping.ParseLibrary(h.LibraryVersion),
 		version: truncate(h.LibraryVersion, maxLabelValue),
 		blob:    h.Blob,
@@ -116,8 +117,6 @@ func newRank(h mpit.Hello, peer mpit.Peer, user string, id Identity) *rank {
 
 		controls: controls{left: map[string]int{}},
 	}
-	r.about.Dup = id.Dup
-	r.about.User = user
 	labels := []mapping.Label{
 		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)}, {Name: "world", Value: id.World},
 	}
@@ -223,12 +222,12 @@ func newTable() table {
 }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
-func (t *table) add(h mpit.Hello, peer mpit.Peer, user string) *rank {
-	id := identify(&h)
-	for t.taken[id] {
-		id.Dup++
+func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
+	for t.taken[w.id] {
+		w.id.Dup++
 	}
-	r := newRank(h, peer, user, id)
+	id := w.id
+	r := newRank(h, peer, w)
 	t.byID[h.ID] = r
 	t.taken[id] = true
 	i, _ := t.find(id)

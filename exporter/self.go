@@ -16,7 +16,7 @@ type selfMetrics struct {
 
 	ranks, variables, connections                                    *prometheus.GaugeVec
 	series, inFlight                                                 prometheus.Gauge
-	rounds, evicted, panics, clashes                                 prometheus.Counter
+	rounds, evicted, panics, clashes, mismatches                     prometheus.Counter
 	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
 	cvarWrites                                                       *prometheus.CounterVec
 	roundDuration                                                    prometheus.Histogram
@@ -71,6 +71,7 @@ func newSelfMetrics() *selfMetrics {
 		evicted:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyEvicted))),
 		panics:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyPanics))),
 		clashes:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyClashes))),
+		mismatches:     prometheus.NewCounter(prometheus.CounterOpts(opts(familyMismatches))),
 		samples:        counterVec(familySamples),
 		dropped:        counterVec(familyDropped),
 		protocolErrors: counterVec(familyProtocolErrors),
@@ -83,7 +84,7 @@ func newSelfMetrics() *selfMetrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
+	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes, s.mismatches,
 		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration)
 
 	// A counter that appears with its first event has no rate for it.

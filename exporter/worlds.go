@@ -26,10 +26,19 @@ type worldID struct {
 	uid          uint32
 }
 
+// worldName is what a world is called on the page: where two users claim one, the later one's has a dup.
+type worldName struct {
+	jobID, world string
+	dup          int
+}
+
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers.
 type world struct {
 	key   worldID
 	ranks int // in the table
+	dup   int // 0: no other user has claimed it before
+
+	warned bool // that its labels are others' too
 
 	source     *rank // who was asked last, and answered; nil: nobody
 	asking     bool
@@ -45,11 +54,17 @@ func (e *Exporter) joinWorld(r *rank) {
 	w := e.worlds[key]
 	if w == nil {
 		w = &world{key: key, left: map[string]int{}}
+		for e.worldNames[w.name()] {
+			w.dup++
+		}
+		e.worldNames[w.name()] = true
 		e.worlds[key] = w
 	}
 	w.ranks++
 	r.world = w
 }
+
+func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.dup} }
 
 // leaveWorld is its reverse; the last rank takes the world's categories along. The caller holds mu.
 func (e *Exporter) leaveWorld(r *rank) {
@@ -61,6 +76,7 @@ func (e *Exporter) leaveWorld(r *rank) {
 	if w.ranks--; w.ranks == 0 {
 		e.categories.replace(w.key.uid, w.rows, nil)
 		delete(e.worlds, w.key)
+		delete(e.worldNames, w.name())
 	}
 }
 
