@@ -31,7 +31,8 @@ type Config struct {
 	// Elements is the number of elements of variables by name: 1 where it says nothing, PerPeer as many as the object's
 	// size.
 	Elements map[string]int
-	// Initial is what each element of a new handle begins with, by the variable's name: 0 where it says nothing.
+	// Initial is what each element of a new handle begins with, by the variable's name: 0 where it says nothing. Of several
+	// classes that share a name, one alone is meant by "name/TIMER" and so on.
 	Initial map[string]float64
 	// Values are set once everything exists.
 	Values           []Value
@@ -286,7 +287,11 @@ func (r *Rank) open(v *variable, o *mpit.Object) {
 		}
 	}
 	h.values = make([]uint64, h.Count)
-	if first := r.initial[v.Name]; first != 0 {
+	first, ok := r.initial[v.Name+"/"+v.Class.String()]
+	if !ok {
+		first = r.initial[v.Name]
+	}
+	if first != 0 {
 		for i := range h.values {
 			h.values[i] = word(v.Datatype, first)
 		}
