@@ -39,9 +39,9 @@ func TestWhatTheExamplesDo(t *testing.T) {
 		want    string // the first series, or why there is none
 	}{
 		{"developer-variables", OpenMPI, mpit.Variable{Name: "x", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityMPIDevAll}, "rule"},
-		{"developer-variables", OpenMPI, mpit.Variable{Name: "x", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityUserAll}, `mpit_x{jobid="…",world="…",rank="0"}`},
+		{"developer-variables", OpenMPI, mpit.Variable{Name: "x", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityUserAll}, `mpit_x_level{jobid="…",world="…",rank="0"}`},
 		{"developer-variables", OpenMPI, mpit.Variable{Name: "pml_ob1_posted_recvq_length", Class: mpit.ClassSize, Verbosity: mpit.VerbosityMPIDevAll}, `mpit_pml_ob1_posted_recvq_length{jobid="…",world="…",rank="0"}`},
-		{"wide-nodes", MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel}, `mpit_x{jobid="…",world="…"}`},
+		{"wide-nodes", MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel}, `mpit_x_level{jobid="…",world="…"}`},
 		{"wide-nodes", MPICH, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassLevel}, `mpit_unexpected_recvq_length{jobid="…",world="…",rank="0"}`},
 		{"wide-nodes", OpenMPI, mpit.Variable{Name: "pml_monitoring_messages_count", Class: mpit.ClassSize, Bind: mpit.BindComm}, `mpit_pml_monitoring_messages_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",peer="0"}`},
 		{"psm2-bytes", OpenMPI, mpit.Variable{Name: "mtl_psm2_tx_eager_bytes", Class: mpit.ClassCounter}, `mpit_mtl_psm2_tx_eager_bytes_total{jobid="…",world="…",rank="0"}`},
