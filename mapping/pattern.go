@@ -38,14 +38,14 @@ func wholeExpression(text string) (*regexp.Regexp, error) {
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, complain(`write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'`, "bad regular expression %q: %v", text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, complain(`write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'`, `bad regular expression "%s": %v`, text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if nothing(tree.Simplify()) {
-		return nil, complain("write one that some name matches", "the regular expression %q can never match", text)
+		return nil, complain("write one that some name matches", `the regular expression "%s" can never match`, text)
 	}
 	expression, err := regexp.Compile(`(?s)\A(?:` + text + `)\z`)
 	if err != nil {
-		return nil, complain("write a simpler one", "bad regular expression %q: %v", text, err)
+		return nil, complain("write a simpler one", `bad regular expression "%s": %v`, text, err)
 	}
 	return expression, nil
 }
@@ -55,6 +55,8 @@ func nothing(r *syntax.Regexp) bool {
 	switch r.Op {
 	case syntax.OpNoMatch:
 		return true
+	case syntax.OpCharClass:
+		return len(r.Rune) == 0
 	case syntax.OpConcat:
 		for i, sub := range r.Sub {
 			if nothing(sub) || i > 0 && sub.Op == syntax.OpBeginText && r.Sub[i-1].Op == syntax.OpLiteral {
@@ -110,7 +112,7 @@ func globCovers(glob, text []rune, pattern bool) bool {
 		case g < len(glob) && glob[g] == '*':
 			star, from = g, t
 			g++
-		case g < len(glob) && (!pattern || text[t] != '*') && (glob[g] == '?' || glob[g] == text[t] && (!pattern || text[t] != '?')):
+		case g < len(glob) && (!pattern || text[t] != '*') && (glob[g] == '?' || glob[g] == text[t]):
 			g++
 			t++
 		case star >= 0:

@@ -34,7 +34,7 @@ func (p Problem) Error() string {
 	if p.Remedy != "" {
 		b.WriteString("; " + p.Remedy)
 	}
-	return b.String()
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(b.String()) // whatever stands in the file: one line
 }
 
 // Unwrap returns the cause.
@@ -125,15 +125,14 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, taken out, changed or exchanged with the next to make b of a.
+// distance is how many letters have to be put in, taken out or changed to make b of a.
 func distance(a, b []rune) int {
-	var before, last []int
-	row := make([]int, len(b)+1)
+	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range a {
-		before, last, row = last, row, make([]int, len(b)+1)
+		last, row = row, last
 		row[0] = i + 1
 		for j := range b {
 			cost := 1
@@ -141,9 +140,6 @@ func distance(a, b []rune) int {
 				cost = 0
 			}
 			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
 		}
 	}
 	return row[len(b)]

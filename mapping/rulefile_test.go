@@ -143,6 +143,11 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"lookahead":        {oneRule("match: {regexp: '(?=a)'}\ndrop: true"), "2:19: bad regular expression \"(?=a)\": invalid or unsupported Perl syntax: `(?=`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
 		"regexp of naught": {oneRule("match: {regexp: 'a^b'}\ndrop: true"), `2:19: the regular expression "a^b" can never match; write one that some name matches`},
 
+		"no character":    {oneRule("match: {regexp: 'a[^\\x00-\\x{10FFFF}]'}\ndrop: true"), `2:19: the regular expression "a[^\x00-\x{10FFFF}]" can never match; write one that some name matches`},
+		"open bracket":    {oneRule("match: {name: a\ndrop: true"), "2: this is no YAML: did not find expected ',' or '}'; mend indentation, brackets or quotes from here on"},
+		"bad class alone": {oneRule("class: timers\ncompanion: x"), `2:10: class "timers" is none of MPI_T's; write timer`},
+
+		"several lines": {oneRule("match:\n  regexp: |\n    a(\n    b\ndrop: true"), "3:13: bad regular expression \"a(\\nb\\n\": missing closing ): `a(\\nb\\n`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
 		"unit":          {oneRule("unit: Bytes"), `2:9: unit "Bytes" is none of UCUM's; write By`},
 		"unknown unit":  {oneRule("unit: furlong"), `2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
 		"scale":         {oneRule("scale: -1"), `2:10: scale -1 is not above zero; write a factor above 0, such as 0.001`},
@@ -195,6 +200,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"no target":       {"identity: [{source_labels: [user]}]", "1:12: this rule of identity has no target_label; write target_label: one of jobid, world, jobname, partition"},
 		"identity regexp": {"identity: [{source_labels: [user], target_label: jobid, regex: '*'}]", "1:64: bad regular expression \"*\": missing argument to repetition operator: `*`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
 		"replacement":     {"identity: [{source_labels: [user], target_label: jobid, replacement: $1x}]", `1:70: replacement "$1x": there is no group "1x"; write ${1}x`},
+		"identity's keys": {"identity: [{source_label: [user], target: jobid, replacement: $2}]", "1:13: a rule of identity has no key \"source_label\"; write source_labels\n1:35: a rule of identity has no key \"target\"; write target_label"},
 		"constant":        {"identity: [{target_label: partition, replacement: ''}]", ""},
 		"from nowhere":    {"identity: [{target_label: partition}]", "1:12: this rule of identity makes the label empty, for it takes its value from nowhere; write source_labels, or a replacement"},
 

@@ -61,7 +61,7 @@ func parseVerbosity(s string) (verbosityRange, error) {
 
 // holds says whether a level lies within. One that isn't known lies in no range.
 func (r verbosityRange) holds(v mpit.Verbosity) bool {
-	return r == verbosityRange{} || v >= r.low && v <= r.high && v != mpit.VerbosityUnknown
+	return r == verbosityRange{} || v >= r.low && v <= r.high
 }
 
 // contains says whether all levels of o lie within.
