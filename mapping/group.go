@@ -1,28 +1,407 @@
 package mapping
 
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank as well.
+	NodePrefix = Prefix + "node_"
+	// ExtremeName and ExtremeHelp are those of the family that says which rank a Group's watermark is of.
+	ExtremeName = NodePrefix + "extreme_rank"
+	ExtremeHelp = "Number of the rank whose watermark the series of family `metric` with the same labels shows; of several, the lowest."
+
+	// otherObjects is the name of the object into which the newest fold when a Group is full.
+	otherObjects = "other"
+
+	otelNode     = "mpit.node."
+	extremeLabel = "metric"
+	maxDeparted  = 4096 // members that a Group remembers
+)
+
 // Member is one rank of a Group, at the moment of Group.Update.
 type Member struct {
-	Number    int // in its MPI_COMM_WORLD
-	Figures   any // tells members apart, from Update to Update: the Rank itself. Comparable
+	Key       mpit.RankID // of the process: it stays when its connection or its figures are made anew
+	Number    int         // in its MPI_COMM_WORLD
+	Figures   any         // whose Structure and Series these are: the Rank itself. Comparable
 	Structure uint64
-	Series    []*Series // those with Ranks RankKeep or MergeEach are passed over
+	Rules     uint64    // by which the Series were made; newer rules have a higher number
+	Series    []*Series // those that aren't Grouped are passed over; nil: none just now
 	Live      bool      // answers: else its lasting series alone count
 	Old       bool      // was there before this exporter: an earlier one may have shown what it has counted
 }
 
 // Group merges the series of the ranks of one MPI_COMM_WORLD on this node, each variable by its class. It belongs to one
 // goroutine.
-type Group struct{}
+//
+// What counts is never summed anew: a series gains what each member's gains, so that it can't fall, and nothing is counted twice.
+// So a member's end changes nothing, and neither does one that is reset: it goes on from there. Levels, states and watermarks are
+// merged anew at each Update.
+//
+// The numbers go this way: a member has a part for each of its series; the parts of one name and labels are merged in a cell,
+// which is a series of the Group. Parts are linked to cells only when a member's set of series has changed (group_link.go).
+type Group struct {
+	cells   map[groupKey]*groupCell
+	ordered []*groupCell
+	members map[mpit.RankID]*groupMember
+	present []*groupMember // of the running Update
+	update  uint64         // number of Updates
+	rules   uint64         // the newest of any member
+	relist  bool           // the set of cells may have changed
 
-// NewGroup returns a Group without members.
-func NewGroup() *Group { return &Group{} }
+	// Members that have ended, the oldest first. What one counts that comes back has been counted up to where it is.
+	departed []mpit.RankID
+	wasHere  map[mpit.RankID]bool
+
+	both      map[string]bothMetric
+	extreme   *Metric
+	series    []*Series
+	extremes  []*Series
+	structure uint64
+	renewed   bool // a cell has got another Metric
+
+	weight      int
+	limit       int // of weight; below zero: none
+	limitReason Reason
+	dropped     map[Reason]uint64
+}
+
+// NewGroup returns a Group without members and without a limit.
+func NewGroup() *Group {
+	return &Group{
+		cells: map[groupKey]*groupCell{}, members: map[mpit.RankID]*groupMember{}, wasHere: map[mpit.RankID]bool{},
+		both: map[string]bothMetric{}, extreme: &Metric{Name: ExtremeName, Help: ExtremeHelp, OTelName: otelNode + "extreme_rank"},
+		limit: -1, dropped: map[Reason]uint64{},
+	}
+}
+
+// SetLimit bounds the weight of the Group's series, from the next Update on. Who is there first keeps his place. The last eighth
+// is for objects called other, into which the newest objects' series fold, variable by variable; what finds no place there either
+// is left out and counted, for reason. Below zero: no limit.
+func (g *Group) SetLimit(weight int, reason Reason) { g.limit, g.limitReason = weight, reason }
+
+// Weight is the weight of all that the Group has on the page: Series and Extremes.
+func (g *Group) Weight() int { return g.weight }
+
+// Dropped counts what has been left out since NewGroup, by reason: members' series. nil: nothing. The map is the caller's.
+func (g *Group) Dropped() map[Reason]uint64 {
+	if len(g.dropped) == 0 {
+		return nil
+	}
+	return maps.Clone(g.dropped)
+}
 
 // Update takes all members as they are now. A member that is not among them any more has ended: what it has counted, and its
 // watermarks, stay.
-func (g *Group) Update(members []Member) {}
+//
+// A member that is Old and comes after the first Update, or one that had ended and comes back, contributes only what it counts
+// from then on.
+func (g *Group) Update(members []Member) {
+	g.update++
+	g.present = g.present[:0]
+	for i := range members {
+		m := &members[i]
+		gm := g.members[m.Key]
+		if gm == nil {
+			gm = &groupMember{parts: map[groupKey]*groupPart{}}
+			g.members[m.Key] = gm
+		}
+		gm.number, gm.live, gm.seen = m.Number, m.Live, g.update
+		if !gm.linked || gm.figures != m.Figures || gm.structure != m.Structure {
+			g.link(gm, m)
+		}
+		g.present = append(g.present, gm)
+	}
+	if len(g.members) > len(g.present) {
+		for key, gm := range g.members {
+			if gm.seen != g.update {
+				g.leave(key, gm)
+			}
+		}
+	}
+	if g.relist {
+		g.relist = false
+		g.sweep()
+		g.list()
+	}
+	for _, c := range g.ordered {
+		c.begin()
+	}
+	for _, gm := range g.present {
+		for _, p := range gm.active {
+			p.take(gm)
+		}
+	}
+	for _, c := range g.ordered {
+		c.settle()
+	}
+}
 
 // Series is all merged series, in a stable order, kept as those of a Rank: without rank, state and so on as in Series.Labels.
-func (g *Group) Series() []*Series { return nil }
+// Those of RankBoth have a family of their own, NodePrefix and the rest of the name.
+func (g *Group) Series() []*Series { return g.series }
+
+// Extremes is a series ExtremeName for each watermark: the number of the rank that holds it. Label metric is the family in which
+// the watermark stands in Series; the others are its own.
+func (g *Group) Extremes() []*Series { return g.extremes }
 
 // Structure is a number that changes when the set of series does.
-func (g *Group) Structure() uint64 { return 0 }
+func (g *Group) Structure() uint64 { return g.structure }
+
+// groupKey is what cells are known by, and the parts of one member.
+type groupKey struct {
+	name   string // of the Group's family
+	kind   Kind
+	labels string // names and values, each with a byte behind that no UTF-8 has
+}
+
+// groupMember is a rank, for as long as it is among the members.
+type groupMember struct {
+	number    int
+	live      bool
+	seen      uint64 // the last Update with it
+	figures   any
+	structure uint64
+	linked    bool // the two are set
+	joined    bool // has had a series
+	parts     map[groupKey]*groupPart
+	active    []*groupPart // those that have something to contribute
+}
+
+// groupMode says how parts become one.
+type groupMode uint8
+
+const (
+	groupCount     groupMode = iota // what only grows
+	groupWatermark                  // also of those who don't answer
+	groupPresent                    // of those who answer
+)
+
+// groupCell is one series of the Group.
+type groupCell struct {
+	key     groupKey
+	series  Series
+	mode    groupMode
+	rules   uint64 // the newest that a part was made by
+	parts   int    // that have a series
+	weight  int
+	extreme *Series // nil: none
+	removed bool
+
+	gain  float64 // of the running Update
+	value float64 // groupCount: in all
+	known bool    // groupCount: there has been a value
+
+	// Of the running Update, but of groupCount.
+	merged float64
+	n      int
+	holder int // whose merged is, with MergeMax and MergeMin
+
+	// The watermark of members that have ended, with MergeMax and MergeMin.
+	kept       float64
+	keptHolder int
+	keptKnown  bool
+}
+
+func (c *groupCell) begin() {
+	c.gain, c.merged, c.n = 0, 0, 0
+	if c.keptKnown {
+		c.add(c.kept, c.keptHolder)
+	}
+}
+
+// add merges a gauge's value of one rank.
+func (c *groupCell) add(x float64, number int) {
+	switch c.series.Merge {
+	case MergeMax, MergeMin:
+		above := x > c.merged
+		if c.series.Merge == MergeMin {
+			above = x < c.merged
+		}
+		if c.n == 0 || above || x == c.merged && number < c.holder {
+			c.merged, c.holder = x, number
+		}
+	default:
+		c.merged += x
+	}
+	c.n++
+}
+
+// keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
+func (c *groupCell) keep(x float64, number int) {
+	better := x > c.kept
+	switch c.series.Merge {
+	case MergeMax:
+	case MergeMin:
+		better = x < c.kept
+	default:
+		return
+	}
+	if !c.keptKnown || better || x == c.kept && number < c.keptHolder {
+		c.kept, c.keptHolder, c.keptKnown = x, number, true
+	}
+}
+
+func (c *groupCell) settle() {
+	s := &c.series
+	if c.mode == groupCount {
+		c.value += c.gain
+		s.Valid = c.known
+		if s.Histogram != nil {
+			s.Histogram.Sum = c.value
+		} else {
+			s.Value = c.value
+		}
+		return
+	}
+	s.Valid, s.Value = c.n > 0, c.merged
+	if s.Merge == MergeMean && c.n > 0 {
+		s.Value /= float64(c.n)
+	}
+	if c.extreme != nil {
+		c.extreme.Valid, c.extreme.Value = s.Valid, float64(c.holder)
+	}
+}
+
+// since moves the beginning of a cell to that of a part, if that is earlier.
+func (c *groupCell) since(s *Series) {
+	if !s.Created.IsZero() && (c.series.Created.IsZero() || s.Created.Before(c.series.Created)) {
+		c.series.Created = s.Created
+	}
+}
+
+// groupPart is what one series of a member contributes to a cell.
+type groupPart struct {
+	cell   *groupCell
+	series *Series // nil: the member hasn't got it just now
+	seen   *Series // the last one that was read
+	last   float64 // of what counts, or of a watermark: what is in the cell
+	known  bool    // there is a last
+	late   bool    // what it has when it is read first is not in the cell
+
+	refused bool  // there was no room for it: counted
+	begun   int64 // when what counts began, Unix nanoseconds; 0 not known
+	hist    *groupBuckets
+}
+
+// take merges what a member has now.
+func (p *groupPart) take(gm *groupMember) {
+	switch s, c := p.series, p.cell; {
+	case c.mode == groupCount:
+		if s.Valid {
+			p.count()
+		}
+	case c.mode == groupWatermark:
+		if s != nil && s.Valid {
+			p.last, p.known = s.Value, true
+		}
+		if p.known {
+			c.add(p.last, gm.number)
+		}
+	case gm.live && s.Valid:
+		c.add(s.Value, gm.number)
+	}
+}
+
+// count adds what a series has gained to the cell. One that falls has been reset if it says so by its Created; then all of it
+// is new. Else it was only read otherwise: nothing is new until it is more again.
+func (p *groupPart) count() {
+	s, c := p.series, p.cell
+	x := s.Value
+	if s.Histogram != nil {
+		x = s.Histogram.Sum
+	}
+	begun := int64(0)
+	if !s.Created.IsZero() {
+		begun = s.Created.UnixNano()
+	}
+	first := !p.known
+	reset := false
+	switch {
+	case first:
+		p.known = true
+		if !p.late {
+			c.gain += x
+		}
+		p.last = x
+	case begun > p.begun && (p.fallsTo(x) || p.begun != 0 && p.seen == s):
+		// A series made anew can seem to begin later though nothing was reset: what freed objects had counted may be known no
+		// longer. So of such a one the value must have fallen as well.
+		reset = true
+		c.gain += x
+		p.last = x
+	case x > p.last:
+		c.gain += x - p.last
+		p.last = x
+	}
+	if begun != 0 && begun != p.begun {
+		p.begun = begun
+		c.since(s)
+	}
+	p.seen = s
+	c.known = true
+	if s.Histogram != nil {
+		p.observe(s.Histogram, first && p.late, reset)
+	}
+}
+
+// fallsTo says whether x is less than the last value, by more than sums of doubles in another order differ.
+func (p *groupPart) fallsTo(x float64) bool { return p.last-x > math.Abs(p.last)*1e-9 }
+
+// groupKeyOf is the key of a member's series, and with object the same for another object.
+func groupKeyOf(s *Series, object string) groupKey {
+	var b strings.Builder
+	for _, l := range s.Labels {
+		value := l.Value
+		if object != "" && isObjectLabel(l.Name) {
+			value = object
+		}
+		b.WriteString(l.Name)
+		b.WriteByte(0xff)
+		b.WriteString(value)
+		b.WriteByte(0xff)
+	}
+	return groupKey{groupName(s), s.Metric.Kind, b.String()}
+}
+
+// groupName is the family that a member's series has in the Group.
+func groupName(s *Series) string {
+	if s.Ranks == RankBoth {
+		return NodePrefix + strings.TrimPrefix(s.Metric.Name, Prefix)
+	}
+	return s.Metric.Name
+}
+
+func isObjectLabel(name string) bool {
+	_, ok := mpit.BindOfLabel(name)
+	return ok
+}
+
+func (k groupKey) compare(o groupKey) int {
+	return cmp.Or(strings.Compare(k.name, o.name), strings.Compare(k.labels, o.labels), cmp.Compare(k.kind, o.kind))
+}
+
+// leave takes a member out. What it has counted is in the cells.
+func (g *Group) leave(key mpit.RankID, gm *groupMember) {
+	g.relist = true
+	delete(g.members, key)
+	for _, p := range gm.parts {
+		p.unlink()
+		p.retire(gm)
+	}
+	if !gm.joined || g.wasHere[key] {
+		return
+	}
+	if len(g.departed) == maxDeparted {
+		delete(g.wasHere, g.departed[0])
+		g.departed = slices.Delete(g.departed, 0, 1)
+	}
+	g.departed = append(g.departed, key)
+	g.wasHere[key] = true
+}

@@ -63,6 +63,25 @@ type Series struct {
 	Histogram *Histogram // KindHistogram only
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
+
+	Ranks RankMode // whether it stands for its rank, in the rank's Group, or both; "": RankKeep
+	Merge Merge    // how a Group makes one of several ranks' gauges; "": MergeSum. MergeEach: no Group has it
+}
+
+// PerRank says whether the series stands on the page for its rank; else the rank's Group alone shows it.
+func (s *Series) PerRank() bool { return s.Ranks != RankNode || s.Merge == MergeEach }
+
+// Grouped says whether the rank's Group has the series.
+func (s *Series) Grouped() bool {
+	return (s.Ranks == RankNode || s.Ranks == RankBoth) && s.Merge != MergeEach
+}
+
+// Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
+func (s *Series) Weight() int {
+	if s.Histogram == nil {
+		return 1
+	}
+	return len(s.Histogram.Bounds) + 3 // the last bucket, _sum and _count
 }
 
 // Histogram is the value of a timer. Counts are not cumulative.

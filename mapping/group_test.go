@@ -1,0 +1,738 @@
+package mapping
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/otlptranslator"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+var groupStart = time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// like makes a series of a class, as a Rank would; labels are alternately names and values.
+func like(class mpit.Class, value float64, labels ...string) *Series {
+	word := classWords[class]
+	if class == mpit.ClassPercentage {
+		word = "ratio"
+	}
+	s := &Series{
+		Metric: &Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"), OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + string(classNames[class]) + "."},
+		Value:  value, Created: groupStart, Valid: true, Ranks: RankNode, Merge: MergeSum,
+	}
+	switch class {
+	case mpit.ClassCounter:
+		s.Metric = &Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: KindCounter, OTelKind: OTelSum, Monotonic: true, Help: "A counter."}
+		s.Lasting = true
+	case mpit.ClassTimer:
+		s.Metric = &Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s", Kind: KindHistogram, OTelKind: OTelHistogram, Monotonic: true}
+		s.Lasting = true
+		s.Histogram = &Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
+	case mpit.ClassPercentage:
+		s.Merge = MergeMax
+	case mpit.ClassHighWatermark:
+		s.Merge, s.Lasting = MergeMax, true
+	case mpit.ClassLowWatermark:
+		s.Merge, s.Lasting = MergeMin, true
+	case mpit.ClassGeneric:
+		s.Merge = MergeEach
+	}
+	for i := 0; i < len(labels); i += 2 {
+		s.Labels = append(s.Labels, Label{labels[i], labels[i+1]})
+	}
+	return s
+}
+
+// rankOf is a member that answers.
+func rankOf(number int, series ...*Series) Member {
+	return Member{Key: mpit.RankID{byte(number), 1}, Number: number, Figures: number, Structure: 1, Series: series, Live: true}
+}
+
+// shown writes a Group's valid series as show does a Rank's, and its extremes.
+func shown(g *Group) m {
+	return show(&Rank{series: append(append([]*Series(nil), g.Series()...), g.Extremes()...)})
+}
+
+func TestGroupMergesByClass(t *testing.T) {
+	merged := func(s *Series, merge Merge) *Series { s.Merge = merge; return s }
+	for _, c := range []struct {
+		name string
+		a, b []*Series // of rank 3 and of rank 4
+		want m
+		left m // after rank 4 has ended
+	}{
+		{
+			"counters are summed; what has been counted stays",
+			[]*Series{like(mpit.ClassCounter, 5)}, []*Series{like(mpit.ClassCounter, 7)}, m{"v_total": 12}, m{"v_total": 12},
+		},
+		{
+			"levels are summed, of those who are there",
+			[]*Series{like(mpit.ClassLevel, 5)}, []*Series{like(mpit.ClassLevel, -7)}, m{"v": -2}, m{"v": 5},
+		},
+		{
+			"shares: the largest of those who are there",
+			[]*Series{like(mpit.ClassPercentage, 0.25)}, []*Series{like(mpit.ClassPercentage, 0.5)}, m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
+		},
+		{
+			"high watermarks: the highest, and whose",
+			[]*Series{like(mpit.ClassHighWatermark, 5)}, []*Series{like(mpit.ClassHighWatermark, 7)},
+			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
+			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
+		},
+		{
+			"equal high watermarks: the lowest rank's",
+			[]*Series{like(mpit.ClassHighWatermark, 7, "comm", "c")}, []*Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
+			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
+			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
+		},
+		{
+			"low watermarks: the lowest, and whose",
+			[]*Series{like(mpit.ClassLowWatermark, 5)}, []*Series{like(mpit.ClassLowWatermark, -7)},
+			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
+			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
+		},
+		{
+			"watermarks that are summed are nobody's, and those of who is there",
+			[]*Series{merged(like(mpit.ClassHighWatermark, 5), MergeSum)}, []*Series{merged(like(mpit.ClassHighWatermark, 7), MergeSum)},
+			m{"v_highwatermark": 12}, m{"v_highwatermark": 5},
+		},
+		{
+			"a mean",
+			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMean)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMean)}, m{"v": 6.5}, m{"v": 5},
+		},
+		{
+			"a least level",
+			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMin)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMin)}, m{"v": 5}, m{"v": 5},
+		},
+		{
+			"states: how many ranks are in each",
+			[]*Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle")},
+			[]*Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle"), like(mpit.ClassState, 1, "state", "7")},
+			m{"v_state{state=busy}": 2, "v_state{state=idle}": 0, "v_state{state=7}": 1},
+			m{"v_state{state=busy}": 1, "v_state{state=idle}": 0},
+		},
+		{
+			"what is never merged is not here",
+			[]*Series{like(mpit.ClassGeneric, 5), merged(like(mpit.ClassCounter, 1), MergeEach)}, []*Series{like(mpit.ClassGeneric, 7)}, m{}, m{},
+		},
+		{
+			"labels tell series apart",
+			[]*Series{like(mpit.ClassCounter, 5, "comm", "a"), like(mpit.ClassCounter, 2, "comm", "b")}, []*Series{like(mpit.ClassCounter, 7, "comm", "b")},
+			m{"v_total{comm=a}": 5, "v_total{comm=b}": 9}, m{"v_total{comm=a}": 5, "v_total{comm=b}": 9},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewGroup()
+			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
+			assert.Equal(t, c.want, shown(g))
+			structure := g.Structure()
+			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
+			assert.Equal(t, c.want, shown(g))
+			assert.Equal(t, structure, g.Structure())
+			g.Update([]Member{rankOf(3, c.a...)})
+			assert.Equal(t, c.left, shown(g))
+		})
+	}
+}
+
+func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
+	g := NewGroup()
+	level, peak, calls := like(mpit.ClassLevel, 5), like(mpit.ClassHighWatermark, 9), like(mpit.ClassCounter, 3)
+	late := rankOf(1, level, peak, calls)
+	late.Live = false
+	other := like(mpit.ClassLevel, 2)
+	g.Update([]Member{late, rankOf(2, other)})
+	lasting := m{"v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 1, "v_total": 3}
+	with := func(level float64) m {
+		all := m{"v": level}
+		for k, v := range lasting {
+			all[k] = v
+		}
+		return all
+	}
+	assert.Equal(t, with(2), shown(g), "levels of who answers")
+	late.Live = true
+	g.Update([]Member{late, rankOf(2, other)})
+	assert.Equal(t, with(7), shown(g), "it was late")
+	level.Valid, peak.Valid, calls.Valid = false, false, false
+	g.Update([]Member{late, rankOf(2, other)})
+	assert.Equal(t, with(2), shown(g), "what could not be read: a level is left out, the others are what they were")
+	other.Valid = false
+	g.Update([]Member{late, rankOf(2, other)})
+	assert.Equal(t, lasting, shown(g))
+}
+
+func TestGroupOfHistograms(t *testing.T) {
+	g := NewGroup()
+	a, b := like(mpit.ClassTimer, 0), like(mpit.ClassTimer, 0)
+	// The same observations with other bounds.
+	b.Histogram.Bounds, b.Histogram.Counts = []float64{0.5, 3}, make([]uint64, 3)
+	add := func(s *Series, seconds ...float64) {
+		for _, x := range seconds {
+			s.Histogram.add(x, 1)
+			s.Histogram.Sum += x
+		}
+	}
+	add(a, 0.5, 1.5, 1.5, 9)
+	add(b, 0.25, 2.5, 5)
+	update := func() *Histogram {
+		g.Update([]Member{rankOf(0, a), rankOf(1, b)})
+		require.Len(t, g.Series(), 1)
+		return g.Series()[0].Histogram
+	}
+	h := update()
+	assert.Equal(t, []float64{1, 2, 4}, h.Bounds)
+	assert.Equal(t, []uint64{2, 2, 1, 2}, h.Counts, "0.25 is at most 1, 2.5 is at most 4")
+	assert.Equal(t, uint64(7), h.Count)
+	assert.InDelta(t, 20.25, h.Sum, 1e-9)
+	native := func() (total uint64) {
+		total = h.NativeZero
+		for i, b := range h.Native {
+			assert.True(t, i == 0 || h.Native[i-1].Index < b.Index)
+			total += b.Count
+		}
+		return total
+	}
+	assert.Equal(t, uint64(7), native())
+	add(a, 1.5, 100, 0)
+	assert.Same(t, h, update())
+	assert.Equal(t, []uint64{3, 3, 1, 3}, h.Counts)
+	assert.Equal(t, uint64(10), native())
+	assert.Equal(t, uint64(1), h.NativeZero)
+
+	// Reset: what was there stays, what came since is added, be it more than before.
+	*a.Histogram = Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
+	a.Created = groupStart.Add(time.Minute)
+	add(a, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3)
+	sum := h.Sum
+	update()
+	assert.Equal(t, []uint64{3, 3, 21, 3}, h.Counts)
+	assert.Equal(t, uint64(30), h.Count)
+	assert.Equal(t, uint64(30), native())
+	assert.InDelta(t, sum+60, h.Sum, 1e-9)
+	assert.Equal(t, groupStart, g.Series()[0].Created)
+
+	// Observations that the blob had no room for begin anew, without a reset: the sum goes on.
+	was := a.Histogram.Sum
+	a = like(mpit.ClassTimer, 0)
+	a.Created = groupStart.Add(time.Minute)
+	a.Histogram.Sum = was
+	add(a, 0.5)
+	m := rankOf(0, a)
+	m.Figures = "anew"
+	g.Update([]Member{m, rankOf(1, b)})
+	assert.Equal(t, []uint64{4, 3, 21, 3}, h.Counts)
+	assert.InDelta(t, sum+60.5, h.Sum, 1e-9)
+}
+
+func TestGroupGoesOnAtAReset(t *testing.T) {
+	g := NewGroup()
+	a, b := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 1)
+	update := func() float64 {
+		g.Update([]Member{rankOf(0, a), rankOf(1, b)})
+		return shown(g)["v_total"]
+	}
+	require.Equal(t, 101.0, update())
+	a.Value, a.Created = 3, groupStart.Add(time.Second)
+	assert.Equal(t, 104.0, update())
+	a.Value, a.Created = 50, groupStart.Add(2*time.Second)
+	assert.Equal(t, 154.0, update(), "also where it has counted more since than it had before")
+	a.Value = 40
+	assert.Equal(t, 154.0, update(), "a fall that is no reset")
+	a.Value = 51
+	assert.Equal(t, 155.0, update())
+	assert.Equal(t, groupStart, g.Series()[0].Created, "the earliest")
+	b.Created = groupStart.Add(-time.Second)
+	update()
+	assert.Equal(t, b.Created, g.Series()[0].Created)
+}
+
+// An exporter throws a rank's figures away after a panic, and after new rules, and makes them anew.
+func TestFiguresMadeAnewCountOnce(t *testing.T) {
+	g := NewGroup()
+	a := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassLevel, 5), like(mpit.ClassHighWatermark, 9))
+	update := func(series ...*Series) m {
+		a.Figures, a.Series = len(series)+a.Figures.(int)+1, series
+		g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
+		return shown(g)
+	}
+	g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
+	peak := m{"v_total": 101, "v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 0}
+	assert.Equal(t, peak, update(), "for now it has none")
+	assert.Equal(t, m{"v_total": 103, "v_highwatermark": 8, "node_extreme_rank{metric=mpit_v_highwatermark}": 0},
+		update(like(mpit.ClassCounter, 102), like(mpit.ClassHighWatermark, 8)))
+
+	// What freed objects had counted before is not known any longer, so it seems to begin later.
+	later := like(mpit.ClassCounter, 110)
+	later.Created = groupStart.Add(time.Hour)
+	assert.Equal(t, 111.0, update(later)["v_total"])
+	rounded := like(mpit.ClassCounter, math.Nextafter(110, 0))
+	rounded.Created = groupStart.Add(2 * time.Hour)
+	assert.Equal(t, 111.0, update(rounded)["v_total"])
+	// It was reset in between.
+	reset := like(mpit.ClassCounter, 4)
+	reset.Created = groupStart.Add(3 * time.Hour)
+	assert.Equal(t, 115.0, update(reset)["v_total"])
+}
+
+func TestOldMemberThatComesLate(t *testing.T) {
+	old := func(number int, series ...*Series) Member { m := rankOf(number, series...); m.Old = true; return m }
+	a, b, c := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 200), like(mpit.ClassCounter, 400)
+	g := NewGroup()
+	g.Update([]Member{old(0, a)})
+	assert.Equal(t, m{"v_total": 100}, shown(g), "there from the beginning")
+	g.Update([]Member{old(0, a), old(1, b)})
+	assert.Equal(t, m{"v_total": 100}, shown(g), "an earlier exporter has shown the rest")
+	g.Update([]Member{old(0, a), old(1, b), rankOf(2, c)})
+	assert.Equal(t, m{"v_total": 500}, shown(g), "new")
+	b.Value++
+	x := like(mpit.ClassCounter, 7, "comm", "x")
+	late := old(1, b, x)
+	late.Structure++
+	g.Update([]Member{old(0, a), late, rankOf(2, c)})
+	assert.Equal(t, m{"v_total": 501, "v_total{comm=x}": 7}, shown(g), "an object of later is all new")
+
+	// It has ended, and comes back.
+	g.Update([]Member{old(0, a), late})
+	g.Update([]Member{old(0, a), late, rankOf(2, c)})
+	assert.Equal(t, 501.0, shown(g)["v_total"])
+	c.Value += 5
+	g.Update([]Member{old(0, a), late, rankOf(2, c)})
+	assert.Equal(t, 506.0, shown(g)["v_total"])
+}
+
+func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
+	g := NewGroup()
+	g.Update(nil)
+	s := like(mpit.ClassTimer, 0)
+	s.Histogram.add(1.5, 3)
+	s.Histogram.Sum = 4.5
+	late := rankOf(0, s)
+	late.Old = true
+	g.Update([]Member{late})
+	h := g.Series()[0].Histogram
+	assert.Zero(t, h.Count)
+	assert.Zero(t, h.Sum)
+	s.Histogram.add(3, 1)
+	s.Histogram.Sum += 3
+	g.Update([]Member{late})
+	assert.Equal(t, []uint64{0, 0, 1, 0}, h.Counts)
+	assert.Equal(t, 3.0, h.Sum)
+	assert.Len(t, h.Native, 1)
+}
+
+func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
+	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassCounter, mpit.ClassHighWatermark, mpit.ClassTimer} {
+		s := like(class, 1)
+		s.Ranks = RankBoth
+		g := NewGroup()
+		g.Update([]Member{rankOf(0, s), rankOf(1, s)})
+		require.Len(t, g.Series(), 1)
+		got := g.Series()[0].Metric
+		assert.Equal(t, strings.Replace(s.Metric.Name, "mpit_", "mpit_node_", 1), got.Name)
+		assert.Equal(t, s.Metric.Help+" All ranks of an MPI_COMM_WORLD on this node together.", got.Help)
+		assert.Equal(t, []any{s.Metric.Kind, s.Metric.OTelKind, s.Metric.Unit, s.Metric.Monotonic}, []any{got.Kind, got.OTelKind, got.Unit, got.Monotonic})
+		otel := otlptranslator.Metric{Name: got.OTelName, Unit: got.Unit, Type: otlptranslator.MetricTypeGauge}
+		if class == mpit.ClassCounter {
+			otel.Type = otlptranslator.MetricTypeMonotonicCounter
+		}
+		translated, err := (&otlptranslator.MetricNamer{WithMetricSuffixes: true}).Build(otel)
+		require.NoError(t, err)
+		assert.Equal(t, got.Name, translated)
+		if class == mpit.ClassHighWatermark {
+			assert.Equal(t, []Label{{"metric", "mpit_node_v_highwatermark"}}, g.Extremes()[0].Labels)
+		}
+	}
+}
+
+// No variable, and no rule, can have a name that a Group uses.
+func TestNamesOfGroupsAreReserved(t *testing.T) {
+	for _, name := range []string{"node_v", "node", "extreme_rank", "node_extreme_rank"} {
+		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
+			for _, rules := range [][]Rule{{}, {{Match: Match{Name: name}, Name: name}}} {
+				v := mpit.Variable{Name: name, Class: class, Datatype: tULong, DatatypeBytes: 8}
+				metric, _, ok := newMapper(t, rules...).Metric(Library{}, v)
+				require.True(t, ok)
+				assert.False(t, strings.HasPrefix(metric.Name, NodePrefix), metric.Name)
+				both := NodePrefix + strings.TrimPrefix(metric.Name, Prefix)
+				assert.NotEqual(t, ExtremeName, strings.TrimSuffix(both, "_total"))
+			}
+		}
+	}
+}
+
+// What no rule makes any longer leaves, once all members have gone over to the new rules.
+func TestGroupFollowsNewRules(t *testing.T) {
+	g := NewGroup()
+	gone, stays := like(mpit.ClassCounter, 1, "comm", "x"), like(mpit.ClassHighWatermark, 5)
+	a, b := rankOf(0, gone, stays), rankOf(1, gone, stays)
+	g.Update([]Member{a, b, rankOf(2, stays)})
+	g.Update([]Member{a, b})
+	lowest := like(mpit.ClassHighWatermark, 3)
+	lowest.Merge, lowest.Metric.Help = MergeSum, "Another."
+	a.Structure, a.Rules, a.Series = 2, 1, []*Series{lowest}
+	structure := g.Structure()
+	g.Update([]Member{a, b})
+	assert.Equal(t, m{"v_total{comm=x}": 2, "v_highwatermark": 8}, shown(g), "a member has not answered since")
+	assert.Equal(t, "Another.", g.Series()[0].Metric.Help)
+	assert.NotEqual(t, structure, g.Structure())
+	b.Structure, b.Rules, b.Series = 2, 1, []*Series{lowest}
+	g.Update([]Member{a, b})
+	assert.Equal(t, m{"v_highwatermark": 6}, shown(g))
+	assert.Equal(t, 1, g.Weight())
+}
+
+func TestGroupIsBounded(t *testing.T) {
+	g := NewGroup()
+	const limit = 16
+	g.SetLimit(limit, "too_much")
+	a := rankOf(0)
+	peers := func() m {
+		a.Structure++
+		g.Update([]Member{a})
+		assert.LessOrEqual(t, g.Weight(), limit)
+		return shown(g)
+	}
+	for i := range 14 {
+		a.Series = append(a.Series, like(mpit.ClassCounter, float64(i), "comm", strconv.Itoa(i)))
+	}
+	assert.Len(t, peers(), 14)
+	assert.Nil(t, g.Dropped())
+	for i := 14; i < 20; i++ {
+		a.Series = append(a.Series, like(mpit.ClassCounter, 10, "comm", strconv.Itoa(i)))
+	}
+	page := peers()
+	assert.Len(t, page, 15)
+	assert.Equal(t, 60.0, page["v_total{comm=other}"], "the newest objects are one")
+	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1), like(mpit.ClassState, 1, "state", "s"))
+	page = peers()
+	assert.Equal(t, 1.0, page["v"], "what has no object has the rest of the room")
+	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
+	peers()
+	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "counted once")
+	assert.Equal(t, limit, g.Weight())
+
+	// An object that could not stand for itself, and finds room later, doesn't bring what it had counted before.
+	g = NewGroup()
+	g.SetLimit(0, "too_much")
+	s := like(mpit.ClassCounter, 10)
+	a = rankOf(0, s)
+	assert.Empty(t, peersOf(g, &a))
+	g.SetLimit(-1, "")
+	assert.Equal(t, m{"v_total": 0}, peersOf(g, &a))
+	s.Value = 12
+	assert.Equal(t, m{"v_total": 2}, peersOf(g, &a))
+}
+
+func peersOf(g *Group, a *Member) m {
+	a.Structure++
+	g.Update([]Member{*a})
+	return shown(g)
+}
+
+// A program that makes objects with new names all the time, and members that come and go, cost no more than the bound.
+func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
+	g := NewGroup()
+	a := rankOf(0)
+	const at, more = 1000, 5
+	number := 0
+	series := func() (all []*Series) {
+		for range at {
+			number++
+			all = append(all, like(mpit.ClassCounter, 1, "comm", strconv.Itoa(number)))
+		}
+		return all
+	}
+	for i := range maxGone/at + more {
+		a.Series = series()
+		a.Key = mpit.RankID{byte(i)}
+		g.Update([]Member{a})
+	}
+	assert.Len(t, g.Series(), maxGone+at)
+	assert.Equal(t, maxGone+at, g.Weight())
+	assert.Equal(t, uint64(number-maxGone-at), g.Dropped()[ReasonRemainsLost])
+	assert.Len(t, g.members, 1)
+	assert.Len(t, g.wasHere, maxGone/at+more-1)
+	for range maxGone/at + more {
+		a.Structure++
+		a.Series = series()
+		g.Update([]Member{a})
+		assert.LessOrEqual(t, len(g.members[a.Key].parts), maxGone+at)
+	}
+	for i := range 2 * maxDeparted {
+		g.Update([]Member{rankOf(i%200, a.Series[0]), {Key: mpit.RankID{byte(i), byte(i >> 8), 1}, Series: a.Series[:1]}})
+	}
+	assert.Len(t, g.wasHere, maxDeparted)
+	assert.Len(t, g.departed, maxDeparted)
+}
+
+func TestGroupAllocatesNothing(t *testing.T) {
+	members, touch := benchGroup(8, 50)
+	g := NewGroup()
+	g.Update(members)
+	assert.Zero(t, testing.AllocsPerRun(10, func() {
+		touch()
+		g.Update(members)
+	}))
+}
+
+// groupRank is a rank of the model below.
+type groupRank struct {
+	Member
+	returned bool
+	counters map[string]*groupCounter
+}
+
+type groupCounter struct {
+	series     *Series
+	everything float64 // that it has counted
+	shown      float64 // of that, by whoever was there to show it
+}
+
+func (c *groupCounter) count(n int) {
+	c.series.Histogram.add(1.5, uint64(n))
+	c.series.Histogram.Sum += 1.5 * float64(n)
+	c.everything += 1.5 * float64(n)
+}
+
+// counter is the rank's counter of that name, which may be new.
+func (r *groupRank) counter(name string, now time.Time) *groupCounter {
+	c := r.counters[name]
+	if c == nil {
+		c = &groupCounter{series: like(mpit.ClassTimer, 0, "comm", name)}
+		c.series.Created = now
+		r.counters[name] = c
+		r.Structure++
+		r.Series = append(r.Series, c.series)
+	}
+	return c
+}
+
+// anew makes the rank's series anew, with the same values.
+func (r *groupRank) anew() {
+	r.Figures, r.Series = &struct{ int }{}, nil
+	for _, c := range r.counters {
+		s := *c.series
+		c.series = &s
+		r.Series = append(r.Series, c.series)
+	}
+}
+
+// Ranks come, count, are reset, are late, are not read, end, come back, have their figures made anew, and stay when the exporter
+// does not. The Group has what they counted, but for what an earlier exporter has shown, and nothing of it ever falls.
+func TestGroupsAreTrueAndNeverFall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := NewGroup()
+		begun := false // the Group has been shown
+		var ranks, ended []*groupRank
+		truth, before := m{}, m{}
+		number := 0
+		now := groupStart
+		names := rapid.SampledFrom([]string{"a", "b", "c"})
+		one := func() *groupRank {
+			if len(ranks) == 0 {
+				t.Skip()
+			}
+			return rapid.SampledFrom(ranks).Draw(t, "rank")
+		}
+		joined := func(r *groupRank) bool { return g.members[r.Key] != nil && g.members[r.Key].joined }
+		update := func() {
+			members := make([]Member, len(ranks))
+			for i, r := range ranks {
+				members[i] = r.Member
+				late := len(r.Series) > 0 && !joined(r) && (r.Old && begun || r.returned)
+				for name, c := range r.counters {
+					if late {
+						c.shown = c.everything
+					}
+					if c.series.Valid && len(r.Series) > 0 {
+						truth[name] += c.everything - c.shown
+						c.shown = c.everything
+					}
+				}
+			}
+			g.Update(members)
+			begun = true
+			got := m{}
+			for _, s := range g.Series() {
+				name, h := s.Labels[0].Value, s.Histogram
+				got[name] = h.Sum
+				sum, native := uint64(0), h.NativeZero
+				for _, n := range h.Counts {
+					sum += n
+				}
+				for _, b := range h.Native {
+					native += b.Count
+				}
+				if sum != h.Count || native != sum {
+					t.Fatalf("%s: buckets %v, native %v, count %d", name, h.Counts, h.Native, h.Count)
+				}
+				if before[name] > h.Sum || before[name+" count"] > float64(sum) {
+					t.Fatalf("%s falls from %v (%v) to %v (%v)", name, before[name], before[name+" count"], h.Sum, sum)
+				}
+				if math.Abs(float64(sum)*1.5-h.Sum) > 1e-6 {
+					t.Fatalf("%s: %d observations, sum %v", name, sum, h.Sum)
+				}
+				before[name], before[name+" count"] = h.Sum, float64(sum)
+			}
+			for name, want := range truth {
+				if math.Abs(got[name]-want) > 1e-6 {
+					t.Fatalf("%s is %v, should be %v", name, got[name], want)
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"update": func(*rapid.T) { update() },
+			"come": func(t *rapid.T) {
+				number++
+				r := &groupRank{counters: map[string]*groupCounter{}}
+				r.Member = Member{Key: mpit.RankID{byte(number), byte(number >> 8)}, Number: number, Live: true}
+				r.Old = rapid.Bool().Draw(t, "old")
+				for range rapid.IntRange(0, 2).Draw(t, "series") {
+					r.counter(names.Draw(t, "name"), now).count(rapid.IntRange(0, 9).Draw(t, "had"))
+				}
+				ranks = append(ranks, r)
+			},
+			"count": func(t *rapid.T) { one().counter(names.Draw(t, "name"), now).count(rapid.IntRange(1, 9).Draw(t, "n")) },
+			"late":  func(*rapid.T) { r := one(); r.Live = !r.Live },
+			"reset": func(*rapid.T) {
+				r := one()
+				update() // what is counted and reset between two Updates is nobody's
+				now = now.Add(time.Second)
+				for _, c := range r.counters {
+					if c.series.Valid {
+						c.series.Created = now
+						*c.series.Histogram = Histogram{Bounds: c.series.Histogram.Bounds, Counts: make([]uint64, 4)}
+					}
+				}
+			},
+			"not read": func(t *rapid.T) {
+				r := one()
+				if c := r.counters[names.Draw(t, "name")]; c != nil && joined(r) {
+					c.series.Valid = !c.series.Valid
+				}
+			},
+			"figures made anew": func(*rapid.T) {
+				r := one()
+				update() // nobody can tell figures made anew from a reset at the same moment, if more was counted since
+				r.anew()
+			},
+			"figures thrown away": func(*rapid.T) {
+				r := one()
+				update()
+				r.Figures, r.Series = &struct{ int }{}, nil
+				update()
+				r.anew()
+			},
+			"end": func(*rapid.T) {
+				r := one()
+				update() // an ended rank is shown before it goes
+				i := slices.Index(ranks, r)
+				ranks, ended = slices.Delete(ranks, i, i+1), append(ended, r)
+				update()
+			},
+			"come back": func(t *rapid.T) {
+				if len(ended) == 0 {
+					t.Skip()
+				}
+				r := ended[0]
+				ranks, ended = append(ranks, r), ended[1:]
+				r.returned = len(r.Series) > 0
+				for _, c := range r.counters {
+					c.series.Valid = true
+				}
+			},
+			"another exporter": func(*rapid.T) {
+				update()
+				g, begun = NewGroup(), false
+				before, truth, ended = m{}, m{}, nil
+				for _, r := range ranks {
+					r.Old, r.returned = true, false
+					r.anew()
+					for _, c := range r.counters {
+						c.series.Valid = true
+						c.everything, c.shown = c.series.Histogram.Sum, 0
+					}
+				}
+				update()
+			},
+		})
+	})
+}
+
+// benchGroup is ranks with series of all kinds, which touch changes.
+func benchGroup(ranks, series int) (members []Member, touch func()) {
+	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassCounter, mpit.ClassCounter}
+	var all []*Series
+	for i := range ranks {
+		m := rankOf(i)
+		for k := range series {
+			s := like(classes[k%len(classes)], 1, "comm", fmt.Sprint(k))
+			m.Series = append(m.Series, s)
+		}
+		all = append(all, m.Series...)
+		members = append(members, m)
+	}
+	return members, func() {
+		for _, s := range all {
+			s.Value++
+		}
+	}
+}
+
+// BenchmarkGroup is an Update of 128 ranks with 50 series each, all of which have changed; of histograms one in ten has.
+func BenchmarkGroup(b *testing.B) {
+	const ranks, series = 128, 50
+	run := func(b *testing.B, members []Member, touch func()) {
+		g := NewGroup()
+		g.Update(members)
+		b.ReportAllocs()
+		for b.Loop() {
+			touch()
+			g.Update(members)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*series), "ns/value")
+	}
+	b.Run("numbers", func(b *testing.B) {
+		members, touch := benchGroup(ranks, series)
+		run(b, members, touch)
+	})
+	b.Run("histograms", func(b *testing.B) {
+		members, _ := benchGroup(ranks, 0)
+		var all []*Series
+		for i := range members {
+			for k := range series {
+				s := like(mpit.ClassTimer, 0, "comm", fmt.Sprint(k))
+				s.Histogram.Bounds, s.Histogram.Counts = DefaultBuckets(), make([]uint64, len(DefaultBuckets())+1)
+				members[i].Series = append(members[i].Series, s)
+				all = append(all, s)
+			}
+		}
+		n := 0
+		run(b, members, func() {
+			n++
+			for i, s := range all {
+				s.Histogram.Sum++
+				if (i+n)%10 == 0 {
+					s.Histogram.add(0.001, 1)
+				}
+			}
+		})
+	})
+	b.Run("one rank's series change", func(b *testing.B) {
+		members, touch := benchGroup(ranks, series)
+		run(b, members, func() {
+			touch()
+			members[0].Structure++
+		})
+	})
+}
