@@ -43,7 +43,7 @@ func benchExporter(b *testing.B) (e *Exporter, touch func()) {
 	ranks := make([]*rank, benchRanks)
 	for i := range ranks {
 		samples[i] = benchSample()
-		ranks[i] = e.table.add(mpit.Hello{ID: mpit.RankID{byte(i)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
+		ranks[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
 		ranks[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
 	return e, func() {

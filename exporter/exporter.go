@@ -98,12 +98,19 @@ type Exporter struct {
 
 	patience, overdue, shareable, grace time.Duration
 
+	started time.Time
+	hold    time.Duration // after started, in which there are no groups
+
 	mu     sync.Mutex // guards what follows, and everything in the ranks
 	table  table
 	page   *page
 	round  *round         // the last one that is under way
 	infos  uint64         // changes when mpit_pvar_info has to be made anew
 	finals map[uint32]int // connections that are to bring a last sample, by uid
+
+	rules  uint64   // changes with the rules by which figures are made
+	rounds uint64   // pages that were brought up to date
+	joined []*world // of the running one
 
 	worlds     map[worldID]*world
 	worldNames map[worldName]bool // of all worlds
@@ -166,6 +173,8 @@ func New(cfg Config) (*Exporter, error) {
 		overdue:   overdue,
 		shareable: shareable,
 		grace:     grace,
+		started:   time.Now(),
+		hold:      hold,
 		table:     newTable(),
 		finals:    map[uint32]int{},
 		inquiries: map[uint32]int{},
@@ -320,6 +329,7 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, erro
 func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	e.makeWay(w.id, peer.UID)
 	r := e.table.add(h, peer, w)
+	r.old = len(h.Blob) > 0 || h.InitTime.Before(e.started)
 	e.joinWorld(r)
 	e.noteClash(r)
 	if w.check == checkDiffers {
@@ -425,11 +435,11 @@ func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 // remove forgets a rank. The caller holds mu.
 func (e *Exporter) remove(r *rank) {
 	e.table.remove(r)
-	e.leaveWorld(r)
 	if e.page.leases > 0 {
 		e.page = e.newPage()
 	}
 	e.page.remove(r)
+	e.leaveWorld(r)
 	e.discard(r)
 	if len(r.infos) > 0 {
 		e.infos++
@@ -480,7 +490,7 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 				e.log.Warn("what an earlier exporter stored in the rank can't be read; its histograms start anew",
 					append(rankAttrs(r), "err", err)...)
 			}
-			r.figures = figures
+			r.figures, r.rules = figures, e.rules
 			r.dropped = map[mapping.Reason]uint64{}
 		}
 		r.figures.Update(s)

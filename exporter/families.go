@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
@@ -80,6 +82,8 @@ var (
 	familyControlRanks = Family{"mpit_cvar_ranks",
 		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
 		dto.MetricType_GAUGE, []string{"jobid", "world", "name", "value"}}
+	familyNodeExtreme = Family{mapping.ExtremeName, mapping.ExtremeHelp,
+		dto.MetricType_GAUGE, []string{"jobid", "world", "metric"}}
 	familyObjects = Family{"mpit_objects",
 		"MPI objects of one kind and name that are alive in the rank.",
 		dto.MetricType_GAUGE, append(rankLabels[:3:3], "kind", "name")}
@@ -183,7 +187,7 @@ var (
 func Families() []Family {
 	all := []Family{
 		familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyCategoryParent, familyControlRanks,
+		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme,
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
 		familyClashes, familyMismatches, familyScrapes, familyCvarWrites, familyInFlight,
@@ -198,10 +202,11 @@ func Families() []Family {
 // Prefix begins the names of the exporter's figures of itself; all names with it are reserved.
 const Prefix = "mpit_exporter_"
 
-// Reserved says whether a performance variable may not have this name, for the exporter itself uses it, or would in OpenMetrics,
-// where counters' families have no _total.
+// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or would in
+// OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
 func Reserved(name string) bool {
-	return strings.HasPrefix(name, Prefix) || reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
+	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, mapping.NodePrefix) ||
+		reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
 }
 
 var reservedNames = sync.OnceValue(func() map[string]bool {

@@ -16,7 +16,8 @@ import (
 )
 
 // page is an exposition that is kept from round to round: names, labels and messages are made when a rank comes or its set of
-// series changes; a round only fills in numbers. Each rank owns a block of entries in each family it has series in.
+// series changes; a round only fills in numbers. Each owner, a rank or a group of ranks, has a block of entries in each family it
+// has series in.
 //
 // A page belongs to Exporter.mu while nobody has leased it. While it is leased nobody changes it: a round that finds it
 // leased builds a new one, so a slow reader never holds up a round.
@@ -26,6 +27,7 @@ type page struct {
 	owned    map[string]*family // by each of mapping.OwnedNames
 	families []*family          // sorted by name
 	sheets   map[*rank]*sheets
+	groups   map[*group]*sheet
 	infos    uint64 // Exporter.infos of which mpit_pvar_info was built; 0: to be built
 
 	categories, controls uint64 // the same of Exporter.categories and .controls
@@ -34,6 +36,14 @@ type page struct {
 	series int                 // in out, without the exporter's own
 
 	drop func(reason string, n int) // counts what does not come onto the page
+}
+
+// owner is whom series belong to.
+type owner interface {
+	place() Identity                // on the page
+	sharedLabels() []*dto.LabelPair // of all its series, sorted by name
+	begun() time.Time               // zero: not known
+	live() bool                     // else the lasting series alone stand on the page
 }
 
 // sheets is what of a rank stands on the page, in three parts that change at different times.
@@ -47,6 +57,9 @@ type sheet struct {
 	key      sheetKey
 	families []*family
 	dropped  map[string]int // what was left out, by reason; nil: nothing
+
+	own     int  // of a rank's series: so many stand for itself
+	grouped bool // and others in its group
 }
 
 func (s *sheet) drop(reason string, n int) {
@@ -70,16 +83,16 @@ type sheetKey struct {
 	controlled bool
 }
 
-// family is a metric family with all ranks' blocks, in the order of ranks.
+// family is a metric family with all owners' blocks, in their order.
 type family struct {
 	message *dto.MetricFamily // its Metric is filled anew in each round
 	blocks  []block
 }
 
-// block is what one rank has in one family, sorted by labels.
+// block is what one owner has in one family, sorted by labels.
 type block struct {
-	rank     *rank // nil: of no rank
-	liveOnly bool  // only while the rank answers
+	owner    owner // nil: nobody
+	liveOnly bool  // only while the owner is live
 	entries  []entry
 }
 
@@ -90,11 +103,13 @@ type entry struct {
 	histogram []uint64 // cumulative counts, in metric
 	native    *native  // the same as a native histogram
 	series    *mapping.Series
-	own       func(*rank) float64
+	own       func() float64
 }
 
 func newPage(drop func(reason string, n int)) *page {
-	return &page{byName: map[string]*family{}, owned: map[string]*family{}, sheets: map[*rank]*sheets{}, drop: drop}
+	return &page{
+		byName: map[string]*family{}, owned: map[string]*family{}, sheets: map[*rank]*sheets{}, groups: map[*group]*sheet{}, drop: drop,
+	}
 }
 
 // update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds what the rank itself decides
@@ -120,7 +135,7 @@ func (p *page) update(r *rank, maxSeries int) {
 			p.addSeries(r, &s.series, room)
 			s.series.key = key
 		}
-		room -= min(room, len(r.figures.Series()))
+		room -= min(room, s.series.own)
 		if key := (sheetKey{built: true, layout: r.layout, room: room}); s.objects.key != key {
 			p.clear(r, &s.objects)
 			p.addObjects(r, &s.objects, room)
@@ -162,9 +177,9 @@ func (p *page) remove(r *rank) {
 	}
 }
 
-func (p *page) clear(r *rank, s *sheet) {
+func (p *page) clear(o owner, s *sheet) {
 	for _, f := range s.families {
-		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.rank == r })
+		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.owner == o })
 		if len(f.blocks) == 0 {
 			name := f.message.GetName()
 			delete(p.byName, name)
@@ -227,11 +242,11 @@ func ownedNames(name string, kind dto.MetricType) []string {
 	return mapping.OwnedNames(name, mapping.KindGauge)
 }
 
-// insert puts a block into its rank's place.
+// insert puts a block into its owner's place.
 func (f *family) insert(b block) {
 	i := len(f.blocks)
-	if b.rank != nil {
-		i, _ = slices.BinarySearchFunc(f.blocks, b.rank.id, func(b block, id Identity) int { return b.rank.id.compare(id) })
+	if b.owner != nil {
+		i, _ = slices.BinarySearchFunc(f.blocks, b.owner.place(), func(b block, id Identity) int { return b.owner.place().compare(id) })
 	}
 	f.blocks = slices.Insert(f.blocks, i, b)
 }
@@ -240,17 +255,17 @@ func (f *family) insert(b block) {
 type row struct {
 	labels []mapping.Label
 	value  float64
-	own    func(*rank) float64
+	own    func() float64
 }
 
-// addOwn adds a block to one of the exporter's own families.
-func (p *page) addOwn(r *rank, s *sheet, f Family, liveOnly bool, rows ...row) {
+// addOwn adds a block to one of the exporter's own families. Counters have an owner.
+func (p *page) addOwn(o owner, s *sheet, f Family, liveOnly bool, rows ...row) {
 	if len(rows) == 0 {
 		return
 	}
 	var shared []*dto.LabelPair
-	if r != nil {
-		shared = r.labels
+	if o != nil {
+		shared = o.sharedLabels()
 	}
 	entries := make([]entry, len(rows))
 	for i, row := range rows {
@@ -258,14 +273,14 @@ func (p *page) addOwn(r *rank, s *sheet, f Family, liveOnly bool, rows ...row) {
 		value := &row.value
 		metric := &dto.Metric{Label: labelPairs(shared, row.labels)}
 		if f.Type == dto.MetricType_COUNTER {
-			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, r.started)}
+			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, o.begun())}
 		} else {
 			metric.Gauge = &dto.Gauge{Value: value}
 		}
 		entries[i] = entry{metric: metric, value: value, own: row.own}
 	}
 	fam := p.family(f.Name, f.Help, f.Type)
-	fam.insert(block{rank: r, liveOnly: liveOnly, entries: s.sorted(entries)})
+	fam.insert(block{owner: o, liveOnly: liveOnly, entries: s.sorted(entries)})
 	s.families = append(s.families, fam)
 }
 
@@ -294,7 +309,7 @@ func (p *page) addProcess(r *rank, s *sheet) {
 	p.addOwn(r, s, familyProcessInfo, false, row{value: 1, labels: labels})
 	for _, f := range rankFamilies {
 		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
-			p.addOwn(r, s, f.Family, f.liveOnly, row{own: f.value})
+			p.addOwn(r, s, f.Family, f.liveOnly, row{own: func() float64 { return f.value(r) }})
 		}
 	}
 	if r.end != mpit.EndNone {
@@ -322,17 +337,30 @@ func (p *page) addObjects(r *rank, s *sheet, room int) {
 	p.addOwn(r, s, familyObjects, true, counts...)
 }
 
-// addSeries adds the series of the rank's performance variables.
+// addSeries adds the series of the rank's performance variables, but those that stand in its group alone.
 func (p *page) addSeries(r *rank, s *sheet, room int) {
 	all := r.figures.Series()
-	if len(all) > room {
-		s.drop(droppedBound, len(all)-room)
-		all = all[:room]
+	list := make([]*mapping.Series, 0, len(all))
+	for _, series := range all {
+		s.grouped = s.grouped || series.Grouped()
+		if series.PerRank() {
+			list = append(list, series)
+		}
 	}
+	s.own = len(list)
+	if len(list) > room {
+		s.drop(droppedBound, len(list)-room)
+		list = list[:room]
+	}
+	p.addList(r, s, list, Reserved)
+}
+
+// addList adds series of performance variables, but those whose family's name is refused.
+func (p *page) addList(o owner, s *sheet, all []*mapping.Series, refused func(name string) bool) {
 	byFamily := map[*family][]*mapping.Series{}
 	for _, series := range all {
 		m := series.Metric
-		if Reserved(m.Name) {
+		if refused(m.Name) {
 			s.drop(droppedReserved, 1)
 			continue
 		}
@@ -352,10 +380,10 @@ func (p *page) addSeries(r *rank, s *sheet, room int) {
 		values := make([]float64, len(list))
 		metrics := make([]dto.Metric, len(list))
 		for i, series := range list {
-			metrics[i].Label = labelPairs(r.labels, series.Labels)
+			metrics[i].Label = labelPairs(o.sharedLabels(), series.Labels)
 			entries[i] = newEntry(series, &metrics[i], &values[i])
 		}
-		f.insert(block{rank: r, entries: s.sorted(entries)})
+		f.insert(block{owner: o, entries: s.sorted(entries)})
 	}
 }
 
@@ -434,7 +462,7 @@ func (p *page) fill() {
 func (p *page) merge(own []*dto.MetricFamily) { p.out = mergeFamilies(p.out, own) }
 
 func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
-	live := b.rank == nil || b.rank.live()
+	live := b.owner == nil || b.owner.live()
 	if b.liveOnly && !live {
 		return metrics
 	}
@@ -447,7 +475,7 @@ func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
 			}
 			e.set()
 		case e.own != nil:
-			*e.value = e.own(b.rank)
+			*e.value = e.own()
 		}
 		metrics = append(metrics, e.metric)
 	}

@@ -52,6 +52,7 @@ type rank struct {
 	started time.Time // zero: not known
 	about   RankStatus
 	library mapping.Library
+	old     bool             // it was there before this exporter
 	version string           // of the library, as the rank wrote it
 	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
 
@@ -63,6 +64,7 @@ type rank struct {
 	last    rankState // what its last answer made of it
 
 	figures figures // nil: not made yet, or thrown away after a panic
+	rules   uint64  // Exporter.rules by which they were made
 	blob    []byte  // the last one, from which figures can be made again
 	send    outbox
 
@@ -126,6 +128,15 @@ func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	r.labels = labelPairs(nil, labels)
 	return r
 }
+
+// place is where the rank stands on the page.
+func (r *rank) place() Identity { return r.id }
+
+// sharedLabels are on all series of the rank.
+func (r *rank) sharedLabels() []*dto.LabelPair { return r.labels }
+
+// begun is when the rank's MPI_T session was opened; zero: not known.
+func (r *rank) begun() time.Time { return r.started }
 
 // live says whether all series of the rank stand on the page; else the lasting ones alone.
 func (r *rank) live() bool {

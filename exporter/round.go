@@ -272,6 +272,7 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 			ended = append(ended, ending{r, r.lives})
 		}
 	}
+	e.updateGroups(p)
 	p.addInfos(e.table.ordered, e.infos)
 	p.addCategories(&e.categories)
 	p.addControls(&e.controls)

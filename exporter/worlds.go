@@ -46,6 +46,12 @@ type world struct {
 	generation uint64 // of its variables, then
 	rows       []*held[categoryRow]
 	left       map[string]int // left off the page, as counted
+
+	group   *group           // nil: no series of its ranks are merged, or not yet
+	members []mapping.Member // of group, in the round whose number is in round
+	round   uint64
+	grouped bool // a member has series to be merged
+	waiting bool // for one that was there before this exporter
 }
 
 // join makes a rank one of its world's. The caller holds mu.
@@ -75,6 +81,7 @@ func (e *Exporter) leaveWorld(r *rank) {
 	}
 	if w.ranks--; w.ranks == 0 {
 		e.categories.replace(w.key.uid, w.rows, nil)
+		e.dropGroup(w)
 		delete(e.worlds, w.key)
 		delete(e.worldNames, w.name())
 	}

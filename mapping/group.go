@@ -15,7 +15,7 @@ const (
 	NodePrefix = Prefix + "node_"
 	// ExtremeName and ExtremeHelp are those of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
-	ExtremeHelp = "Number of the rank whose watermark the series of family `metric` with the same labels shows; of several, the lowest."
+	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
 
 	// otherObjects is the name of the object into which the newest fold when a Group is full.
 	otherObjects = "other"

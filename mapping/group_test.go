@@ -76,7 +76,7 @@ func TestGroupMergesByClass(t *testing.T) {
 		},
 		{
 			"levels are summed, of those who are there",
-			[]*Series{like(mpit.ClassLevel, 5)}, []*Series{like(mpit.ClassLevel, -7)}, m{"v": -2}, m{"v": 5},
+			[]*Series{like(mpit.ClassLevel, 5)}, []*Series{like(mpit.ClassLevel, -7)}, m{"v_level": -2}, m{"v_level": 5},
 		},
 		{
 			"shares: the largest of those who are there",
@@ -107,11 +107,11 @@ func TestGroupMergesByClass(t *testing.T) {
 		},
 		{
 			"a mean",
-			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMean)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMean)}, m{"v": 6.5}, m{"v": 5},
+			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMean)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
 		},
 		{
 			"a least level",
-			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMin)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMin)}, m{"v": 5}, m{"v": 5},
+			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMin)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMin)}, m{"v_level": 5}, m{"v_level": 5},
 		},
 		{
 			"states: how many ranks are in each",
@@ -153,7 +153,7 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 	g.Update([]Member{late, rankOf(2, other)})
 	lasting := m{"v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 1, "v_total": 3}
 	with := func(level float64) m {
-		all := m{"v": level}
+		all := m{"v_level": level}
 		for k, v := range lasting {
 			all[k] = v
 		}
@@ -358,7 +358,7 @@ func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 func TestNamesOfGroupsAreReserved(t *testing.T) {
 	for _, name := range []string{"node_v", "node", "extreme_rank", "node_extreme_rank"} {
 		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
-			for _, rules := range [][]Rule{{}, {{Match: Match{Name: name}, Name: name}}} {
+			for _, rules := range [][]Rule{{}, {{Match: Match{Name: name}, Name: "x_" + name}}} {
 				v := mpit.Variable{Name: name, Class: class, Datatype: tULong, DatatypeBytes: 8}
 				metric, _, ok := newMapper(t, rules...).Metric(Library{}, v)
 				require.True(t, ok)
@@ -415,7 +415,7 @@ func TestGroupIsBounded(t *testing.T) {
 	assert.Equal(t, 60.0, page["v_total{comm=other}"], "the newest objects are one")
 	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1), like(mpit.ClassState, 1, "state", "s"))
 	page = peers()
-	assert.Equal(t, 1.0, page["v"], "what has no object has the rest of the room")
+	assert.Equal(t, 1.0, page["v_level"], "what has no object has the rest of the room")
 	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
 	peers()
 	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "counted once")

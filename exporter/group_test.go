@@ -1,0 +1,492 @@
+package exporter
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// together is a rank's figures whose series are merged as mode says of their families.
+type together struct {
+	figures
+	mode func(family string) mapping.RankMode
+}
+
+func (f *together) Update(s *mpit.Sample) {
+	f.figures.Update(s)
+	for _, series := range f.Series() {
+		name := series.Metric.Name
+		series.Ranks, series.Merge = f.mode(name), mapping.MergeSum
+		switch {
+		case strings.HasSuffix(name, "_highwatermark"), strings.HasSuffix(name, "_ratio"):
+			series.Merge = mapping.MergeMax
+		case strings.HasSuffix(name, "_generic"):
+			series.Merge = mapping.MergeEach
+		}
+	}
+}
+
+// merging makes an Exporter treat all ranks so, from its start on.
+func merging(mode func(family string) mapping.RankMode) func(*Exporter) {
+	return func(e *Exporter) {
+		e.hold = 0
+		plain := e.newRank
+		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
+			f, err := plain(lib, blob)
+			return &together{f, mode}, err
+		}
+	}
+}
+
+func every(mode mapping.RankMode) func(string) mapping.RankMode {
+	return func(string) mapping.RankMode { return mode }
+}
+
+// ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
+func ofAll(name string) string { return name + `{jobid="1",world="0"}` }
+
+const extremeOfPeak = `mpit_node_extreme_rank{jobid="1",metric="mpit_peak_highwatermark",world="0"}`
+
+// 128 ranks with 50 variables each are 6,400 series, or 50, and one more for each watermark.
+func TestManyRanksCostAsMuchAsOne(t *testing.T) {
+	const ranks, variables, peaks = 128, 50, 10
+	series := func(page map[string]float64) (n int) {
+		for key := range page {
+			if strings.HasPrefix(key, "mpit_variable_") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, test := range []struct {
+		mode             mapping.RankMode
+		series, extremes int
+	}{
+		{mapping.RankKeep, ranks * variables, 0},
+		{mapping.RankNode, variables, peaks},
+	} {
+		t.Run(string(test.mode), func(t *testing.T) {
+			n := startNode(t, Config{}, merging(every(test.mode)))
+			for i := range ranks {
+				cfg := small("1", i)
+				cfg.Hello.Size, cfg.Variables, cfg.Values = ranks, nil, nil
+				for k := range variables {
+					v := mpit.Variable{Name: fmt.Sprintf("variable_%d", k), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8}
+					switch {
+					case k < peaks:
+						v.Class = mpit.ClassHighWatermark
+					case k < 2*peaks:
+						v.Class = mpit.ClassLevel
+					}
+					cfg.Variables = append(cfg.Variables, v)
+					cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Values: []any{(i*7 + k) % ranks}})
+				}
+				n.connect(mpittest.New(cfg))
+			}
+			page := n.scrape()
+			assert.Equal(t, test.series, series(page))
+			extremes := 0
+			for key := range page {
+				if strings.HasPrefix(key, mapping.ExtremeName) {
+					extremes++
+				}
+			}
+			assert.Equal(t, test.extremes, extremes)
+			assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 127)], "what is said of ranks is said of each")
+			if test.mode == mapping.RankKeep {
+				return
+			}
+			// Each of 0 to 127 is the value of one rank.
+			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_49_total")])
+			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_10_level")])
+			assert.Equal(t, 127.0, page[ofAll("mpit_variable_3_highwatermark")])
+			holder := page[`mpit_node_extreme_rank{jobid="1",metric="mpit_variable_3_highwatermark",world="0"}`]
+			assert.Equal(t, 127, (int(holder)*7+3)%ranks)
+		})
+	}
+}
+
+// togetherNode is a node with three ranks whose variables are kept, merged, and both.
+func togetherNode(t *testing.T, cfg Config) (*node, []*mpittest.Rank) {
+	cfg.UserName = func(uint32) string { return "alice" }
+	modes := map[string]mapping.RankMode{
+		"mpit_calls_total": mapping.RankBoth, "mpit_peak_highwatermark": mapping.RankNode, "mpit_waiting_time_seconds": mapping.RankNode,
+	}
+	n := startNode(t, cfg, merging(func(family string) mapping.RankMode { return modes[family] }))
+	var ranks []*mpittest.Rank
+	for i := range 3 {
+		ranks = append(ranks, mpittest.New(small("1", i)))
+	}
+	n.connect(ranks...)
+	require.NoError(t, ranks[1].Set("peak", mpit.ClassHighWatermark, 0, 70))
+	n.scrape()
+	n.settle()
+	return n, ranks
+}
+
+func TestGoldenOfRanksTogether(t *testing.T) {
+	n, _ := togetherNode(t, Config{})
+	w := get(n.Handler(), "/metrics")
+	require.Equal(t, http.StatusOK, w.Code)
+	var page strings.Builder
+	for line := range strings.Lines(w.Body.String()) {
+		if !strings.Contains(line, Prefix) {
+			page.WriteString(line)
+		}
+	}
+	golden(t, "together.golden", page.String())
+	problems, err := promlint.New(bytes.NewReader(w.Body.Bytes())).Lint()
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
+
+func TestBothTheRanksAndTheirSum(t *testing.T) {
+	n, ranks := togetherNode(t, Config{})
+	page := n.scrape()
+	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
+	assert.Equal(t, 33.0, page[ofAll("mpit_node_calls_total")])
+	assert.NotContains(t, page, ofAll("mpit_calls_total"))
+	assert.Equal(t, 70.0, page[ofAll("mpit_peak_highwatermark")])
+	assert.Equal(t, 1.0, page[extremeOfPeak])
+	assert.NotContains(t, page, of("mpit_peak_highwatermark", "1", 1))
+	assert.Equal(t, 5.0, page[of("mpit_depth_level", "1", 0)])
+	assert.NotContains(t, page, ofAll("mpit_depth_level"))
+	assert.Equal(t, 4.5, page[ofAll("mpit_waiting_time_seconds_sum")])
+
+	require.NoError(t, ranks[2].Set("calls", mpit.ClassCounter, 0, 20))
+	families, done, err := n.Gather(t.Context()) // a slow reader, so that the next page is a new one
+	require.NoError(t, err)
+	before := valuesOf(families)
+	require.NoError(t, ranks[2].Set("calls", mpit.ClassCounter, 0, 30))
+	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_node_calls_total")])
+	assert.Equal(t, 41.0, before[ofAll("mpit_node_calls_total")])
+	assert.Equal(t, before, valuesOf(families))
+	done()
+	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_node_calls_total")])
+}
+
+func TestRanksTogetherThatEnd(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(every(mapping.RankNode)))
+	a, b, other := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("2", 0))
+	require.NoError(t, b.Set("peak", mpit.ClassHighWatermark, 0, 70))
+	n.connect(a, b, other)
+	page := n.scrape()
+	assert.Equal(t, 21.0, page[ofAll("mpit_calls_total")])
+	assert.Equal(t, 10.0, page[ofAll("mpit_depth_level")])
+
+	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 90))
+	n.finish(b, mpit.EndFinalize)
+	shown := func(page map[string]float64) {
+		t.Helper()
+		assert.Equal(t, 100.0, page[ofAll("mpit_calls_total")])
+		assert.Equal(t, 70.0, page[ofAll("mpit_peak_highwatermark")])
+		assert.Equal(t, 1.0, page[extremeOfPeak])
+		assert.Equal(t, 5.0, page[ofAll("mpit_depth_level")])
+	}
+	shown(n.scrape())
+	clock.advance(time.Minute)
+	page = n.scrape()
+	assert.NotContains(t, page, ended("finalize"))
+	assert.False(t, n.known(b))
+	shown(page)
+
+	n.finish(a, mpit.EndFinalize)
+	page = n.scrape()
+	assert.Equal(t, 100.0, page[ofAll("mpit_calls_total")])
+	assert.NotContains(t, page, ofAll("mpit_depth_level"))
+	clock.advance(time.Minute)
+	page = n.scrape()
+	assert.NotContains(t, page, ofAll("mpit_calls_total"), "the last one has taken it along")
+	assert.Contains(t, page, `mpit_calls_total{jobid="2",world="0"}`)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	assert.Len(t, n.page.groups, 1)
+}
+
+func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(every(mapping.RankNode)))
+	a, b := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(a, b)
+	calls := func() float64 { t.Helper(); return n.scrape()[ofAll("mpit_calls_total")] }
+	require.Equal(t, 21.0, calls())
+	n.kill(b)
+	assert.Equal(t, 21.0, calls())
+	n.connect(b)
+	assert.Equal(t, 21.0, calls())
+
+	n.kill(b)
+	clock.advance(grace)
+	assert.Equal(t, 21.0, calls(), "lost")
+	n.connect(b)
+	assert.Equal(t, 21.0, calls(), "revived")
+
+	n.kill(b)
+	clock.advance(grace)
+	calls()
+	clock.advance(time.Minute)
+	assert.Equal(t, 21.0, calls())
+	require.False(t, n.known(b))
+	n.connect(b)
+	assert.Equal(t, 21.0, calls(), "it was forgotten, and has been counted all the same")
+	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 15))
+	assert.Equal(t, 25.0, calls())
+}
+
+func TestPanicOfARankTogetherWithOthers(t *testing.T) {
+	var broken *unsound
+	n := startNode(t, Config{}, func(e *Exporter) {
+		merging(every(mapping.RankNode))(e)
+		sound := e.newRank
+		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
+			f, err := sound(lib, blob)
+			if lib.Name == "mpich" && broken == nil {
+				broken = &unsound{figures: f}
+				return broken, err
+			}
+			return f, err
+		}
+	})
+	good, bad := small("1", 0), small("1", 1)
+	bad.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	n.connect(mpittest.New(good), mpittest.New(bad))
+	require.Equal(t, 21.0, n.scrape()[ofAll("mpit_calls_total")])
+	broken.inUpdate = true
+	page := n.scrape()
+	assert.Equal(t, 1.0, page["mpit_exporter_rank_panics_total"])
+	assert.Equal(t, 21.0, page[ofAll("mpit_calls_total")])
+	assert.Equal(t, 5.0, page[ofAll("mpit_depth_level")])
+	page = n.scrape()
+	assert.Equal(t, 21.0, page[ofAll("mpit_calls_total")], "figures made anew are counted once")
+	assert.Equal(t, 10.0, page[ofAll("mpit_depth_level")])
+}
+
+func TestPanicCostsItsGroupOnly(t *testing.T) {
+	var log logs
+	n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, merging(every(mapping.RankNode)))
+	a, b := mpittest.New(small("1", 0)), mpittest.New(small("2", 0))
+	n.connect(a, b)
+	n.scrape()
+	n.mu.Lock()
+	n.table.byID[a.Hello().ID].figures = &fixed{structure: 99, series: []*mapping.Series{{Ranks: mapping.RankNode}}}
+	e := n.Exporter
+	page := e.newPage()
+	e.page = page
+	n.mu.Unlock()
+	families := func() map[string]float64 {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		p, _, err := e.commit(nil, 1)
+		require.NoError(t, err)
+		p.leases--
+		return valuesOf(p.out)
+	}()
+	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
+	assert.NotContains(t, families, ofAll("mpit_calls_total"))
+	assert.Equal(t, 10.0, families[`mpit_calls_total{jobid="2",world="0"}`])
+	assert.Contains(t, log.String(), "goroutine", "the log says where")
+	n.mu.Lock()
+	n.table.byID[a.Hello().ID].figures = nil
+	n.mu.Unlock()
+	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
+}
+
+// After an exporter's start nothing is shown together until all ranks can be back.
+func TestNobodySeesHalfAJobAfterARestart(t *testing.T) {
+	clock := newTestClock()
+	clock.advance(time.Hour) // small's ranks have begun before
+	n := startNode(t, Config{}, withClock(clock), merging(every(mapping.RankNode)), impatient, func(e *Exporter) {
+		e.hold, e.started = hold, clock.Now()
+	})
+	a, b, c := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))
+	calls := ofAll("mpit_calls_total")
+	n.connect(a)
+	assert.NotContains(t, n.scrape(), calls)
+	n.connect(b)
+	clock.advance(hold - 1)
+	assert.NotContains(t, n.scrape(), calls)
+	b.Stall(true)
+	n.connect(c)
+	c.Stall(true)
+	clock.advance(1)
+	assert.NotContains(t, n.scrapeWithin(100*time.Millisecond), calls, "one has not answered yet")
+	c.Stall(false)
+	b.Stall(false)
+	require.Eventually(t, func() bool { return n.scrape()[calls] == 33 }, 10*time.Second, time.Millisecond)
+
+	// Who comes now has been shown by an earlier exporter, as far as anybody knows.
+	d := mpittest.New(small("1", 3))
+	n.connect(d)
+	assert.Equal(t, 33.0, n.scrape()[calls])
+	require.NoError(t, d.Set("calls", mpit.ClassCounter, 0, 20))
+	assert.Equal(t, 40.0, n.scrape()[calls])
+	young := small("1", 4)
+	young.Hello.Size, young.Hello.InitTime = 5, clock.Now().Add(time.Second)
+	n.connect(mpittest.New(young))
+	assert.Equal(t, 54.0, n.scrape()[calls])
+}
+
+func TestGroupWaitsNoLongerThanAMinute(t *testing.T) {
+	e, err := New(Config{Mapper: newMapper(t)})
+	require.NoError(t, err)
+	for _, test := range []struct {
+		age     time.Duration
+		waiting bool
+		held    bool
+	}{
+		{0, false, true}, {hold - 1, false, true}, {hold, false, false}, {hold, true, true},
+		{maxHold*hold - 1, true, true}, {maxHold * hold, true, false},
+	} {
+		assert.Equal(t, test.held, e.held(&world{waiting: test.waiting}, test.age), test)
+	}
+	e.hold = 0
+	assert.False(t, e.held(&world{waiting: true}, -time.Hour))
+}
+
+// joined is a rank that has answered and is gone, in whatever user's name.
+func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h := small("1", int(id)).Hello
+	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
+	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
+	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
+	s := benchSample()
+	s.Values[0] = calls
+	require.True(n.t, n.absorb(r, s))
+	r.state = stateUp
+	return r
+}
+
+func TestTwoUsersThatClaimOneJob(t *testing.T) {
+	n := startNode(t, Config{}, merging(every(mapping.RankNode)))
+	sums := func() map[string]float64 {
+		sums := map[string]float64{}
+		for key, value := range n.scrape() {
+			if labels, ok := strings.CutPrefix(key, "mpit_variable_0_total"); ok {
+				sums[labels] = value
+			}
+		}
+		return sums
+	}
+	first := n.joined(1, 0, 10)
+	n.joined(2, 0+10, 500)
+	n.joined(1, 1, 7)
+	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 17, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+	forget := func(list ...*rank) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, r := range list {
+			n.remove(r)
+		}
+	}
+	forget(first)
+	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 17, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+	n.mu.Lock()
+	last := n.table.byID[mpit.RankID{1}]
+	n.mu.Unlock()
+	forget(last)
+	assert.Equal(t, map[string]float64{`{dup="1",jobid="1",world="0"}`: 500}, sums(), "it stays what it is")
+	n.joined(3, 20, 3)
+	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 3, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+}
+
+func TestGroupIsBoundedOnThePage(t *testing.T) {
+	n := startNode(t, Config{MaxSeries: 20}, merging(every(mapping.RankNode)))
+	r := n.joined(1, 0, 1)
+	page := n.scrape()
+	merged := 0
+	for key := range page {
+		if strings.HasPrefix(key, "mpit_variable_") {
+			merged++
+		}
+	}
+	assert.Equal(t, 20, merged)
+	dropped := float64(benchSeries - 20)
+	const key = `mpit_exporter_series_dropped_total{reason="series_over_bound"}`
+	shown := float64(len(r.infos) - n.page.sheets[r].infos)
+	assert.Equal(t, dropped+shown, page[key])
+	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
+}
+
+func TestMergingAllocatesNothing(t *testing.T) {
+	n := startNode(t, Config{}, merging(every(mapping.RankNode)))
+	for i := range byte(8) {
+		n.joined(1, i, 5)
+	}
+	n.scrape()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	family := n.page.byName["mpit_variable_0_total"].message
+	require.Len(t, family.Metric, 1)
+	metric := family.Metric[0]
+	assert.Zero(t, testing.AllocsPerRun(10, func() {
+		n.updateGroups(n.page)
+		n.page.fill()
+	}))
+	assert.Same(t, metric, n.page.byName["mpit_variable_0_total"].message.Metric[0])
+}
+
+// A group's block stands before those of its ranks, in any family.
+func TestGroupsStandBeforeTheirRanks(t *testing.T) {
+	p, dropped := countingPage()
+	r, _ := pageRank(0, "mpit_x", "a")
+	p.update(r, 100)
+	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
+	series := func(name, value string) *mapping.Series {
+		return &mapping.Series{
+			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
+			Valid: true, Ranks: mapping.RankNode,
+		}
+	}
+	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
+		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
+	}}})
+	p.updateGroup(g)
+	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
+	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
+	assert.Equal(t, map[string]int{droppedReserved: 3}, maps.Clone(dropped))
+	p.updateGroup(g)
+	assert.Equal(t, map[string]int{droppedReserved: 3}, dropped, "counted once")
+	p.remove(r)
+	p.removeGroup(g)
+	assert.Empty(t, p.byName)
+}
+
+// BenchmarkGatherTogether is BenchmarkGather where all series are merged.
+func BenchmarkGatherTogether(b *testing.B) {
+	e, touch := benchExporter(b)
+	merging(every(mapping.RankNode))(e)
+	b.ReportAllocs()
+	var families []*dto.MetricFamily
+	for b.Loop() {
+		touch()
+		list, done, err := e.Gather(b.Context())
+		if err != nil || len(list) < benchSeries {
+			b.Fatal(err, len(list))
+		}
+		families = list
+		done()
+	}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "mpit_variable_") && len(f.Metric) != 1 {
+			b.Fatal(f.GetName(), len(f.Metric))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRanks*benchSeries), "ns/series")
+}
