@@ -661,7 +661,7 @@ func (e *Exporter) readOne(ctx context.Context, candidates []candidate) (Catalog
 		c, err := func() (Catalogue, error) {
 			ctx, cancel := context.WithTimeout(ctx, defaultTimeout/maxCandidates)
 			defer cancel()
-			return CatalogueOf(ctx, r.session, e.cfg.Mapper)
+			return CatalogueOf(ctx, r.session, e.mapper())
 		}()
 		if err == nil {
 			c.Rank = r.status

@@ -24,7 +24,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults.
+// Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults. Mapper, Limits and Identity
+// are what it begins with: Reload changes them.
 type Config struct {
 	Mapper *mapping.Mapper // may be shared
 	Logger *slog.Logger    // default: says nothing
@@ -36,6 +37,9 @@ type Config struct {
 	MaxRanks  int // living ranks of one user (default 4096); more are refused
 	MaxSeries int // series of one rank (default 20,000); more are dropped and counted
 
+	Limits   mapping.Limits    // zero values stand for the defaults
+	Identity []mapping.Relabel // changes what ranks are called, in this order
+
 	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default: none.
 	// They are read after a rank's first answer, and again after that long (default 5 minutes), when somebody scrapes.
 	ControlVariables        []string
@@ -43,9 +47,6 @@ type Config struct {
 
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
-
-	// Identity changes what ranks are called, in this order.
-	Identity []mapping.Relabel
 
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
@@ -95,6 +96,7 @@ type Exporter struct {
 	newRank func(lib mapping.Library, blob []byte) (figures, error)
 	proc    fs.FS                     // /proc
 	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
+	grouped func() bool               // rules match by category
 
 	patience, overdue, shareable, grace time.Duration
 
@@ -102,13 +104,14 @@ type Exporter struct {
 	hold    time.Duration // after started, in which there are no groups
 
 	mu     sync.Mutex // guards what follows, and everything in the ranks
+	rules  Rules
+	epoch  uint64 // how often rules have come into force
 	table  table
 	page   *page
 	round  *round         // the last one that is under way
 	infos  uint64         // changes when mpit_pvar_info has to be made anew
 	finals map[uint32]int // connections that are to bring a last sample, by uid
 
-	rules  uint64   // changes with the rules by which figures are made
 	rounds uint64   // pages that were brought up to date
 	joined []*world // of the running one
 
@@ -175,6 +178,7 @@ func New(cfg Config) (*Exporter, error) {
 		grace:     grace,
 		started:   time.Now(),
 		hold:      hold,
+		rules:     Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
 		table:     newTable(),
 		finals:    map[uint32]int{},
 		inquiries: map[uint32]int{},
@@ -186,10 +190,12 @@ func New(cfg Config) (*Exporter, error) {
 
 		clashLogged: map[uint32]time.Time{},
 	}
-	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return cfg.Mapper.NewRank(lib, blob) }
+	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return e.rules.Mapper.NewRank(lib, blob) }
+	e.grouped = func() bool { return e.rules.Mapper.NeedsCategories() }
 	e.relabel.Store(relabel)
 	e.control = newControl(e)
 	e.page = e.newPage()
+	e.self.reloadSucceeded(e.now())
 	return e, nil
 }
 
@@ -483,40 +489,44 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 	r.count(&s.Stats)
 	r.keep(s)
 	return e.guard(r, "mapping a sample", func() {
+		if r.figures != nil && e.outdated(r, s) {
+			e.retire(r)
+		}
 		if r.figures == nil {
-			figures, err := e.newRank(r.library, r.blob)
-			if err != nil {
-				e.drop(droppedBlob, 1)
-				e.log.Warn("what an earlier exporter stored in the rank can't be read; its histograms start anew",
-					append(rankAttrs(r), "err", err)...)
-			}
-			r.figures, r.rules = figures, e.rules
-			r.dropped = map[mapping.Reason]uint64{}
+			e.makeFigures(r)
+		}
+		if s.Status == mpit.SampleFinal {
+			e.categoriesAtLast(r)
 		}
 		r.figures.Update(s)
-		for reason, n := range r.figures.Dropped() {
+		r.clock = max(r.clock, s.Monotonic)
+		// Figures that have taken the place of others leave out the same things, which have been counted already.
+		dropped := r.figures.Dropped()
+		for reason, n := range dropped {
 			if n > r.dropped[reason] {
 				e.self.dropped.WithLabelValues(string(reason)).Add(float64(n - r.dropped[reason]))
-				r.dropped[reason] = n
 			}
 		}
+		r.dropped = dropped
 		if blob, changed := r.figures.Blob(); changed {
 			r.blob = blob
 			r.send.blob = true
 		}
-		if s.Variables != nil && (s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
+		if s.Variables != nil && (r.anew || s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
 			r.variables = s.Variables
 			r.infos = r.figures.Infos()
 			r.countVariables()
+			r.anew = false
 			e.infos++
 			e.logConflicts(r)
 		} else if s.Layout == r.layout {
 			return // nothing new to select
 		}
 		r.layout = s.Layout
-		if def, ids, changed := r.figures.Select(); changed {
+		if def, ids, changed := r.figures.Select(); changed || r.reselect {
 			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
 		}
+		r.reselect = false
 	})
 }
 
@@ -531,6 +541,21 @@ func (e *Exporter) logConflicts(r *rank) {
 				"pvar", info.Name, "class", info.Class.String(), "reason", string(info.Reason), "why", info.Why)...)
 		}
 	}
+}
+
+// makeFigures makes a rank's figures by the rules that are in force, from what its agent keeps. The caller holds mu.
+func (e *Exporter) makeFigures(r *rank) {
+	figures, err := e.newRank(r.library, r.blob)
+	if err != nil {
+		e.drop(droppedBlob, 1)
+		e.log.Warn("what an earlier exporter stored in the rank can't be read; its histograms start anew",
+			append(rankAttrs(r), "err", err)...)
+	}
+	r.figures, r.epoch = figures, e.epoch
+	r.made++
+	r.anew = true
+	r.reselect = r.reselect || r.send.selected
+	e.tellCategories(r)
 }
 
 func (r *rank) countVariables() {

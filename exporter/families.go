@@ -178,6 +178,15 @@ var (
 	familyCvarWrites = Family{"mpit_exporter_cvar_writes_total",
 		"Requests to set a control variable, by result.",
 		dto.MetricType_COUNTER, []string{"result"}}
+	familyReloaded = Family{"mpit_exporter_config_last_reload_successful",
+		"1: the rules in force are those that were read last; 0: those could not be used, and the ones before them are in force.",
+		dto.MetricType_GAUGE, nil}
+	familyReloadTime = Family{"mpit_exporter_config_last_reload_success_timestamp_seconds",
+		"When the rules in force were read, since the epoch.",
+		dto.MetricType_GAUGE, nil}
+	familyReloads = Family{"mpit_exporter_config_reloads_total",
+		"Attempts to read the rules anew, by result.",
+		dto.MetricType_COUNTER, []string{"result"}}
 	familyInFlight = Family{"mpit_exporter_scrapes_in_flight",
 		"HTTP requests for metrics that are being served.",
 		dto.MetricType_GAUGE, nil}
@@ -191,6 +200,7 @@ func Families() []Family {
 		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
 		familyClashes, familyMismatches, familyScrapes, familyCvarWrites, familyInFlight,
+		familyReloaded, familyReloadTime, familyReloads,
 	}
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)

@@ -59,7 +59,7 @@ func (e *Exporter) updateGroups(p *page) {
 			w.round, w.members, w.grouped, w.waiting = e.rounds, w.members[:0], false, false
 			e.joined = append(e.joined, w)
 		}
-		m := mapping.Member{Key: r.key, Number: r.id.Rank, Rules: r.rules, Live: r.live(), Old: r.old}
+		m := mapping.Member{Key: r.key, Number: r.id.Rank, Rules: r.epoch, Live: r.live(), Old: r.old}
 		if r.figures != nil {
 			m.Figures, m.Structure, m.Series = r.figures, r.figures.Structure(), r.figures.Series()
 			s := p.sheets[r]
@@ -129,7 +129,7 @@ func (p *page) updateGroup(g *group) {
 		s = &sheet{}
 		p.groups[g] = s
 	}
-	if key := (sheetKey{built: true, generation: g.figures.Structure()}); s.key != key {
+	if key := (sheetKey{built: true, generation: g.figures.Structure()}); s.key != key || p.roomier(s) {
 		p.clear(g, s)
 		p.addList(g, s, g.figures.Series(), reservedToGroups)
 		p.addExtremes(g, s)

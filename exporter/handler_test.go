@@ -51,6 +51,7 @@ var unstable = []struct {
 }{
 	{regexp.MustCompile(`pid="\d+"`), `pid="PID"`},
 	{regexp.MustCompile(`uid="\d+"`), `uid="UID"`},
+	{regexp.MustCompile(`(?m)^(mpit_exporter_config_last_reload_success_timestamp_seconds) .*$`), "$1 N"},
 	{regexp.MustCompile(`(?m)^(mpit_exporter_round_duration_seconds\w*(?:\{[^}]*\})?) .*$`), "$1 N"},
 }
 

@@ -56,6 +56,7 @@ type sheets struct {
 type sheet struct {
 	key      sheetKey
 	families []*family
+	inTheWay []*family      // of another type, so that series of the same name found no place
 	dropped  map[string]int // what was left out, by reason; nil: nothing
 
 	own     int  // of a rank's series: so many stand for itself
@@ -75,6 +76,7 @@ func (s *sheet) drop(reason string, n int) {
 // sheetKey changes when a sheet has to be built anew. The zero key stands for a sheet that was never built.
 type sheetKey struct {
 	built      bool
+	made       uint64 // which figures the generation is of
 	generation uint64
 	layout     *mpit.Layout
 	room       int
@@ -130,7 +132,7 @@ func (p *page) update(r *rank, maxSeries int) {
 		p.clear(r, &s.objects)
 		p.clear(r, &s.series)
 	} else {
-		if key := (sheetKey{built: true, generation: r.figures.Structure()}); s.series.key != key {
+		if key := r.seriesKey(); s.series.key != key || p.roomier(&s.series) {
 			p.clear(r, &s.series)
 			p.addSeries(r, &s.series, room)
 			s.series.key = key
@@ -147,6 +149,24 @@ func (p *page) update(r *rank, maxSeries int) {
 		s.infos, p.infos = shown, 0
 	}
 	p.count(r, s)
+}
+
+// seriesKey changes with the rank's series. The rank has figures.
+func (r *rank) seriesKey() sheetKey {
+	return sheetKey{built: true, made: r.made, generation: r.figures.Structure()}
+}
+
+// outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before any is
+// updated, new rules may give a family another type: else whose turn comes first would find it in its way.
+func (p *page) outdate(r *rank) {
+	if s := p.sheets[r]; s != nil && (r.figures == nil || s.series.key != r.seriesKey()) {
+		p.clear(r, &s.series)
+	}
+}
+
+// roomier says whether a family that was in the way of series has left.
+func (p *page) roomier(s *sheet) bool {
+	return slices.ContainsFunc(s.inTheWay, func(f *family) bool { return p.byName[f.message.GetName()] != f })
 }
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
@@ -200,20 +220,28 @@ func (p *page) find(name string) (int, bool) {
 	})
 }
 
-// family returns the family of that name, making it if need be; nil where it stands with another type, or one of its samples
-// would have the name of another family's: what ranks have that ended before a reload was named by the rules of their time.
-func (p *page) family(name, help string, kind dto.MetricType) *family {
+// rival returns the family that keeps one of that name and type from standing on the page: of the same name with another type, or
+// with a sample of the same name. What ranks have that ended before a reload, or have not answered since, was named by the rules of
+// their time.
+func (p *page) rival(name string, kind dto.MetricType) *family {
 	if f := p.byName[name]; f != nil {
 		if f.message.GetType() != kind {
-			return nil
+			return f
 		}
-		return f
+		return nil
 	}
-	owned := ownedNames(name, kind)
-	for _, name := range owned {
-		if p.owned[name] != nil {
-			return nil
+	for _, name := range ownedNames(name, kind) {
+		if f := p.owned[name]; f != nil {
+			return f
 		}
+	}
+	return nil
+}
+
+// family returns the family of that name, making it if need be. It has no rival.
+func (p *page) family(name, help string, kind dto.MetricType) *family {
+	if f := p.byName[name]; f != nil {
+		return f
 	}
 	f := &family{message: &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}}
 	// OpenMetrics wants a unit to be the end of the name.
@@ -224,7 +252,7 @@ func (p *page) family(name, help string, kind dto.MetricType) *family {
 		}
 	}
 	p.byName[name] = f
-	for _, name := range owned {
+	for _, name := range ownedNames(name, kind) {
 		p.owned[name] = f
 	}
 	i, _ := p.find(name)
@@ -364,11 +392,14 @@ func (p *page) addList(o owner, s *sheet, all []*mapping.Series, refused func(na
 			s.drop(droppedReserved, 1)
 			continue
 		}
-		f := p.family(m.Name, m.Help, metricType(m.Kind))
-		if f == nil {
+		if rival := p.rival(m.Name, metricType(m.Kind)); rival != nil {
 			s.drop(droppedConflict, 1)
+			if !slices.Contains(s.inTheWay, rival) {
+				s.inTheWay = append(s.inTheWay, rival)
+			}
 			continue
 		}
+		f := p.family(m.Name, m.Help, metricType(m.Kind))
 		if byFamily[f] == nil {
 			s.families = append(s.families, f)
 		}

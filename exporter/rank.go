@@ -22,6 +22,7 @@ type figures interface {
 	Dropped() map[mapping.Reason]uint64
 	Infos() []mapping.Info
 	Objects() []mapping.ObjectInfo
+	SetCategories(c mapping.Categories)
 	Close()
 }
 
@@ -63,10 +64,14 @@ type rank struct {
 	askedAt time.Time
 	last    rankState // what its last answer made of it
 
-	figures figures // nil: not made yet, or thrown away after a panic
-	rules   uint64  // Exporter.rules by which they were made
-	blob    []byte  // the last one, from which figures can be made again
-	send    outbox
+	figures  figures       // nil: not made yet, or thrown away after a panic
+	epoch    uint64        // Exporter.epoch of the rules that figures are made by
+	made     uint64        // how often figures have been made
+	anew     bool          // figures have something new to say of the variables: they have just been made, or told categories
+	reselect bool          // the agent is to be told what to read even if figures think that it knows
+	blob     []byte        // the last one, from which figures can be made again
+	clock    time.Duration // of the newest sample that figures have taken
+	send     outbox
 
 	state     rankState // on the last page
 	sampled   bool      // stats hold something

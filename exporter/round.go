@@ -258,6 +258,14 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 	}
 	p = e.page
 	for _, r := range e.table.ordered {
+		if !e.guard(r, "looking at its series", func() { p.outdate(r) }) {
+			p.remove(r)
+			if r.end == mpit.EndNone {
+				r.state = stateLate
+			}
+		}
+	}
+	for _, r := range e.table.ordered {
 		if !r.visible() {
 			continue
 		}

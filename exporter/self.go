@@ -3,6 +3,7 @@ package exporter
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -18,7 +19,8 @@ type selfMetrics struct {
 	series, inFlight                                                 prometheus.Gauge
 	rounds, evicted, panics, clashes, mismatches                     prometheus.Counter
 	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
-	cvarWrites                                                       *prometheus.CounterVec
+	cvarWrites, reloads                                              *prometheus.CounterVec
+	reloaded, reloadTime                                             prometheus.Gauge
 	roundDuration                                                    prometheus.Histogram
 }
 
@@ -59,6 +61,12 @@ const (
 	scrapeAborted = "aborted" // the client went away
 )
 
+// Results of mpit_exporter_config_reloads_total.
+const (
+	reloadSuccess = "success"
+	reloadFailure = "failure"
+)
+
 func newSelfMetrics() *selfMetrics {
 	s := &selfMetrics{
 		registry:       prometheus.NewRegistry(),
@@ -79,13 +87,17 @@ func newSelfMetrics() *selfMetrics {
 		accepted:       counterVec(familyAccepted),
 		scrapesDone:    counterVec(familyScrapes),
 		cvarWrites:     counterVec(familyCvarWrites),
+		reloads:        counterVec(familyReloads),
+		reloaded:       prometheus.NewGauge(prometheus.GaugeOpts(opts(familyReloaded))),
+		reloadTime:     prometheus.NewGauge(prometheus.GaugeOpts(opts(familyReloadTime))),
 		roundDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: familyRoundDuration.Name, Help: familyRoundDuration.Help,
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
 	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes, s.mismatches,
-		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration)
+		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration,
+		s.reloads, s.reloaded, s.reloadTime)
 
 	// A counter that appears with its first event has no rate for it.
 	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed} {
@@ -103,10 +115,19 @@ func newSelfMetrics() *selfMetrics {
 	for _, result := range []string{CvarOK, CvarRefused, CvarFailed} {
 		s.cvarWrites.WithLabelValues(result)
 	}
+	for _, result := range []string{reloadSuccess, reloadFailure} {
+		s.reloads.WithLabelValues(result)
+	}
 	for _, reason := range mpit.Reasons() {
 		s.protocolErrors.WithLabelValues(reason)
 	}
 	return s
+}
+
+// reloadSucceeded notes when rules came into force.
+func (s *selfMetrics) reloadSucceeded(at time.Time) {
+	s.reloaded.Set(1)
+	s.reloadTime.Set(seconds(at))
 }
 
 func opts(f Family) prometheus.Opts { return prometheus.Opts{Name: f.Name, Help: f.Help} }

@@ -47,11 +47,13 @@ type world struct {
 	rows       []*held[categoryRow]
 	left       map[string]int // left off the page, as counted
 
-	group   *group           // nil: no series of its ranks are merged, or not yet
-	members []mapping.Member // of group, in the round whose number is in round
-	round   uint64
-	grouped bool // a member has series to be merged
-	waiting bool // for one that was there before this exporter
+	group    *group           // nil: no series of its ranks are merged, or not yet
+	members  []mapping.Member // of group, in the round whose number is in round
+	round    uint64
+	grouped  bool     // a member has series to be merged
+	waiting  bool     // for one that was there before this exporter
+	told     bool     // standing is known: where rules match by category
+	standing standing // nil: source could not say
 }
 
 // join makes a rank one of its world's. The caller holds mu.
@@ -101,7 +103,7 @@ func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
 	case w.asking || now.Before(r.categoriesNotBefore):
 		return false
 	case w.source == r:
-		return w.stamp != r.stats.CategoryStamp || w.generation != r.variablesGeneration()
+		return w.stamp != r.stats.CategoryStamp || w.generation != r.variablesGeneration() || !w.told && e.grouped()
 	}
 	return w.source == nil || w.source.session == nil || w.source.end != mpit.EndNone
 }
@@ -120,12 +122,21 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 	if err != nil {
 		w.source, r.categoriesNotBefore = nil, e.now().Add(inquiryRetry)
 		e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
+		if !w.told && !connectionEnded(err) { // else another rank will say, or this one when it is back
+			e.learnCategories(w, nil)
+		}
 		return
 	}
 	rows, over := categoryRows(list, r.variables, r.infos)
 	var more int
 	w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
-	countMore(e.drop, w.left, droppedBound, over+more)
+	over += more
+	if w.told = false; e.grouped() {
+		s, more := standingOf(list, r.variables)
+		over += more
+		e.learnCategories(w, s)
+	}
+	countMore(e.drop, w.left, droppedBound, over)
 }
 
 // categoryRows makes series of categories: at most maxCategoryRows, over says how many more there would be.

@@ -1,0 +1,310 @@
+package exporter
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// withRules is rules to reload, before the shipped ones.
+func withRules(t *testing.T, rules ...mapping.Rule) Rules {
+	t.Helper()
+	m, err := mapping.New(mapping.Config{Rules: append(rules, mapping.Defaults()...), TimerInterval: time.Second})
+	require.NoError(t, err)
+	return Rules{Mapper: m}
+}
+
+func named(name string) mapping.Match { return mapping.Match{Name: name} }
+
+const (
+	reloadedFamily = "mpit_exporter_config_last_reload_successful"
+	reloadsOK      = `mpit_exporter_config_reloads_total{result="success"}`
+	reloadsFailed  = `mpit_exporter_config_reloads_total{result="failure"}`
+)
+
+func TestReload(t *testing.T) {
+	clock := newTestClock()
+	cfg := small("1", 0)
+	cfg.Clock = clock.Now
+	n := startNode(t, Config{})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	n.scrape()
+	clock.advance(10 * time.Second)
+	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
+	before := n.scrape()
+	calls, sum, count := of("mpit_calls_total", "1", 0), of("mpit_waiting_time_seconds_sum", "1", 0), of("mpit_waiting_time_seconds_count", "1", 0)
+	require.Equal(t, []float64{10, 4}, []float64{before[calls], before[sum]})
+	require.NotZero(t, before[count])
+	dropped := `mpit_exporter_series_dropped_total{reason="rule"}`
+
+	yes := true
+	t.Run("what no rule touches goes on, names and classes change, and what is dropped is not read", func(t *testing.T) {
+		require.NoError(t, n.Reload(withRules(t,
+			mapping.Rule{Match: named("calls"), Drop: &yes},
+			mapping.Rule{Match: named("depth"), Class: "counter", Unit: "{message}", Name: "arrived"},
+		)))
+		page := n.scrape()
+		assert.NotContains(t, page, calls)
+		assert.Equal(t, 5.0, page[of("mpit_arrived_total", "1", 0)])
+		assert.Equal(t, before[sum], page[sum])
+		assert.Equal(t, before[count], page[count], "a histogram's observations are not lost")
+		assert.Equal(t, 1.0, page[`mpit_pvar_info{bind="NO_OBJECT",bits="64",class="LEVEL",name="depth",unit="{message}",verbosity="USER_BASIC"}`])
+		assert.Equal(t, before[dropped]+1, page[dropped])
+		require.Eventually(t, func() bool { return !r.Selected(0) && r.Selected(1) && r.Selected(2) && r.Selected(3) },
+			30*time.Second, time.Millisecond, "the agent is told")
+	})
+	t.Run("the same rules again: nothing is left out that has not been counted", func(t *testing.T) {
+		require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes})))
+		assert.Equal(t, before[dropped]+1, n.scrape()[dropped])
+	})
+	t.Run("what was dropped is back, and has counted meanwhile", func(t *testing.T) {
+		require.NoError(t, r.Add("calls", mpit.ClassCounter, 0, 7))
+		clock.advance(10 * time.Second)
+		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
+		require.NoError(t, n.Reload(withRules(t)))
+		n.scrape()
+		require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+		page := n.scrape()
+		assert.Equal(t, 17.0, page[calls])
+		assert.Equal(t, []float64{5, before[count] + 1}, []float64{page[sum], page[count]})
+		for key := range page {
+			assert.False(t, strings.HasPrefix(key, "mpit_arrived"), key)
+		}
+	})
+	page := n.scrape()
+	assert.Equal(t, []float64{1, 3, 0}, []float64{page[reloadedFamily], page[reloadsOK], page[reloadsFailed]})
+	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
+}
+
+// TestReloadThatFails: the old rules stay, the metric says so until others come, and each of the mistakes stands in the log.
+func TestReloadThatFails(t *testing.T) {
+	var log logs
+	clock := newTestClock()
+	n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, withClock(clock))
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	before := n.scrape()
+	at := before["mpit_exporter_config_last_reload_success_timestamp_seconds"]
+	assert.NotZero(t, at, "the rules that it begins with")
+
+	n.ReloadFailed(errors.New("a.yaml:1: no such class\nb.yaml:7: no such key"))
+	require.ErrorContains(t, n.Reload(Rules{}), "Rules.Mapper is nil")
+	page := n.scrape()
+	assert.Equal(t, []float64{0, 0, 2, at}, []float64{
+		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
+	})
+	assert.Equal(t, before[of("mpit_calls_total", "1", 0)], page[of("mpit_calls_total", "1", 0)])
+	assert.Contains(t, log.String(), `level=ERROR msg="The rules could not be read anew; the old ones stay in force" err="a.yaml:1: no such class"`)
+	assert.Contains(t, log.String(), `err="b.yaml:7: no such key"`)
+
+	require.NoError(t, n.Reload(withRules(t)))
+	page = n.scrape()
+	assert.Equal(t, []float64{1, 1, 2, seconds(testTime)}, []float64{
+		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
+	})
+}
+
+// TestReloadPassesOthersBy: who does not answer, and who has ended, has the series that he had.
+func TestReloadPassesOthersBy(t *testing.T) {
+	n := startNode(t, Config{}, impatient)
+	prompt, late, gone := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))
+	n.connect(prompt, late, gone)
+	n.scrape()
+	n.finish(gone, mpit.EndFinalize)
+	late.Stall(true)
+
+	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Name: "renamed"})))
+	page := n.scrapeWithin(time.Second)
+	assert.Equal(t, 10.0, page[of("mpit_renamed_total", "1", 0)])
+	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
+	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
+
+	late.Stall(false)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_renamed_total", "1", 1)] == 11 }, 30*time.Second, time.Millisecond)
+	page = n.scrape()
+	assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
+	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
+}
+
+// TestReloadChangesTypes: where ranks go over one after the other, a family would have two types, or a name in OpenMetrics two
+// families. Who comes later waits, and is counted once, until the old series have left.
+func TestReloadChangesTypes(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		from, to mapping.Rule
+		old, new string
+	}{
+		{"a name with two types",
+			mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "generic", Name: "same"},
+			"mpit_same", "mpit_same"},
+		{"a gauge that becomes a counter",
+			mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "counter", Name: "same"},
+			"mpit_same", "mpit_same_total"},
+		{"a counter that becomes a gauge",
+			mapping.Rule{Match: named("depth"), Class: "counter", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "level", Name: "same"},
+			"mpit_same_total", "mpit_same"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := startNode(t, Config{Mapper: withRules(t, test.from).Mapper}, impatient)
+			prompt, late := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+			n.connect(prompt, late)
+			page := n.scrape()
+			assert.Equal(t, []float64{5, 5}, []float64{page[of(test.old, "1", 0)], page[of(test.old, "1", 1)]})
+			n.mu.Lock()
+			was := n.page.byName[test.old].message.GetType()
+			n.mu.Unlock()
+
+			late.Stall(true)
+			require.NoError(t, n.Reload(withRules(t, test.to)))
+			for range 3 {
+				page = n.scrapeWithin(time.Second)
+				assert.NotContains(t, page, of(test.new, "1", 0))
+				assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`], "counted once")
+			}
+			late.Stall(false)
+			require.Eventually(t, func() bool {
+				page = n.scrape()
+				_, first := page[of(test.new, "1", 0)]
+				_, second := page[of(test.new, "1", 1)]
+				return first && second
+			}, 30*time.Second, time.Millisecond)
+			n.mu.Lock()
+			is := n.page.byName[test.new].message.GetType()
+			n.mu.Unlock()
+			assert.NotEqual(t, was, is)
+			assert.Zero(t, page["mpit_exporter_rank_panics_total"])
+		})
+	}
+}
+
+// TestReloadChangesTypesOfAll: ranks that go over in one round are not in each other's way.
+func TestReloadChangesTypesOfAll(t *testing.T) {
+	n := startNode(t, Config{Mapper: withRules(t, mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}).Mapper})
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
+	n.scrape()
+	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("depth"), Class: "generic", Name: "same"})))
+	page := n.scrape()
+	assert.Equal(t, []float64{5, 5}, []float64{page[of("mpit_same", "1", 0)], page[of("mpit_same", "1", 1)]})
+	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`])
+}
+
+// TestReloadAwaitsAFreshSample: what a passive rank has read before would look like a fall to figures that know nothing else.
+func TestReloadAwaitsAFreshSample(t *testing.T) {
+	e, err := New(Config{Mapper: newMapper(t)})
+	require.NoError(t, err)
+	r := &rank{clock: 10 * time.Second}
+	e.epoch++
+	for _, test := range []struct {
+		name   string
+		sample mpit.Sample
+		want   bool
+	}{
+		{"fresh", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}, Values: []uint64{1}}, true},
+		{"the same again", mpit.Sample{Monotonic: 10 * time.Second, Layout: &mpit.Layout{}}, true},
+		{"an older one", mpit.Sample{Monotonic: 9 * time.Second, Layout: &mpit.Layout{Values: 1}, Values: []uint64{1}}, false},
+		{"without values", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}}, false},
+		{"without a layout", mpit.Sample{Monotonic: 11 * time.Second}, false},
+	} {
+		assert.Equal(t, test.want, e.outdated(r, &test.sample), test.name)
+	}
+	r.epoch = e.epoch
+	assert.False(t, e.outdated(r, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
+}
+
+// TestManyReloads: whatever meets, nothing falls and nobody fails.
+func TestManyReloads(t *testing.T) {
+	n := startNode(t, Config{})
+	ranks := []*mpittest.Rank{mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))}
+	n.connect(ranks...)
+	n.scrape()
+	yes := true
+	sets := []Rules{}
+	for i := range 30 {
+		rules := [][]mapping.Rule{
+			nil,
+			{{Match: named("depth"), Drop: &yes}},
+			{{Match: named("depth"), Class: "counter", Name: "same"}},
+			{{Match: named("depth"), Name: "same"}, {Match: named("peak"), Drop: &yes}},
+		}[i%4]
+		sets = append(sets, withRules(t, rules...))
+	}
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	wg.Go(func() {
+		defer close(done)
+		for _, s := range sets {
+			assert.NoError(t, n.Reload(s))
+			n.ReloadFailed(errors.New("no"))
+			for _, r := range ranks {
+				assert.NoError(t, r.Add("calls", mpit.ClassCounter, 0, 1))
+			}
+		}
+	})
+	for range 3 {
+		wg.Go(func() {
+			last := map[string]float64{}
+			for more := true; more; {
+				select {
+				case <-done:
+					more = false
+				default:
+				}
+				page := n.scrape()
+				for i := range ranks {
+					for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count"} {
+						key := of(name, "1", i)
+						value, ok := page[key]
+						if !assert.True(t, ok, "%s is gone", key) || !assert.GreaterOrEqual(t, value, last[key], key) {
+							return
+						}
+						last[key] = value
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	page := n.scrape()
+	assert.Equal(t, 40.0, page[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, []float64{0, 30, 30}, []float64{page[reloadedFamily], page[reloadsOK], page[reloadsFailed]})
+	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
+}
+
+// content is figures that never say that the agent has to be told anything.
+type content struct{ figures }
+
+func (c content) Select() (def bool, ids map[uint32]bool, changed bool) {
+	def, ids, _ = c.figures.Select()
+	return def, ids, false
+}
+
+// TestReloadSelects: an agent reads what the old rules wanted until it is told, whatever the new figures take for granted.
+func TestReloadSelects(t *testing.T) {
+	yes := true
+	n := startNode(t, Config{Mapper: withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes}).Mapper})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.scrape()
+	require.Eventually(t, func() bool { return !r.Selected(0) }, 30*time.Second, time.Millisecond)
+	n.mu.Lock()
+	sound := n.newRank
+	n.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
+		f, err := sound(lib, blob)
+		return content{f}, err
+	}
+	n.mu.Unlock()
+	require.NoError(t, n.Reload(withRules(t)))
+	n.scrape()
+	require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+}
