@@ -1,7 +1,7 @@
 // Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
 //
 // Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are, cvar
-// sets those that control the library.
+// sets those that control the library, config is about the rules that say what variables become.
 package main
 
 import (
@@ -59,10 +59,16 @@ func main() {
 	os.Exit(report(os.Stderr, err))
 }
 
-// report writes one line about err, and returns the exit status that goes with it.
+// report writes one line about err, or one for each mistake in rule files, and returns the exit status that goes with it.
 func report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
+	}
+	if bad := (*badRules)(nil); errors.As(err, &bad) {
+		for _, line := range bad.lines() {
+			fmt.Fprintln(w, line)
+		}
+		return exitFailure
 	}
 	// Errors of libraries may span lines.
 	fmt.Fprintf(w, "%s: %s\n", programName, strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; "))
@@ -90,13 +96,14 @@ func run(ctx context.Context, args []string, std stdio) error {
 	app.ErrorWriter(std.err)
 	app.Version(version.Print(strings.ReplaceAll(programName, "-", "_")))
 	app.HelpFlag.Short('h')
-	// What follows a program's name belongs to the program.
-	app.Interspersed(false)
+	// What follows a program's name belongs to the program; nothing of config runs one.
+	app.Interspersed(len(args) > 0 && args[0] == "config")
 
 	serve := newServeCommand(app)
 	exec := newExecCommand(app)
 	list := newListCommand(app)
 	cvar := newCvarCommand(app)
+	config := newConfigCommand(app)
 
 	command, err := app.Parse(args)
 	if err != nil {
@@ -109,6 +116,8 @@ func run(ctx context.Context, args []string, std stdio) error {
 		return list.run(ctx, std)
 	case cvar.setName, cvar.getName:
 		return cvar.run(ctx, command, std)
+	case config.checkName, config.showName, config.explainName:
+		return config.run(command, std)
 	default:
 		return serve.run(ctx, std)
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -44,6 +43,9 @@ type serveCommand struct {
 	addressFile   string
 	created       bool
 	pprof         bool
+	lifecycle     bool
+
+	configFiles []string
 
 	socket                   string
 	control                  string
@@ -65,6 +67,8 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 		PlaceHolder("FILE").StringVar(&c.addressFile)
 	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps always.").BoolVar(&c.created)
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
+	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").BoolVar(&c.lifecycle)
+	cmd.Flag("config.file", configFileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").StringsVar(&c.configFiles)
 	cmd.Flag("agent.socket", "Unix socket that the ranks connect to (default: /run/mpit-exporter/agent.sock, or "+
 		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any other.").
 		PlaceHolder("PATH").StringVar(&c.socket)
@@ -100,6 +104,9 @@ func (c *serveCommand) check() error {
 	case slices.Contains(c.cvars, ""):
 		return usageErrorf("--cvar.name: must not be empty")
 	}
+	if err := checkPaths("--config.file", c.configFiles); err != nil {
+		return err
+	}
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
 		return fmt.Errorf("--web.config.file %s: %w", *c.web.WebConfigFile, err)
 	}
@@ -113,6 +120,13 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	}
 	c.log.Writer = std.err
 	logger := promslog.New(&c.log)
+	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
+	hangups, stopHangups := notifyHangups()
+	defer stopHangups()
+	rules, _, err := loadRules(c.configFiles, c.timerInterval)
+	if err != nil {
+		return err
+	}
 
 	socket, err := listenAgents(c.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"))
 	if err != nil {
@@ -132,12 +146,10 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		defer func() { err = errors.Join(err, control.Close()) }()
 	}
 
-	mapper, err := mapping.New(mapping.Config{TimerInterval: c.timerInterval})
-	if err != nil {
-		return fmt.Errorf("mapping rules: %w", err)
-	}
 	e, err := exporter.New(exporter.Config{
-		Mapper:     mapper,
+		Mapper:     rules.Mapper,
+		Limits:     rules.Limits,
+		Identity:   rules.Identity,
 		Logger:     logger,
 		Retention:  max(c.retention, 1), // zero would mean the default
 		MaxScrapes: c.maxRequests,
@@ -151,6 +163,7 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		return fmt.Errorf("exporter: %w", err)
 	}
 
+	reload := newReloader(c.configFiles, c.timerInterval, e, logger)
 	var ready atomic.Bool
 	handler, err := pages{
 		telemetryPath: c.telemetryPath,
@@ -158,6 +171,8 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		api:           e.API(),
 		ready:         ready.Load,
 		pprof:         c.pprof,
+		reload:        reload.now,
+		lifecycle:     c.lifecycle,
 	}.mux()
 	if err != nil {
 		return err
@@ -174,11 +189,11 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		controlPath = control.Path()
 	}
 	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path(), "control_socket", controlPath)
-	return c.serve(ctx, &ready, e, socket, control, listeners, handler, logger)
+	return c.serve(ctx, &ready, reload, hangups, e, socket, control, listeners, handler, logger)
 }
 
 // serve runs all servers until ctx or one of them ends, then ends them in order: the scrapes and the writing under way, then the ranks.
-func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporter.Exporter, socket *agentSocket, control *mpit.Socket,
+func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, reload *reloader, hangups <-chan os.Signal, e *exporter.Exporter, socket *agentSocket, control *mpit.Socket,
 	listeners []net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := newServer(handler, logger)
 	// Scrapes that are under way at a SIGTERM still need the ranks.
@@ -200,6 +215,14 @@ func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporte
 
 	ready.Store(true)
 	notify(logger, daemon.SdNotifyReady)
+	reloadsCtx, stopReloads := context.WithCancel(ctx)
+	defer stopReloads()
+	reload.begin()
+	reloadsDone := make(chan struct{})
+	go func() {
+		defer close(reloadsDone)
+		reload.onHangups(reloadsCtx, hangups)
+	}()
 
 	var err error
 	select {
@@ -216,6 +239,9 @@ func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, e *exporte
 	}
 
 	ready.Store(false)
+	stopReloads()
+	<-reloadsDone
+	reload.end()
 	notify(logger, daemon.SdNotifyStopping)
 	logger.Info("Ending")
 	stopControl()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,6 +134,9 @@ type pages struct {
 	api           http.Handler
 	ready         func() bool
 	pprof         bool
+
+	reload    func(context.Context) error // reads the rules anew, where lifecycle allows it
+	lifecycle bool
 }
 
 // checkTelemetryPath refuses a path that cannot be served, or that something else stands under.
@@ -181,6 +185,7 @@ func (p pages) mux() (http.Handler, error) {
 		}
 		say(w, http.StatusServiceUnavailable, "not ready")
 	})
+	mux.HandleFunc("/-/reload", p.serveReload)
 	if p.pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -189,6 +194,24 @@ func (p pages) mux() (http.Handler, error) {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return mux, nil
+}
+
+// serveReload answers when the new rules are in force, or says what is wrong with them.
+func (p pages) serveReload(w http.ResponseWriter, req *http.Request) {
+	switch {
+	case req.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		say(w, http.StatusMethodNotAllowed, "only POST reads the rules anew")
+		return
+	case !p.lifecycle:
+		say(w, http.StatusForbidden, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send it SIGHUP")
+		return
+	}
+	if err := p.reload(req.Context()); err != nil {
+		say(w, http.StatusInternalServerError, "the old rules stay in force:\n"+err.Error())
+		return
+	}
+	say(w, http.StatusOK, "the new rules are in force")
 }
 
 func say(w http.ResponseWriter, status int, text string) {

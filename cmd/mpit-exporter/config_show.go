@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// show writes rules as one rule file: the shipped ones, or those of files with the shipped ones behind them.
+func (c *configCommand) show(std stdio) error {
+	if err := checkPaths(c.showName+": --config.file", c.shown); err != nil {
+		return err
+	}
+	shipped, err := shippedRules()
+	if err != nil {
+		return err
+	}
+	var text string
+	switch {
+	case len(c.shown) == 0:
+		text = strings.Join(joinRules("# The rules that are shipped.\n", shipped), "\n") + "\n"
+	case c.defaultsOnly:
+		return usageErrorf("%s: --defaults shows the shipped rules alone; it can't be used with --config.file", c.showName)
+	default:
+		if text, err = effectiveRules(c.shown, shipped); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprint(std.out, text); err != nil {
+		return fmt.Errorf("%s: writing: %w", c.showName, err)
+	}
+	return nil
+}
+
+// ruleText is a rule file as somebody wrote it, comments and all.
+type ruleText struct {
+	name, text string
+}
+
+func shippedRules() ([]ruleText, error) {
+	var list []ruleText
+	files := mapping.DefaultFiles()
+	names, err := fs.Glob(files, "*/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("shipped rules: %w", err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("shipped rules: %w", err)
+		}
+		list = append(list, ruleText{name, string(text)})
+	}
+	return list, nil
+}
+
+// effectiveRules is the files' rules and the shipped ones behind them, as one file that says what is in force with them. A shipped
+// rule of which nothing is left in force is a comment: a rule without effect would be a mistake.
+func effectiveRules(paths []string, shipped []ruleText) (string, error) {
+	_, settings, err := loadRules(paths, 0)
+	if err != nil {
+		return "", err
+	}
+	var own []ruleText
+	for _, path := range paths {
+		files, err := ruleFiles(path)
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return "", fmt.Errorf("rule files: %w", err)
+			}
+			own = append(own, ruleText{file, string(text)})
+		}
+	}
+	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: settings.Limits, Identity: settings.Identity})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", "config show", err)
+	}
+	intro := "# Of all rules that match a variable, the first that sets a property wins.\n" + string(head)
+	mine := len(joinRules(intro, own))
+	lines := joinRules(intro, append(own, shipped...))
+	text := strings.Join(lines, "\n") + "\n"
+	idle, err := problemLines(text)
+	if err != nil || len(idle) == 0 {
+		return text, err
+	}
+	return strings.Join(withoutIdle(lines, mine, idle), "\n") + "\n", nil
+}
+
+// problemLines is in which lines of a rule file something is wrong.
+func problemLines(text string) ([]int, error) {
+	f, err := os.CreateTemp("", "mpit-rules-*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("config show: %w; set TMPDIR to a directory that can be written", err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.WriteString(text); err != nil {
+		return nil, errors.Join(fmt.Errorf("config show: %w", err), f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("config show: %w", err)
+	}
+	var problems mapping.Problems
+	if _, err := mapping.Load([]string{f.Name()}); !errors.As(err, &problems) {
+		return nil, err
+	}
+	var lines []int
+	for _, p := range problems {
+		lines = append(lines, p.Line)
+	}
+	return lines, nil
+}
+
+// withoutIdle makes comments of the rules, behind the first lines, in which these lines stand.
+func withoutIdle(lines []string, from int, idle []int) []string {
+	starts := func(line string) bool { return strings.HasPrefix(line, ruleIndent+"- ") }
+	var out []string
+	commenting := false
+	for i, line := range lines {
+		if i >= from && starts(line) {
+			end := i + 1
+			for end < len(lines) && !starts(lines[end]) {
+				end++
+			}
+			if commenting = slices.ContainsFunc(idle, func(n int) bool { return n > i && n <= end }); commenting {
+				out = append(out, ruleIndent+"# Without effect, for rules above set all of it:")
+			}
+		}
+		if trimmed := strings.TrimSpace(line); commenting && trimmed != "" && !strings.HasPrefix(trimmed, "#") {
+			line = ruleIndent + "# " + strings.TrimPrefix(line, ruleIndent)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// ruleIndent is how far rules are indented in what is shown.
+const ruleIndent = "  "
+
+// joinRules makes one file of several, as lines: what stands in front of the rules, then the rules of each with its name. All of it
+// is as it was written but for the indentation.
+func joinRules(head string, files []ruleText) []string {
+	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
+	lines = append(lines, "rules:")
+	for _, f := range files {
+		lines = append(lines, "", ruleIndent+"# ---- "+f.name)
+		lines = append(lines, ruleLines(f.text)...)
+	}
+	return lines
+}
+
+// ruleLines is the comments at the top of a rule file, and its rules. What can't be taken over as it is written is written anew.
+func ruleLines(text string) []string {
+	all := strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n"), "\n")
+	var lines []string
+	for _, line := range all {
+		if !strings.HasPrefix(line, "#") {
+			break
+		}
+		lines = append(lines, ruleIndent+line)
+	}
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return lines
+	}
+	keys := document.Content[0].Content
+	for i := 0; i+1 < len(keys); i += 2 {
+		key, list := keys[i], keys[i+1]
+		if key.Value != "rules" || list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+			continue
+		}
+		if list.Style&yaml.FlowStyle != 0 || list.Line <= key.Line {
+			list.Style = 0
+			written, err := yaml.Marshal(list)
+			if err != nil {
+				return lines
+			}
+			return append(lines, indented(strings.Split(strings.TrimRight(string(written), "\n"), "\n"), 1)...)
+		}
+		end := len(all)
+		if i+2 < len(keys) {
+			end = keys[i+2].Line - 1
+		}
+		return append(lines, indented(all[key.Line:end], list.Column)...)
+	}
+	return lines
+}
+
+// indented moves lines whose items begin in that column, from 1, to where rules stand.
+func indented(lines []string, column int) []string {
+	out := make([]string, 0, len(lines))
+	for _, line := range lines {
+		body := strings.TrimLeft(line, " ")
+		if body == "" {
+			out = append(out, "")
+			continue
+		}
+		out = append(out, strings.Repeat(" ", max(0, len(line)-len(body)+len(ruleIndent)-(column-1)))+body)
+	}
+	for len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// writeFiles writes files into a new directory; what they are called may contain directories.
+func writeFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return dir
+}
+
+const (
+	goodRules = "rules:\n- match: {name: calls}\n  drop: true\n- match: {name: depth}\n  unit: \"{message}\"\n"
+	badRules1 = "rules:\n  - match: {name: calls}\n    dorp: true\n  - match: {class: timre}\n    unit: s\n"
+	badRules2 = "limits: {series: many}\n"
+)
+
+func TestConfigCheck(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"good.yaml": goodRules, "bad1.yaml": badRules1, "bad2.yaml": badRules2, "limits.yaml": "limits: {series: 1000, series_per_job: 1000, series_per_user: 1000, series_per_rank: 1000, series_per_variable: 10}\n",
+		"rules.d/b.yml": "rules:\n- match: {name: x}\n  drop: true\n", "rules.d/a.yaml": goodRules, "rules.d/.hidden.yaml": badRules1, "rules.d/README": "no",
+	})
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, test := range []struct {
+		name   string
+		args   []string
+		status int
+		stdout string
+		stderr []string // how each of its lines begins
+	}{
+		{"one file", []string{at("good.yaml")}, 0, "2 rules of 1 file: all is well\n", nil},
+		{"no rules", []string{at("limits.yaml")}, 0, "0 rules of 1 file: all is well\n", nil},
+		{"a directory", []string{at("rules.d")}, 0, "3 rules of 2 files: all is well\n", nil},
+		{"all mistakes of all files", []string{at("bad1.yaml"), at("good.yaml"), at("bad2.yaml")}, exitFailure, "", []string{
+			at("bad1.yaml") + ":3:", at("bad1.yaml") + ":4:", at("bad2.yaml") + ":1:",
+		}},
+		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, exitFailure, "", []string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
+		{"nothing", nil, exitUsage, "", []string{programName + ": required argument 'file' not provided"}},
+		{"an unset variable", []string{""}, exitUsage, "", []string{programName + ": config check: must not be empty"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := runBinary(t, nil, append([]string{"config", "check"}, test.args...)...)
+			assert.Equal(t, test.status, got.status)
+			assert.Equal(t, test.stdout, got.stdout)
+			lines := strings.FieldsFunc(got.stderr, func(r rune) bool { return r == '\n' })
+			if assert.Len(t, lines, len(test.stderr), got.stderr) {
+				for i, want := range test.stderr {
+					assert.Truef(t, strings.HasPrefix(lines[i], want), "%q begins with %q", lines[i], want)
+				}
+			}
+		})
+	}
+}
+
+// TestConfigShow: the shipped files stand there as they are, and the output is a rule file that says the same.
+func TestConfigShow(t *testing.T) {
+	got := runBinary(t, nil, "config", "show")
+	require.Equal(t, 0, got.status, got.stderr)
+	shipped, err := shippedRules()
+	require.NoError(t, err)
+	require.NotEmpty(t, shipped)
+	for _, f := range shipped {
+		assert.Contains(t, got.stdout, "\n  # ---- "+f.name+"\n")
+		for line := range strings.Lines(f.text) {
+			assert.Contains(t, got.stdout, strings.TrimSpace(line))
+		}
+	}
+	file, err := mapping.Parse("shown", []byte(got.stdout))
+	require.NoError(t, err)
+	assert.Equal(t, withoutSources(mapping.Defaults()), withoutSources(file.Rules))
+	assert.Equal(t, got, runBinary(t, nil, "config", "show", "--defaults"))
+}
+
+func withoutSources(rules []mapping.Rule) []mapping.Rule {
+	out := make([]mapping.Rule, len(rules))
+	for i, r := range rules {
+		r.Source = mapping.Source{}
+		out[i] = r
+	}
+	return out
+}
+
+// TestConfigShowEffective: of one's own files and the shipped ones, in the order in which they hold, whatever the style in which
+// they are written. It passes the check again, and says the same.
+func TestConfigShowEffective(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"deep.yaml":  "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n          name: 'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\nlimits:\n  series: 400000\n",
+		"flush.yaml": "rules:\n# at the edge\n- match: {name: calls}\n  drop: true # why\n\n- match: {library: [openmpi, mpich], class: [level, size]}\n  unit: By\nidentity:\n- source_labels: [user]\n  target_label: jobname\n",
+		"flow.yaml":  "rules: [{match: {name: a}, drop: true}, {match: {name: b}, scale: 2}]\n",
+		"json.yaml":  `{"rules": [{"match": {"name": "j"}, "drop": true}]}`,
+		"over.yaml":  "rules:\n- match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n  class: level\n  unit: \"{call}\"\n  name: posted\n  elements: max\n",
+		"none.yaml":  "# nothing yet\n",
+	})
+	var flags, paths []string
+	for _, name := range []string{"deep.yaml", "flush.yaml", "flow.yaml", "json.yaml", "over.yaml", "none.yaml"} {
+		paths = append(paths, filepath.Join(dir, name))
+		flags = append(flags, "--config.file="+filepath.Join(dir, name))
+	}
+	got := runBinary(t, nil, append([]string{"config", "show"}, flags...)...)
+	require.Equal(t, 0, got.status, got.stderr)
+	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n\n  # far to the right\n  - match:\n      name: 'deep*'\n    help: |\n      Two\n        lines.\n    drop: false\n")
+	assert.Contains(t, got.stdout, "\n  # at the edge\n  - match: {name: calls}\n    drop: true # why\n")
+	assert.Contains(t, got.stdout, "  # Without effect, for rules above set all of it:\n  # - match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n")
+
+	shown := filepath.Join(t.TempDir(), "shown.yaml")
+	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
+	check := runBinary(t, nil, "config", "check", shown)
+	assert.Equal(t, 0, check.status, check.stderr)
+
+	want, err := mapping.Load(paths)
+	require.NoError(t, err)
+	have, err := mapping.Load([]string{shown})
+	require.NoError(t, err)
+	assert.Equal(t, want.Rank, have.Rank)
+	assert.Equal(t, want.Limits, have.Limits)
+	require.Len(t, have.Identity, 1)
+	assert.Equal(t, want.Identity[0].TargetLabel, have.Identity[0].TargetLabel)
+	// One shipped rule has become a comment, and what is shown has the shipped rules behind it once more.
+	n := len(mapping.Defaults())
+	assert.Equal(t, withoutSources(want.Rules[:len(want.Rules)-n]), withoutSources(have.Rules[:len(want.Rules)-n]))
+	assert.Len(t, have.Rules, len(want.Rules)-1+n)
+
+	both := runBinary(t, nil, append([]string{"config", "show", "--defaults"}, flags...)...)
+	assert.Equal(t, outcome{status: exitUsage, stderr: programName + ": config show: --defaults shows the shipped rules alone; it can't be used with --config.file\n"}, both)
+	bad := filepath.Join(writeFiles(t, map[string]string{"bad.yaml": badRules1}), "bad.yaml")
+	assert.Equal(t, exitFailure, runBinary(t, nil, "config", "show", "--config.file="+bad).status)
+}
+
+func TestConfigExplain(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, category: hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n  drop: true\n"})
+	mine := filepath.Join(dir, "mine.yaml")
+	file := "--config.file=" + mine
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string // lines, with any number of blanks between their words
+		not  []string
+	}{
+		{"a rule that is shipped", []string{"pml_monitoring_messages_size", "--class=size", "--library=openmpi", "--bind=comm"}, []string{
+			"pml_monitoring_messages_size of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
+			`mpit_pml_monitoring_bytes_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD"}`,
+			"unit defaults/openmpi.yaml:25 By",
+			"scale default 1",
+		}, []string{"buckets", "any other"}},
+		{"a rule of one's own, in words of the standard", []string{"my_fire", "--class=MPI_T_PVAR_CLASS_LEVEL", "--bind=MPI_T_BIND_MPI_COMM", "--datatype=MPI_INT", "--category=hot", "--category=x",
+			"--verbosity=MPI_T_VERBOSITY_USER_ALL", "--library=mpich", "--library-version=4.2", file}, []string{
+			"my_fire of class LEVEL, MPI_INT, in mpich 4.2",
+			"name " + mine + ":2 warm_fire",
+			"unit " + mine + ":4 KiBy",
+		}, []string{"These rules would"}},
+		{"the same without category", []string{"my_fire", "--class=level", "--library=mpich", file}, []string{
+			"These rules would decide something too, of some version, verbosity or category:", mine + ":2",
+		}, []string{"warm_fire"}},
+		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file}, []string{"It has no metric (rule).", "drop " + mine + ":6 true"}, nil},
+		{"all classes and libraries", []string{"foo"}, []string{
+			"LIBRARY CLASS METRIC TYPE DECIDED BY",
+			"any other counter mpit_foo_total counter defaults",
+			"any other generic mpit_foo_generic untyped defaults",
+		}, []string{"openmpi", "PROPERTY"}},
+		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in intelmpi, whatever version"}, []string{"COUNTER"}},
+		{"libraries that rules say something of", []string{"pml_ob1_posted_recvq_length", "--class=size"}, []string{
+			"pml_ob1_posted_recvq_length of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
+			"pml_ob1_posted_recvq_length of class SIZE, MPI_UNSIGNED_LONG_LONG, in any other library",
+		}, []string{"in mpich"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := runBinary(t, nil, append([]string{"config", "explain"}, test.args...)...)
+			require.Equal(t, 0, got.status, got.stderr)
+			assert.Empty(t, got.stderr)
+			var lines []string
+			for line := range strings.Lines(got.stdout) {
+				lines = append(lines, strings.Join(strings.Fields(line), " "))
+			}
+			for _, want := range test.want {
+				assert.Contains(t, lines, want)
+			}
+			for _, not := range test.not {
+				assert.NotContains(t, got.stdout, not)
+			}
+		})
+	}
+}
+
+func TestConfigExplainJSON(t *testing.T) {
+	got := runBinary(t, nil, "config", "explain", "recvq_length", "--class=level", "--library=mpich", "--output=json")
+	require.Equal(t, 0, got.status, got.stderr)
+	var answer struct {
+		Name         string
+		Bind         string
+		Explanations []explained
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &answer))
+	assert.Equal(t, []string{"recvq_length", "none"}, []string{answer.Name, answer.Bind})
+	require.Len(t, answer.Explanations, 1)
+	e := answer.Explanations[0]
+	assert.Equal(t, []string{"mpich", "level", "MPI_UNSIGNED_LONG_LONG", "gauge"}, []string{e.Library, e.Class, e.Datatype, e.Metric.Type})
+	assert.Contains(t, e.Metric.Help, "recvq_length")
+	assert.Equal(t, []string{e.Metric.Name + `{jobid="…",world="…",rank="0"}`}, e.Series)
+	assert.Contains(t, e.Decisions, explainedReason{Property: "class", Value: "level"})
+}
+
+// TestConfigMistakes: each says what is allowed.
+func TestConfigMistakes(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"explain"}, "required argument 'pvar' not provided (see mpit-exporter config explain --help)"},
+		{[]string{"explain", "coll_*"}, `config explain: "coll_*": the name of one variable is needed, without * and ?; mpit-exporter list shows what there is`},
+		{[]string{"explain", ""}, "config explain: the name of a performance variable is needed"},
+		{[]string{"explain", "x", "--class=gauge"}, `config explain: --class "gauge": must be one of state, level, size, percentage, highwatermark, lowwatermark, counter, aggregate, timer, generic`},
+		{[]string{"explain", "x", "--library=mpi"}, `config explain: --library "mpi": must be one of openmpi, mpich, mvapich, intelmpi, craympich`},
+		{[]string{"explain", "x", "--library-version=4.1"}, "config explain: --library-version 4.1: --library is needed as well: one of openmpi, mpich, mvapich, intelmpi, craympich"},
+		{[]string{"explain", "x", "--library=mpich", "--library-version=new"}, `config explain: --library-version "new": a version such as 4.1.4 is needed`},
+		{[]string{"explain", "x", "--bind=object"}, `config explain: --bind "object": must be one of none, comm, datatype, errhandler, file, group, op, request, win, message, info, session`},
+		{[]string{"explain", "x", "--verbosity=loud"}, `config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
+		{[]string{"explain", "x", "--datatype=string"}, `config explain: --datatype "string": must be one of int, unsigned, unsigned_long, unsigned_long_long, count, char, double, int32_t, int64_t, uint32_t, uint64_t, long, long_long, float, c_bool`},
+		{[]string{"explain", "x", "--config.file="}, "config explain: --config.file: must not be empty"},
+		{[]string{"explain", "x", "--output=table"}, "enum value must be one of text,json, got 'table' (see mpit-exporter config explain --help)"},
+		{[]string{}, "must select a subcommand of 'config' (see mpit-exporter config --help)"},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			got := runBinary(t, nil, append([]string{"config"}, test.args...)...)
+			assert.Equal(t, outcome{stderr: programName + ": " + test.want + "\n", status: exitUsage}, got)
+		})
+	}
+}
