@@ -48,8 +48,8 @@ var libraryNames = []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, map
 
 // Words as rules write them.
 var (
-	classWords = wordsOf(mpit.ClassState, mpit.ClassGeneric, func(c mpit.Class) string { return strings.ToLower(c.String()) })
-	bindWords  = append([]string{"none"}, wordsOf(mpit.BindComm, mpit.BindSession, mpit.Bind.Label)...)
+	classWords     = wordsOf(mpit.ClassState, mpit.ClassGeneric, func(c mpit.Class) string { return strings.ToLower(c.String()) })
+	bindWords      = append([]string{"none"}, wordsOf(mpit.BindComm, mpit.BindSession, mpit.Bind.Label)...)
 	verbosityWords = wordsOf(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll, func(v mpit.Verbosity) string { return strings.ToLower(v.String()) })
 	datatypeWords  = wordsOf(mpit.DatatypeInt, mpit.DatatypeBool, func(d mpit.Datatype) string {
 		return strings.ToLower(strings.TrimPrefix(d.String(), "MPI_"))
@@ -294,18 +294,20 @@ func writeExplained(w io.Writer, name string, list []explained) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := list[i].write(w, name); err != nil {
+		if err := list[i].write(w, name, list[i].in(list[0].Library != "")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// in says of which library an explanation is.
-func (e *explained) in() string {
+// in says of which library an explanation is, where others stand before it or not.
+func (e *explained) in(others bool) string {
 	switch {
-	case e.Library == "":
+	case e.Library == "" && others:
 		return "any other library"
+	case e.Library == "":
+		return "any library"
 	case e.Version == "":
 		return e.Library + ", whatever version"
 	}
@@ -313,8 +315,8 @@ func (e *explained) in() string {
 }
 
 // write shows an explanation whole. Series come one in a line, as they stand on the page.
-func (e *explained) write(w io.Writer, name string) error {
-	fmt.Fprintf(w, "%s of class %s, %s, in %s\n\n", clean(name), strings.ToUpper(e.Class), e.Datatype, e.in())
+func (e *explained) write(w io.Writer, name, library string) error {
+	fmt.Fprintf(w, "%s of class %s, %s, in %s\n\n", clean(name), strings.ToUpper(e.Class), e.Datatype, library)
 	if e.Metric == nil {
 		fmt.Fprintf(w, "It has no metric (%s).\n", cmp.Or(e.Dropped, "not known why"))
 	} else {

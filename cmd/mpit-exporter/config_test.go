@@ -173,6 +173,7 @@ func TestConfigExplain(t *testing.T) {
 			"any other counter mpit_foo_total counter defaults",
 			"any other generic mpit_foo_generic untyped defaults",
 		}, []string{"openmpi", "PROPERTY"}},
+		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
 		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in intelmpi, whatever version"}, []string{"COUNTER"}},
 		{"libraries that rules say something of", []string{"pml_ob1_posted_recvq_length", "--class=size"}, []string{
 			"pml_ob1_posted_recvq_length of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
