@@ -335,10 +335,21 @@ func TestNobodySeesHalfAJobAfterARestart(t *testing.T) {
 	assert.Equal(t, 33.0, n.scrape()[calls])
 	require.NoError(t, d.Set("calls", mpit.ClassCounter, 0, 20))
 	assert.Equal(t, 40.0, n.scrape()[calls])
-	young := small("1", 4)
-	young.Hello.Size, young.Hello.InitTime = 5, clock.Now().Add(time.Second)
+	returned := small("1", 4)
+	returned.Hello.Size, returned.Hello.InitTime, returned.Hello.Blob = 6, clock.Now().Add(time.Second), n.blobOf(d)
+	n.connect(mpittest.New(returned))
+	assert.Equal(t, 40.0, n.scrape()[calls], "an earlier exporter has given it a blob")
+	young := small("1", 5)
+	young.Hello.Size, young.Hello.InitTime = 6, clock.Now().Add(time.Second)
 	n.connect(mpittest.New(young))
-	assert.Equal(t, 54.0, n.scrape()[calls])
+	assert.Equal(t, 55.0, n.scrape()[calls])
+}
+
+// blobOf is what the exporter has for a rank's agent to keep.
+func (n *node) blobOf(r *mpittest.Rank) []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.table.byID[r.Hello().ID].blob
 }
 
 func TestGroupWaitsNoLongerThanAMinute(t *testing.T) {

@@ -439,6 +439,23 @@ func peersOf(g *Group, a *Member) m {
 	return shown(g)
 }
 
+func TestWhereASeriesStands(t *testing.T) {
+	for _, c := range []struct {
+		ranks            RankMode
+		merge            Merge
+		perRank, grouped bool
+	}{
+		{"", "", true, false}, {RankKeep, MergeSum, true, false}, {RankNode, MergeSum, false, true}, {RankBoth, MergeMax, true, true},
+		{RankNode, MergeEach, true, false}, {RankBoth, MergeEach, true, false},
+	} {
+		s := &Series{Ranks: c.ranks, Merge: c.merge}
+		assert.Equal(t, c.perRank, s.PerRank(), c)
+		assert.Equal(t, c.grouped, s.Grouped(), c)
+	}
+	assert.Equal(t, 1, like(mpit.ClassCounter, 1).Weight())
+	assert.Equal(t, 6, like(mpit.ClassTimer, 1).Weight(), "three buckets and that of the rest, sum, count")
+}
+
 // A program that makes objects with new names all the time, and members that come and go, cost no more than the bound.
 func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 	g := NewGroup()
