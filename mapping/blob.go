@@ -594,7 +594,7 @@ func (r *Rank) takeRestored() {
 			continue
 		}
 		for _, e := range h.elems {
-			if e.wraps == 0 {
+			if e.wraps == 0 || v.relative(h.origin != 0) {
 				continue
 			}
 			id := cellID{object: h.object, elem: -1}

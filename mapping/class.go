@@ -86,37 +86,35 @@ func (n number) less(a, b uint64) bool {
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
 
-// minus is a-b: exact for integers as far as the difference itself fits a float64.
-func (n number) minus(a, b uint64) float64 {
-	switch n {
-	case signed:
-		return float64(int64(a - b))
-	case unsigned:
-		if a >= b {
-			return float64(a - b)
-		}
-		return -float64(b - a)
-	}
-	return math.Float64frombits(a) - math.Float64frombits(b)
+// gained is last-base-excluded, where excluded is signed for all integers: of integers exact as far as the result fits a float64.
+func (n number) gained(last, base, excluded uint64) float64 {
+	return n.grown(last, base, excluded, 0, 64)
 }
 
-// gained is last-base-excluded, where excluded is signed for all integers: exact as far as the result fits a float64.
-func (n number) gained(last, base, excluded uint64) float64 {
-	e := int64(excluded)
-	switch {
-	case e == 0: // the bits of 0.0, too
-		return n.minus(last, base)
-	case n == floating:
-		return n.minus(last, base) - math.Float64frombits(excluded)
-	case n == signed:
-		return float64(int64(last - base - excluded))
-	case last < base:
-		return n.minus(last, base) - float64(e)
-	case e > 0:
-		return n.minus(last-base, excluded)
+// grown is gained, and what so many wraps of that size in bits stand for: as exact, however large its parts are.
+func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
+	if n == floating {
+		return math.Float64frombits(last) - math.Float64frombits(base) - math.Float64frombits(excluded)
 	}
-	sum, carry := bits.Add64(last-base, -excluded, 0)
-	return math.Ldexp(float64(carry), 64) + float64(sum)
+	extend := func(w uint64) uint64 { // the upper 64 bits of 128
+		if n == unsigned {
+			return 0
+		}
+		return uint64(int64(w) >> 63)
+	}
+	low, borrow := bits.Sub64(last, base, 0)
+	high, _ := bits.Sub64(extend(last), extend(base), borrow)
+	low, borrow = bits.Sub64(low, excluded, 0)
+	high, _ = bits.Sub64(high, uint64(int64(excluded)>>63), borrow)
+	low, carry := bits.Add64(low, uint64(wraps)<<size, 0)
+	high += uint64(wraps)>>(64-size) + carry
+	sign := 1.0
+	if int64(high) < 0 {
+		sign = -1
+		low, borrow = bits.Sub64(0, low, 0)
+		high, _ = bits.Sub64(0, high, borrow)
+	}
+	return sign * (math.Ldexp(float64(high), 64) + float64(low))
 }
 
 // difference is a-b of two amounts that are signed for all integers.

@@ -60,11 +60,7 @@ func (h *handle) amount(e *element, i int) float64 {
 	if h.base != nil {
 		base = h.base[i]
 	}
-	x := h.v.number.gained(e.last, base, e.excluded)
-	if e.wraps > 0 {
-		x += float64(e.wraps) * h.v.span()
-	}
-	return x
+	return h.v.number.grown(e.last, base, e.excluded, e.wraps, h.v.bits)
 }
 
 // span is how much a wrap stands for.

@@ -405,14 +405,21 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 
 // retire keeps what the exporter knows of a handle that is no more, and the agent's remains don't.
 func (r *Rank) retire(h *handle) {
+	relative := h.v.relative(h.base != nil)
 	for i := range h.elems {
 		if e := &h.elems[i]; e.wraps > 0 && len(h.cells) > 0 {
-			h.cell(i).count.gone += float64(e.wraps) * h.v.span()
+			if !relative {
+				h.cell(i).count.gone += float64(e.wraps) * h.v.span()
+			}
 			e.wraps = 0
 			r.dirty = true
 		}
 	}
 }
+
+// relative says whether the remains of a handle are right whatever has wrapped: the agent takes differences of 64 bits. With based
+// they do not begin at zero.
+func (v *variable) relative(based bool) bool { return v.bits == 64 && (based || v.offset) }
 
 // rename ends the contribution to the old name with the values at the rename, and begins the one to the new name.
 func (r *Rank) rename(h *handle, lh *mpit.Handle) {
