@@ -77,7 +77,7 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 	w.end()
 	for _, v := range r.order {
 		for _, c := range v.list {
-			if c.timer != nil && c.timer.hist.Count > 0 {
+			if c.timer != nil && (c.timer.hist.Count > 0 || c.timer.events > 0) { // events that were before a reset are not to come again
 				w.timer(c)
 			}
 		}

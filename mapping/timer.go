@@ -30,29 +30,23 @@ func (c *cell) observe(r *Rank, closing bool) {
 	t := c.timer
 	now := c.count.value * c.v.scale
 	t.hist.Sum = now
-	var events float64
-	var companion *cell
-	if c.v.with != nil {
-		if companion = c.v.with.cells[c.id]; companion != nil {
-			events = companion.count.value * c.v.with.scale
-		}
-	}
+	events, fresh, known := c.events()
 	if c.count.restarted {
 		clear(t.hist.Counts)
 		t.hist.Count, t.hist.Native, t.hist.NativeZero = 0, nil, 0
 		t.seconds, t.events = 0, events
 		r.dirty = true
 	}
-	if companion != nil && companion.count.restarted {
-		t.events = 0
+	if fresh >= 0 {
+		t.events = min(t.events, events-fresh)
 	}
 	if now < t.seconds {
 		t.seconds = now
 	}
-	if events < t.events {
+	if known && events < t.events {
 		t.events = events
 	}
-	if !closing {
+	if !closing || !known {
 		return
 	}
 	gained := now - t.seconds
@@ -70,6 +64,35 @@ func (c *cell) observe(r *Rank, closing bool) {
 	t.seconds = now
 	t.hist.add(gained/float64(n), n)
 	r.dirty = true
+}
+
+// events is what the timer's companion has counted, and how much of it since it was reset in this Update; below zero, if it was
+// not. It stands in a cell like the timer's, or in one for each element. Not known is what has not been read yet; of a timer without
+// a companion that is always known.
+func (c *cell) events() (n, fresh float64, known bool) {
+	fresh = -1
+	with := c.v.with
+	if with == nil {
+		return 0, fresh, true
+	}
+	add := func(o *cell) {
+		x := o.count.value * with.scale
+		if n, known = n+x, true; o.count.restarted {
+			fresh = max(0, fresh) + x
+		}
+	}
+	if one := with.cells[c.id]; one != nil {
+		if one.count.has {
+			add(one)
+		}
+		return n, fresh, known
+	}
+	for _, o := range with.list {
+		if c.id.elem < 0 && o.id.object == c.id.object && o.count.has {
+			add(o)
+		}
+	}
+	return n, fresh, known
 }
 
 // add makes n observations of x seconds.
