@@ -167,6 +167,7 @@ func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
 		selection: map[uint32]bool{},
 	}
 	if len(blob) == 0 {
+		r.dirty = true // a blob, whatever is in it, tells the next exporter that there was one before
 		return r, nil
 	}
 	restored, err := decodeBlob(blob, m.buckets)
