@@ -29,6 +29,16 @@ type agent struct {
 
 	paused bool
 	calls  uint64 // of MPI_Pcontrol
+
+	unread map[uint32]bool // variables that the exporter does not want
+}
+
+// selects is SELECT: what the exporter wants to be read from now on.
+func (a *agent) selects(ids map[uint32]bool) {
+	a.unread, a.lastLayout = map[uint32]bool{}, nil
+	for id, wanted := range ids {
+		a.unread[id] = !wanted
+	}
 }
 
 type agentHandle struct {
@@ -285,9 +295,11 @@ func (a *agent) sample() *mpit.Sample {
 	if a.lastLayout == nil {
 		l := &mpit.Layout{Generation: a.gen, Objects: a.objects}
 		for _, h := range a.handles {
-			h.Offset = l.Values
+			if h.Offset = -1; !a.unread[h.Variable] {
+				h.Offset = l.Values
+				l.Values += h.Count
+			}
 			l.Handles = append(l.Handles, h.Handle)
-			l.Values += h.Count
 		}
 		a.lastLayout = l
 	}
@@ -304,6 +316,9 @@ func (a *agent) sample() *mpit.Sample {
 	s.Variables, s.Layout, s.Remains = a.lastVars, a.lastLayout, a.lastRemains
 	s.Values = []uint64{}
 	for _, h := range a.handles {
+		if a.unread[h.Variable] {
+			continue
+		}
 		s.Values = append(s.Values, h.seen(a.paused)...)
 		if a.failed[h.ID] {
 			s.Failed = append(s.Failed, mpit.FailedHandle{Handle: h.ID})
