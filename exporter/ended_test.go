@@ -214,7 +214,7 @@ func TestExporterRestart(t *testing.T) {
 	before := first.scrape()
 	require.Equal(t, 4.0, before[of("mpit_waiting_time_seconds_sum", "1", 0)])
 	require.NotZero(t, before[of("mpit_waiting_time_seconds_count", "1", 0)])
-	require.Eventually(t, func() bool { return len(r.Blob()) > 0 }, 30*time.Second, time.Millisecond)
+	first.stored(r)
 	first.stop()
 	<-r.Disconnected()
 
