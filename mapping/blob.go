@@ -37,6 +37,9 @@ const (
 	recordClosed                    // monotonic nanoseconds
 	recordBuckets                   // hash of the bounds
 	recordExcluding                 // recordHandle, with a hash of the origin before the elements, and what was excluded behind each quarter
+	recordOwn                       // number of hashes: hash of a cell that has series of its own; they are numbered on from record to record
+	recordFold                      // variable, object, element + 1, what was kept of values and of events, created, number of runs: skipped, taken cells of recordOwn
+	recordSplit                     // variable, object, element + 1, part of the value, of the events
 )
 
 // Flags of recordCell.
@@ -64,6 +67,7 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 		w.end()
 	}
 	// What keeps series from falling comes first; observations are dearer.
+	r.writeFolds(&w)
 	for _, v := range r.order {
 		for _, c := range v.list {
 			w.cell(c)
@@ -302,6 +306,7 @@ type restored struct {
 	hasClosed bool
 	cells     map[restoredKey]*restoredCell
 	handles   map[uint32]*restoredHandle
+	folds     restoredFolds
 }
 
 type restoredKey struct {
@@ -447,7 +452,7 @@ func decodeBlob(b []byte, bounds []float64) (*restored, error) {
 			objects = append(objects, r.text(4*maxObjectName))
 		case recordCell:
 			key := place()
-			key.elem = int(r.uint(maxBlobElements)) - 1
+			key.elem = int(r.uint(maxBlobElements+1)) - 1
 			flags := r.uint(hasGone | hasAdjust | hasReset | hasFloor)
 			var c restoredCell
 			if flags&hasGone != 0 {
@@ -488,7 +493,7 @@ func decodeBlob(b []byte, bounds []float64) (*restored, error) {
 			}
 		case recordTimer:
 			key := place()
-			key.elem = int(r.uint(maxBlobElements)) - 1
+			key.elem = int(r.uint(maxBlobElements+1)) - 1
 			companion := r.uint(1) == 1
 			t := r.timer(bounds, sameBounds)
 			if !r.bad && t != nil && sameBounds {
@@ -499,6 +504,12 @@ func decodeBlob(b []byte, bounds []float64) (*restored, error) {
 			out.closed, out.hasClosed = time.Duration(r.uint(math.MaxInt64)), true
 		case recordBuckets:
 			sameBounds = r.uint(math.MaxUint64) == boundsHash(bounds)
+		case recordOwn:
+			out.folds.readOwn(r)
+		case recordFold:
+			out.folds.readFold(r, place())
+		case recordSplit:
+			out.folds.readSplit(r, place())
 		default:
 			r.fail()
 		}
@@ -551,6 +562,7 @@ func (r *blobReader) timer(bounds []float64, sameBounds bool) *timer {
 // cell gives a new cell what it had.
 func (rs *restored) cell(c *cell) {
 	key := restoredKey{c.v.key, c.id.object, c.id.elem}
+	rs.folds.cell(c, key)
 	old := rs.cells[key]
 	if old == nil || c.id.number != 0 {
 		return
@@ -615,5 +627,6 @@ func (r *Rank) takeRestored() {
 		}
 		r.cell(v, cellID{object: key.object, elem: key.elem})
 	}
+	r.takeFolds(&rs.folds)
 	r.restored = nil
 }

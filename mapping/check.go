@@ -105,11 +105,11 @@ type limit struct {
 
 func (l *Limits) list() []limit {
 	return []limit{
-		{"series", &l.Series, 500_000},
-		{"series_per_user", &l.SeriesPerUser, 250_000},
-		{"series_per_job", &l.SeriesPerJob, 200_000},
-		{"series_per_rank", &l.SeriesPerRank, 20_000},
-		{"series_per_variable", &l.SeriesPerVariable, 2_000},
+		{"series", &l.Series, DefaultSeries},
+		{"series_per_user", &l.SeriesPerUser, DefaultSeriesPerUser},
+		{"series_per_job", &l.SeriesPerJob, DefaultSeriesPerJob},
+		{"series_per_rank", &l.SeriesPerRank, DefaultSeriesPerRank},
+		{"series_per_variable", &l.SeriesPerVariable, DefaultSeriesPerVariable},
 	}
 }
 

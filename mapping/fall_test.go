@@ -53,15 +53,15 @@ type watched struct {
 	fails  int             // since there is this exporter, how often something could not be read
 	asked  map[uint32]bool // what the exporter has asked for, and the agent may not have got yet
 
-	truth  map[standing]float64 // in the variable's own unit
-	since  map[standing]float64 // of a companion: what it had counted at its timer's last reset
-	resets map[variableKey]int  // the last one of each variable, by looks
+	truth  map[spot]float64    // in the variable's own unit
+	since  map[spot]float64    // of a companion: what it had counted at its timer's last reset
+	resets map[variableKey]int // the last one of each variable, by looks
 	looks  int
 	last   map[string]seen
 }
 
-// standing is where a variable counts.
-type standing struct {
+// spot is where a variable counts.
+type spot struct {
 	variable variableKey
 	object   string
 	elem     int // -1: all
@@ -94,7 +94,7 @@ func newWatched(t *rapid.T) *watched {
 		a: newAgent(on("small", mpit.ClassCounter, tUint), on("signed", mpit.ClassAggregate, tInt), on("wide", mpit.ClassCounter, tULong),
 			on("far", mpit.ClassCounter, tULong), on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong),
 			on("ticks", mpit.ClassTimer, tULong), on("ticks", mpit.ClassCounter, tUint), on("plain", mpit.ClassTimer, tDouble)),
-		truth: map[standing]float64{}, since: map[standing]float64{}, resets: map[variableKey]int{}, last: map[string]seen{},
+		truth: map[spot]float64{}, since: map[spot]float64{}, resets: map[variableKey]int{}, last: map[string]seen{},
 	}
 	w.pauses, w.each = rapid.Bool().Draw(t, "pauses"), rapid.Bool().Draw(t, "each element")
 	w.r = newRank(t, nil, w.allRules()...)
@@ -114,11 +114,11 @@ func (w *watched) key(h *agentHandle) variableKey {
 	return variableKey{v.Name, v.Class}
 }
 
-func (w *watched) standing(h *agentHandle, elem int) standing {
+func (w *watched) spot(h *agentHandle, elem int) spot {
 	if !w.each || w.key(h).class != mpit.ClassCounter {
 		elem = -1
 	}
-	return standing{w.key(h), CleanName(w.a.nameOf(h.Object)), elem}
+	return spot{w.key(h), CleanName(w.a.nameOf(h.Object)), elem}
 }
 
 // object is one of those that are alive; none, and the action does nothing.
@@ -144,7 +144,7 @@ func (w *watched) count(h *agentHandle, i, n int) {
 		h.values[i] += uint64(n)
 	}
 	if !w.a.paused {
-		w.truth[w.standing(h, i)] += gained
+		w.truth[w.spot(h, i)] += gained
 	}
 }
 
@@ -210,7 +210,7 @@ func (w *watched) reset(t *rapid.T) {
 	}
 	for _, h := range handles {
 		h.values[at] = 0
-		w.truth[w.standing(h, at)] = 0
+		w.truth[w.spot(h, at)] = 0
 		w.resets[w.key(h)] = w.looks
 	}
 	for p, x := range w.truth { // a timer's observations begin anew with it
@@ -242,7 +242,7 @@ func (w *watched) open(t *rapid.T) {
 		case "small", "signed":
 			last := uint64(1)<<bitsOf(w.a.vars[h.Variable].Datatype) - 10
 			h.values[0] = rapid.SampledFrom([]uint64{0, 5, last}).Draw(t, "from")
-			w.truth[w.standing(h, 0)] += float64(h.values[0])
+			w.truth[w.spot(h, 0)] += float64(h.values[0])
 		}
 		if h.values[0] != 0 {
 			h.First = slices.Clone(h.values)

@@ -27,6 +27,7 @@ const (
 func (r *Rank) compile(s *mpit.Sample) {
 	remains := s.Remains
 	if s.Variables == r.variables && s.Layout == r.layout && remains == r.remains {
+		r.refit()
 		return
 	}
 	if s.Variables != r.variables {
@@ -278,6 +279,7 @@ func (r *Rank) arrange() {
 		r.takeRestored()
 	}
 	r.sweep()
+	r.fit()
 }
 
 // follow takes the handles of the layout over, renames and retires.
@@ -354,6 +356,7 @@ func (r *Rank) follow() {
 		}
 		for _, c := range h.cells {
 			c.since(lh.Created.UnixNano(), !lh.Created.IsZero())
+			c.born(lh.Object)
 		}
 		if first && h.offset < 0 {
 			r.reselect = true // an agent that an earlier exporter told to leave it out
@@ -448,25 +451,34 @@ func (r *Rank) cell(v *variable, id cellID) *cell {
 	if c == nil {
 		c = &cell{v: v, id: id}
 		v.cells[id] = c
-		switch {
-		case v.mode == modeState:
-			for _, it := range v.items {
-				c.states = append(c.states, c.newSeries(Label{"state", it.name}))
-			}
-		case v.metric != nil:
-			c.series = c.newSeries()
-			c.series.Lasting = v.mode == modeCount || v.mode == modeWatermark
-			if v.metric.Kind == KindHistogram {
-				c.timer = &timer{hist: Histogram{Bounds: r.mapper.buckets, Counts: make([]uint64, len(r.mapper.buckets)+1)}}
-				c.series.Histogram = &c.timer.hist
-			}
-		}
+		r.expose(c)
 		if r.restored != nil {
 			r.restored.cell(c)
 		}
 	}
 	c.seen = r.generation
 	return c
+}
+
+// expose gives a cell its series, unless it has them.
+func (r *Rank) expose(c *cell) {
+	v := c.v
+	switch {
+	case v.mode == modeState:
+		for _, it := range v.items[len(c.states):] {
+			c.states = append(c.states, c.newSeries(Label{"state", it.name}))
+		}
+	case v.metric != nil && c.series == nil:
+		c.series = c.newSeries()
+		c.series.Lasting = v.mode == modeCount || v.mode == modeWatermark
+		if v.metric.Kind == KindHistogram {
+			if c.timer == nil {
+				c.timer = &timer{hist: Histogram{Bounds: r.mapper.buckets, Counts: make([]uint64, len(r.mapper.buckets)+1)}}
+			}
+			c.series.Histogram = &c.timer.hist
+		}
+		c.setCreated()
+	}
 }
 
 // newSeries has the labels of the cell and those of extra.
@@ -479,7 +491,7 @@ func (c *cell) newSeries(extra ...Label) *Series {
 		labels = append(labels, Label{"object", strconv.FormatUint(uint64(c.id.number), 10)})
 	}
 	if c.id.elem >= 0 {
-		labels = append(labels, Label{c.v.each, strconv.Itoa(c.id.elem)})
+		labels = append(labels, Label{c.v.each, elementName(c.id.elem)})
 	}
 	slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	return &Series{Metric: c.v.metric, Labels: labels}
@@ -611,7 +623,7 @@ func (r *Rank) sweep() {
 	gone := 0
 	for _, v := range r.order {
 		for id, c := range v.cells {
-			if c.seen == r.generation {
+			if c.seen == r.generation || c.rest != nil {
 				continue
 			}
 			keep := false
@@ -630,15 +642,14 @@ func (r *Rank) sweep() {
 				}
 				r.dropped[ReasonRemainsLost]++
 			}
+			c.leave(r)
 			delete(v.cells, id)
 		}
 		v.list = v.list[:0]
 		for _, c := range v.cells {
 			v.list = append(v.list, c)
 		}
-		slices.SortFunc(v.list, func(a, b *cell) int {
-			return cmp.Or(cmp.Compare(a.id.object, b.id.object), cmp.Compare(a.id.number, b.id.number), cmp.Compare(a.id.elem, b.id.elem))
-		})
+		slices.SortFunc(v.list, compareCells)
 	}
 }
 

@@ -41,7 +41,10 @@ type Rank struct {
 	pcontrol   bool   // the program has called MPI_Pcontrol since the last Update
 	relist     bool   // the set of series may have changed
 
+	limits limits
+
 	clock     time.Duration // of the last sample
+	now       int64         // its time in Unix nanoseconds
 	calls     uint64        // of MPI_Pcontrol, until the last sample
 	closed    time.Duration // when the last interval of timers closed
 	hasClosed bool
@@ -76,6 +79,8 @@ type variable struct {
 	cells  map[cellID]*cell
 	list   []*cell // cells, sorted
 	items  []item  // of a STATE
+	off    bool    // left out for a limit
+	other  *cell   // where cells fold into for a limit; nil: none has
 }
 
 // item is a value of an enumeration.
@@ -114,6 +119,9 @@ type cell struct {
 
 	count count
 	timer *timer
+
+	standing
+	folding
 }
 
 // handle is an open handle of the rank.
@@ -191,7 +199,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 		}
 		return
 	}
-	r.clock = s.Monotonic
+	r.clock, r.now = s.Monotonic, s.Time.UnixNano()
 	r.pcontrol, r.calls = s.Stats.PcontrolCalls != r.calls, s.Stats.PcontrolCalls
 	r.paused = s.Status == mpit.SamplePaused || s.Stats.PcontrolCalls > 0 && s.Stats.PcontrolLevel == 0
 	r.compile(s)
@@ -377,25 +385,29 @@ func (r *Rank) readPairs(values []uint64) {
 
 // publish turns cells into the values of series.
 func (r *Rank) publish(s *mpit.Sample) {
+	r.gatherGauges()
 	for _, v := range r.order {
 		for _, c := range v.list {
 			switch v.mode {
 			case modeCount:
 				c.settle(r, s.Time)
 			case modeState:
-				c.publishState(r)
+				if !c.lost {
+					c.publishState(r)
+				}
 			default:
 				c.publishGauge()
 			}
 		}
 	}
+	r.gatherCounts()
 	closing := r.closing(s)
 	for _, v := range r.order {
 		if v.mode != modeCount {
 			continue
 		}
 		for _, c := range v.list {
-			if c.timer != nil {
+			if c.timer != nil && c.series != nil && c.series.Valid {
 				c.observe(r, closing)
 			}
 		}
@@ -405,10 +417,11 @@ func (r *Rank) publish(s *mpit.Sample) {
 func (c *cell) publishGauge() {
 	x, valid := c.sum, c.known > 0
 	if c.v.mode == modeWatermark {
+		level, levelKnown := c.gathered()
 		for _, other := range []struct {
 			x     float64
 			known bool
-		}{{c.fixed, c.fixedKnown}, {c.floor, c.floorKnown}} {
+		}{{c.fixed, c.fixedKnown}, {c.floor, c.floorKnown}, {level, levelKnown}} {
 			if !other.known {
 				continue
 			}
@@ -421,7 +434,9 @@ func (c *cell) publishGauge() {
 	} else {
 		valid = valid && c.known == c.want // a part of a sum would be a lie
 	}
-	c.series.Value, c.series.Valid = x*c.v.scale, valid
+	if c.series != nil {
+		c.series.Value, c.series.Valid = x*c.v.scale, valid
+	}
 	if valid {
 		c.count.value, c.count.has = x, true
 	}
@@ -484,10 +499,12 @@ func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
 	ids = make(map[uint32]bool, len(r.byID))
 	changed = r.reselect
 	r.reselect = false
+	idle := r.idle()
 	for id, v := range r.byID {
-		ids[uint32(id)] = v.wanted
+		read := v.wanted && !idle[v]
+		ids[uint32(id)] = read
 		told, known := r.selection[uint32(id)]
-		if v.wanted != (told || !known) {
+		if read != (told || !known) {
 			changed = true
 		}
 	}

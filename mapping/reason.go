@@ -17,6 +17,13 @@ const (
 	ReasonDuplicate       Reason = "duplicate"         // name and class occur twice in one rank
 	ReasonFamiliesOverMax Reason = "families_over_max" // Config.MaxFamilies
 
+	// Of a variable, or of some of its objects or elements: a limit on series (Limits).
+	ReasonSeriesOverLimit   Reason = "series_over_limit"
+	ReasonJobOverLimit      Reason = "job_over_limit"
+	ReasonUserOverLimit     Reason = "user_over_limit"
+	ReasonRankOverLimit     Reason = "rank_over_limit"
+	ReasonVariableOverLimit Reason = "variable_over_limit"
+
 	// Of a value. ReasonReadFailed stands for variables too, as their state.
 	ReasonReadFailed Reason = "read_failed"  // MPI_T_pvar_read
 	ReasonNegative   Reason = "negative"     // below zero in a class that only grows

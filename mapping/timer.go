@@ -28,16 +28,16 @@ func (r *Rank) closing(s *mpit.Sample) bool {
 // observe brings a timer's histogram up to date; cells are settled.
 func (c *cell) observe(r *Rank, closing bool) {
 	t := c.timer
-	now := c.count.value * c.v.scale
+	now := c.amount() * c.v.scale
 	t.hist.Sum = now
-	events, fresh, known := c.events()
-	if c.count.restarted {
+	events, fresh, known := c.companionEvents()
+	if c.count.restarted && c.rest == nil {
 		clear(t.hist.Counts)
 		t.hist.Count, t.hist.Native, t.hist.NativeZero = 0, nil, 0
 		t.seconds, t.events = 0, events
 		r.dirty = true
 	}
-	if fresh >= 0 {
+	if fresh >= 0 && c.rest == nil {
 		t.events = min(t.events, events-fresh)
 	}
 	if now < t.seconds {
@@ -66,17 +66,38 @@ func (c *cell) observe(r *Rank, closing bool) {
 	r.dirty = true
 }
 
-// events is what the timer's companion has counted, and how much of it since it was reset in this Update; below zero, if it was
-// not. It stands in a cell like the timer's, or in one for each element. Not known is what has not been read yet; of a timer without
-// a companion that is always known.
-func (c *cell) events() (n, fresh float64, known bool) {
+// companionEvents is how many events the timer's series stands for, and how many of them came since its companion was reset in this
+// Update; below zero, if it was not. Not known is what has not been read yet.
+func (c *cell) companionEvents() (n, fresh float64, known bool) {
+	if c.rest != nil {
+		return c.rest.events.total * c.v.with.unitScale(), -1, c.rest.events.has
+	}
+	n, fresh, known = c.companionCount()
+	if c.v.with == nil || !known {
+		return 0, -1, known
+	}
+	return c.events.own(c.folded, n) * c.v.with.scale, fresh * c.v.with.scale, true
+}
+
+// unitScale is 1 where there is no variable.
+func (v *variable) unitScale() float64 {
+	if v == nil {
+		return 1
+	}
+	return v.scale
+}
+
+// companionCount is what the timer's companion has counted, in the companion's own unit, and how much of it since it was reset in
+// this Update; below zero, if it was not. It stands in a cell like the timer's, or in one for each element. Not known is what has
+// not been read yet; of a timer without a companion that is always known.
+func (c *cell) companionCount() (n, fresh float64, known bool) {
 	fresh = -1
 	with := c.v.with
 	if with == nil {
 		return 0, fresh, true
 	}
 	add := func(o *cell) {
-		x := o.count.value * with.scale
+		x := o.count.value
 		if n, known = n+x, true; o.count.restarted {
 			fresh = max(0, fresh) + x
 		}
