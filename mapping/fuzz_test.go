@@ -39,9 +39,23 @@ func seedBlob(t fataler) (*agent, []byte) {
 	return a, blob
 }
 
+// foldedBlob is a blob of seedBlob's variables with records of what folds.
+func foldedBlob(t fataler) []byte {
+	a := newAgent(on("v", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble))
+	r := newRank(t, nil)
+	for _, limit := range []int{40, 20, 60} {
+		a.set("v", a.object(string(rune('a'+limit/20)), 1), 7)
+		r.SetLimit(limit, ReasonRankOverLimit)
+		r.Update(a.after(time.Minute).sample())
+	}
+	blob, _ := r.Blob()
+	return blob
+}
+
 func FuzzBlob(f *testing.F) {
 	a, blob := seedBlob(f)
 	f.Add(blob)
+	f.Add(foldedBlob(f))
 	f.Add([]byte{})
 	f.Add([]byte{blobVersion, recordTimer})
 	f.Add([]byte{blobVersion, recordVariable, 6, 1, 'v', recordObject, 1, 'c', recordExcluding, 0, 0, 1, 5, 1, 0, 1, 3, 9})
@@ -53,7 +67,8 @@ func FuzzBlob(f *testing.F) {
 		if err != nil && r.restored != nil {
 			t.Fatal("a damaged blob must be left alone")
 		}
-		for range 2 {
+		for i := range 3 {
+			r.SetLimit(10*i, ReasonRankOverLimit)
 			r.Update(a.sample())
 		}
 		for _, s := range r.Series() {
