@@ -81,7 +81,7 @@ func TestAPartOfOtherThatCannotBeRead(t *testing.T) {
 	r, a := limited(t, 2), newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	ids := objects(a, "a", "b")
 	r.Update(a.sample())
-	all := m{"v_total{comm=other}": 2, "l{comm=other}": 2}
+	all := m{"v_total{comm=other}": 2, "l_level{comm=other}": 2}
 	assert.Equal(t, all, show(r))
 	for _, h := range a.handles {
 		a.failed[h.ID] = h.Object == ids[1]

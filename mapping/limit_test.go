@@ -64,7 +64,7 @@ func TestTheNewestObjectsFold(t *testing.T) {
 		{"counter", on("v", mpit.ClassCounter, tULong), 2, m{"v_total{comm=a}": 1, "v_total{comm=other}": 6}, 2},
 		{"counter, room for one", on("v", mpit.ClassCounter, tULong), 1, m{"v_total{comm=other}": 7}, 3},
 		{"counter, no room", on("v", mpit.ClassCounter, tULong), 0, m{}, 3},
-		{"level", on("v", mpit.ClassLevel, tInt), 2, m{"v{comm=a}": 1, "v{comm=other}": 6}, 2},
+		{"level", on("v", mpit.ClassLevel, tInt), 2, m{"v_level{comm=a}": 1, "v_level{comm=other}": 6}, 2},
 		{"high watermark", on("v", mpit.ClassHighWatermark, tInt), 2, m{"v_highwatermark{comm=a}": 1, "v_highwatermark{comm=other}": 4}, 2},
 		{"low watermark", on("v", mpit.ClassLowWatermark, tInt), 2, m{"v_lowwatermark{comm=a}": 1, "v_lowwatermark{comm=other}": 2}, 2},
 		{"state: never merged, left out", on("v", mpit.ClassState, tInt), 2, m{"v_state{comm=a,state=1}": 1, "v_state{comm=b,state=2}": 1}, 1},
@@ -116,16 +116,16 @@ func TestWhoHasSeriesKeepsThem(t *testing.T) {
 	r.SetLimit(6, ReasonUserOverLimit)
 	ids := objects(a, "c", "b", "a")
 	r.Update(a.sample())
-	assert.Equal(t, []string{"l{comm=a}", "l{comm=b}", "l{comm=c}", "v_total{comm=a}", "v_total{comm=b}", "v_total{comm=c}"}, keys(r))
+	assert.Equal(t, []string{"l_level{comm=a}", "l_level{comm=b}", "l_level{comm=c}", "v_total{comm=a}", "v_total{comm=b}", "v_total{comm=c}"}, keys(r))
 	objects(a, "A", "B")
 	r.Update(a.sample())
-	assert.Equal(t, []string{"l{comm=b}", "l{comm=c}", "l{comm=other}", "v_total{comm=b}", "v_total{comm=c}", "v_total{comm=other}"}, keys(r))
+	assert.Equal(t, []string{"l_level{comm=b}", "l_level{comm=c}", "l_level{comm=other}", "v_total{comm=b}", "v_total{comm=c}", "v_total{comm=other}"}, keys(r))
 	assert.Equal(t, uint64(6), r.Dropped()[ReasonUserOverLimit])
 
 	// A level that leaves makes room, a counter stays. The oldest that folded gets it.
 	a.free(ids[0])
 	r.Update(a.sample())
-	assert.Equal(t, []string{"l{comm=b}", "l{comm=other}", "v_total{comm=a}", "v_total{comm=b}", "v_total{comm=c}", "v_total{comm=other}"}, keys(r))
+	assert.Equal(t, []string{"l_level{comm=b}", "l_level{comm=other}", "v_total{comm=a}", "v_total{comm=b}", "v_total{comm=c}", "v_total{comm=other}"}, keys(r))
 	structure := r.Structure()
 	r.Update(a.sample())
 	assert.Equal(t, structure, r.Structure())
@@ -215,10 +215,10 @@ func TestAnObjectThatIsCalledOther(t *testing.T) {
 	r.SetLimit(4, ReasonRankOverLimit)
 	ids := objects(a, "a", Other, "b")
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l{comm=a}": 1, "l{comm=other}": 2}, show(r))
+	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1, "l_level{comm=other}": 2}, show(r))
 	a.free(ids[1])
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l{comm=a}": 1, "l{comm=b}": 1}, show(r))
+	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1, "l_level{comm=b}": 1}, show(r))
 }
 
 func TestElementsFold(t *testing.T) {
@@ -245,7 +245,7 @@ func TestElementsFold(t *testing.T) {
 		h := a.open(0, 0, 3)
 		h.values = []uint64{1, 2, 3}
 		r.Update(a.sample())
-		assert.Equal(t, m{"v{peer=0}": 1, "v{peer=other}": 5}, show(r))
+		assert.Equal(t, m{"v_level{peer=0}": 1, "v_level{peer=other}": 5}, show(r))
 	})
 }
 
