@@ -35,9 +35,11 @@ type Config struct {
 	Retention time.Duration
 	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
 	MaxRanks  int // living ranks of one user (default 4096); more are refused
-	MaxSeries int // series of one rank (default 20,000); more are dropped and counted
 
-	Limits   mapping.Limits    // zero values stand for the defaults
+	// Limits bound the series of performance variables. Over one of them, objects fold into one called other, then variables are
+	// left out; what is lost is counted.
+	Limits mapping.Limits
+
 	Identity []mapping.Relabel // changes what ranks are called, in this order
 
 	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default: none.
@@ -57,7 +59,6 @@ const (
 	DefaultRetention  = 2 * time.Minute
 	DefaultMaxEnded   = 4096
 	DefaultMaxRanks   = 4096
-	DefaultMaxSeries  = 20_000
 	DefaultMaxScrapes = 40
 )
 
@@ -99,6 +100,7 @@ type Exporter struct {
 	grouped func() bool               // rules match by category
 
 	patience, overdue, shareable, grace time.Duration
+	describing                          int // see maxDescribing
 
 	started time.Time
 	hold    time.Duration // after started, in which there are no groups
@@ -114,6 +116,8 @@ type Exporter struct {
 
 	rounds uint64   // pages that were brought up to date
 	joined []*world // of the running one
+
+	budgets *budgets
 
 	worlds     map[worldID]*world
 	worldNames map[worldName]bool // of all worlds
@@ -136,7 +140,6 @@ func New(cfg Config) (*Exporter, error) {
 	}{
 		{"MaxEnded", &cfg.MaxEnded, DefaultMaxEnded},
 		{"MaxRanks", &cfg.MaxRanks, DefaultMaxRanks},
-		{"MaxSeries", &cfg.MaxSeries, DefaultMaxSeries},
 		{"MaxScrapes", &cfg.MaxScrapes, DefaultMaxScrapes},
 	} {
 		if *limit.value < 0 {
@@ -159,29 +162,35 @@ func New(cfg Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
+	budgets, err := newBudgets(cfg.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: Config.%w", err)
+	}
 	cfg.ControlVariables = slices.Clone(cfg.ControlVariables)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	e := &Exporter{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		self:      newSelfMetrics(),
-		users:     users{lookup: cfg.UserName, names: map[uint32]string{}},
-		scrapes:   make(chan struct{}, cfg.MaxScrapes),
-		reads:     make(chan struct{}, maxReads),
-		now:       time.Now,
-		proc:      os.DirFS("/proc"),
-		patience:  patience,
-		overdue:   overdue,
-		shareable: shareable,
-		grace:     grace,
-		started:   time.Now(),
-		hold:      hold,
-		rules:     Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
-		table:     newTable(),
-		finals:    map[uint32]int{},
-		inquiries: map[uint32]int{},
+		cfg:        cfg,
+		log:        cfg.Logger,
+		self:       newSelfMetrics(),
+		users:      users{lookup: cfg.UserName, names: map[uint32]string{}},
+		scrapes:    make(chan struct{}, cfg.MaxScrapes),
+		reads:      make(chan struct{}, maxReads),
+		now:        time.Now,
+		proc:       os.DirFS("/proc"),
+		patience:   patience,
+		overdue:    overdue,
+		shareable:  shareable,
+		grace:      grace,
+		describing: maxDescribing,
+		started:    time.Now(),
+		hold:       hold,
+		rules:      Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
+		table:      newTable(),
+		budgets:    budgets,
+		finals:     map[uint32]int{},
+		inquiries:  map[uint32]int{},
 
 		worlds:     map[worldID]*world{},
 		worldNames: map[worldName]bool{},
@@ -196,6 +205,7 @@ func New(cfg Config) (*Exporter, error) {
 	e.control = newControl(e)
 	e.page = e.newPage()
 	e.self.reloadSucceeded(e.now())
+	e.showLimits()
 	return e, nil
 }
 
@@ -479,6 +489,7 @@ func (e *Exporter) expire() {
 func (e *Exporter) discard(r *rank) {
 	f := r.figures
 	r.figures = nil
+	e.budgets.take(r, 0)
 	if f != nil {
 		e.guard(r, "closing its figures", f.Close)
 	}
@@ -498,7 +509,7 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 		if s.Status == mpit.SampleFinal {
 			e.categoriesAtLast(r)
 		}
-		r.figures.Update(s)
+		e.update(r, s)
 		r.clock = max(r.clock, s.Monotonic)
 		// Figures that have taken the place of others leave out the same things, which have been counted already.
 		dropped := r.figures.Dropped()
@@ -519,10 +530,10 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 			r.anew = false
 			e.infos++
 			e.logConflicts(r)
-		} else if s.Layout == r.layout {
+		} else if s.Layout == r.layout && r.figures.Structure() == r.structure {
 			return // nothing new to select
 		}
-		r.layout = s.Layout
+		r.layout, r.structure = s.Layout, r.figures.Structure()
 		if def, ids, changed := r.figures.Select(); changed || r.reselect {
 			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
 		}

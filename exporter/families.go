@@ -136,6 +136,12 @@ var (
 	familySeries = Family{"mpit_exporter_series",
 		"Series of ranks on the last page, a histogram counting as one.",
 		dto.MetricType_GAUGE, nil}
+	familySeriesLimit = Family{"mpit_exporter_series_limit",
+		"How many series of performance variables there may be, by whose they are; a histogram counts for as many as it has lines.",
+		dto.MetricType_GAUGE, []string{"scope"}}
+	familySeriesUsed = Family{"mpit_exporter_series_used",
+		"How many of them there are; of jobs, users and ranks that which has most.",
+		dto.MetricType_GAUGE, []string{"scope"}}
 	familyRounds = Family{"mpit_exporter_rounds_total",
 		"Rounds over all ranks; simultaneous scrapes share one.",
 		dto.MetricType_COUNTER, nil}
@@ -197,7 +203,7 @@ func Families() []Family {
 	all := []Family{
 		familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme,
-		familyRanks, familyVariables, familySeries, familyRounds, familyRoundDuration, familySamples, familyDropped,
+		familyRanks, familyVariables, familySeries, familySeriesLimit, familySeriesUsed, familyRounds, familyRoundDuration, familySamples, familyDropped,
 		familyEvicted, familyPanics, familyProtocolErrors, familyRefused, familyConnections, familyAccepted,
 		familyClashes, familyMismatches, familyScrapes, familyCvarWrites, familyInFlight,
 		familyReloaded, familyReloadTime, familyReloads,

@@ -27,6 +27,7 @@ type group struct {
 	id      Identity
 	labels  []*dto.LabelPair // of id, but its rank
 	figures *mapping.Group
+	weight  int                       // of its series, as the budgets know it
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left off the page, as counted there
 }
@@ -89,7 +90,6 @@ func (e *Exporter) held(w *world, age time.Duration) bool {
 // makeGroup makes the group of a world, which is called as the world is.
 func (e *Exporter) makeGroup(w *world) {
 	w.group = newGroup(Identity{JobID: w.key.jobID, World: w.key.world, Rank: groupRank, Dup: w.dup})
-	w.group.figures.SetLimit(e.cfg.MaxSeries, droppedBound)
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
@@ -103,7 +103,12 @@ func (e *Exporter) updateGroup(w *world, p *page) {
 			e.dropGroup(w)
 		}
 	}()
+	job := jobKey{w.key.jobID, w.key.uid}
+	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
 	g.figures.Update(w.members)
+	had := g.weight
+	g.weight = g.figures.Weight()
+	e.budgets.takeMerged(job, had, g.weight)
 	for reason, n := range g.figures.Dropped() {
 		if n > g.dropped[reason] {
 			e.drop(string(reason), int(n-g.dropped[reason]))
@@ -119,6 +124,7 @@ func (e *Exporter) dropGroup(w *world) {
 		return
 	}
 	e.page.removeGroup(w.group)
+	e.budgets.takeMerged(jobKey{w.key.jobID, w.key.uid}, w.group.weight, 0)
 	w.group = nil
 }
 

@@ -418,7 +418,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
-	n := startNode(t, Config{MaxSeries: 20}, merging(every(mapping.RankNode)))
+	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(every(mapping.RankNode)))
 	r := n.joined(1, 0, 1)
 	page := n.scrape()
 	merged := 0
@@ -429,7 +429,7 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	}
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
-	const key = `mpit_exporter_series_dropped_total{reason="series_over_bound"}`
+	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
 	shown := float64(len(r.infos) - n.page.sheets[r].infos)
 	assert.Equal(t, dropped+shown, page[key])
 	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")

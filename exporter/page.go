@@ -59,8 +59,7 @@ type sheet struct {
 	inTheWay []*family      // of another type, so that series of the same name found no place
 	dropped  map[string]int // what was left out, by reason; nil: nothing
 
-	own     int  // of a rank's series: so many stand for itself
-	grouped bool // and others in its group
+	grouped bool // of a rank's series some stand in its group
 }
 
 func (s *sheet) drop(reason string, n int) {
@@ -114,9 +113,9 @@ func newPage(drop func(reason string, n int)) *page {
 	}
 }
 
-// update brings the sheets of a rank up to date, making anew what has changed. maxSeries bounds what the rank itself decides
-// the number of: its variables' series first, then its objects, then what describes its variables.
-func (p *page) update(r *rank, maxSeries int) {
+// update brings the sheets of a rank up to date, making anew what has changed. room bounds what describes the rank: its objects
+// first, then its variables. Their series have been bounded before (limits.go).
+func (p *page) update(r *rank, room int) {
 	s := p.sheets[r]
 	if s == nil {
 		s = &sheets{}
@@ -127,17 +126,15 @@ func (p *page) update(r *rank, maxSeries int) {
 		p.addProcess(r, &s.process)
 		s.process.key = key
 	}
-	room := maxSeries
 	if r.figures == nil {
 		p.clear(r, &s.objects)
 		p.clear(r, &s.series)
 	} else {
 		if key := r.seriesKey(); s.series.key != key || p.roomier(&s.series) {
 			p.clear(r, &s.series)
-			p.addSeries(r, &s.series, room)
+			p.addSeries(r, &s.series)
 			s.series.key = key
 		}
-		room -= min(room, s.series.own)
 		if key := (sheetKey{built: true, layout: r.layout, room: room}); s.objects.key != key {
 			p.clear(r, &s.objects)
 			p.addObjects(r, &s.objects, room)
@@ -366,7 +363,7 @@ func (p *page) addObjects(r *rank, s *sheet, room int) {
 }
 
 // addSeries adds the series of the rank's performance variables, but those that stand in its group alone.
-func (p *page) addSeries(r *rank, s *sheet, room int) {
+func (p *page) addSeries(r *rank, s *sheet) {
 	all := r.figures.Series()
 	list := make([]*mapping.Series, 0, len(all))
 	for _, series := range all {
@@ -374,11 +371,6 @@ func (p *page) addSeries(r *rank, s *sheet, room int) {
 		if series.PerRank() {
 			list = append(list, series)
 		}
-	}
-	s.own = len(list)
-	if len(list) > room {
-		s.drop(droppedBound, len(list)-room)
-		list = list[:room]
 	}
 	p.addList(r, s, list, Reserved)
 }

@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
@@ -127,14 +126,6 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_y_count_total", Kind: mapping.KindCounter}
 		}, droppedConflict, []string{"0:b"}},
 		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, droppedDuplicate, []string{"0:a", "0:b"}},
-		{"more than the bound", func(f *fixed) {
-			for i := range 98 {
-				f.series = append(f.series, &mapping.Series{
-					Metric: &mapping.Metric{Name: "mpit_y", Kind: mapping.KindGauge}, Valid: true,
-					Labels: []mapping.Label{{Name: "l", Value: strconv.Itoa(i)}},
-				})
-			}
-		}, droppedBound, []string{"0:a", "0:b", "0:c"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, dropped := countingPage()

@@ -14,7 +14,10 @@ import (
 
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
+	SetLimit(weight int, reason mapping.Reason)
+	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
+	Weight() int
 	Structure() uint64
 	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
@@ -50,6 +53,7 @@ type rank struct {
 	key     mpit.RankID
 	id      Identity
 	peer    mpit.Peer // of its first connection
+	arrived uint64    // rises from rank to rank
 	started time.Time // zero: not known
 	about   RankStatus
 	library mapping.Library
@@ -64,7 +68,8 @@ type rank struct {
 	askedAt time.Time
 	last    rankState // what its last answer made of it
 
-	figures  figures       // nil: not made yet, or thrown away after a panic
+	figures  figures // nil: not made yet, or thrown away after a panic
+	budget   budget
 	epoch    uint64        // Exporter.epoch of the rules that figures are made by
 	made     uint64        // how often figures have been made
 	anew     bool          // figures have something new to say of the variables: they have just been made, or told categories
@@ -79,6 +84,7 @@ type rank struct {
 	variables *mpit.Variables
 	byState   [variableStates]int // variables by their state
 	layout    *mpit.Layout
+	structure uint64 // of figures, for which variables were selected last
 	infos     []mapping.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left off the page, as counted there
@@ -231,6 +237,7 @@ type table struct {
 	byID    map[mpit.RankID]*rank
 	taken   map[Identity]bool
 	ordered []*rank // by Identity
+	arrived uint64  // ranks so far
 }
 
 func newTable() table {
@@ -244,6 +251,8 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	}
 	id := w.id
 	r := newRank(h, peer, w)
+	t.arrived++
+	r.arrived = t.arrived
 	t.byID[h.ID] = r
 	t.taken[id] = true
 	i, _ := t.find(id)

@@ -24,6 +24,9 @@ func (e *Exporter) Reload(r Rules) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	relabel, err := r.check()
+	if err == nil {
+		err = e.setLimits(r.Limits)
+	}
 	if err != nil {
 		err = fmt.Errorf("exporter: reloading the rules: %w", err)
 		e.ReloadFailed(err)
@@ -74,5 +77,7 @@ func (e *Exporter) retire(r *rank) {
 	if blob, changed := r.figures.Blob(); changed {
 		r.blob, r.send.blob = blob, true
 	}
-	e.discard(r)
+	f := r.figures
+	r.figures = nil // what its series weigh stays the rank's until the new ones are there
+	e.guard(r, "closing its figures", f.Close)
 }

@@ -269,12 +269,12 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 		if !r.visible() {
 			continue
 		}
-		if !e.guard(r, "making its series", func() { p.update(r, e.cfg.MaxSeries) }) {
+		if !e.guard(r, "making its series", func() { p.update(r, e.describing) }) {
 			p.remove(r)
 			if r.end == mpit.EndNone {
 				r.state = stateLate
 			}
-			p.update(r, e.cfg.MaxSeries) // without figures
+			p.update(r, e.describing) // without figures
 		}
 		if r.end != mpit.EndNone {
 			ended = append(ended, ending{r, r.lives})
@@ -351,6 +351,9 @@ func (e *Exporter) setSelf(p *page) {
 		e.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}
 	e.self.series.Set(float64(p.series))
+	for scope, n := range e.budgets.used(e.table.ordered) {
+		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+	}
 }
 
 // release gives the page back. It may be called more than once.

@@ -532,23 +532,22 @@ func TestVariablesThatComeAndGo(t *testing.T) {
 	}
 }
 
-func TestSeriesOfOneRankAreBounded(t *testing.T) {
+func TestWhatDescribesOneRankIsBounded(t *testing.T) {
 	cfg := small("1", 0)
 	cfg.Objects = []mpit.Object{
 		{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Size: 4, Predefined: true, Created: testTime},
 		{Kind: mpit.BindComm, Name: "halo", Size: 4, Created: testTime},
 	}
-	// Four series of variables, two of each object, four that describe the variables.
-	for _, test := range []struct{ bound, variables, objects, infos int }{
-		{12, 4, 4, 4},
-		{11, 4, 4, 3},
-		{9, 4, 4, 1},
-		{8, 4, 4, 0},
-		{6, 4, 2, 0},
-		{4, 4, 0, 0},
-		{2, 2, 0, 0},
+	// Two series of each object, four that describe the variables.
+	for _, test := range []struct{ bound, objects, infos int }{
+		{8, 4, 4},
+		{7, 4, 3},
+		{5, 4, 1},
+		{4, 4, 0},
+		{2, 2, 0},
+		{0, 0, 0},
 	} {
-		n := startNode(t, Config{MaxSeries: test.bound})
+		n := startNode(t, Config{}, func(e *Exporter) { e.describing = test.bound })
 		n.connect(mpittest.New(cfg))
 		var page map[string]float64
 		for range 3 { // what is built anew is not counted anew
@@ -566,12 +565,12 @@ func TestSeriesOfOneRankAreBounded(t *testing.T) {
 			}
 			return found
 		}
-		assert.Equal(t, test.variables, count("mpit_calls_total", "mpit_depth_level", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
+		assert.Equal(t, 4, count("mpit_calls_total", "mpit_depth_level", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
 		assert.Equal(t, test.objects, count("mpit_object_info", "mpit_objects"), test)
 		assert.Equal(t, test.infos, count("mpit_pvar_info"), test)
 		assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
 		// An object is dropped with both of its series.
-		dropped := 4 - test.variables + (4-test.objects)/2 + 4 - test.infos
+		dropped := (4-test.objects)/2 + 4 - test.infos
 		assert.Equal(t, float64(dropped), page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`], test)
 	}
 }

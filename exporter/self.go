@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -15,7 +16,7 @@ import (
 type selfMetrics struct {
 	registry *prometheus.Registry
 
-	ranks, variables, connections                                    *prometheus.GaugeVec
+	ranks, variables, connections, seriesLimit, seriesUsed           *prometheus.GaugeVec
 	series, inFlight                                                 prometheus.Gauge
 	rounds, evicted, panics, clashes, mismatches                     prometheus.Counter
 	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
@@ -44,13 +45,13 @@ const (
 
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
 const (
-	droppedEvicted   = "ended_evicted"    // series of an ended rank, given up before their time
-	droppedReserved  = "reserved_name"    // a series with a name of the exporter's own
-	droppedConflict  = "type_conflict"    // a series whose family has another type
-	droppedDuplicate = "duplicate_series" // a series that stands on the page already
-	droppedBound     = "series_over_bound"
-	droppedBlob      = "blob_unreadable" // what an earlier exporter had stored in the rank
-	droppedControl   = "cvar_unreadable" // a control variable that was to be on the page
+	droppedEvicted   = "ended_evicted"     // series of an ended rank, given up before their time
+	droppedReserved  = "reserved_name"     // a series with a name of the exporter's own
+	droppedConflict  = "type_conflict"     // a series whose family has another type
+	droppedDuplicate = "duplicate_series"  // a series that stands on the page already
+	droppedBound     = "series_over_bound" // of what describes objects, variables, categories, and of control variables
+	droppedBlob      = "blob_unreadable"   // what an earlier exporter had stored in the rank
+	droppedControl   = "cvar_unreadable"   // a control variable that was to be on the page
 )
 
 // Results of mpit_exporter_scrapes_total.
@@ -73,6 +74,8 @@ func newSelfMetrics() *selfMetrics {
 		ranks:          gaugeVec(familyRanks),
 		variables:      gaugeVec(familyVariables),
 		connections:    gaugeVec(familyConnections),
+		seriesLimit:    gaugeVec(familySeriesLimit),
+		seriesUsed:     gaugeVec(familySeriesUsed),
 		series:         prometheus.NewGauge(prometheus.GaugeOpts(opts(familySeries))),
 		inFlight:       prometheus.NewGauge(prometheus.GaugeOpts(opts(familyInFlight))),
 		rounds:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyRounds))),
@@ -95,8 +98,8 @@ func newSelfMetrics() *selfMetrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes, s.mismatches,
-		s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration,
+	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.seriesLimit, s.seriesUsed, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
+		s.mismatches, s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration,
 		s.reloads, s.reloaded, s.reloadTime)
 
 	// A counter that appears with its first event has no rate for it.
@@ -108,6 +111,12 @@ func newSelfMetrics() *selfMetrics {
 	}
 	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl} {
 		s.dropped.WithLabelValues(reason)
+	}
+	for _, reason := range []mapping.Reason{
+		mapping.ReasonSeriesOverLimit, mapping.ReasonJobOverLimit, mapping.ReasonUserOverLimit, mapping.ReasonRankOverLimit,
+		mapping.ReasonVariableOverLimit,
+	} {
+		s.dropped.WithLabelValues(string(reason))
 	}
 	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {
 		s.scrapesDone.WithLabelValues(result)

@@ -1,0 +1,207 @@
+package exporter
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxDescribing is how many series may describe one rank's objects and variables.
+const maxDescribing = 20_000
+
+// Values of the label `scope`.
+const (
+	scopeAll      = "all"
+	scopeJob      = "job"
+	scopeUser     = "user"
+	scopeRank     = "rank"
+	scopeVariable = "variable"
+)
+
+// budgets is how many series of performance variables there are, and may be: of all ranks, of each job, of each user. Series
+// count by their weight (mapping.Rank.Weight). Who has series keeps them, whoever comes; an ended rank has them for as long as it
+// stands on the page. It belongs to Exporter.mu.
+type budgets struct {
+	limits mapping.Limits // without zeros
+	all    int
+	jobs   map[jobKey]int
+	users  map[uint32]int
+}
+
+// jobKey is a job of one user: others may claim to be of it.
+type jobKey struct {
+	jobID string
+	uid   uint32
+}
+
+// budget is what one rank has, and may have where there is less than has been given out.
+type budget struct {
+	weight int
+	grant  int
+}
+
+func newBudgets(l mapping.Limits) (*budgets, error) {
+	if err := checkLimits(l); err != nil {
+		return nil, err
+	}
+	return &budgets{limits: l.WithDefaults(), jobs: map[jobKey]int{}, users: map[uint32]int{}}, nil
+}
+
+func checkLimits(l mapping.Limits) error {
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{
+		{"Series", l.Series},
+		{"SeriesPerJob", l.SeriesPerJob},
+		{"SeriesPerUser", l.SeriesPerUser},
+		{"SeriesPerRank", l.SeriesPerRank},
+		{"SeriesPerVariable", l.SeriesPerVariable},
+	} {
+		if limit.value < 0 {
+			return fmt.Errorf("Limits.%s is negative: %d", limit.name, limit.value)
+		}
+	}
+	return nil
+}
+
+func (r *rank) job() jobKey { return jobKey{r.id.JobID, r.peer.UID} }
+
+// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there.
+func (b *budgets) left(key jobKey) [3]struct {
+	room   int
+	reason mapping.Reason
+} {
+	return [3]struct {
+		room   int
+		reason mapping.Reason
+	}{
+		{b.limits.SeriesPerJob - b.jobs[key], mapping.ReasonJobOverLimit},
+		{b.limits.SeriesPerUser - b.users[key.uid], mapping.ReasonUserOverLimit},
+		{b.limits.Series - b.all, mapping.ReasonSeriesOverLimit},
+	}
+}
+
+// offer is the most that a rank may have now: what it has, and what the tightest limit leaves.
+func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
+	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
+	for _, scope := range b.left(r.job()) {
+		most := r.budget.weight + scope.room
+		if scope.room < 0 {
+			most = min(r.budget.weight, r.budget.grant)
+		}
+		if most < weight {
+			weight, reason = most, scope.reason
+		}
+	}
+	return weight, reason
+}
+
+// take notes what a rank has.
+func (b *budgets) take(r *rank, weight int) {
+	b.add(r.job(), weight-r.budget.weight)
+	r.budget.weight = weight
+}
+
+// takeMerged notes that series of a job which belong to no rank have this weight instead of what they had.
+func (b *budgets) takeMerged(key jobKey, had, weight int) { b.add(key, weight-had) }
+
+// offerMerged is the most that such series may have now.
+func (b *budgets) offerMerged(key jobKey, had int) (weight int, reason mapping.Reason) {
+	weight = math.MaxInt
+	for _, scope := range b.left(key) {
+		if most := had + max(0, scope.room); most < weight {
+			weight, reason = most, scope.reason
+		}
+	}
+	return weight, reason
+}
+
+func (b *budgets) add(key jobKey, weight int) {
+	b.all += weight
+	if b.jobs[key] += weight; b.jobs[key] == 0 {
+		delete(b.jobs, key)
+	}
+	if b.users[key.uid] += weight; b.users[key.uid] == 0 {
+		delete(b.users, key.uid)
+	}
+}
+
+// limit puts new limits into force. Where more has been given out than they allow, who was there first keeps what he has; ended
+// ranks can't give anything back.
+func (b *budgets) limit(l mapping.Limits, ranks []*rank) {
+	b.limits = l.WithDefaults()
+	ranks = slices.Clone(ranks)
+	slices.SortFunc(ranks, func(x, y *rank) int {
+		if a, b := x.end == mpit.EndNone, y.end == mpit.EndNone; a != b {
+			if b {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.arrived, y.arrived)
+	})
+	// What is left if nobody has anything, and then is given out again.
+	free := &budgets{limits: b.limits, all: b.all, jobs: maps.Clone(b.jobs), users: maps.Clone(b.users)}
+	for _, r := range ranks {
+		free.add(r.job(), -r.budget.weight)
+	}
+	for _, r := range ranks {
+		r.budget.grant = r.budget.weight
+		if r.end == mpit.EndNone {
+			for _, scope := range free.left(r.job()) {
+				r.budget.grant = min(r.budget.grant, max(0, scope.room))
+			}
+		}
+		free.add(r.job(), r.budget.grant)
+	}
+}
+
+// used is the most that any job, any user and any rank has, and what all have together.
+func (b *budgets) used(ranks []*rank) map[string]int {
+	used := map[string]int{scopeAll: b.all, scopeJob: 0, scopeUser: 0, scopeRank: 0}
+	for _, weight := range b.jobs {
+		used[scopeJob] = max(used[scopeJob], weight)
+	}
+	for _, weight := range b.users {
+		used[scopeUser] = max(used[scopeUser], weight)
+	}
+	for _, r := range ranks {
+		used[scopeRank] = max(used[scopeRank], r.budget.weight)
+	}
+	return used
+}
+
+// setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an error the old
+// ones stay. The caller holds mu.
+func (e *Exporter) setLimits(l mapping.Limits) error {
+	if err := checkLimits(l); err != nil {
+		return err
+	}
+	e.budgets.limit(l, e.table.ordered)
+	e.showLimits()
+	return nil
+}
+
+func (e *Exporter) showLimits() {
+	l := e.budgets.limits
+	for scope, limit := range map[string]int{
+		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank, scopeVariable: l.SeriesPerVariable,
+	} {
+		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
+	}
+}
+
+// update takes a sample into a rank's figures, within its budget. The caller holds mu.
+func (e *Exporter) update(r *rank, s *mpit.Sample) {
+	r.figures.SetLimit(e.budgets.offer(r))
+	r.figures.SetVariableLimit(e.budgets.limits.SeriesPerVariable)
+	r.figures.Update(s)
+	// A histogram of more lines than an int is not to be had; a rank whose figures go wrong is not to hurt others.
+	e.budgets.take(r, min(max(0, r.figures.Weight()), math.MaxInt32))
+}

@@ -1,0 +1,336 @@
+package exporter
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// bound is a rank with so many communicators, a counter and a level, both bound to communicators.
+func bound(job string, number, comms int) mpittest.Config {
+	cfg := small(job, number)
+	cfg.Variables, cfg.Values = nil, nil
+	for _, v := range []mpit.Variable{
+		{Name: "sent", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic},
+		{Name: "queue", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityMPIDevAll},
+	} {
+		v.Datatype, v.DatatypeBytes, v.Bind = mpit.DatatypeUnsignedLongLong, 8, mpit.BindComm
+		cfg.Variables = append(cfg.Variables, v)
+	}
+	for i := range comms {
+		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: fmt.Sprintf("comm%03d", i), Size: 1, Created: testTime})
+		for _, v := range cfg.Variables {
+			cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Object: uint32(i + 1), Values: []any{1}})
+		}
+	}
+	return cfg
+}
+
+// pvars counts the series of performance variables on a page, of one job and rank, or with "" of all.
+func pvars(page map[string]float64, job string, number int) (n int) {
+	for key := range page {
+		if (strings.HasPrefix(key, "mpit_sent_total") || strings.HasPrefix(key, "mpit_queue")) &&
+			(job == "" || strings.Contains(key, `jobid="`+job+`"`) && strings.Contains(key, `rank="`+strconv.Itoa(number)+`"`)) {
+			n++
+		}
+	}
+	return n
+}
+
+func dropped(reason mapping.Reason) string {
+	return `mpit_exporter_series_dropped_total{reason="` + string(reason) + `"}`
+}
+
+// Each rank would have 20 series. Who came first keeps his.
+func TestLimits(t *testing.T) {
+	type place struct {
+		job    string
+		number int
+	}
+	for _, test := range []struct {
+		name   string
+		limits mapping.Limits
+		want   []int // series of three ranks: two of job 1, one of job 2
+		reason mapping.Reason
+		lost   float64
+	}{
+		{"none", mapping.Limits{}, []int{20, 20, 20}, "", 0},
+		{"of a rank", mapping.Limits{SeriesPerRank: 10}, []int{10, 10, 10}, mapping.ReasonRankOverLimit, 36},
+		{"of a variable", mapping.Limits{SeriesPerVariable: 5}, []int{10, 10, 10}, mapping.ReasonVariableOverLimit, 36},
+		{"of a job", mapping.Limits{SeriesPerJob: 30}, []int{20, 10, 20}, mapping.ReasonJobOverLimit, 12},
+		{"of a user", mapping.Limits{SeriesPerUser: 45}, []int{20, 20, 5}, mapping.ReasonUserOverLimit, 17},
+		{"of all", mapping.Limits{Series: 45}, []int{20, 20, 5}, mapping.ReasonSeriesOverLimit, 17},
+		{"no room for objects", mapping.Limits{Series: 42}, []int{20, 20, 2}, mapping.ReasonSeriesOverLimit, 20},
+		{"no room for all variables", mapping.Limits{Series: 41}, []int{20, 20, 1}, mapping.ReasonSeriesOverLimit, 20},
+		{"no room at all", mapping.Limits{Series: 40}, []int{20, 20, 0}, mapping.ReasonSeriesOverLimit, 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := startNode(t, Config{Limits: test.limits})
+			places := []place{{"1", 0}, {"1", 1}, {"2", 0}}
+			for _, p := range places {
+				n.connect(mpittest.New(bound(p.job, p.number, 10)))
+				n.scrape()
+			}
+			page := n.scrape()
+			for i, p := range places {
+				assert.Equal(t, test.want[i], pvars(page, p.job, p.number), "job %s rank %d", p.job, p.number)
+				assert.Equal(t, 1.0, page[of("mpit_rank_up", p.job, p.number)])
+			}
+			for _, reason := range []mapping.Reason{
+				mapping.ReasonSeriesOverLimit, mapping.ReasonJobOverLimit, mapping.ReasonUserOverLimit, mapping.ReasonRankOverLimit,
+				mapping.ReasonVariableOverLimit,
+			} {
+				want := 0.0
+				if reason == test.reason {
+					want = test.lost
+				}
+				assert.Equal(t, want, page[dropped(reason)], reason)
+			}
+			l := test.limits.WithDefaults()
+			for scope, want := range map[string]int{
+				"all": l.Series, "job": l.SeriesPerJob, "user": l.SeriesPerUser, "rank": l.SeriesPerRank, "variable": l.SeriesPerVariable,
+			} {
+				assert.Equal(t, float64(want), page[`mpit_exporter_series_limit{scope="`+scope+`"}`], scope)
+			}
+			w := test.want
+			for scope, want := range map[string]int{
+				"all": w[0] + w[1] + w[2], "job": max(w[0]+w[1], w[2]), "user": w[0] + w[1] + w[2], "rank": max(w[0], w[1], w[2]),
+			} {
+				assert.Equal(t, float64(want), page[`mpit_exporter_series_used{scope="`+scope+`"}`], scope)
+			}
+			assert.Equal(t, http.StatusOK, get(n.Handler(), "/metrics").Code)
+		})
+	}
+}
+
+func TestNegativeLimitsAreRefused(t *testing.T) {
+	_, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{SeriesPerUser: -1}})
+	assert.EqualError(t, err, "exporter: making an exporter: Config.Limits.SeriesPerUser is negative: -1")
+}
+
+// A rank that has ended holds its room until it has left the page. Then others have it.
+func TestEndedRanksCount(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 25}}, withClock(clock))
+	first := mpittest.New(bound("1", 0, 10))
+	n.connect(first)
+	n.scrape()
+	n.finish(first, mpit.EndFinalize)
+	n.connect(mpittest.New(bound("1", 1, 10)))
+	assert.Equal(t, 5, pvars(n.scrape(), "1", 1))
+	clock.advance(DefaultRetention)
+	n.scrape()
+	assert.False(t, n.known(first))
+	assert.Equal(t, 21, pvars(n.scrape(), "1", 1), "other of the counter stays")
+}
+
+// The agent is told what it need not read, and again when it has to.
+func TestWhatIsLeftOutIsNotRead(t *testing.T) {
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 1}})
+	r := mpittest.New(bound("1", 0, 1))
+	n.connect(r)
+	assert.Equal(t, 1, pvars(n.scrape(), "1", 0))
+	selected := func(want bool) {
+		t.Helper()
+		n.wait(r, func(r *rank) bool {
+			return !r.send.selection && r.send.selected && r.send.ids[1] == want && r.send.ids[0]
+		})
+	}
+	selected(false)
+	n.changeLimits(mapping.Limits{})
+	n.scrape()
+	selected(true)
+	n.scrape()
+	assert.Equal(t, 2, pvars(n.scrape(), "1", 0))
+}
+
+func (n *node) changeLimits(l mapping.Limits) {
+	n.t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	require.NoError(n.t, n.setLimits(l))
+}
+
+// Lower limits take from those who came last.
+func TestLimitsChange(t *testing.T) {
+	n := startNode(t, Config{})
+	for i := range 3 {
+		n.connect(mpittest.New(bound("1", 2-i, 10)))
+	}
+	want := func(series ...int) {
+		t.Helper()
+		page := n.scrape()
+		for i, w := range series {
+			assert.Equal(t, w, pvars(page, "1", 2-i), "rank %d", 2-i)
+		}
+	}
+	want(20, 20, 20)
+	n.changeLimits(mapping.Limits{SeriesPerJob: 35})
+	want(20, 15, 0)
+	want(20, 15, 0)
+	n.changeLimits(mapping.Limits{Series: 10})
+	want(10, 0, 0)
+	n.changeLimits(mapping.Limits{})
+	n.scrape()       // from here on the agents read again what had been left out
+	want(21, 21, 20) // where a counter has folded, other stays
+
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "Limits.Series is negative: -1")
+	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.limits, "the old ones stay")
+}
+
+// floodSample is a sample with so many counters on so many communicators, each with a name of its own.
+func floodSample(variables, comms int) *mpit.Sample {
+	vs := &mpit.Variables{Generation: 1}
+	layout := &mpit.Layout{Generation: 1}
+	for i := range comms {
+		layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(i + 1), Kind: mpit.BindComm, Name: fmt.Sprintf("comm %d", i)})
+	}
+	for v := range variables {
+		vs.ByID = append(vs.ByID, mpit.Variable{
+			ID: uint32(v), Name: fmt.Sprintf("variable_%d", v), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: mpit.BindComm,
+		})
+		for i := range comms {
+			layout.Handles = append(layout.Handles, mpit.Handle{
+				ID: uint32(len(layout.Handles) + 1), Variable: uint32(v), Object: uint32(i + 1), Count: 1, Created: testTime, Offset: layout.Values,
+			})
+			layout.Values++
+		}
+	}
+	return &mpit.Sample{Variables: vs, Layout: layout, Values: make([]uint64, layout.Values)}
+}
+
+// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks have all
+// their series nevertheless, with the default limits.
+func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
+	e, err := New(Config{Mapper: newMapper(t)})
+	require.NoError(t, err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	id := byte(0)
+	come := func(uid uint32, job string, s *mpit.Sample) *rank {
+		id++
+		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
+		r := e.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
+		require.True(t, e.absorb(r, s))
+		r.state = stateUp
+		return r
+	}
+	objects, variables := floodSample(10, 10_000), floodSample(7000, 4)
+	for i := range 8 {
+		come(1000, strconv.Itoa(i/4), objects)
+		come(1000, strconv.Itoa(i/4), variables)
+	}
+	a := 0
+	for _, weight := range e.budgets.users {
+		a += weight
+	}
+	assert.LessOrEqual(t, a, mapping.DefaultSeriesPerUser)
+	assert.Greater(t, a, mapping.DefaultSeriesPerUser*9/10, "he is at his limit")
+	ordinary := floodSample(60, 20)
+	for range 100 {
+		b := come(2000, "b", ordinary)
+		assert.Len(t, b.figures.Series(), 60*20)
+	}
+	b := e.budgets.users[2000]
+	assert.Equal(t, 100*60*20, b)
+	assert.LessOrEqual(t, e.budgets.all, mapping.DefaultSeries)
+}
+
+// Whatever ranks come, change, end and go: no scope ever has more than its limit, and the totals are right.
+func TestBudgetsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		small := rapid.IntRange(1, 200)
+		draw := func() mapping.Limits {
+			return mapping.Limits{
+				Series: small.Draw(t, "all"), SeriesPerJob: small.Draw(t, "job"), SeriesPerUser: small.Draw(t, "user"), SeriesPerRank: small.Draw(t, "rank"),
+			}
+		}
+		b, err := newBudgets(draw())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ranks []*rank
+		merged, key, changed := 0, jobKey{"0", 0}, false
+		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit", "merged"}).Draw(t, "what"); {
+			case what == "come":
+				ranks = append(ranks, &rank{
+					arrived: uint64(i), id: Identity{JobID: strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "job"))},
+					peer: mpit.Peer{UID: uint32(rapid.IntRange(0, 2).Draw(t, "uid"))},
+				})
+			case what == "limit":
+				b.limit(draw(), ranks)
+				for _, r := range ranks { // at their next answers
+					if r.end == mpit.EndNone {
+						weight, _ := b.offer(r)
+						b.take(r, min(r.budget.weight, weight))
+					}
+				}
+				changed = true // neither ended ranks nor merged series can give anything back
+			case what == "merged":
+				most, _ := b.offerMerged(key, merged)
+				weight := min(most, rapid.IntRange(0, 100).Draw(t, "merged"))
+				b.takeMerged(key, merged, weight)
+				merged = weight
+			case len(ranks) == 0:
+			default:
+				k := rapid.IntRange(0, len(ranks)-1).Draw(t, "rank")
+				r := ranks[k]
+				switch what {
+				case "want":
+					if r.end != mpit.EndNone {
+						break
+					}
+					had := r.budget.weight
+					weight, reason := b.offer(r)
+					if weight < 0 || !changed && weight < had || reason == "" {
+						t.Fatalf("a rank that has %d is offered %d", had, weight)
+					}
+					b.take(r, min(weight, rapid.IntRange(0, 100).Draw(t, "weight")))
+				case "end":
+					r.end = mpit.EndExit
+				case "go":
+					b.take(r, 0)
+					ranks = append(ranks[:k], ranks[k+1:]...)
+				}
+			}
+			all, jobs, users := merged, map[jobKey]int{key: merged}, map[uint32]int{key.uid: merged}
+			for _, r := range ranks {
+				all += r.budget.weight
+				jobs[r.job()] += r.budget.weight
+				users[r.peer.UID] += r.budget.weight
+				if changed {
+					continue
+				}
+				if r.budget.weight > b.limits.SeriesPerRank || jobs[r.job()] > b.limits.SeriesPerJob || users[r.peer.UID] > b.limits.SeriesPerUser || all > b.limits.Series {
+					t.Fatalf("over the limit")
+				}
+			}
+			if all != b.all {
+				t.Fatalf("%d in all, there are %d", b.all, all)
+			}
+			for k, n := range jobs {
+				if b.jobs[k] != n {
+					t.Fatalf("job %v has %d, counted as %d", k, n, b.jobs[k])
+				}
+			}
+			for uid, n := range users {
+				if b.users[uid] != n {
+					t.Fatalf("user %d has %d, counted as %d", uid, n, b.users[uid])
+				}
+			}
+		}
+	})
+}
