@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -202,6 +201,5 @@ func (e *Exporter) update(r *rank, s *mpit.Sample) {
 	r.figures.SetLimit(e.budgets.offer(r))
 	r.figures.SetVariableLimit(e.budgets.limits.SeriesPerVariable)
 	r.figures.Update(s)
-	// A histogram of more lines than an int is not to be had; a rank whose figures go wrong is not to hurt others.
-	e.budgets.take(r, min(max(0, r.figures.Weight()), math.MaxInt32))
+	e.budgets.take(r, r.figures.Weight())
 }

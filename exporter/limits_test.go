@@ -134,6 +134,23 @@ func TestEndedRanksCount(t *testing.T) {
 	assert.Equal(t, 21, pvars(n.scrape(), "1", 1), "other of the counter stays")
 }
 
+// They can't give anything back when limits fall: others do, though they came first.
+func TestEndedRanksKeepWhatTheyHave(t *testing.T) {
+	b, err := newBudgets(mapping.Limits{})
+	require.NoError(t, err)
+	live, ended := &rank{arrived: 1}, &rank{arrived: 2, end: mpit.EndExit}
+	b.take(live, 20)
+	b.take(ended, 20)
+	b.limit(mapping.Limits{SeriesPerUser: 30}, []*rank{live, ended})
+	weight, reason := b.offer(live)
+	assert.Equal(t, 10, weight)
+	assert.Equal(t, mapping.ReasonUserOverLimit, reason)
+	b.take(live, 10)
+	b.take(ended, 0)
+	weight, _ = b.offer(live)
+	assert.Equal(t, 30, weight)
+}
+
 // The agent is told what it need not read, and again when it has to.
 func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 	n := startNode(t, Config{Limits: mapping.Limits{Series: 1}})
@@ -147,6 +164,8 @@ func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 		})
 	}
 	selected(false)
+	n.scrape()
+	n.scrape() // the layout is as before
 	n.changeLimits(mapping.Limits{})
 	n.scrape()
 	selected(true)
@@ -178,6 +197,7 @@ func TestLimitsChange(t *testing.T) {
 	n.changeLimits(mapping.Limits{SeriesPerJob: 35})
 	want(20, 15, 0)
 	want(20, 15, 0)
+	assert.Equal(t, 35.0, n.scrape()[`mpit_exporter_series_limit{scope="job"}`])
 	n.changeLimits(mapping.Limits{Series: 10})
 	want(10, 0, 0)
 	n.changeLimits(mapping.Limits{})
