@@ -20,40 +20,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// together is a rank's figures whose series are merged as mode says of their families.
-type together struct {
-	figures
-	mode func(family string) mapping.RankMode
-}
-
-func (f *together) Update(s *mpit.Sample) {
-	f.figures.Update(s)
-	for _, series := range f.Series() {
-		name := series.Metric.Name
-		series.Ranks, series.Merge = f.mode(name), mapping.MergeSum
-		switch {
-		case strings.HasSuffix(name, "_highwatermark"), strings.HasSuffix(name, "_ratio"):
-			series.Merge = mapping.MergeMax
-		case strings.HasSuffix(name, "_generic"):
-			series.Merge = mapping.MergeEach
-		}
-	}
-}
-
-// merging makes an Exporter treat all ranks so, from its start on.
-func merging(mode func(family string) mapping.RankMode) func(*Exporter) {
-	return func(e *Exporter) {
-		e.hold = 0
-		plain := e.newRank
-		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
-			f, err := plain(lib, blob)
-			return &together{f, mode}, err
-		}
-	}
-}
-
-func every(mode mapping.RankMode) func(string) mapping.RankMode {
-	return func(string) mapping.RankMode { return mode }
+// merging makes an Exporter treat the ranks of variables so by default, from its start on, with these rules besides.
+func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
+	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
+	require.NoError(t, err)
+	return func(e *Exporter) { e.hold, e.rules.Mapper = 0, m }
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
@@ -80,7 +51,7 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 		{mapping.RankNode, variables, peaks},
 	} {
 		t.Run(string(test.mode), func(t *testing.T) {
-			n := startNode(t, Config{}, merging(every(test.mode)))
+			n := startNode(t, Config{}, merging(t, test.mode))
 			for i := range ranks {
 				cfg := small("1", i)
 				cfg.Hello.Size, cfg.Variables, cfg.Values = ranks, nil, nil
@@ -123,10 +94,9 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 // togetherNode is a node with three ranks whose variables are kept, merged, and both.
 func togetherNode(t *testing.T, cfg Config) (*node, []*mpittest.Rank) {
 	cfg.UserName = func(uint32) string { return "alice" }
-	modes := map[string]mapping.RankMode{
-		"mpit_calls_total": mapping.RankBoth, "mpit_peak_highwatermark": mapping.RankNode, "mpit_waiting_time_seconds": mapping.RankNode,
-	}
-	n := startNode(t, cfg, merging(func(family string) mapping.RankMode { return modes[family] }))
+	n := startNode(t, cfg, merging(t, mapping.RankKeep,
+		mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth},
+		mapping.Rule{Match: mapping.Match{Class: mapping.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
 	var ranks []*mpittest.Rank
 	for i := range 3 {
 		ranks = append(ranks, mpittest.New(small("1", i)))
@@ -181,7 +151,7 @@ func TestBothTheRanksAndTheirSum(t *testing.T) {
 
 func TestRanksTogetherThatEnd(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(every(mapping.RankNode)))
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(t, mapping.RankNode))
 	a, b, other := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("2", 0))
 	require.NoError(t, b.Set("peak", mpit.ClassHighWatermark, 0, 70))
 	n.connect(a, b, other)
@@ -220,7 +190,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(every(mapping.RankNode)))
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), merging(t, mapping.RankNode))
 	a, b := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 	n.connect(a, b)
 	calls := func() float64 { t.Helper(); return n.scrape()[ofAll("mpit_calls_total")] }
@@ -251,7 +221,7 @@ func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
 func TestPanicOfARankTogetherWithOthers(t *testing.T) {
 	var broken *unsound
 	n := startNode(t, Config{}, func(e *Exporter) {
-		merging(every(mapping.RankNode))(e)
+		merging(t, mapping.RankNode)(e)
 		sound := e.newRank
 		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
 			f, err := sound(lib, blob)
@@ -278,7 +248,7 @@ func TestPanicOfARankTogetherWithOthers(t *testing.T) {
 
 func TestPanicCostsItsGroupOnly(t *testing.T) {
 	var log logs
-	n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, merging(every(mapping.RankNode)))
+	n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, merging(t, mapping.RankNode))
 	a, b := mpittest.New(small("1", 0)), mpittest.New(small("2", 0))
 	n.connect(a, b)
 	n.scrape()
@@ -310,7 +280,7 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 func TestNobodySeesHalfAJobAfterARestart(t *testing.T) {
 	clock := newTestClock()
 	clock.advance(time.Hour) // small's ranks have begun before
-	n := startNode(t, Config{}, withClock(clock), merging(every(mapping.RankNode)), impatient, func(e *Exporter) {
+	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankNode), impatient, func(e *Exporter) {
 		e.hold, e.started = hold, clock.Now()
 	})
 	a, b, c := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))
@@ -385,7 +355,7 @@ func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 }
 
 func TestTwoUsersThatClaimOneJob(t *testing.T) {
-	n := startNode(t, Config{}, merging(every(mapping.RankNode)))
+	n := startNode(t, Config{}, merging(t, mapping.RankNode))
 	sums := func() map[string]float64 {
 		sums := map[string]float64{}
 		for key, value := range n.scrape() {
@@ -418,7 +388,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
-	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(every(mapping.RankNode)))
+	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
 	r := n.joined(1, 0, 1)
 	page := n.scrape()
 	merged := 0
@@ -436,7 +406,7 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 }
 
 func TestMergingAllocatesNothing(t *testing.T) {
-	n := startNode(t, Config{}, merging(every(mapping.RankNode)))
+	n := startNode(t, Config{}, merging(t, mapping.RankNode))
 	for i := range byte(8) {
 		n.joined(1, i, 5)
 	}
@@ -482,7 +452,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.
 func BenchmarkGatherTogether(b *testing.B) {
 	e, touch := benchExporter(b)
-	merging(every(mapping.RankNode))(e)
+	merging(b, mapping.RankNode)(e)
 	b.ReportAllocs()
 	var families []*dto.MetricFamily
 	for b.Loop() {

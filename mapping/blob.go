@@ -1,13 +1,11 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/binary"
-	"errors"
-	"fmt"
+	"maps"
 	"math"
-	"time"
-
-	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"slices"
 )
 
 // The blob is what the exporter adds to a rank's figures: wraps, corrections and observations of timers. The agent
@@ -15,9 +13,13 @@ import (
 //
 // It is a version byte and a run of records, each a type byte and fields; integers are varints, floats eight bytes.
 // Variables and object names get numbers in the order in which their records stand, before those that use them.
-// Bounds of buckets are compared by a hash: observations made with other bounds are left out.
+//
+// It outlives the rules that it was written with: whoever reads it may show the same variables otherwise. So it says what each
+// series meant (recordShown), with which bounds observations were made, and has wraps for each object and element, however
+// these are merged (restore.go). Version 1 had neither recordShown nor recordObserved, and is still read.
 const (
-	blobVersion = 1
+	blobVersion = 2
+	blobOldest  = 1
 
 	// MaxBlob is the largest blob in bytes, by the protocol.
 	MaxBlob = 64 << 10
@@ -31,12 +33,14 @@ const (
 const (
 	recordVariable  byte = iota + 1 // class, name
 	recordObject                    // name
-	recordCell                      // variable, object, element + 1, flags, then a float or time for each flag
+	recordCell                      // variable, object, element + 1, flags, then a number, float or time for each flag, in their order
 	recordHandle                    // variable, object, handle, number of elements: element, wraps, quarter
-	recordTimer                     // variable, object, element + 1, companion, seconds, events, buckets, native buckets
+	recordTimer                     // version 1: variable, object, element + 1, companion, seconds, events, buckets, native buckets
 	recordClosed                    // monotonic nanoseconds
-	recordBuckets                   // hash of the bounds
+	recordBuckets                   // hash of the bounds of the timers that follow
 	recordExcluding                 // recordHandle, with a hash of the origin before the elements, and what was excluded behind each quarter
+	recordObserved                  // variable, object, element + 1, object's number, companion's hash, seconds, events, buckets, native buckets
+	recordShown                     // hashes of the variable and of its series (4 bytes each), flags, then scale and time of the last change
 	recordOwn                       // number of hashes: hash of a cell that has series of its own; they are numbered on from record to record
 	recordFold                      // variable, object, element + 1, what was kept of values and of events, created, number of runs: skipped, taken cells of recordOwn
 	recordSplit                     // variable, object, element + 1, part of the value, of the events
@@ -44,10 +48,27 @@ const (
 
 // Flags of recordCell.
 const (
-	hasGone = 1 << iota
+	hasGone = 1 << iota // wraps: of this object and element, whatever they are merged with
 	hasAdjust
 	hasReset
-	hasFloor
+	hasFloor  // of a high watermark
+	hasLow    // of a low watermark
+	hasBegun  // when the series began, which is no reset
+	hasNumber // of the object, where those that share a name are not merged
+	cellFlags = 1<<iota - 1
+)
+
+// Flags of recordShown.
+const (
+	shownOffset = 1 << iota
+	shownSeparate
+	shownObject
+	shownPeer
+	shownIndex
+	shownScale // follows; else it is 1
+	shownMoved // follows
+
+	shownStructure = shownSeparate | shownObject | shownPeer | shownIndex
 )
 
 // Blob returns what the agent is to keep, at most MaxBlob bytes, and whether it has changed since the last call. The
@@ -66,31 +87,61 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 		w.uint(uint64(r.closed))
 		w.end()
 	}
-	// What keeps series from falling comes first; observations are dearer.
+	// What keeps series from falling comes first; observations are dearer. Last is what nobody needs at present.
+	r.writeShown(&w)
 	r.writeFolds(&w)
 	for _, v := range r.order {
+		w.wraps(v)
 		for _, c := range v.list {
-			w.cell(c)
+			if k := c.kept(); k.flags() != 0 {
+				w.cell(v.key, &k)
+			}
 		}
 	}
 	for _, h := range r.plan {
 		w.handle(h)
 	}
-	w.begin(recordBuckets)
-	w.uint(boundsHash(r.mapper.buckets))
-	w.end()
+	if r.restored != nil {
+		r.restored.write(&w, func(key variableKey) bool { v := r.byKey[key]; return v != nil && v.held })
+	}
 	for _, v := range r.order {
 		for _, c := range v.list {
 			if c.timer != nil && (c.timer.hist.Count > 0 || c.timer.events > 0) { // events that were before a reset are not to come again
-				w.timer(c)
+				w.timer(v.key, &kept{object: c.id.object, elem: c.id.elem, number: c.id.number, timer: c.observed()})
 			}
 		}
+	}
+	for _, v := range r.order {
+		w.list(v.key, v.kept)
+	}
+	if r.restored != nil {
+		r.restored.write(&w, func(key variableKey) bool { v := r.byKey[key]; return v == nil || !v.held })
 	}
 	if w.lost > 0 {
 		r.dropped[ReasonBlobFull] += w.lost
 	}
 	r.blob = w.buf
 	return r.blob, true
+}
+
+// writeShown says of all variables what their series mean, and of those that have been shown before.
+func (r *Rank) writeShown(w *blobWriter) {
+	keys, series := map[uint32]bool{}, map[uint32]bool{}
+	for _, v := range r.order {
+		if v.mode == modeCount && v.metric != nil {
+			s := v.shownAs()
+			keys[v.key.hash()], series[s.series] = true, true
+			w.shown(v.key.hash(), s)
+		}
+	}
+	if r.restored == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.restored.shown)) {
+		if s := r.restored.shown[key]; !keys[key] && !series[s.series] {
+			w.shown(key, s)
+		}
+	}
 }
 
 func boundsHash(bounds []float64) uint64 {
@@ -127,6 +178,7 @@ type blobWriter struct {
 	objects   map[string]uint64
 	newVar    *variableKey
 	newObject *string
+	bounds    uint64 // hash of those that the last recordBuckets gave
 	lost      uint64
 }
 
@@ -181,41 +233,77 @@ func (w *blobWriter) place(record byte, key variableKey, object string) {
 	w.uint(name)
 }
 
-func (w *blobWriter) cell(c *cell) {
-	var flags uint64
-	if c.v.mode == modeCount {
-		if c.count.gone != 0 {
-			flags |= hasGone
-		}
-		if c.count.adjust != 0 {
-			flags |= hasAdjust
-		}
-		if c.count.resetAt != 0 {
-			flags |= hasReset
-		}
+func (w *blobWriter) wraps(v *variable) {
+	keys := slices.SortedFunc(maps.Keys(v.wraps), func(a, b wrapped) int {
+		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.elem, b.elem))
+	})
+	for _, key := range keys {
+		w.cell(v.key, &kept{object: key.object, elem: key.elem, gone: v.wraps[key]})
 	}
-	if c.floorKnown && c.v.mode == modeWatermark {
-		flags |= hasFloor
+}
+
+func (w *blobWriter) cell(key variableKey, k *kept) {
+	w.place(recordCell, key, k.object)
+	w.uint(uint64(k.elem + 1))
+	flags := k.flags()
+	if k.number != 0 {
+		flags |= hasNumber
 	}
-	if flags == 0 {
-		return
-	}
-	w.place(recordCell, c.v.key, c.id.object)
-	w.uint(uint64(c.id.elem + 1))
 	w.uint(flags)
 	if flags&hasGone != 0 {
-		w.float(c.count.gone)
+		w.float(k.gone)
 	}
 	if flags&hasAdjust != 0 {
-		w.float(c.count.adjust)
+		w.float(k.adjust)
 	}
 	if flags&hasReset != 0 {
-		w.uint(uint64(c.count.resetAt))
+		w.uint(uint64(k.resetAt))
 	}
 	if flags&hasFloor != 0 {
-		w.float(c.floor)
+		w.float(k.floor)
+	}
+	if flags&hasLow != 0 {
+		w.float(k.low)
+	}
+	if flags&hasBegun != 0 {
+		w.uint(uint64(k.begun))
+	}
+	if flags&hasNumber != 0 {
+		w.uint(uint64(k.number))
 	}
 	w.end()
+}
+
+func (w *blobWriter) shown(key uint32, s shown) {
+	w.begin(recordShown)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, key)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, s.series)
+	if s.scale != 1 {
+		s.flags |= shownScale
+	}
+	if s.moved != 0 {
+		s.flags |= shownMoved
+	}
+	w.buf = append(w.buf, s.flags)
+	if s.scale != 1 {
+		w.float(s.scale)
+	}
+	if s.moved != 0 {
+		w.uint(uint64(s.moved))
+	}
+	w.end()
+}
+
+// list writes what has been kept of a variable's cells.
+func (w *blobWriter) list(key variableKey, list []kept) {
+	for i := range list {
+		if list[i].flags() != 0 {
+			w.cell(key, &list[i])
+		}
+		if list[i].timer != nil {
+			w.timer(key, &list[i])
+		}
+	}
 }
 
 // handle writes the elements that have wrapped, or stand in another quarter of their range than they began in: so the
@@ -228,13 +316,13 @@ func (w *blobWriter) handle(h *handle) {
 		var first uint64
 		if h.base != nil {
 			first = h.base[i]
-		} else if h.first != nil {
-			first = h.first[i]
+		} else if len(h.of.First) == h.n {
+			first = h.of.First[i]
 		}
 		return h.v.number.quarter(first, h.v.bits)
 	}
 	n, record := 0, recordHandle
-	if h.origin != nil {
+	if h.of.Origin != nil {
 		record = recordExcluding
 	}
 	for i := range h.elems {
@@ -248,385 +336,67 @@ func (w *blobWriter) handle(h *handle) {
 	if n == 0 {
 		return
 	}
-	w.place(record, h.v.key, h.name)
-	w.uint(uint64(h.id))
-	if record == recordExcluding {
-		w.uint(originHash(h.origin))
+	old := &restoredHandle{number: h.of.ID, variable: h.v.key, object: h.name, excluding: record == recordExcluding}
+	if old.excluding {
+		old.origin = originHash(h.of.Origin)
 	}
-	w.uint(uint64(n))
 	for i := range h.elems {
 		if e := &h.elems[i]; e.wraps > 0 || e.quarter != begun(i) {
-			w.uint(uint64(i))
-			w.uint(uint64(e.wraps))
-			w.buf = append(w.buf, e.quarter)
-			if record == recordExcluding {
-				w.buf = binary.AppendVarint(w.buf, int64(e.excluded))
-			}
+			old.elems = append(old.elems, restoredElement{index: i, wraps: e.wraps, quarter: e.quarter, excluded: e.excluded})
+		}
+	}
+	w.restored(old)
+}
+
+func (w *blobWriter) restored(h *restoredHandle) {
+	record := recordHandle
+	if h.excluding {
+		record = recordExcluding
+	}
+	w.place(record, h.variable, h.object)
+	w.uint(uint64(h.number))
+	if h.excluding {
+		w.uint(h.origin)
+	}
+	w.uint(uint64(len(h.elems)))
+	for _, e := range h.elems {
+		w.uint(uint64(e.index))
+		w.uint(uint64(e.wraps))
+		w.buf = append(w.buf, e.quarter)
+		if h.excluding {
+			w.buf = binary.AppendVarint(w.buf, int64(e.excluded))
 		}
 	}
 	w.end()
 }
 
-func (w *blobWriter) timer(c *cell) {
-	t := c.timer
-	w.place(recordTimer, c.v.key, c.id.object)
-	w.uint(uint64(c.id.elem + 1))
-	companion := uint64(0)
-	if c.v.with != nil {
-		companion = 1
+func (w *blobWriter) timer(key variableKey, k *kept) {
+	t := k.timer
+	if w.bounds != t.bounds {
+		w.begin(recordBuckets)
+		w.uint(t.bounds)
+		w.bounds = t.bounds
+		if w.end(); w.failed || w.start == len(w.buf) {
+			w.bounds = 0
+			return
+		}
 	}
-	w.uint(companion)
+	w.place(recordObserved, key, k.object)
+	w.uint(uint64(k.elem + 1))
+	w.uint(uint64(k.number))
+	w.uint(uint64(t.companion))
 	w.float(t.seconds)
 	w.float(t.events)
-	filled := 0
-	for _, n := range t.hist.Counts {
-		if n > 0 {
-			filled++
-		}
+	w.uint(uint64(len(t.counts)))
+	for _, b := range t.counts {
+		w.uint(uint64(b.Index))
+		w.uint(b.Count)
 	}
-	w.uint(uint64(filled))
-	for i, n := range t.hist.Counts {
-		if n > 0 {
-			w.uint(uint64(i))
-			w.uint(n)
-		}
-	}
-	w.uint(t.hist.NativeZero)
-	w.uint(uint64(len(t.hist.Native)))
-	for _, b := range t.hist.Native {
+	w.uint(t.zero)
+	w.uint(uint64(len(t.native)))
+	for _, b := range t.native {
 		w.buf = binary.AppendVarint(w.buf, int64(b.Index))
 		w.uint(b.Count)
 	}
 	w.end()
-}
-
-// restored is what a blob held.
-type restored struct {
-	closed    time.Duration
-	hasClosed bool
-	cells     map[restoredKey]*restoredCell
-	handles   map[uint32]*restoredHandle
-	folds     restoredFolds
-}
-
-type restoredKey struct {
-	variable variableKey
-	object   string
-	elem     int
-}
-
-type restoredCell struct {
-	gone, adjust, floor float64
-	floorKnown          bool
-	resetAt             int64
-	timer               *timer
-	companion           bool
-}
-
-type restoredHandle struct {
-	variable variableKey
-	object   string
-	origin   uint64 // hash; 0 none
-	elems    []restoredElement
-}
-
-type restoredElement struct {
-	index    int
-	wraps    uint32
-	quarter  uint8
-	excluded uint64
-}
-
-var errBlob = errors.New("blob is damaged")
-
-// blobReader reads with one error for all: after the first, everything is zero.
-type blobReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *blobReader) fail() { r.b, r.bad = nil, true }
-
-func (r *blobReader) byte() byte {
-	if len(r.b) == 0 {
-		r.fail()
-		return 0
-	}
-	x := r.b[0]
-	r.b = r.b[1:]
-	return x
-}
-
-func (r *blobReader) uint(limit uint64) uint64 {
-	x, n := binary.Uvarint(r.b)
-	if n <= 0 || x > limit {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *blobReader) int64() int64 {
-	x, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *blobReader) int32() int32 {
-	x := r.int64()
-	if x != int64(int32(x)) {
-		r.fail()
-		return 0
-	}
-	return int32(x)
-}
-
-func (r *blobReader) float() float64 {
-	if len(r.b) < 8 {
-		r.fail()
-		return 0
-	}
-	x := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
-	r.b = r.b[8:]
-	if !finite(x) {
-		r.fail()
-		return 0
-	}
-	return x
-}
-
-func (r *blobReader) text(limit int) string {
-	n := int(r.uint(uint64(limit)))
-	if n > len(r.b) {
-		r.fail()
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
-
-// maxEvents bounds counts, so that sums of them cannot overflow.
-const maxEvents = 1 << 53
-
-// decodeBlob reads a blob. What it makes is bounded by the blob's length, for each thing made has bytes of its own.
-func decodeBlob(b []byte, bounds []float64) (*restored, error) {
-	if len(b) > MaxBlob {
-		return nil, fmt.Errorf("reading the blob that the agent kept: %d bytes, at most %d are allowed", len(b), MaxBlob)
-	}
-	if len(b) == 0 || b[0] != blobVersion {
-		return nil, fmt.Errorf("reading the blob that the agent kept: %w: not version %d", errBlob, blobVersion)
-	}
-	out := &restored{cells: map[restoredKey]*restoredCell{}, handles: map[uint32]*restoredHandle{}}
-	var variables []variableKey
-	var objects []string
-	sameBounds := false
-	r := &blobReader{b: b[1:]}
-	place := func() (key restoredKey) {
-		v, o := int(r.uint(MaxBlob)), int(r.uint(MaxBlob))
-		if r.bad || v >= len(variables) || o >= len(objects) {
-			r.fail()
-			return restoredKey{}
-		}
-		return restoredKey{variable: variables[v], object: objects[o], elem: -1}
-	}
-	cellAt := func(key restoredKey) *restoredCell {
-		c := out.cells[key]
-		if c == nil {
-			c = &restoredCell{}
-			out.cells[key] = c
-		}
-		return c
-	}
-	for len(r.b) > 0 && !r.bad {
-		switch record := r.byte(); record {
-		case recordVariable:
-			class := mpit.Class(r.byte())
-			variables = append(variables, variableKey{r.text(maxBlobName), class})
-		case recordObject:
-			objects = append(objects, r.text(4*maxObjectName))
-		case recordCell:
-			key := place()
-			key.elem = int(r.uint(maxBlobElements+1)) - 1
-			flags := r.uint(hasGone | hasAdjust | hasReset | hasFloor)
-			var c restoredCell
-			if flags&hasGone != 0 {
-				c.gone = r.float()
-			}
-			if flags&hasAdjust != 0 {
-				c.adjust = r.float()
-			}
-			if flags&hasReset != 0 {
-				c.resetAt = int64(r.uint(math.MaxInt64))
-			}
-			if flags&hasFloor != 0 {
-				c.floor, c.floorKnown = r.float(), true
-			}
-			if !r.bad {
-				*cellAt(key) = c
-			}
-		case recordHandle, recordExcluding:
-			key := place()
-			id := uint32(r.uint(math.MaxUint32))
-			h := &restoredHandle{variable: key.variable, object: key.object}
-			if record == recordExcluding {
-				h.origin = r.uint(math.MaxUint64)
-			}
-			for range r.uint(maxBlobElements) {
-				e := restoredElement{index: int(r.uint(maxBlobElements)), wraps: uint32(r.uint(math.MaxUint32)), quarter: r.byte()}
-				if record == recordExcluding {
-					e.excluded = uint64(r.int64())
-				}
-				if r.bad || e.quarter > 4 {
-					r.fail()
-					break
-				}
-				h.elems = append(h.elems, e)
-			}
-			if !r.bad {
-				out.handles[id] = h
-			}
-		case recordTimer:
-			key := place()
-			key.elem = int(r.uint(maxBlobElements+1)) - 1
-			companion := r.uint(1) == 1
-			t := r.timer(bounds, sameBounds)
-			if !r.bad && t != nil && sameBounds {
-				c := cellAt(key)
-				c.timer, c.companion = t, companion
-			}
-		case recordClosed:
-			out.closed, out.hasClosed = time.Duration(r.uint(math.MaxInt64)), true
-		case recordBuckets:
-			sameBounds = r.uint(math.MaxUint64) == boundsHash(bounds)
-		case recordOwn:
-			out.folds.readOwn(r)
-		case recordFold:
-			out.folds.readFold(r, place())
-		case recordSplit:
-			out.folds.readSplit(r, place())
-		default:
-			r.fail()
-		}
-	}
-	if r.bad {
-		return nil, fmt.Errorf("reading the blob that the agent kept: %w", errBlob)
-	}
-	return out, nil
-}
-
-// timer reads the rest of a timer's record; nil, if it does not fit the bounds.
-func (r *blobReader) timer(bounds []float64, sameBounds bool) *timer {
-	t := &timer{seconds: r.float(), events: r.float()}
-	t.hist = Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
-	good := t.seconds >= 0 && t.events >= 0
-	for range r.uint(maxBuckets + 1) {
-		i, n := r.uint(maxBuckets), r.uint(maxEvents)
-		if r.bad {
-			return nil
-		}
-		if i >= uint64(len(t.hist.Counts)) {
-			good = false
-			continue
-		}
-		t.hist.Counts[i] = n
-	}
-	for _, n := range t.hist.Counts {
-		t.hist.Count += n
-	}
-	t.hist.NativeZero = r.uint(maxEvents)
-	native := t.hist.NativeZero
-	for range r.uint(maxNative) {
-		b := NativeBucket{Index: r.int32(), Count: r.uint(maxEvents)}
-		if r.bad {
-			return nil
-		}
-		if k := len(t.hist.Native); k > 0 && t.hist.Native[k-1].Index >= b.Index {
-			r.fail()
-			return nil
-		}
-		t.hist.Native = append(t.hist.Native, b)
-		native += b.Count
-	}
-	if r.bad || !good || !sameBounds || native != t.hist.Count || t.hist.Count > maxEvents {
-		return nil
-	}
-	return t
-}
-
-// cell gives a new cell what it had.
-func (rs *restored) cell(c *cell) {
-	key := restoredKey{c.v.key, c.id.object, c.id.elem}
-	rs.folds.cell(c, key)
-	old := rs.cells[key]
-	if old == nil || c.id.number != 0 {
-		return
-	}
-	delete(rs.cells, key)
-	switch c.v.mode {
-	case modeCount:
-		c.count.gone, c.count.adjust, c.count.resetAt = old.gone, old.adjust, old.resetAt
-		if c.timer != nil && old.timer != nil && old.companion == (c.v.with != nil) {
-			*c.timer = *old.timer
-		}
-	case modeWatermark:
-		c.floor, c.floorKnown = old.floor, old.floorKnown
-	}
-}
-
-// handle gives a new handle what it had, unless its object has been renamed since: back to the same name even.
-func (rs *restored) handle(h *handle, origin []uint64) {
-	old := rs.handles[h.id]
-	if old == nil || old.variable != h.v.key || old.object != h.name || old.origin != originHash(origin) || h.v.number == floating {
-		return
-	}
-	delete(rs.handles, h.id)
-	for _, o := range old.elems {
-		if o.index >= len(h.elems) || o.quarter > 3 {
-			continue
-		}
-		e := &h.elems[o.index]
-		e.wraps, e.quarter, e.excluded, e.earlier = o.wraps, o.quarter, o.excluded, true
-		e.last = h.v.number.bottom(o.quarter, h.v.bits)
-	}
-}
-
-// takeRestored takes from the blob what no handle and no remains have called for: of objects freed or renamed while no
-// exporter was there, and of contributions that were lost.
-func (r *Rank) takeRestored() {
-	rs := r.restored
-	for _, h := range rs.handles {
-		v := r.byKey[h.variable]
-		if v == nil || !v.wanted || v.mode != modeCount {
-			continue
-		}
-		for _, e := range h.elems {
-			if e.wraps == 0 || v.relative(h.origin != 0) {
-				continue
-			}
-			id := cellID{object: h.object, elem: -1}
-			if v.each != "" {
-				id.elem = e.index
-			}
-			r.cell(v, id).count.gone += float64(e.wraps) * v.span()
-			r.dirty = true
-		}
-	}
-	for key := range rs.cells {
-		v := r.byKey[key.variable]
-		if v == nil {
-			v = r.ratios[key.variable]
-		}
-		if v == nil || v.reason != "" && !v.wanted || v.mode != modeCount && v.mode != modeWatermark || (v.each == "") != (key.elem < 0) {
-			continue
-		}
-		r.cell(v, cellID{object: key.object, elem: key.elem})
-	}
-	r.takeFolds(&rs.folds)
-	r.restored = nil
 }

@@ -19,28 +19,39 @@ type element struct {
 type count struct {
 	gone    float64 // wraps of handles that are no more
 	adjust  float64 // what is added so that the series neither falls without a reset nor jumps at one
+	base    float64 // of adjust, what the blob has of finer cells, and keeps
 	resetAt int64   // Unix nanoseconds of the last reset, 0 never
+	begun   int64   // Unix nanoseconds of when the object's series began with what had been counted elsewhere, 0 never
 	total   float64 // at the last Update, before adjust
 	value   float64 // at the last Update
 	has     bool    // total and value are set
 	waited  uint8   // Updates in which a part was missing, before has
 
-	// Of the running Update: contributions that were reset.
-	resets        int
+	// Of the running Update.
+	reset     *resets // contributions that were reset; nil none
+	restarted bool
+	rounded   bool // what is excluded has changed, so that the rest may be a digit less than it was
+}
+
+// resets is what contributions that were reset have to do with a cell.
+type resets struct {
 	gain          float64 // what they have counted since
 	before, after float64 // what they contributed to total
-	restarted     bool
-	rounded       bool // what is excluded has changed, so that the rest may be a digit less than it was
 }
 
 // readCount takes the elements of a handle in. One that could not be read counts as what it was.
 func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 	for i := range h.elems {
 		e, c := &h.elems[i], h.cell(i)
+		if c == nil { // it has never counted anything
+			c = &r.nowhere
+			c.count = count{}
+		}
 		if fresh {
 			h.step(r, e, c, i, values[i])
 		}
 		c.want++
+		c.unselected = c.unselected || h.offset < 0
 		if !e.ok {
 			continue
 		}
@@ -137,23 +148,26 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 	if !shown {
 		return
 	}
-	c.count.resets++
-	c.count.after += h.amount(e, i)
+	if c.count.reset == nil {
+		c.count.reset = &resets{}
+	}
+	t := c.count.reset
+	t.after += h.amount(e, i)
 	if known {
-		c.count.before += old
+		t.before += old
 	}
 	if !v.offset {
 		// Nobody knows which came first, the reset or the pause; what may have been counted in the pause is left out.
-		c.count.gain += max(0, v.number.float(w)-max(0, remainFloat(v.number, moved)))
+		t.gain += max(0, v.number.float(w)-max(0, remainFloat(v.number, moved)))
 	}
 }
 
 // excludedOf is what is to be subtracted from an element, as int64 or double bits.
 func (h *handle) excludedOf(i int) uint64 {
-	if h.excluded == nil {
+	if h.exclude == nil {
 		return 0
 	}
-	return h.excluded[i]
+	return h.exclude[i]
 }
 
 func (e *element) accept(r *Rank, h *handle, w, excluded uint64, wraps uint32) {
@@ -176,29 +190,34 @@ const maxWait = 2
 // settle makes the value of a cell out of its parts.
 func (c *cell) settle(r *Rank, now time.Time) {
 	n := &c.count
-	if c.known == 0 && !c.fixedKnown && !n.has && !c.hasHistory() {
+	if c.known == 0 && !c.fixedKnown && !n.has && !c.hasHistory() && (c.change == nil || c.change.handed == 0) {
 		if c.series != nil {
 			c.series.Valid = false
 		}
 		return
 	}
 	if r.again && !n.has && c.known < c.want && n.waited < maxWait {
-		// An earlier exporter has shown the sum with the part that could not be read now.
-		n.waited++
+		// An earlier exporter has shown the sum with the part that could not be read now, or is not yet read again.
+		if !c.unselected {
+			n.waited++
+		}
 		if c.series != nil {
 			c.series.Valid = false
 		}
 		return
 	}
 	total := c.sum + c.fixed + n.gone
+	if c.change != nil {
+		c.apply(r, total)
+	}
 	value := total + n.adjust
 	switch {
-	case n.resets > 0:
+	case n.reset != nil:
 		if n.has {
 			// The series starts anew: with what the reset parts have counted since, and what the others have gained
 			// in the meantime. What all others had before would otherwise count twice.
-			others := max(0, (total-n.after)-(n.total-n.before))
-			value = n.gain + others
+			others := max(0, (total-n.reset.after)-(n.total-n.reset.before))
+			value = n.reset.gain + others
 			n.adjust = value - total
 		}
 		n.restarted = true
@@ -207,8 +226,7 @@ func (c *cell) settle(r *Rank, now time.Time) {
 		if r.rebuilt || n.rounded {
 			// The last values of a freed object were never seen here: they may have wrapped.
 			if span := c.v.span(); c.v.number != floating && c.v.bits < 64 && c.fixedKnown && lost >= span/2 && lost < span {
-				n.gone += span
-				total += span
+				n.adjust += span
 				value += span
 			}
 			// Something is missing among the remains, or sums were rounded otherwise; what has been shown must not
@@ -245,12 +263,12 @@ func (c *cell) settle(r *Rank, now time.Time) {
 
 // hasHistory says whether the exporter itself has something to add to the cell.
 func (c *cell) hasHistory() bool {
-	return c.count.gone+c.count.adjust > 0 || c.timer != nil && c.timer.hist.Count > 0
+	return c.count.gone != 0 || c.count.adjust != 0 || c.timer != nil && c.timer.hist.Count > 0
 }
 
 // setCreated puts the moment where the series' value was zero.
 func (c *cell) setCreated() {
-	if at := max(c.created, c.count.resetAt); c.series != nil && at > 0 {
+	if at := max(c.created, c.count.resetAt, c.count.begun); c.series != nil && at > 0 {
 		c.series.Created = time.Unix(0, at)
 	}
 }

@@ -36,7 +36,10 @@ func (m *Mapper) Explain(lib Library, v mpit.Variable, categories []string) Expl
 	rules := forLibrary(m.rules, lib)
 	set, _ := settingsOf(rules, &v, categories, categories != nil)
 	named := set.by[propCompanion] != nil // by a rule, which knows the library better than a guess does
-	s, want, reason := m.become(set, &v, func(string) bool { return named || lib.hasCompanions() })
+	s, want, reason := m.become(set, &v)
+	if !named && !lib.hasCompanions() {
+		s.companion = ""
+	}
 	e := Explanation{Decisions: m.decisions(&v, &s, &set), Unsure: m.unsure(lib, &v, categories, &set), Drop: reason}
 	if reason != "" {
 		return e
@@ -51,7 +54,7 @@ func (m *Mapper) Explain(lib Library, v mpit.Variable, categories []string) Expl
 	case have != nil:
 		e.Metric = have.metric
 	default:
-		want.Help = helpText(&v, set, s.unit, want.note)
+		want.Help = m.help(&v, &s, &want)
 		e.Metric = &want.Metric
 	}
 	e.Series = m.examples(e.Metric, &v, &s, &set)

@@ -86,6 +86,9 @@ var watchedRules = func() []Rule {
 // ruleSets are what a reload can choose from. They stand before watchedRules.
 var ruleSets = [][]Rule{
 	nil,
+	{{Match: Match{Name: "small"}, Drop: &yes}, {Match: Match{Name: "far"}, Drop: &yes}, {Match: Match{Name: "plain"}, Drop: &yes}},
+	{{Match: Match{Class: List{"timer"}}, Drop: &yes}},
+	{{Match: Match{Name: "small"}, Class: "level"}, {Match: Match{Name: "far"}, Class: "highwatermark"}},
 	{{Match: Match{Name: "small"}, Name: "nice"}, {Match: Match{Name: "wide"}, Class: "aggregate"}, {Match: Match{Name: "plain"}, Name: "other"}},
 }
 

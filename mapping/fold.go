@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -78,8 +77,7 @@ func (r *Rank) ensureOther(s *share) {
 		if c == nil {
 			c = r.cell(v, v.otherID())
 			c.seen = 0 // no object has that name
-			i, _ := slices.BinarySearchFunc(v.list, c, compareCells)
-			v.list = slices.Insert(v.list, i, c)
+			v.sort()
 		}
 		c.rest = &rest{}
 		v.other = c
@@ -91,13 +89,11 @@ func (r *Rank) ensureOther(s *share) {
 	}
 }
 
-func compareCells(a, b *cell) int {
-	return cmp.Or(cmp.Compare(a.id.object, b.id.object), cmp.Compare(a.id.number, b.id.number), cmp.Compare(a.id.elem, b.id.elem))
-}
-
 // hide takes the series from a cell.
 func (c *cell) hide() {
-	c.series, c.states, c.outside = nil, nil, nil
+	if c.series = nil; c.state != nil {
+		c.state.series, c.state.outside = nil, nil
+	}
 	if c.timer != nil && c.timer.hist.Count == 0 {
 		c.timer = nil
 	}
@@ -119,7 +115,7 @@ func (r *Rank) fold(c *cell) {
 		c.folded, since = true, c.created
 	}
 	if f := c.v.other; !f.rest.value.has {
-		f.since(since, true)
+		f.since(since)
 	}
 }
 

@@ -102,6 +102,13 @@ func (w *blobWriter) fold(v *variable, numbers map[uint64]int) {
 	w.end()
 }
 
+// restoredKey is the place of a cell in a blob.
+type restoredKey struct {
+	variable variableKey
+	object   string
+	elem     int
+}
+
 // restoredFolds is what a blob had of folding.
 type restoredFolds struct {
 	own    []uint64
@@ -183,20 +190,30 @@ func (f *restoredFolds) of(v *variable) *restoredFold {
 	return nil
 }
 
-// cell gives a new cell what it had.
-func (f *restoredFolds) cell(c *cell, key restoredKey) {
-	if c.v.mode != modeCount {
+// takeFold gives the cells of a variable that is new in the plan what they had, and makes other if there was one.
+func (r *Rank) takeFold(v *variable) {
+	if v.mode != modeCount || v.metric == nil {
 		return
 	}
-	c.exposed, c.owns = true, true
-	one := f.of(c.v)
-	if one == nil || c.id == one.id {
-		return
+	f := &r.restored.folds
+	one := f.of(v)
+	if one != nil {
+		c := r.cell(v, one.id)
+		c.rest = &rest{value: sum{kept: one.value}, events: sum{kept: one.events}}
+		c.since(one.created)
+		v.other = c
+		r.limits.active = true
 	}
-	c.folded = !f.owned(one, cellHash(c.id.object, c.id.elem))
-	c.owns = !c.folded
-	s := f.splits[key]
-	c.value.part, c.events.part = s.value, s.events
+	for _, c := range v.list {
+		c.exposed, c.owns = true, true
+		if one == nil || c.id == one.id {
+			continue
+		}
+		c.folded = !f.owned(one, cellHash(c.id.object, c.id.elem))
+		c.owns = !c.folded
+		split := f.splits[restoredKey{v.key, c.id.object, c.id.elem}]
+		c.value.part, c.events.part = split.value, split.events
+	}
 }
 
 func (f *restoredFolds) owned(one *restoredFold, hash uint64) bool {
@@ -212,23 +229,4 @@ func (f *restoredFolds) owned(one *restoredFold, hash uint64) bool {
 	}
 	i, found := slices.BinarySearchFunc(one.runs, n, func(run [2]int, n int) int { return run[0] - n })
 	return found && one.runs[i][1] > n || i > 0 && one.runs[i-1][1] > n
-}
-
-// takeFolds makes the cells other that there were.
-func (r *Rank) takeFolds(f *restoredFolds) {
-	for key := range f.folds {
-		v := r.byKey[key]
-		if v == nil || !v.wanted || v.metric == nil {
-			continue
-		}
-		one := f.of(v)
-		if one == nil {
-			continue
-		}
-		c := r.cell(v, one.id)
-		c.rest = &rest{value: sum{kept: one.value}, events: sum{kept: one.events}}
-		c.since(one.created, true)
-		v.other = c
-		r.limits.active = true
-	}
 }

@@ -17,9 +17,9 @@ import (
 )
 
 // seedBlob is a blob with records of all kinds.
-func seedBlob(t fataler) (*agent, []byte) {
+func seedBlob(t fataler, rules ...Rule) (*agent, []byte) {
 	a := newAgent(on("v", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble), on("q", mpit.ClassSize, tInt), on("q", mpit.ClassHighWatermark, tInt))
-	r := newRank(t, nil)
+	r := newRank(t, nil, rules...)
 	x, y := a.object("c", 2), a.object("d", 2)
 	a.set("v", x, uint64(1<<32-1), 5)
 	a.set("v", y, 500, 5)
@@ -52,37 +52,52 @@ func foldedBlob(t fataler) []byte {
 	return blob
 }
 
+// fuzzRules are ways to show the same variables.
+var fuzzRules = [][]Rule{
+	nil,
+	{{Merge: MergeEach, Elements: ElementsPeer, Nonzero: &yes}},
+	{{Object: &no, Elements: ElementsMean, Merge: MergeMean, Buckets: []float64{1, 2}}},
+	{{Drop: &yes}},
+	{{Match: Match{Class: List{"counter", "timer", "size"}}, Class: "level"}},
+	{{Match: Match{Regexp: "(?P<letter>.).*"}, Name: "x"}},
+}
+
 func FuzzBlob(f *testing.F) {
 	a, blob := seedBlob(f)
 	f.Add(blob)
 	f.Add(foldedBlob(f))
 	f.Add([]byte{})
 	f.Add([]byte{blobVersion, recordTimer})
+	_, each := seedBlob(f, Rule{Merge: MergeEach, Elements: ElementsPeer})
+	f.Add(each)
+	f.Add(append([]byte{blobOldest}, blob[1:]...))
 	f.Add([]byte{blobVersion, recordVariable, 6, 1, 'v', recordObject, 1, 'c', recordExcluding, 0, 0, 1, 5, 1, 0, 1, 3, 9})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := newMapper(t).NewRank(Library{}, b)
-		if r == nil {
-			t.Fatal("a Rank must be usable whatever its blob is")
-		}
-		if err != nil && r.restored != nil {
-			t.Fatal("a damaged blob must be left alone")
-		}
-		for i := range 3 {
-			r.SetLimit(10*i, ReasonRankOverLimit)
-			r.Update(a.sample())
-		}
-		for _, s := range r.Series() {
-			if s.Valid && s.Metric.Monotonic && !(s.Value >= 0) {
-				t.Fatalf("%s is %v", s.Metric.Name, s.Value)
+		for _, rules := range fuzzRules {
+			r, err := newMapper(t, rules...).NewRank(Library{}, b)
+			if r == nil {
+				t.Fatal("a Rank must be usable whatever its blob is")
 			}
-		}
-		r.dirty = true
-		out, _ := r.Blob()
-		if len(out) > MaxBlob {
-			t.Fatalf("%d bytes", len(out))
-		}
-		if _, err := newMapper(t).NewRank(Library{}, out); err != nil {
-			t.Fatalf("its own blob: %v", err)
+			if err != nil && r.restored != nil {
+				t.Fatal("a damaged blob must be left alone")
+			}
+			for i := range 3 {
+				r.SetLimit(10*i, ReasonRankOverLimit)
+				r.Update(a.sample())
+			}
+			for _, s := range r.Series() {
+				if s.Valid && s.Metric.Monotonic && !(s.Value >= 0) {
+					t.Fatalf("%s is %v", s.Metric.Name, s.Value)
+				}
+			}
+			r.dirty = true
+			out, _ := r.Blob()
+			if len(out) > MaxBlob {
+				t.Fatalf("%d bytes", len(out))
+			}
+			if _, err := newMapper(t).NewRank(Library{}, out); err != nil {
+				t.Fatalf("its own blob: %v", err)
+			}
 		}
 	})
 }
@@ -133,6 +148,10 @@ func FuzzUpdate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		mapper := newMapper(t, Defaults()...)
 		r, _ := mapper.NewRank(Library{OpenMPI, "5.0"}, nil)
+		others := make([]*Rank, len(fuzzRules))
+		for i, rules := range fuzzRules {
+			others[i] = newRank(t, nil, rules...)
+		}
 		next := func() int {
 			if len(b) == 0 {
 				return 0
@@ -193,6 +212,13 @@ func FuzzUpdate(f *testing.F) {
 				}
 				s.Failed = []mpit.FailedHandle{{Handle: uint32(next() % 8)}}
 				r.Update(s)
+				for i, o := range others {
+					o.Update(s)
+					blob, _ := o.Blob()
+					others[i] = newRank(t, blob, fuzzRules[(next()+i)%len(fuzzRules)]...)
+					others[i].Update(s)
+					show(others[i]) // panics where two series are the same
+				}
 				for _, series := range r.Series() {
 					if series.Valid && (series.Metric.Monotonic && series.Value < 0 || math.IsNaN(series.Value)) {
 						t.Fatalf("%s is %v", series.Metric.Name, series.Value)

@@ -58,7 +58,7 @@ func rankOf(number int, series ...*Series) Member {
 }
 
 // shown writes a Group's valid series as show does a Rank's, and its extremes.
-func shown(g *Group) m {
+func groupPage(g *Group) m {
 	return show(&Rank{series: append(append([]*Series(nil), g.Series()...), g.Extremes()...)})
 }
 
@@ -133,13 +133,13 @@ func TestGroupMergesByClass(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewGroup()
 			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
-			assert.Equal(t, c.want, shown(g))
+			assert.Equal(t, c.want, groupPage(g))
 			structure := g.Structure()
 			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
-			assert.Equal(t, c.want, shown(g))
+			assert.Equal(t, c.want, groupPage(g))
 			assert.Equal(t, structure, g.Structure())
 			g.Update([]Member{rankOf(3, c.a...)})
-			assert.Equal(t, c.left, shown(g))
+			assert.Equal(t, c.left, groupPage(g))
 		})
 	}
 }
@@ -159,16 +159,16 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 		}
 		return all
 	}
-	assert.Equal(t, with(2), shown(g), "levels of who answers")
+	assert.Equal(t, with(2), groupPage(g), "levels of who answers")
 	late.Live = true
 	g.Update([]Member{late, rankOf(2, other)})
-	assert.Equal(t, with(7), shown(g), "it was late")
+	assert.Equal(t, with(7), groupPage(g), "it was late")
 	level.Valid, peak.Valid, calls.Valid = false, false, false
 	g.Update([]Member{late, rankOf(2, other)})
-	assert.Equal(t, with(2), shown(g), "what could not be read: a level is left out, the others are what they were")
+	assert.Equal(t, with(2), groupPage(g), "what could not be read: a level is left out, the others are what they were")
 	other.Valid = false
 	g.Update([]Member{late, rankOf(2, other)})
-	assert.Equal(t, lasting, shown(g))
+	assert.Equal(t, lasting, groupPage(g))
 }
 
 func TestGroupOfHistograms(t *testing.T) {
@@ -239,7 +239,7 @@ func TestGroupGoesOnAtAReset(t *testing.T) {
 	a, b := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 1)
 	update := func() float64 {
 		g.Update([]Member{rankOf(0, a), rankOf(1, b)})
-		return shown(g)["v_total"]
+		return groupPage(g)["v_total"]
 	}
 	require.Equal(t, 101.0, update())
 	a.Value, a.Created = 3, groupStart.Add(time.Second)
@@ -263,7 +263,7 @@ func TestFiguresMadeAnewCountOnce(t *testing.T) {
 	update := func(series ...*Series) m {
 		a.Figures, a.Series = len(series)+a.Figures.(int)+1, series
 		g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
-		return shown(g)
+		return groupPage(g)
 	}
 	g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
 	peak := m{"v_total": 101, "v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 0}
@@ -289,25 +289,25 @@ func TestOldMemberThatComesLate(t *testing.T) {
 	a, b, c := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 200), like(mpit.ClassCounter, 400)
 	g := NewGroup()
 	g.Update([]Member{old(0, a)})
-	assert.Equal(t, m{"v_total": 100}, shown(g), "there from the beginning")
+	assert.Equal(t, m{"v_total": 100}, groupPage(g), "there from the beginning")
 	g.Update([]Member{old(0, a), old(1, b)})
-	assert.Equal(t, m{"v_total": 100}, shown(g), "an earlier exporter has shown the rest")
+	assert.Equal(t, m{"v_total": 100}, groupPage(g), "an earlier exporter has shown the rest")
 	g.Update([]Member{old(0, a), old(1, b), rankOf(2, c)})
-	assert.Equal(t, m{"v_total": 500}, shown(g), "new")
+	assert.Equal(t, m{"v_total": 500}, groupPage(g), "new")
 	b.Value++
 	x := like(mpit.ClassCounter, 7, "comm", "x")
 	late := old(1, b, x)
 	late.Structure++
 	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, m{"v_total": 501, "v_total{comm=x}": 7}, shown(g), "an object of later is all new")
+	assert.Equal(t, m{"v_total": 501, "v_total{comm=x}": 7}, groupPage(g), "an object of later is all new")
 
 	// It has ended, and comes back.
 	g.Update([]Member{old(0, a), late})
 	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, 501.0, shown(g)["v_total"])
+	assert.Equal(t, 501.0, groupPage(g)["v_total"])
 	c.Value += 5
 	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, 506.0, shown(g)["v_total"])
+	assert.Equal(t, 506.0, groupPage(g)["v_total"])
 }
 
 func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
@@ -382,12 +382,12 @@ func TestGroupFollowsNewRules(t *testing.T) {
 	a.Structure, a.Rules, a.Series = 2, 1, []*Series{lowest}
 	structure := g.Structure()
 	g.Update([]Member{a, b})
-	assert.Equal(t, m{"v_total{comm=x}": 2, "v_highwatermark": 8}, shown(g), "a member has not answered since")
+	assert.Equal(t, m{"v_total{comm=x}": 2, "v_highwatermark": 8}, groupPage(g), "a member has not answered since")
 	assert.Equal(t, "Another.", g.Series()[0].Metric.Help)
 	assert.NotEqual(t, structure, g.Structure())
 	b.Structure, b.Rules, b.Series = 2, 1, []*Series{lowest}
 	g.Update([]Member{a, b})
-	assert.Equal(t, m{"v_highwatermark": 6}, shown(g))
+	assert.Equal(t, m{"v_highwatermark": 6}, groupPage(g))
 	assert.Equal(t, 1, g.Weight())
 }
 
@@ -400,7 +400,7 @@ func TestGroupIsBounded(t *testing.T) {
 		a.Structure++
 		g.Update([]Member{a})
 		assert.LessOrEqual(t, g.Weight(), limit)
-		return shown(g)
+		return groupPage(g)
 	}
 	for i := range 14 {
 		a.Series = append(a.Series, like(mpit.ClassCounter, float64(i), "comm", strconv.Itoa(i)))
@@ -436,7 +436,7 @@ func TestGroupIsBounded(t *testing.T) {
 func peersOf(g *Group, a *Member) m {
 	a.Structure++
 	g.Update([]Member{*a})
-	return shown(g)
+	return groupPage(g)
 }
 
 func TestWhereASeriesStands(t *testing.T) {

@@ -84,7 +84,7 @@ func (r *Rank) unit(v *variable) int {
 	case v.mode == modeState:
 		return len(v.items) + 1
 	case v.metric.Kind == KindHistogram:
-		return len(r.mapper.buckets) + 3 // +Inf, sum and count
+		return len(v.buckets) + 3 // +Inf, sum and count
 	}
 	return 1
 }
@@ -126,14 +126,16 @@ type share struct {
 
 func (r *Rank) newShare(v *variable) share {
 	s := share{v: v, unit: r.unit(v), n: len(v.list), most: -1}
-	s.charge = s.unit
+	if v.ranks != RankNode { // else its group has the series
+		s.charge = s.unit
+	}
 	if l := r.limits.variable; l.set {
 		s.most = l.weight / s.unit
 	}
 	if v.separate {
 		return s
 	}
-	if s.other = v.cells[v.otherID()]; s.other != nil {
+	if s.other = v.find(v.otherID()); s.other != nil {
 		s.n--
 		// An object may really have that name. What counts never falls, so that it stays once it is there.
 		s.stays = s.other.rest == nil || s.other.seen == r.generation || v.mode == modeCount || v.mode == modeWatermark
@@ -162,7 +164,9 @@ func (r *Rank) fit() {
 			continue
 		}
 		n := len(v.list) * r.unit(v)
-		weight += n
+		if v.ranks != RankNode {
+			weight += n
+		}
 		fits = fits && l.variable.allows(n)
 	}
 	if !l.active && fits && l.rank.allows(weight) {

@@ -97,7 +97,7 @@ func (m *limitModel) checkNothingIsLost() {
 		}
 		missing := v.off
 		for _, c := range v.list {
-			hidden := c.series == nil && len(c.states) == 0 && c.outside == nil && (v.mode != modeState || c.lost)
+			hidden := c.series == nil && (c.state == nil || len(c.state.series) == 0 && c.state.outside == nil) && (v.mode != modeState || c.lost)
 			if hidden != (v.off || c.lost) {
 				m.Fatalf("%s of %q is neither shown nor counted", v.info.Name, c.id.object)
 			}

@@ -37,16 +37,18 @@ type Config struct {
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
 type Mapper struct {
-	rules    []*compiledRule
-	rank     RankMode // of variables for which no rule says it
-	interval time.Duration
-	buckets  []float64
-	max      int
+	rules      []*compiledRule
+	rank       RankMode // of variables for which no rule says it
+	interval   time.Duration
+	buckets    []float64
+	max        int
+	categories bool // some rule matches by category
 
 	mu       sync.Mutex
 	families map[string]*family // by FamilyName
 	owned    map[string]*family // by each of OwnedNames
 	otel     map[string]*family // by Metric.OTelName
+	sets     map[Library]*ruleSet
 }
 
 // family is a Metric with the number of variables of live Ranks that it is made of. The last one takes it along: no
@@ -60,7 +62,7 @@ type family struct {
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
-		interval: cfg.TimerInterval, max: cfg.MaxFamilies,
+		interval: cfg.TimerInterval, max: cfg.MaxFamilies, sets: map[Library]*ruleSet{},
 		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
@@ -95,6 +97,7 @@ func New(cfg Config) (*Mapper, error) {
 			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, joined(found))
 		}
 		m.rules = append(m.rules, c)
+		m.categories = m.categories || r.Match.Category != ""
 	}
 	return m, nil
 }
@@ -116,9 +119,9 @@ func checkBuckets(b []float64) error {
 
 // Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
 // still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
-// out, for the reason given. It only looks: no family comes to be by it.
+// out, for the reason given. It only looks: no family comes to be by it. No rule matches by a category.
 func (m *Mapper) Metric(lib Library, v mpit.Variable) (metric *Metric, drop Reason, ok bool) {
-	s, want, reason := m.resolve(forLibrary(m.rules, lib), &v, func(string) bool { return lib.hasCompanions() })
+	s, want, reason, _ := m.resolve(m.rulesFor(lib), &v, nil, true)
 	if reason != "" {
 		return nil, reason, false
 	}
@@ -131,7 +134,10 @@ func (m *Mapper) Metric(lib Library, v mpit.Variable) (metric *Metric, drop Reas
 	case have != nil:
 		return have.metric, "", true
 	}
-	want.Help = helpText(&v, want.set, s.unit, want.note)
+	if s.companion != "" && !lib.hasCompanions() {
+		s.companion = ""
+	}
+	want.Help = m.help(&v, &s, &want)
 	return &want.Metric, "", true
 }
 
@@ -152,20 +158,31 @@ const (
 
 // spec is what one variable becomes.
 type spec struct {
-	metric    *Metric // nil: left out
-	mode      mode
-	real      mpit.Class
-	number    number
-	bits      uint
-	scale     float64
+	metric *Metric // nil: left out
+	mode   mode
+	real   mpit.Class
+	number number
+	bits   uint
+	scale  float64
+	structure
 	objects   Merge
 	elements  Merge
-	separate  bool   // never merged
-	each      string // label of an element's number, "" where elements are merged
-	label     string // label of the object's name
+	nonzero   bool    // of the elements, those alone that are or have been something else than 0
+	labels    []Label // that rules give, sorted by name
+	buckets   []float64
+	ranks     RankMode
+	across    Merge // of ranks
 	offset    bool
 	companion string // of a timer that is a histogram: name of the COUNTER, "" none
 	unit      string // UCUM, merely counted things as well
+}
+
+// structure says which values have a cell of their own. A timer and its companion have the same.
+type structure struct {
+	separate bool   // objects that share a name are not merged
+	each     string // label of an element's number, "" where elements are merged
+	numbered bool   // it has that label because of its class: one element alone needs none
+	label    string // label of the object's name; "" not bound, or all objects in one
 }
 
 // wanted is the family that a variable asks for, without its HELP yet, and what HELP is made of.
@@ -175,31 +192,42 @@ type wanted struct {
 	note string
 }
 
-// resolve finds out what v becomes, all but its metric. With a reason it becomes none; the rest still holds for
-// ReasonRule, since a counter that isn't shown can be a timer's companion.
-func (m *Mapper) resolve(rules []*compiledRule, v *mpit.Variable, counter func(name string) bool) (spec, wanted, Reason) {
-	set, _ := settingsOf(rules, v, nil, true)
-	return m.become(set, v, counter)
+// resolve finds out what v becomes, all but its metric; companion is what a timer asks for, whether it is there or not. With a
+// reason it becomes none; the rest still holds for ReasonRule, since a counter that isn't shown can be a timer's companion.
+// undecided: its categories, which are not known, could make a difference.
+func (m *Mapper) resolve(rules *ruleSet, v *mpit.Variable, categories []string, known bool) (_ spec, _ wanted, _ Reason, undecided bool) {
+	var scratch [32]*compiledRule
+	set, undecided := settingsOf(rules.candidates(v, scratch[:0]), v, categories, known)
+	s, want, reason := m.become(set, v)
+	return s, want, reason, undecided
 }
 
 // become is resolve with what the rules say of v.
-func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string) bool) (spec, wanted, Reason) {
+func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	s := spec{
-		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
-		label: BindLabel(v.Bind), offset: set.offset, unit: set.unit.base,
+		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale, labels: set.labels,
+		buckets: set.buckets, ranks: set.rank, offset: set.offset, unit: set.unit.base, objects: MergeSum, elements: MergeSum,
 	}
 	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
 		s.bits = uint(8 * v.DatatypeBytes)
+	}
+	if s.buckets == nil {
+		s.buckets = m.buckets
+	}
+	if s.ranks == "" {
+		s.ranks = m.rank
+	}
+	if set.object {
+		s.label = BindLabel(v.Bind)
 	}
 	sh := shape{otel: OTelGauge, unit: set.unit.base}
 	if int(set.class) < len(classWords) {
 		sh.word = classWords[set.class]
 	}
-	s.objects, s.elements = MergeSum, MergeSum
 	note := ""
 	switch set.class {
 	case mpit.ClassState:
-		s.mode, s.separate, sh.otel, sh.unit = modeState, true, OTelSum, ""
+		s.mode, s.separate, s.numbered, sh.otel, sh.unit = modeState, true, true, OTelSum, ""
 	case mpit.ClassLevel, mpit.ClassSize:
 		sh.otel = OTelSum
 	case mpit.ClassPercentage:
@@ -221,7 +249,12 @@ func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string
 		case sh.unit == "s" || sh.unit == "" && s.number == floating:
 			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
 			s.unit = "s"
-			note = m.timerNote(&s, set, v.Name, counter)
+			if s.companion = set.companion; s.companion == "" {
+				s.companion = v.Name
+			}
+			if s.companion == NoCompanion {
+				s.companion = ""
+			}
 		default:
 			sh.kind, sh.otel = KindCounter, OTelSum
 			if sh.unit == "" {
@@ -229,23 +262,9 @@ func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string
 			}
 		}
 	default:
-		s.separate, sh.kind, sh.word = true, KindUntyped, classWords[mpit.ClassGeneric]
+		s.objects, s.numbered, sh.kind, sh.word = MergeEach, true, KindUntyped, classWords[mpit.ClassGeneric]
 	}
-	if s.mode != modeCount {
-		if set.merge != "" {
-			s.objects = set.merge
-		}
-		switch set.elements {
-		case ElementsSum, ElementsMax, ElementsMin:
-			s.elements = Merge(set.elements)
-		}
-	}
-	switch {
-	case set.elements == ElementsPeer || set.elements == ElementsIndex:
-		s.each = string(set.elements)
-	case s.separate:
-		s.each = string(ElementsIndex)
-	}
+	s.merge(set)
 	switch {
 	case set.drop:
 		return s, wanted{}, ReasonRule
@@ -270,18 +289,55 @@ func (m *Mapper) become(set settings, v *mpit.Variable, counter func(name string
 	}, ""
 }
 
-// timerNote finds the companion of a timer that is a histogram, and says in words what its observations are.
-func (m *Mapper) timerNote(s *spec, set settings, name string, counter func(string) bool) string {
-	companion := set.companion
-	if companion == "" {
-		companion = name
+// merge applies what rules say of objects, elements and ranks to what the class says of itself.
+func (s *spec) merge(set settings) {
+	switch set.merge {
+	case MergeEach:
+		s.objects = MergeEach
+	case MergeSum, MergeMax, MergeMin, MergeMean:
+		if s.mode != modeCount && s.mode != modeState { // what counts has no other merge than its sum
+			s.objects = set.merge
+		}
 	}
-	if companion != NoCompanion && counter(companion) {
-		s.companion = companion
+	s.across = s.objects // of a STATE the sum: the number of ranks that are in it
+	s.separate = s.separate || s.objects == MergeEach
+	switch set.elements {
+	case ElementsPeer, ElementsIndex:
+		s.each, s.numbered = string(set.elements), false
+	case ElementsSum, ElementsMax, ElementsMin, ElementsMean:
+		if s.mode != modeCount {
+			s.elements = Merge(set.elements)
+		}
+		s.numbered = s.numbered && s.mode == modeState
+	}
+	if s.numbered {
+		s.each = string(ElementsIndex)
+	}
+	if s.mode != modeState && s.label == "" {
+		s.separate = false // not bound, or a rule says that all objects become one
+	}
+	if s.across == MergeEach {
+		s.ranks = RankKeep
+	}
+	s.nonzero = set.nonzero && s.each != "" && !s.numbered && s.mode != modeState
+}
+
+// observations says in words what the observations of a timer's histogram are.
+func (m *Mapper) observations(companion string) string {
+	if companion != "" {
 		return fmt.Sprintf("The sum is exact, the count that of the events (COUNTER %s); the events of an interval of %v or more stand at their mean duration.",
 			fold(companion, 100), m.interval)
 	}
 	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the count is of intervals in which the timer moved.", m.interval)
+}
+
+// help is HELP of a variable whose companion has been found, or is not asked for any more.
+func (m *Mapper) help(v *mpit.Variable, s *spec, want *wanted) string {
+	note := want.note
+	if want.Kind == KindHistogram {
+		note = m.observations(s.companion)
+	}
+	return helpText(v, want.set, s.unit, note)
 }
 
 // helpText is HELP: what the library says, then what the variable is called there.

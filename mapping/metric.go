@@ -57,7 +57,7 @@ type Label struct{ Name, Value string }
 // changes Value, Created, Histogram and Valid in place. Nobody but the Rank may change it.
 type Series struct {
 	Metric    *Metric
-	Labels    []Label // object, state, peer or index; sorted by name. Not who the rank is.
+	Labels    []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
 	Value     float64 // in the base unit; not of histograms
 	Created   time.Time
 	Histogram *Histogram // KindHistogram only
@@ -86,7 +86,7 @@ func (s *Series) Weight() int {
 
 // Histogram is the value of a timer. Counts are not cumulative.
 type Histogram struct {
-	Bounds []float64 // upper bounds in seconds, shared by all; the last bucket, without a bound, is not among them
+	Bounds []float64 // upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
 	Counts []uint64  // one more than Bounds
 	Count  uint64
 	Sum    float64 // seconds

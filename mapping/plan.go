@@ -2,266 +2,35 @@ package mapping
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-const (
-	// maxItems is how many items of an enumeration become series each; of larger ones only the present value does.
-	maxItems = 128
-	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100 variables.
-	maxRankFamilies = 8192
-	// maxGone is how many series may stay of whose contributions not even remains are left.
-	maxGone = 4096
-	// highRatio and levelRatio stand for a class in the keys of ratios.
-	highRatio  mpit.Class = 254
-	levelRatio mpit.Class = 253
-)
+// maxGone is how many series may stay of whose contributions not even remains are left.
+const maxGone = 4096
 
 // compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
 func (r *Rank) compile(s *mpit.Sample) {
 	remains := s.Remains
-	if s.Variables == r.variables && s.Layout == r.layout && remains == r.remains {
+	if s.Variables == r.variables && s.Layout == r.layout && remains == r.remains && !r.told {
 		r.refit()
 		return
 	}
-	if s.Variables != r.variables {
+	if s.Variables != r.variables || r.told {
 		r.catalogue(s.Variables)
 	}
 	if s.Layout != r.layout {
 		r.objects = nil
 	}
-	r.variables, r.layout, r.remains = s.Variables, s.Layout, remains
+	r.variables, r.layout, r.remains, r.told = s.Variables, s.Layout, remains, false
 	r.arrange()
 	r.rebuilt, r.relist = true, true
-}
-
-// catalogue takes new and changed variables in. nil is a library that has none, as Debian's MPICH.
-func (r *Rank) catalogue(vs *mpit.Variables) {
-	if vs == nil {
-		return
-	}
-	counters := map[string]bool{}
-	for i := range vs.ByID {
-		v := &vs.ByID[i]
-		if v.Class == mpit.ClassCounter && numberOf(v.Datatype) != notNumber {
-			counters[v.Name] = true
-		}
-	}
-	var fresh []*variable
-	for i := range vs.ByID {
-		info := &vs.ByID[i]
-		if i < len(r.byID) {
-			old := r.byID[i]
-			if same(&old.info, info) {
-				if old.info.State != info.State {
-					r.countState(info.State)
-				}
-				old.info = *info
-				continue
-			}
-			// An agent never uses a number again; whoever does starts anew with it.
-			r.forget(old)
-			r.byID[i] = r.newVariable(info, counters)
-		} else {
-			r.byID = append(r.byID, r.newVariable(info, counters))
-		}
-		fresh = append(fresh, r.byID[i])
-	}
-	for _, v := range fresh {
-		if v.companion == "" || v.metric == nil {
-			continue
-		}
-		if with := r.byKey[variableKey{v.companion, mpit.ClassCounter}]; with != nil && with.mode == modeCount && with.number != notNumber {
-			v.with = with
-			with.wanted = true
-		}
-	}
-	for _, v := range fresh {
-		r.findRatio(v)
-	}
-}
-
-func same(a, b *mpit.Variable) bool {
-	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind
-}
-
-func (r *Rank) newVariable(info *mpit.Variable, counters map[string]bool) *variable {
-	v := &variable{info: *info, key: variableKey{info.Name, info.Class}, cells: map[cellID]*cell{}}
-	r.order = append(r.order, v)
-	r.countState(info.State)
-	if r.byKey[v.key] != nil {
-		r.drop(v, ReasonDuplicate)
-		return v
-	}
-	r.byKey[v.key] = v
-	spec, want, reason := r.mapper.resolve(r.rules, info, func(name string) bool { return counters[name] })
-	v.spec = spec
-	switch {
-	case reason != "":
-	case r.families[want.Name] != nil:
-		reason, v.why = ReasonTypeConflict, fmt.Sprintf("%s is already made of %s, class %s",
-			want.Name, fold(r.families[want.Name].info.Name, 200), nameOf(r.families[want.Name].info.Class))
-	case len(r.families) >= maxRankFamilies:
-		reason = ReasonFamiliesOverMax
-	default:
-		v.metric, reason = r.mapper.acquire(want.Metric, func() string { return helpText(info, want.set, v.unit, want.note) })
-		if reason == ReasonTypeConflict {
-			v.why = r.mapper.conflict(&want.Metric)
-		}
-	}
-	if reason != "" {
-		r.drop(v, reason)
-		return v
-	}
-	r.families[v.metric.Name] = v
-	v.wanted = true
-	if v.mode == modeState {
-		v.items = itemsOf(info.Enum)
-	}
-	return v
-}
-
-func (r *Rank) drop(v *variable, reason Reason) {
-	v.reason = reason
-	r.dropped[reason]++
-}
-
-func (r *Rank) countState(s mpit.VariableState) {
-	switch s {
-	case mpit.VariableDenied:
-		r.dropped[ReasonDenied]++
-	case mpit.VariableAllocFailed:
-		r.dropped[ReasonAllocFailed]++
-	case mpit.VariableStartFailed:
-		r.dropped[ReasonStartFailed]++
-	case mpit.VariableReadFailed:
-		r.dropped[ReasonReadFailed]++
-	case mpit.VariableExhausted:
-		r.dropped[ReasonExhausted]++
-	}
-}
-
-func (r *Rank) forget(v *variable) {
-	r.order = slices.DeleteFunc(r.order, func(o *variable) bool { return o == v })
-	if r.byKey[v.key] == v {
-		delete(r.byKey, v.key)
-	}
-	r.giveBack(v)
-	for id, h := range r.handles {
-		if h.v == v {
-			delete(r.handles, id)
-		}
-	}
-}
-
-// giveBack lets go of the family that a variable holds.
-func (r *Rank) giveBack(v *variable) {
-	if v.metric != nil && r.families[v.metric.Name] == v {
-		delete(r.families, v.metric.Name)
-		r.mapper.release(v.metric)
-	}
-}
-
-// Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It may
-// be called more than once.
-func (r *Rank) Close() {
-	for _, v := range r.families {
-		r.giveBack(v)
-	}
-}
-
-// itemsOf is the items of an enumeration, with names that differ.
-func itemsOf(e *mpit.Enum) []item {
-	if e == nil || len(e.Items) > maxItems {
-		return nil
-	}
-	var items []item
-	names, values := map[string]bool{}, map[int64]bool{}
-	for _, it := range e.Items {
-		if values[it.Value] {
-			continue
-		}
-		name := cleanText(it.Name, maxStateName)
-		if name == "" || names[name] {
-			name = strings.TrimSpace(name + " (" + stateName(it.Value) + ")")
-		}
-		if names[name] {
-			continue
-		}
-		names[name], values[it.Value] = true, true
-		items = append(items, item{it.Value, name})
-	}
-	return items
-}
-
-func stateName(v int64) string { return strconv.FormatInt(v, 10) }
-
-// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its item. An
-// item that is called by another one's number has been there first.
-func (v *variable) outsideName(value int64) string {
-	if v.items == nil && v.info.Enum != nil {
-		for _, it := range v.info.Enum.Items {
-			if name := cleanText(it.Name, maxStateName); it.Value == value && name != "" {
-				return name
-			}
-		}
-	}
-	name := stateName(value)
-	for slices.ContainsFunc(v.items, func(it item) bool { return it.name == name }) {
-		name = "(" + name + ")"
-	}
-	return name
-}
-
-// findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
-func (r *Rank) findRatio(v *variable) {
-	if v.metric == nil || v.info.Name == "" {
-		return
-	}
-	find := func(really mpit.Class) *variable {
-		for class := range mpit.Class(len(classWords)) {
-			if o := r.byKey[variableKey{v.info.Name, class}]; o != nil && o.metric != nil && o.real == really {
-				return o
-			}
-		}
-		return nil
-	}
-	size := find(mpit.ClassSize)
-	if size == nil {
-		return
-	}
-	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark} {
-		part := find(class)
-		key := variableKey{v.info.Name, levelRatio}
-		mode := modeGauge
-		if class == mpit.ClassHighWatermark {
-			key.class, mode = highRatio, modeWatermark
-		}
-		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil {
-			continue
-		}
-		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark)
-		if reason != "" {
-			r.dropped[reason]++
-			continue
-		}
-		if r.families[metric.Name] != nil {
-			r.mapper.release(metric)
-			continue // the library has a PERCENTAGE of that name itself
-		}
-		ratio := &variable{
-			spec: spec{metric: metric, mode: mode, scale: 1, objects: MergeMax, label: part.label},
-			key:  key, cells: map[cellID]*cell{},
-		}
-		r.ratios[key], r.families[metric.Name] = ratio, ratio
-		r.order = append(r.order, ratio)
-	}
 }
 
 // arrange makes handles and cells follow the layout and the remains.
@@ -270,30 +39,30 @@ func (r *Rank) arrange() {
 	for _, v := range r.order {
 		for _, c := range v.list {
 			c.fixed, c.fixedKnown = 0, false
+			if c.timer != nil {
+				c.timer.companion = nil
+			}
 		}
 	}
 	r.follow()
 	r.takeRemains()
 	r.pairUp()
-	if r.restored != nil {
-		r.takeRestored()
-	}
+	r.takeRestored()
 	r.sweep()
 	r.fit()
+	r.slabs = slabs{}
 }
 
 // follow takes the handles of the layout over, renames and retires.
 func (r *Rank) follow() {
-	names := make(map[uint32]string, len(r.layout.Objects))
-	for i := range r.layout.Objects {
-		names[r.layout.Objects[i].ID] = CleanName(r.layout.Objects[i].Name)
-	}
-	nameOf := func(v *variable, lh *mpit.Handle) string {
-		if v.label == "" {
+	handles := r.layout.Handles
+	objects, order := arranged(r.layout)
+	nameOf := func(v *variable, i int32) string {
+		if v.info.Bind == mpit.BindNone {
 			return ""
 		}
-		if n, ok := names[lh.Object]; ok {
-			return n
+		if o := objects.of[i]; o > 0 {
+			return objects.names[o-1]
 		}
 		return Unnamed
 	}
@@ -302,90 +71,241 @@ func (r *Rank) follow() {
 		name string
 	}
 	shared := map[place]int{} // of variables that are never merged
-	for i := range r.layout.Handles {
-		lh := &r.layout.Handles[i]
-		if v := r.variable(lh.Variable); v != nil && v.separate {
-			shared[place{v, nameOf(v, lh)}]++
+	if slices.ContainsFunc(r.byID, func(v *variable) bool { return v.separate }) {
+		for i := range handles {
+			if v := r.variable(handles[i].Variable); v != nil && v.separate {
+				shared[place{v, v.shown(nameOf(v, int32(i)))}]++
+			}
 		}
 	}
-	first := r.plan == nil
-	r.plan = r.plan[:0]
-	for i := range r.layout.Handles {
-		lh := &r.layout.Handles[i]
+	old := r.index()
+	for _, v := range r.order {
+		v.next = 0
+	}
+	r.plan, r.sparse = slices.Grow(r.plan[:0], len(handles)), r.sparse[:0]
+	there := 0
+	for _, i := range order {
+		lh := &handles[i]
 		v := r.variable(lh.Variable)
 		if v == nil || lh.Count <= 0 {
 			continue
 		}
-		name := nameOf(v, lh)
-		h := r.handles[lh.ID]
+		name := nameOf(v, i)
+		h := old[lh.ID]
 		if h != nil && (h.v != v || h.n != lh.Count) {
 			r.retire(h)
 			h = nil
 		}
 		if h == nil {
 			h = r.newHandle(v, lh, name)
-		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.origin, lh.Origin)) {
+		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Origin, lh.Origin)) {
 			r.rename(h, lh)
 		}
-		h.name, h.object, h.offset, h.seen = name, lh.Object, lh.Offset, r.generation
-		h.origin, h.first, h.base, h.excluded = lh.Origin, nil, nil, nil
-		if len(lh.Excluded) == h.n {
-			h.excluded = lh.Excluded
+		if h.seen != r.generation {
+			there++
 		}
-		if len(lh.First) == h.n {
-			h.first = lh.First
+		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, lh.Offset, r.generation
+		h.base, h.exclude = nil, nil
+		if len(lh.Excluded) == h.n {
+			h.exclude = lh.Excluded
 		}
 		switch {
 		case len(lh.Origin) == h.n:
 			h.base = lh.Origin
-		case v.offset:
-			h.base = h.first
+		case v.offset && len(lh.First) == h.n:
+			h.base = lh.First
 		}
-		id := cellID{object: name, elem: -1}
-		if shared[place{v, name}] > 1 {
-			id.number = lh.Object
+		if v.separate && (v.lasts() || shared[place{v, v.shown(name)}] > 1) {
+			h.solo = lh.Object
 		}
-		h.cells = h.cells[:0]
-		if v.each == "" || v.separate && h.n == 1 {
-			h.cells = append(h.cells, r.cell(v, id))
-		} else {
-			for i := range h.n {
-				id.elem = i
-				h.cells = append(h.cells, r.cell(v, id))
-			}
-		}
-		for _, c := range h.cells {
-			c.since(lh.Created.UnixNano(), !lh.Created.IsZero())
-			c.born(lh.Object)
-		}
-		if first && h.offset < 0 {
-			r.reselect = true // an agent that an earlier exporter told to leave it out
+		r.place(h)
+		if h.offset < 0 && !v.asked {
+			v.asked, r.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
 		}
 		r.plan = append(r.plan, h)
 	}
-	for id, h := range r.handles {
+	if there == len(old) {
+		return
+	}
+	for number, h := range old {
 		if h.seen != r.generation {
 			r.retire(h)
-			delete(r.handles, id)
+			delete(old, number)
 		}
 	}
 }
 
-// variable is the one with that number, if it is to be read.
+// index is the handles of the plan by their number: none, of a plan that is empty. The first plan needs no index.
+func (r *Rank) index() map[uint32]*handle {
+	if r.handles == nil && len(r.plan) > 0 {
+		r.handles = make(map[uint32]*handle, len(r.plan))
+		for _, h := range r.plan {
+			r.handles[h.of.ID] = h
+		}
+	}
+	return r.handles
+}
+
+// objectNames is what the objects of a layout are called.
+type objectNames struct {
+	names []string // sorted
+	of    []int32  // of each handle of the layout, the place of its object's name + 1; 0 none
+}
+
+// arranged puts the handles of a layout into the order of their objects' names: so cells are made in the order that they are to
+// have.
+func arranged(l *mpit.Layout) (objectNames, []int32) {
+	type object struct {
+		id   uint32
+		name string
+	}
+	objects := make([]object, len(l.Objects))
+	for i := range l.Objects {
+		objects[i] = object{l.Objects[i].ID, CleanName(l.Objects[i].Name)}
+	}
+	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(a.name, b.name) })
+	n := objectNames{names: make([]string, len(objects)), of: make([]int32, len(l.Handles))}
+	places := make(map[uint32]int32, len(objects))
+	for i, o := range objects {
+		n.names[i], places[o.id] = o.name, int32(i+1)
+	}
+	// A counting sort: handles of one object stay in the layout's order, and those of none come first.
+	start := make([]int32, len(objects)+2)
+	for i := range l.Handles {
+		n.of[i] = places[l.Handles[i].Object]
+		start[n.of[i]+1]++
+	}
+	for i := 1; i < len(start); i++ {
+		start[i] += start[i-1]
+	}
+	order := make([]int32, len(l.Handles))
+	for i, o := range n.of {
+		order[start[o]] = int32(i)
+		start[o]++
+	}
+	return n, order
+}
+
+// place finds the cells of a handle: one, or one for each element.
+func (r *Rank) place(h *handle) {
+	h.cells = h.cells[:0]
+	if h.cells == nil {
+		h.cells = h.one[:0]
+	}
+	switch v := h.v; {
+	case v.each == "" || v.numbered && h.n == 1:
+		h.cells = append(h.cells, r.cell(v, h.element(-1)))
+	case v.nonzero:
+		h.cells = slices.Grow(h.cells, h.n)[:h.n]
+		r.fill(h)
+		r.sparse = append(r.sparse, h)
+	default:
+		for i := range h.n {
+			h.cells = append(h.cells, r.cell(v, h.element(i)))
+		}
+	}
+	created := unixNano(h.of.Created)
+	for _, c := range h.cells {
+		if c != nil {
+			c.since(created)
+			c.born(h.of.Object)
+		}
+	}
+}
+
+// element is the cell of an element; -1 of all together.
+func (h *handle) element(i int) cellID {
+	return cellID{object: h.v.shown(h.name), number: h.solo, elem: i}
+}
+
+// fill finds the cells that elements have already, where those alone get one that are not 0.
+func (r *Rank) fill(h *handle) {
+	for i := range h.cells {
+		h.cells[i] = nil
+		if c := h.v.find(h.element(i)); c != nil {
+			h.cells[i] = r.cell(h.v, c.id)
+		}
+	}
+}
+
+// reveal makes cells for elements that are not 0 any more, of variables that have no others.
+func (r *Rank) reveal(values []uint64) {
+	var grown map[*variable]bool
+	for _, h := range r.sparse {
+		if h.offset < 0 || h.offset > len(values) || h.n > len(values)-h.offset {
+			continue
+		}
+		for i, w := range values[h.offset : h.offset+h.n] {
+			if h.cells[i] != nil || !h.moved(i, w) {
+				continue
+			}
+			h.cells[i] = r.cell(h.v, h.element(i))
+			r.changing(h.cells[i])
+			h.cells[i].since(unixNano(h.of.Created))
+			h.cells[i].born(h.of.Object)
+			if grown == nil {
+				grown = map[*variable]bool{}
+			}
+			grown[h.v] = true
+		}
+	}
+	if grown == nil {
+		return
+	}
+	for _, h := range r.sparse { // other objects of the same name
+		if grown[h.v] {
+			r.fill(h)
+		}
+	}
+	for v := range grown {
+		v.sort()
+	}
+	r.fit()
+	r.relist = true
+}
+
+// moved says whether an element is not 0, or has counted anything.
+func (h *handle) moved(i int, w uint64) bool {
+	n := h.v.number
+	if h.v.mode != modeCount {
+		return n.float(w) != 0
+	}
+	var base uint64
+	if h.base != nil {
+		base = h.base[i]
+	}
+	return h.elems[i].wraps > 0 || n.gained(w, base, h.excludedOf(i)) > 0
+}
+
+// variable is the one with that number, if it is to be read and has been found out about.
 func (r *Rank) variable(id uint32) *variable {
-	if uint64(id) >= uint64(len(r.byID)) || !r.byID[id].wanted {
+	if uint64(id) >= uint64(len(r.byID)) || !r.byID[id].wanted || r.byID[id].held {
 		return nil
 	}
 	return r.byID[id]
 }
 
+// shown is how an object is called in the variable's cells.
+func (v *variable) shown(name string) string {
+	if v.label == "" {
+		return ""
+	}
+	return name
+}
+
+// lasts says whether what freed objects leave stays.
+func (s *spec) lasts() bool { return s.mode == modeCount || s.mode == modeWatermark }
+
 func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
-	h := &handle{id: lh.ID, v: v, name: name, n: lh.Count}
-	r.handles[lh.ID] = h
+	h := r.slabs.handle()
+	h.of, h.v, h.name, h.n = lh, v, name, lh.Count
+	if r.handles != nil {
+		r.handles[lh.ID] = h
+	}
 	if v.mode != modeCount {
 		return h
 	}
-	h.elems = make([]element, h.n)
+	h.elems = r.slabs.elements(h.n)
 	for i := range h.elems {
 		e := &h.elems[i]
 		switch {
@@ -412,10 +332,9 @@ func (r *Rank) retire(h *handle) {
 	for i := range h.elems {
 		if e := &h.elems[i]; e.wraps > 0 && len(h.cells) > 0 {
 			if !relative {
-				h.cell(i).count.gone += float64(e.wraps) * h.v.span()
+				r.keepWraps(h.v, h.name, i, float64(e.wraps)*h.v.span())
 			}
 			e.wraps = 0
-			r.dirty = true
 		}
 	}
 }
@@ -423,6 +342,28 @@ func (r *Rank) retire(h *handle) {
 // relative says whether the remains of a handle are right whatever has wrapped: the agent takes differences of 64 bits. With based
 // they do not begin at zero.
 func (v *variable) relative(based bool) bool { return v.bits == 64 && (based || v.offset) }
+
+// maxWraps is of how many elements a variable remembers what they wrapped each; of more only what they did together.
+const maxWraps = 4096
+
+// keepWraps adds the wraps of a handle's element to what stays of its object. They are remembered for each object and element,
+// however these are merged: other rules may show them otherwise.
+func (r *Rank) keepWraps(v *variable, object string, elem int, amount float64) {
+	key := wrapped{object, elem}
+	if _, ok := v.wraps[key]; !ok && len(v.wraps) >= maxWraps {
+		key.elem = -1
+	}
+	if v.wraps == nil {
+		v.wraps = map[wrapped]float64{}
+	}
+	v.wraps[key] += amount
+	id := cellID{object: v.shown(object), elem: -1}
+	if v.each != "" {
+		id.elem = elem
+	}
+	r.cell(v, id).count.gone += amount
+	r.dirty = true
+}
 
 // rename ends the contribution to the old name with the values at the rename, and begins the one to the new name.
 func (r *Rank) rename(h *handle, lh *mpit.Handle) {
@@ -447,14 +388,26 @@ func (r *Rank) rename(h *handle, lh *mpit.Handle) {
 
 // cell is the cell of that id, a new one if there is none, marked as being in use.
 func (r *Rank) cell(v *variable, id cellID) *cell {
-	c := v.cells[id]
+	c := v.find(id)
 	if c == nil {
-		c = &cell{v: v, id: id}
-		v.cells[id] = c
-		r.expose(c)
-		if r.restored != nil {
-			r.restored.cell(c)
+		c = r.slabs.cell()
+		c.v, c.id = v, id
+		if v.list == nil {
+			n := 1
+			if v.label != "" {
+				n = min(len(r.layout.Objects), 64)
+			}
+			v.list = make([]*cell, 0, n)
 		}
+		if n := len(v.list); n > 0 && !v.unsorted {
+			v.unsorted = id.compare(v.list[n-1].id) < 0
+		}
+		v.list = append(v.list, c)
+		v.next = len(v.list)
+		if v.cells != nil {
+			v.cells[id] = c
+		}
+		r.expose(c)
 	}
 	c.seen = r.generation
 	return c
@@ -465,15 +418,19 @@ func (r *Rank) expose(c *cell) {
 	v := c.v
 	switch {
 	case v.mode == modeState:
-		for _, it := range v.items[len(c.states):] {
-			c.states = append(c.states, c.newSeries(Label{"state", it.name}))
+		if c.state == nil {
+			c.state = &stateCell{}
+		}
+		for _, it := range v.items[len(c.state.series):] {
+			c.state.series = append(c.state.series, c.newSeries(&r.slabs, it.name))
 		}
 	case v.metric != nil && c.series == nil:
-		c.series = c.newSeries()
-		c.series.Lasting = v.mode == modeCount || v.mode == modeWatermark
+		c.series = c.newSeries(&r.slabs, "")
+		c.series.Lasting = v.lasts()
 		if v.metric.Kind == KindHistogram {
 			if c.timer == nil {
-				c.timer = &timer{hist: Histogram{Bounds: r.mapper.buckets, Counts: make([]uint64, len(r.mapper.buckets)+1)}}
+				c.timer = r.slabs.timer()
+				*c.timer = newTimer(v.buckets)
 			}
 			c.series.Histogram = &c.timer.hist
 		}
@@ -481,25 +438,66 @@ func (r *Rank) expose(c *cell) {
 	}
 }
 
-// newSeries has the labels of the cell and those of extra.
-func (c *cell) newSeries(extra ...Label) *Series {
-	labels := extra
-	if c.v.label != "" {
-		labels = append(labels, Label{c.v.label, c.id.object})
+// find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that goes well.
+func (v *variable) find(id cellID) *cell {
+	n := len(v.list)
+	if v.next < n && v.list[v.next].id == id {
+		v.next++
+		return v.list[v.next-1]
+	}
+	if n == 0 || !v.unsorted && id.compare(v.list[n-1].id) > 0 {
+		return nil
+	}
+	if v.cells == nil {
+		v.cells = make(map[cellID]*cell, n)
+		for _, c := range v.list {
+			v.cells[c.id] = c
+		}
+	}
+	return v.cells[id]
+}
+
+// newSeries has the labels of the cell, and of a state its name.
+func (c *cell) newSeries(from *slabs, state string) *Series {
+	v := c.v
+	n := len(v.labels)
+	for _, there := range []bool{v.mode == modeState, v.label != "", c.id.number != 0, c.id.elem >= 0} {
+		if there {
+			n++
+		}
+	}
+	labels := append(from.labels(n), v.labels...)
+	if v.mode == modeState {
+		labels = append(labels, Label{"state", state})
+	}
+	if v.label != "" {
+		labels = append(labels, Label{v.label, c.id.object})
 	}
 	if c.id.number != 0 {
 		labels = append(labels, Label{"object", strconv.FormatUint(uint64(c.id.number), 10)})
 	}
 	if c.id.elem >= 0 {
-		labels = append(labels, Label{c.v.each, elementName(c.id.elem)})
+		labels = append(labels, Label{v.each, elementName(c.id.elem)})
 	}
-	slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
-	return &Series{Metric: c.v.metric, Labels: labels}
+	if len(labels) > 1 {
+		slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	s := from.newSeries()
+	s.Metric, s.Labels, s.Ranks, s.Merge = v.metric, labels, v.ranks, v.across
+	return s
 }
 
-// since moves the beginning of a cell to an earlier time, never to a later one.
-func (c *cell) since(at int64, known bool) {
-	if known && at > 0 && (c.created == 0 || at < c.created) {
+// unixNano is a time of the agent's in Unix nanoseconds, 0 where it is not known.
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// since moves the beginning of a cell to an earlier time, never to a later one; 0 is not known.
+func (c *cell) since(at int64) {
+	if at > 0 && (c.created == 0 || at < c.created) {
 		c.created = at
 		c.setCreated()
 	}
@@ -513,55 +511,91 @@ func (r *Rank) takeRemains() {
 	for i := range r.remains.List {
 		rm := &r.remains.List[i]
 		v := r.variable(rm.Variable)
-		if v == nil || v.mode != modeCount && v.mode != modeWatermark {
+		if v == nil || !v.lasts() {
 			continue
 		}
 		id := cellID{elem: -1}
 		if v.label != "" {
 			id.object = CleanName(rm.Name)
 		}
-		switch v.mode {
-		case modeCount:
-			for k, gained := range rm.Gained {
-				if v.each != "" {
-					id.elem = k
-				}
-				x := remainFloat(v.number, gained)
-				if !v.offset && k < len(rm.First) {
-					x += remainFloat(v.number, rm.First[k])
-				}
-				if !finite(x) {
-					r.dropped[ReasonNotANumber]++
-					continue
-				}
-				c := r.cell(v, id)
-				c.fixed += x
-				c.fixedKnown = true
-				c.since(rm.Created.UnixNano(), !rm.Created.IsZero())
+		created := unixNano(rm.Created)
+		if v.mode == modeWatermark {
+			r.takeWatermarks(v, rm, id, created)
+			continue
+		}
+		for k, gained := range rm.Gained {
+			if v.each != "" {
+				id.elem = k
 			}
-		case modeWatermark:
-			values := rm.Max
-			if v.objects == MergeMin {
-				values = rm.Min
+			x := remainFloat(v.number, gained)
+			if !v.offset && k < len(rm.First) {
+				x += remainFloat(v.number, rm.First[k])
 			}
-			for k, w := range values {
-				x := v.number.float(w)
-				if !finite(x) {
-					continue
-				}
-				m := v.elements
-				if v.each != "" {
-					id.elem, m = k, v.objects
-				}
-				c := r.cell(v, id)
-				if c.fixedKnown {
-					x = combine(m, c.fixed, x)
-				}
-				c.fixed, c.fixedKnown = x, true
-				c.since(rm.Created.UnixNano(), !rm.Created.IsZero())
+			if !finite(x) {
+				r.dropped[ReasonNotANumber]++
+				continue
 			}
+			if v.nonzero && x == 0 && v.find(id) == nil {
+				continue
+			}
+			c := r.cell(v, id)
+			c.fixed += x
+			c.fixedKnown = true
+			c.since(created)
 		}
 	}
+}
+
+func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID, created int64) {
+	values := rm.Max
+	if v.among() == MergeMin {
+		values = rm.Min
+	}
+	take := func(x float64) {
+		if v.nonzero && x == 0 && v.find(id) == nil {
+			return
+		}
+		c := r.cell(v, id)
+		if c.fixedKnown {
+			x = combine(v.among(), c.fixed, x)
+		}
+		c.fixed, c.fixedKnown = x, true
+		c.since(created)
+	}
+	all, n := 0.0, 0
+	for k, w := range values {
+		x := v.number.float(w)
+		if !finite(x) {
+			continue
+		}
+		if v.each != "" {
+			id.elem = k
+			take(x)
+			continue
+		}
+		if n++; n == 1 {
+			all = x
+		} else {
+			all = combine(v.elements, all, x)
+		}
+	}
+	if n > 0 {
+		if v.elements == MergeMean {
+			all /= float64(n)
+		}
+		take(all)
+	}
+}
+
+// among is how watermarks of freed objects become one.
+func (s *spec) among() Merge {
+	switch {
+	case s.objects != MergeEach && s.objects != MergeMean:
+		return s.objects
+	case s.real == mpit.ClassLowWatermark:
+		return MergeMin
+	}
+	return MergeMax
 }
 
 // remainFloat reads gained and first, which are signed for all integers.
@@ -587,7 +621,7 @@ func (r *Rank) pairUp() {
 	sizes := map[place]*handle{}
 	for _, h := range r.plan {
 		if h.v.real == mpit.ClassSize {
-			sizes[place{h.v.info.Name, mpit.ClassSize, h.object}] = h
+			sizes[place{h.v.info.Name, mpit.ClassSize, h.of.Object}] = h
 		}
 	}
 	for _, h := range r.plan {
@@ -599,17 +633,17 @@ func (r *Rank) pairUp() {
 		default:
 			continue
 		}
-		ratio, size := r.ratios[key], sizes[place{h.v.info.Name, mpit.ClassSize, h.object}]
+		ratio, size := r.ratios[key], sizes[place{h.v.info.Name, mpit.ClassSize, h.of.Object}]
 		if ratio == nil || size == nil {
 			continue
 		}
-		c := r.cell(ratio, cellID{object: h.name, elem: -1})
-		c.since(max(h.cells[0].created, size.cells[0].created), true)
+		c := r.cell(ratio, cellID{object: ratio.shown(h.name), elem: -1})
+		c.since(max(unixNano(h.of.Created), unixNano(size.of.Created)))
 		r.pairs = append(r.pairs, pair{size: size, part: h, cell: c})
 	}
 	// The highest share of an object that is no more stays, as its watermark does.
 	for _, p := range old {
-		if p.cell.v.mode != modeWatermark || !p.ok || p.part.seen == r.generation && p.part.name == p.cell.id.object {
+		if p.cell.v.mode != modeWatermark || !p.ok || p.part.seen == r.generation && p.cell.v.shown(p.part.name) == p.cell.id.object {
 			continue
 		}
 		if c := p.cell; !c.floorKnown || p.value > c.floor {
@@ -622,15 +656,25 @@ func (r *Rank) pairUp() {
 func (r *Rank) sweep() {
 	gone := 0
 	for _, v := range r.order {
-		for id, c := range v.cells {
+		if v.separate && v.lasts() {
+			for _, c := range v.list {
+				if c.seen != r.generation && c.id.number != 0 {
+					r.leave(c)
+				}
+			}
+		}
+		kept := v.list[:0]
+		for _, c := range v.list {
 			if c.seen == r.generation || c.rest != nil {
+				kept = append(kept, c)
 				continue
 			}
 			keep := false
-			switch v.mode {
-			case modeCount:
+			switch {
+			case c.id.number != 0:
+			case v.mode == modeCount:
 				keep = c.count.has && c.count.value > 0 || c.hasHistory()
-			case modeWatermark:
+			case v.mode == modeWatermark:
 				if !c.floorKnown && c.count.has && c.v.key.class != highRatio {
 					c.floor, c.floorKnown = c.count.value, true
 				}
@@ -638,19 +682,55 @@ func (r *Rank) sweep() {
 			}
 			if keep {
 				if gone++; gone <= maxGone {
+					kept = append(kept, c)
 					continue
 				}
 				r.dropped[ReasonRemainsLost]++
+				maps.DeleteFunc(v.wraps, func(w wrapped, _ float64) bool {
+					return v.shown(w.object) == c.id.object && (v.each == "" || w.elem == c.id.elem)
+				})
 			}
 			c.leave(r)
-			delete(v.cells, id)
+			delete(v.cells, c.id)
 		}
-		v.list = v.list[:0]
-		for _, c := range v.cells {
-			v.list = append(v.list, c)
-		}
-		slices.SortFunc(v.list, compareCells)
+		clear(v.list[len(kept):])
+		v.list = kept
+		v.sort()
 	}
+}
+
+// leave hands what an object that is no more has, besides its remains, to those of its name.
+func (r *Rank) leave(c *cell) {
+	to := r.cell(c.v, cellID{object: c.id.object, elem: c.id.elem})
+	r.dirty = true
+	switch c.v.mode {
+	case modeCount:
+		to.count.adjust += c.count.adjust
+		to.count.base += c.count.base
+		to.count.resetAt = max(to.count.resetAt, c.count.resetAt)
+		if c.timer != nil && to.timer != nil {
+			to.timer.join(c.timer)
+		}
+	case modeWatermark:
+		if c.count.has && (!to.floorKnown || combine(c.v.among(), to.floor, c.count.value) != to.floor) {
+			to.floor, to.floorKnown = c.count.value, true
+		}
+	}
+}
+
+func (v *variable) sort() {
+	if !v.unsorted {
+		return
+	}
+	v.unsorted = false
+	slices.SortFunc(v.list, func(a, b *cell) int { return a.id.compare(b.id) })
+}
+
+func (id cellID) compare(o cellID) int {
+	if c := strings.Compare(id.object, o.object); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(id.number, o.number), cmp.Compare(id.elem, o.elem))
 }
 
 // list makes the list of series anew, and a new structure if it isn't the same.
@@ -660,7 +740,7 @@ func (r *Rank) list() {
 	add := func(s *Series) {
 		if same && (n >= len(r.series) || r.series[n] != s) {
 			same = false
-			r.series = slices.Clone(r.series[:n]) // whoever holds the old slice may still read it
+			r.series = append(make([]*Series, 0, max(len(r.series), len(r.plan))), r.series[:n]...) // who holds the old slice may still read it
 		}
 		if !same {
 			r.series = append(r.series, s)
@@ -675,11 +755,14 @@ func (r *Rank) list() {
 			if c.series != nil {
 				add(c.series)
 			}
-			for _, s := range c.states {
+			if c.state == nil {
+				continue
+			}
+			for _, s := range c.state.series {
 				add(s)
 			}
-			if c.outside != nil {
-				add(c.outside)
+			if c.state.outside != nil {
+				add(c.state.outside)
 			}
 		}
 	}

@@ -13,10 +13,11 @@ import (
 //
 // The numbers go this way: a handle's elements (count.go for what only grows) are merged into cells, one for each
 // variable and object name; a cell is a series, or several for a STATE. What is compiled once, whenever the catalogue,
-// the objects or the remains of freed ones change, stands in plan.go.
+// the objects or the remains of freed ones change, stands in catalogue.go (variables) and plan.go (handles and cells). What
+// outlives the Rank stands in blob.go; what becomes of it under other rules, in restore.go.
 type Rank struct {
 	mapper *Mapper
-	rules  []*compiledRule
+	rules  *ruleSet
 
 	// What the plan has been compiled from.
 	variables *mpit.Variables
@@ -26,12 +27,20 @@ type Rank struct {
 	byID     []*variable // by Variable.ID
 	byKey    map[variableKey]*variable
 	ratios   map[variableKey]*variable
-	order    []*variable          // all of them, those of ratios too
-	families map[string]*variable // who holds a family in this rank
+	order    []*variable         // all of them, those of ratios too
+	families map[string]*holding // that this rank has
 
 	handles map[uint32]*handle
 	plan    []*handle // those of the layout
+	sparse  []*handle // of plan, those of variables whose elements have a cell only once they are not 0
 	pairs   []pair
+	slabs   slabs
+	nowhere cell // for what has no cell: always 0
+
+	held        int        // variables that wait for their categories
+	categories  Categories // nil: not known, or the rank can't tell
+	categorised bool       // they are known, or no rule asks
+	told        bool       // categories, since the last plan
 
 	series     []*Series
 	structure  uint64
@@ -49,8 +58,9 @@ type Rank struct {
 	closed    time.Duration // when the last interval of timers closed
 	hasClosed bool
 
-	restored *restored // from the blob, until the first plan takes it
-	again    bool      // there was a blob: an exporter has shown these series before
+	restored *restored   // from the blob: what no variable has taken yet
+	changed  []*variable // those with a change
+	again    bool        // there was a blob: an exporter has shown these series before
 	blob     []byte
 	dirty    bool
 
@@ -75,12 +85,30 @@ type variable struct {
 	reason Reason
 	why    string    // of ReasonTypeConflict, in words
 	wanted bool      // to be read: shown, or the companion of one that is
+	held   bool      // nobody knows yet what it becomes: its categories could make a difference
+	asked  bool      // the agent has been asked to read what it left out
 	with   *variable // companion of a timer
-	cells  map[cellID]*cell
-	list   []*cell // cells, sorted
-	items  []item  // of a STATE
-	off    bool    // left out for a limit
-	other  *cell   // where cells fold into for a limit; nil: none has
+	off    bool      // left out for a limit
+	other  *cell     // where cells fold into for a limit; nil: none has
+
+	adopted  bool    // it is the companion of a timer
+	list     []*cell // cells, sorted
+	unsorted bool
+	next     int              // in list, where find looks first
+	cells    map[cellID]*cell // of list, once find needs it
+	items    []item           // of a STATE
+
+	wraps  map[wrapped]float64 // of handles that are no more; cells have them in count.gone
+	taken  bool                // what the blob had of it has found its place
+	change *change             // of cells that come until the agent has read all of it
+	kept   []kept              // from the blob, for when it is shown with other labels again
+	moved  int64               // Unix nanoseconds of when other rules changed what its series mean, 0 never
+}
+
+// wrapped says whose wraps they were.
+type wrapped struct {
+	object string
+	elem   int // -1: any
 }
 
 // item is a value of an enumeration.
@@ -91,66 +119,69 @@ type item struct {
 
 // cellID tells the cells of a variable apart.
 type cellID struct {
-	object string // name; "" for variables that aren't bound
-	number uint32 // the object itself, where several share a name and are never merged
+	object string // name; "" for variables that aren't bound, or where all objects become one
+	number uint32 // the object itself, where those that share a name are not merged
 	elem   int    // -1: elements merged
 }
 
-// cell is where the values of one variable and one name come together.
+// cell is where the values of one variable and one name come together. A rank has many: what few of them need stands apart.
 type cell struct {
-	v       *variable
-	id      cellID
-	seen    uint64 // generation
-	series  *Series
-	states  []*Series // of a STATE: as variable.items
-	outside *Series   // of a STATE: a value that has no series of its own
-	shown   int64     // value of outside
-	state   int64     // the present one
+	v      *variable
+	id     cellID
+	seen   uint64 // generation
+	series *Series
+	state  *stateCell // of a STATE
 
-	sum   float64 // of the handles, in the running Update
-	known int     // how many values it is made of
-	want  int     // how many it should be
+	sum         float64 // of the handles, in the running Update
+	known, want int32   // how many values it is made of, and how many it should be
 
-	fixed      float64 // from freed objects
+	unselected bool // the agent does not read all of it yet
 	fixedKnown bool
-	floor      float64 // watermarks of objects that are not even among the remains
 	floorKnown bool
-	created    int64 // Unix nanoseconds of the earliest contribution, 0 unknown
+	fixed      float64 // from freed objects
+	floor      float64 // watermarks of objects that are not even among the remains
+	created    int64   // Unix nanoseconds of the earliest contribution, 0 unknown
 
-	count count
-	timer *timer
+	count  count
+	timer  *timer
+	change *change // to be put into effect with the first value
 
 	standing
 	folding
 }
 
+// stateCell is the series of a STATE.
+type stateCell struct {
+	series  []*Series // as variable.items
+	outside *Series   // a value that has no series of its own
+	shown   int64     // value of outside
+	now     int64     // the present value
+}
+
 // handle is an open handle of the rank.
 type handle struct {
-	id     uint32
-	v      *variable
-	object uint32
-	name   string
-	offset int
-	n      int
-	seen   uint64
-	failed bool
-	cells  []*cell // one, or one for each element
-
-	value float64 // of gauges, elements merged, unscaled
-	ok    bool
-
-	base     []uint64 // what is subtracted; nil: nothing
-	first    []uint64 // at its making; nil: zeros
-	origin   []uint64
-	excluded []uint64  // what is subtracted besides, int64 or double bits; nil: zeros
-	elems    []element // modeCount
+	of      *mpit.Handle // in the layout that it was last seen in
+	v       *variable
+	name    string   // the object's, whatever it is called in cells
+	solo    uint32   // the object's number, where its cells are not those of all that share the name
+	failed  bool     // in this Update
+	ok      bool     // there is a value
+	value   float64  // of gauges, elements merged, unscaled
+	seen    uint64   // generation
+	cells   []*cell  // one, or one for each element, nil for those that have always been 0 and need none
+	one     [1]*cell // memory of cells
+	offset  int
+	n       int
+	base    []uint64  // what is subtracted; nil: nothing
+	exclude []uint64  // what is subtracted besides, int64 or double bits; nil: zeros
+	elems   []element // modeCount
 }
 
 func (h *handle) cell(i int) *cell {
 	if len(h.cells) == 1 {
 		return h.cells[0]
 	}
-	return h.cells[i]
+	return h.cells[i] // nil: see cells
 }
 
 // pair is an object's SIZE, and its LEVEL or watermark of the same name.
@@ -166,23 +197,25 @@ type pair struct {
 func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
 	r := &Rank{
 		mapper:    m,
-		rules:     forLibrary(m.rules, lib),
+		rules:     m.rulesFor(lib),
 		byKey:     map[variableKey]*variable{},
 		ratios:    map[variableKey]*variable{},
-		families:  map[string]*variable{},
-		handles:   map[uint32]*handle{},
+		families:  map[string]*holding{},
 		dropped:   map[Reason]uint64{},
 		selection: map[uint32]bool{},
+
+		categorised: !m.categories,
 	}
 	if len(blob) == 0 {
 		r.dirty = true // a blob, whatever is in it, tells the next exporter that there was one before
 		return r, nil
 	}
-	restored, err := decodeBlob(blob, m.buckets)
+	restored, err := decodeBlob(blob)
 	if err != nil {
 		return r, err
 	}
-	r.restored, r.again, r.blob = restored, true, slices.Clone(blob)
+	// What an earlier exporter, or one with other rules, told the agent to leave out is not known here: it is told all of it.
+	r.restored, r.again, r.reselect, r.blob = restored, true, true, slices.Clone(blob)
 	r.closed, r.hasClosed = restored.closed, restored.hasClosed
 	return r, nil
 }
@@ -204,6 +237,9 @@ func (r *Rank) Update(s *mpit.Sample) {
 	r.paused = s.Status == mpit.SamplePaused || s.Stats.PcontrolCalls > 0 && s.Stats.PcontrolLevel == 0
 	r.compile(s)
 	r.markFailed(s)
+	if len(r.sparse) > 0 {
+		r.reveal(s.Values)
+	}
 	r.clear()
 	for _, h := range r.plan {
 		h.read(r, s.Values)
@@ -213,12 +249,15 @@ func (r *Rank) Update(s *mpit.Sample) {
 	if r.relist {
 		r.list()
 	}
+	if len(r.changed) > 0 {
+		r.doneChanging()
+	}
 	r.rebuilt = false
 }
 
 func (r *Rank) markFailed(s *mpit.Sample) {
 	for i := range s.Failed {
-		if h := r.handles[s.Failed[i].Handle]; h != nil {
+		if h := r.index()[s.Failed[i].Handle]; h != nil {
 			h.failed = true
 			r.dropped[ReasonReadFailed]++
 		}
@@ -228,9 +267,8 @@ func (r *Rank) markFailed(s *mpit.Sample) {
 func (r *Rank) clear() {
 	for _, v := range r.order {
 		for _, c := range v.list {
-			c.sum, c.known, c.want = 0, 0, 0
-			c.count.resets, c.count.gain, c.count.before, c.count.after = 0, 0, 0, 0
-			c.count.restarted, c.count.rounded = false, false
+			c.sum, c.known, c.want, c.unselected = 0, 0, 0, false
+			c.count.reset, c.count.restarted, c.count.rounded = nil, false, false
 		}
 	}
 }
@@ -251,7 +289,7 @@ func (h *handle) read(r *Rank, values []uint64) {
 			c.want++
 			if fresh {
 				c.known++
-				c.state = stateOf(h.v.number, values[i])
+				c.state.now = stateOf(h.v.number, values[i])
 			}
 		}
 	default:
@@ -269,8 +307,11 @@ func stateOf(n number, w uint64) int64 {
 // readGauge merges elements, then objects. A watermark that could not be read is still what it was.
 func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 	v := h.v
-	if len(h.cells) > 1 || h.cells[0].id.elem >= 0 {
+	if len(h.cells) != 1 || h.cells[0] == nil || h.cells[0].id.elem >= 0 {
 		for i, c := range h.cells {
+			if c == nil {
+				continue
+			}
 			c.want++
 			if !fresh {
 				continue
@@ -301,6 +342,9 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 			} else {
 				h.value = combine(v.elements, h.value, x)
 			}
+		}
+		if v.elements == MergeMean {
+			h.value /= float64(h.n)
 		}
 	} else if v.mode != modeWatermark {
 		h.ok = false
@@ -387,15 +431,20 @@ func (r *Rank) readPairs(values []uint64) {
 func (r *Rank) publish(s *mpit.Sample) {
 	r.gatherGauges()
 	for _, v := range r.order {
-		for _, c := range v.list {
-			switch v.mode {
-			case modeCount:
-				c.settle(r, s.Time)
-			case modeState:
+		switch v.mode {
+		case modeCount:
+			// Backwards, so that what objects hand over to those of their name (change) comes before these.
+			for i := len(v.list) - 1; i >= 0; i-- {
+				v.list[i].settle(r, s.Time)
+			}
+		case modeState:
+			for _, c := range v.list {
 				if !c.lost {
 					c.publishState(r)
 				}
-			default:
+			}
+		default:
+			for _, c := range v.list {
 				c.publishGauge()
 			}
 		}
@@ -403,11 +452,11 @@ func (r *Rank) publish(s *mpit.Sample) {
 	r.gatherCounts()
 	closing := r.closing(s)
 	for _, v := range r.order {
-		if v.mode != modeCount {
+		if v.metric == nil || v.metric.Kind != KindHistogram {
 			continue
 		}
 		for _, c := range v.list {
-			if c.timer != nil && c.series != nil && c.series.Valid {
+			if c.series != nil && c.series.Valid {
 				c.observe(r, closing)
 			}
 		}
@@ -416,23 +465,26 @@ func (r *Rank) publish(s *mpit.Sample) {
 
 func (c *cell) publishGauge() {
 	x, valid := c.sum, c.known > 0
+	mean := c.v.objects == MergeMean
+	if mean && valid {
+		x /= float64(c.known)
+	}
 	if c.v.mode == modeWatermark {
 		level, levelKnown := c.gathered()
 		for _, other := range []struct {
 			x     float64
 			known bool
 		}{{c.fixed, c.fixedKnown}, {c.floor, c.floorKnown}, {level, levelKnown}} {
-			if !other.known {
-				continue
-			}
-			if valid {
-				x = combine(c.v.objects, x, other.x)
-			} else {
+			switch {
+			case !other.known || mean && c.known > 0: // a mean is that of the objects that are there
+			case valid:
+				x = combine(c.v.among(), x, other.x)
+			default:
 				x, valid = other.x, true
 			}
 		}
 	} else {
-		valid = valid && c.known == c.want // a part of a sum would be a lie
+		valid = valid && (c.known == c.want || mean) // a part of a sum would be a lie
 	}
 	if c.series != nil {
 		c.series.Value, c.series.Valid = x*c.v.scale, valid
@@ -445,26 +497,27 @@ func (c *cell) publishGauge() {
 func (c *cell) publishState(r *Rank) {
 	valid := c.known > 0
 	found := false
-	for i, series := range c.states {
+	t := c.state
+	for i, series := range t.series {
 		series.Value, series.Valid = 0, valid
-		if valid && c.v.items[i].value == c.state {
+		if valid && c.v.items[i].value == t.now {
 			series.Value, found = 1, true
 		}
 	}
 	switch {
 	case !valid:
-		if c.outside != nil {
-			c.outside.Valid = false
+		if t.outside != nil {
+			t.outside.Valid = false
 		}
 	case found:
-		if c.outside != nil {
-			c.outside, r.relist = nil, true
+		if t.outside != nil {
+			t.outside, r.relist = nil, true
 		}
 	default:
-		if c.outside == nil || c.shown != c.state {
-			c.outside, c.shown, r.relist = c.newSeries(Label{"state", c.v.outsideName(c.state)}), c.state, true
+		if t.outside == nil || t.shown != t.now {
+			t.outside, t.shown, r.relist = c.newSeries(&r.slabs, c.v.outsideName(t.now)), t.now, true
 		}
-		c.outside.Value, c.outside.Valid = 1, true
+		t.outside.Value, t.outside.Valid = 1, true
 	}
 }
 
@@ -494,7 +547,8 @@ func (r *Rank) Dropped() map[Reason]uint64 {
 }
 
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
-// true when the agent has to be told, and false again at the next call. The map is the caller's.
+// true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that was made
+// with a blob: what the agent was told before, by another exporter or with other rules, is not known. The map is the caller's.
 func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
 	ids = make(map[uint32]bool, len(r.byID))
 	changed = r.reselect

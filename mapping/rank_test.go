@@ -536,7 +536,7 @@ func TestTwoVariablesOfOneFamilyInARank(t *testing.T) {
 	a.set("a", 0, 1)
 	r.Update(a.sample())
 	assert.Equal(t, m{"same_total": 1}, show(r))
-	assert.Equal(t, uint64(1), r.Dropped()[ReasonTypeConflict])
+	assert.Equal(t, map[Reason]uint64{ReasonLabelConflict: 1}, r.Dropped())
 }
 
 // Debian's MPICH has no performance variables; its communicators are there all the same.

@@ -14,6 +14,7 @@ const (
 	ReasonDatatype        Reason = "datatype"          // not a number
 	ReasonGenericString   Reason = "generic_string"    // GENERIC and a string
 	ReasonTypeConflict    Reason = "type_conflict"     // its family has another holder
+	ReasonLabelConflict   Reason = "label_conflict"    // another variable of the rank has the same family and the same labels
 	ReasonDuplicate       Reason = "duplicate"         // name and class occur twice in one rank
 	ReasonFamiliesOverMax Reason = "families_over_max" // Config.MaxFamilies
 

@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -10,9 +9,15 @@ import (
 
 // timer is what a cell of a timer keeps besides its count: the observations, and up to where they have been made.
 type timer struct {
-	hist    Histogram
-	seconds float64 // accumulated time that stands in observations
-	events  float64 // events of the companion that do
+	hist      Histogram
+	seconds   float64 // accumulated time that stands in observations
+	events    float64 // events of the companion that do
+	recount   bool    // events are another companion's: from now on those of this one
+	companion *cell   // the companion's, in this plan; nil: not looked for, or none
+}
+
+func newTimer(bounds []float64) timer {
+	return timer{hist: Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}}
 }
 
 // closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how
@@ -28,14 +33,19 @@ func (r *Rank) closing(s *mpit.Sample) bool {
 // observe brings a timer's histogram up to date; cells are settled.
 func (c *cell) observe(r *Rank, closing bool) {
 	t := c.timer
+	if t == nil || !c.count.has && c.rest == nil {
+		return
+	}
 	now := c.amount() * c.v.scale
 	t.hist.Sum = now
-	events, fresh, known := c.companionEvents()
+	events, fresh, counted := c.companionEvents()
 	if c.count.restarted && c.rest == nil {
-		clear(t.hist.Counts)
-		t.hist.Count, t.hist.Native, t.hist.NativeZero = 0, nil, 0
-		t.seconds, t.events = 0, events
+		t.hist.clear()
+		t.seconds, t.events, t.recount = 0, 0, true
 		r.dirty = true
+	}
+	if t.recount && counted {
+		t.events, t.recount, r.dirty = events, false, true
 	}
 	if fresh >= 0 && c.rest == nil {
 		t.events = min(t.events, events-fresh)
@@ -43,10 +53,10 @@ func (c *cell) observe(r *Rank, closing bool) {
 	if now < t.seconds {
 		t.seconds = now
 	}
-	if known && events < t.events {
+	if counted && events < t.events {
 		t.events = events
 	}
-	if !closing || !known {
+	if !closing {
 		return
 	}
 	gained := now - t.seconds
@@ -87,6 +97,17 @@ func (v *variable) unitScale() float64 {
 	return v.scale
 }
 
+// companion is the companion's cell that is like the timer's; nil: there is none.
+func (c *cell) companion() *cell {
+	if c.timer == nil {
+		return c.v.with.find(c.id)
+	}
+	if c.timer.companion == nil {
+		c.timer.companion = c.v.with.find(c.id)
+	}
+	return c.timer.companion
+}
+
 // companionCount is what the timer's companion has counted, in the companion's own unit, and how much of it since it was reset in
 // this Update; below zero, if it was not. It stands in a cell like the timer's, or in one for each element. Not known is what has
 // not been read yet; of a timer without a companion that is always known.
@@ -102,7 +123,7 @@ func (c *cell) companionCount() (n, fresh float64, known bool) {
 			fresh = max(0, fresh) + x
 		}
 	}
-	if one := with.cells[c.id]; one != nil {
+	if one := c.companion(); one != nil {
 		if one.count.has {
 			add(one)
 		}
@@ -124,10 +145,25 @@ func (h *Histogram) add(x float64, n uint64) {
 		h.NativeZero += n
 		return
 	}
-	index := int32(math.Ceil(math.Log2(x) * (1 << NativeSchema)))
-	i, found := slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int { return int(b.Index - index) })
-	if !found {
-		h.Native = slices.Insert(h.Native, i, NativeBucket{Index: index})
+	h.addNative(int32(math.Ceil(math.Log2(x)*(1<<NativeSchema))), n)
+}
+
+func (h *Histogram) clear() {
+	clear(h.Counts)
+	h.Count, h.Native, h.NativeZero = 0, nil, 0
+}
+
+// join adds the observations of another timer of the same variable.
+func (t *timer) join(o *timer) {
+	for i, n := range o.hist.Counts {
+		t.hist.Counts[i] += n
 	}
-	h.Native[i].Count += n
+	t.hist.Count += o.hist.Count
+	t.hist.NativeZero += o.hist.NativeZero
+	for _, b := range o.hist.Native {
+		t.hist.addNative(b.Index, b.Count)
+	}
+	t.seconds += o.seconds
+	t.events += o.events
+	t.recount = t.recount || o.recount
 }

@@ -1,0 +1,88 @@
+package mapping
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+func TestNeedsCategories(t *testing.T) {
+	assert.False(t, newMapper(t, Defaults()...).NeedsCategories())
+	assert.True(t, newMapper(t, Rule{Match: Match{Category: "p2p"}, Drop: &yes}).NeedsCategories())
+}
+
+// As long as nobody knows the categories, variables to which they could matter are held back: read, but not shown, and not
+// counted as left out.
+func TestCategoriesAreWaitedFor(t *testing.T) {
+	rules := []Rule{{Match: Match{Category: "inside*", Class: List{"counter"}}, Drop: &yes}}
+	for _, c := range []struct {
+		name       string
+		categories Categories
+		want       m
+		dropped    map[Reason]uint64
+	}{
+		{
+			"told", func(name string, class mpit.Class) []string {
+				if name == "in" && class == mpit.ClassCounter {
+					return []string{"all", "inside things"}
+				}
+				return nil
+			}, m{"out_total{comm=c}": 2, "depth_level{comm=c}": 3}, map[Reason]uint64{ReasonRule: 1},
+		},
+		{"the rank can't tell", nil, m{"in_total{comm=c}": 1, "out_total{comm=c}": 2, "depth_level{comm=c}": 3}, map[Reason]uint64{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent(on("in", mpit.ClassCounter, tULong), on("out", mpit.ClassCounter, tULong), on("depth", mpit.ClassLevel, tInt))
+			x := a.object("c", 1)
+			a.set("in", x, 1)
+			a.set("out", x, 2)
+			a.set("depth", x, 3)
+			r := newRank(t, nil, rules...)
+			for range 2 {
+				r.Update(a.after(time.Second).sample())
+				assert.Equal(t, m{"depth_level{comm=c}": 3}, show(r))
+				assert.Empty(t, r.Dropped())
+				_, ids, changed := r.Select()
+				assert.Equal(t, map[uint32]bool{0: true, 1: true, 2: true}, ids)
+				assert.False(t, changed)
+			}
+			r.SetCategories(c.categories)
+			r.Update(a.sample()) // the catalogue is the same
+			assert.Equal(t, c.want, show(r))
+			assert.Equal(t, c.dropped, r.Dropped())
+			a.add(on("later", mpit.ClassCounter, tULong))
+			r.Update(a.sample())
+			assert.Contains(t, show(r), "later_total{comm=c}")
+		})
+	}
+}
+
+// Held back, a variable keeps what the blob has of it, and so does a timer whose counter is held back.
+func TestCategoriesAndTheBlob(t *testing.T) {
+	a := newAgent(on("n", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble), on("t", mpit.ClassCounter, tULong),
+		on("w", mpit.ClassAggregate, tUint))
+	x := a.object("c", 1)
+	r := newRank(t, nil)
+	for i, v := range []uint64{1<<32 - 2, 3} {
+		a.set("n", x, v)
+		a.set("t", x, float64(i+1))
+		a.handles[2].values[0] = uint64(i + 1)
+		r.Update(a.after(time.Minute).sample())
+	}
+	want := show(r)
+	assert.Equal(t, 1<<32+3.0, want["n_total{comm=c}"])
+	rules := []Rule{{Match: Match{Category: "p2p", Class: List{"counter"}}, Help: "One of p2p."}}
+	for i, v := range []uint64{1<<32 - 2, 3} { // what else happens makes a new blob
+		r = reload(t, r, rules...)
+		a.set("w", x, v)
+		r.Update(a.sample())
+		assert.Equal(t, m{"w_aggregate_total{comm=c}": float64(i<<32) + float64(v)}, show(r))
+	}
+	want["w_aggregate_total{comm=c}"] = 1<<32 + 3
+	r.SetCategories(nil)
+	r.Update(a.sample())
+	assert.Equal(t, want, show(r))
+}

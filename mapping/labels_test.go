@@ -1,0 +1,122 @@
+package mapping
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Variables whose labels differ are one family; the labels stand with those of objects and elements, sorted.
+func TestLabelsOfRules(t *testing.T) {
+	rules := []Rule{
+		{Match: Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)", Class: List{"counter"}}, Name: "calls", Elements: ElementsPeer},
+		{Match: Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)"}, Name: "time"},
+		{Match: Match{Regexp: "state_(?P<a>.)"}, Name: "phase"},
+	}
+	a := newAgent(on("x_send_node", mpit.ClassCounter, tULong), on("x_recv_node", mpit.ClassCounter, tULong), mpit.Variable{Name: "state_1", Class: mpit.ClassState, Datatype: tInt})
+	x := a.object("c", 2)
+	a.set("x_send_node", x, 1, 2)
+	a.set("x_recv_node", x, 3, 4)
+	mapper := newMapper(t, rules...)
+	r, err := mapper.NewRank(Library{}, nil)
+	require.NoError(t, err)
+	r.Update(a.sample())
+	want := m{
+		"calls_total{comm=c,function=send,peer=0,zone=node}": 1, "calls_total{comm=c,function=send,peer=1,zone=node}": 2,
+		"calls_total{comm=c,function=recv,peer=0,zone=node}": 3, "calls_total{comm=c,function=recv,peer=1,zone=node}": 4,
+		"phase{a=1,state=0}": 1,
+	}
+	assert.Equal(t, want, show(r))
+	assert.Len(t, mapper.families, 2)
+	assert.Equal(t, 2, mapper.families["mpit_calls"].holders)
+
+	t.Run("of one Metric", func(t *testing.T) {
+		assert.Same(t, r.Series()[0].Metric, r.Series()[2].Metric)
+	})
+	t.Run("one goes, the other stays", func(t *testing.T) {
+		a.vars[0].Name, a.lastVars = "x_scan_node", nil
+		r.Update(a.sample())
+		assert.Contains(t, show(r), "calls_total{comm=c,function=scan,peer=0,zone=node}")
+		assert.NotContains(t, show(r), "calls_total{comm=c,function=send,peer=0,zone=node}")
+		assert.Equal(t, 2, mapper.families["mpit_calls"].holders)
+	})
+	t.Run("the last one takes the family along", func(t *testing.T) {
+		other, err := mapper.NewRank(Library{}, nil)
+		require.NoError(t, err)
+		other.Update(a.sample())
+		assert.Equal(t, 4, mapper.families["mpit_calls"].holders)
+		r.Close()
+		r.Close()
+		assert.Equal(t, 2, mapper.families["mpit_calls"].holders)
+		other.Close()
+		assert.Empty(t, mapper.families)
+		assert.Empty(t, mapper.otel)
+	})
+}
+
+// Who can't be told apart from another is left out, and the reason says which of the two it is.
+func TestConflicts(t *testing.T) {
+	same := Rule{Match: Match{Name: "?_var"}, Name: "x"}
+	none := func(name string, class mpit.Class) mpit.Variable {
+		return mpit.Variable{Name: name, Class: class, Datatype: tULong}
+	}
+	for _, c := range []struct {
+		name string
+		vars []mpit.Variable
+		rule Rule
+		want map[Reason]uint64
+	}{
+		{"the same labels", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter), none("c_var", mpit.ClassCounter)}, same, map[Reason]uint64{ReasonLabelConflict: 2}},
+		{"another kind", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var", mpit.ClassGeneric)}, same, map[Reason]uint64{ReasonTypeConflict: 1}},
+		{"another kind, with a label", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var", mpit.ClassGeneric)}, Rule{Match: Match{Regexp: "(?P<which>.)_var"}, Name: "x"}, map[Reason]uint64{ReasonTypeConflict: 1}},
+		{"bound to something else: the label tells", []mpit.Variable{on("a_var", mpit.ClassCounter, tULong), none("b_var", mpit.ClassCounter)}, same, map[Reason]uint64{}},
+		{"with a label", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter)}, Rule{Match: Match{Regexp: "(?P<which>.)_var"}, Name: "x"}, map[Reason]uint64{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mapper := newMapper(t, c.rule)
+			r, err := mapper.NewRank(Library{}, nil)
+			require.NoError(t, err)
+			a := newAgent(c.vars...)
+			a.object("c", 1)
+			r.Update(a.sample())
+			show(r) // panics where two series are the same
+			assert.Equal(t, c.want, r.Dropped())
+			dropped := 0
+			for i, info := range r.Infos() {
+				_, ids, _ := r.Select()
+				assert.Equal(t, info.Metric != nil, ids[uint32(i)], "what is left out need not be read")
+				if info.Metric == nil {
+					dropped++
+				}
+			}
+			r.Close()
+			assert.Empty(t, mapper.families)
+			total := 0
+			for _, n := range c.want {
+				total += int(n)
+			}
+			assert.Equal(t, total, dropped)
+		})
+	}
+}
+
+// A ratio has the labels of its variables.
+func TestRatiosHaveLabels(t *testing.T) {
+	a := newAgent()
+	for _, name := range []string{"pool_send", "pool_recv"} {
+		a.add(mpit.Variable{Name: name, Class: mpit.ClassSize, Datatype: tULong})
+		a.add(mpit.Variable{Name: name, Class: mpit.ClassHighWatermark, Datatype: tULong})
+	}
+	for i, h := range a.handles {
+		h.values[0] = []uint64{10, 5}[i%2]
+	}
+	r := newRank(t, nil, Rule{Match: Match{Regexp: "pool_(?P<side>.*)", Class: List{"size"}}, Name: "pool_size"}, Rule{Match: Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
+	r.Update(a.sample())
+	assert.Equal(t, m{
+		"pool_size{side=send}": 10, "pool_size{side=recv}": 10, "pool_high{side=send}": 5, "pool_high{side=recv}": 5,
+		"pool_send_highwatermark_ratio{side=send}": 0.5, "pool_recv_highwatermark_ratio{side=recv}": 0.5,
+	}, show(r))
+}

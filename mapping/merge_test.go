@@ -1,0 +1,308 @@
+package mapping
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Two communicators called c and one called d, of two elements each, as rules merge them.
+func TestMergingByRule(t *testing.T) {
+	level, count, high := on("v", mpit.ClassLevel, tInt), on("v", mpit.ClassCounter, tULong), on("v", mpit.ClassHighWatermark, tInt)
+	for _, c := range []struct {
+		name     string
+		variable mpit.Variable
+		rule     Rule
+		want     m
+		freed    m // after the first c is freed
+	}{
+		{"mean of objects", level, Rule{Merge: MergeMean}, m{"v_level{comm=c}": 5, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
+		{"mean of elements", level, Rule{Elements: ElementsMean}, m{"v_level{comm=c}": 5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
+		{"both", level, Rule{Merge: MergeMean, Elements: ElementsMean}, m{"v_level{comm=c}": 2.5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
+		{"each object, where several share the name", level, Rule{Merge: MergeEach}, m{"v_level{comm=c,object=1}": 3, "v_level{comm=c,object=3}": 7, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
+		{"no label for objects", level, Rule{Object: &no}, m{"v_level": 19}, m{"v_level": 16}},
+		{"no label, and the largest", level, Rule{Object: &no, Merge: MergeMax}, m{"v_level": 9}, m{"v_level": 9}},
+		{"no label goes before each", level, Rule{Object: &no, Merge: MergeEach}, m{"v_level": 19}, m{"v_level": 16}},
+		{"what counts is summed", count, Rule{Merge: MergeMax, Elements: ElementsMean}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}},
+		{
+			"what counts, of each object: the freed one's remains have no number", count, Rule{Merge: MergeEach},
+			m{"v_total{comm=c,object=1}": 3, "v_total{comm=c,object=3}": 7, "v_total{comm=d,object=5}": 9},
+			m{"v_total{comm=c}": 3, "v_total{comm=c,object=3}": 7, "v_total{comm=d,object=5}": 9},
+		},
+		{
+			"and of each element", count, Rule{Match: Match{Name: "v"}, Object: &no, Elements: ElementsIndex},
+			m{"v_total{index=0}": 8, "v_total{index=1}": 11}, m{"v_total{index=0}": 8, "v_total{index=1}": 11},
+		},
+		{"a watermark's mean is that of the living", high, Rule{Merge: MergeMean}, m{"v_highwatermark{comm=c}": 3, "v_highwatermark{comm=d}": 5}, m{"v_highwatermark{comm=c}": 4, "v_highwatermark{comm=d}": 5}},
+		{
+			"a watermark of each object", high, Rule{Merge: MergeEach},
+			m{"v_highwatermark{comm=c,object=1}": 2, "v_highwatermark{comm=c,object=3}": 4, "v_highwatermark{comm=d,object=5}": 5},
+			m{"v_highwatermark{comm=c}": 2, "v_highwatermark{comm=c,object=3}": 4, "v_highwatermark{comm=d,object=5}": 5},
+		},
+		{"GENERIC, where a rule says how", on("v", mpit.ClassGeneric, tInt), Rule{Merge: MergeMin, Elements: ElementsMax}, m{"v_generic{comm=c}": 2, "v_generic{comm=d}": 5}, m{"v_generic{comm=c}": 4, "v_generic{comm=d}": 5}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent(c.variable)
+			x := a.object("c", 2)
+			a.set("v", x, 1, 2)
+			a.set("v", a.object("c", 2), 3, 4)
+			a.set("v", a.object("d", 2), 4, 5)
+			r := newRank(t, nil, c.rule)
+			r.Update(a.sample())
+			assert.Equal(t, c.want, show(r))
+			a.free(x)
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, c.freed, show(r))
+			r = reload(t, r, c.rule)
+			r.Update(a.sample())
+			assert.Equal(t, c.freed, show(r), "after a restart")
+			assert.Empty(t, r.Dropped())
+		})
+	}
+}
+
+// A mean is one of the objects that could be read; a part of a sum would be a lie.
+func TestMeanOfWhatCouldBeRead(t *testing.T) {
+	a := newAgent(on("mean", mpit.ClassLevel, tInt), on("sum", mpit.ClassLevel, tInt))
+	for i := range 2 {
+		x := a.object("c", 1)
+		a.set("mean", x, 2+i)
+		a.set("sum", x, 2+i)
+	}
+	a.failed[a.handles[0].ID], a.failed[a.handles[1].ID] = true, true
+	r := newRank(t, nil, Rule{Match: Match{Name: "mean"}, Merge: MergeMean})
+	r.Update(a.sample())
+	assert.Equal(t, m{"mean_level{comm=c}": 3}, show(r))
+}
+
+// A wrap of an object that has a series of its own goes with what it has counted, and stays.
+func TestWrapsOfEachObject(t *testing.T) {
+	a := newAgent(on("n", mpit.ClassCounter, tUint))
+	each := Rule{Merge: MergeEach}
+	r := newRank(t, nil, each)
+	x := a.object("c", 1)
+	a.object("c", 1)
+	for _, v := range []uint64{1<<32 - 2, 3} {
+		a.set("n", x, v)
+		r.Update(a.sample())
+	}
+	assert.Equal(t, m{"n_total{comm=c,object=1}": 1<<32 + 3, "n_total{comm=c,object=3}": 0}, show(r))
+	a.free(x)
+	for range 2 {
+		r.Update(a.sample())
+		assert.Equal(t, m{"n_total{comm=c}": 1<<32 + 3, "n_total{comm=c,object=3}": 0}, show(r))
+		r = reload(t, r, each)
+	}
+}
+
+// A job of 10,000 ranks: an element for each peer, of which this one has talked to three.
+func TestNonzeroElements(t *testing.T) {
+	const peers = 10_000
+	rules := []Rule{{Elements: ElementsPeer, Nonzero: &yes}}
+	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
+	r := newRank(t, nil, rules...)
+	x, y := a.object("c", peers), a.object("c", peers)
+	r.Update(a.sample())
+	assert.Empty(t, show(r))
+	n, l := a.handle("n", x), a.handle("l", x)
+	n.values[7], n.values[9999], l.values[3] = 5, 6, 1
+	r.Update(a.sample())
+	assert.Equal(t, m{"n_total{comm=c,peer=7}": 5, "n_total{comm=c,peer=9999}": 6, "l_level{comm=c,peer=3}": 1}, show(r))
+	structure := r.Structure()
+	a.handle("n", y).values[7] = 10
+	l.values[3] = 0
+	r.Update(a.sample())
+	want := m{"n_total{comm=c,peer=7}": 15, "n_total{comm=c,peer=9999}": 6, "l_level{comm=c,peer=3}": 0}
+	assert.Equal(t, want, show(r), "0 again: the series stays")
+	assert.Equal(t, structure, r.Structure())
+	a.object("d", peers)
+	r.Update(a.sample())
+	assert.Equal(t, want, show(r))
+	a.free(x)
+	delete(want, "l_level{comm=c,peer=3}")
+	r.Update(a.sample())
+	got := show(r)
+	delete(got, "l_level{comm=c,peer=3}")
+	assert.Equal(t, want, got, "what was counted stays")
+	again := reload(t, r, rules...)
+	again.Update(a.sample())
+	assert.Equal(t, want, show(again))
+
+	t.Run("an update that changes nothing allocates nothing", func(t *testing.T) {
+		s := a.sample()
+		r.Update(s)
+		assert.Zero(t, testing.AllocsPerRun(10, func() { r.Update(s) }))
+	})
+	t.Run("counted from the value at the rename", func(t *testing.T) {
+		a := newAgent(on("n", mpit.ClassCounter, tULong))
+		x := a.object("c", 2)
+		a.set("n", x, 5, 0)
+		a.rename(x, "d")
+		r := newRank(t, nil, rules...)
+		r.Update(a.sample())
+		assert.Equal(t, m{"n_total{comm=c,peer=0}": 5}, show(r))
+		a.set("n", x, 5, 2)
+		r.Update(a.sample())
+		assert.Equal(t, m{"n_total{comm=c,peer=0}": 5, "n_total{comm=d,peer=1}": 2}, show(r))
+	})
+	t.Run("a reset and a wrap of such an element", func(t *testing.T) {
+		a := newAgent(mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tUint, DatatypeBytes: 4})
+		r := newRank(t, nil, rules...)
+		for _, c := range []struct {
+			value int
+			want  m
+		}{{0, m{}}, {1<<32 - 1, m{"n_total{peer=0}": 1<<32 - 1}}, {0, m{"n_total{peer=0}": 1 << 32}}, {9, m{"n_total{peer=0}": 1<<32 + 9}}} {
+			a.set("n", 0, c.value)
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, c.want, show(r))
+		}
+	})
+}
+
+// Which ranks' series become one on a node, and how.
+func TestRankModes(t *testing.T) {
+	none := func(class mpit.Class, d mpit.Datatype) mpit.Variable {
+		return mpit.Variable{Name: "v", Class: class, Datatype: d}
+	}
+	for _, c := range []struct {
+		variable mpit.Variable
+		rule     Rule
+		ranks    RankMode
+		merge    Merge
+	}{
+		{none(mpit.ClassLevel, tInt), Rule{}, RankNode, MergeSum},
+		{none(mpit.ClassSize, tInt), Rule{Rank: RankKeep}, RankKeep, MergeSum},
+		{none(mpit.ClassLevel, tInt), Rule{Rank: RankBoth, Merge: MergeMean}, RankBoth, MergeMean},
+		{none(mpit.ClassLevel, tInt), Rule{Merge: MergeEach}, RankKeep, MergeEach},
+		{none(mpit.ClassPercentage, tDouble), Rule{}, RankNode, MergeMax},
+		{none(mpit.ClassHighWatermark, tInt), Rule{}, RankNode, MergeMax},
+		{none(mpit.ClassLowWatermark, tInt), Rule{}, RankNode, MergeMin},
+		{none(mpit.ClassCounter, tULong), Rule{Merge: MergeMax}, RankNode, MergeSum},
+		{none(mpit.ClassTimer, tDouble), Rule{}, RankNode, MergeSum},
+		{none(mpit.ClassCounter, tULong), Rule{Merge: MergeEach}, RankKeep, MergeEach},
+		{none(mpit.ClassState, tInt), Rule{}, RankNode, MergeSum},
+		{none(mpit.ClassState, tInt), Rule{Merge: MergeMax}, RankNode, MergeSum},
+		{none(mpit.ClassGeneric, tInt), Rule{}, RankKeep, MergeEach},
+		{none(mpit.ClassGeneric, tInt), Rule{Merge: MergeMax}, RankNode, MergeMax},
+	} {
+		mapper, err := New(Config{Rules: []Rule{c.rule}, Rank: RankNode})
+		require.NoError(t, err)
+		r, err := mapper.NewRank(Library{}, nil)
+		require.NoError(t, err)
+		r.Update(newAgent(c.variable).sample())
+		require.Len(t, r.Series(), 1)
+		assert.Equal(t, c.ranks, r.Series()[0].Ranks, "%s %+v", c.variable.Class, c.rule)
+		assert.Equal(t, c.merge, r.Series()[0].Merge, "%s %+v", c.variable.Class, c.rule)
+	}
+	t.Run("keep, where nobody says anything", func(t *testing.T) {
+		r := newRank(t, nil)
+		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
+		assert.Equal(t, RankKeep, r.Series()[0].Ranks)
+	})
+	t.Run("a ratio is the largest, as its watermark's rule says", func(t *testing.T) {
+		r := newRank(t, nil, Rule{Match: Match{Class: List{"highwatermark"}}, Rank: RankBoth})
+		r.Update(newAgent(none(mpit.ClassSize, tInt), none(mpit.ClassHighWatermark, tInt)).sample())
+		require.Len(t, r.Series(), 3)
+		assert.Equal(t, "mpit_v_highwatermark_ratio", r.Series()[2].Metric.Name)
+		assert.Equal(t, RankBoth, r.Series()[2].Ranks)
+		assert.Equal(t, MergeMax, r.Series()[2].Merge)
+	})
+	t.Run("a word that is none", func(t *testing.T) {
+		_, err := New(Config{Rank: "all"})
+		assert.ErrorContains(t, err, "keep, node, both")
+	})
+}
+
+// Each timer has the buckets that its rule gives.
+func TestBucketsByRule(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "a_timer", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "other", Class: mpit.ClassTimer, Datatype: tDouble})
+	a.set("a_timer", 0, 1.5)
+	a.set("other", 0, 1.5)
+	rules := []Rule{{Match: Match{Name: "a_timer"}, Buckets: []float64{1, 2}}}
+	r := newRank(t, nil, rules...)
+	r.Update(a.sample())
+	for range 2 {
+		assert.Equal(t, map[float64]uint64{2: 1}, buckets(r, 0))
+		assert.Equal(t, map[float64]uint64{4.194304: 1}, buckets(r, 1))
+		assert.Equal(t, []float64{1, 2}, r.Series()[0].Histogram.Bounds)
+		r = reload(t, r, rules...)
+		r.Update(a.sample())
+	}
+}
+
+// With other bounds, no cumulative count of a bound that stays is less than it was.
+func TestOtherBuckets(t *testing.T) {
+	one := Rule{Match: Match{Class: List{"timer"}}, Buckets: []float64{0.001, 1.1, 5}}
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble})
+	r := newRank(t, nil, one)
+	seconds := 0.0
+	for _, x := range []float64{0.0005, 1, 1.05, 1.15, 1.2, 4, 100} {
+		seconds += x
+		a.set("v", 0, seconds)
+		r.Update(a.after(time.Minute).sample())
+	}
+	assert.Equal(t, map[float64]uint64{0.001: 1, 1.1: 2, 5: 3, -1: 1}, buckets(r, 0))
+	one.Buckets = []float64{1.1, 50}
+	r = reload(t, r, one)
+	r.Update(a.sample())
+	// 1.15 stands with 1.05 in one native bucket, from 1 to 1.19.
+	assert.Equal(t, map[float64]uint64{1.1: 4, 50: 2, -1: 1}, buckets(r, 0))
+}
+
+// A timer's companion must be merged as the timer is; one that isn't shown follows it.
+func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
+	timer := Match{Class: List{"timer"}}
+	for _, c := range []struct {
+		name  string
+		rules []Rule
+		want  string // count of each of the two series
+		help  string
+	}{
+		{"both by peer", []Rule{{Elements: ElementsPeer}}, "10 20", "COUNTER v"},
+		{"the timer alone: no companion", []Rule{{Match: timer, Elements: ElementsPeer}}, "1 1", "count is of intervals"},
+		{"a counter that isn't shown follows", []Rule{{Match: timer, Elements: ElementsPeer}, {Match: Match{Class: List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
+		{"and so where elements have a series once they are not 0", []Rule{{Match: timer, Elements: ElementsPeer, Nonzero: &yes}, {Match: Match{Class: List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent(on("v", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))
+			a.object("c", 2)
+			a.handles[0].values = []uint64{word(1.0), word(2.0)}
+			a.handles[1].values = []uint64{10, 20}
+			r := newRank(t, nil, c.rules...)
+			r.Update(a.sample())
+			var series []*Series
+			for _, s := range r.Series() {
+				if s.Histogram != nil {
+					series = append(series, s)
+				}
+			}
+			require.Len(t, series, 2)
+			assert.Equal(t, c.want, fmt.Sprint(series[0].Histogram.Count, " ", series[1].Histogram.Count))
+			assert.Contains(t, series[0].Metric.Help, c.help)
+		})
+	}
+	t.Run("the first of two timers says how it is merged", func(t *testing.T) {
+		a := newAgent(on("v", mpit.ClassTimer, tDouble), on("w", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))
+		a.object("c", 2)
+		r := newRank(t, nil, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Elements: ElementsPeer}, Rule{Match: Match{Name: "w"}, Companion: "v"},
+			Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
+		r.Update(a.sample())
+		assert.Equal(t, "v", r.Infos()[0].Companion)
+		assert.Empty(t, r.Infos()[1].Companion)
+	})
+	t.Run("bound to something else it can't be one", func(t *testing.T) {
+		a := newAgent(on("v", mpit.ClassTimer, tDouble), mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+		a.set("v", a.object("c", 1), 1.0)
+		for _, rules := range [][]Rule{nil, {{Match: Match{Class: List{"counter"}}, Drop: &yes}}, {{Object: &no}}} {
+			r := newRank(t, nil, rules...)
+			r.Update(a.sample())
+			assert.Empty(t, r.Infos()[0].Companion)
+			assert.Equal(t, uint64(1), r.Series()[0].Histogram.Count)
+		}
+	})
+}

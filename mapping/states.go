@@ -1,0 +1,55 @@
+package mapping
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxItems is how many items of an enumeration become series each; of larger ones only the present value does.
+const maxItems = 128
+
+// itemsOf is the items of an enumeration, with names that differ.
+func itemsOf(e *mpit.Enum) []item {
+	if e == nil || len(e.Items) > maxItems {
+		return nil
+	}
+	var items []item
+	names, values := map[string]bool{}, map[int64]bool{}
+	for _, it := range e.Items {
+		if values[it.Value] {
+			continue
+		}
+		name := cleanText(it.Name, maxStateName)
+		if name == "" || names[name] {
+			name = strings.TrimSpace(name + " (" + stateName(it.Value) + ")")
+		}
+		if names[name] {
+			continue
+		}
+		names[name], values[it.Value] = true, true
+		items = append(items, item{it.Value, name})
+	}
+	return items
+}
+
+func stateName(v int64) string { return strconv.FormatInt(v, 10) }
+
+// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its item. An
+// item that is called by another one's number has been there first.
+func (v *variable) outsideName(value int64) string {
+	if v.items == nil && v.info.Enum != nil {
+		for _, it := range v.info.Enum.Items {
+			if name := cleanText(it.Name, maxStateName); it.Value == value && name != "" {
+				return name
+			}
+		}
+	}
+	name := stateName(value)
+	for slices.ContainsFunc(v.items, func(it item) bool { return it.name == name }) {
+		name = "(" + name + ")"
+	}
+	return name
+}
