@@ -62,7 +62,7 @@ var untouched = map[string][]string{
 		"osc_rdma_*_retry_count", "coll_monitoring_*_count", "btl_usnic_devices", "btl_usnic_pml_*", "btl_ugni_*",
 		"pml_monitoring_flush", // a string
 	},
-	"mpich":   {"rma_*", "dims_*"}, // counters of timers
+	"mpich":   {"rma_*"}, // counters of timers
 	"mvapich": {"rdma_ud_retransmissions", "*_recvs_rendezvous", "mv2_reg_cache_*"},
 }
 
