@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// ruleFile writes a rule file and returns the flag that names it.
+func ruleFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return "--config.file=" + path
+}
+
+// One series stands for all ranks of a node: the sum of what they have counted, the largest of their watermarks with whose it is.
+func TestRanksTogether(t *testing.T) {
+	exporter := suite.Exporter(t, ruleFile(t, `
+rank: node
+rules:
+  - match: {library: openmpi, name: coll_monitoring_a2a_*}
+    rank: both
+  - match: {library: openmpi, name: pml_ob1_posted_recvq_length}
+    rank: keep
+`))
+	const rounds, bytes, ranks = 25, 1000, 4
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Ranks: ranks, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
+		Exec: []string{"--monitoring"}, Socket: exporter.Socket,
+	})
+	job := harness.Labels{"jobid": run.ID}
+	ring, sums := job.With("comm", "ring"), job.With("comm", "sums")
+	sent := func(n float64) check {
+		return all(
+			expect(oneToAllCalls, ring, n), expect(oneToAllBytes, ring, n*bytes*(ranks-1)),
+			expect(allToOneBytes, ring, n*bytes*(ranks-1)),
+			expect(putMessages, job.With("comm", "MPI_COMM_WORLD"), n*ranks),
+			absent(oneToAllCalls, job.With("rank", "0")),
+			counted(run, allToAllCalls, "sums", always(n)),
+			expect("mpit_node_coll_monitoring_a2a_count_total", sums, n*ranks),
+			expect("mpit_node_coll_monitoring_a2a_bytes_total", sums, n*8*(ranks-1)*ranks),
+			absent("mpit_node_coll_monitoring_a2a_count_total", job.With("rank", "0")),
+			absent("mpit_node_coll_monitoring_o2a_count_total", job),
+		)
+	}
+	run.AtHold(t, "ready")
+	run.Release(t, "ready")
+	run.AtHold(t, "half")
+	before := exporter.Await(t, "sums over the ranks", all(up(run), sent(rounds)))
+	for rank := range ranks {
+		_, err := before.One(postedQueue, run.Labels(rank).With("comm", "ring"))
+		require.NoError(t, err, "what is kept for each rank")
+	}
+	run.Release(t, "half")
+	run.AtHold(t, "done")
+	exporter.Await(t, "sums over the ranks at the end", all(up(run), sent(2*rounds)))
+	run.Finish(t, "done")
+	exporter.Await(t, "sums over ended ranks", all(ended(run, "finalize"), sent(2*rounds), healthy))
+}
+
+// The extreme of a watermark over all ranks has the number of the rank that holds it.
+func TestExtremeRank(t *testing.T) {
+	exporter := suite.Exporter(t, ruleFile(t, `
+rules:
+  - match: {name: pml_ob1_unexpected_msgq_length}
+    class: highwatermark
+    name: unexpected_messages
+    rank: node
+`))
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir}, Socket: exporter.Socket,
+	})
+	backlog := harness.Labels{"jobid": run.ID, "comm": "backlog"}
+	run.AtHold(t, "queued")
+	exporter.Await(t, "137 unexpected messages in rank 1", all(up(run), expect("mpit_unexpected_messages", backlog, 137),
+		expect("mpit_node_extreme_rank", backlog.With("metric", "mpit_unexpected_messages"), 1)))
+	run.Release(t, "queued")
+	run.Finish(t, "drained")
+	exporter.Await(t, "the watermark of the ended job", all(ended(run, "finalize"), expect("mpit_unexpected_messages", backlog, 137)))
+}
+
+// Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be they alive, be
+// they freed. What has been folded is counted.
+func TestLimitFoldsNewestObjects(t *testing.T) {
+	const communicators, limit = 120, 20
+	exporter := suite.Exporter(t, ruleFile(t, fmt.Sprintf("limits: {series_per_variable: %d}\n", limit)))
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Program: "many.c", Args: []string{fmt.Sprint(communicators), harness.HoldDir},
+		Exec: []string{"--monitoring"}, Socket: exporter.Socket,
+	})
+	// barriers: in each rank the sum over all communicators, in at most so many series, and each old one by itself.
+	barriers := func(n float64) check {
+		return func(s *harness.Scrape) error {
+			for rank := range run.Ranks {
+				sum := 0.0
+				series := s.Select(allToAllCalls, run.Labels(rank))
+				for _, one := range series {
+					if name := one.Labels["comm"]; name == "other" || len(name) > 4 && name[:4] == "grid" {
+						sum += one.Value
+					}
+				}
+				if sum != n || len(series) > limit {
+					return fmt.Errorf("%v barriers in %d series of rank %d, not %v in at most %d: %v", sum, len(series), rank, n, limit, series)
+				}
+				if err := s.Expect(allToAllCalls, run.Labels(rank).With("comm", "grid 0003"), 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	folded := func(s *harness.Scrape) error {
+		dropped, err := s.One("mpit_exporter_series_dropped_total", harness.Labels{"reason": "variable_over_limit"})
+		if err == nil && dropped.Value < communicators-limit {
+			err = fmt.Errorf("not counted: %v", dropped)
+		}
+		return err
+	}
+	run.AtHold(t, "half")
+	exporter.Await(t, "the first half", all(up(run), barriers(communicators/2+1)))
+	run.Release(t, "half")
+	run.AtHold(t, "made")
+	exporter.Await(t, "all communicators", all(up(run), barriers(communicators), folded))
+	run.Release(t, "made")
+	run.AtHold(t, "freed")
+	exporter.Await(t, "what freed communicators have counted", all(up(run), barriers(communicators), folded))
+	run.Finish(t, "freed")
+	exporter.Await(t, "the ended job", all(ended(run, "finalize"), barriers(communicators), healthy))
+}
