@@ -125,3 +125,17 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 		assert.Equal(t, c.want, r.Series()[0].Histogram.Count, c.companion)
 	}
 }
+
+// Events of a companion that could not be read just after a restart don't count twice.
+func TestCompanionThatCouldNotBeRead(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a.handles[0].values[0], a.handles[1].values[0] = word(1.0), 10
+	r := newRank(t, nil)
+	r.Update(a.after(time.Second).sample())
+	r = reload(t, r)
+	a.failed[a.handles[1].ID] = true
+	r.Update(a.after(time.Minute).sample())
+	a.failed = map[uint32]bool{}
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, m{"v_time_seconds sum": 1, "v_time_seconds count": 10, "v_total": 10}, show(r))
+}
