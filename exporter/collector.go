@@ -8,8 +8,8 @@ import (
 )
 
 // Collector returns the Exporter as a collector for somebody else's registry. It is an unchecked one, as the families depend on
-// the ranks. The registry reads the page after Collect has returned, so the page is given away and the next round builds a new
-// one; Gatherer and Handler cost a fraction of that.
+// the ranks. The registry reads the messages after Collect has returned, so they are given away and the next one makes
+// others; Gatherer and Handler cost a fraction of that.
 func (e *Exporter) Collector() prometheus.Collector { return collector{e} }
 
 type collector struct{ e *Exporter }
@@ -21,7 +21,7 @@ func (c collector) Describe(chan<- *prometheus.Desc) {}
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
-	l, err := c.e.gather(ctx)
+	l, err := c.e.gather(ctx, asMessages)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 		return

@@ -451,9 +451,6 @@ func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 // remove forgets a rank. The caller holds mu.
 func (e *Exporter) remove(r *rank) {
 	e.table.remove(r)
-	if e.page.leases > 0 {
-		e.page = e.newPage()
-	}
 	e.page.remove(r)
 	e.leaveWorld(r)
 	e.discard(r)

@@ -118,7 +118,7 @@ func (e *Exporter) updateGroup(w *world, p *page) {
 	p.updateGroup(g)
 }
 
-// dropGroup forgets the group of a world, and takes it from the page. The caller holds mu, and the page is nobody's.
+// dropGroup forgets the group of a world, and takes it from the page. The caller holds mu.
 func (e *Exporter) dropGroup(w *world) {
 	if w.group == nil {
 		return

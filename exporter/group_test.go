@@ -261,10 +261,10 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	families := func() map[string]float64 {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		p, _, err := e.commit(nil, 1)
+		r, err := e.commit(nil, readers{asMessages: 1})
 		require.NoError(t, err)
-		p.leases--
-		return valuesOf(p.out)
+		r.messages.leases--
+		return valuesOf(r.families)
 	}()
 	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
 	assert.NotContains(t, families, ofAll("mpit_calls_total"))

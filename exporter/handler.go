@@ -1,20 +1,14 @@
 package exporter
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -35,7 +29,8 @@ const (
 // formats are what the page can be had as. A client that accepts anything gets text.
 var formats = []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText}
 
-// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, gzipped where the client takes it. The families
+// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (zstd, gzip) where the
+// client takes it. The families
 // of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a family of the exporter's, the
 // exporter's stays. An extra gatherer that fails costs its own families only.
 //
@@ -48,18 +43,6 @@ type handler struct {
 	e     *Exporter
 	extra []prometheus.Gatherer
 }
-
-var (
-	bodies  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-	zippers = sync.Pool{New: func() any {
-		// Level 1 costs a third of the default level and makes the body a few per cent larger.
-		z, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
-		if err != nil {
-			panic(err) // the level is a constant
-		}
-		return z
-	}}
-)
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
@@ -79,15 +62,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	e.self.inFlight.Inc()
 	defer e.self.inFlight.Dec()
 
-	body := bodies.Get().(*bytes.Buffer)
-	defer func() {
-		body.Reset()
-		bodies.Put(body)
-	}()
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 
-	// The page is given back before the client gets a byte: how fast it reads is nobody else's matter.
-	ended, err := h.render(req, format, body)
+	// No lock is held, nor messages, when the client gets its first byte: how fast it reads is nobody else's matter.
+	r, err := h.render(req, format)
 	if err != nil {
 		result := scrapeFailed
 		if req.Context().Err() != nil {
@@ -99,41 +77,66 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "gathering metrics failed: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
+	defer r.release()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
-	if err := send(w, req, body); err != nil {
+	if err := send(w, req, r.segments); err != nil {
 		e.self.scrapesDone.WithLabelValues(scrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
 	}
 	e.self.scrapesDone.WithLabelValues(scrapeOK).Inc()
 	if req.Method == http.MethodGet {
-		e.delivered(ended)
+		e.delivered(r.ended)
 	}
 }
 
-// render writes the page to body and returns the ended ranks that stand on it.
-func (h *handler) render(req *http.Request, format expfmt.Format, body *bytes.Buffer) (ended []ending, err error) {
+// rendered is an answer's body.
+type rendered struct {
+	segments [][]byte // in memory that is lent until release
+	ended    []ending
+	release  func()
+}
+
+// wayOf says what a format is rendered from.
+func wayOf(format expfmt.Format) way {
+	switch format.FormatType() {
+	case expfmt.TypeTextPlain:
+		return asText
+	case expfmt.TypeOpenMetrics:
+		return asOpenMetrics
+	}
+	return asMessages
+}
+
+// render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
+func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
 	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header))
 	defer cancel()
-	l, err := h.e.gather(ctx)
+	l, err := h.e.gather(ctx, wayOf(format))
 	if err != nil {
 		return nil, err
 	}
-	defer l.release()
+	own := newBody(extraBodies, 1)
+	release := func() {
+		l.release()
+		own.release()
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 
 	families := l.families
-	var foreign map[*dto.MetricFamily]bool
+	if l.way != asMessages {
+		families = l.own
+	}
+	foreign := map[*dto.MetricFamily]bool{}
 	for i, g := range h.extra {
 		more, err := g.Gather()
 		if err != nil {
 			h.e.log.Warn("an extra gatherer failed", "number", i, "err", err)
-		}
-		if len(more) == 0 {
-			continue
-		}
-		if foreign == nil {
-			foreign = map[*dto.MetricFamily]bool{}
 		}
 		for _, f := range more {
 			foreign[f] = true
@@ -141,13 +144,13 @@ func (h *handler) render(req *http.Request, format expfmt.Format, body *bytes.Bu
 		families = mergeFamilies(families, more)
 	}
 
-	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a rendering.
 	var options []expfmt.EncoderOption
 	if h.e.cfg.Created {
 		options = append(options, expfmt.WithCreatedLines())
 	}
-	plain := expfmt.NewEncoder(body, format.WithEscapingScheme(model.NoEscaping), options...)
-	escaping := expfmt.NewEncoder(body, format, options...)
+	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a rendering.
+	plain := expfmt.NewEncoder(own, format.WithEscapingScheme(model.NoEscaping), options...)
+	escaping := expfmt.NewEncoder(own, format, options...)
 	for _, f := range families {
 		encoder := plain
 		if foreign[f] {
@@ -159,34 +162,44 @@ func (h *handler) render(req *http.Request, format expfmt.Format, body *bytes.Bu
 		if err := encoder.Encode(f); err != nil {
 			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
+		own.endPart(f.GetName())
 	}
-	if closer, ok := plain.(expfmt.Closer); ok { // # EOF in OpenMetrics
-		if err := closer.Close(); err != nil {
-			return nil, fmt.Errorf("rendering the end: %w", err)
-		}
+	r = &rendered{ended: l.ended, release: release}
+	switch l.way {
+	case asMessages:
+		l.release()
+		r.segments = [][]byte{own.text}
+	case asOpenMetrics:
+		r.segments = append(interleave(l.bodies[l.way], own), []byte("# EOF\n"))
+	default:
+		r.segments = interleave(l.bodies[l.way], own)
 	}
-	return l.ended, nil
+	return r, nil
 }
 
 // send writes the body to the client.
-func send(w http.ResponseWriter, req *http.Request, body *bytes.Buffer) error {
-	if !acceptsGzip(req.Header) {
-		w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
+	if coding := negotiateCoding(req.Header); coding != "" {
+		w.Header().Set("Content-Encoding", coding)
 		if req.Method == http.MethodHead {
 			return nil
 		}
-		_, err := w.Write(body.Bytes())
-		return err
+		return compress(w, coding, segments)
 	}
-	w.Header().Set("Content-Encoding", "gzip")
+	length := 0
+	for _, s := range segments {
+		length += len(s)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(length))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	z := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(z)
-	z.Reset(w)
-	_, err := z.Write(body.Bytes())
-	return errors.Join(err, z.Close())
+	for _, s := range segments {
+		if _, err := w.Write(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scrapeTimeout is the time that the ranks have: the scraper's, less a margin; 10 s where it says nothing sensible.
@@ -200,28 +213,4 @@ func scrapeTimeout(header http.Header) time.Duration {
 		timeout = time.Duration(s * float64(time.Second))
 	}
 	return timeout - min(timeoutMargin, timeout/4)
-}
-
-// acceptsGzip reads Accept-Encoding (RFC 9110 §12.5.3).
-func acceptsGzip(header http.Header) bool {
-	accepted := false
-	for _, value := range header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(value, ",") {
-			coding, params, _ := strings.Cut(part, ";")
-			coding = strings.TrimSpace(coding)
-			if !strings.EqualFold(coding, "gzip") && coding != "*" {
-				continue
-			}
-			ok := true
-			if q, found := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q="); found {
-				weight, err := strconv.ParseFloat(q, 64)
-				ok = err == nil && weight > 0
-			}
-			if coding != "*" {
-				return ok
-			}
-			accepted = ok
-		}
-	}
-	return accepted
 }

@@ -12,9 +12,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -258,25 +260,44 @@ func TestCreatedLines(t *testing.T) {
 	}
 }
 
-func TestGzip(t *testing.T) {
+func TestCompression(t *testing.T) {
 	n := startNode(t, Config{})
 	n.connect(mpittest.New(small("1", 0)))
 	h := n.Handler()
-	for range 2 { // pooled writers are reset
-		w := get(h, "/metrics", "Accept-Encoding", "br, gzip")
-		require.Equal(t, "gzip", w.Header().Get("Content-Encoding"))
-		z, err := gzip.NewReader(w.Body)
-		require.NoError(t, err)
-		body, err := io.ReadAll(z)
-		require.NoError(t, err)
-		assert.Contains(t, string(body), of("mpit_calls_total", "1", 0)+" 10\n")
+	open := map[string]func(io.Reader) (io.Reader, error){
+		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		// A reader that accepts the window and no more: its memory is bounded by what it was told.
+		"zstd": func(r io.Reader) (io.Reader, error) {
+			return zstd.NewReader(r, zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderConcurrency(1))
+		},
 	}
-	for header, want := range map[string]bool{
-		"": false, "gzip": true, "GZIP": true, "gzip;q=0": false, "gzip; q=0.5": true, "*": true, "*;q=0": false, "br": false,
-		"*, gzip;q=0": false, "gzip;q=x": false, "deflate, gzip;q=1.0, *;q=0.5": true,
+	for _, accept := range []string{"", acceptOpenMetrics, acceptProtobuf} {
+		for _, coding := range []string{"gzip", "zstd"} {
+			for range 2 { // pooled encoders are reset
+				w := get(h, "/metrics", "Accept", accept, "Accept-Encoding", "br, "+coding)
+				require.Equal(t, coding, w.Header().Get("Content-Encoding"))
+				z, err := open[coding](w.Body)
+				require.NoError(t, err)
+				body, err := io.ReadAll(z)
+				require.NoError(t, err)
+				assert.Contains(t, string(body), "mpit_calls")
+				if accept != acceptProtobuf {
+					assert.Contains(t, string(body), of("mpit_calls_total", "1", 0)+" 10\n")
+				}
+			}
+		}
+	}
+}
+
+func TestNegotiateCoding(t *testing.T) {
+	for header, want := range map[string]string{
+		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5": "gzip", "*": "zstd", "*;q=0": "", "br": "", "zstd": "zstd",
+		"*, gzip;q=0": "zstd", "gzip;q=x": "", "gzip;q=NaN": "", "deflate, gzip;q=1.0, *;q=0.5": "gzip", "gzip, zstd": "zstd",
+		"zstd;q=0.5, gzip": "gzip", "zstd;q=0, *": "gzip", "gzip, gzip;q=0": "gzip",
 	} {
-		assert.Equal(t, want, acceptsGzip(http.Header{"Accept-Encoding": {header}}), "%q", header)
+		assert.Equal(t, want, negotiateCoding(http.Header{"Accept-Encoding": {header}}), "%q", header)
 	}
+	assert.Equal(t, "gzip", negotiateCoding(http.Header{"Accept-Encoding": {"br", "gzip"}}), "two lines")
 }
 
 func TestMethods(t *testing.T) {
@@ -349,37 +370,49 @@ func TestTooManyScrapes(t *testing.T) {
 type stuckWriter struct {
 	http.ResponseWriter
 	reached, release chan struct{}
+	once             *sync.Once
 }
 
 func (w stuckWriter) Write(p []byte) (int, error) {
-	close(w.reached)
+	w.once.Do(func() { close(w.reached) })
 	<-w.release
 	return len(p), nil
 }
 
 func TestSlowClientHoldsNobodyUp(t *testing.T) {
-	n := startNode(t, Config{})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	slow := stuckWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		n.Handler().ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	}()
-	<-slow.reached
-	n.mu.Lock()
-	page := n.page
-	leases := page.leases
-	n.mu.Unlock()
-	assert.Zero(t, leases, "the page was given back before the first byte")
-	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
-	assert.Equal(t, 20.0, n.scrape()[of("mpit_calls_total", "1", 0)])
-	n.mu.Lock()
-	assert.Same(t, page, n.page, "nor did it cost a new page")
-	n.mu.Unlock()
-	close(slow.release)
-	<-served
+	for _, accept := range []string{"", acceptOpenMetrics, acceptProtobuf} {
+		t.Run(accept, func(t *testing.T) {
+			n := startNode(t, Config{})
+			r := mpittest.New(small("1", 0))
+			n.connect(r)
+			slow := stuckWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), new(sync.Once)}
+			served := make(chan struct{})
+			go func() {
+				defer close(served)
+				req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+				req.Header.Set("Accept", accept)
+				n.Handler().ServeHTTP(slow, req)
+			}()
+			<-slow.reached
+			n.mu.Lock()
+			messages := n.page.messages
+			n.mu.Unlock()
+			if accept == acceptProtobuf {
+				assert.Zero(t, messages.leases, "the messages were given back before the first byte")
+			} else {
+				assert.Nil(t, messages, "text needs none")
+			}
+			require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
+			assert.Equal(t, 20.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+			if messages != nil {
+				n.mu.Lock()
+				assert.Same(t, messages, n.page.messages, "nor did it cost new ones")
+				n.mu.Unlock()
+			}
+			close(slow.release)
+			<-served
+		})
+	}
 }
 
 func TestExtraGatherers(t *testing.T) {

@@ -9,20 +9,17 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// page is an exposition that is kept from round to round: names, labels and messages are made when a rank comes or its set of
-// series changes; a round only fills in numbers. Each owner, a rank or a group of ranks, has a block of entries in each family it
-// has series in.
+// page is an exposition that is kept from round to round: names and labels are made when a rank comes or its set of series
+// changes; a round only writes numbers between them. Each owner, a rank or a group of ranks, has a block of entries in each family
+// it has series in. It goes out as text (text.go), or as messages for client_golang (messages.go).
 //
-// A page belongs to Exporter.mu while nobody has leased it. While it is leased nobody changes it: a round that finds it
-// leased builds a new one, so a slow reader never holds up a round.
+// A page belongs to Exporter.mu.
 type page struct {
-	leases   int
 	byName   map[string]*family
 	owned    map[string]*family // by each of mapping.OwnedNames
 	families []*family          // sorted by name
@@ -32,8 +29,8 @@ type page struct {
 
 	categories, controls uint64 // the same of Exporter.categories and .controls
 
-	out    []*dto.MetricFamily // what the last fill made
-	series int                 // in out, without the exporter's own
+	messages *messages // nil: nobody has gathered them
+	series   int       // that the last rendering has found
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }
@@ -86,8 +83,10 @@ type sheetKey struct {
 
 // family is a metric family with all owners' blocks, in their order.
 type family struct {
-	message *dto.MetricFamily // its Metric is filled anew in each round
-	blocks  []block
+	name, help, unit string
+	kind             dto.MetricType
+	blocks           []block
+	message          *dto.MetricFamily // nil: nobody has gathered it
 }
 
 // block is what one owner has in one family, sorted by labels.
@@ -95,16 +94,49 @@ type block struct {
 	owner    owner // nil: nobody
 	liveOnly bool  // only while the owner is live
 	entries  []entry
+	messages []message // of the entries; nil: nobody has gathered them
 }
 
-// entry is one series: its message with labels, and where its number comes from: a series or own, or none if it never changes.
+// entry is one series: of a performance variable, or one of the exporter's own families.
 type entry struct {
-	metric    *dto.Metric
-	value     *float64 // in metric
-	histogram []uint64 // cumulative counts, in metric
-	native    *native  // the same as a native histogram
-	series    *mapping.Series
-	own       func() float64
+	labels string // as text: what stands between a name and a value. Many entries of an owner share it
+	series *mapping.Series
+	row    *row
+}
+
+// own is the entry's own labels, besides those that its owner's all have.
+func (e *entry) own() []mapping.Label {
+	if e.series != nil {
+		return e.series.Labels
+	}
+	return e.row.labels
+}
+
+// shown says whether the entry stands on the page now; live, whether its owner is.
+func (e *entry) shown(live bool) bool {
+	return e.series == nil || e.series.Valid && (live || e.series.Lasting)
+}
+
+// value is the entry's number. It is no histogram.
+func (e *entry) value() float64 {
+	switch {
+	case e.series != nil:
+		return e.series.Value
+	case e.row.own != nil:
+		return e.row.own()
+	}
+	return e.row.value
+}
+
+// created is when the entry's number began to count; the zero time: not known.
+func (e *entry) created(o owner) time.Time {
+	switch {
+	case e.series != nil:
+		return e.series.Created
+	case o != nil:
+		return o.begun()
+	}
+	return time.Time{}
 }
 
 func newPage(drop func(reason string, n int)) *page {
@@ -163,7 +195,7 @@ func (p *page) outdate(r *rank) {
 
 // roomier says whether a family that was in the way of series has left.
 func (p *page) roomier(s *sheet) bool {
-	return slices.ContainsFunc(s.inTheWay, func(f *family) bool { return p.byName[f.message.GetName()] != f })
+	return slices.ContainsFunc(s.inTheWay, func(f *family) bool { return p.byName[f.name] != f })
 }
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
@@ -198,12 +230,11 @@ func (p *page) clear(o owner, s *sheet) {
 	for _, f := range s.families {
 		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.owner == o })
 		if len(f.blocks) == 0 {
-			name := f.message.GetName()
-			delete(p.byName, name)
-			for _, name := range ownedNames(name, f.message.GetType()) {
+			delete(p.byName, f.name)
+			for _, name := range ownedNames(f.name, f.kind) {
 				delete(p.owned, name)
 			}
-			if i, found := p.find(name); found {
+			if i, found := p.find(f.name); found {
 				p.families = slices.Delete(p.families, i, i+1)
 			}
 		}
@@ -213,7 +244,7 @@ func (p *page) clear(o owner, s *sheet) {
 
 func (p *page) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(p.families, name, func(f *family, name string) int {
-		return strings.Compare(f.message.GetName(), name)
+		return strings.Compare(f.name, name)
 	})
 }
 
@@ -222,7 +253,7 @@ func (p *page) find(name string) (int, bool) {
 // their time.
 func (p *page) rival(name string, kind dto.MetricType) *family {
 	if f := p.byName[name]; f != nil {
-		if f.message.GetType() != kind {
+		if f.kind != kind {
 			return f
 		}
 		return nil
@@ -240,12 +271,12 @@ func (p *page) family(name, help string, kind dto.MetricType) *family {
 	if f := p.byName[name]; f != nil {
 		return f
 	}
-	f := &family{message: &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}}
+	f := &family{name: name, help: help, kind: kind}
 	// OpenMetrics wants a unit to be the end of the name.
 	base := strings.TrimSuffix(name, "_total")
 	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz", "celsius"} {
 		if strings.HasSuffix(base, "_"+unit) {
-			f.message.Unit = &unit
+			f.unit = unit
 		}
 	}
 	p.byName[name] = f
@@ -288,21 +319,11 @@ func (p *page) addOwn(o owner, s *sheet, f Family, liveOnly bool, rows ...row) {
 	if len(rows) == 0 {
 		return
 	}
-	var shared []*dto.LabelPair
-	if o != nil {
-		shared = o.sharedLabels()
-	}
+	texts := newLabelTexts(o)
 	entries := make([]entry, len(rows))
-	for i, row := range rows {
-		slices.SortFunc(row.labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
-		value := &row.value
-		metric := &dto.Metric{Label: labelPairs(shared, row.labels)}
-		if f.Type == dto.MetricType_COUNTER {
-			metric.Counter = &dto.Counter{Value: value, CreatedTimestamp: timestamp(nil, o.begun())}
-		} else {
-			metric.Gauge = &dto.Gauge{Value: value}
-		}
-		entries[i] = entry{metric: metric, value: value, own: row.own}
+	for i := range rows {
+		slices.SortFunc(rows[i].labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
+		entries[i] = entry{labels: texts.of(rows[i].labels), row: &rows[i]}
 	}
 	fam := p.family(f.Name, f.Help, f.Type)
 	fam.insert(block{owner: o, liveOnly: liveOnly, entries: s.sorted(entries)})
@@ -397,14 +418,12 @@ func (p *page) addList(o owner, s *sheet, all []*mapping.Series, refused func(na
 		}
 		byFamily[f] = append(byFamily[f], series)
 	}
+	texts := newLabelTexts(o)
 	for _, f := range s.families {
 		list := byFamily[f]
 		entries := make([]entry, len(list))
-		values := make([]float64, len(list))
-		metrics := make([]dto.Metric, len(list))
 		for i, series := range list {
-			metrics[i].Label = labelPairs(o.sharedLabels(), series.Labels)
-			entries[i] = newEntry(series, &metrics[i], &values[i])
+			entries[i] = entry{labels: texts.of(series.Labels), series: series}
 		}
 		f.insert(block{owner: o, entries: s.sorted(entries)})
 	}
@@ -450,120 +469,14 @@ func (p *page) replaceShared(f Family, rows []row) {
 	p.addOwn(nil, &sheet{}, f, false, rows...)
 }
 
-// sorted orders a block's entries by their labels and leaves out those that stand twice: one of them would make a scraper
+// sorted orders a block's entries by their own labels (the others are the same) and leaves out those that stand twice: one of them would make a scraper
 // refuse the whole page.
 func (s *sheet) sorted(entries []entry) []entry {
-	byLabels := func(a, b entry) int { return compareLabels(a.metric.Label, b.metric.Label) }
+	byLabels := func(a, b entry) int { return compareLabels(a.own(), b.own()) }
 	slices.SortStableFunc(entries, byLabels)
 	unique := slices.CompactFunc(entries, func(a, b entry) bool { return byLabels(a, b) == 0 })
 	s.drop(droppedDuplicate, len(entries)-len(unique))
 	return unique
-}
-
-// fill sets all numbers and makes out of the families that have a series.
-func (p *page) fill() {
-	p.out = p.out[:0]
-	p.series = 0
-	for _, f := range p.families {
-		before := f.message.Metric
-		metrics := before[:0]
-		for i := range f.blocks {
-			metrics = f.blocks[i].fill(metrics)
-		}
-		if len(metrics) < len(before) {
-			clear(before[len(metrics):])
-		}
-		f.message.Metric = metrics
-		if len(metrics) > 0 {
-			p.out = append(p.out, f.message)
-			p.series += len(metrics)
-		}
-	}
-}
-
-// merge adds families that are not the page's; both are sorted by name. Where a name stands in both, the page's stays.
-func (p *page) merge(own []*dto.MetricFamily) { p.out = mergeFamilies(p.out, own) }
-
-func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
-	live := b.owner == nil || b.owner.live()
-	if b.liveOnly && !live {
-		return metrics
-	}
-	for i := range b.entries {
-		e := &b.entries[i]
-		switch {
-		case e.series != nil:
-			if !e.series.Valid || !live && !e.series.Lasting {
-				continue
-			}
-			e.set()
-		case e.own != nil:
-			*e.value = e.own()
-		}
-		metrics = append(metrics, e.metric)
-	}
-	return metrics
-}
-
-func newEntry(series *mapping.Series, metric *dto.Metric, value *float64) entry {
-	e := entry{metric: metric, value: value, series: series}
-	switch series.Metric.Kind {
-	case mapping.KindCounter:
-		metric.Counter = &dto.Counter{Value: value}
-	case mapping.KindGauge:
-		metric.Gauge = &dto.Gauge{Value: value}
-	case mapping.KindHistogram:
-		bounds := series.Histogram.Bounds
-		e.histogram = make([]uint64, len(bounds)+1) // the last is the count of all
-		buckets := make([]dto.Bucket, len(bounds))
-		h := &dto.Histogram{SampleSum: value, SampleCount: &e.histogram[len(bounds)], Bucket: make([]*dto.Bucket, len(bounds))}
-		for i := range bounds {
-			buckets[i].UpperBound = &bounds[i]
-			buckets[i].CumulativeCount = &e.histogram[i]
-			h.Bucket[i] = &buckets[i]
-		}
-		metric.Histogram = h
-		e.native = newNative()
-	default:
-		metric.Untyped = &dto.Untyped{Value: value}
-	}
-	return e
-}
-
-// set copies the series' numbers into its message.
-func (e *entry) set() {
-	switch m := e.metric; {
-	case m.Counter != nil:
-		*e.value = e.series.Value
-		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, e.series.Created)
-	case m.Histogram != nil:
-		h := e.series.Histogram
-		*e.value = h.Sum
-		var sum uint64
-		last := len(e.histogram) - 1
-		for i := range last {
-			sum += h.Counts[i]
-			e.histogram[i] = sum
-		}
-		// Never less than a bucket's, whatever came from the rank.
-		e.histogram[last] = max(sum, h.Count)
-		e.native.set(m.Histogram, h)
-		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, e.series.Created)
-	default:
-		*e.value = e.series.Value
-	}
-}
-
-// timestamp sets kept to t, making it if it is nil; nil for the zero time.
-func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	if kept == nil {
-		return timestamppb.New(t)
-	}
-	kept.Seconds, kept.Nanos = t.Unix(), int32(t.Nanosecond())
-	return kept
 }
 
 func metricType(kind mapping.Kind) dto.MetricType {
@@ -578,31 +491,11 @@ func metricType(kind mapping.Kind) dto.MetricType {
 	return dto.MetricType_UNTYPED
 }
 
-// labelPairs merges labels into shared ones; both are sorted by name, and so is the result.
-func labelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
-	if len(labels) == 0 {
-		return shared
-	}
-	made := make([]dto.LabelPair, len(labels))
-	names := make([]mapping.Label, len(labels))
-	copy(names, labels) // not to hold on to what the caller may change
-	out := make([]*dto.LabelPair, 0, len(shared)+len(labels))
-	for i := range names {
-		made[i].Name, made[i].Value = &names[i].Name, &names[i].Value
-		for len(shared) > 0 && shared[0].GetName() < names[i].Name {
-			out = append(out, shared[0])
-			shared = shared[1:]
-		}
-		out = append(out, &made[i])
-	}
-	return append(out, shared...)
-}
-
-func compareLabels(a, b []*dto.LabelPair) int {
+func compareLabels(a, b []mapping.Label) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Or(
-			strings.Compare(a[i].GetName(), b[i].GetName()),
-			compareValues(a[i].GetValue(), b[i].GetValue()),
+			strings.Compare(a[i].Name, b[i].Name),
+			compareValues(a[i].Value, b[i].Value),
 		); c != 0 {
 			return c
 		}
@@ -623,22 +516,6 @@ func compareValues(a, b string) int {
 		return 1
 	}
 	return strings.Compare(a, b)
-}
-
-// mergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
-func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
-	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {
-		case c < 0:
-			out, a = append(out, a[0]), a[1:]
-		case c > 0:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			b = b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
 }
 
 // seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.

@@ -162,7 +162,7 @@ func TestReloadChangesTypes(t *testing.T) {
 			page := n.scrape()
 			assert.Equal(t, []float64{5, 5}, []float64{page[of(test.old, "1", 0)], page[of(test.old, "1", 1)]})
 			n.mu.Lock()
-			was := n.page.byName[test.old].message.GetType()
+			was := n.page.byName[test.old].kind
 			n.mu.Unlock()
 
 			late.Stall(true)
@@ -180,7 +180,7 @@ func TestReloadChangesTypes(t *testing.T) {
 				return first && second
 			}, 30*time.Second, time.Millisecond)
 			n.mu.Lock()
-			is := n.page.byName[test.new].message.GetType()
+			is := n.page.byName[test.new].kind
 			n.mu.Unlock()
 			assert.NotEqual(t, was, is)
 			assert.Zero(t, page["mpit_exporter_rank_panics_total"])

@@ -27,12 +27,33 @@ type round struct {
 	done      chan struct{} // closed when there is a page for all who wait
 
 	// Exporter.mu guards these until done is closed.
-	waiting int
+	waiting readers
 	served  bool // somebody has got a page
 	over    bool
-	page    *page
-	ended   []ending
+	result  *result
 	err     error
+}
+
+// way is what a reader wants the page as.
+type way uint8
+
+const (
+	asMessages way = iota
+	asText
+	asOpenMetrics
+	ways
+)
+
+// readers is how many there are that want each.
+type readers [ways]int
+
+// result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
+type result struct {
+	messages *messages           // nil: nobody wants them
+	families []*dto.MetricFamily // of messages, and own
+	bodies   [ways]*body         // the page as text, without own; nil: nobody wants it
+	own      []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
+	ended    []ending
 }
 
 // ending is an ended rank that stands on a page, with how often it had brought something new by then.
@@ -41,13 +62,12 @@ type ending struct {
 	lives int
 }
 
-// lease is one reader's hold on a page.
+// lease is one reader's hold on a result.
 type lease struct {
-	e        *Exporter
-	page     *page
-	families []*dto.MetricFamily
-	ended    []ending
-	once     sync.Once
+	*result
+	e    *Exporter
+	way  way
+	once sync.Once
 }
 
 // Gather asks all ranks, or joins the round that is under way, and returns the page: families sorted by name, series in a
@@ -57,27 +77,27 @@ type lease struct {
 // The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late on this page, and Gather
 // returns what has come. The only errors are a canceled ctx and bugs.
 func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, done func(), err error) {
-	l, err := e.gather(ctx)
+	l, err := e.gather(ctx, asMessages)
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return l.families, func() {
+	return slices.Clip(l.families), func() {
 		l.release()
 		e.delivered(l.ended)
 	}, nil
 }
 
 // Snapshot is Gather for a reader that can't say when it is done: a prometheus.GathererFunc, fit for prometheus.Gatherers.
-// The families are the caller's to keep, but not to change. The next round has to build its page anew; a Gather costs less.
+// The families are the caller's to keep, but not to change. The next one has to make its messages anew; a Gather costs less.
 func (e *Exporter) Snapshot() ([]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
-	l, err := e.gather(ctx)
+	l, err := e.gather(ctx, asMessages)
 	if err != nil {
 		return nil, err
 	}
 	l.keep()
-	return l.families, nil
+	return slices.Clip(l.families), nil
 }
 
 // Gatherer returns Gather, with a deadline of 10 s, as client_golang wants it, for example for
@@ -93,7 +113,8 @@ func (t transactional) Gather() ([]*dto.MetricFamily, func(), error) {
 	return t.e.Gather(ctx)
 }
 
-func (e *Exporter) gather(ctx context.Context) (*lease, error) {
+// gather returns one reader's hold on the page as he wants it.
+func (e *Exporter) gather(ctx context.Context, w way) (*lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("exporter: gathering: %w", err)
 	}
@@ -102,46 +123,50 @@ func (e *Exporter) gather(ctx context.Context) (*lease, error) {
 		defer cancel()
 		ctx = limited
 	}
-	r := e.join() //nolint:contextcheck // a round belongs to all who wait for it, not to who began it
+	r := e.join(w) //nolint:contextcheck // a round belongs to all who wait for it, not to who began it
 	select {
 	case <-r.done:
-		return e.lease(r.page, r.ended, r.err)
+		return e.lease(r.result, w, r.err)
 	case <-ctx.Done():
 	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.over {
-		return e.lease(r.page, r.ended, r.err)
+		return e.lease(r.result, w, r.err)
 	}
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	r.served = r.served || late
-	if r.waiting--; r.waiting == 0 {
+	if r.waiting[w]--; r.waiting == (readers{}) {
 		e.end(r)
 	}
 	if !late {
 		return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
 	}
-	return e.lease(e.commit(r.questions, 1))
+	var alone readers
+	alone[w]++
+	result, err := e.commit(r.questions, alone)
+	return e.lease(result, w, err)
 }
 
-// lease returns one reader's hold on a page that counts it already.
-func (e *Exporter) lease(p *page, ended []ending, err error) (*lease, error) {
+// lease returns one reader's hold on a result that counts it already.
+func (e *Exporter) lease(r *result, w way, err error) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lease{e: e, page: p, families: slices.Clip(p.out), ended: ended}, nil
+	return &lease{result: r, e: e, way: w}, nil
 }
 
 // join takes part in the round that has just begun, or begins one.
-func (e *Exporter) join() *round {
+func (e *Exporter) join(w way) *round {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.round; r != nil && time.Since(r.start) < e.shareable {
-		r.waiting++
+		r.waiting[w]++
 		return r
 	}
-	r := &round{start: time.Now(), done: make(chan struct{}), waiting: 1}
+	r := &round{start: time.Now(), done: make(chan struct{})}
+	r.waiting[w]++
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.questions, r.prompt = e.ask()
 	e.round = r
@@ -177,7 +202,7 @@ func (e *Exporter) run(r *round) {
 	}
 	r.served = true
 	e.end(r)
-	r.page, r.ended, r.err = e.commit(r.questions, r.waiting)
+	r.result, r.err = e.commit(r.questions, r.waiting)
 	close(r.done)
 }
 
@@ -228,12 +253,12 @@ func (e *Exporter) await(ctx context.Context, questions []question) {
 	}
 }
 
-// commit brings the page up to date for so many readers, with the answers that have come to these questions. Ranks that have
-// not answered are late. The caller holds mu.
-func (e *Exporter) commit(questions []question, readers int) (p *page, ended []ending, err error) {
+// commit brings the page up to date, with the answers that have come to these questions, and makes of it what these readers want.
+// Ranks that have not answered are late. The caller holds mu.
+func (e *Exporter) commit(questions []question, want readers) (r *result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("exporter: making the page: panic: %v", p)
+			r, err = nil, fmt.Errorf("exporter: making the page: panic: %v", p)
 			e.page = e.newPage() // the old one is half done
 			e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
 		}
@@ -253,10 +278,8 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 	}
 	e.expire()
 
-	if e.page.leases > 0 {
-		e.page = e.newPage()
-	}
-	p = e.page
+	p := e.page
+	var ended []ending
 	for _, r := range e.table.ordered {
 		if !e.guard(r, "looking at its series", func() { p.outdate(r) }) {
 			p.remove(r)
@@ -284,16 +307,26 @@ func (e *Exporter) commit(questions []question, readers int) (p *page, ended []e
 	p.addInfos(e.table.ordered, e.infos)
 	p.addCategories(&e.categories)
 	p.addControls(&e.controls)
-	p.fill()
+	r = &result{ended: ended}
+	if want[asMessages] > 0 {
+		r.messages = p.fill()
+	}
+	for _, w := range []way{asText, asOpenMetrics} {
+		if want[w] > 0 {
+			r.bodies[w] = newBody(pageBodies, want[w])
+			p.render(r.bodies[w], textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
+		}
+	}
 	e.setSelf(p)
-	own, err := e.self.gather()
-	if err != nil {
+	if r.own, err = e.self.gather(); err != nil {
 		e.log.Error("gathering the exporter's own metrics failed", "err", err)
 	}
-	p.merge(own)
-	p.leases += readers
+	if r.messages != nil {
+		r.families = mergeFamilies(r.messages.families, r.own)
+		r.messages.leases += want[asMessages]
+	}
 	e.inquire()
-	return p, ended, nil
+	return r, nil
 }
 
 // take takes a rank's answer in, once, if it has come. The caller holds mu.
@@ -356,26 +389,21 @@ func (e *Exporter) setSelf(p *page) {
 	}
 }
 
-// release gives the page back. It may be called more than once.
+// release gives back what the reader has. It may be called more than once.
 func (l *lease) release() {
 	l.once.Do(func() {
+		if l.way != asMessages {
+			l.bodies[l.way].release()
+			return
+		}
 		l.e.mu.Lock()
 		defer l.e.mu.Unlock()
-		l.page.leases--
+		l.messages.leases--
 	})
 }
 
-// keep makes the page the reader's for ever, which counts as delivered; the exporter goes on with a new one.
-func (l *lease) keep() {
-	l.once.Do(func() {
-		l.e.mu.Lock()
-		if l.e.page == l.page {
-			l.e.page = l.e.newPage()
-		}
-		l.e.mu.Unlock()
-		l.e.delivered(l.ended)
-	})
-}
+// keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as these stay leased.
+func (l *lease) keep() { l.once.Do(func() { l.e.delivered(l.ended) }) }
 
 // delivered notes that a reader has got a page with these ended ranks, which lets them go in time.
 func (e *Exporter) delivered(ended []ending) {

@@ -113,7 +113,7 @@ func (n *node) waiting() int {
 	if n.round == nil {
 		return 0
 	}
-	return n.round.waiting
+	return n.round.waiting[asMessages] + n.round.waiting[asText] + n.round.waiting[asOpenMetrics]
 }
 
 // begin begins a scrape with all the time in the world, and returns once it waits.

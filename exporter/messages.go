@@ -1,0 +1,199 @@
+package exporter
+
+import (
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
+// take several times the memory of the rest, and kept: from then on a round sets numbers in place. While somebody holds them they
+// are not changed: who fills them next makes others. They belong to Exporter.mu, but what is leased may be read without.
+type messages struct {
+	leases   int
+	families []*dto.MetricFamily // those with series, sorted by name
+}
+
+// message is one series.
+type message struct {
+	dto.Metric
+	value     float64
+	histogram []uint64 // cumulative counts; the last is the count of all
+	native    *native  // the same as a native histogram
+}
+
+// fill sets all numbers in the messages, making those that are missing.
+func (p *page) fill() *messages {
+	if p.messages == nil || p.messages.leases > 0 {
+		p.forget()
+		p.messages = &messages{}
+	}
+	m := p.messages
+	m.families = m.families[:0]
+	p.series = 0
+	for _, f := range p.families {
+		if f.message == nil {
+			f.message = &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: &f.kind}
+			if f.unit != "" {
+				f.message.Unit = &f.unit
+			}
+		}
+		before := f.message.Metric
+		metrics := before[:0]
+		for i := range f.blocks {
+			metrics = f.blocks[i].fill(f.kind, metrics)
+		}
+		if len(metrics) < len(before) {
+			clear(before[len(metrics):])
+		}
+		f.message.Metric = metrics
+		if len(metrics) > 0 {
+			m.families = append(m.families, f.message)
+			p.series += len(metrics)
+		}
+	}
+	return m
+}
+
+// forget leaves the messages to who holds them.
+func (p *page) forget() {
+	p.messages = nil
+	for _, f := range p.families {
+		f.message = nil
+		for i := range f.blocks {
+			f.blocks[i].messages = nil
+		}
+	}
+}
+
+func (b *block) fill(kind dto.MetricType, metrics []*dto.Metric) []*dto.Metric {
+	live := b.owner == nil || b.owner.live()
+	if b.liveOnly && !live {
+		return metrics
+	}
+	if b.messages == nil {
+		b.makeMessages(kind)
+	}
+	for i := range b.entries {
+		if e := &b.entries[i]; e.shown(live) {
+			m := &b.messages[i]
+			m.set(e, b.owner)
+			metrics = append(metrics, &m.Metric)
+		}
+	}
+	return metrics
+}
+
+func (b *block) makeMessages(kind dto.MetricType) {
+	var shared []*dto.LabelPair
+	if b.owner != nil {
+		shared = b.owner.sharedLabels()
+	}
+	b.messages = make([]message, len(b.entries))
+	for i := range b.entries {
+		e, m := &b.entries[i], &b.messages[i]
+		m.Label = labelPairs(shared, e.own())
+		switch kind {
+		case dto.MetricType_COUNTER:
+			m.Counter = &dto.Counter{Value: &m.value}
+		case dto.MetricType_GAUGE:
+			m.Gauge = &dto.Gauge{Value: &m.value}
+		case dto.MetricType_HISTOGRAM:
+			m.makeHistogram(e.series.Histogram.Bounds)
+		default:
+			m.Untyped = &dto.Untyped{Value: &m.value}
+		}
+	}
+}
+
+func (m *message) makeHistogram(bounds []float64) {
+	m.histogram = make([]uint64, len(bounds)+1)
+	buckets := make([]dto.Bucket, len(bounds))
+	h := &dto.Histogram{SampleSum: &m.value, SampleCount: &m.histogram[len(bounds)], Bucket: make([]*dto.Bucket, len(bounds))}
+	for i := range bounds {
+		buckets[i].UpperBound = &bounds[i]
+		buckets[i].CumulativeCount = &m.histogram[i]
+		h.Bucket[i] = &buckets[i]
+	}
+	m.Histogram = h
+	m.native = newNative()
+}
+
+// set copies the entry's numbers into its message.
+func (m *message) set(e *entry, o owner) {
+	switch {
+	case m.Counter != nil:
+		m.value = e.value()
+		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, e.created(o))
+	case m.Histogram != nil:
+		h := e.series.Histogram
+		m.value = h.Sum
+		var sum uint64
+		last := len(m.histogram) - 1
+		for i := range last {
+			sum += h.Counts[i]
+			m.histogram[i] = sum
+		}
+		m.histogram[last] = countOfAll(h, sum)
+		m.native.set(m.Histogram, h)
+		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, e.created(o))
+	default:
+		m.value = e.value()
+	}
+}
+
+// countOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum is what the
+// buckets with a bound hold.
+func countOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+
+// timestamp sets kept to t, making it if it is nil; nil for the zero time.
+func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	if kept == nil {
+		return timestamppb.New(t)
+	}
+	kept.Seconds, kept.Nanos = t.Unix(), int32(t.Nanosecond())
+	return kept
+}
+
+// labelPairs merges labels into shared ones; both are sorted by name, and so is the result.
+func labelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
+	if len(labels) == 0 {
+		return shared
+	}
+	made := make([]dto.LabelPair, len(labels))
+	names := make([]mapping.Label, len(labels))
+	copy(names, labels) // not to hold on to what the caller may change
+	out := make([]*dto.LabelPair, 0, len(shared)+len(labels))
+	for i := range names {
+		made[i].Name, made[i].Value = &names[i].Name, &names[i].Value
+		for len(shared) > 0 && shared[0].GetName() < names[i].Name {
+			out = append(out, shared[0])
+			shared = shared[1:]
+		}
+		out = append(out, &made[i])
+	}
+	return append(out, shared...)
+}
+
+// mergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
+func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
