@@ -7,109 +7,127 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
+// docs/performance.md has a table made from these (scripts/bench-table). Names are as benchstat reads them, so that
+// benchstat -col /by shows client_golang's ordinary collector beside this exporter.
+
 const benchRanks, benchSeries = 100, 100
 
-// benchSample is a sample of a rank with benchSeries counters.
-func benchSample() *mpit.Sample {
+// Limits that are in nobody's way.
+var benchLimits = mapping.Limits{Series: 1 << 30, SeriesPerJob: 1 << 30, SeriesPerUser: 1 << 30, SeriesPerRank: 1 << 30}
+
+// benchSample is a sample of a rank with that many counters.
+func benchSample(series int) *mpit.Sample {
 	variables := &mpit.Variables{Generation: 1}
-	layout := &mpit.Layout{Generation: 1, Values: benchSeries}
-	for i := range uint32(benchSeries) {
+	layout := &mpit.Layout{Generation: 1, Values: series}
+	for i := range uint32(series) {
 		variables.ByID = append(variables.ByID, mpit.Variable{
 			ID: i, Name: fmt.Sprintf("variable_%d", i), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8,
 		})
 		layout.Handles = append(layout.Handles, mpit.Handle{ID: i + 1, Variable: i, Count: 1, Created: testTime, Offset: int(i)})
 	}
-	return &mpit.Sample{Variables: variables, Layout: layout, Values: make([]uint64, benchSeries)}
+	s := &mpit.Sample{Variables: variables, Layout: layout, Values: make([]uint64, series)}
+	for i := range s.Values {
+		s.Values[i] = 1_000_003 * uint64(i) // of up to nine digits
+	}
+	return s
 }
 
-// benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured.
-func benchExporter(b *testing.B) (e *Exporter, touch func()) {
-	e, err := New(Config{Mapper: newMapper(b)})
+// benchSamples is what a node's ranks send, with one catalogue for all; advance changes every value.
+func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
+	first := benchSample(series)
+	for range ranks {
+		s := *first
+		s.Values = slices.Clone(first.Values)
+		samples = append(samples, &s)
+	}
+	return samples, func() {
+		for _, s := range samples {
+			s.Monotonic++
+			for v := range s.Values {
+				s.Values[v] += 7
+			}
+		}
+	}
+}
+
+// benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured. touch is
+// their next answers.
+func benchExporter(b *testing.B, ranks, series int) (e *Exporter, touch func()) {
+	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits, MaxEnded: ranks})
 	if err != nil {
 		b.Fatal(err)
 	}
-	samples := make([]*mpit.Sample, benchRanks)
-	ranks := make([]*rank, benchRanks)
-	for i := range ranks {
-		samples[i] = benchSample()
-		ranks[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
-		ranks[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
+	samples, advance := benchSamples(ranks, series)
+	list := make([]*rank, ranks)
+	for i := range list {
+		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
+		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
-	return e, func() {
+	touch = func() {
+		advance()
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		for i, r := range ranks {
+		for i, r := range list {
 			s := *samples[i]
-			samples[i] = &s
-			s.Monotonic++
-			for v := range s.Values {
-				s.Values[v]++
-			}
 			if !e.absorb(r, &s) {
 				b.Fatal("no figures")
 			}
 			r.state = stateUp
 		}
 	}
-}
-
-// BenchmarkGather is a round over 100 ranks with 100 series each, all of which change, and its page, with no ranks at the other
-// end: samples to metric families.
-func BenchmarkGather(b *testing.B) {
-	e, touch := benchExporter(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		touch()
-		families, done, err := e.Gather(context.Background())
-		if err != nil || len(families) < benchSeries {
-			b.Fatal(err, len(families))
-		}
-		done()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRanks*benchSeries), "ns/series")
+	touch()
+	return e, touch
 }
 
 // ordinary is the same page made the ordinary way: a const metric for each series at each scrape.
 type ordinary struct {
 	ranks []*mapping.Rank
-	step  func()
+	descs map[*mapping.Metric]*prometheus.Desc
+	touch func()
 }
 
-func newOrdinary(b *testing.B) *ordinary {
+func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Registry) {
 	mapper := newMapper(b)
-	o := &ordinary{}
-	samples := make([]*mpit.Sample, benchRanks)
-	for i := range samples {
-		samples[i] = benchSample()
+	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
+	samples, advance := benchSamples(ranks, series)
+	for range samples {
 		r, err := mapper.NewRank(mapping.Library{}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		o.ranks = append(o.ranks, r)
 	}
-	o.step = func() {
+	o.touch = func() {
+		advance()
 		for i, r := range o.ranks {
 			s := *samples[i]
-			samples[i] = &s
-			s.Monotonic++
-			for v := range s.Values {
-				s.Values[v]++
-			}
 			r.Update(&s)
 		}
 	}
-	return o
+	o.touch()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(o)
+	return o, registry
 }
 
 func (o *ordinary) Describe(chan<- *prometheus.Desc) {}
@@ -117,73 +135,196 @@ func (o *ordinary) Describe(chan<- *prometheus.Desc) {}
 func (o *ordinary) Collect(ch chan<- prometheus.Metric) {
 	for i, r := range o.ranks {
 		for _, s := range r.Series() {
-			ch <- prometheus.MustNewConstMetric(
-				prometheus.NewDesc(s.Metric.Name, s.Metric.Help, []string{"jobid", "world", "rank"}, nil),
-				prometheus.CounterValue, s.Value, "1", "0", fmt.Sprint(i))
+			desc := o.descs[s.Metric]
+			if desc == nil {
+				desc = prometheus.NewDesc(s.Metric.Name, s.Metric.Help, []string{"jobid", "world", "rank"}, nil)
+				o.descs[s.Metric] = desc
+			}
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, s.Value, "1", "0", strconv.Itoa(i))
 		}
 	}
 }
 
-// BenchmarkGatherOrdinary is what BenchmarkGather is to be compared with.
-func BenchmarkGatherOrdinary(b *testing.B) {
-	o := newOrdinary(b)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(o)
-	b.ReportAllocs()
-	for b.Loop() {
-		o.step()
-		families, err := registry.Gather()
-		if err != nil || len(families) != benchSeries {
-			b.Fatal(err, len(families))
-		}
+// cpuMeter adds up this process' CPU time, the garbage collector's too, which on a busy machine says more than the clock.
+type cpuMeter struct{ began, total time.Duration }
+
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRanks*benchSeries), "ns/series")
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (m *cpuMeter) start() { m.began = cpuTime() }
+func (m *cpuMeter) stop()  { m.total += cpuTime() - m.began }
+
+func (m *cpuMeter) report(b *testing.B, series int) {
+	b.ReportMetric(float64(m.total.Nanoseconds())/float64(b.N)/float64(series), "cpu-ns/series")
+}
+
+var benchFormats = []struct {
+	name   string
+	format expfmt.Format
+	way    way
+	accept string
+}{
+	{"text", expfmt.FmtText, asText, ""},
+	{"openmetrics", expfmt.FmtOpenMetrics_1_0_0, asOpenMetrics, acceptOpenMetrics},
+	{"protobuf", expfmt.FmtProtoDelim, asMessages, acceptProtobuf},
+}
+
+// BenchmarkExposition is the way from values to the body alone, all of which have changed, nothing compressed.
+func BenchmarkExposition(b *testing.B) {
+	for _, f := range benchFormats[:2] {
+		b.Run("format="+f.name+"/by=mpit-exporter", func(b *testing.B) {
+			e, touch := benchExporter(b, benchRanks, benchSeries)
+			if _, done, err := e.Gather(b.Context()); err == nil {
+				done() // the page knows the ranks
+			}
+			var cpu cpuMeter
+			for b.Loop() {
+				touch()
+				cpu.start()
+				body := newBody(pageBodies, 1)
+				e.mu.Lock()
+				e.page.render(body, textStyle{openMetrics: f.way == asOpenMetrics})
+				e.mu.Unlock()
+				body.release()
+				cpu.stop()
+			}
+			cpu.report(b, benchRanks*benchSeries)
+		})
+		b.Run("format="+f.name+"/by=client_golang", func(b *testing.B) {
+			o, registry := newOrdinary(b, benchRanks, benchSeries)
+			var cpu cpuMeter
+			for b.Loop() {
+				o.touch()
+				cpu.start()
+				families, err := registry.Gather()
+				if err != nil || len(families) != benchSeries {
+					b.Fatal(err, len(families))
+				}
+				body := newBody(pageBodies, 1)
+				encoder := expfmt.NewEncoder(body, f.format)
+				for _, f := range families {
+					if err := encoder.Encode(f); err != nil {
+						b.Fatal(err)
+					}
+				}
+				body.release()
+				cpu.stop()
+			}
+			cpu.report(b, benchRanks*benchSeries)
+		})
+	}
 }
 
 // discard is a client that is infinitely fast.
-type discard struct{ header http.Header }
+type discard struct {
+	header http.Header
+	n      *int
+}
 
-func (d discard) Header() http.Header         { return d.header }
-func (d discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d discard) WriteHeader(int)             {}
+func (d discard) Header() http.Header { return d.header }
+func (d discard) Write(p []byte) (int, error) {
+	*d.n += len(p)
+	return len(p), nil
+}
+func (d discard) WriteHeader(int) {}
 
-func benchHTTP(b *testing.B, h http.Handler, touch func(), headers ...string) {
-	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+// BenchmarkScrape is all that a scrape costs: the ranks' answers taken in, every value changed, the page, and the whole HTTP
+// request. Nobody is at the other end of the ranks' sockets; BenchmarkRound has that.
+func BenchmarkScrape(b *testing.B) {
+	for _, size := range []struct {
+		ranks, series int
+		formats       string
+	}{
+		{100, 100, "text openmetrics protobuf"}, {256, 100, "openmetrics"}, {1024, 977, "openmetrics"},
+	} {
+		for _, f := range benchFormats {
+			for _, coding := range []string{"identity", codingGzip, codingZstd} {
+				if size.ranks > 100 && (f.name != "openmetrics" || coding == codingZstd) || f.name == "text" && coding == codingZstd {
+					continue
+				}
+				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
+				run := func(b *testing.B, h http.Handler, touch func()) {
+					req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+					req.Header.Set("Accept", f.accept)
+					req.Header.Set("Accept-Encoding", coding)
+					scrape := func() (length int) {
+						touch()
+						h.ServeHTTP(discard{http.Header{}, &length}, req)
+						return length
+					}
+					length := scrape()
+					b.ReportAllocs()
+					var cpu cpuMeter
+					cpu.start()
+					for b.Loop() {
+						scrape()
+					}
+					cpu.stop()
+					cpu.report(b, size.ranks*size.series)
+					b.ReportMetric(float64(length)/float64(size.ranks*size.series), "body-B/series")
+				}
+				b.Run(name+"mpit-exporter", func(b *testing.B) {
+					e, touch := benchExporter(b, size.ranks, size.series)
+					run(b, e.Handler(), touch)
+				})
+				if size.ranks > 256 {
+					continue // a gigabyte
+				}
+				b.Run(name+"client_golang", func(b *testing.B) {
+					o, registry := newOrdinary(b, size.ranks, size.series)
+					run(b, promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), o.touch)
+				})
+			}
+		}
 	}
+}
+
+// BenchmarkGather is BenchmarkScrape for somebody else's handler: samples to metric families.
+func BenchmarkGather(b *testing.B) {
+	b.Run("by=mpit-exporter", func(b *testing.B) {
+		e, touch := benchExporter(b, benchRanks, benchSeries)
+		benchGather(b, touch, func() (int, error) {
+			families, done, err := e.Gather(b.Context())
+			done()
+			return len(families), err
+		})
+	})
+	b.Run("by=client_golang", func(b *testing.B) {
+		o, registry := newOrdinary(b, benchRanks, benchSeries)
+		benchGather(b, o.touch, func() (int, error) {
+			families, err := registry.Gather()
+			return len(families), err
+		})
+	})
+}
+
+func benchGather(b *testing.B, touch func(), gather func() (families int, err error)) {
 	b.ReportAllocs()
+	var cpu cpuMeter
+	cpu.start()
 	for b.Loop() {
 		touch()
-		h.ServeHTTP(discard{http.Header{}}, req)
+		if families, err := gather(); err != nil || families < benchSeries {
+			b.Fatal(err, families)
+		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRanks*benchSeries), "ns/series")
+	cpu.stop()
+	cpu.report(b, benchRanks*benchSeries)
 }
 
-// BenchmarkScrape is BenchmarkGather as a whole HTTP request, beside promhttp with the ordinary collector.
-func BenchmarkScrape(b *testing.B) {
-	for _, test := range []struct{ name, accept, encoding string }{
-		{"text", "", ""},
-		{"text-gzip", "", "gzip"},
-		{"openmetrics-gzip", acceptOpenMetrics, "gzip"},
-		{"protobuf-gzip", acceptProtobuf, "gzip"},
-	} {
-		headers := []string{"Accept", test.accept, "Accept-Encoding", test.encoding}
-		b.Run(test.name, func(b *testing.B) {
-			e, touch := benchExporter(b)
-			benchHTTP(b, e.Handler(), touch, headers...)
-		})
-		b.Run(test.name+"-ordinary", func(b *testing.B) {
-			o := newOrdinary(b)
-			registry := prometheus.NewRegistry()
-			registry.MustRegister(o)
-			benchHTTP(b, promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), o.step, headers...)
-		})
-	}
-}
-
-// BenchmarkRound is a whole round over 100 ranks behind Unix sockets, all in this process.
+// BenchmarkRound is a whole scrape of ranks behind Unix sockets, all in this process: it counts what ranks do as well.
 func BenchmarkRound(b *testing.B) {
+	for _, ranks := range []int{64, 256, 1024} {
+		b.Run(fmt.Sprintf("ranks=%d", ranks), func(b *testing.B) { benchRound(b, ranks) })
+	}
+}
+
+func benchRound(b *testing.B, ranks int) {
 	dir, err := os.MkdirTemp("", "mpit")
 	if err != nil {
 		b.Fatal(err)
@@ -193,7 +334,7 @@ func BenchmarkRound(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := New(Config{Mapper: newMapper(b)})
+	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -207,31 +348,45 @@ func BenchmarkRound(b *testing.B) {
 		}
 		_ = l.Close()
 	}()
-	for i := range benchRanks {
+	for i := range ranks {
 		cfg := small("1", i)
-		cfg.Hello.Size = benchRanks
+		cfg.Hello.Size = ranks
 		r := mpittest.New(cfg)
 		if err := r.Connect(ctx, l.Path()); err != nil {
 			b.Fatal(err)
 		}
 		defer r.Kill()
 	}
-	for attempt, up := 0, 0; up < benchRanks; attempt++ { // until all are known
+	up := func() int {
 		families, done, err := e.Gather(ctx)
-		if err != nil || attempt > 10_000 {
-			b.Fatal(up, err)
+		defer done()
+		if err != nil {
+			b.Fatal(err)
 		}
-		up = upRanks(families)
-		done()
+		return upRanks(families)
 	}
-	b.ReportAllocs()
+	for attempt := 0; up() < ranks; attempt++ { // until all are known
+		if attempt > 10_000 {
+			b.Fatal("not all ranks are up")
+		}
+	}
+	h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	var took []float64
+	var cpu cpuMeter
+	cpu.start()
 	for b.Loop() {
-		families, done, err := e.Gather(ctx)
-		if err != nil || upRanks(families) != benchRanks {
-			b.Fatal(err, upRanks(families))
-		}
-		done()
+		began := time.Now()
+		h.ServeHTTP(discard{http.Header{}, new(int)}, req)
+		took = append(took, float64(time.Since(began).Microseconds())/1e3)
 	}
+	cpu.stop()
+	if n := up(); n != ranks {
+		b.Fatal(n, "ranks up")
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "p50-ms")
+	b.ReportMetric(took[len(took)*99/100], "p99-ms")
+	b.ReportMetric(float64(cpu.total.Microseconds())/1e3/float64(b.N), "cpu-ms/op")
 }
 
 func upRanks(families []*dto.MetricFamily) (n int) {
@@ -243,4 +398,80 @@ func upRanks(families []*dto.MetricFamily) (n int) {
 		}
 	}
 	return n
+}
+
+// BenchmarkMemory scrapes 1,000 ranks with 100 series each, and reports the most memory that the process has had from the
+// kernel meanwhile, what it has when all have come, and what is left when they have ended; before is what it had without them.
+func BenchmarkMemory(b *testing.B) {
+	for _, f := range benchFormats {
+		b.Run("series=100000/format="+f.name+"/by=mpit-exporter", func(b *testing.B) {
+			before := settledMiB()
+			e, touch := benchExporter(b, 1000, 100)
+			benchMemory(b, e.Handler(), touch, f.accept, before)
+			e.mu.Lock()
+			for _, r := range e.table.ordered {
+				e.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
+				r.scraped = true
+			}
+			e.mu.Unlock()
+			for range 2 {
+				e.Handler().ServeHTTP(discard{http.Header{}, new(int)}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			}
+			if n := len(e.table.ordered); n > 0 {
+				b.Fatal(n, "ranks left")
+			}
+			touch = nil // and the samples with it
+			b.ReportMetric(settledMiB(), "after-MiB")
+			runtime.KeepAlive(e)
+		})
+		b.Run("series=100000/format="+f.name+"/by=client_golang", func(b *testing.B) {
+			before := settledMiB()
+			o, registry := newOrdinary(b, 1000, 100)
+			benchMemory(b, promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), o.touch, f.accept, before)
+			runtime.KeepAlive(o)
+		})
+	}
+}
+
+func benchMemory(b *testing.B, h http.Handler, touch func(), accept string, before float64) {
+	var peak atomic.Uint64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			peak.Store(max(peak.Load(), fromKernel()))
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", "gzip")
+	for b.Loop() {
+		touch()
+		h.ServeHTTP(discard{http.Header{}, new(int)}, req)
+	}
+	close(stop)
+	<-stopped
+	b.ReportMetric(before, "before-MiB")
+	b.ReportMetric(float64(peak.Load())/(1<<20), "peak-MiB")
+	b.ReportMetric(settledMiB(), "live-MiB")
+}
+
+// fromKernel is the memory that this process' runtime holds, in bytes.
+func fromKernel() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
+}
+
+// settledMiB is the same when nothing is left to be given back.
+func settledMiB() float64 {
+	for range 3 { // pools hold things for two collections
+		debug.FreeOSMemory()
+	}
+	return float64(fromKernel()) / (1 << 20)
 }

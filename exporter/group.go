@@ -78,7 +78,9 @@ func (e *Exporter) updateGroups(p *page) {
 		if w.group != nil {
 			e.updateGroup(w, p)
 		}
+		clear(w.members) // else a rank that has been removed is held until there are as many again
 	}
+	clear(e.joined)
 }
 
 // held says whether the group of a world is not to be shown yet. Before this exporter there may have been one that showed all its

@@ -347,7 +347,7 @@ func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
 	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
-	s := benchSample()
+	s := benchSample(benchSeries)
 	s.Values[0] = calls
 	require.True(n.t, n.absorb(r, s))
 	r.state = stateUp
@@ -451,7 +451,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.
 func BenchmarkGatherTogether(b *testing.B) {
-	e, touch := benchExporter(b)
+	e, touch := benchExporter(b, benchRanks, benchSeries)
 	merging(b, mapping.RankNode)(e)
 	b.ReportAllocs()
 	var families []*dto.MetricFamily

@@ -15,7 +15,7 @@ import (
 // are not changed: who fills them next makes others. They belong to Exporter.mu, but what is leased may be read without.
 type messages struct {
 	leases   int
-	families []*dto.MetricFamily // those with series, sorted by name
+	families []*dto.MetricFamily // those with series, sorted by name: what the last fill found
 }
 
 // message is one series.

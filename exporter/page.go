@@ -229,6 +229,7 @@ func (p *page) remove(r *rank) {
 func (p *page) clear(o owner, s *sheet) {
 	for _, f := range s.families {
 		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.owner == o })
+		f.message = nil // it has these series
 		if len(f.blocks) == 0 {
 			delete(p.byName, f.name)
 			for _, name := range ownedNames(f.name, f.kind) {

@@ -324,6 +324,7 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 	if r.messages != nil {
 		r.families = mergeFamilies(r.messages.families, r.own)
 		r.messages.leases += want[asMessages]
+		clear(r.messages.families) // they are not to be held when their series have left
 	}
 	e.inquire()
 	return r, nil

@@ -118,6 +118,7 @@ func (g *Group) Update(members []Member) {
 		}
 		g.present = append(g.present, gm)
 	}
+	clear(g.present[len(g.present):cap(g.present)]) // who has left is not to be held
 	if len(g.members) > len(g.present) {
 		for key, gm := range g.members {
 			if gm.seen != g.update {

@@ -56,13 +56,15 @@ type Label struct{ Name, Value string }
 // Series is one series of a rank, kept: the pointer stays good while Rank.Structure stays the same, and Rank.Update
 // changes Value, Created, Histogram and Valid in place. Nobody but the Rank may change it.
 type Series struct {
+	// What changes, and what a scrape looks at, stand together: of many series, each is a wait for memory.
 	Metric    *Metric
-	Labels    []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
-	Value     float64 // in the base unit; not of histograms
-	Created   time.Time
+	Value     float64    // in the base unit; not of histograms
 	Histogram *Histogram // KindHistogram only
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
+	Created   time.Time
+
+	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
 
 	Ranks RankMode // whether it stands for its rank, in the rank's Group, or both; "": RankKeep
 	Merge Merge    // how a Group makes one of several ranks' gauges; "": MergeSum. MergeEach: no Group has it

@@ -1,0 +1,45 @@
+package exporter
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// Nothing holds what a removed rank had, in whatever way the others are read: its figures are most of an exporter's memory.
+func TestRemovedRankIsNotHeld(t *testing.T) {
+	for name, read := range map[string]func(n *node){
+		"messages": func(n *node) { n.scrape() },
+		"text":     func(n *node) { get(n.Handler(), "/metrics") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := newTestClock()
+			n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankBoth))
+			stays, r := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+			n.connect(stays, r)
+			n.scrape()
+			get(n.Handler(), "/metrics")
+			n.mu.Lock()
+			figures := weak.Make(n.table.byID[r.Hello().ID].figures.(*mapping.Rank))
+			series := weak.Make(n.table.byID[r.Hello().ID].figures.Series()[0])
+			message := weak.Make(n.page.byName["mpit_calls_total"].message.Metric[1])
+			n.mu.Unlock()
+
+			n.finish(r, mpit.EndFinalize) // the last one of its world
+			read(n)
+			clock.advance(time.Hour)
+			read(n)
+			assert.Eventually(t, func() bool {
+				runtime.GC()
+				return figures.Value() == nil && series.Value() == nil && message.Value() == nil
+			}, 30*time.Second, time.Millisecond)
+		})
+	}
+}
