@@ -195,8 +195,8 @@ func TestEvictionIsFair(t *testing.T) {
 	add(2, 200, 1)
 	add(3, 200, 2)
 	add(4, 200, 3)
-	require.Nil(t, table.surplus(4))
-	assert.Equal(t, 2, table.surplus(3).id.Rank, "the oldest of who has most")
+	require.Nil(t, table.surplus(4, maxEndedBytes))
+	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
 }
 
 func TestExporterRestart(t *testing.T) {

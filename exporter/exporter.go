@@ -80,6 +80,10 @@ const (
 	maxFinals = 64
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
+	// finalPace is how often it is looked whether it is a last sample's turn.
+	finalPace = 20 * time.Millisecond
+	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
+	maxEndedBytes = 256 << 20
 	// pushTimeout bounds the sending of a blob or a selection.
 	pushTimeout = 5 * time.Second
 )
@@ -100,7 +104,8 @@ type Exporter struct {
 	grouped func() bool               // rules match by category
 
 	patience, overdue, shareable, grace time.Duration
-	describing                          int // see maxDescribing
+	describing, describingUser          int // see maxDescribing
+	endedBytes                          int // see maxEndedBytes
 
 	started time.Time
 	hold    time.Duration // after started, in which there are no groups
@@ -118,6 +123,7 @@ type Exporter struct {
 	joined []*world // of the running one
 
 	budgets *budgets
+	turns   turns
 
 	worlds     map[worldID]*world
 	worldNames map[worldName]bool // of all worlds
@@ -183,12 +189,14 @@ func New(cfg Config) (*Exporter, error) {
 		overdue:    overdue,
 		shareable:  shareable,
 		grace:      grace,
-		describing: maxDescribing,
+		describing: maxDescribing, describingUser: maxDescribingUser,
+		endedBytes: maxEndedBytes,
 		started:    time.Now(),
 		hold:       hold,
 		rules:      Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
 		table:      newTable(),
 		budgets:    budgets,
+		turns:      newTurns(),
 		finals:     map[uint32]int{},
 		inquiries:  map[uint32]int{},
 
@@ -317,7 +325,7 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, erro
 			r.revive()
 		}
 		old := r.session
-		e.take(r)
+		e.takeLast(r)
 		r.session, r.asked = s, nil
 		r.gone = time.Time{}
 		if r.state == stateLate {
@@ -362,13 +370,14 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 	if r.session != s {
 		return
 	}
-	e.take(r)
+	e.takeLast(r)
 	r.session, r.asked = nil, nil
 	e.abandon(r)
 	if r.end == mpit.EndNone {
 		r.gone = e.now()
 		r.state = stateLate
 	}
+	e.evict()
 }
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
@@ -395,6 +404,19 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	for !e.turns.may(peer.UID) {
+		e.mu.Unlock()
+		select {
+		case <-time.After(finalPace):
+		case <-ctx.Done():
+		}
+		e.mu.Lock()
+		if ctx.Err() != nil {
+			e.self.samples.WithLabelValues(resultDeferred).Inc()
+			e.log.Debug("no time for a last sample", "user", w.user, "pid", s.Peer().PID)
+			return
+		}
+	}
 	r := e.table.byID[h.ID]
 	switch {
 	case r == nil:
@@ -404,7 +426,9 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 		return
 	}
 	e.self.samples.WithLabelValues(resultFinal).Inc()
+	end := e.turns.begin(peer.UID)
 	e.absorb(r, &sample)
+	end()
 	reason := sample.End
 	if reason == mpit.EndNone {
 		reason = mpit.EndExit
@@ -437,7 +461,16 @@ func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
 	e.dropControls(r)
 	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
-	for victim := e.table.surplus(e.cfg.MaxEnded); victim != nil; victim = e.table.surplus(e.cfg.MaxEnded) {
+	e.evict()
+}
+
+// evict makes room for ended ranks. The caller holds mu.
+func (e *Exporter) evict() {
+	for {
+		victim := e.table.surplus(e.cfg.MaxEnded, e.endedBytes)
+		if victim == nil {
+			return
+		}
 		e.self.evicted.Inc()
 		e.guard(victim, "counting its series", func() {
 			if victim.figures != nil && !victim.scraped {
@@ -496,6 +529,8 @@ func (e *Exporter) discard(r *rank) {
 func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 	r.count(&s.Stats)
 	r.keep(s)
+	r.size = s.Size()
+	s = e.bounded(r, s)
 	return e.guard(r, "mapping a sample", func() {
 		if r.figures != nil && e.outdated(r, s) {
 			e.retire(r)

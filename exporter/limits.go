@@ -11,8 +11,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxDescribing is how many series may describe one rank's objects and variables.
-const maxDescribing = 20_000
+// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingUser those of all ranks of one user.
+const (
+	maxDescribing     = 8192
+	maxDescribingUser = 200_000
+)
 
 // Values of the label `scope`.
 const (

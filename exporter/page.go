@@ -146,8 +146,9 @@ func newPage(drop func(reason string, n int)) *page {
 }
 
 // update brings the sheets of a rank up to date, making anew what has changed. room bounds what describes the rank: its objects
-// first, then its variables. Their series have been bounded before (limits.go).
-func (p *page) update(r *rank, room int) {
+// first, then its variables; update returns how much of it the rank takes. Their series have been bounded before (limits.go).
+func (p *page) update(r *rank, room int) (took int) {
+	given := room
 	s := p.sheets[r]
 	if s == nil {
 		s = &sheets{}
@@ -167,17 +168,19 @@ func (p *page) update(r *rank, room int) {
 			p.addSeries(r, &s.series)
 			s.series.key = key
 		}
-		if key := (sheetKey{built: true, layout: r.layout, room: room}); s.objects.key != key {
+		all := 2 * len(r.figures.Objects())
+		if key := (sheetKey{built: true, layout: r.layout, room: min(room, all)}); s.objects.key != key {
 			p.clear(r, &s.objects)
 			p.addObjects(r, &s.objects, room)
 			s.objects.key = key
 		}
-		room -= min(room, 2*len(r.figures.Objects()))
+		room -= min(room, all)
 	}
 	if shown := min(len(r.infos), room); shown != s.infos {
 		s.infos, p.infos = shown, 0
 	}
 	p.count(r, s)
+	return given - room + s.infos
 }
 
 // seriesKey changes with the rank's series. The rank has figures.

@@ -88,6 +88,8 @@ type rank struct {
 	infos     []mapping.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left off the page, as counted there
+	size      int                       // about how many bytes it holds of what it has sent
+	cut       cut
 	kept      kept                      // by its last MPI_Pcontrol(2)
 
 	world               *world
@@ -148,6 +150,14 @@ func (r *rank) sharedLabels() []*dto.LabelPair { return r.labels }
 
 // begun is when the rank's MPI_T session was opened; zero: not known.
 func (r *rank) begun() time.Time { return r.started }
+
+// leftAt is when a rank without a connection ended, or lost it.
+func (r *rank) leftAt() time.Time {
+	if r.end == mpit.EndNone {
+		return r.gone
+	}
+	return r.ended
+}
 
 // live says whether all series of the rank stand on the page; else the lasting ones alone.
 func (r *rank) live() bool {
@@ -284,26 +294,34 @@ func (t *table) alive(uid uint32) int {
 	return n
 }
 
-// surplus returns the ended rank to be given up when there are more than limit: the oldest of the user who has most of them,
-// so that nobody pushes out somebody else's. nil: not too many.
-func (t *table) surplus(limit int) *rank {
-	total := 0
+// surplus returns the rank to be given up when there are more ended ones than limit, or they and those that have lost their connection
+// hold more than so many bytes: the oldest of the user who has most of it, so that nobody pushes out somebody else's. nil: not too many.
+func (t *table) surplus(limit, bytes int) *rank {
+	ended, held := 0, 0
 	for _, r := range t.ordered {
 		if r.end != mpit.EndNone {
-			total++
+			ended++
+		}
+		if r.session == nil {
+			held += r.size
 		}
 	}
-	if total <= limit {
+	large := held > bytes
+	if !large && ended <= limit {
 		return nil
 	}
 	perUser := map[uint32]int{}
 	oldest := map[uint32]*rank{}
 	for _, r := range t.ordered {
-		if r.end == mpit.EndNone {
+		weight := 1
+		if large {
+			weight = r.size
+		}
+		if r.end == mpit.EndNone && !large || r.session != nil || weight == 0 {
 			continue
 		}
-		perUser[r.peer.UID]++
-		if o := oldest[r.peer.UID]; o == nil || r.ended.Before(o.ended) {
+		perUser[r.peer.UID] += weight
+		if o := oldest[r.peer.UID]; o == nil || r.leftAt().Before(o.leftAt()) {
 			oldest[r.peer.UID] = r
 		}
 	}

@@ -217,12 +217,17 @@ type question struct {
 // ranks that owed nothing; the others have owed an answer for longer than overdue. It does not wait. The caller holds mu.
 func (e *Exporter) ask() (questions []question, prompt int) {
 	now := time.Now()
+	e.turns.share(e.table.ordered)
 	var tardy []question
 	for _, r := range e.table.ordered {
 		if r.session == nil || r.end != mpit.EndNone {
 			continue
 		}
 		e.take(r) // what came after the last round was over is as good
+		if r.answered() { // and not yet taken in
+			questions = append(questions, question{r, r.session, r.asked})
+			continue
+		}
 		open := r.asked
 		r.asked = r.session.Ask()
 		if r.asked != open {
@@ -270,8 +275,12 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 		case r.end != mpit.EndNone || r.session != q.session:
 			// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
 		case r.asked == q.pending:
+			result := resultLate
+			if r.answered() {
+				result = resultDeferred
+			}
 			r.state = stateLate
-			e.self.samples.WithLabelValues(resultLate).Inc()
+			e.self.samples.WithLabelValues(result).Inc()
 		default:
 			r.state = r.last
 		}
@@ -288,17 +297,23 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 			}
 		}
 	}
+	described := map[uint32]int{} // by each user's ranks
 	for _, r := range e.table.ordered {
 		if !r.visible() {
 			continue
 		}
-		if !e.guard(r, "making its series", func() { p.update(r, e.describing) }) {
+		uid := r.peer.UID
+		room, took := min(e.describing, e.describingUser-described[uid]), 0
+		end := e.turns.begin(uid)
+		if !e.guard(r, "making its series", func() { took = p.update(r, room) }) {
 			p.remove(r)
 			if r.end == mpit.EndNone {
 				r.state = stateLate
 			}
-			p.update(r, e.describing) // without figures
+			took = p.update(r, room) // without figures
 		}
+		end()
+		described[uid] += took
 		if r.end != mpit.EndNone {
 			ended = append(ended, ending{r, r.lives})
 		}
@@ -330,17 +345,25 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 	return r, nil
 }
 
-// take takes a rank's answer in, once, if it has come. The caller holds mu.
+// take takes a rank's answer in, once, if it has come and it is its turn. The caller holds mu.
 func (e *Exporter) take(r *rank) {
-	if !r.answered() {
+	if !r.answered() || !e.turns.may(r.peer.UID) {
 		return
 	}
+	defer e.turns.begin(r.peer.UID)()
 	sample, err := r.asked.Sample()
 	r.asked = nil
 	var result string
 	result, r.last = e.accept(r, &sample, err)
 	e.self.samples.WithLabelValues(result).Inc()
 	r.nudge()
+}
+
+// takeLast is take for a connection that ends: what is not taken in now never will be. The caller holds mu.
+func (e *Exporter) takeLast(r *rank) {
+	if e.take(r); r.answered() {
+		e.self.samples.WithLabelValues(resultDeferred).Inc()
+	}
 }
 
 // accept returns what came of a question. The caller holds mu.

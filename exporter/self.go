@@ -34,6 +34,8 @@ const (
 	resultFinal   = "final"
 	resultLate    = "late"
 	resultFailed  = "failed"
+
+	resultDeferred = "deferred" // answered, but its user's ranks have kept everybody waiting for too long
 )
 
 // Reasons of mpit_exporter_connections_refused_total.
@@ -45,13 +47,14 @@ const (
 
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
 const (
-	droppedEvicted   = "ended_evicted"     // series of an ended rank, given up before their time
-	droppedReserved  = "reserved_name"     // a series with a name of the exporter's own
-	droppedConflict  = "type_conflict"     // a series whose family has another type
-	droppedDuplicate = "duplicate_series"  // a series that stands on the page already
-	droppedBound     = "series_over_bound" // of what describes objects, variables, categories, and of control variables
-	droppedBlob      = "blob_unreadable"   // what an earlier exporter had stored in the rank
-	droppedControl   = "cvar_unreadable"   // a control variable that was to be on the page
+	droppedEvicted   = "ended_evicted"        // series of an ended rank, given up before their time
+	droppedReserved  = "reserved_name"        // a series with a name of the exporter's own
+	droppedConflict  = "type_conflict"        // a series whose family has another type
+	droppedDuplicate = "duplicate_series"     // a series that stands on the page already
+	droppedBound     = "series_over_bound"    // of what describes objects, variables, categories, and of control variables
+	droppedBlob      = "blob_unreadable"      // what an earlier exporter had stored in the rank
+	droppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
+	droppedVariables = "variables_over_bound" // of one rank
 )
 
 // Results of mpit_exporter_scrapes_total.
@@ -103,13 +106,13 @@ func newSelfMetrics() *selfMetrics {
 		s.reloads, s.reloaded, s.reloadTime)
 
 	// A counter that appears with its first event has no rate for it.
-	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed} {
+	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed, resultDeferred} {
 		s.samples.WithLabelValues(result)
 	}
 	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
 		s.refused.WithLabelValues(reason)
 	}
-	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl} {
+	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl, droppedVariables} {
 		s.dropped.WithLabelValues(reason)
 	}
 	for _, reason := range []mapping.Reason{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"unique"
+	"unsafe"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
@@ -18,11 +19,14 @@ const (
 // catalogue puts the frames of an answer together. What it has handed out is never changed again: a new answer makes new
 // snapshots of the parts that differ and shares the others. Its one user is the session's reader.
 type catalogue struct {
+	held  *memory
 	enums map[uint32]*Enum
 	// All ranks of a node have the same names and descriptions: they are held once in the process as long as a handle
 	// to them is kept here.
 	strings map[string]unique.Handle[string]
 	bytes   int // about what enums and variables take
+	sizes   sizes
+	values  int // bytes of the last sample's values
 
 	variables *Variables
 	layout    *Layout
@@ -33,9 +37,13 @@ type catalogue struct {
 	next answer
 }
 
+// sizes is about how many bytes the parts take that a new answer may bring anew.
+type sizes struct{ layout, remains, kept int }
+
 // answer is what has come of an answer that SAMPLE has not yet ended.
 type answer struct {
 	bytes     int
+	sizes     sizes
 	variables *Variables // nil: none came
 	sent      map[uint32]struct{}
 	enums     map[uint32]struct{}
@@ -73,7 +81,32 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 }
 
 // reject forgets what has come of an answer that the rank broke off.
-func (c *catalogue) reject() { c.next = answer{} }
+func (c *catalogue) reject() {
+	_ = c.held.grow(-c.next.sizes.layout - c.next.sizes.remains - c.next.sizes.kept) // giving back does not fail
+	c.next = answer{}
+}
+
+// expand is how many times larger than its payload a decoded part may be at most: a record of two words can become a Handle.
+const expand = 8
+
+// decoding makes room for a part before it is decoded. Once it is, decoded says how much it takes.
+func (c *catalogue) decoding(payload []byte, size *int) error {
+	if err := c.held.grow(expand * len(payload)); err != nil {
+		return err
+	}
+	*size = expand * len(payload)
+	return nil
+}
+
+// decoded notes that a part takes as much as its payload, for strings and words, and so many bytes for its records.
+func (c *catalogue) decoded(payload []byte, size *int, records int) error {
+	bytes := len(payload) + records
+	if err := c.held.grow(bytes - *size); err != nil {
+		return err
+	}
+	*size = bytes
+	return nil
+}
 
 // intern returns the process's one copy of a string.
 func (c *catalogue) intern(s string) string {
@@ -97,8 +130,11 @@ func (c *catalogue) grow(bytes int) error {
 	if c.bytes > maxCatalogue {
 		return wire.Errorf(wire.ReasonTooLarge, "a catalogue of more than %d bytes", maxCatalogue)
 	}
-	return nil
+	return c.held.grow(bytes)
 }
+
+// size is about how many bytes of memory the catalogue's parts take.
+func (c *catalogue) size() int { return c.bytes + c.sizes.layout + c.sizes.remains + c.sizes.kept }
 
 // takeEnums reads ENUMS; sent are the numbers that the same answer has already brought.
 func (c *catalogue) takeEnums(payload []byte, sent map[uint32]struct{}) error {
@@ -167,8 +203,8 @@ func (c *catalogue) takeVariables(payload []byte) error {
 			}
 			continue
 		}
-		// 160: about the size of a Variable.
-		if err := c.grow(160 + len(v.Name) + len(v.Description)); err != nil {
+		// 160: about the size of a Variable, which stands in this snapshot and in the last one.
+		if err := c.grow(2*160 + len(v.Name) + len(v.Description)); err != nil {
 			return err
 		}
 		v.Name, v.Description = c.intern(v.Name), c.intern(v.Description)
@@ -203,6 +239,9 @@ func (c *catalogue) newest() []Variable {
 func (c *catalogue) takeLayout(payload []byte) error {
 	if c.next.layout != nil {
 		return wire.Errorf(wire.ReasonMalformed, "two layouts in one answer")
+	}
+	if err := c.decoding(payload, &c.next.sizes.layout); err != nil {
+		return err
 	}
 	l, err := decodeLayout(payload)
 	if err != nil {
@@ -241,7 +280,7 @@ func (c *catalogue) takeLayout(payload []byte) error {
 		}
 	}
 	c.next.layout, c.next.order = l, order
-	return nil
+	return c.decoded(payload, &c.next.sizes.layout, cap(l.Objects)*int(unsafe.Sizeof(Object{}))+cap(l.Handles)*int(unsafe.Sizeof(Handle{})))
 }
 
 // repeated finds a value that stands twice in a sorted list.
@@ -293,6 +332,9 @@ func (c *catalogue) takeRemains(payload []byte) error {
 	if c.next.remains != nil {
 		return wire.Errorf(wire.ReasonMalformed, "remains twice in one answer")
 	}
+	if err := c.decoding(payload, &c.next.sizes.remains); err != nil {
+		return err
+	}
 	m, err := decodeRemains(payload)
 	if err != nil {
 		return err
@@ -308,12 +350,15 @@ func (c *catalogue) takeRemains(payload []byte) error {
 		}
 	}
 	c.next.remains = m
-	return nil
+	return c.decoded(payload, &c.next.sizes.remains, cap(m.List)*int(unsafe.Sizeof(Remain{})))
 }
 
 func (c *catalogue) takeKept(payload []byte) error {
 	if c.next.kept != nil {
 		return wire.Errorf(wire.ReasonMalformed, "kept values twice in one answer")
+	}
+	if err := c.decoding(payload, &c.next.sizes.kept); err != nil {
+		return err
 	}
 	k, err := decodeKept(payload)
 	if err != nil {
@@ -333,10 +378,14 @@ func (c *catalogue) takeKept(payload []byte) error {
 		return wire.Errorf(wire.ReasonMalformed, "two kept values of variable %d on object %d", b>>32, uint32(b))
 	}
 	c.next.kept = k
-	return nil
+	return c.decoded(payload, &c.next.sizes.kept, cap(k.List)*int(unsafe.Sizeof(KeptValue{})))
 }
 
 func (c *catalogue) takeSample(payload []byte) (Sample, error) {
+	if err := c.held.grow(len(payload) - c.values); err != nil {
+		return Sample{}, err
+	}
+	c.values = len(payload)
 	s, generation, err := decodeSample(payload)
 	if err != nil {
 		return Sample{}, err
@@ -346,12 +395,22 @@ func (c *catalogue) takeSample(payload []byte) (Sample, error) {
 		return Sample{}, err
 	}
 	s.Variables, s.Layout, s.Remains, s.Kept = c.variables, c.layout, c.remains, c.kept
+	s.size = c.size()
 	return s, nil
 }
 
 // commit makes the answer's parts those of the catalogue.
 func (c *catalogue) commit() {
 	next := &c.next
+	replace := func(old *int, size int) {
+		if size > 0 {
+			_ = c.held.grow(-*old)
+			*old = size
+		}
+	}
+	replace(&c.sizes.layout, next.sizes.layout)
+	replace(&c.sizes.remains, next.sizes.remains)
+	replace(&c.sizes.kept, next.sizes.kept)
 	if next.variables != nil {
 		c.variables = next.variables
 	}

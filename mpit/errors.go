@@ -9,20 +9,23 @@ import (
 
 // The reasons of a ProtocolError: a small fixed set, fit for a metric's label.
 const (
-	ReasonBadMagic         = wire.ReasonBadMagic  // the bytes are not the protocol's
-	ReasonTooLarge         = wire.ReasonTooLarge  // a limit of docs/protocol.md was broken
-	ReasonTruncated        = wire.ReasonTruncated // end of file in the middle of something
-	ReasonMalformed        = wire.ReasonMalformed // what was said contradicts itself, or was not asked for
-	ReasonVersion          = wire.ReasonVersion   // a version of the protocol that this package does not speak
-	ReasonHandshakeTimeout = "handshake_timeout"  // no HELLO in time
-	ReasonTooMany          = "too_many"           // one user's connections without HELLO are over the limit
-	ReasonIO               = "io"                 // the kernel reported an error
+	ReasonBadMagic         = wire.ReasonBadMagic    // the bytes are not the protocol's
+	ReasonTooLarge         = wire.ReasonTooLarge    // a limit of docs/protocol.md was broken
+	ReasonTruncated        = wire.ReasonTruncated   // end of file in the middle of something
+	ReasonMalformed        = wire.ReasonMalformed   // what was said contradicts itself, or was not asked for
+	ReasonVersion          = wire.ReasonVersion     // a version of the protocol that this package does not speak
+	ReasonHandshakeTimeout = "handshake_timeout"    // no HELLO in time
+	ReasonTooMany          = "too_many"             // one user's connections without HELLO are over the limit
+	ReasonConnections      = "too_many_connections" // one user's connections are over his share
+	ReasonMemory           = wire.ReasonMemory      // what one user's ranks have sent is over his share of memory
+	ReasonIO               = "io"                   // the kernel reported an error
 )
 
 // Reasons returns all reasons of a ProtocolError.
 func Reasons() []string {
 	return []string{
-		ReasonBadMagic, ReasonHandshakeTimeout, ReasonIO, ReasonMalformed, ReasonTooLarge, ReasonTooMany, ReasonTruncated, ReasonVersion,
+		ReasonBadMagic, ReasonConnections, ReasonHandshakeTimeout, ReasonIO, ReasonMalformed, ReasonMemory, ReasonTooLarge, ReasonTooMany,
+		ReasonTruncated, ReasonVersion,
 	}
 }
 

@@ -1,6 +1,10 @@
 package mpit
 
-import "github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+import (
+	"net"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+)
 
 // What tests outside the package need of its inside: package mpittest, which makes their input, imports this one.
 
@@ -40,3 +44,27 @@ func DecodeTool(payload []byte, op wire.ToolOperation, count int) (ToolAnswer, e
 		Index: a.index, Variable: a.variable, Known: a.known,
 	}, err
 }
+
+// WithPeers says who connects in the kernel's place: tests run as one user.
+func WithPeers(peer func(*net.UnixConn) (Peer, error)) ListenOption {
+	return func(c *listenConfig) { c.credentials = peer }
+}
+
+// Held returns how many connections there are by the listener's account, and how many bytes of memory they hold.
+func (l *Listener) Held() (connections, bytes int) {
+	for s, n := range map[*shares]*int{l.connections: &connections, l.memory: &bytes} {
+		s.mu.Lock()
+		*n = s.used
+		s.mu.Unlock()
+	}
+	return connections, bytes
+}
+
+// Shares is a limit that users share.
+type Shares struct{ s *shares }
+
+func NewShares(limit, factor int) Shares { return Shares{newShares(limit, factor)} }
+
+func (s Shares) Take(uid uint32, n int) bool { return s.s.take(uid, n) }
+
+func (s Shares) Give(uid uint32, n int) { s.s.give(uid, n) }

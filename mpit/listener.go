@@ -19,7 +19,14 @@ const (
 	defaultMode             = 0o666 // any user's rank may connect; the kernel says whose it is
 	defaultHandshakeTimeout = 5 * time.Second
 	defaultHandshakeLimit   = 1024
+	defaultConnectionLimit  = 16384
+	defaultMemoryLimit      = 512 << 20
 	maxAcceptWait           = time.Second
+
+	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket.
+	spareDescriptors = 128
+	// connectionFactor lets one user who is alone have three quarters of all connections, memoryFactor half of the memory.
+	connectionFactor, memoryFactor = 3, 1
 )
 
 // ListenOption changes how Listen listens.
@@ -29,6 +36,9 @@ type listenConfig struct {
 	mode             os.FileMode
 	handshakeTimeout time.Duration
 	handshakeLimit   int
+	connectionLimit  int
+	memoryLimit      int
+	credentials      func(*net.UnixConn) (Peer, error)
 }
 
 // WithMode sets the permissions of the socket file, 0666 by default: whoever may write to it may connect.
@@ -45,6 +55,18 @@ func WithHandshakeTimeout(d time.Duration) ListenOption {
 // more is closed at once; an agent tries again by itself.
 func WithHandshakeLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.handshakeLimit = n }
+}
+
+// WithConnectionLimit sets how many connections there may be at once, 16,384 by default, and never more than the process may have
+// descriptors open, less 128. One user may have three times as many as are left: what is more is closed at once.
+func WithConnectionLimit(n int) ListenOption {
+	return func(c *listenConfig) { c.connectionLimit = n }
+}
+
+// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 512 MiB by default. One user may
+// have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
+func WithMemoryLimit(bytes int) ListenOption {
+	return func(c *listenConfig) { c.memoryLimit = bytes }
 }
 
 // Listener is a Unix socket that ranks connect to. It is safe for concurrent use, but either Serve is called, once at a
@@ -64,6 +86,8 @@ type Listener struct {
 	ready      chan *Session
 	accepting  sync.WaitGroup
 
+	connections, memory *shares
+
 	mu         sync.Mutex
 	handshakes map[uint32]int // by user
 }
@@ -71,7 +95,10 @@ type Listener struct {
 // Listen listens at path, which must be short enough for a socket's address (107 bytes) and whose directory must exist.
 // A socket file that nobody listens at any more is taken over; if somebody does, the error is ErrSocketInUse.
 func Listen(path string, opts ...ListenOption) (*Listener, error) {
-	config := listenConfig{mode: defaultMode, handshakeTimeout: defaultHandshakeTimeout, handshakeLimit: defaultHandshakeLimit}
+	config := listenConfig{
+		mode: defaultMode, handshakeTimeout: defaultHandshakeTimeout, handshakeLimit: defaultHandshakeLimit,
+		connectionLimit: defaultConnectionLimit, memoryLimit: defaultMemoryLimit, credentials: credentials,
+	}
 	for _, opt := range opts {
 		opt(&config)
 	}
@@ -86,6 +113,9 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		ln:         ln,
 		ready:      make(chan *Session),
 		handshakes: make(map[uint32]int),
+
+		connections: newShares(min(config.connectionLimit, max(descriptors()-spareDescriptors, 1)), connectionFactor),
+		memory:      newShares(config.memoryLimit, memoryFactor),
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	return l, nil
@@ -184,13 +214,27 @@ func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Sess
 
 // connection takes one connection through its handshake to handle.
 func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle func(context.Context, *Session), onError func(Peer, error), holdPlace bool) {
-	peer, err := credentials(conn)
+	peer, err := l.config.credentials(conn)
 	if err != nil {
 		_ = conn.Close()
 		onError(peer, protocolError("asking who connects", err))
 		return
 	}
+	if !l.connections.take(peer.UID, 1) {
+		_ = conn.Close()
+		onError(peer, &ProtocolError{
+			Reason: ReasonConnections,
+			Err:    fmt.Errorf("user %d has too many of the %d connections that there may be", peer.UID, l.connections.limit),
+		})
+		return
+	}
+	held := &memory{of: l.memory, uid: peer.UID}
+	end := func() { // of the connection
+		held.end()
+		l.connections.give(peer.UID, 1)
+	}
 	if !l.enter(peer.UID) {
+		end()
 		_ = conn.Close()
 		onError(peer, &ProtocolError{
 			Reason: ReasonTooMany,
@@ -200,9 +244,10 @@ func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle fu
 	}
 	leave := sync.OnceFunc(func() { l.leave(peer.UID) })
 	defer leave()
-	s, err := l.handshake(ctx, conn, peer)
+	s, err := l.handshake(ctx, conn, peer, held, end)
 	if err != nil {
 		_ = conn.Close()
+		end()
 		// Whoever connects and says nothing at all wanted to know whether somebody listens.
 		var breach *ProtocolError
 		if errors.As(err, &breach) {
@@ -217,12 +262,13 @@ func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle fu
 }
 
 // handshake reads HELLO. The error is a *ProtocolError, io.EOF where nothing was said, or the context's.
-func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer) (*Session, error) {
+func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer, held *memory, end func()) (*Session, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
 		return nil, protocolError("setting a deadline", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	frames := wire.NewReader(conn, wire.MaxAgentPayload)
+	frames := wire.NewReader(conn, wire.MaxHello)
+	frames.Room(held.grow)
 	f, err := frames.Next()
 	stopped := !stop() // the deadline may be changed still
 	switch {
@@ -243,7 +289,11 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer)
 	if err != nil {
 		return nil, protocolError("reading HELLO", err)
 	}
-	return newSession(conn, frames, peer, hello)
+	if err := held.grow(len(f.Payload)); err != nil { // which the session keeps, as a Hello
+		return nil, protocolError("reading HELLO", err)
+	}
+	frames.Limit(wire.MaxAgentPayload)
+	return newSession(conn, frames, peer, hello, held, end)
 }
 
 // enter counts a handshake of a user, if there is room for it.
@@ -263,6 +313,15 @@ func (l *Listener) leave(uid uint32) {
 	if l.handshakes[uid]--; l.handshakes[uid] == 0 {
 		delete(l.handshakes, uid)
 	}
+}
+
+// descriptors is how many the process may have open.
+func descriptors() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<30 {
+		return 1 << 30
+	}
+	return int(limit.Cur)
 }
 
 // credentials asks the kernel who is at the other end.

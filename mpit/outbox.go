@@ -14,6 +14,7 @@ const maxOutbox = 256 << 10
 type outbox struct {
 	waiting  []byte
 	draining bool
+	held     memory // for waiting, and for what drain is about to send
 }
 
 // send sends a frame or takes it to be sent: never a part of one. The error is ErrCongested where there is no room for it.
@@ -28,12 +29,25 @@ func (o *outbox) send(s *Session, frame []byte) error {
 	} else if len(o.waiting)+len(frame) > maxOutbox {
 		return ErrCongested
 	}
+	if o.held.grow(len(frame)) != nil {
+		return o.full(s, frame)
+	}
 	o.waiting = append(o.waiting, frame...)
 	if !o.draining {
 		o.draining = true
 		s.writers.Go(s.drain)
 	}
 	return nil
+}
+
+// full is for when there is no memory for what has to wait. The rest of a frame that has been sent in part can't be left out: the
+// connection ends.
+func (o *outbox) full(s *Session, rest []byte) error {
+	if !o.draining {
+		s.end(&ProtocolError{Reason: ReasonMemory, Err: fmt.Errorf("no memory for %d bytes that the rank does not read", len(rest))})
+		_ = s.conn.Close()
+	}
+	return ErrCongested
 }
 
 // writeNow writes what the socket takes without waiting.
@@ -66,6 +80,7 @@ func (s *Session) drain() {
 		s.mu.Lock()
 		b := s.out.waiting
 		s.out.waiting = nil
+		_ = s.out.held.grow(len(b) - s.out.held.bytes) // what was sent before is given back, which does not fail
 		if len(b) == 0 {
 			s.out.draining = false
 			s.mu.Unlock()

@@ -211,7 +211,13 @@ type Sample struct {
 	Kept      *Kept    // by the last MPI_Pcontrol(2); nil: none
 	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
 	Failed    []FailedHandle
+
+	size int // see Size
 }
+
+// Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout, remains and what was
+// kept. Samples of one rank share them as long as they don't change.
+func (s *Sample) Size() int { return s.size }
 
 // Kept is what MPI_Pcontrol(2) has kept (docs/protocol.md, KEPT).
 type Kept struct {

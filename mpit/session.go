@@ -33,6 +33,7 @@ type Session struct {
 	// The reader's own.
 	frames    *wire.Reader
 	catalogue catalogue
+	release   func() // gives back what the connection holds of its user's shares
 
 	// How many questions of each kind are open at once (see question.slot): one about control variables, one about
 	// categories, and maxToolQuestions operations of TOOL.
@@ -54,8 +55,9 @@ type Session struct {
 	unasked     int // frames skipped since the last answer
 }
 
-// newSession takes over a connection whose HELLO has been read by frames.
-func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello) (*Session, error) {
+// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It calls release when the
+// connection has ended; with an error it does not.
+func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, release func()) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, protocolError("taking the connection", err)
@@ -74,6 +76,9 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello)
 		hello:        hello,
 		done:         make(chan struct{}),
 		frames:       frames,
+		catalogue:    catalogue{held: held},
+		release:      release,
+		out:          outbox{held: memory{of: held.of, uid: held.uid}},
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
 		toolSlots:    make(chan struct{}, maxToolQuestions),
@@ -243,8 +248,12 @@ func (s *Session) read() {
 	s.mu.Unlock()
 	_ = s.conn.Close() // the reason is known; it also ends a write that waits
 	s.writers.Wait()
+	s.mu.Lock()
+	s.out.held.end()
+	s.mu.Unlock()
 	s.frames = nil
 	s.catalogue = catalogue{}
+	s.release()
 	close(s.done)
 	if pending != nil {
 		pending.finish(Sample{}, err)

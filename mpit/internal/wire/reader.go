@@ -14,7 +14,8 @@ const (
 // Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
 	src        io.Reader
-	limit      int // of a payload, bytes
+	limit      int                   // of a payload, bytes
+	room       func(bytes int) error // nil: the buffer's memory is not counted
 	buf        []byte
 	start, end int // what is read and not yet used: buf[start:end]
 }
@@ -24,10 +25,26 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
+// Limit refuses payloads of more than limit bytes from now on.
+func (r *Reader) Limit(limit int) { r.limit = limit }
+
+// Room has room called before the buffer grows by so many bytes, and after it has shrunk, with a number below zero. Its error is
+// what Next returns.
+func (r *Reader) Room(room func(bytes int) error) { r.room = room }
+
+func (r *Reader) grow(bytes int) error {
+	if r.room == nil {
+		return nil
+	}
+	return r.room(bytes)
+}
+
 // Next returns the next frame. Its payload is valid until Next is called again. The error is io.EOF where the stream ends
 // between two frames, an *Error where a peer breaks the protocol, and otherwise what reading the source gave.
 func (r *Reader) Next() (Frame, error) {
-	r.tidy()
+	if err := r.tidy(); err != nil {
+		return Frame{}, err
+	}
 	if err := r.fill(HeaderBytes); err != nil {
 		return Frame{}, err
 	}
@@ -57,24 +74,32 @@ func (r *Reader) Next() (Frame, error) {
 }
 
 // tidy moves what is left to the beginning of the buffer, and gives a large buffer back.
-func (r *Reader) tidy() {
+func (r *Reader) tidy() error {
 	rest := r.buf[r.start:r.end]
 	switch {
 	case cap(r.buf) > keptBuffer && len(rest) <= firstBuffer:
 		small := make([]byte, firstBuffer)
 		r.end = copy(small, rest)
+		r.start = 0
+		before := len(r.buf)
 		r.buf = small
+		return r.grow(len(small) - before)
 	case r.start > 0:
 		r.end = copy(r.buf, rest)
 	}
 	r.start = 0
+	return nil
 }
 
 // fill reads until size bytes are there. The buffer grows with what has arrived, not with what was announced.
 func (r *Reader) fill(size int) error {
 	for r.end-r.start < size {
 		if r.end == len(r.buf) {
-			bigger := make([]byte, min(max(firstBuffer, 2*len(r.buf)), max(firstBuffer, r.start+size)))
+			length := min(max(firstBuffer, 2*len(r.buf)), max(firstBuffer, r.start+size))
+			if err := r.grow(length - len(r.buf)); err != nil {
+				return err
+			}
+			bigger := make([]byte, length)
 			copy(bigger, r.buf[:r.end])
 			r.buf = bigger
 		}

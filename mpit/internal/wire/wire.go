@@ -46,6 +46,7 @@ const (
 // The limits of docs/protocol.md.
 const (
 	MaxAgentPayload    = 4 << 20   // bytes, agent to exporter
+	MaxHello           = 256 << 10 // bytes: HELLO, which anybody may say
 	MaxExporterPayload = 128 << 10 // bytes, exporter to agent
 	MaxCatalogueFrame  = 256 << 10 // bytes: an agent cuts catalogues at this
 	MaxBlob            = 64 << 10  // bytes
@@ -74,6 +75,7 @@ const (
 	ReasonTruncated = "truncated"
 	ReasonMalformed = "malformed"
 	ReasonVersion   = "version"
+	ReasonMemory    = "memory"
 )
 
 // Error is a breach of the protocol.

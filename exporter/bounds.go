@@ -1,0 +1,81 @@
+package exporter
+
+import (
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Bounds of what is taken in of one rank, far above what libraries have: the largest known has 1,100 variables, an agent tracks 1,024
+// objects of each kind unless its job says otherwise. Everybody waits while one rank's catalogue is mapped, so the protocol's own
+// bounds, which are those of memory, are too much (BenchmarkHold).
+const (
+	maxVariables = 8192
+	maxObjects   = 16384
+	maxHandles   = 32768
+	maxRemains   = 32768
+)
+
+// cut is what has been left out of a rank's catalogue: parts never change, so that each is cut once.
+type cut struct {
+	variables part[mpit.Variables]
+	layout    part[mpit.Layout]
+	remains   part[mpit.Remains]
+}
+
+// part is a part of the catalogue and what is taken in of it; the zero value is of nil.
+type part[T any] struct{ whole, rest *T }
+
+func (p *part[T]) of(whole *T, over bool, shorten func(T) *T) *T {
+	switch {
+	case !over:
+		*p = part[T]{}
+		return whole
+	case p.whole != whole:
+		*p = part[T]{whole, shorten(*whole)}
+	}
+	return p.rest
+}
+
+// bounded returns a sample with no more than is taken in. What is left out is counted, as if the agent had left it out. The caller holds
+// mu.
+func (e *Exporter) bounded(r *rank, s *mpit.Sample) *mpit.Sample {
+	short := *s
+	if v := s.Variables; v != nil {
+		short.Variables = r.cut.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
+			countMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
+			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
+			return &v
+		})
+	}
+	if l := s.Layout; l != nil {
+		short.Layout = r.cut.layout.of(l, len(l.Objects) > maxObjects || len(l.Handles) > maxHandles, shortLayout)
+	}
+	if m := s.Remains; m != nil {
+		short.Remains = r.cut.remains.of(m, len(m.List) > maxRemains, func(m mpit.Remains) *mpit.Remains {
+			m.Lost += uint64(len(m.List) - maxRemains)
+			m.List = append([]mpit.Remain(nil), m.List[:maxRemains]...)
+			return &m
+		})
+	}
+	return &short
+}
+
+// shortLayout leaves out the last objects, with the handles that are bound to them, then the last handles.
+func shortLayout(l mpit.Layout) *mpit.Layout {
+	gone := map[uint32]bool{}
+	if n := len(l.Objects); n > maxObjects {
+		for i := maxObjects; i < n; i++ {
+			gone[l.Objects[i].ID] = true
+		}
+		l.ObjectsOverflow += uint64(n - maxObjects)
+		l.Objects = append([]mpit.Object(nil), l.Objects[:maxObjects]...)
+	}
+	handles := make([]mpit.Handle, 0, min(len(l.Handles), maxHandles))
+	for i := range l.Handles {
+		if h := &l.Handles[i]; len(handles) < maxHandles && !gone[h.Object] {
+			handles = append(handles, *h)
+		}
+	}
+	l.HandlesOverflow += uint64(len(l.Handles) - len(handles))
+	l.Handles = handles
+	return &l
+}

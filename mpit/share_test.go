@@ -1,0 +1,203 @@
+package mpit_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// Each takes all that he can get, one at a time.
+func TestShares(t *testing.T) {
+	s := mpit.NewShares(100, 3)
+	greedy := func(uid uint32) (n int) {
+		for s.Take(uid, 1) {
+			n++
+		}
+		return n
+	}
+	assert.Equal(t, 75, greedy(1), "three quarters")
+	assert.Equal(t, 18, greedy(2), "three quarters of the rest")
+	assert.Equal(t, 5, greedy(3))
+	s.Give(1, 75)
+	assert.Equal(t, 53, greedy(2), "it is free again")
+}
+
+// Whatever users do, there is never more than the limit, and never nothing for somebody who has nothing.
+func TestSharesAlwaysLeaveSome(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit, factor := rapid.IntRange(1<<12, 1<<20).Draw(t, "limit"), rapid.IntRange(1, 3).Draw(t, "factor")
+		s := mpit.NewShares(limit, factor)
+		has, all := map[uint32]int{}, 0
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			uid, n := uint32(rapid.IntRange(0, 3).Draw(t, "uid")), rapid.IntRange(1, limit).Draw(t, "n")
+			if rapid.Bool().Draw(t, "give") && has[uid] > 0 {
+				n = min(n, has[uid])
+				s.Give(uid, n)
+				n = -n
+			} else if !s.Take(uid, n) {
+				continue
+			}
+			has[uid] += n
+			if all += n; all > limit {
+				t.Fatalf("%d of %d", all, limit)
+			}
+		}
+		if !s.Take(9, 1) {
+			t.Fatalf("nothing left of %d: %v", limit, has)
+		}
+	})
+}
+
+// users is who connects, one after the other.
+type users struct{ now atomic.Uint32 }
+
+func (u *users) option() mpit.ListenOption {
+	return mpit.WithPeers(func(*net.UnixConn) (mpit.Peer, error) { return mpit.Peer{UID: u.now.Load()}, nil })
+}
+
+// One user has as many connections as he can get; another one's ranks come in all the same.
+func TestConnectionsOfOneUser(t *testing.T) {
+	var u users
+	l := listen(t, u.option(), mpit.WithConnectionLimit(16))
+	sessions, failures, _ := serve(t, l)
+	connect := func() (*mpit.Session, *mpittest.Rank) {
+		r := mpittest.New(small())
+		t.Cleanup(r.Kill)
+		_ = r.Connect(testContext(t), l.Path()) // fails where the listener is quicker to close it than the rank to say HELLO
+		select {
+		case s := <-sessions:
+			return s, r
+		case f := <-failures:
+			assertReason(t, mpit.ReasonConnections, f.err)
+			return nil, nil
+		}
+	}
+	var hog []*mpit.Session
+	for {
+		s, _ := connect()
+		if s == nil {
+			break
+		}
+		hog = append(hog, s)
+	}
+	assert.Len(t, hog, 12)
+	u.now.Store(1000)
+	for range 3 {
+		s, _ := connect()
+		require.NotNil(t, s, "another user")
+		_, err := s.Read(testContext(t))
+		require.NoError(t, err)
+		hog = append(hog, s)
+	}
+	for _, s := range hog {
+		require.NoError(t, s.Close())
+	}
+	require.Eventually(t, func() bool { n, bytes := l.Held(); return n == 0 && bytes == 0 }, 30*time.Second, time.Millisecond)
+}
+
+// manyVariables is a rank with a large catalogue.
+func manyVariables(n int) mpittest.Config {
+	cfg := small()
+	for i := range n {
+		cfg.Variables = append(cfg.Variables, mpit.Variable{
+			Name: fmt.Sprintf("variable %d", i), Description: strings.Repeat("x", 100), Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+		})
+	}
+	return cfg
+}
+
+// What one user's ranks have sent is bounded, whatever each of them may send; another one's are not hurt, and what was held is given
+// back.
+func TestMemoryOfOneUser(t *testing.T) {
+	var u users
+	l := listen(t, u.option(), mpit.WithMemoryLimit(4<<20))
+	read := func(cfg mpittest.Config) error {
+		s := connect(t, l, mpittest.New(cfg))
+		_, err := s.Read(testContext(t))
+		if err == nil {
+			_, err = s.Read(testContext(t)) // nothing new: it needs nothing more
+		}
+		return err
+	}
+	held := 0
+	for {
+		err := read(manyVariables(500))
+		if err != nil {
+			assertReason(t, mpit.ReasonMemory, err)
+			break
+		}
+		held++
+	}
+	assert.Greater(t, held, 2)
+	_, bytes := l.Held()
+	assert.LessOrEqual(t, bytes, 2<<20, "half of it")
+	u.now.Store(1000)
+	require.NoError(t, read(manyVariables(100)))
+}
+
+// A frame that never comes whole holds its part of the memory, and no more than has arrived.
+func TestMemoryOfHalfAFrame(t *testing.T) {
+	l := listen(t, mpit.WithMemoryLimit(1<<20))
+	sessions, _, _ := serve(t, l)
+	conn := dial(t, l.Path())
+	r := dialed(t, mpittest.New(small()))
+	_, err := conn.Write(encoded(r.hello))
+	require.NoError(t, err)
+	s := <-sessions
+	p := s.Ask()
+	var e wire.Encoder
+	e.Begin(wire.TypeLayout, 1)
+	e.Words(make([]uint64, wire.MaxAgentPayload/wire.WordBytes))
+	e.Finish()
+	_, err = conn.Write(e.Bytes()[:100<<10])
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, bytes := l.Held(); return bytes > 100<<10 }, 30*time.Second, time.Millisecond)
+	_, bytes := l.Held()
+	assert.Less(t, bytes, 300<<10)
+	_, _ = conn.Write(e.Bytes()[100<<10:])
+	_, err = p.Sample()
+	assertReason(t, mpit.ReasonMemory, err)
+	require.NoError(t, s.Close())
+}
+
+// Requests that a rank does not read wait in its user's share of memory.
+func TestMemoryOfARankThatDoesNotRead(t *testing.T) {
+	l := listen(t, mpit.WithMemoryLimit(300<<10))
+	sessions, _, _ := serve(t, l)
+	conn := dial(t, l.Path())
+	_, err := conn.Write(encoded(dialed(t, mpittest.New(small())).hello))
+	require.NoError(t, err)
+	s := <-sessions
+	for err == nil {
+		err = s.StoreBlob(make([]byte, wire.MaxBlob))
+		_, bytes := l.Held()
+		require.LessOrEqual(t, bytes, 150<<10)
+	}
+	require.ErrorIs(t, err, mpit.ErrCongested)
+	require.NoError(t, s.Close())
+	require.Eventually(t, func() bool { _, bytes := l.Held(); return bytes == 0 }, 30*time.Second, time.Millisecond)
+}
+
+func TestHelloIsBounded(t *testing.T) {
+	l := listen(t)
+	_, failures, _ := serve(t, l)
+	var e wire.Encoder
+	e.Begin(wire.TypeHello, 0)
+	e.Words(make([]uint64, wire.MaxHello/wire.WordBytes+1))
+	e.Finish()
+	_, err := dial(t, l.Path()).Write(e.Bytes()[:wire.HeaderBytes])
+	require.NoError(t, err)
+	assertReason(t, mpit.ReasonTooLarge, (<-failures).err)
+}
