@@ -8,7 +8,7 @@ import (
 // objects of each kind unless its job says otherwise. Everybody waits while one rank's catalogue is mapped, so the protocol's own
 // bounds, which are those of memory, are too much (BenchmarkHold).
 const (
-	maxVariables = 8192
+	maxVariables = 4096
 	maxObjects   = 16384
 	maxHandles   = 32768
 	maxRemains   = 32768

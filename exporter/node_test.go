@@ -47,6 +47,10 @@ func socketPath(t *testing.T) string {
 }
 
 func startNodeAt(t *testing.T, path string, cfg Config, change ...func(*Exporter)) *node {
+	return startNodeWith(t, path, nil, cfg, change...)
+}
+
+func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Config, change ...func(*Exporter)) *node {
 	if cfg.Mapper == nil {
 		cfg.Mapper = newMapper(t)
 	}
@@ -56,7 +60,7 @@ func startNodeAt(t *testing.T, path string, cfg Config, change ...func(*Exporter
 	for _, f := range change {
 		f(e)
 	}
-	l, err := mpit.Listen(path)
+	l, err := mpit.Listen(path, opts...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -90,7 +90,7 @@ type rank struct {
 	left      map[string]int            // left off the page, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
 	cut       cut
-	kept      kept                      // by its last MPI_Pcontrol(2)
+	kept      kept // by its last MPI_Pcontrol(2)
 
 	world               *world
 	inquiry             inquiry   // what it is being asked for besides samples

@@ -223,7 +223,7 @@ func (e *Exporter) ask() (questions []question, prompt int) {
 		if r.session == nil || r.end != mpit.EndNone {
 			continue
 		}
-		e.take(r) // what came after the last round was over is as good
+		e.take(r)         // what came after the last round was over is as good
 		if r.answered() { // and not yet taken in
 			questions = append(questions, question{r, r.session, r.asked})
 			continue

@@ -203,8 +203,11 @@ func (c *catalogue) takeVariables(payload []byte) error {
 			}
 			continue
 		}
-		// 160: about the size of a Variable, which stands in this snapshot and in the last one.
-		if err := c.grow(2*160 + len(v.Name) + len(v.Description)); err != nil {
+		// 160: about the size of a Variable.
+		if err := c.grow(160 + len(v.Name) + len(v.Description)); err != nil {
+			return err
+		}
+		if err := c.held.grow(160); err != nil { // it stands in this snapshot and in the last one
 			return err
 		}
 		v.Name, v.Description = c.intern(v.Name), c.intern(v.Description)
