@@ -30,6 +30,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envPlay) != "" {
 		os.Exit(playRank())
 	}
+	if os.Getenv(envFence) != "" {
+		os.Exit(behindFence())
+	}
+	if os.Getenv(envNoLandlock) != "" {
+		os.Exit(runWithoutLandlock())
+	}
 	dir, err := build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,7 +57,9 @@ func build() (dir string, err error) {
 		{"go", "build", "-o", filepath.Join(dir, programName), "."},
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, agentLibraryName), "-x", "c", os.DevNull},
 	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it
+		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", errors.Join(fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out), os.RemoveAll(dir))
 		}
 	}

@@ -46,6 +46,7 @@ type serveCommand struct {
 	lifecycle     bool
 
 	configFiles []string
+	landlock    bool
 
 	socket                   string
 	control                  string
@@ -69,6 +70,8 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
 	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").BoolVar(&c.lifecycle)
 	cmd.Flag("config.file", configFileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").StringsVar(&c.configFiles)
+	cmd.Flag("landlock", "Let the kernel refuse whatever this process has no business with in the file system, once it serves: it reads its configuration "+
+		"and /proc and makes its sockets (docs/security.md). Where the kernel can't, the log says so.").Default("true").BoolVar(&c.landlock)
 	cmd.Flag("agent.socket", "Unix socket that the ranks connect to (default: /run/mpit-exporter/agent.sock, or "+
 		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any other.").
 		PlaceHolder("PATH").StringVar(&c.socket)
@@ -163,11 +166,12 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		return fmt.Errorf("exporter: %w", err)
 	}
 
+	own := ownRegistry()
 	reload := newReloader(c.configFiles, c.timerInterval, e, logger)
 	var ready atomic.Bool
 	handler, err := pages{
 		telemetryPath: c.telemetryPath,
-		metrics:       e.Handler(ownRegistry()),
+		metrics:       e.Handler(own),
 		api:           e.API(),
 		ready:         ready.Load,
 		pprof:         c.pprof,
@@ -184,11 +188,16 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		defer os.Remove(c.addressFile)
 	}
 
-	controlPath := "none"
+	controlPath, sockets := "none", []string{socket.Path()}
 	if control != nil {
 		controlPath = control.Path()
+		sockets = append(sockets, controlPath)
 	}
 	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path(), "control_socket", controlPath)
+	// Before anybody else's word is listened to.
+	if err := raiseFence(c.landlock, fenceOf(c.configFiles, *c.web.WebConfigFile, sockets, socket.madeDir, c.addressFile), logger, own); err != nil {
+		return err
+	}
 	return c.serve(ctx, &ready, reload, hangups, e, socket, control, listeners, handler, logger)
 }
 

@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// envFence makes the test's own program go behind a fence and try what it may do there: it has the directory to work in.
+const envFence = "MPIT_CMD_TEST_FENCE"
+
+// What the tests of the fence find in their directory, and what is named to it.
+const (
+	fenceRules   = "rules/rules.yaml"
+	fenceWeb     = "web/web.yaml"
+	fenceCert    = "tls/live/cert.pem" // a link into tls/archive
+	fenceSocket  = "run/agent.sock"
+	fenceAddress = "address/address"
+	fenceOutside = "outside/secret"
+)
+
+func makeFenced(t *testing.T) (dir string) {
+	t.Helper()
+	dir = shortDir(t)
+	for path, text := range map[string]string{
+		fenceRules: goodRules, fenceOutside: "secret", "tls/archive/cert1.pem": "old", "tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
+		fenceWeb: "tls_server_config: {cert_file: ../" + fenceCert + ", key_file: ../" + fenceCert + "}\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "tls/live"), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
+	require.NoError(t, os.Symlink("../archive/cert1.pem", filepath.Join(dir, fenceCert)))
+	program, err := os.ReadFile("/bin/true")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "outside/true"), program, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules/true"), program, 0o755))
+	return dir
+}
+
+// attempts are what a process behind the fence tries, each by its name. The files have been changed by others meanwhile, as they may be.
+func attempts(dir string) map[string]func() error {
+	in := func(path string) string { return filepath.Join(dir, path) }
+	read := func(path string) func() error {
+		return func() error { _, err := os.ReadFile(path); return err }
+	}
+	write := func(path string) func() error {
+		return func() error { return os.WriteFile(path, []byte("mine"), 0o600) }
+	}
+	return map[string]func() error{
+		"read a rule file":                         read(in(fenceRules)),
+		"read a rule file that has been replaced":  read(in("rules/replaced.yaml")),
+		"read the directory of the rules":          func() error { _, err := os.ReadDir(in("rules")); return err },
+		"read the web configuration":               read(in(fenceWeb)),
+		"read a certificate":                       read(in(fenceCert)),
+		"read a certificate that has been renewed": read(in("tls/live/renewed.pem")),
+		"read a file of another process in /proc":  read("/proc/" + strconv.Itoa(os.Getppid()) + "/cgroup"),
+		"read the status of another process":       read("/proc/" + strconv.Itoa(os.Getppid()) + "/status"),
+		"name a user":                              func() error { return sameText(userName(0), "root") },
+		"ask getent for a user": func() error {
+			out, err := exec.Command("getent", "passwd", "0").Output()
+			return errors.Join(err, sameText(passwdName(out), "root"))
+		},
+		"make the socket again, take over a dead one": func() error { return listenTwice(in(fenceSocket)) },
+		"remove the address file":                     func() error { return os.Remove(in(fenceAddress)) },
+		"remove the directory it has made":            func() error { return os.Remove(in("made/empty")) },
+
+		"read a file outside":                             read(in(fenceOutside)),
+		"read a file outside through a link in the rules": read(in("rules/link.yaml")),
+		"read a directory outside":                        func() error { _, err := os.ReadDir(in("outside")); return err },
+		"write a rule file":                               write(in(fenceRules)),
+		"make a file among the rules":                     write(in("rules/new.yaml")),
+		"remove a rule file":                              func() error { return os.Remove(in(fenceRules)) },
+		"truncate a rule file":                            func() error { return os.Truncate(in(fenceRules), 0) },
+		"make a file beside the socket":                   write(in("run/file")),
+		"make a directory beside the socket":              func() error { return os.Mkdir(in("run/directory"), 0o700) },
+		"make a link beside the socket":                   func() error { return os.Symlink("/", in("run/link")) },
+		"make a socket among the rules":                   func() error { return listenTwice(in("rules/socket")) },
+		"move the rules to the socket":                    func() error { return os.Rename(in(fenceRules), in("run/rules")) },
+		"make a temporary file":                           write(in("../mpit-fence-" + strconv.Itoa(os.Getpid()))),
+		"run a program outside":                           func() error { return exec.Command(in("outside/true")).Run() },
+		"run a program among the rules":                   func() error { return exec.Command(in("rules/true")).Run() },
+		"let a child read a file outside":                 func() error { return quietly(exec.Command("cat", in(fenceOutside))) },
+		"look into another process' memory":               read("/proc/" + strconv.Itoa(os.Getppid()) + "/mem"),
+	}
+}
+
+// refusedOutside are the attempts that must fail.
+var refusedOutside = []string{
+	"read a file outside", "read a file outside through a link in the rules", "read a directory outside", "write a rule file", "make a file among the rules",
+	"remove a rule file", "truncate a rule file", "make a file beside the socket", "make a directory beside the socket", "make a link beside the socket",
+	"make a socket among the rules", "move the rules to the socket", "make a temporary file", "run a program outside", "run a program among the rules",
+	"let a child read a file outside", "look into another process' memory",
+}
+
+func sameText(got, want string) error {
+	if got != want {
+		return fmt.Errorf("%q, not %q", got, want)
+	}
+	return nil
+}
+
+func quietly(cmd *exec.Cmd) error {
+	out, err := cmd.CombinedOutput()
+	if err != nil && bytes.Contains(out, []byte("Permission denied")) {
+		return fs.ErrPermission
+	}
+	return err
+}
+
+// listenTwice leaves a dead socket behind in between.
+func listenTwice(path string) error {
+	for range 2 {
+		s, err := mpit.ListenUnix(path, 0o666)
+		if err != nil {
+			return err
+		}
+		if err := s.UnixListener.Close(); err != nil {
+			return err
+		}
+	}
+	return os.Remove(path)
+}
+
+// attempted is what came of everything: of the fence itself, and of the attempts by name. Empty: it went well.
+type attempted struct {
+	Version int
+	Err     string
+	Results map[string]string
+}
+
+// behindFence is the process of its own that goes behind a fence. Each attempt is made in a thread that was there before the fence, and
+// in another one.
+func behindFence() (status int) {
+	dir := os.Getenv(envFence)
+	const old = 3
+	start, stop := make(chan func() error), make(chan struct{})
+	results := make(chan error)
+	for range old {
+		go func() {
+			runtime.LockOSThread()
+			for {
+				select {
+				case try := <-start:
+					results <- try()
+				case <-stop:
+					return
+				}
+			}
+		}()
+	}
+	outcome := attempted{Results: map[string]string{}}
+	f := fenceOf([]string{filepath.Join(dir, fenceRules)}, filepath.Join(dir, fenceWeb), []string{filepath.Join(dir, fenceSocket)},
+		filepath.Join(dir, "made/x"), filepath.Join(dir, fenceAddress))
+	change := exec.Command("/bin/sh", "-c", fmt.Sprintf(`cd %q && read -r go && echo renewed >tls/archive/cert3.pem && ln -s ../archive/cert3.pem tls/live/renewed.pem &&
+		cp rules/rules.yaml rules/.new && mv rules/.new rules/replaced.yaml && ln -s ../outside/secret rules/link.yaml && mkdir made/empty`, dir))
+	begin, err := change.StdinPipe()
+	if err == nil {
+		err = change.Start() // outside of the fence
+	}
+	if err == nil {
+		outcome.Version, err = f.raise()
+	}
+	if err != nil {
+		outcome.Err = err.Error()
+	}
+	fmt.Fprintln(begin, "go")
+	if err := change.Wait(); err != nil {
+		fmt.Fprintln(os.Stderr, "changing files:", err)
+		return 1
+	}
+	for name, try := range attempts(dir) {
+		start <- try
+		err := <-results
+		if again := try(); err == nil && errors.Is(again, fs.ErrPermission) {
+			err = fmt.Errorf("in another thread: %w", again)
+		}
+		outcome.Results[name] = ""
+		if err != nil {
+			outcome.Results[name] = err.Error()
+		}
+	}
+	close(stop)
+	if err := json.NewEncoder(os.Stdout).Encode(outcome); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// needLandlock skips a test where the kernel has none.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if _, err := lowlevel.LandlockGetABIVersion(); err != nil {
+		t.Skipf("this kernel has no Landlock: %v", err)
+	}
+}
+
+// TestLandlock: behind the fence that serve puts up, what the exporter needs works, also with files that have been replaced since, and all else
+// is refused, in every thread and in children.
+func TestLandlock(t *testing.T) {
+	needLandlock(t)
+	for _, test := range []struct {
+		name string
+		user uint32
+	}{{"as root", 0}, {"as a user of its own", 65534}} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := makeFenced(t)
+			got := tryBehindFence(t, dir, test.user)
+			assert.Empty(t, got.Err)
+			assert.Positive(t, got.Version)
+			refused := map[string]bool{}
+			for _, name := range refusedOutside {
+				refused[name] = true
+				assert.Contains(t, got.Results[name], "ermission denied", name)
+			}
+			for name, result := range got.Results {
+				if !refused[name] {
+					assert.Empty(t, result, name)
+				}
+			}
+			assert.Len(t, got.Results, len(attempts(dir)))
+		})
+	}
+}
+
+// tryBehindFence runs behindFence as a user, to whom the directory is given.
+func tryBehindFence(t *testing.T, dir string, user uint32) attempted {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(cleanEnviron(), envFence+"="+dir)
+	if os.Getuid() != 0 && user == 0 {
+		t.Skip("needs root")
+	}
+	if os.Getuid() == 0 {
+		// The program lies in a directory that is another user's.
+		program := filepath.Join(dir, "program")
+		text, err := os.ReadFile(os.Args[0])
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(program, text, 0o755))
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, int(user), int(user)))
+		}))
+		cmd.Path = program
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), "%s", &stderr)
+	var got attempted
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &got), "%s", &stdout)
+	return got
+}
+
+// TestFencePlaces: directories are named, not files, for these may be replaced; of links those that they lead to as well.
+func TestFencePlaces(t *testing.T) {
+	dir := makeFenced(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "set"), 0o755))
+	require.NoError(t, os.Symlink("../outside/secret", filepath.Join(dir, "set/1.yaml")))
+	require.NoError(t, os.Symlink("../tls/archive/cert1.pem", filepath.Join(dir, "set/no.rules")))
+	in := func(paths ...string) []string {
+		for i := range paths {
+			paths[i] = filepath.Join(dir, paths[i])
+		}
+		return paths
+	}
+	for _, test := range []struct {
+		name  string
+		rules []string
+		web   string
+		want  []string
+	}{
+		{"nothing", nil, "", nil},
+		{"a rule file", in(fenceRules), "", in("rules")},
+		{"a directory of rule files, one of them a link", in("set"), "", in("outside", "set")},
+		{"a certificate that is a link", nil, filepath.Join(dir, fenceWeb), in("tls/archive", "tls/live", "web")},
+		{"what is not there", in("none/rules.yaml"), "", in("none")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := fenceOf(test.rules, test.web, []string{"/run/x/agent.sock", "/run/x/control.sock"}, "", "")
+			assert.Equal(t, test.want, f.config)
+			assert.Equal(t, []string{"/run/x"}, f.sockets)
+		})
+	}
+}
+
+// TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link out of the rules' directory
+// that somebody has made since leads nowhere. Without Landlock it does.
+func TestServeBehindLandlock(t *testing.T) {
+	needLandlock(t)
+	for _, test := range []struct {
+		flag, log, metric string
+		result            string
+	}{
+		{"--landlock", `msg="Landlock is in force" abi=`, "\nmpit_exporter_landlock_abi ", "failure"},
+		{"--no-landlock", `msg="Landlock is switched off"`, "\nmpit_exporter_landlock_abi 0\n", "success"},
+	} {
+		t.Run(test.flag, func(t *testing.T) {
+			dir := shortDir(t)
+			path, outside := filepath.Join(dir, "rules", "rules.yaml"), filepath.Join(dir, "outside.yaml")
+			require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(goodRules), 0o600))
+			e := startExporter(t, filepath.Join(dir, "run", "agent.sock"), test.flag, "--config.file="+path)
+			r := connect(t, e)
+			page := awaitPage(t, e, "\n"+counters+"{", test.metric)
+			assert.Equal(t, test.flag == "--no-landlock", strings.Contains(page, "\nmpit_exporter_landlock_abi 0\n"))
+			assert.Contains(t, page, `user="`+userName(uint32(os.Getuid()))+`"`)
+			assert.Equal(t, 1, strings.Count(e.log(t), "Landlock"))
+			assert.Contains(t, e.log(t), test.log)
+
+			renames := "rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"
+			require.NoError(t, os.WriteFile(path+".new", []byte(renames), 0o600))
+			require.NoError(t, os.Rename(path+".new", path))
+			require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
+			awaitPage(t, e, "\n"+renamed+"{", `mpit_exporter_config_reloads_total{result="success"} 1`)
+
+			require.NoError(t, os.WriteFile(outside, []byte(goodRules), 0o600))
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Symlink(outside, path))
+			require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
+			reloads := map[string]string{"failure": "1", "success": "2"}[test.result]
+			awaitPage(t, e, `mpit_exporter_config_reloads_total{result="`+test.result+`"} `+reloads)
+			if test.result == "failure" {
+				assert.Contains(t, e.log(t), path+": open: permission denied")
+			}
+			require.NoError(t, r.Close())
+			assert.Zero(t, e.end(t, syscall.SIGTERM))
+			left, err := os.ReadDir(filepath.Join(dir, "run"))
+			require.NoError(t, err)
+			assert.Empty(t, left)
+			assert.NoFileExists(t, e.addressFile)
+		})
+	}
+}
+
+// envNoLandlock makes the test's own program become the real one on a kernel that answers so (an errno) to whoever asks for Landlock.
+const envNoLandlock = "MPIT_CMD_TEST_NO_LANDLOCK"
+
+func runWithoutLandlock() (status int) {
+	number, err := strconv.Atoi(os.Getenv(envNoLandlock))
+	if err != nil {
+		return 1
+	}
+	runtime.LockOSThread() // the filter is this thread's, and then the new program's
+	code := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(number)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+	}
+	if err == nil {
+		err = unix.Exec(os.Args[1], os.Args[1:], cleanEnviron())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// TestServeWithoutLandlock: a kernel that has none, or a container that doesn't let it through, keeps nobody from serving; the log and the metric say so.
+func TestServeWithoutLandlock(t *testing.T) {
+	for number, reason := range map[syscall.Errno]string{
+		unix.ENOSYS:     "not supported by this kernel: Linux 5.13 has it, where it is built in",
+		unix.EOPNOTSUPP: "not supported by this kernel as it was started: landlock is missing in lsm= on its command line",
+		unix.EPERM:      "the kernel refuses it, as containers' filters of system calls do: operation not permitted",
+	} {
+		t.Run(number.Error(), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], binary())
+			cmd.Env = append(cleanEnviron(), envNoLandlock+"="+strconv.Itoa(int(number)))
+			e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
+			connect(t, e)
+			awaitPage(t, e, "\nmpit_rank_up{", "\nmpit_exporter_landlock_abi 0\n")
+			assert.Contains(t, e.log(t), `level=WARN `)
+			assert.Contains(t, e.log(t), `msg="Going on without Landlock" reason="`+reason+`"`)
+		})
+	}
+}
