@@ -135,6 +135,17 @@ func startExporter(t *testing.T, socket string, args ...string) *exporterProcess
 
 func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
 	t.Helper()
+	e := launch(t, cmd, socket, args...)
+	require.Eventually(t, func() bool {
+		status, _, err := e.try("/-/ready")
+		return err == nil && status == http.StatusOK
+	}, patience, 10*time.Millisecond, "never ready")
+	return e
+}
+
+// launch starts it and waits until it listens.
+func launch(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
+	t.Helper()
 	dir := t.TempDir()
 	addressFile := filepath.Join(dir, "address")
 	stderr, err := os.Create(filepath.Join(dir, "stderr"))
@@ -163,10 +174,6 @@ func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *e
 		e.url = "http://" + strings.TrimSpace(string(address))
 		return err == nil
 	}, patience, 10*time.Millisecond, "no address file")
-	require.Eventually(t, func() bool {
-		status, _, err := e.try("/-/ready")
-		return err == nil && status == http.StatusOK
-	}, patience, 10*time.Millisecond, "never ready")
 	return e
 }
 
