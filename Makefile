@@ -54,7 +54,7 @@ demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctr
 .PHONY: test
 test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
-	@$(MAKE) --no-print-directory test-format test-unit test-agent test-e2e
+	@$(MAKE) --no-print-directory test-format test-unit-file test-unit test-agent test-e2e
 
 .PHONY: test-format
 test-format:
@@ -62,6 +62,11 @@ test-format:
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
 	$(GO) vet ./...
 	cd test && $(GO) vet ./...
+
+# What systemd makes of the unit in examples/systemd.
+.PHONY: test-unit-file
+test-unit-file: build
+	@scripts/check-unit
 
 .PHONY: test-unit
 test-unit: build

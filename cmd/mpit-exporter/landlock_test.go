@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/stretchr/testify/assert"
@@ -352,33 +351,6 @@ func TestServeBehindLandlock(t *testing.T) {
 	}
 }
 
-// envNoLandlock makes the test's own program become the real one on a kernel that answers so (an errno) to whoever asks for Landlock.
-const envNoLandlock = "MPIT_CMD_TEST_NO_LANDLOCK"
-
-func runWithoutLandlock() (status int) {
-	number, err := strconv.Atoi(os.Getenv(envNoLandlock))
-	if err != nil {
-		return 1
-	}
-	runtime.LockOSThread() // the filter is this thread's, and then the new program's
-	code := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the call's number
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(number)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if err == nil {
-		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
-	}
-	if err == nil {
-		err = unix.Exec(os.Args[1], os.Args[1:], cleanEnviron())
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
 // TestServeWithoutLandlock: a kernel that has none, or a container that doesn't let it through, keeps nobody from serving; the log and the metric say so.
 func TestServeWithoutLandlock(t *testing.T) {
 	for number, reason := range map[syscall.Errno]string{
@@ -387,8 +359,12 @@ func TestServeWithoutLandlock(t *testing.T) {
 		unix.EPERM:      "the kernel refuses it, as containers' filters of system calls do: operation not permitted",
 	} {
 		t.Run(number.Error(), func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], binary())
-			cmd.Env = append(cleanEnviron(), envNoLandlock+"="+strconv.Itoa(int(number)))
+			cmd := filtered(t, os.Args[0], binary(), []unix.SockFilter{
+				loadCall,
+				{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
+				refuseWith(number),
+				allowCall,
+			})
 			e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
 			connect(t, e)
 			awaitPage(t, e, "\nmpit_rank_up{", "\nmpit_exporter_landlock_abi 0\n")

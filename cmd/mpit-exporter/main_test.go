@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envFence) != "" {
 		os.Exit(behindFence())
 	}
-	if os.Getenv(envNoLandlock) != "" {
-		os.Exit(runWithoutLandlock())
+	if os.Getenv(envFilter) != "" {
+		os.Exit(runBehindFilter())
 	}
 	dir, err := build()
 	if err != nil {
@@ -135,7 +135,13 @@ func startExporter(t *testing.T, socket string, args ...string) *exporterProcess
 
 func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
 	t.Helper()
-	e := launch(t, cmd, socket, args...)
+	return startCommandIn(t, t.TempDir(), cmd, socket, args...)
+}
+
+// startCommandIn keeps the program's log and addresses in a directory that it can write to.
+func startCommandIn(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
+	t.Helper()
+	e := launch(t, dir, cmd, socket, args...)
 	require.Eventually(t, func() bool {
 		status, _, err := e.try("/-/ready")
 		return err == nil && status == http.StatusOK
@@ -144,9 +150,8 @@ func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *e
 }
 
 // launch starts it and waits until it listens.
-func launch(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
+func launch(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
 	t.Helper()
-	dir := t.TempDir()
 	addressFile := filepath.Join(dir, "address")
 	stderr, err := os.Create(filepath.Join(dir, "stderr"))
 	require.NoError(t, err)
