@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,27 @@ struct identity identity;
 struct link link_of_rank;
 char path[128];
 static char directory[64];
+static pthread_t agents_thread;
+
+/*
+ * The linker puts it in pthread_create's place (--wrap). The agent's thread, the only one with attributes, is detached: here it isn't, so that
+ * a test can wait for its end, and ThreadSanitizer sees that it did.
+ */
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	int failed;
+
+	if (attributes == NULL)
+		return __real_pthread_create(thread, NULL, run, argument);
+	failed = pthread_attr_setdetachstate((pthread_attr_t *)attributes, PTHREAD_CREATE_JOINABLE);
+	if (failed == 0)
+		failed = __real_pthread_create(thread, attributes, run, argument);
+	if (failed == 0)
+		agents_thread = *thread;
+	return failed;
+}
 
 /* Lets the agent's thread run against a socket of the test's own; the session is open. */
 int begin_conversation(bool passive)
@@ -208,7 +230,7 @@ void end_conversation(int listening)
 	close(listening);
 	unlink(path);
 	rmdir(directory);
-	usleep(200000); /* the thread sees its end of file and leaves */
+	CHECK(pthread_join(agents_thread, NULL) == 0); /* it sees its end of file and leaves */
 	session_drop(&session);
 }
 

@@ -203,6 +203,7 @@ void test_a_tools_handle_ends_before_its_object(void)
 
 void test_tools_are_forgotten_when_mpi_is_over(void)
 {
+	bool gone = false;
 	int listening, fd;
 
 	fake_reset();
@@ -215,9 +216,12 @@ void test_tools_are_forgotten_when_mpi_is_over(void)
 	link_stop();
 	gate_leave();
 	CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0); /* the thread leaves */
-	for (int i = 0; session.tools != NULL; i++) {
+	for (int i = 0; !gone; i++) {
 		CHECK(i < 1000);
 		usleep(10000);
+		CHECK(gate_enter());
+		gone = session.tools == NULL;
+		gate_leave();
 	}
 	CHECK(fake_open_sessions == 2); /* nothing of MPI_T is called any more */
 	CHECK(agent_move(AGENT_FINAL, AGENT_IDLE));
