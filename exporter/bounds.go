@@ -14,23 +14,23 @@ const (
 	maxRemains   = 32768
 )
 
-// cut is what has been left out of a rank's catalogue: parts never change, so that each is cut once.
-type cut struct {
-	variables part[mpit.Variables]
-	layout    part[mpit.Layout]
-	remains   part[mpit.Remains]
+// trimmed is what has been left out of a rank's catalogue: parts never change, so that each is cut once.
+type trimmed struct {
+	variables trim[mpit.Variables]
+	layout    trim[mpit.Layout]
+	remains   trim[mpit.Remains]
 }
 
-// part is a part of the catalogue and what is taken in of it; the zero value is of nil.
-type part[T any] struct{ whole, rest *T }
+// trim is a part of the catalogue and what is taken in of it; the zero value is of nil.
+type trim[T any] struct{ whole, rest *T }
 
-func (p *part[T]) of(whole *T, over bool, shorten func(T) *T) *T {
+func (p *trim[T]) of(whole *T, over bool, shorten func(T) *T) *T {
 	switch {
 	case !over:
-		*p = part[T]{}
+		*p = trim[T]{}
 		return whole
 	case p.whole != whole:
-		*p = part[T]{whole, shorten(*whole)}
+		*p = trim[T]{whole, shorten(*whole)}
 	}
 	return p.rest
 }
@@ -40,17 +40,17 @@ func (p *part[T]) of(whole *T, over bool, shorten func(T) *T) *T {
 func (e *Exporter) bounded(r *rank, s *mpit.Sample) *mpit.Sample {
 	short := *s
 	if v := s.Variables; v != nil {
-		short.Variables = r.cut.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
+		short.Variables = r.trimmed.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
 			countMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
 			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
 			return &v
 		})
 	}
 	if l := s.Layout; l != nil {
-		short.Layout = r.cut.layout.of(l, len(l.Objects) > maxObjects || len(l.Handles) > maxHandles, shortLayout)
+		short.Layout = r.trimmed.layout.of(l, len(l.Objects) > maxObjects || len(l.Handles) > maxHandles, shortLayout)
 	}
 	if m := s.Remains; m != nil {
-		short.Remains = r.cut.remains.of(m, len(m.List) > maxRemains, func(m mpit.Remains) *mpit.Remains {
+		short.Remains = r.trimmed.remains.of(m, len(m.List) > maxRemains, func(m mpit.Remains) *mpit.Remains {
 			m.Lost += uint64(len(m.List) - maxRemains)
 			m.List = append([]mpit.Remain(nil), m.List[:maxRemains]...)
 			return &m

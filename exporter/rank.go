@@ -89,7 +89,7 @@ type rank struct {
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left off the page, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
-	cut       cut
+	trimmed   trimmed
 	kept      kept // by its last MPI_Pcontrol(2)
 
 	world               *world
