@@ -74,8 +74,7 @@ func WithMemoryLimit(bytes int) ListenOption {
 type Listener struct {
 	path   string
 	config listenConfig
-	file   fileID
-	ln     *net.UnixListener
+	ln     *Socket
 
 	closing   context.Context
 	cancel    context.CancelFunc
@@ -102,14 +101,13 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 	for _, opt := range opts {
 		opt(&config)
 	}
-	ln, file, err := bind(path, config.mode)
+	ln, err := ListenUnix(path, config.mode)
 	if err != nil {
-		return nil, fmt.Errorf("mpit: listening at %s: %w", path, err)
+		return nil, err
 	}
 	l := &Listener{
 		path:       path,
 		config:     config,
-		file:       file,
 		ln:         ln,
 		ready:      make(chan *Session),
 		handshakes: make(map[uint32]int),
@@ -128,16 +126,15 @@ func (l *Listener) Path() string { return l.path }
 func (l *Listener) Close() error {
 	l.closeOnce.Do(func() {
 		l.cancel()
-		// While it still listens, nobody takes the path for a dead one's.
-		err := l.file.remove(l.path)
-		l.closeErr = errors.Join(err, l.ln.Close())
+		l.closeErr = l.ln.Close()
 		l.accepting.Wait()
 	})
-	if l.closeErr != nil {
-		return fmt.Errorf("mpit: closing %s: %w", l.path, l.closeErr)
-	}
-	return nil
+	return l.closeErr
 }
+
+// Restore makes the socket's file anew where it is gone, or something else has taken its place, as Socket.Restore does. Sessions and
+// whoever calls Serve or Accept go on.
+func (l *Listener) Restore() (made bool, err error) { return l.ln.Restore() }
 
 // Accept waits for a rank and returns it when it has said HELLO. A silent peer doesn't hold up others. Peers that fail to
 // say HELLO are dropped; Serve tells of them. The session belongs to the caller. The error is the context's, or
