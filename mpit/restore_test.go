@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,4 +121,17 @@ func TestRestoreWhileAccepting(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = s.Accept()
 	assert.ErrorIs(t, err, net.ErrClosed)
+}
+
+// A deadline that was set before holds for the new socket: serving that is being ended just then ends.
+func TestRestoreKeepsTheDeadline(t *testing.T) {
+	s, err := mpit.ListenUnix(socketPath(t), 0o600)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.SetDeadline(time.Unix(1, 0)))
+	require.NoError(t, os.Remove(s.Path()))
+	_, err = s.Restore()
+	require.NoError(t, err)
+	_, err = s.Accept()
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
