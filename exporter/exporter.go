@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -106,6 +107,8 @@ type Exporter struct {
 	patience, overdue, shareable, grace time.Duration
 	describing, describingUser          int // see maxDescribing
 	endedBytes                          int // see maxEndedBytes
+
+	deaf deafness
 
 	started time.Time
 	hold    time.Duration // after started, in which there are no groups
@@ -240,6 +243,9 @@ func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
 // refuseConnection counts a connection that never became a session.
 func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 	e.countProtocolError(err)
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.deaf.goes() {
+		e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
+	}
 	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
 }
 
@@ -255,6 +261,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer func() { _ = s.Close() }()
+	if e.deaf.comes() {
+		e.log.Info("Connections of ranks are accepted again")
+	}
 	user := e.users.name(s.Peer().UID)
 	e.self.accepted.WithLabelValues(user).Inc()
 	open := e.self.connections.WithLabelValues(user)
