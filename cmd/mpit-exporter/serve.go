@@ -31,6 +31,8 @@ const (
 	defaultPort = "10093"
 	// shutdownTimeout is how long scrapes under way may take when the exporter ends.
 	shutdownTimeout = 5 * time.Second
+	// maxHandshakes is how many connections one user may have that have not said HELLO.
+	maxHandshakes = 1024
 )
 
 // serveCommand is the exporter.
@@ -40,6 +42,7 @@ type serveCommand struct {
 	web           *web.FlagConfig
 	telemetryPath string
 	maxRequests   int
+	maxConns      int
 	addressFile   string
 	created       bool
 	pprof         bool
@@ -64,6 +67,8 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	c.web = kingpinflag.AddFlags(cmd, ":"+defaultPort)
 	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").StringVar(&c.telemetryPath)
 	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
+	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the one that has been without a request for longest; "+
+		"one address may have half of them, and of the scrapes.").Default("512").IntVar(&c.maxConns)
 	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with port 0.").
 		PlaceHolder("FILE").StringVar(&c.addressFile)
 	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps always.").BoolVar(&c.created)
@@ -98,6 +103,8 @@ func (c *serveCommand) check() error {
 	switch {
 	case c.maxRequests < 1:
 		return usageErrorf("--web.max-requests %d: must be at least 1", c.maxRequests)
+	case c.maxConns < 1:
+		return usageErrorf("--web.max-connections %d: must be at least 1", c.maxConns)
 	case c.retention < 0:
 		return usageErrorf("--retention %s: must not be negative", c.retention)
 	case c.timerInterval <= 0:
@@ -121,7 +128,9 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.log.Writer = std.err
+	logs := newLogWriter(std.err)
+	defer logs.close()
+	c.log.Writer = logs
 	logger := promslog.New(&c.log)
 	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
 	hangups, stopHangups := notifyHangups()
@@ -131,7 +140,8 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		return err
 	}
 
-	socket, err := listenAgents(c.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"))
+	shares := shareDescriptors(logger, c.maxConns)
+	socket, err := listenAgents(c.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"), mpit.WithHandshakeLimit(min(maxHandshakes, shares.ranks)))
 	if err != nil {
 		return err
 	}
@@ -155,6 +165,7 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		Identity:   rules.Identity,
 		Logger:     logger,
 		Retention:  max(c.retention, 1), // zero would mean the default
+		MaxRanks:   shares.ranks,
 		MaxScrapes: c.maxRequests,
 		Created:    c.created,
 		UserName:   userName,
@@ -166,13 +177,14 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		return fmt.Errorf("exporter: %w", err)
 	}
 
-	own := ownRegistry()
 	reload := newReloader(c.configFiles, c.timerInterval, e, logger)
 	var ready atomic.Bool
+	refused := newRefusals()
+	own := ownRegistry(refused, logs.lostLines())
 	handler, err := pages{
 		telemetryPath: c.telemetryPath,
-		metrics:       e.Handler(own),
-		api:           e.API(),
+		metrics:       hurried(shared(e.Handler(own), c.maxRequests, refused)),
+		api:           hurried(e.API()),
 		ready:         ready.Load,
 		pprof:         c.pprof,
 		reload:        reload.now,
@@ -198,13 +210,13 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	if err := raiseFence(c.landlock, fenceOf(c.configFiles, *c.web.WebConfigFile, sockets, socket.madeDir, c.addressFile), logger, own); err != nil {
 		return err
 	}
-	return c.serve(ctx, &ready, reload, hangups, e, socket, control, listeners, handler, logger)
+	server := newServer(handler, newConnections(shares.connections, refused), logger)
+	return c.serve(ctx, &ready, reload, hangups, e, socket, control, listeners, server, logger)
 }
 
 // serve runs all servers until ctx or one of them ends, then ends them in order: the scrapes and the writing under way, then the ranks.
 func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, reload *reloader, hangups <-chan os.Signal, e *exporter.Exporter, socket *agentSocket, control *mpit.Socket,
-	listeners []net.Listener, handler http.Handler, logger *slog.Logger) error {
-	server := newServer(handler, logger)
+	listeners []net.Listener, server *http.Server, logger *slog.Logger) error {
 	// Scrapes that are under way at a SIGTERM still need the ranks.
 	ranksCtx, stopRanks := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRanks()
@@ -232,6 +244,17 @@ func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, reload *re
 		defer close(reloadsDone)
 		reload.onHangups(reloadsCtx, hangups)
 	}()
+	keepCtx, stopKeeping := context.WithCancel(ctx)
+	defer stopKeeping()
+	keepDone := make(chan struct{})
+	go func() {
+		defer close(keepDone)
+		kept := []keptSocket{{"agent socket", "--agent.socket", socket.Path(), socket.Restore}}
+		if control != nil {
+			kept = append(kept, keptSocket{"control socket", "--control.socket", control.Path(), control.Restore})
+		}
+		keepSockets(keepCtx, logger, socketLook, kept...)
+	}()
 
 	var err error
 	select {
@@ -251,6 +274,8 @@ func (c *serveCommand) serve(ctx context.Context, ready *atomic.Bool, reload *re
 	stopReloads()
 	<-reloadsDone
 	reload.end()
+	stopKeeping()
+	<-keepDone
 	notify(logger, daemon.SdNotifyStopping)
 	logger.Info("Ending")
 	stopControl()
@@ -288,8 +313,9 @@ func notify(logger *slog.Logger, state string) {
 }
 
 // ownRegistry holds what is known of this process itself.
-func ownRegistry() *prometheus.Registry {
+func ownRegistry(more ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
+	r.MustRegister(more...)
 	r.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

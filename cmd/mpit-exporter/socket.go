@@ -27,25 +27,44 @@ const maxSocketPath = 107
 // agentSocket is the listening socket and the directory that was made for it.
 type agentSocket struct {
 	*mpit.Listener
-	madeDir string // empty: it was there
+	dir     string // of the default place, which is made where it is not there; empty: a path was named
+	madeDir string // dir, if it was made; empty: it was there
 }
 
 // listenAgents listens on path, or where agents look if path is empty. Only the default's directory is made:
 // a wrong path in a flag should be seen, not made true.
-func listenAgents(path, runDir, userRunDir string) (*agentSocket, error) {
+func listenAgents(path, runDir, userRunDir string, opts ...mpit.ListenOption) (*agentSocket, error) {
 	s := &agentSocket{}
 	if path == "" {
 		var err error
 		if path, s.madeDir, err = defaultSocket(runDir, userRunDir); err != nil {
 			return nil, err
 		}
+		s.dir = filepath.Dir(path)
 	}
 	var err error
-	if s.Listener, err = mpit.Listen(path); err != nil {
+	if s.Listener, err = mpit.Listen(path, opts...); err != nil {
 		s.removeDir()
 		return nil, socketError("agent socket", "--agent.socket", path, err)
 	}
 	return s, nil
+}
+
+// Restore makes the socket anew where its file is gone, with its directory where that was ours to make. It is not called at the same time
+// as Close.
+func (s *agentSocket) Restore() (made bool, err error) {
+	made, err = s.Listener.Restore()
+	if s.dir != "" && errors.Is(err, fs.ErrNotExist) {
+		isNew, dirErr := makeDir(s.dir)
+		if dirErr != nil {
+			return false, dirErr
+		}
+		if isNew {
+			s.madeDir = s.dir
+		}
+		made, err = s.Listener.Restore()
+	}
+	return made, err
 }
 
 // Close removes the socket and what was made for it.
@@ -134,7 +153,11 @@ func socketError(what, flag, path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s %s: its directory does not exist; make it or %s", what, path, remedy)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s %s: permission denied; %s", what, path, remedy)
+		return fmt.Errorf("%s %s: permission denied; let user %d write to %s or %s", what, path, os.Geteuid(), filepath.Dir(path), remedy)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s %s: its file system is mounted read-only; mount it otherwise or %s", what, path, remedy)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%s %s: no room for a file in %s; make room or %s", what, path, filepath.Dir(path), remedy)
 	}
 	return fmt.Errorf("%s %s: %w; %s", what, path, err, remedy)
 }

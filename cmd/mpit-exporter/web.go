@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,19 +31,24 @@ const (
 	readTimeout       = 30 * time.Second
 	writeTimeout      = 2 * time.Minute
 	idleTimeout       = 3 * time.Minute // longer than usual scrape intervals, so that connections are kept
-	maxHeaderBytes    = 64 << 10
+	maxHeaderBytes    = 16 << 10
 )
 
-// newServer returns a server whose every wait ends.
-func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
+// newServer returns a server whose every wait ends, and that has only so many connections.
+func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *http.Server {
 	return &http.Server{
+		ConnState:         conns.state,
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ErrorLog: log.New(&repeats{
+			to:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer(),
+			now:   time.Now,
+			kinds: map[string]*repeated{},
+		}, "", 0),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,11 +37,12 @@ func TestReadiness(t *testing.T) {
 
 // TestServerWaitsForNobodyForEver: every timeout that net/http has is set.
 func TestServerWaitsForNobodyForEver(t *testing.T) {
-	s := newServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	s := newServer(http.NotFoundHandler(), newConnections(1, newRefusals()), slog.New(slog.DiscardHandler))
 	assert.NotZero(t, s.ReadHeaderTimeout)
 	assert.NotZero(t, s.ReadTimeout)
 	assert.NotZero(t, s.WriteTimeout)
 	assert.NotZero(t, s.IdleTimeout)
+	assert.Greater(t, s.WriteTimeout, longestScrape+sendTime-time.Second, "what a scraper may ask for can be had")
 }
 
 func TestTelemetryPath(t *testing.T) {
