@@ -182,23 +182,23 @@ func shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.H
 	})
 }
 
-// hurried gives clients only so long to read what they have asked for.
-func hurried(next http.Handler) http.Handler {
+// hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may take.
+func hurried(next http.Handler, send time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Where it can't be set the server's own timeout holds.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readingTime(req.Header)))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime(req.Header) + send))
 		next.ServeHTTP(w, req)
 	})
 }
 
-// readingTime is how long a request may take, to the last byte.
-func readingTime(header http.Header) time.Duration {
-	scrape := usualScrape
-	if s, err := strconv.ParseFloat(header.Get(timeoutHeader), 64); err == nil && s > 0 {
-		scrape = longestScrape
-		if s < longestScrape.Seconds() {
-			scrape = time.Duration(s * float64(time.Second))
-		}
+// scrapeTime is how long a scrape may take, by its header.
+func scrapeTime(header http.Header) time.Duration {
+	s, err := strconv.ParseFloat(header.Get(timeoutHeader), 64)
+	switch {
+	case err != nil || !(s > 0): // NaN, too
+		return usualScrape
+	case s >= longestScrape.Seconds():
+		return longestScrape
 	}
-	return scrape + sendTime
+	return time.Duration(s * float64(time.Second))
 }

@@ -183,8 +183,8 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	own := ownRegistry(refused, logs.lostLines())
 	handler, err := pages{
 		telemetryPath: c.telemetryPath,
-		metrics:       hurried(shared(e.Handler(own), c.maxRequests, refused)),
-		api:           hurried(e.API()),
+		metrics:       hurried(shared(e.Handler(own), c.maxRequests, refused), sendTime),
+		api:           hurried(e.API(), sendTime),
 		ready:         ready.Load,
 		pprof:         c.pprof,
 		reload:        reload.now,
