@@ -1,0 +1,412 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these tests.
+
+// keepConnected keeps ranks connected to whatever listens at a socket, as agents do, until the test ends.
+func keepConnected(t *testing.T, socket string, ranks ...*mpittest.Rank) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, r := range ranks {
+		running.Go(func() { assert.NoError(t, r.Run(ctx, socket)) })
+	}
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+// awaitRanks waits until so many ranks answer, and returns that page.
+func (e *exporterProcess) awaitRanks(t *testing.T, n int) values {
+	t.Helper()
+	var page values
+	require.Eventually(t, func() bool {
+		page = e.page(t)
+		return page.count("mpit_rank_up", 1) == n
+	}, patience, 20*time.Millisecond, "%d ranks never were there", n)
+	return page
+}
+
+// awaitLog waits until the exporter has logged a text, and returns all that it has logged.
+func (e *exporterProcess) awaitLog(t *testing.T, text string) string {
+	t.Helper()
+	var log string
+	require.Eventually(t, func() bool {
+		log = e.log(t)
+		return strings.Contains(log, text)
+	}, patience, 20*time.Millisecond, "never logged: %s", text)
+	return log
+}
+
+// The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do not notice, others find
+// it, and the control socket comes back as well.
+func TestFaultSocketDeleted(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, dir string){
+		"deleted": func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, "agent.sock")))
+			require.NoError(t, os.Remove(filepath.Join(dir, controlFile)))
+		},
+		"directory replaced": func(t *testing.T, dir string) {
+			require.NoError(t, os.Rename(dir, dir+".old"))
+			t.Cleanup(func() { _ = os.RemoveAll(dir + ".old") })
+			require.NoError(t, os.Mkdir(dir, 0o755))
+		},
+		"directory deleted and made later": func(t *testing.T, dir string) {
+			require.NoError(t, os.RemoveAll(dir))
+			time.Sleep(socketLook + socketLook/4) // it is looked for in vain
+			require.NoError(t, os.Mkdir(dir, 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for most of their time
+			dir := shortDir(t)
+			e := startExporter(t, filepath.Join(dir, "agent.sock"))
+			job := mpittest.NewJob(2)
+			keepConnected(t, e.socket, job.Ranks[0])
+			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`]
+			harm(t, dir)
+			keepConnected(t, e.socket, job.Ranks[1])
+			page := e.awaitRanks(t, 2)
+			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`],
+				"the first rank's connection has lived on")
+			e.awaitLog(t, `socket="agent socket"`)
+			e.awaitLog(t, `socket="control socket"`)
+			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, controlFile), "no_such_variable")
+			assert.NotContains(t, got.stderr, "no exporter answers")
+
+			assert.Zero(t, e.end(t, syscall.SIGTERM))
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		})
+	}
+}
+
+// In the default place the directory is the exporter's own to make again.
+func TestFaultDefaultDirectoryDeleted(t *testing.T) {
+	dir := shortDir(t)
+	s, err := listenAgents("", dir, "")
+	require.NoError(t, err)
+	made := filepath.Join(dir, socketDir)
+	require.NoError(t, os.RemoveAll(made))
+	restored, err := s.Restore()
+	require.NoError(t, err)
+	assert.True(t, restored)
+	assert.FileExists(t, s.Path())
+	require.NoError(t, s.Close())
+	assert.NoDirExists(t, made)
+}
+
+// Where no socket can be made the program says why and what to do, in one line, and ends.
+func TestFaultSocketDirectory(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string)
+		want    string // what comes behind the path
+		nobody  bool   // is not root
+	}{
+		{"missing", func(t *testing.T, dir string) { require.NoError(t, os.Remove(dir)) },
+			"its directory does not exist; make it or choose another place with --agent.socket", false},
+		{"unwritable", func(*testing.T, string) {},
+			"permission denied; let user 65534 write to DIR or choose another place with --agent.socket", true},
+		{"read-only", func(t *testing.T, dir string) { mountTmpfs(t, dir, "size=64k", unix.MS_RDONLY) },
+			"its file system is mounted read-only; mount it otherwise or choose another place with --agent.socket", false},
+		{"disk full", func(t *testing.T, dir string) {
+			mountTmpfs(t, dir, "nr_inodes=4", 0)
+			fill(t, dir)
+		}, "no room for a file in DIR; make room or choose another place with --agent.socket", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := shortDir(t)
+			require.NoError(t, os.Chmod(dir, 0o755))
+			test.prepare(t, dir)
+			socket := filepath.Join(dir, "agent.sock")
+			cmd := exec.Command(binary(), "--agent.socket="+socket, "--web.listen-address=127.0.0.1:0")
+			cmd.Env = cleanEnviron()
+			if test.nobody {
+				if os.Getuid() != 0 {
+					t.Skip("only root can start a program as another user")
+				}
+				require.NoError(t, os.Chmod(built, 0o755))
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			}
+			assert.Equal(t, outcome{
+				stderr: "mpit-exporter: agent socket " + socket + ": " + strings.ReplaceAll(test.want, "DIR", dir) + "\n", status: exitFailure,
+			}, wait(t, cmd))
+		})
+	}
+}
+
+func mountTmpfs(t *testing.T, dir, options string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		t.Skipf("a file system of its own is needed, and mounting fails: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+}
+
+// fill leaves no room for another file, and returns how to make some.
+func fill(t *testing.T, dir string) (makeRoom func()) {
+	t.Helper()
+	for i := 0; ; i++ {
+		err := os.WriteFile(filepath.Join(dir, fmt.Sprint("filler", i)), nil, 0o600)
+		if err != nil {
+			require.ErrorIs(t, err, unix.ENOSPC)
+			require.Positive(t, i)
+			return func() {
+				for i--; i >= 0; i-- {
+					require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprint("filler", i))))
+				}
+			}
+		}
+	}
+}
+
+// The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there are served, and it is made
+// when there is room.
+func TestFaultDiskFull(t *testing.T) {
+	dir := shortDir(t)
+	mountTmpfs(t, dir, "nr_inodes=8", 0)
+	e := startExporter(t, filepath.Join(dir, "agent.sock"))
+	job := mpittest.NewJob(2)
+	keepConnected(t, e.socket, job.Ranks[0])
+	e.awaitRanks(t, 1)
+	makeRoom := fill(t, dir)
+	// The deleted socket's inode lives as long as the socket: its room does not come back.
+	require.NoError(t, os.Remove(e.socket))
+	e.awaitLog(t, "no room for a file in "+dir+"; make room")
+	keepConnected(t, e.socket, job.Ranks[1])
+	time.Sleep(socketLook + socketLook/4) // another look
+	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
+	makeRoom()
+	e.awaitRanks(t, 2)
+	assert.Equal(t, 1, strings.Count(e.log(t), "no room for a file"), "said once")
+}
+
+// An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its ranks, and the socket of one
+// that was only pushed aside is not taken from the other.
+func TestFaultSecondExporter(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	job := mpittest.NewJob(1)
+	keepConnected(t, e.socket, job.Ranks[0])
+	e.awaitRanks(t, 1)
+	got := runBinary(t, nil, "--agent.socket="+e.socket, "--web.listen-address=127.0.0.1:0")
+	assert.Equal(t, outcome{stderr: "mpit-exporter: agent socket " + e.socket +
+		": another exporter that is alive listens there; stop it or choose another place with --agent.socket\n", status: exitFailure}, got)
+	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
+
+	require.NoError(t, os.Remove(e.socket))
+	second := startExporter(t, e.socket, "--control.socket=")
+	e.awaitLog(t, "another exporter that is alive listens there")
+	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
+	assert.Zero(t, second.end(t, syscall.SIGTERM))
+	e.awaitLog(t, "has been made again")
+	keepConnected(t, e.socket, mpittest.NewJob(2).Ranks[1])
+	e.awaitRanks(t, 2)
+}
+
+// 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and no counter has fallen.
+func TestFaultKilledUnderLoad(t *testing.T) {
+	const ranks = 256
+	socket := filepath.Join(shortDir(t), "agent.sock")
+	first := startExporter(t, socket)
+	job := mpittest.NewJob(ranks)
+	keepConnected(t, socket, job.Ranks...)
+	first.awaitRanks(t, ranks)
+	ctx, stop := context.WithCancel(t.Context())
+	var scrapers sync.WaitGroup
+	for range 3 {
+		scrapers.Go(func() {
+			for ctx.Err() == nil {
+				_, _, _ = first.try("/metrics") // breaks off with the exporter
+			}
+		})
+	}
+	for range 5 {
+		require.NoError(t, job.Step())
+	}
+	before := first.awaitRanks(t, ranks)
+	require.NoError(t, job.Step())
+	assert.Equal(t, -1, first.end(t, syscall.SIGKILL))
+	stop()
+	scrapers.Wait()
+
+	killed := time.Now()
+	second := startExporter(t, socket)
+	page := second.awaitRanks(t, ranks)
+	t.Logf("all %d ranks were back %.2f s after the exporter's end", ranks, time.Since(killed).Seconds())
+	assert.NoError(t, page.noneFell(before))
+	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
+	require.NoError(t, job.Step())
+	assert.NoError(t, second.awaitRanks(t, ranks).noneFell(page))
+}
+
+// A thousand ranks of one user that come at once are all taken.
+func TestFaultThousandRanksAtOnce(t *testing.T) {
+	const ranks = 1000
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	job := mpittest.NewJob(ranks)
+	began := time.Now()
+	keepConnected(t, e.socket, job.Ranks...)
+	page := e.awaitRanks(t, ranks)
+	t.Logf("%d ranks were on the page %.2f s after the first connected", ranks, time.Since(began).Seconds())
+	for name, value := range page {
+		if strings.HasPrefix(name, "mpit_exporter_connections_refused_total") || strings.HasPrefix(name, "mpit_exporter_protocol_errors_total") {
+			assert.Zero(t, value, name)
+		}
+	}
+}
+
+// No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that came in vain are taken.
+func TestFaultOutOfDescriptors(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	job := mpittest.NewJob(40)
+	keepConnected(t, e.socket, job.Ranks[0])
+	e.awaitRanks(t, 1)
+	// One connection of a scraper that stays, for a new one would find no descriptor either.
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Timeout: patience, Transport: transport}
+	scrape := func() values {
+		response, err := client.Get(e.url + "/metrics")
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return parse(t, string(text))
+	}
+	scrape()
+	var had unix.Rlimit
+	few := unix.Rlimit{Cur: uint64(e.openFiles(t) + 5)}
+	require.NoError(t, unix.Prlimit(e.cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &had))
+	few.Max = had.Max
+	require.NoError(t, unix.Prlimit(e.cmd.Process.Pid, unix.RLIMIT_NOFILE, &few, nil))
+
+	keepConnected(t, e.socket, job.Ranks[1:]...)
+	e.awaitLog(t, "Connections of ranks can't be accepted")
+	for range 3 {
+		page := scrape()
+		there := page.count("mpit_rank_up", 1)
+		assert.Positive(t, there)
+		assert.Less(t, there, 40)
+	}
+	require.NoError(t, unix.Prlimit(e.cmd.Process.Pid, unix.RLIMIT_NOFILE, &had, nil))
+	e.awaitRanks(t, 40)
+	assert.Equal(t, 1, strings.Count(e.awaitLog(t, "Connections of ranks are accepted again"), "can't be accepted"), "said once")
+}
+
+// With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.
+func TestFaultFewDescriptors(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary())
+	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
+	assert.Contains(t, e.log(t), "Few files may be open")
+	job := mpittest.NewJob(100)
+	keepConnected(t, e.socket, job.Ranks...)
+	want := share(64, 512).ranks
+	for range 5 {
+		e.awaitRanks(t, want)
+	}
+	page := e.page(t)
+	assert.Positive(t, page[`mpit_exporter_connections_refused_total{reason="too_many_ranks"}`]+
+		page[`mpit_exporter_protocol_errors_total{reason="too_many_connections"}`])
+}
+
+// Nobody reads the log: scrapes go on, what could not be logged is counted, and the end is as it should be.
+func TestFaultBlockedLog(t *testing.T) {
+	reads, writes, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = reads.Close() }()
+	cmd := exec.Command("/bin/sh", "-c", `exec 2>&3; exec "$0" "$@"`, binary())
+	cmd.ExtraFiles = []*os.File{writes}
+	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"), "--log.level=debug")
+	require.NoError(t, writes.Close())
+	r := mpittest.NewJob(1).Ranks[0]
+	lost := 0.0
+	for range 100 { // each time lines are logged: with the pipe and the queue full they are lost
+		for range 50 {
+			require.NoError(t, r.Connect(t.Context(), e.socket))
+			r.Kill()
+		}
+		if lost = e.page(t)["mpit_exporter_log_lines_lost_total"]; lost > 0 {
+			break
+		}
+	}
+	require.Positive(t, lost)
+	keepConnected(t, e.socket, r)
+	for range 5 {
+		e.awaitRanks(t, 1)
+	}
+	assert.Zero(t, e.end(t, syscall.SIGTERM))
+	text, err := io.ReadAll(reads)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "rank connected")
+}
+
+// Scrapes that are under way at a SIGTERM get their whole page.
+func TestFaultTerminatedDuringScrape(t *testing.T) {
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	job := mpittest.NewJob(4)
+	for _, r := range job.Ranks {
+		require.NoError(t, r.Connect(t.Context(), e.socket))
+		t.Cleanup(r.Kill)
+	}
+	e.awaitRanks(t, 4)
+	for _, r := range job.Ranks {
+		r.Delay(time.Second)
+	}
+	type answer struct {
+		status int
+		body   string
+		err    error
+	}
+	answers := make(chan answer, 3)
+	for range cap(answers) {
+		go func() {
+			status, body, err := e.try("/metrics")
+			answers <- answer{status, body, err}
+		}()
+	}
+	require.Eventually(t, func() bool { // a scraper in a hurry sees the others wait
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/metrics", http.NoBody)
+		require.NoError(t, err)
+		req.Header.Set(timeoutHeader, "0.02")
+		req.Close = true
+		response, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return parse(t, string(text))["mpit_exporter_scrapes_in_flight"] == float64(cap(answers)+1)
+	}, patience, time.Millisecond, "the scrapes were not seen under way")
+	assert.Zero(t, e.end(t, syscall.SIGTERM))
+	for range cap(answers) {
+		a := <-answers
+		require.NoError(t, a.err)
+		assert.Equal(t, http.StatusOK, a.status)
+		assert.Equal(t, 4, parse(t, a.body).count("mpit_rank_up", 1))
+	}
+	assert.NoFileExists(t, e.socket)
+}
