@@ -62,6 +62,7 @@ func (e *exporterProcess) awaitLog(t *testing.T, text string) string {
 // The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do not notice, others find
 // it, and the control socket comes back as well.
 func TestFaultSocketDeleted(t *testing.T) {
+	t.Parallel() // as others that wait for most of their time
 	for name, harm := range map[string]func(t *testing.T, dir string){
 		"deleted": func(t *testing.T, dir string) {
 			require.NoError(t, os.Remove(filepath.Join(dir, "agent.sock")))
@@ -79,7 +80,7 @@ func TestFaultSocketDeleted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // they wait for most of their time
+			t.Parallel()
 			dir := shortDir(t)
 			e := startExporter(t, filepath.Join(dir, "agent.sock"))
 			job := mpittest.NewJob(2)
@@ -186,6 +187,7 @@ func fill(t *testing.T, dir string) (makeRoom func()) {
 // The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there are served, and it is made
 // when there is room.
 func TestFaultDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	mountTmpfs(t, dir, "nr_inodes=8", 0)
 	e := startExporter(t, filepath.Join(dir, "agent.sock"))
@@ -207,6 +209,7 @@ func TestFaultDiskFull(t *testing.T) {
 // An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its ranks, and the socket of one
 // that was only pushed aside is not taken from the other.
 func TestFaultSecondExporter(t *testing.T) {
+	t.Parallel()
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	job := mpittest.NewJob(1)
 	keepConnected(t, e.socket, job.Ranks[0])

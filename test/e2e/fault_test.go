@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Faults of the node, with real jobs. docs/reliability.md has a line for each of these tests; others are in cmd/mpit-exporter.
+
+// A rank is stopped for a while and goes on: meanwhile it is late, keeps its counters and holds nobody up; then it is as if nothing had
+// been, for the program as well. MPIT_SOAK_STOP_SECONDS makes it longer than the 3 seconds that suffice daily.
+func TestFaultRankStopped(t *testing.T) {
+	stopped := 3 * time.Second
+	if text := os.Getenv("MPIT_SOAK_STOP_SECONDS"); text != "" {
+		seconds, err := strconv.Atoi(text)
+		require.NoError(t, err, "MPIT_SOAK_STOP_SECONDS")
+		stopped = time.Duration(seconds) * time.Second
+	}
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			job, run := halfway(t, mpi, exporter)
+			page := exporter.Await(t, "the first half", all(up(run), halves(run, mpi, 1)))
+			before := counters(page, run)
+			info, err := page.One("mpit_process_info", run.Labels(1))
+			require.NoError(t, err)
+			pid, err := strconv.Atoi(info.Labels["pid"])
+			require.NoError(t, err)
+
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			scrapes := 0
+			for until := time.Now().Add(stopped); time.Now().Before(until); scrapes++ {
+				page := scrapeWithin(t, exporter, "1")
+				require.NoError(t, all(
+					expect("mpit_rank_up", run.Labels(0), 1),
+					expect("mpit_rank_up", run.Labels(1), 0),
+					absent("mpit_rank_end_info", nil),
+					noneFell(before, run),
+				)(page))
+			}
+			t.Logf("%d scrapes while a rank was stopped", scrapes)
+			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+			exporter.Await(t, "the rank to go on", all(up(run), noneFell(before, run), healthy))
+
+			run.Release(t, "half")
+			run.AtHold(t, "done")
+			exporter.Await(t, "the second half", all(up(run), noneFell(before, run), halves(run, mpi, 2), healthy))
+			observed := run.Finish(t, "done")
+			job.Bare, job.Args = true, []string{"30", "500", "-"}
+			assert.Equal(t, suite.Run(t, job).Wait(t), observed)
+		})
+	}
+}
+
+// scrapeWithin scrapes as a Prometheus with this timeout does, in seconds.
+func scrapeWithin(t *testing.T, exporter *harness.Exporter, timeout string) *harness.Scrape {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, exporter.URL("/metrics"), http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", timeout)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	scrape, err := harness.ParseText(body)
+	require.NoError(t, err)
+	return scrape
+}
+
+// Somebody deletes the socket, or replaces its directory, while a job runs: that job's ranks stay, the next job's come.
+func TestFaultSocketDeletedUnderAJob(t *testing.T) {
+	mpi := harness.OpenMPI(t)
+	exporter := suite.Exporter(t)
+	_, first := halfway(t, mpi, exporter)
+	before := counters(exporter.Await(t, "the first job", all(up(first), halves(first, mpi, 1))), first)
+
+	require.NoError(t, os.Remove(exporter.Socket))
+	_, second := halfway(t, mpi, exporter)
+	exporter.Await(t, "the second job", all(up(first), up(second), halves(second, mpi, 1), noneFell(before, first), healthy))
+
+	dir := filepath.Dir(exporter.Socket)
+	require.NoError(t, os.Rename(dir, dir+".old"))
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	_, third := halfway(t, mpi, exporter)
+	exporter.Await(t, "the third job", all(up(first), up(second), up(third), noneFell(before, first), healthy))
+
+	for _, run := range []*harness.Run{first, second, third} {
+		run.Finish(t, "half", "done")
+	}
+	exporter.Await(t, "the ends", all(ended(first, "finalize"), ended(second, "finalize"), ended(third, "finalize"), halves(first, mpi, 2), healthy))
+}
