@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,18 +127,27 @@ func quietly(cmd *exec.Cmd) error {
 	return err
 }
 
-// listenTwice leaves a dead socket behind in between.
+// listenTwice takes the place of a dead socket, and makes its own anew when that is deleted.
 func listenTwice(path string) error {
-	for range 2 {
-		s, err := mpit.ListenUnix(path, 0o666)
-		if err != nil {
-			return err
-		}
-		if err := s.UnixListener.Close(); err != nil {
-			return err
-		}
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return err
 	}
-	return os.Remove(path)
+	dead.SetUnlinkOnClose(false)
+	if err := dead.Close(); err != nil {
+		return err
+	}
+	s, err := mpit.ListenUnix(path, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	if made, err := s.Restore(); err != nil || !made {
+		return fmt.Errorf("made anew: %t, %w", made, err)
+	}
+	return s.Close()
 }
 
 // attempted is what came of everything: of the fence itself, and of the attempts by name. Empty: it went well.
