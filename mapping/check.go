@@ -67,6 +67,18 @@ func checkRule(c *compiledRule) []finding {
 			note("buckets", remedy, "%s is no timer, which alone has buckets", said)
 		}
 	}
+	is := func(one mpit.Class) bool { return all(func(class mpit.Class) bool { return class == one }) }
+	if base := units[c.Unit].base; c.Unit != "" && c.Unit != NoUnit {
+		if base != "s" && is(mpit.ClassTimer) {
+			note("unit", "write s, ms, us, ns, min or h, or say by class what the variable really is", "%s has a time, which is not in %s", said, c.Unit)
+		}
+		if base != "1" && is(mpit.ClassPercentage) {
+			note("unit", `write "1" or "%", or say by class what the variable really is`, "%s has a share, which is not in %s", said, c.Unit)
+		}
+	}
+	if c.template.lastWord() == "count" && all(func(class mpit.Class) bool { return !Grows(class) && class != mpit.ClassGeneric }) {
+		note("name", "end it in another word", "%s becomes a gauge, and no gauge's name may end in _count", said)
+	}
 	if c.Offset != nil && *c.Offset && all(func(class mpit.Class) bool { return !Grows(class) }) {
 		note("offset", remedy, "%s does not count: it has no beginning to subtract", said)
 	}
@@ -128,6 +140,21 @@ var sourceLabels = []string{
 	"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source", "cgroup_jobid",
 }
 
+// environment is what the agent sends of a rank's environment, where it is there: the list of mpit/agent/identity.c.
+var environment = []string{
+	"MPIT_JOB_ID",
+	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
+	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME", "SLURMD_NODENAME",
+	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
+	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
+	"FLUX_JOB_ID", "FLUX_JOB_ID_PATH", "FLUX_URI",
+	"JOB_ID", "JOB_NAME", "QUEUE", "SGE_TASK_ID", "SGE_ROOT", "SGE_CELL",
+	"CONDOR_ID", "_CONDOR_SLOT", "BATCH_SYSTEM",
+	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_RANK", "PMI_SPAWNED",
+	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
+	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME", "POD_NAMESPACE",
+}
+
 var (
 	targetLabels        = []string{"jobid", "world", "jobname", "partition"}
 	environmentLabel    = regexp.MustCompile(`\Aenv_[A-Za-z_][A-Za-z0-9_]*\z`)
@@ -143,6 +170,10 @@ func checkRelabel(r *Relabel) []finding {
 		}
 	}
 	for i, label := range r.SourceLabels {
+		if name, ok := strings.CutPrefix(label, "env_"); ok && environmentLabel.MatchString(label) && !slices.Contains(environment, name) {
+			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(name, environment), "the agent sends no variable %q of a rank's environment", name))
+			continue
+		}
 		if !slices.Contains(sourceLabels, label) && !environmentLabel.MatchString(label) {
 			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(label, sourceLabels)+", or env_<NAME> for a variable of the environment", "there is no source label %q", label))
 		}
@@ -262,14 +293,20 @@ func (t *together) checkLimits() Problems {
 	for i := len(list) - 1; i > 0; i-- {
 		for j := i - 1; j >= 0; j-- {
 			part, whole := list[i], list[j]
-			if *part.value == 0 || *whole.value == 0 || *part.value <= *whole.value {
+			least, other := *whole.value, t.set["limits."+whole.key]
+			which, remedy := fmt.Sprintf(" in %s:%d, which is %d", other.file, other.at.line, least), fmt.Sprintf("write at most %d", least)
+			if least == 0 && !t.partly {
+				least = whole.standard
+				which, remedy = fmt.Sprintf(", which is %d by default", least), fmt.Sprintf("write at most %d, or %s as well", least, whole.key)
+			}
+			if *part.value == 0 || least == 0 || *part.value <= least {
 				continue
 			}
-			at, other := t.set["limits."+part.key], t.set["limits."+whole.key]
+			at := t.set["limits."+part.key]
 			problems = append(problems, Problem{
 				File: at.file, Line: at.at.line, Column: at.at.column,
-				What:   fmt.Sprintf("%s is %d, more than %s in %s:%d, which is %d", part.key, *part.value, whole.key, other.file, other.at.line, *whole.value),
-				Remedy: fmt.Sprintf("write at most %d", *whole.value),
+				What:   fmt.Sprintf("%s is %d, more than %s%s", part.key, *part.value, whole.key, which),
+				Remedy: remedy,
 			})
 			break
 		}

@@ -230,7 +230,13 @@ func checkName(name string, t template) error {
 		return complain("write a word", "name %q has no letter", name)
 	}
 	if rest, ok := strings.CutPrefix(name, Prefix); ok {
-		return complain("write "+rest, "name %q: %s is put before it anyway", name, Prefix)
+		return complain("write "+strings.TrimSuffix(rest, "_total"), "name %q: %s is put before it anyway", name, Prefix)
+	}
+	if rest, ok := strings.CutSuffix(name, "_total"); ok {
+		return complain("write "+rest, "name %q: _total is put behind the names of counters anyway, and nothing else may end so", name)
+	}
+	if last := t.lastWord(); reservedEndings[last] && last != "count" && last != "total" {
+		return complain("end it in another word", "name %q: only a part of a metric may end in _%s", name, last)
 	}
 	for _, first := range reservedFirst {
 		if strings.HasPrefix(name, first+"_") {

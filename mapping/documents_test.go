@@ -72,6 +72,27 @@ func TestWhatTheExamplesDo(t *testing.T) {
 	}
 }
 
+var cString = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_]*)"`)
+
+// What rules of identity may read of a rank's environment is what the agent sends of it, and what the documentation says.
+func TestEnvironmentIsWhatTheAgentSends(t *testing.T) {
+	source, err := os.ReadFile("../mpit/agent/identity.c")
+	require.NoError(t, err)
+	_, list, ok := strings.Cut(string(source), "variables[] = {")
+	require.True(t, ok)
+	list, _, _ = strings.Cut(list, "};")
+	var sent []string
+	for _, m := range cString.FindAllStringSubmatch(list, -1) {
+		sent = append(sent, m[1])
+	}
+	assert.Equal(t, sent, environment)
+	text, err := os.ReadFile("../docs/labels.md")
+	require.NoError(t, err)
+	for _, name := range environment {
+		assert.Contains(t, string(text), "`"+name+"`")
+	}
+}
+
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // What stands in the documentation can be copied out of it, and there is nothing of which it says nothing.

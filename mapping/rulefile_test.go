@@ -103,9 +103,9 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"several documents":   {"rank: keep\n---\nrank: node\n", "2:1: a second document begins here; take the --- out, or make it a file of its own"},
 		"tab":                 {"rules:\n\t- drop: true\n", "2: this is no YAML: found character that cannot start any token; indent with spaces, not with tabs"},
 		"percent":             {oneRule("unit: %"), "2: this is no YAML: found character that cannot start any token; put values in quotes that begin with *, %, &, @, !, {, [ or a backquote"},
-		"star":                {"# *_bytes\n" + oneRule("match: {name: *_bytes}"), "3: this is no YAML: *_bytes is read as a YAML alias, which rule files have not; put a pattern that begins with * in quotes"},
+		"star":                {"# *_bytes\n" + oneRule("match: {name: *_bytes}"), "3: this is no YAML: *_bytes is read as a YAML alias, and rule files have none; put a pattern that begins with * in quotes"},
 		"two stars":           {oneRule("match: {name: *a*}"), "2: this is no YAML: did not find expected alphabetic or numeric character; put values in quotes that begin with *, %, &, @, !, {, [ or a backquote"},
-		"alias":               {"a: &a [1]\nb: *a\n", "2:4: *a is read as a YAML alias, which rule files have not; put a pattern that begins with * in quotes; write out what was meant to be repeated"},
+		"alias":               {"a: &a [1]\nb: *a\n", "2:4: *a is read as a YAML alias, and rule files have none; put a pattern that begins with * in quotes; write out what was meant to be repeated"},
 		"colon":               {oneRule("help: a: b"), "2: this is no YAML: mapping values are not allowed in this context; put a value that contains a colon in quotes, or mend the indentation"},
 		"braces":              {oneRule("unit: {message}"), `2:9: unit is a mapping; put it in quotes: "{message}"`},
 		"key in two places":   {oneRule("name: a\nname: b"), "3:3: the key name stands there twice, first in line 2; take one out"},
@@ -147,26 +147,35 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"open bracket":    {oneRule("match: {name: a\ndrop: true"), "2: this is no YAML: did not find expected ',' or '}'; mend indentation, brackets or quotes from here on"},
 		"bad class alone": {oneRule("class: timers\ncompanion: x"), `2:10: class "timers" is none of MPI_T's; write timer`},
 
-		"several lines": {oneRule("match:\n  regexp: |\n    a(\n    b\ndrop: true"), "3:13: bad regular expression \"a(\\nb\\n\": missing closing ): `a(\\nb\\n`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
-		"unit":          {oneRule("unit: Bytes"), `2:9: unit "Bytes" is none of UCUM's; write By`},
-		"unknown unit":  {oneRule("unit: furlong"), `2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
-		"scale":         {oneRule("scale: -1"), `2:10: scale -1 is not above zero; write a factor above 0, such as 0.001`},
-		"merge":         {oneRule("merge: avg"), `2:10: merge "avg" is none of sum, max, min, mean, each; write mean`},
-		"elements":      {oneRule("elements: each"), `2:13: elements "each" is none of sum, max, min, mean, peer, index; write peer or index`},
-		"rank":          {"rank: nodes\n" + oneRule("rank: rank"), "1:7: rank \"nodes\" is none of keep, node, both; write node\n3:9: rank \"rank\" is none of keep, node, both; write one of keep, node, both"},
-		"help":          {oneRule("help: " + strings.Repeat("x", 301)), "2:9: the help has 301 bytes; write at most 300"},
-		"buckets":       {oneRule("class: timer\nbuckets: [1, 1]"), "3:12: buckets: bounds must rise; write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]"},
-		"bucket":        {oneRule("class: timer\nbuckets: [1, x]"), `3:16: buckets[1] is "x"; write a number`},
-		"capital":       {oneRule("name: Foo"), `2:9: name "Foo" may have a-z, 0-9 and _ only; write small letters, and _ between words`},
-		"no word":       {oneRule("name: __"), `2:9: name "__" has no letter; write a word`},
-		"prefix":        {oneRule("name: mpit_foo"), `2:9: name "mpit_foo": mpit_ is put before it anyway; write foo`},
-		"reserved name": {oneRule("name: exporter_foo"), "2:9: names that begin with exporter_ are the exporter's own; begin it with another word"},
-		"star of none":  {oneRule("match: {name: foo}\nname: x_$1"), `3:9: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
-		"second star":   {oneRule("match: {name: a*}\nname: x_$2"), `3:9: "x_$2": there is no group "2"; $1 is what the first * stood for, and there are 1`},
-		"no group":      {oneRule("match: {regexp: '(?P<a>.)(.)'}\nname: x_${b}"), `3:9: "x_${b}": there is no group "b"; the groups are a, by number $1 to $2`},
-		"no pattern":    {oneRule("name: x_$1"), `2:9: "x_$1": there is no group "1"; take the $ out, or match by a pattern that has groups`},
-		"dollar":        {oneRule("match: {name: '*'}\nname: $x"), `3:9: "$x": a $ that no group follows; write $1 or ${group}`},
-		"companion":     {oneRule("match: {name: foo}\ncompanion: x_$1"), `3:14: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
+		"several lines":     {oneRule("match:\n  regexp: |\n    a(\n    b\ndrop: true"), "3:13: bad regular expression \"a(\\nb\\n\": missing closing ): `a(\\nb\\n`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
+		"unit":              {oneRule("unit: Bytes"), `2:9: unit "Bytes" is none of UCUM's; write By`},
+		"unknown unit":      {oneRule("unit: furlong"), `2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
+		"scale":             {oneRule("scale: -1"), `2:10: scale -1 is not above zero; write a factor above 0, such as 0.001`},
+		"merge":             {oneRule("merge: avg"), `2:10: merge "avg" is none of sum, max, min, mean, each; write mean`},
+		"elements":          {oneRule("elements: each"), `2:13: elements "each" is none of sum, max, min, mean, peer, index; write peer or index`},
+		"rank":              {"rank: nodes\n" + oneRule("rank: rank"), "1:7: rank \"nodes\" is none of keep, node, both; write node\n3:9: rank \"rank\" is none of keep, node, both; write one of keep, node, both"},
+		"help":              {oneRule("help: " + strings.Repeat("x", 301)), "2:9: the help has 301 bytes; write at most 300"},
+		"buckets":           {oneRule("class: timer\nbuckets: [1, 1]"), "3:12: buckets: bounds must rise; write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]"},
+		"bucket":            {oneRule("class: timer\nbuckets: [1, x]"), `3:16: buckets[1] is "x"; write a number`},
+		"capital":           {oneRule("name: Foo"), `2:9: name "Foo" may have a-z, 0-9 and _ only; write small letters, and _ between words`},
+		"no word":           {oneRule("name: __"), `2:9: name "__" has no letter; write a word`},
+		"prefix":            {oneRule("name: mpit_foo"), `2:9: name "mpit_foo": mpit_ is put before it anyway; write foo`},
+		"prefix and ending": {oneRule("name: mpit_foo_total"), `2:9: name "mpit_foo_total": mpit_ is put before it anyway; write foo`},
+		"total":             {oneRule("match: {name: a_*}\nname: $1_total"), `3:9: name "$1_total": _total is put behind the names of counters anyway, and nothing else may end so; write $1`},
+		"a part's name":     {oneRule("name: foo_bucket"), `2:9: name "foo_bucket": only a part of a metric may end in _bucket; end it in another word`},
+		"half a word":       {oneRule("match: {name: a_*}\nname: a_$1sum"), ""},
+		"gauge's count":     {oneRule("match: {class: [size, level]}\nname: foo_count"), `3:9: class size, level becomes a gauge, and no gauge's name may end in _count; end it in another word`},
+		"counter's count":   {oneRule("match: {class: size}\nclass: counter\nname: foo_count"), ""},
+		"time in bytes":     {oneRule("class: timer\nunit: By"), "3:9: class timer has a time, which is not in By; write s, ms, us, ns, min or h, or say by class what the variable really is"},
+		"share in bytes":    {oneRule("match: {class: percentage}\nunit: By"), `3:9: class percentage has a share, which is not in By; write "1" or "%", or say by class what the variable really is`},
+		"time of no unit":   {oneRule("class: timer\nunit: none"), ""},
+		"reserved name":     {oneRule("name: exporter_foo"), "2:9: names that begin with exporter_ are the exporter's own; begin it with another word"},
+		"star of none":      {oneRule("match: {name: foo}\nname: x_$1"), `3:9: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
+		"second star":       {oneRule("match: {name: a*}\nname: x_$2"), `3:9: "x_$2": there is no group "2"; $1 is what the first * stood for; the pattern gives $1`},
+		"no group":          {oneRule("match: {regexp: '(?P<a>.)(.)'}\nname: x_${b}"), `3:9: "x_${b}": there is no group "b"; the groups are a, by number $1 to $2`},
+		"no pattern":        {oneRule("name: x_$1"), `2:9: "x_$1": there is no group "1"; take the $ out, or match by a pattern that has groups`},
+		"dollar":            {oneRule("match: {name: '*'}\nname: $x"), `3:9: "$x": a $ that no group follows; write $1 or ${group}`},
+		"companion":         {oneRule("match: {name: foo}\ncompanion: x_$1"), `3:14: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
 
 		"label jobid":   {oneRule("match: {regexp: '(?P<jobid>.)'}\ndrop: true"), `2:19: group "jobid": a label of this name is given by the exporter or by Prometheus; give the group another name, such as mpi_jobid`},
 		"label le":      {oneRule("match: {regexp: '(?P<le>.)'}\ndrop: true"), `2:19: group "le": a label of this name is given by the exporter or by Prometheus; give the group another name, such as mpi_le`},
@@ -196,6 +205,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"limits inconsistent": {"limits:\n  series_per_variable: 30\n  series_per_rank: 20\n", "2:24: series_per_variable is 30, more than series_per_rank in f.yaml:3, which is 20; write at most 20"},
 
 		"source label":    {"identity: [{source_labels: [job, env_1], target_label: jobid}]", "1:29: there is no source label \"job\"; write jobid, or env_<NAME> for a variable of the environment\n1:34: there is no source label \"env_1\"; write one of jobid, world, rank, user, host, executable, library, jobname, partition, source, cgroup_jobid, or env_<NAME> for a variable of the environment"},
+		"environment":     {"identity: [{source_labels: [env_SLURM_JOBID, env_HOME], target_label: jobid}]", "1:29: the agent sends no variable \"SLURM_JOBID\" of a rank's environment; write SLURM_JOB_ID\n1:46: the agent sends no variable \"HOME\" of a rank's environment; write one of " + strings.Join(environment, ", ")},
 		"target":          {"identity: [{source_labels: [user], target_label: rank}]", `1:50: the label "rank" can't be changed; write one of jobid, world, jobname, partition`},
 		"no target":       {"identity: [{source_labels: [user]}]", "1:12: this rule of identity has no target_label; write target_label: one of jobid, world, jobname, partition"},
 		"identity regexp": {"identity: [{source_labels: [user], target_label: jobid, regex: '*'}]", "1:64: bad regular expression \"*\": missing argument to repetition operator: `*`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
@@ -287,6 +297,11 @@ func TestLoad(t *testing.T) {
 		assert.Equal(t, RankNode, s.Rank)
 		assert.Equal(t, Limits{7, 200_000, 250_000, 20_000, 2_000}, s.Limits)
 		assert.Len(t, s.Identity, 1)
+	})
+	t.Run("a part's limit above what the whole has by default", func(t *testing.T) {
+		a := filepath.Join(files(t, map[string]string{"a.yaml": "limits:\n  series_per_job: 600000\n"}), "a.yaml")
+		_, err := Load([]string{a})
+		assert.EqualError(t, err, a+":2:19: series_per_job is 600000, more than series_per_user, which is 250000 by default; write at most 250000, or series_per_user as well")
 	})
 	t.Run("what stands once for all files", func(t *testing.T) {
 		dir := files(t, map[string]string{

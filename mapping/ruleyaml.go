@@ -64,7 +64,7 @@ func (r *reader) read(text []byte, into *File) {
 	}
 	root := document.Content[0]
 	if alias := findAlias(root); alias != nil {
-		r.problem(placeOf(alias), fmt.Sprintf("*%s is read as a YAML alias, which rule files have not", alias.Value),
+		r.problem(placeOf(alias), fmt.Sprintf("*%s is read as a YAML alias, and rule files have none", alias.Value),
 			`put a pattern that begins with * in quotes; write out what was meant to be repeated`)
 		return
 	}
@@ -121,7 +121,7 @@ func (r *reader) syntax(err error, text []byte) {
 	remedy := "mend indentation, brackets or quotes from here on"
 	switch anchor := unknownAnchor.FindStringSubmatch(what); {
 	case anchor != nil:
-		what = fmt.Sprintf("*%s is read as a YAML alias, which rule files have not", anchor[1])
+		what = fmt.Sprintf("*%s is read as a YAML alias, and rule files have none", anchor[1])
 		remedy = "put a pattern that begins with * in quotes"
 		alias := regexp.MustCompile(`(?m)^[^#\n]*[\s:,\[{-]\*` + regexp.QuoteMeta(anchor[1]))
 		if at := alias.FindIndex(text); at != nil {

@@ -82,11 +82,21 @@ func groupNumber(ref string, pattern *regexp.Regexp, glob bool) (int, error) {
 	case groups == 0:
 		return 0, errText("take the $ out, or match by a pattern that has groups")
 	case glob:
-		return 0, errText("$1 is what the first * stood for, and there are " + strconv.Itoa(groups))
+		return 0, errText("$1 is what the first * stood for; the pattern gives " + numbered(groups))
 	case len(named) > 0:
-		return 0, errText("the groups are " + strings.Join(named, ", ") + ", by number $1 to $" + strconv.Itoa(groups))
+		return 0, errText("the groups are " + strings.Join(named, ", ") + ", by number " + numbered(groups))
+	case groups == 1:
+		return 0, errText("the only group is $1")
 	}
-	return 0, errText("the groups are $1 to $" + strconv.Itoa(groups))
+	return 0, errText("the groups are " + numbered(groups))
+}
+
+// numbered is the groups by number.
+func numbered(groups int) string {
+	if groups == 1 {
+		return "$1"
+	}
+	return "$1 to $" + strconv.Itoa(groups)
 }
 
 type errText string
@@ -100,6 +110,19 @@ func (t template) literal() string {
 		b.WriteString(p.text)
 	}
 	return b.String()
+}
+
+// lastWord is the last word of the texts that it makes, where all end in the same one; else "".
+func (t template) lastWord() string {
+	if len(t) == 0 {
+		return ""
+	}
+	text := t[len(t)-1].text
+	under := strings.LastIndexByte(text, '_')
+	if under < 0 && len(t) > 1 {
+		return ""
+	}
+	return text[under+1:]
 }
 
 // uses says whether a group stands in it.

@@ -88,7 +88,7 @@ func counted(n int, what string) string {
 // checkPaths refuses an empty path, which a script's unset variable leaves.
 func checkPaths(what string, paths []string) error {
 	if slices.Contains(paths, "") {
-		return usageErrorf("%s: must not be empty", what)
+		return usageErrorf("%s: the name of a file is empty", what)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func effectiveRules(paths []string, shipped []ruleText) (string, error) {
 			own = append(own, ruleText{file, string(text)})
 		}
 	}
-	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: settings.Limits, Identity: settings.Identity})
+	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits), Identity: settings.Identity})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", "config show", err)
 	}
@@ -95,6 +95,16 @@ func effectiveRules(paths []string, shipped []ruleText) (string, error) {
 		return text, err
 	}
 	return strings.Join(withoutIdle(lines, mine, idle), "\n") + "\n", nil
+}
+
+// limitsInForce is the limits with none of a part above that of the whole, as defaults can be; a rule file with such would be bad.
+func limitsInForce(l mapping.Limits) mapping.Limits {
+	whole := l.Series
+	for _, part := range []*int{&l.SeriesPerUser, &l.SeriesPerJob, &l.SeriesPerRank, &l.SeriesPerVariable} {
+		whole = min(whole, *part)
+		*part = whole
+	}
+	return l
 }
 
 // problemLines is in which lines of a rule file something is wrong.

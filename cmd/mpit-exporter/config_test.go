@@ -52,7 +52,7 @@ func TestConfigCheck(t *testing.T) {
 		}},
 		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, exitFailure, "", []string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
 		{"nothing", nil, exitUsage, "", []string{programName + ": required argument 'file' not provided"}},
-		{"an unset variable", []string{""}, exitUsage, "", []string{programName + ": config check: must not be empty"}},
+		{"an unset variable", []string{""}, exitUsage, "", []string{programName + ": config check: the name of a file is empty"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, nil, append([]string{"config", "check"}, test.args...)...)
@@ -69,6 +69,25 @@ func TestConfigCheck(t *testing.T) {
 }
 
 // TestConfigShow: the shipped files stand there as they are, and the output is a rule file that says the same.
+// Every example passes the check alone, and all of them together do. What is in force with each is a good file as well.
+func TestConfigCheckExamples(t *testing.T) {
+	const examples = "../../examples/rules"
+	files, err := filepath.Glob(examples + "/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, path := range append(files, examples) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			got := runBinary(t, nil, "config", "check", path)
+			assert.Equal(t, 0, got.status, got.stderr)
+			shown := runBinary(t, nil, "config", "show", "--config.file", path)
+			require.Equal(t, 0, shown.status, shown.stderr)
+			inForce := filepath.Join(writeFiles(t, map[string]string{"shown.yaml": shown.stdout}), "shown.yaml")
+			got = runBinary(t, nil, "config", "check", inForce)
+			assert.Equal(t, 0, got.status, got.stderr)
+		})
+	}
+}
+
 func TestConfigShow(t *testing.T) {
 	got := runBinary(t, nil, "config", "show")
 	require.Equal(t, 0, got.status, got.stderr)
@@ -135,6 +154,13 @@ func TestConfigShowEffective(t *testing.T) {
 	n := len(mapping.Defaults())
 	assert.Equal(t, withoutSources(want.Rules[:len(want.Rules)-n]), withoutSources(have.Rules[:len(want.Rules)-n]))
 	assert.Len(t, have.Rules, len(want.Rules)-1+n)
+
+	low := filepath.Join(writeFiles(t, map[string]string{"low.yaml": "limits: {series: 1000}\n"}), "low.yaml")
+	got = runBinary(t, nil, "config", "show", "--config.file="+low)
+	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
+	have, err = mapping.Load([]string{shown})
+	require.NoError(t, err, "the defaults of parts, where the whole has less")
+	assert.Equal(t, mapping.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000, SeriesPerVariable: 1000}, have.Limits)
 
 	both := runBinary(t, nil, append([]string{"config", "show", "--defaults"}, flags...)...)
 	assert.Equal(t, outcome{status: exitUsage, stderr: programName + ": config show: --defaults shows the shipped rules alone; it can't be used with --config.file\n"}, both)
@@ -232,7 +258,7 @@ func TestConfigMistakes(t *testing.T) {
 		{[]string{"explain", "x", "--bind=object"}, `config explain: --bind "object": must be one of none, comm, datatype, errhandler, file, group, op, request, win, message, info, session`},
 		{[]string{"explain", "x", "--verbosity=loud"}, `config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
 		{[]string{"explain", "x", "--datatype=string"}, `config explain: --datatype "string": must be one of int, unsigned, unsigned_long, unsigned_long_long, count, char, double, int32_t, int64_t, uint32_t, uint64_t, long, long_long, float, c_bool`},
-		{[]string{"explain", "x", "--config.file="}, "config explain: --config.file: must not be empty"},
+		{[]string{"explain", "x", "--config.file="}, "config explain: --config.file: the name of a file is empty"},
 		{[]string{"explain", "x", "--output=table"}, "enum value must be one of text,json, got 'table' (see mpit-exporter config explain --help)"},
 		{[]string{}, "must select a subcommand of 'config' (see mpit-exporter config --help)"},
 	} {

@@ -123,7 +123,7 @@ func TestBadRulesAtStart(t *testing.T) {
 	}
 	assert.NoFileExists(t, socket)
 	got = runBinary(t, nil, "--config.file=")
-	assert.Equal(t, outcome{stderr: programName + ": --config.file: must not be empty\n", status: exitUsage}, got)
+	assert.Equal(t, outcome{stderr: programName + ": --config.file: the name of a file is empty\n", status: exitUsage}, got)
 }
 
 // TestReloadNotifiesSystemd as a service of Type=notify-reload has to.
