@@ -1,0 +1,256 @@
+// Package exposition reads what the exporter serves with the parser that Prometheus reads it with.
+package exposition
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/internal/catalogue"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// page is what Prometheus understands of an answer.
+type page struct {
+	values  map[string]float64 // by the series' labels; classic histograms as their parts
+	natives map[string]string  // native histograms
+	created map[string]int64   // milliseconds
+	meta    map[string]string  // types, units and help, by family
+}
+
+// read parses an answer as Prometheus does.
+func read(t *testing.T, body []byte, contentType string) page {
+	t.Helper()
+	p := page{map[string]float64{}, map[string]string{}, map[string]int64{}, map[string]string{}}
+	parser, err := textparse.New(body, contentType, labels.NewSymbolTable(), textparse.ParserOptions{
+		KeepClassicOnClassicAndNativeHistograms: true, OpenMetricsSkipSTSeries: true,
+	})
+	require.NoError(t, err)
+	for {
+		entry, err := parser.Next()
+		if errors.Is(err, io.EOF) {
+			return p
+		}
+		require.NoError(t, err)
+		switch entry {
+		case textparse.EntryType:
+			name, kind := parser.Type()
+			p.meta["type "+string(name)] = string(kind)
+		case textparse.EntryHelp:
+			name, help := parser.Help()
+			p.meta["help "+string(name)] = string(help)
+		case textparse.EntryUnit:
+			name, unit := parser.Unit()
+			p.meta["unit "+string(name)] = string(unit)
+		case textparse.EntrySeries:
+			var l labels.Labels
+			parser.Labels(&l)
+			_, at, value := parser.Series()
+			require.Nil(t, at, "no series has a time")
+			if _, twice := p.values[l.String()]; twice {
+				require.Fail(t, "a series stands twice", l.String())
+			}
+			p.values[l.String()] = value
+			if created := parser.StartTimestamp(); created != 0 {
+				p.created[l.String()] = created
+			}
+		case textparse.EntryHistogram:
+			var l labels.Labels
+			parser.Labels(&l)
+			_, _, h, _ := parser.Histogram()
+			p.natives[l.String()] = h.String()
+		default:
+			require.Fail(t, "unexpected entry", "%v", entry)
+		}
+	}
+}
+
+// counting says whether a series counts scrapes, so that no two of them agree.
+func counting(series string) bool {
+	for _, name := range []string{"mpit_exporter_", "mpit_rank_agent_"} {
+		if strings.HasPrefix(series, `{__name__="`+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// agree compares what both say; created times may differ by what a float64 of seconds can't hold.
+func agree(t *testing.T, want, got page) {
+	t.Helper()
+	assert.Equal(t, want.meta, got.meta)
+	assert.Equal(t, want.natives, got.natives)
+	sameValues(t, want, got)
+	assert.Len(t, got.created, len(want.created))
+	for series, at := range want.created {
+		if !counting(series) {
+			assert.InDelta(t, at, got.created[series], 1, series)
+		}
+	}
+}
+
+func sameValues(t *testing.T, want, got page) {
+	t.Helper()
+	assert.Len(t, got.values, len(want.values))
+	for series, value := range want.values {
+		switch is, ok := got.values[series]; {
+		case !ok:
+			assert.Fail(t, "missing", series)
+		case value != is && !counting(series) && !(math.IsNaN(value) && math.IsNaN(is)):
+			assert.Equal(t, value, is, series)
+		}
+	}
+}
+
+// get scrapes a handler and undoes the coding.
+func get(t *testing.T, h http.Handler, accept, coding string) (body []byte, contentType string) {
+	t.Helper()
+	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", coding)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	var from io.Reader = w.Body
+	switch coding {
+	case "identity":
+		coding = ""
+	case "gzip":
+		z, err := gzip.NewReader(from)
+		require.NoError(t, err)
+		from = z
+	case "zstd":
+		z, err := zstd.NewReader(from)
+		require.NoError(t, err)
+		defer z.Close()
+		from = z
+	}
+	require.Equal(t, coding, w.Header().Get("Content-Encoding"))
+	body, err := io.ReadAll(from)
+	require.NoError(t, err)
+	return body, w.Header().Get("Content-Type")
+}
+
+// ranks are those of the exporter's golden pages: one that has everything, and one of each library.
+func ranks(t *testing.T) map[string]mpittest.Config {
+	all := map[string]mpittest.Config{"everything": mpittest.Everything()}
+	list, err := catalogue.Read(filepath.Join("..", "..", "mapping", "testdata", "catalogues"))
+	require.NoError(t, err)
+	began := time.Date(2025, 1, 2, 3, 4, 5, 678901234, time.UTC)
+	for _, c := range list {
+		all[c.Version] = mpittest.Config{
+			Hello: mpit.Hello{
+				ID: mpit.RankID{1}, PID: 4242, Rank: 1, Size: 4, ThreadLevel: 3, InitTime: began, AgentVersion: "1.0",
+				LibraryVersion: c.Version, Host: `quoted " and \`, Executable: "/usr/bin/app",
+			},
+			Variables:  c.MPIT(),
+			Elements:   c.Elements(mpittest.PerPeer),
+			Categories: c.Categories(),
+			Objects: []mpit.Object{
+				{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Predefined: true, Size: 4, Rank: 1, Created: began},
+				{Kind: mpit.BindComm, Name: "two\nlines", Size: 2, Rank: 1, Created: began},
+				{Kind: mpit.BindWin, Name: "ghosts", Size: 4, Rank: 1, Created: began},
+			},
+		}
+	}
+	require.Greater(t, len(all), 3)
+	return all
+}
+
+// serve is an exporter that knows the rank and has asked it.
+func serve(t *testing.T, cfg mpittest.Config) *exporter.Exporter {
+	t.Helper()
+	mapper, err := mapping.New(mapping.Config{TimerInterval: time.Hour})
+	require.NoError(t, err)
+	e, err := exporter.New(exporter.Config{Mapper: mapper, Created: true})
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "mpit") // a socket's path is short
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := mpit.Listen(filepath.Join(dir, "s"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- e.Serve(ctx, l) }()
+	r := mpittest.New(cfg)
+	require.NoError(t, r.Connect(ctx, l.Path()))
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-served)
+		r.Kill()
+		_ = l.Close()
+	})
+	// Until what the rank is asked for has come: values first, then what describes them.
+	last, same := 0, 0
+	require.Eventually(t, func() bool {
+		body, contentType := get(t, e.Handler(), "", "identity")
+		n := len(read(t, body, contentType).values)
+		if n == last && strings.Contains(string(body), "\nmpit_rank_up{") {
+			same++
+		} else {
+			same = 0
+		}
+		last = n
+		return same >= 5
+	}, 30*time.Second, 10*time.Millisecond)
+	return e
+}
+
+// Every format in every coding is to Prometheus what promhttp makes of the same families, and all formats say the same.
+func TestFormatsAreWhatPromhttpServes(t *testing.T) {
+	formats := map[string]string{
+		"text":        "text/plain;version=0.0.4",
+		"OpenMetrics": "application/openmetrics-text;version=1.0.0",
+		"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+	}
+	for name, cfg := range ranks(t) {
+		t.Run(name, func(t *testing.T) {
+			e := serve(t, cfg)
+			reference := promhttp.HandlerForTransactional(e.Gatherer(), promhttp.HandlerOpts{
+				EnableOpenMetrics: true, EnableOpenMetricsTextCreatedSamples: true,
+			})
+			pages := map[string]page{}
+			for format, accept := range formats {
+				body, contentType := get(t, reference, accept, "identity")
+				want := read(t, body, contentType)
+				require.NotEmpty(t, want.values)
+				for _, coding := range []string{"identity", "gzip", "zstd"} {
+					t.Run(fmt.Sprint(format, ", ", coding), func(t *testing.T) {
+						body, contentType := get(t, e.Handler(), accept, coding)
+						pages[format] = read(t, body, contentType)
+						agree(t, want, pages[format])
+					})
+				}
+			}
+			sameValues(t, pages["text"], pages["OpenMetrics"])
+			sameValues(t, pages["text"], pages["protobuf"])
+			for series, at := range pages["OpenMetrics"].created {
+				if !counting(series) {
+					assert.InDelta(t, at, pages["protobuf"].created[series], 1, series)
+				}
+			}
+			assert.Empty(t, pages["text"].created)
+			assert.NotEmpty(t, pages["OpenMetrics"].created)
+		})
+	}
+}
