@@ -23,7 +23,8 @@ const (
 	defaultMemoryLimit      = 256 << 20
 	maxAcceptWait           = time.Second
 
-	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket.
+	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket. Where there are few,
+	// it is a quarter of them.
 	spareDescriptors = 128
 	// connectionFactor lets one user who is alone have three quarters of all connections, memoryFactor half of the memory.
 	connectionFactor, memoryFactor = 3, 1
@@ -58,7 +59,7 @@ func WithHandshakeLimit(n int) ListenOption {
 }
 
 // WithConnectionLimit sets how many connections there may be at once, 16,384 by default, and never more than the process may have
-// descriptors open, less 128. One user may have three times as many as are left: what is more is closed at once.
+// descriptors open, less 128 or a quarter of them. One user may have three times as many as are left: what is more is closed at once.
 func WithConnectionLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.connectionLimit = n }
 }
@@ -105,6 +106,7 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	descriptors := maxDescriptors()
 	l := &Listener{
 		path:       path,
 		config:     config,
@@ -112,7 +114,7 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		ready:      make(chan *Session),
 		handshakes: make(map[uint32]int),
 
-		connections: newShares(min(config.connectionLimit, max(descriptors()-spareDescriptors, 1)), connectionFactor),
+		connections: newShares(min(config.connectionLimit, max(descriptors-min(spareDescriptors, descriptors/4), 1)), connectionFactor),
 		memory:      newShares(config.memoryLimit, memoryFactor),
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())
@@ -312,8 +314,8 @@ func (l *Listener) leave(uid uint32) {
 	}
 }
 
-// descriptors is how many the process may have open.
-func descriptors() int {
+// maxDescriptors is how many descriptors the process may have open.
+func maxDescriptors() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<30 {
 		return 1 << 30

@@ -1,0 +1,73 @@
+package exporter
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// testFunctions finds all functions of the repository's tests, of both modules, by their names, with their packages' directories.
+func testFunctions(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]] = filepath.ToSlash(filepath.Dir(path))[len("../"):]
+		}
+		return err
+	}))
+	return found
+}
+
+// What the documents promise is tested by tests that exist, and every row of a table of promises names one.
+func TestPromisesAreTested(t *testing.T) {
+	functions := testFunctions(t)
+	name := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`")
+	for _, document := range []string{"reliability.md", "security.md"} {
+		text, err := os.ReadFile("../docs/" + document)
+		require.NoError(t, err)
+		promising := false
+		for line := range strings.Lines(string(text)) {
+			names := name.FindAllStringSubmatch(line, -1)
+			for _, m := range names {
+				assert.NotEmpty(t, functions[m[1]], "%s names %s, which there isn't", document, m[1])
+			}
+			switch {
+			case !strings.HasPrefix(line, "|"):
+				promising = false
+			case strings.HasPrefix(line, "| promise |"), strings.HasPrefix(line, "| fault |"):
+				promising = true
+			case promising && !strings.HasPrefix(line, "|---"):
+				assert.NotEmpty(t, names, "%s names no test: %s", document, line)
+			}
+		}
+	}
+}
+
+// All fuzz targets stand in docs/reliability.md, with their packages, and no others.
+func TestFuzzTargetsAreListed(t *testing.T) {
+	text, err := os.ReadFile("../docs/reliability.md")
+	require.NoError(t, err)
+	listed := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(Fuzz\\w+)` \\| `([a-z/]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		listed[m[1]] = m[2]
+	}
+	there := testFunctions(t)
+	for name := range there {
+		if !strings.HasPrefix(name, "Fuzz") {
+			delete(there, name)
+		}
+	}
+	assert.Equal(t, there, listed)
+}
