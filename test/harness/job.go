@@ -24,6 +24,7 @@ type Job struct {
 	Alone   bool     // without a launcher: one rank, whose status is the command's
 	Program string   // a file of test/programs
 	Link    []string // libraries that the program is linked with, beside MPI's, as Suite.Library makes them
+	Flags   []string // of the compiler, beside the usual ones; of programs in C
 	Args    []string // HoldDir is replaced
 	Bare    bool     // without the agent
 	Socket  string   // where the agent looks for an exporter
@@ -70,6 +71,10 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 			missing(tb, "%s is not installed", python)
 		}
 		command = append(command, python, filepath.Join(s.root, "test", "programs", job.Program))
+	case job.Flags != nil:
+		path := filepath.Join(s.root, "test", "programs", job.Program)
+		compiler := append(append(job.MPI.compiler(path), job.Flags...), path)
+		command = append(command, s.compile(tb, job.Program, job.MPI.Name+strings.Join(job.Flags, ""), compiler...))
 	case job.Link != nil:
 		command = append(command, s.Linked(tb, job.MPI, job.Program, job.Link...))
 	default:

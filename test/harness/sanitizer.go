@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Sanitizer is one of the compiler's. Agent and program are compiled with it, MPI libraries and the exporter are not.
+type Sanitizer struct {
+	Name    string
+	Flags   []string // of the compiler
+	options []string // environment; REPORTS is the beginning of the names of files that reports go to
+}
+
+// Sanitizers returns those that the agent is run under. The agent comes before their own libraries, so that these aren't the first ones
+// as they would like to be; what they have to take over they do all the same, because the program is linked with them. MPI libraries leak,
+// and what isn't compiled for it looks racy, wherever it uses other locks than the C library's. UCX patches mmap, and TSan crashes.
+func Sanitizers(root string) []Sanitizer {
+	return []Sanitizer{
+		{"addresses", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}, []string{
+			"ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:log_path=REPORTS", "UBSAN_OPTIONS=print_stacktrace=1:log_path=REPORTS",
+		}},
+		{"threads", []string{"-fsanitize=thread"}, []string{
+			"TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0:exitcode=0:log_path=REPORTS:suppressions=" + filepath.Join(root, "mpit", "agent", "test", "threads.supp"),
+			"UCX_MEM_EVENTS=n",
+		}},
+	}
+}
+
+// Sanitized is an agent that was compiled with a sanitizer, and what a job with it needs in the environment.
+type Sanitized struct {
+	Env     []string
+	reports string
+}
+
+// SanitizedAgent compiles the agent with a sanitizer.
+func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) Sanitized {
+	tb.Helper()
+	dir := s.Dir(tb)
+	library := filepath.Join(dir, "libmpit-agent.so")
+	command := []string{"-s", "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library}
+	for variable, family := range map[string]string{"MPICC_OPENMPI_INC": "openmpi", "MPICC_MPICH_INC": "mpich"} {
+		// Without a library's mpi.h the agent is built for the other one.
+		include, _ := exec.CommandContext(tb.Context(), filepath.Join(s.root, "scripts", "mpi-include"), family).Output()
+		command = append(command, variable+"="+strings.TrimSpace(string(include)))
+	}
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Minute) // it is much to compile
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "make", command...)
+	flags := strings.Join(sanitizer.Flags, " ")
+	cmd.Env = append(os.Environ(), "CFLAGS="+flags, "LDFLAGS="+flags) // the makefile adds to them, which it couldn't on the command line
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("compiling the agent with %s: %v\n%s", flags, err, out)
+	}
+	a := Sanitized{Env: []string{"MPIT_AGENT_LIBRARY=" + library}, reports: filepath.Join(dir, "report")}
+	for _, option := range sanitizer.options {
+		a.Env = append(a.Env, strings.ReplaceAll(option, "REPORTS", a.reports))
+	}
+	return a
+}
+
+// ExpectNoReports fails the test for each report that the agent has part in. The agent's thread has no stderr: reports are files.
+func (a Sanitized) ExpectNoReports(tb testing.TB) {
+	tb.Helper()
+	files, err := filepath.Glob(a.reports + ".*")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if strings.Contains(string(text), "libmpit-agent") {
+			tb.Errorf("a sanitizer's report:\n%s", text)
+		} else {
+			tb.Logf("a sanitizer's report that has nothing to do with the agent:\n%s", text)
+		}
+	}
+}
