@@ -33,7 +33,7 @@ func (x *explainFlags) register(cmd *kingpin.CmdClause) {
 		PlaceHolder("NAME").StringVar(&x.library)
 	cmd.Flag("library-version", "Version of the library, such as 4.1.4. Without it, rules for certain versions are named as unsure.").
 		PlaceHolder("V").StringVar(&x.version)
-	cmd.Flag("bind", "Kind of object that it is bound to: comm, win, file, …, or none.").Default("none").PlaceHolder("KIND").StringVar(&x.bind)
+	cmd.Flag("bind", "Kind of object that it is bound to: comm, win, file, …, or none, the default.").Default("none").PlaceHolder("KIND").StringVar(&x.bind)
 	cmd.Flag("verbosity", "Its verbosity: user_basic … mpidev_all. Without it, rules that match by verbosity are named as unsure.").
 		PlaceHolder("V").StringVar(&x.verbosity)
 	cmd.Flag("category", "A category that it stands in, directly or through others; repeatable. Without it, rules that match by category are named as unsure.").
@@ -170,6 +170,7 @@ type explained struct {
 	Datatype  string            `json:"datatype"`
 	Metric    *explainedMetric  `json:"metric,omitempty"`
 	Dropped   string            `json:"dropped,omitempty"` // why there is no metric
+	named     bool              // a rule has decided something that matches by name
 	Series    []string          `json:"series"`
 	Decisions []explainedReason `json:"decisions"`
 	Unsure    []string          `json:"unsure,omitempty"` // rules, by file and line
@@ -199,7 +200,7 @@ func (x *explainFlags) run(std stdio) error {
 	if err != nil {
 		return err
 	}
-	list := q.answer(rules.Mapper, x.categories)
+	list, others := q.answer(rules.Mapper, x.categories)
 	if x.output == "json" {
 		encoder := json.NewEncoder(std.out)
 		encoder.SetEscapeHTML(false)
@@ -210,7 +211,7 @@ func (x *explainFlags) run(std stdio) error {
 			Explanations []explained `json:"explanations"`
 		}{x.name, bindWords[q.variable.Bind], list})
 	} else {
-		err = writeExplained(std.out, x.name, list)
+		err = writeExplained(std.out, x.name, list, others)
 	}
 	if err != nil {
 		return fmt.Errorf("config explain: writing: %w", err)
@@ -220,7 +221,8 @@ func (x *explainFlags) run(std stdio) error {
 
 // answer explains the variable in each library, in each class. Where several could be meant, it leaves out the libraries of which
 // the rules say nothing that they don't say of any, and the classes of which they say nothing at all, if they say it of others.
-func (q *question) answer(m *mapping.Mapper, categories []string) []explained {
+// Where neither library nor class is given and rules know the variable by its name, it says how many of the others it leaves out.
+func (q *question) answer(m *mapping.Mapper, categories []string) (list []explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) explained {
 		v := q.variable
 		v.Class = class
@@ -230,7 +232,6 @@ func (q *question) answer(m *mapping.Mapper, categories []string) []explained {
 		v.DatatypeBytes = datatypeBytes(v.Datatype)
 		return newExplained(lib, &v, m.Explain(lib, v, categories))
 	}
-	var list []explained
 	for _, lib := range q.libraries {
 		var own []explained
 		for _, class := range q.classes {
@@ -247,7 +248,13 @@ func (q *question) answer(m *mapping.Mapper, categories []string) []explained {
 		}
 		list = append(list, own...)
 	}
-	return list
+	if len(q.classes) > 1 {
+		known := slices.DeleteFunc(slices.Clone(list), func(e explained) bool { return !e.named })
+		if len(known) > 0 {
+			return known, len(list) - len(known)
+		}
+	}
+	return list, 0
 }
 
 // ruled says whether a rule has decided anything, or would if more were known.
@@ -267,6 +274,7 @@ func newExplained(lib mapping.Library, v *mpit.Variable, from mapping.Explanatio
 		reason := explainedReason{Property: d.Property, Value: d.Value}
 		if d.Rule != nil {
 			reason.Rule = cmp.Or(sourceText(d.Rule.Source), "a rule")
+			e.named = e.named || d.Rule.Match.Name != "" || d.Rule.Match.Regexp != ""
 		}
 		e.Decisions = append(e.Decisions, reason)
 	}
@@ -286,7 +294,13 @@ func sourceText(s mapping.Source) string {
 // fewExplained is how many explanations are shown whole; of more, a line each.
 const fewExplained = 4
 
-func writeExplained(w io.Writer, name string, list []explained) error {
+// writeExplained says of how many others it says nothing: they are not known by this name.
+func writeExplained(w io.Writer, name string, list []explained, others int) error {
+	if others > 0 {
+		defer func() {
+			fmt.Fprintf(w, "\nNo rule asks for this name in other libraries and classes; --library and --class show what it would become there.\n")
+		}()
+	}
 	if len(list) > fewExplained {
 		return writeBriefly(w, name, list)
 	}
@@ -318,7 +332,7 @@ func (e *explained) in(others bool) string {
 func (e *explained) write(w io.Writer, name, library string) error {
 	fmt.Fprintf(w, "%s of class %s, %s, in %s\n\n", clean(name), strings.ToUpper(e.Class), e.Datatype, library)
 	if e.Metric == nil {
-		fmt.Fprintf(w, "It has no metric (%s).\n", cmp.Or(e.Dropped, "not known why"))
+		fmt.Fprintf(w, "It is left out (%s).\n", cmp.Or(e.Dropped, "not known why"))
 	} else {
 		fmt.Fprintf(w, "%s, a %s. %s\n", e.Metric.Name, e.Metric.Type, clean(e.Metric.Help))
 		for _, series := range e.Series {
@@ -329,15 +343,16 @@ func (e *explained) write(w io.Writer, name, library string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row(t, true, "PROPERTY", "DECIDED BY", "VALUE")
 	for _, d := range e.Decisions {
-		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to.
-		meant := d.Rule != "" || e.Metric == nil || e.Metric.Type == mapping.KindHistogram.String() || d.Property != "buckets" && d.Property != "companion"
-		row(t, meant, d.Property, cmp.Or(d.Rule, "default"), d.Value)
+		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what is left out
+		// defaults but the class say nothing.
+		meant := d.Rule != "" || e.Metric != nil && e.Metric.Type == mapping.KindHistogram.String() || e.Metric != nil && d.Property != "buckets" && d.Property != "companion"
+		row(t, meant || d.Property == "class", d.Property, cmp.Or(d.Rule, "default"), d.Value)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if len(e.Unsure) > 0 {
-		fmt.Fprintf(w, "\nThese rules would decide something too, of some version, verbosity or category%s:\n", e.orLibrary())
+		fmt.Fprintf(w, "\nThese rules may decide something, too; it depends on version, verbosity or category%s:\n", e.orLibrary())
 		for _, source := range e.Unsure {
 			fmt.Fprintf(w, "    %s\n", source)
 		}
@@ -347,7 +362,7 @@ func (e *explained) write(w io.Writer, name, library string) error {
 
 func (e *explained) orLibrary() string {
 	if e.Library == "" {
-		return ", or of another library"
+		return ", or on the library"
 	}
 	return ""
 }

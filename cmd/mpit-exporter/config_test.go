@@ -189,11 +189,15 @@ func TestConfigExplain(t *testing.T) {
 			"my_fire of class LEVEL, MPI_INT, in mpich 4.2",
 			"name " + mine + ":2 warm_fire",
 			"unit " + mine + ":4 KiBy",
-		}, []string{"These rules would"}},
+		}, []string{"These rules may"}},
 		{"the same without category", []string{"my_fire", "--class=level", "--library=mpich", file}, []string{
-			"These rules would decide something too, of some version, verbosity or category:", mine + ":2",
+			"These rules may decide something, too; it depends on version, verbosity or category:", mine + ":2",
 		}, []string{"warm_fire"}},
-		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file}, []string{"It has no metric (rule).", "drop " + mine + ":6 true"}, nil},
+		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file}, []string{"It is left out (rule).", "drop " + mine + ":6 true"}, []string{"scale"}},
+		{"a name that rules ask for", []string{"pml_monitoring_messages_count"}, []string{
+			"pml_monitoring_messages_count of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
+			"No rule asks for this name in other libraries and classes; --library and --class show what it would become there.",
+		}, []string{"mpich", "any other", "HIGHWATERMARK"}},
 		{"all classes and libraries", []string{"foo"}, []string{
 			"LIBRARY CLASS METRIC TYPE DECIDED BY",
 			"any other counter mpit_foo_total counter defaults",
