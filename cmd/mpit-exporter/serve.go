@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -205,7 +206,8 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		controlPath = control.Path()
 		sockets = append(sockets, controlPath)
 	}
-	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path(), "control_socket", controlPath)
+	logger.Info("Starting", "program", programName, "version", version.Info(), "agent_socket", socket.Path(), "control_socket", controlPath,
+		"config_files", strings.Join(c.configFiles, ","))
 	// Before anybody else's word is listened to.
 	if err := raiseFence(c.landlock, fenceOf(c.configFiles, *c.web.WebConfigFile, sockets, socket.madeDir, c.addressFile), logger, own); err != nil {
 		return err
