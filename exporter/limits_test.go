@@ -248,7 +248,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		return r
 	}
 	objects, variables := floodSample(10, 10_000), floodSample(7000, 4)
-	for i := range 9 {
+	for i := range 12 {
 		come(1000, strconv.Itoa(i/4), objects)
 		come(1000, strconv.Itoa(i/4), variables)
 	}
