@@ -82,9 +82,10 @@ test-e2e: build
 	cd test && $(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: bench
-bench: build ## Go benchmarks; ping-pong and allreduce with and without the agent
+bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
 	@scripts/install-deps bench
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	@$(MAKE) --no-print-directory -s -C mpit/agent bench
 	@scripts/bench-mpi
 
 .PHONY: soak
