@@ -12,6 +12,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -248,6 +249,11 @@ func BenchmarkScrape(b *testing.B) {
 					continue
 				}
 				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
+				roomFor := func(b *testing.B) {
+					if need := uint64(size.ranks*size.series) * 5000; need > availableMemory() {
+						b.Skip("the machine has not so much memory now: ", need>>20, " MiB")
+					}
+				}
 				run := func(b *testing.B, h http.Handler, touch func()) {
 					req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 					req.Header.Set("Accept", f.accept)
@@ -269,6 +275,7 @@ func BenchmarkScrape(b *testing.B) {
 					b.ReportMetric(float64(length)/float64(size.ranks*size.series), "body-B/series")
 				}
 				b.Run(name+"mpit-exporter", func(b *testing.B) {
+					roomFor(b)
 					e, touch := benchExporter(b, size.ranks, size.series)
 					run(b, e.Handler(), touch)
 				})
@@ -282,6 +289,21 @@ func BenchmarkScrape(b *testing.B) {
 			}
 		}
 	}
+}
+
+// availableMemory is what the kernel could give without swapping, in bytes.
+func availableMemory() uint64 {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(info)) {
+		var kilobytes uint64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kilobytes); n == 1 {
+			return kilobytes << 10
+		}
+	}
+	return 0
 }
 
 // BenchmarkGather is BenchmarkScrape for somebody else's handler: samples to metric families.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // fixed is a rank's figures with given series.
@@ -100,6 +101,21 @@ func TestValuesAreSetInPlace(t *testing.T) {
 	assert.Equal(t, []string{"0:b"}, labelsOf(p, "mpit_x"), "what was not read is left out")
 	figures.series[0].Valid = true
 	assert.Equal(t, []string{"0:a", "0:b"}, labelsOf(p, "mpit_x"))
+}
+
+// What a reader holds stays as it is; text needs no messages, and the next who gathers them gets others.
+func TestLeasedMessagesAreNotChanged(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	held, done, err := n.Gather(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
+	calls := of("mpit_calls_total", "1", 0)
+	assert.Contains(t, get(n.Handler(), "/metrics").Body.String(), calls+" 20\n")
+	assert.Equal(t, 20.0, n.scrape()[calls])
+	assert.Equal(t, 10.0, valuesOf(held)[calls])
+	done()
 }
 
 func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
