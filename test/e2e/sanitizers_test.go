@@ -18,18 +18,17 @@ func TestStormUnderSanitizers(t *testing.T) {
 			t.Run(sanitizer.Name+"/"+mpi.Name, func(t *testing.T) {
 				job := stormJob(mpi, 0.1, 2, "multiple")
 				job.Flags, job.Bare = sanitizer.Flags, true
-				job.Env = append(job.Env, agent.Env...)
+				job.Env = append(job.Env, agent...)
 				bare := suite.Run(t, job).Wait(t)
 				require.Zero(t, bare.Status, "%+v", bare)
 
 				sampler := startSampler(t, time.Millisecond)
 				job = stormJob(mpi, 1, 2, "multiple")
 				job.Flags, job.Socket = sanitizer.Flags, sampler.socket
-				job.Env = append(job.Env, agent.Env...)
+				job.Env = append(job.Env, agent...)
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)
 				sampler.stop(t, 2)
-				agent.ExpectNoReports(t)
 			})
 		}
 	}

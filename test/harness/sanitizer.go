@@ -32,14 +32,9 @@ func Sanitizers(root string) []Sanitizer {
 	}
 }
 
-// Sanitized is an agent that was compiled with a sanitizer, and what a job with it needs in the environment.
-type Sanitized struct {
-	Env     []string
-	reports string
-}
-
-// SanitizedAgent compiles the agent with a sanitizer.
-func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) Sanitized {
+// SanitizedAgent compiles the agent with a sanitizer and returns what a job with it needs in the environment. In the end the test fails for each
+// report that the agent has part in.
+func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) (env []string) {
 	tb.Helper()
 	dir := s.Dir(tb)
 	library := filepath.Join(dir, "libmpit-agent.so")
@@ -57,17 +52,19 @@ func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) Sanitized {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("compiling the agent with %s: %v\n%s", flags, err, out)
 	}
-	a := Sanitized{Env: []string{"MPIT_AGENT_LIBRARY=" + library}, reports: filepath.Join(dir, "report")}
+	reports := filepath.Join(dir, "report")
+	tb.Cleanup(func() { expectNoReports(tb, reports) })
+	env = []string{"MPIT_AGENT_LIBRARY=" + library}
 	for _, option := range sanitizer.options {
-		a.Env = append(a.Env, strings.ReplaceAll(option, "REPORTS", a.reports))
+		env = append(env, strings.ReplaceAll(option, "REPORTS", reports))
 	}
-	return a
+	return env
 }
 
-// ExpectNoReports fails the test for each report that the agent has part in. The agent's thread has no stderr: reports are files.
-func (a Sanitized) ExpectNoReports(tb testing.TB) {
+// expectNoReports looks at files, because the agent's thread has no stderr.
+func expectNoReports(tb testing.TB, reports string) {
 	tb.Helper()
-	files, err := filepath.Glob(a.reports + ".*")
+	files, err := filepath.Glob(reports + ".*")
 	if err != nil {
 		tb.Fatal(err)
 	}
