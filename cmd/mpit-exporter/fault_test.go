@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -233,7 +234,7 @@ func TestFaultSecondExporter(t *testing.T) {
 func TestFaultKilledUnderLoad(t *testing.T) {
 	const ranks = 256
 	socket := filepath.Join(shortDir(t), "agent.sock")
-	first := startExporter(t, socket)
+	first := startExporter(t, socket, "--timer-interval=1ms") // so that histograms count, too
 	job := mpittest.NewJob(ranks)
 	keepConnected(t, socket, job.Ranks...)
 	first.awaitRanks(t, ranks)
@@ -250,13 +251,23 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 		require.NoError(t, job.Step())
 	}
 	before := first.awaitRanks(t, ranks)
+	// What histograms have counted is put into the ranks right after it was shown.
+	var stored []byte
+	require.Eventually(t, func() bool {
+		last := stored
+		stored = nil
+		for _, r := range job.Ranks {
+			stored = append(stored, r.Blob()...)
+		}
+		return len(stored) > 0 && bytes.Equal(last, stored)
+	}, patience, 200*time.Millisecond)
 	require.NoError(t, job.Step())
 	assert.Equal(t, -1, first.end(t, syscall.SIGKILL))
 	stop()
 	scrapers.Wait()
 
 	killed := time.Now()
-	second := startExporter(t, socket)
+	second := startExporter(t, socket, "--timer-interval=1ms")
 	page := second.awaitRanks(t, ranks)
 	t.Logf("all %d ranks were back %.2f s after the exporter's end", ranks, time.Since(killed).Seconds())
 	assert.NoError(t, page.noneFell(before))

@@ -298,6 +298,7 @@ func TestScrapersThatGoAway(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
+	time.Sleep(time.Second)       // then it holds others up no longer
 	e.rests(t, files, goroutines) // though the rank still does not answer
 	assert.Equal(t, 1.0, e.page(t)["mpit_exporter_scrapes_in_flight"])
 	job.Ranks[0].Stall(false)
