@@ -175,6 +175,7 @@ func (r *Rank) fit() {
 			for _, v := range r.order {
 				for _, c := range v.list {
 					c.owns = true
+					r.expose(c)
 				}
 			}
 		}

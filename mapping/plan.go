@@ -421,6 +421,9 @@ func (r *Rank) expose(c *cell) {
 		if c.state == nil {
 			c.state = &stateCell{}
 		}
+		if c.lost || !c.owns && (r.limits.rank.set || r.limits.variable.set) {
+			return // there may be very many: not before the limits allow them
+		}
 		for _, it := range v.items[len(c.state.series):] {
 			c.state.series = append(c.state.series, c.newSeries(&r.slabs, it.name))
 		}
@@ -663,6 +666,7 @@ func (r *Rank) sweep() {
 				}
 			}
 		}
+		var lost map[wrapped]bool // of cells that are no more, by what these are called
 		kept := v.list[:0]
 		for _, c := range v.list {
 			if c.seen == r.generation || c.rest != nil {
@@ -686,12 +690,21 @@ func (r *Rank) sweep() {
 					continue
 				}
 				r.dropped[ReasonRemainsLost]++
-				maps.DeleteFunc(v.wraps, func(w wrapped, _ float64) bool {
-					return v.shown(w.object) == c.id.object && (v.each == "" || w.elem == c.id.elem)
-				})
+				if lost == nil {
+					lost = map[wrapped]bool{}
+				}
+				lost[wrapped{c.id.object, c.id.elem}] = true
 			}
 			c.leave(r)
 			delete(v.cells, c.id)
+		}
+		if lost != nil {
+			maps.DeleteFunc(v.wraps, func(w wrapped, _ float64) bool {
+				if v.each == "" {
+					w.elem = -1
+				}
+				return lost[wrapped{v.shown(w.object), w.elem}]
+			})
 		}
 		clear(v.list[len(kept):])
 		v.list = kept

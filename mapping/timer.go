@@ -109,32 +109,20 @@ func (c *cell) companion() *cell {
 }
 
 // companionCount is what the timer's companion has counted, in the companion's own unit, and how much of it since it was reset in
-// this Update; below zero, if it was not. It stands in a cell like the timer's, or in one for each element. Not known is what has
+// this Update; below zero, if it was not. It stands in a cell like the timer's, for both are merged alike. Not known is what has
 // not been read yet; of a timer without a companion that is always known.
 func (c *cell) companionCount() (n, fresh float64, known bool) {
-	fresh = -1
-	with := c.v.with
-	if with == nil {
-		return 0, fresh, true
+	if c.v.with == nil {
+		return 0, -1, true
 	}
-	add := func(o *cell) {
-		x := o.count.value
-		if n, known = n+x, true; o.count.restarted {
-			fresh = max(0, fresh) + x
-		}
+	o := c.companion()
+	if o == nil || !o.count.has {
+		return 0, -1, false
 	}
-	if one := c.companion(); one != nil {
-		if one.count.has {
-			add(one)
-		}
-		return n, fresh, known
+	if fresh = -1; o.count.restarted {
+		fresh = o.count.value
 	}
-	for _, o := range with.list {
-		if c.id.elem < 0 && o.id.object == c.id.object && o.count.has {
-			add(o)
-		}
-	}
-	return n, fresh, known
+	return o.count.value, fresh, true
 }
 
 // add makes n observations of x seconds.
