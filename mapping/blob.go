@@ -42,7 +42,7 @@ const (
 	recordObserved                  // variable, object, element + 1, object's number, companion's hash, seconds, events, buckets, native buckets
 	recordShown                     // hashes of the variable and of its series (4 bytes each), flags, then scale and time of the last change
 	recordOwn                       // number of hashes: hash of a cell that has series of its own; they are numbered on from record to record
-	recordFold                      // variable, object, element + 1, what was kept of values and of events, created, number of runs: skipped, taken cells of recordOwn
+	recordFold                      // variable, object, element + 1, what was kept of values and of events, created, companion's hash, scale, number of runs: skipped, taken cells of recordOwn
 	recordSplit                     // variable, object, element + 1, part of the value, of the events
 )
 
@@ -55,6 +55,7 @@ const (
 	hasLow    // of a low watermark
 	hasBegun  // when the series began, which is no reset
 	hasNumber // of the object, where those that share a name are not merged
+	hasScale  // in which the correction is, and the value was shown: it has not been read since there is another one
 	cellFlags = 1<<iota - 1
 )
 
@@ -130,6 +131,11 @@ func (r *Rank) writeShown(w *blobWriter) {
 	for _, v := range r.order {
 		if v.mode == modeCount && v.metric != nil {
 			s := v.shownAs()
+			if v.before != nil {
+				if s = v.before.shown; !v.before.known {
+					continue
+				}
+			}
 			keys[v.key.hash()], series[s.series] = true, true
 			w.shown(v.key.hash(), s)
 		}
@@ -270,6 +276,9 @@ func (w *blobWriter) cell(key variableKey, k *kept) {
 	}
 	if flags&hasNumber != 0 {
 		w.uint(uint64(k.number))
+	}
+	if flags&hasScale != 0 {
+		w.float(k.scale)
 	}
 	w.end()
 }

@@ -150,6 +150,11 @@ func decodeBlob(b []byte) (*restored, error) {
 			if flags&hasNumber != 0 {
 				k.number = uint32(r.uint(math.MaxUint32))
 			}
+			if flags&hasScale != 0 {
+				if k.scale = r.float(); !(k.scale > 0) {
+					r.fail()
+				}
+			}
 			if !r.bad {
 				out.of(key).add(k)
 			}

@@ -190,13 +190,20 @@ const maxWait = 2
 // settle makes the value of a cell out of its parts.
 func (c *cell) settle(r *Rank, now time.Time) {
 	n := &c.count
+	if c.change != nil && c.change.hand && c.id.number != 0 && c.known < c.want {
+		// The series of its name, which comes after it, can't have what this one is to hand over to it yet.
+		if all := c.v.find(cellID{object: c.id.object, elem: c.id.elem}); all != nil {
+			all.want++
+			all.unselected = all.unselected || c.unselected
+		}
+	}
 	if c.known == 0 && !c.fixedKnown && !n.has && !c.hasHistory() && (c.change == nil || c.change.handed == 0) {
 		if c.series != nil {
 			c.series.Valid = false
 		}
 		return
 	}
-	if r.again && !n.has && c.known < c.want && n.waited < maxWait {
+	if r.again && !n.has && c.known < c.want && (c.unselected || n.waited < maxWait) {
 		// An earlier exporter has shown the sum with the part that could not be read now, or is not yet read again.
 		if !c.unselected {
 			n.waited++

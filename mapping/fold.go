@@ -239,14 +239,23 @@ func (r *Rank) gatherCounts() {
 	if !r.limits.active {
 		return
 	}
+	var waiting map[*variable]bool
+	if len(r.returning) > 0 {
+		waiting = r.waiting()
+	}
 	for _, v := range r.order {
 		if v.other == nil || v.mode != modeCount {
 			continue
 		}
 		f := v.other
-		value, events, ready := 0.0, 0.0, true
+		value, events, ready, unselected := 0.0, 0.0, true, f.unselected || waiting[v]
 		if f.count.has {
 			value = f.count.value
+		} else {
+			ready = f.want == 0 || !r.again
+		}
+		if _, ok := waiting[v]; ok {
+			ready = false
 		}
 		if n, _, known := f.companionCount(); known {
 			events = n
@@ -256,7 +265,11 @@ func (r *Rank) gatherCounts() {
 				continue
 			}
 			if !c.count.has {
+				if !c.folded {
+					value += c.value.part
+				}
 				ready = ready && (!c.folded || c.want == 0 || !r.again)
+				unselected = unselected || c.folded && c.unselected
 				continue
 			}
 			if c.pending {
@@ -281,9 +294,11 @@ func (r *Rank) gatherCounts() {
 				c.series.Value = c.amount() * v.scale
 			}
 		}
-		if !ready && !f.rest.value.has && f.rest.waited < maxWait {
-			// An earlier exporter has shown the sum with the part that could not be read now.
-			f.rest.waited++
+		if !ready && !f.rest.value.has && (unselected || f.rest.waited < maxWait) {
+			// An earlier exporter has shown the sum with the part that could not be read now, or is not yet read again.
+			if !unselected {
+				f.rest.waited++
+			}
 			if f.series != nil {
 				f.series.Valid = false
 			}

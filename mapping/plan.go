@@ -407,6 +407,9 @@ func (r *Rank) cell(v *variable, id cellID) *cell {
 		if v.cells != nil {
 			v.cells[id] = c
 		}
+		if v.was != nil {
+			v.was.give(c)
+		}
 		r.expose(c)
 	}
 	c.seen = r.generation
@@ -666,10 +669,12 @@ func (r *Rank) sweep() {
 				}
 			}
 		}
+		// Objects that have not been read yet since other rules are in force hand over to the series of their name.
+		handing := v.separate && slices.ContainsFunc(v.list, func(c *cell) bool { return c.change != nil })
 		var lost map[wrapped]bool // of cells that are no more, by what these are called
 		kept := v.list[:0]
 		for _, c := range v.list {
-			if c.seen == r.generation || c.rest != nil {
+			if c.seen == r.generation || c.rest != nil || handing && c.id.number == 0 {
 				kept = append(kept, c)
 				continue
 			}

@@ -58,11 +58,11 @@ type Rank struct {
 	closed    time.Duration // when the last interval of timers closed
 	hasClosed bool
 
-	restored *restored   // from the blob: what no variable has taken yet
-	changed  []*variable // those with a change
-	again    bool        // there was a blob: an exporter has shown these series before
-	blob     []byte
-	dirty    bool
+	restored  *restored   // from the blob: what no variable has taken yet
+	returning []*variable // those with a change, or with something for cells that come
+	again     bool        // there was a blob: an exporter has shown these series before
+	blob      []byte
+	dirty     bool
 
 	dropped map[Reason]uint64
 
@@ -101,6 +101,8 @@ type variable struct {
 	wraps  map[wrapped]float64 // of handles that are no more; cells have them in count.gone
 	taken  bool                // what the blob had of it has found its place
 	change *change             // of cells that come until the agent has read all of it
+	was    *wasFolded          // the same
+	before *before             // what its series meant; nil: what they mean now
 	kept   []kept              // from the blob, for when it is shown with other labels again
 	moved  int64               // Unix nanoseconds of when other rules changed what its series mean, 0 never
 }
@@ -249,8 +251,8 @@ func (r *Rank) Update(s *mpit.Sample) {
 	if r.relist {
 		r.list()
 	}
-	if len(r.changed) > 0 {
-		r.doneChanging()
+	if len(r.returning) > 0 {
+		r.doneReturning()
 	}
 	r.rebuilt = false
 }

@@ -415,3 +415,58 @@ func TestBlobKeepsWhatIsLeftOut(t *testing.T) {
 	}
 	assert.Equal(t, map[float64]int{1: 300}, counts, "one observation each, none of them made twice")
 }
+
+// An object that can't be read at once hands over to the series of its name later, though there is nothing in that yet.
+func TestReloadToASeriesForEachObjectThatCannotBeReadYet(t *testing.T) {
+	a := newAgent(on("n", mpit.ClassCounter, tULong))
+	x := a.object("c", 1)
+	a.set("n", x, 100)
+	r := newRank(t, nil)
+	r.Update(a.sample())
+	r = reload(t, r, Rule{Merge: MergeEach})
+	a.failed[a.handle("n", x).ID] = true
+	r.Update(a.after(time.Second).sample())
+	a.reconnect()
+	r.Update(a.after(time.Second).sample())
+	assert.Empty(t, show(r))
+	a.failed = map[uint32]bool{}
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"n_total{comm=c}": 100, "n_total{comm=c,object=1}": 0}, show(r))
+}
+
+// Nor does the series of its name, where freed objects have left something, show less until then.
+func TestReloadToASeriesForEachObjectWaitsForAll(t *testing.T) {
+	a := newAgent(on("n", mpit.ClassCounter, tULong))
+	x, y := a.object("c", 1), a.object("c", 1)
+	a.set("n", x, 100)
+	a.set("n", y, 50)
+	a.free(y)
+	r := newRank(t, nil)
+	r.Update(a.sample())
+	r = reload(t, r, Rule{Merge: MergeEach})
+	a.failed[a.handle("n", x).ID] = true
+	r.Update(a.after(time.Second).sample())
+	assert.Empty(t, show(r))
+	a.failed = map[uint32]bool{}
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"n_total{comm=c}": 150, "n_total{comm=c,object=1}": 0}, show(r))
+}
+
+// Of two changes of rules between which nothing could be read, the second one goes by what was shown before the first.
+func TestReloadTwiceBeforeAnythingIsRead(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tULong})
+	thousand := 1000.0
+	r := newRank(t, nil, Rule{Scale: &thousand})
+	a.set("n", 0, 5)
+	r.Update(a.sample())
+	assert.Equal(t, m{"n_total": 5000}, show(r))
+	a.failed[a.handles[0].ID] = true
+	r = reload(t, r)
+	r.Update(a.after(time.Second).sample())
+	r = reload(t, r, Rule{Help: "the same otherwise"})
+	r.Update(a.after(time.Second).sample())
+	assert.Empty(t, show(r))
+	a.failed = map[uint32]bool{}
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"n_total": 5000}, show(r))
+}

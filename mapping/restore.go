@@ -38,6 +38,7 @@ type kept struct {
 	gone                 float64 // not this cell's, but this object's and element's
 	adjust               float64
 	resetAt, begun       int64
+	scale                float64 // of adjust, if it is not that of the variable's other cells; else 0
 	floor, low           float64
 	floorKnown, lowKnown bool
 	timer                *observed
@@ -93,7 +94,7 @@ func (k *kept) flags() (flags uint64) {
 	for _, f := range []struct {
 		has  bool
 		flag uint64
-	}{{k.gone != 0, hasGone}, {k.adjust != 0, hasAdjust}, {k.resetAt != 0, hasReset}, {k.begun != 0, hasBegun}, {k.floorKnown, hasFloor}, {k.lowKnown, hasLow}} {
+	}{{k.gone != 0, hasGone}, {k.adjust != 0, hasAdjust}, {k.resetAt != 0, hasReset}, {k.begun != 0, hasBegun}, {k.floorKnown, hasFloor}, {k.lowKnown, hasLow}, {k.scale != 0, hasScale}} {
 		if f.has {
 			flags |= f.flag
 		}
@@ -209,7 +210,7 @@ func (r *Rank) takeRestored() {
 	}
 	for _, v := range fresh {
 		r.take(v, changes[v])
-		r.takeFold(v)
+		r.takeFold(v, changes[v])
 	}
 }
 
@@ -234,7 +235,16 @@ func (r *Rank) changeOf(v *variable) (c change) {
 	if c.anew || c.scale != 0 {
 		v.moved = r.now
 	}
+	if c != (change{}) {
+		v.before = &before{was, known}
+	}
 	return c
+}
+
+// before is what a variable's series meant, for the blob, as long as the change has not reached all of its cells.
+type before struct {
+	shown
+	known bool
 }
 
 // fit says how the place of a record is related to the cells that a variable has now.
@@ -298,7 +308,7 @@ func (r *Rank) take(v *variable, c change) {
 	}
 	if c != (change{}) {
 		v.change = &c
-		r.changed = append(r.changed, v)
+		r.returning = append(r.returning, v)
 	}
 	for _, cell := range slices.Clone(v.list) {
 		if known && v.metric != nil && (was.flags^now.flags)&shownStructure&^shownSeparate != 0 && was.moved > 0 {
@@ -331,20 +341,34 @@ func (r *Rank) changing(c *cell) {
 	}
 }
 
-// doneChanging ends what is to happen to cells that come: elements have one only once it is known that they are not 0, which is
-// when the agent reads them.
-func (r *Rank) doneChanging() {
-	waiting := map[*variable]bool{}
+// waiting is the returning variables with elements of which it is not known yet whether they have a cell, and whether the agent
+// does not read one of them yet.
+func (r *Rank) waiting() (unselected map[*variable]bool) {
 	for _, h := range r.sparse {
-		if h.offset < 0 {
-			waiting[h.v] = true
+		if h.v.was == nil || h.offset >= 0 && h.elems[0].ok {
+			continue
 		}
+		if unselected == nil {
+			unselected = map[*variable]bool{}
+		}
+		unselected[h.v] = unselected[h.v] || h.offset < 0
 	}
-	r.changed = slices.DeleteFunc(r.changed, func(v *variable) bool {
-		if waiting[v] {
+	return unselected
+}
+
+// doneReturning ends what is to happen to cells that come: elements have one only once it is known that they are not 0, which is
+// when the agent reads them.
+func (r *Rank) doneReturning() {
+	waiting := r.waiting()
+	r.returning = slices.DeleteFunc(r.returning, func(v *variable) bool {
+		if _, ok := waiting[v]; ok {
 			return false
 		}
-		v.change = nil
+		v.change, v.was = nil, nil
+		if v.before != nil && slices.ContainsFunc(v.list, func(c *cell) bool { return c.change != nil }) {
+			return false
+		}
+		v.before = nil
 		return true
 	})
 }
@@ -400,6 +424,9 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 			c.count.resetAt = max(c.count.resetAt, k.resetAt)
 			if id.number != 0 {
 				c.count.begun = k.begun
+			}
+			if k.scale != 0 {
+				c.change = &change{scale: k.scale}
 			}
 			if k.timer != nil && c.timer != nil {
 				c.timer.join(k.timer.in(v))
@@ -522,6 +549,12 @@ func (c *cell) kept() kept {
 	k := kept{object: c.id.object, elem: c.id.elem, number: c.id.number}
 	switch c.v.mode {
 	case modeCount:
+		switch {
+		case c.change != nil:
+			k.scale = c.change.scale
+		case c.v.before != nil && c.count.has:
+			k.scale = c.v.scale
+		}
 		k.resetAt, k.begun, k.adjust = c.count.resetAt, c.count.begun, c.count.adjust-c.count.base
 		if c.count.base != 0 && c.count.base+k.adjust < c.count.adjust {
 			k.adjust = math.Nextafter(k.adjust, math.Inf(1))
