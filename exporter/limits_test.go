@@ -247,8 +247,8 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		r.state = stateUp
 		return r
 	}
-	objects, variables := floodSample(10, 10_000), floodSample(7000, 4)
-	for i := range 12 {
+	objects, variables := floodSample(10, 10_000), floodSample(4000, 5)
+	for i := range 9 {
 		come(1000, strconv.Itoa(i/4), objects)
 		come(1000, strconv.Itoa(i/4), variables)
 	}

@@ -186,6 +186,8 @@ func TestMemoryOfARankThatDoesNotRead(t *testing.T) {
 		require.LessOrEqual(t, bytes, 150<<10)
 	}
 	require.ErrorIs(t, err, mpit.ErrCongested)
+	_, bytes := l.Held()
+	assert.Greater(t, bytes, wire.MaxBlob/2, "what waits is counted")
 	require.NoError(t, s.Close())
 	require.Eventually(t, func() bool { _, bytes := l.Held(); return bytes == 0 }, 30*time.Second, time.Millisecond)
 }
