@@ -31,6 +31,7 @@ type page struct {
 
 	messages *messages // nil: nobody has gathered them
 	series   int       // that the last rendering has found
+	size     [ways]int // about, of a rendering as text
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }

@@ -328,8 +328,11 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 	}
 	for _, w := range []way{asText, asOpenMetrics} {
 		if want[w] > 0 {
-			r.bodies[w] = newBody(pageBodies, want[w])
-			p.render(r.bodies[w], textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
+			b := newBody(pageBodies, want[w])
+			r.bodies[w] = b
+			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
+			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
+			p.size[w] = len(b.text) + len(b.text)/16
 		}
 	}
 	e.setSelf(p)
