@@ -20,7 +20,7 @@ const (
 	defaultHandshakeTimeout = 5 * time.Second
 	defaultHandshakeLimit   = 1024
 	defaultConnectionLimit  = 16384
-	defaultMemoryLimit      = 256 << 20
+	defaultMemoryLimit      = 512 << 20
 	maxAcceptWait           = time.Second
 
 	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket. Where there are few,
@@ -64,7 +64,7 @@ func WithConnectionLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.connectionLimit = n }
 }
 
-// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 256 MiB by default. One user may
+// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 512 MiB by default. One user may
 // have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
 func WithMemoryLimit(bytes int) ListenOption {
 	return func(c *listenConfig) { c.memoryLimit = bytes }
