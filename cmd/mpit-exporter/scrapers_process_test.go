@@ -357,5 +357,6 @@ func TestScrapersLeaveNothingBehind(t *testing.T) {
 	scrape(total - 1000)
 	after := live()
 	t.Logf("live heap after 1,000 scrapes %.2f MB, after %d %.2f MB", before/1e6, total, after/1e6)
-	assert.Less(t, after, 1.2*before+1e6)
+	// Pools of buffers and encoders come and go. A kilobyte left behind by each scrape would be 9 MB.
+	assert.Less(t, after, before+5e6)
 }
