@@ -446,7 +446,6 @@ func BenchmarkMemory(b *testing.B) {
 			if n := len(e.table.ordered); n > 0 {
 				b.Fatal(n, "ranks left")
 			}
-			touch = nil // and the samples with it
 			b.ReportMetric(settledMiB(), "after-MiB")
 			runtime.KeepAlive(e)
 		})

@@ -46,13 +46,13 @@ func standingOf(list []mpit.Category, variables *mpit.Variables) (s standing, ov
 		}
 	}
 	parents, direct := map[int][]int{}, map[int][]int{} // places, by place and by a variable's index
-	for i := range list {
-		for _, index := range list[i].Subcategories {
+	for i, c := range list {
+		for _, index := range c.Subcategories {
 			if child, known := place[index]; known && within() {
 				parents[child] = append(parents[child], i)
 			}
 		}
-		for _, index := range list[i].Variables {
+		for _, index := range c.Variables {
 			if within() {
 				direct[index] = append(direct[index], i)
 			}

@@ -173,7 +173,7 @@ func New(cfg Config) (*Exporter, error) {
 	}
 	budgets, err := newBudgets(cfg.Limits)
 	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: Config.%w", err)
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
 	cfg.ControlVariables = slices.Clone(cfg.ControlVariables)
 	if cfg.Logger == nil {
@@ -584,9 +584,6 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 
 // logConflicts says which variables of a rank find their names taken, and by what. The caller holds mu.
 func (e *Exporter) logConflicts(r *rank) {
-	if !e.log.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
 	for i := range r.infos {
 		if info := &r.infos[i]; info.Why != "" {
 			e.log.Debug("a variable is left out", append(rankAttrs(r),

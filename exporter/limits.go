@@ -67,7 +67,7 @@ func checkLimits(l mapping.Limits) error {
 		{"SeriesPerVariable", l.SeriesPerVariable},
 	} {
 		if limit.value < 0 {
-			return fmt.Errorf("Limits.%s is negative: %d", limit.name, limit.value)
+			return fmt.Errorf("limit %s is negative: %d", limit.name, limit.value)
 		}
 	}
 	return nil

@@ -141,12 +141,10 @@ func (w *seriesWriter) histogram(e *entry, o owner) {
 	b := w.b
 	var sum uint64
 	for i, le := range w.les {
-		n := sum
+		n := countOfAll(h, sum)
 		if i < len(h.Bounds) {
 			sum += h.Counts[i]
 			n = sum
-		} else {
-			n = countOfAll(h, sum)
 		}
 		b = append(append(append(b, name...), "_bucket"...), open...)
 		b = append(append(append(b, `le="`...), le...), `"} `...)

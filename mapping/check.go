@@ -86,11 +86,11 @@ func checkRule(c *compiledRule) []finding {
 }
 
 // ownClasses is what the variables of a rule are, as far as the rule itself says it.
-func (c *compiledRule) ownClasses() (classes []mpit.Class, said string) {
-	if c.Class != "" {
-		return []mpit.Class{c.real}, "class " + string(c.Class)
+func (r *compiledRule) ownClasses() (classes []mpit.Class, said string) {
+	if r.Class != "" {
+		return []mpit.Class{r.real}, "class " + string(r.Class)
 	}
-	return c.classes, "class " + strings.Join(c.Match.Class, ", ")
+	return r.classes, "class " + strings.Join(r.Match.Class, ", ")
 }
 
 // checkHead finds what is wrong with rank and limits.

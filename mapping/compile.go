@@ -56,9 +56,9 @@ func compileRule(r Rule) (*compiledRule, []finding) {
 	return c, found
 }
 
-func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
+func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	var err error
-	m := &c.Match
+	m := &r.Match
 	each := func(key string, words List, check func(word string) error) {
 		for i, w := range words {
 			at := fmt.Sprintf("%s[%d]", key, i)
@@ -74,11 +74,11 @@ func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
 		}
 		return complain(oneOrMore(w, libraries), "library %q is not known", w)
 	})
-	c.versions, err = parseRange(m.Version)
+	r.versions, err = parseRange(m.Version)
 	note("match.version", err)
 	each("match.class", m.Class, func(w string) error {
 		class, err := parseClass(ClassName(w))
-		c.classes = append(c.classes, class)
+		r.classes = append(r.classes, class)
 		return err
 	})
 	each("match.bind", m.Bind, func(w string) error {
@@ -86,10 +86,10 @@ func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
 		if !ok && w != "none" { // which is BindNone
 			return complain(oneOrMore(w, bindWords()), "bind %q is none of MPI_T's", w)
 		}
-		c.binds = append(c.binds, bind)
+		r.binds = append(r.binds, bind)
 		return nil
 	})
-	c.verbosity, err = parseVerbosity(m.Verbosity)
+	r.verbosity, err = parseVerbosity(m.Verbosity)
 	note("match.verbosity", err)
 	note("match.category", checkGlob(m.Category))
 	switch {
@@ -97,72 +97,72 @@ func (c *compiledRule) compileMatch(note func(key string, err error) bool) {
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
 	case m.Name != "":
 		if note("match.name", checkGlob(m.Name)) {
-			c.name = globExpression(m.Name)
-			c.prefix, c.whole = globPrefix(m.Name)
+			r.name = globExpression(m.Name)
+			r.prefix, r.whole = globPrefix(m.Name)
 		}
 	case m.Regexp != "":
-		if c.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
-			c.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
+		if r.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
+			r.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
 		}
 	}
 }
 
-func (c *compiledRule) compileProperties(note func(key string, err error) bool) {
+func (r *compiledRule) compileProperties(note func(key string, err error) bool) {
 	var err error
-	c.sets = [properties]bool{
-		propDrop: c.Drop != nil, propClass: c.Class != "", propUnit: c.Unit != "", propScale: c.Scale != nil, propName: c.Rule.Name != "",
-		propHelp: c.Help != "", propMerge: c.Merge != "", propElements: c.Elements != "", propNonzero: c.Nonzero != nil,
-		propObject: c.Object != nil, propCompanion: c.Companion != "", propBuckets: c.Buckets != nil, propOffset: c.Offset != nil,
-		propRank: c.Rank != "",
+	r.sets = [properties]bool{
+		propDrop: r.Drop != nil, propClass: r.Class != "", propUnit: r.Unit != "", propScale: r.Scale != nil, propName: r.Name != "",
+		propHelp: r.Help != "", propMerge: r.Merge != "", propElements: r.Elements != "", propNonzero: r.Nonzero != nil,
+		propObject: r.Object != nil, propCompanion: r.Companion != "", propBuckets: r.Buckets != nil, propOffset: r.Offset != nil,
+		propRank: r.Rank != "",
 	}
-	if c.Class != "" {
-		c.real, err = parseClass(c.Class)
+	if r.Class != "" {
+		r.real, err = parseClass(r.Class)
 		note("class", err)
 	}
-	c.unit, err = parseUnit(c.Unit)
+	r.unit, err = parseUnit(r.Unit)
 	note("unit", err)
-	if c.Scale != nil && !(*c.Scale > 0 && *c.Scale <= 1e30) { // NaN is refused as well
-		note("scale", complain("write a factor above 0, such as 0.001", "scale %v is not above zero", *c.Scale))
+	if r.Scale != nil && !(*r.Scale > 0 && *r.Scale <= 1e30) { // NaN is refused as well
+		note("scale", complain("write a factor above 0, such as 0.001", "scale %v is not above zero", *r.Scale))
 	}
-	if len(c.Help) > maxDescription {
-		note("help", complain(fmt.Sprintf("write at most %d", maxDescription), "the help has %d bytes", len(c.Help)))
+	if len(r.Help) > maxDescription {
+		note("help", complain(fmt.Sprintf("write at most %d", maxDescription), "the help has %d bytes", len(r.Help)))
 	}
-	note("merge", parseWord("merge", c.Merge, MergeSum, MergeMax, MergeMin, MergeMean, MergeEach))
-	note("elements", parseWord("elements", c.Elements, ElementsSum, ElementsMax, ElementsMin, ElementsMean, ElementsPeer, ElementsIndex))
-	note("rank", parseRank(c.Rank))
-	if c.Buckets != nil {
-		if err := checkBuckets(c.Buckets); err != nil {
+	note("merge", parseWord("merge", r.Merge, MergeSum, MergeMax, MergeMin, MergeMean, MergeEach))
+	note("elements", parseWord("elements", r.Elements, ElementsSum, ElementsMax, ElementsMin, ElementsMean, ElementsPeer, ElementsIndex))
+	note("rank", parseRank(r.Rank))
+	if r.Buckets != nil {
+		if err := checkBuckets(r.Buckets); err != nil {
 			note("buckets", complain("write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]", "buckets: %v", err))
 		}
 	}
-	if c.name != nil || c.Match.Name == "" && c.Match.Regexp == "" { // else the pattern is bad, and nobody knows its groups
-		c.template, err = parseTemplate(c.Rule.Name, c.name, c.Match.Name != "")
-		if note("name", err) && c.Rule.Name != "" {
-			note("name", checkName(c.Rule.Name, c.template))
+	if r.name != nil || r.Match.Name == "" && r.Match.Regexp == "" { // else the pattern is bad, and nobody knows its groups
+		r.template, err = parseTemplate(r.Name, r.name, r.Match.Name != "")
+		if note("name", err) && r.Name != "" {
+			note("name", checkName(r.Name, r.template))
 		}
-		c.companion, err = parseTemplate(c.Companion, c.name, c.Match.Name != "")
+		r.companion, err = parseTemplate(r.Companion, r.name, r.Match.Name != "")
 		note("companion", err)
 	}
-	if len(c.Companion) > maxPattern {
-		note("companion", complain("write the COUNTER's name", "the companion's name has %d bytes", len(c.Companion)))
+	if len(r.Companion) > maxPattern {
+		note("companion", complain("write the COUNTER's name", "the companion's name has %d bytes", len(r.Companion)))
 	}
-	if c.Match.Regexp == "" || c.name == nil {
+	if r.Match.Regexp == "" || r.name == nil {
 		return
 	}
-	for i, name := range c.name.SubexpNames() {
-		if name == "" || c.template.uses(i) {
+	for i, name := range r.name.SubexpNames() {
+		if name == "" || r.template.uses(i) {
 			continue
 		}
-		if slices.ContainsFunc(c.groups, func(g groupLabel) bool { return g.label == name }) {
+		if slices.ContainsFunc(r.groups, func(g groupLabel) bool { return g.label == name }) {
 			note("match.regexp", complain("give each its own name", "two groups are called %q", name))
 			continue
 		}
-		c.groups = append(c.groups, groupLabel{name, i})
-		c.sets[propLabels] = true
+		r.groups = append(r.groups, groupLabel{name, i})
+		r.sets[propLabels] = true
 		note("match.regexp", checkLabel(name))
 	}
-	if len(c.groups) > maxGroups {
-		note("match.regexp", complain("use (?:…) for those that are to be no labels", "%d named groups would be labels; at most %d may", len(c.groups), maxGroups))
+	if len(r.groups) > maxGroups {
+		note("match.regexp", complain("use (?:…) for those that are to be no labels", "%d named groups would be labels; at most %d may", len(r.groups), maxGroups))
 	}
 }
 

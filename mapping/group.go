@@ -13,8 +13,9 @@ import (
 const (
 	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank as well.
 	NodePrefix = Prefix + "node_"
-	// ExtremeName and ExtremeHelp are those of the family that says which rank a Group's watermark is of.
+	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
+	// ExtremeHelp is its HELP.
 	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
 
 	// otherObjects is the name of the object into which the newest fold when a Group is full.

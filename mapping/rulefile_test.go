@@ -214,7 +214,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"constant":        {"identity: [{target_label: partition, replacement: ''}]", ""},
 		"from nowhere":    {"identity: [{target_label: partition}]", "1:12: this rule of identity makes the label empty, for it takes its value from nowhere; write source_labels, or a replacement"},
 
-		"several at once": {oneRule("match: {library: openmp, nmae: foo_*}\nname: x_$1\nunit: kb"), "2:20: library \"openmp\" is not known; write openmpi\n2:28: match has no key \"nmae\"; write name\n4:9: unit \"kb\" is none of UCUM's; write kBy"},
+		"several at once": {oneRule("match: {library: openmp, nmae: foo_*}\nname: x_$1\nunit: kb"), "2:20: library \"openmp\" is not known; write openmpi\n2:28: match has no key \"nmae\"; write name\n4:9: unit \"kb\" is none of UCUM's; write kBy"}, //nolint:misspell // on purpose
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := Parse("f.yaml", []byte(c.text))

@@ -36,7 +36,7 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
   - match: {library: openmpi, name: coll_monitoring_a2a_count}
     name: collectives_of_all
 `
-		bad = "rules:\n  - match: {libary: openmpi}\n    drop: true\n"
+		bad = "rules:\n  - match: {libary: openmpi}\n    drop: true\n" //nolint:misspell // on purpose
 	)
 	write(plain)
 	exporter := suite.Exporter(t, "--config.file="+rules)
