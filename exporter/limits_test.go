@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -201,8 +202,10 @@ func TestLimitsChange(t *testing.T) {
 	n.changeLimits(mapping.Limits{Series: 10})
 	want(10, 0, 0)
 	n.changeLimits(mapping.Limits{})
-	n.scrape()       // from here on the agents read again what had been left out
-	want(21, 21, 20) // where a counter has folded, other stays
+	require.Eventually(t, func() bool { // once the agents read again what had been left out
+		page := n.scrape()
+		return pvars(page, "1", 2) == 21 && pvars(page, "1", 1) == 21 && pvars(page, "1", 0) == 20
+	}, 10*time.Second, 10*time.Millisecond, "where a counter has folded, other stays")
 
 	n.mu.Lock()
 	defer n.mu.Unlock()
