@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -49,28 +48,10 @@ type budget struct {
 }
 
 func newBudgets(l mapping.Limits) (*budgets, error) {
-	if err := checkLimits(l); err != nil {
+	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	return &budgets{limits: l.WithDefaults(), jobs: map[jobKey]int{}, users: map[uint32]int{}}, nil
-}
-
-func checkLimits(l mapping.Limits) error {
-	for _, limit := range []struct {
-		name  string
-		value int
-	}{
-		{"Series", l.Series},
-		{"SeriesPerJob", l.SeriesPerJob},
-		{"SeriesPerUser", l.SeriesPerUser},
-		{"SeriesPerRank", l.SeriesPerRank},
-		{"SeriesPerVariable", l.SeriesPerVariable},
-	} {
-		if limit.value < 0 {
-			return fmt.Errorf("limit %s is negative: %d", limit.name, limit.value)
-		}
-	}
-	return nil
 }
 
 func (r *rank) job() jobKey { return jobKey{r.id.JobID, r.peer.UID} }
@@ -183,7 +164,7 @@ func (b *budgets) used(ranks []*rank) map[string]int {
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an error the old
 // ones stay. The caller holds mu.
 func (e *Exporter) setLimits(l mapping.Limits) error {
-	if err := checkLimits(l); err != nil {
+	if err := l.Check(); err != nil {
 		return err
 	}
 	e.budgets.limit(l, e.table.ordered)

@@ -116,7 +116,7 @@ func TestLimits(t *testing.T) {
 
 func TestNegativeLimitsAreRefused(t *testing.T) {
 	_, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{SeriesPerUser: -1}})
-	assert.EqualError(t, err, "exporter: making an exporter: limit SeriesPerUser is negative: -1")
+	assert.EqualError(t, err, "exporter: making an exporter: limit series_per_user is below zero: -1")
 }
 
 // A rank that has ended holds its room until it has left the page. Then others have it.
@@ -209,7 +209,7 @@ func TestLimitsChange(t *testing.T) {
 
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "limit Series is negative: -1")
+	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "limit series is below zero: -1")
 	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.limits, "the old ones stay")
 }
 

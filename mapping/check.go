@@ -125,6 +125,16 @@ func (l *Limits) list() []limit {
 	}
 }
 
+// Check finds a limit below zero, which is none.
+func (l Limits) Check() error {
+	for _, one := range l.list() {
+		if *one.value < 0 {
+			return fmt.Errorf("limit %s is below zero: %d", one.key, *one.value)
+		}
+	}
+	return nil
+}
+
 // WithDefaults is the limits with defaults in place of zeros.
 func (l Limits) WithDefaults() Limits {
 	for _, one := range l.list() {

@@ -192,7 +192,7 @@ func (m *Mapper) examples(metric *Metric, v *mpit.Variable, s *spec, set *settin
 	}
 	node, lines := metric.Name, []string(nil)
 	if mode == RankBoth {
-		node = Prefix + "node_" + strings.TrimPrefix(metric.Name, Prefix)
+		node = NodePrefix + strings.TrimPrefix(metric.Name, Prefix)
 	}
 	if mode != RankNode {
 		lines = append(lines, m.lines(metric.Name, metric.Kind, s, v, set, append(rank, own...))...)
@@ -200,7 +200,7 @@ func (m *Mapper) examples(metric *Metric, v *mpit.Variable, s *spec, set *settin
 	if mode != RankKeep {
 		lines = append(lines, m.lines(node, metric.Kind, s, v, set, append(slices.Clone(all), own...))...)
 		if s.mode == modeWatermark {
-			lines = append(lines, line(Prefix+"node_extreme_rank", append(append(slices.Clone(all), Label{"metric", node}), own...)))
+			lines = append(lines, line(ExtremeName, append(append(slices.Clone(all), Label{"metric", node}), own...)))
 		}
 	}
 	return lines

@@ -18,9 +18,6 @@ const (
 	// ExtremeHelp is its HELP.
 	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
 
-	// otherObjects is the name of the object into which the newest fold when a Group is full.
-	otherObjects = "other"
-
 	otelNode     = "mpit.node."
 	extremeLabel = "metric"
 	maxDeparted  = 4096 // members that a Group remembers

@@ -114,7 +114,7 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 	if c := g.cells[key]; c != nil {
 		return c
 	}
-	folds := slices.ContainsFunc(s.Labels, func(l Label) bool { return isObjectLabel(l.Name) && l.Value != otherObjects })
+	folds := slices.ContainsFunc(s.Labels, func(l Label) bool { return isObjectLabel(l.Name) && l.Value != Other })
 	c := &groupCell{key: key, series: Series{Labels: slices.Clone(s.Labels)}}
 	weight, room := weightOf(s), g.limit
 	if folds {
@@ -124,13 +124,13 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 		if !folds {
 			return nil
 		}
-		c.key = groupKeyOf(s, otherObjects)
+		c.key = groupKeyOf(s, Other)
 		if other := g.cells[c.key]; other != nil || g.weight+weight > g.limit {
 			return other
 		}
 		for i := range c.series.Labels {
 			if l := &c.series.Labels[i]; isObjectLabel(l.Name) {
-				l.Value = otherObjects
+				l.Value = Other
 			}
 		}
 	}

@@ -464,21 +464,3 @@ func (m *Mapper) release(metric *Metric) {
 		delete(m.owned, name)
 	}
 }
-
-// ratioMetric acquires the family of a level's or a watermark's share of the SIZE of the same name.
-func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
-	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
-	class, word := mpit.ClassLevel, "level"
-	if high {
-		class, word = mpit.ClassHighWatermark, "high watermark"
-		sh.word = classWords[class]
-	}
-	full := Prefix + name + sh.tail()
-	n := familyNames{full, sh.otelName(name, sh.word, "")}
-	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
-		n = sh.escaped(name, class)
-	}
-	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, func() string {
-		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
-	})
-}

@@ -186,14 +186,6 @@ func (h *handle) cell(i int) *cell {
 	return h.cells[i] // nil: see cells
 }
 
-// pair is an object's SIZE, and its LEVEL or watermark of the same name.
-type pair struct {
-	size, part *handle
-	cell       *cell
-	value      float64
-	ok         bool
-}
-
 // NewRank makes the Rank of a process with the blob that its agent kept, which may be nil. An error says that the blob
 // could not be read; the Rank is good all the same, and starts anew.
 func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
@@ -396,38 +388,6 @@ func combine(m Merge, a, b float64) float64 {
 }
 
 func finite(x float64) bool { return x-x == 0 }
-
-// readPairs takes each object's ratio before any merging: merged sizes and maxima can't be divided.
-func (r *Rank) readPairs(values []uint64) {
-	for i := range r.pairs {
-		p := &r.pairs[i]
-		p.ok = false
-		if !p.size.ok || !p.part.ok {
-			continue
-		}
-		size, part := p.size, p.part
-		scale := part.v.scale / size.v.scale
-		one := func(a, b float64) {
-			if b > 0 {
-				if x := a / b * scale; finite(x) && (!p.ok || x > p.value) {
-					p.value, p.ok = x, true
-				}
-			}
-		}
-		inSample := func(h *handle) bool { return h.offset >= 0 && h.n <= len(values)-h.offset }
-		if size.n == part.n && size.n > 1 && inSample(size) && inSample(part) {
-			for i := range size.n {
-				one(part.v.number.float(values[part.offset+i]), size.v.number.float(values[size.offset+i]))
-			}
-		} else if len(size.cells) == 1 && len(part.cells) == 1 {
-			one(part.value, size.value)
-		}
-		if p.ok {
-			p.cell.want++
-			p.cell.merge(MergeMax, p.value)
-		}
-	}
-}
 
 // publish turns cells into the values of series.
 func (r *Rank) publish(s *mpit.Sample) {
