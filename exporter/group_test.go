@@ -219,22 +219,7 @@ func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
 }
 
 func TestPanicOfARankTogetherWithOthers(t *testing.T) {
-	var broken *unsound
-	n := startNode(t, Config{}, func(e *Exporter) {
-		merging(t, mapping.RankNode)(e)
-		sound := e.newRank
-		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
-			f, err := sound(lib, blob)
-			if lib.Name == "mpich" && broken == nil {
-				broken = &unsound{figures: f}
-				return broken, err
-			}
-			return f, err
-		}
-	})
-	good, bad := small("1", 0), small("1", 1)
-	bad.Hello.LibraryVersion = "MPICH Version: 4.0.2"
-	n.connect(mpittest.New(good), mpittest.New(bad))
+	n, broken := nodeWithUnsound(t, Config{}, merging(t, mapping.RankNode))
 	require.Equal(t, 21.0, n.scrape()[ofAll("mpit_calls_total")])
 	broken.inUpdate = true
 	page := n.scrape()

@@ -30,9 +30,11 @@ func testFunctions(t *testing.T) map[string]string {
 	return found
 }
 
-// What the documents promise is tested by tests that exist, and every row of a table of promises names one.
+// What the documents promise is tested by tests that exist, and every row of a table of promises names one. Every test of a fault stands
+// in a row of docs/reliability.md.
 func TestPromisesAreTested(t *testing.T) {
 	functions := testFunctions(t)
+	named := map[string]bool{}
 	name := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`")
 	for _, document := range []string{"reliability.md", "security.md"} {
 		text, err := os.ReadFile("../docs/" + document)
@@ -42,6 +44,7 @@ func TestPromisesAreTested(t *testing.T) {
 			names := name.FindAllStringSubmatch(line, -1)
 			for _, m := range names {
 				assert.NotEmpty(t, functions[m[1]], "%s names %s, which there isn't", document, m[1])
+				named[m[1]] = true
 			}
 			switch {
 			case !strings.HasPrefix(line, "|"):
@@ -50,7 +53,15 @@ func TestPromisesAreTested(t *testing.T) {
 				promising = true
 			case promising && !strings.HasPrefix(line, "|---"):
 				assert.NotEmpty(t, names, "%s names no test: %s", document, line)
+				for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+					assert.NotEmpty(t, strings.TrimSpace(cell), "%s: %s", document, line)
+				}
 			}
+		}
+	}
+	for name, dir := range functions {
+		if strings.HasPrefix(name, "TestFault") || strings.HasPrefix(name, "TestScrapers") {
+			assert.True(t, named[name], "%s in %s stands in no row", name, dir)
 		}
 	}
 }

@@ -436,6 +436,27 @@ func (u *unsound) Structure() uint64 {
 	return u.figures.Structure()
 }
 
+// nodeWithUnsound has rank 0, which is well, and rank 1, whose first figures can be made to panic.
+func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*node, *unsound) {
+	t.Helper()
+	broken := &unsound{} // its figures come with the first answer
+	n := startNode(t, cfg, append(options, func(e *Exporter) {
+		sound := e.newRank
+		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
+			f, err := sound(lib, blob)
+			if lib.Name == "mpich" && broken.figures == nil {
+				broken.figures = f
+				return broken, err
+			}
+			return f, err
+		}
+	})...)
+	good, bad := small("1", 0), small("1", 1)
+	bad.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	n.connect(mpittest.New(good), mpittest.New(bad))
+	return n, broken
+}
+
 func TestPanicCostsItsRankOnly(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -446,21 +467,7 @@ func TestPanicCostsItsRankOnly(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log logs
-			var broken *unsound
-			n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(e *Exporter) {
-				sound := e.newRank
-				e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
-					f, err := sound(lib, blob)
-					if lib.Name == "mpich" && broken == nil {
-						broken = &unsound{figures: f}
-						return broken, err
-					}
-					return f, err
-				}
-			})
-			good, bad := small("1", 0), small("1", 1)
-			bad.Hello.LibraryVersion = "MPICH Version: 4.0.2"
-			n.connect(mpittest.New(good), mpittest.New(bad))
+			n, broken := nodeWithUnsound(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			require.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 1)])
 			test.sabotage(broken)
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -128,20 +127,10 @@ func TestBadRulesAtStart(t *testing.T) {
 
 // TestReloadNotifiesSystemd as a service of Type=notify-reload has to.
 func TestReloadNotifiesSystemd(t *testing.T) {
-	path := filepath.Join(shortDir(t), "notify.sock")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	receive := func() string {
-		buffer := make([]byte, 256)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
-		n, err := conn.Read(buffer)
-		require.NoError(t, err)
-		return string(buffer[:n])
-	}
+	environ, receive := serviceManager(t)
 	rules := rulesFile(t, goodRules)
 	cmd := exec.Command(binary())
-	cmd.Env = append(cleanEnviron(), "NOTIFY_SOCKET="+path)
+	cmd.Env = append(cleanEnviron(), environ)
 	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"), "--config.file="+rules)
 	assert.Equal(t, "READY=1", receive())
 	for _, text := range []string{goodRules, badRules1} {

@@ -178,21 +178,26 @@ func TestEndedRankStays(t *testing.T) {
 	assert.Contains(t, page, `reason="finalize"`)
 }
 
-func TestNotifiesSystemd(t *testing.T) {
+// serviceManager hears what a service tells systemd: environ is the variable that the service needs, receive waits for its next word.
+func serviceManager(t *testing.T) (environ string, receive func() string) {
+	t.Helper()
 	path := filepath.Join(shortDir(t), "notify.sock")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	receive := func() string {
+	t.Cleanup(func() { _ = conn.Close() })
+	return "NOTIFY_SOCKET=" + path, func() string {
 		buffer := make([]byte, 256)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
 		n, err := conn.Read(buffer)
 		require.NoError(t, err)
 		return string(buffer[:n])
 	}
+}
 
+func TestNotifiesSystemd(t *testing.T) {
+	environ, receive := serviceManager(t)
 	cmd := exec.Command(binary())
-	cmd.Env = append(cleanEnviron(), "NOTIFY_SOCKET="+path)
+	cmd.Env = append(cleanEnviron(), environ)
 	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
 	assert.Equal(t, "READY=1", receive())
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
