@@ -54,7 +54,7 @@ demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctr
 .PHONY: test
 test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
-	@$(MAKE) --no-print-directory test-format test-unit-file test-unit test-agent test-e2e
+	@$(MAKE) --no-print-directory test-format test-unit-file test-unit test-bench test-agent test-e2e
 
 .PHONY: test-format
 test-format:
@@ -71,6 +71,11 @@ test-unit-file: build
 .PHONY: test-unit
 test-unit: build
 	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+
+# Each benchmark once: not for its figures, but so that it is known to run.
+.PHONY: test-bench
+test-bench:
+	@out=$$($(GO) test -short -run '^$$' -bench . -benchtime 1x ./... 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .PHONY: test-agent
 test-agent:

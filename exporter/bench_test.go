@@ -73,10 +73,13 @@ func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
 
 // benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured. touch is
 // their next answers.
-func benchExporter(b *testing.B, ranks, series int) (e *Exporter, touch func()) {
+func benchExporter(b *testing.B, ranks, series int, options ...func(*Exporter)) (e *Exporter, touch func()) {
 	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits, MaxEnded: ranks})
 	if err != nil {
 		b.Fatal(err)
+	}
+	for _, o := range options {
+		o(e)
 	}
 	samples, advance := benchSamples(ranks, series)
 	list := make([]*rank, ranks)
@@ -254,6 +257,9 @@ func BenchmarkScrape(b *testing.B) {
 				}
 				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
 				roomFor := func(b *testing.B) {
+					if testing.Short() && size.ranks > 256 {
+						b.Skip("a gigabyte")
+					}
 					if need := uint64(size.ranks*size.series) * 5000; need > availableMemory() {
 						b.Skip("the machine has not so much memory now: ", need>>20, " MiB")
 					}

@@ -436,8 +436,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.
 func BenchmarkGatherTogether(b *testing.B) {
-	e, touch := benchExporter(b, benchRanks, benchSeries)
-	merging(b, mapping.RankNode)(e)
+	e, touch := benchExporter(b, benchRanks, benchSeries, merging(b, mapping.RankNode))
 	b.ReportAllocs()
 	var families []*dto.MetricFamily
 	for b.Loop() {
