@@ -1,0 +1,14 @@
+#%Module
+## Environment Modules: all MPI programs that are started while this module is loaded are observed.
+proc ModulesHelp { } {
+    puts stderr "MPI_T metrics of your ranks on the site's Prometheus. Nothing to recompile; unload it to do without."
+}
+module-whatis "MPI_T metrics of MPI jobs (https://github.com/mpit-exporter/mpit-exporter)"
+
+set library /usr/lib/mpit-exporter/libmpit-agent.so
+
+# A library that is not there would make the dynamic linker complain in front of each program.
+if { [file isfile $library] } {
+    prepend-path LD_PRELOAD $library
+    setenv MPIT_AGENT_LIBRARY $library
+}
