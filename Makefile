@@ -41,6 +41,10 @@ agent:
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
 	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
+.PHONY: deb
+deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
+	@scripts/build-deb
+
 .PHONY: install-deps
 install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
 	scripts/install-deps test
@@ -54,7 +58,7 @@ demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctr
 .PHONY: test
 test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
-	@$(MAKE) --no-print-directory test-format test-unit-file test-unit test-bench test-agent test-e2e
+	@$(MAKE) --no-print-directory test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
 
 .PHONY: test-format
 test-format:
@@ -67,6 +71,11 @@ test-format:
 .PHONY: test-unit-file
 test-unit-file: build
 	@scripts/check-unit
+
+# The package, in a copy of this machine's file system.
+.PHONY: test-deb
+test-deb: build
+	@scripts/test-deb
 
 .PHONY: test-unit
 test-unit: build

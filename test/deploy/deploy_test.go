@@ -1,0 +1,210 @@
+// Package deploy holds the files with which the exporter is put into service to what they promise: that what they name is there, and
+// that the programs they are for can read them.
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+var root = filepath.Join("..", "..")
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return text
+}
+
+// documents returns the documents of a YAML file.
+func documents(t *testing.T, path string) (list []map[string]any) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(read(t, path)))
+	for {
+		var d map[string]any
+		err := decoder.Decode(&d)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err, path)
+		list = append(list, d)
+	}
+}
+
+type service struct {
+	Build   struct{ Context, Target string } `yaml:"build"`
+	Image   string                           `yaml:"image"`
+	Volumes []string                         `yaml:"volumes"`
+	Environ map[string]string                `yaml:"environment"`
+
+	HealthCheck map[string]any `yaml:"healthcheck"`
+	DependsOn   map[string]any `yaml:"depends_on"`
+}
+
+type composition struct {
+	Services map[string]service
+	Volumes  map[string]any
+}
+
+func compose(t *testing.T) (c composition) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal(read(t, "docker-compose.yml"), &c))
+	return c
+}
+
+// Every file and directory that docker-compose.yml mounts is there, and what stands in it is found where the programs look.
+func TestComposeMountsWhatIsThere(t *testing.T) {
+	c := compose(t)
+	require.Len(t, c.Services, 4)
+	dockerfile := string(read(t, "Dockerfile"))
+	mounted := map[string]string{} // path in the container, of all services: path here
+	for name, s := range c.Services {
+		for _, v := range s.Volumes {
+			from, rest, _ := strings.Cut(v, ":")
+			if !strings.HasPrefix(from, ".") {
+				assert.Contains(t, c.Volumes, from, name)
+				continue
+			}
+			to, mode, _ := strings.Cut(rest, ":")
+			assert.Equal(t, "ro", mode, v)
+			_, err := os.Stat(filepath.Join(root, from))
+			require.NoError(t, err)
+			mounted[to] = from
+		}
+		switch s.Build.Target {
+		case "":
+			assert.Regexp(t, `:v?\d+\.\d+\.\d+$`, s.Image, "an image of somebody else's has a version")
+			assert.NotEmpty(t, s.HealthCheck, "%s has no health check", name)
+		default:
+			stage := regexp.MustCompile(`(?ms)^FROM [^\n]* AS ` + s.Build.Target + `$(.*?)(?:^FROM |\z)`).FindStringSubmatch(dockerfile)
+			require.NotNil(t, stage, "Dockerfile has no stage %s", s.Build.Target)
+			assert.Contains(t, stage[1], "\nHEALTHCHECK ", s.Build.Target)
+			assert.Regexp(t, `(?m)^USER \d+:\d+$`, stage[1], s.Build.Target)
+		}
+	}
+	here := func(path string) string {
+		for to, from := range mounted {
+			if rest, ok := strings.CutPrefix(path, to); ok {
+				return filepath.Join(from, rest)
+			}
+		}
+		t.Fatalf("nothing is mounted at %s", path)
+		return ""
+	}
+	var prometheus struct {
+		RuleFiles []string `yaml:"rule_files"`
+	}
+	require.NoError(t, yaml.Unmarshal(read(t, here("/etc/prometheus/prometheus.yml")), &prometheus))
+	for _, pattern := range prometheus.RuleFiles {
+		files, err := filepath.Glob(filepath.Join(root, here(pattern)))
+		require.NoError(t, err)
+		assert.NotEmpty(t, files, "no rules at %s", pattern)
+	}
+	_, err := os.Stat(filepath.Join(root, here(c.Services["grafana"].Environ["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])))
+	assert.NoError(t, err)
+
+	provisioning := here("/etc/grafana/provisioning")
+	for _, d := range documents(t, filepath.Join(provisioning, "dashboards", "mpi.yaml")) {
+		for _, p := range d["providers"].([]any) {
+			path := p.(map[string]any)["options"].(map[string]any)["path"].(string)
+			files, err := filepath.Glob(filepath.Join(root, here(path), "*.json"))
+			require.NoError(t, err)
+			assert.NotEmpty(t, files, "no dashboards at %s", path)
+		}
+	}
+	for _, d := range documents(t, filepath.Join(provisioning, "datasources", "prometheus.yaml")) {
+		for _, s := range d["datasources"].([]any) {
+			assert.Equal(t, "http://prometheus:9090", s.(map[string]any)["url"])
+		}
+	}
+}
+
+// What the Dockerfile copies from this directory is here and not left out by .dockerignore.
+func TestDockerfileCopiesWhatIsThere(t *testing.T) {
+	ignored := strings.Fields(string(read(t, ".dockerignore")))
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-\n].*) \S+$`).FindAllStringSubmatch(string(read(t, "Dockerfile")), -1) {
+		for _, file := range strings.Fields(m[1]) {
+			_, err := os.Stat(filepath.Join(root, file))
+			assert.NoError(t, err)
+			assert.NotContains(t, ignored, file)
+		}
+	}
+}
+
+// docker-compose itself understands the file.
+func TestComposeConfig(t *testing.T) {
+	program, err := exec.LookPath("docker-compose")
+	if err != nil {
+		t.Skip("docker-compose is not installed (scripts/install-deps test)")
+	}
+	cmd := exec.CommandContext(t.Context(), program, "--file", "docker-compose.yml", "config", "--quiet")
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// Prometheus understands its files.
+func TestPrometheusConfig(t *testing.T) {
+	for _, file := range []string{"examples/prometheus/prometheus.yml", "examples/compose/prometheus.yml"} {
+		out, err := exec.CommandContext(t.Context(), "promtool", "check", "config", "--syntax-only", filepath.Join(root, file)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
+
+// The manifests are YAML, of kinds that are meant, and their exporter runs as the image's user.
+func TestKubernetesManifests(t *testing.T) {
+	kinds := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "examples", "kubernetes"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		for _, d := range documents(t, rel) {
+			kinds[d["kind"].(string)] = true
+			assert.NotEmpty(t, d["apiVersion"], path)
+			assert.NotEmpty(t, d["metadata"].(map[string]any)["name"], path)
+		}
+		return err
+	}))
+	assert.Equal(t, map[string]bool{"DaemonSet": true, "PodMonitor": true, "MPIJob": true}, kinds)
+
+	user := regexp.MustCompile(`(?m)^USER (\d+):(\d+)$`).FindSubmatch(read(t, "Dockerfile"))
+	require.NotNil(t, user)
+	daemonset := string(read(t, "examples/kubernetes/daemonset.yaml"))
+	assert.Contains(t, daemonset, "runAsUser: "+string(user[1])+"\n")
+	assert.Contains(t, daemonset, `"`+string(user[1])+":"+string(user[2])+`"`)
+}
+
+// Shell scripts can be read, and TaskProlog's words are those that Slurm takes.
+func TestScripts(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "libmpit-agent.so")
+	require.NoError(t, os.WriteFile(library, nil, 0o600))
+	prolog := func(environ ...string) string {
+		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "examples/slurm/task_prolog.sh"))
+		cmd.Env = environ
+		out, err := cmd.Output() // the dynamic linker complains of libraries that are none
+		require.NoError(t, err)
+		return string(out)
+	}
+	named := "MPIT_AGENT_LIBRARY=" + library
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named))
+	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n", prolog(named, "LD_PRELOAD=/a.so"))
+	assert.Empty(t, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
+	assert.Empty(t, prolog("MPIT_AGENT_LIBRARY=/not/there"), "the dynamic linker would complain in every program")
+	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst", "examples/debian/prerm", "examples/debian/postrm"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join(root, script)).CombinedOutput()
+		assert.NoError(t, err, "%s", out)
+	}
+}
