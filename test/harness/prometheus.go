@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -20,14 +21,25 @@ type Prometheus struct {
 // Prometheus starts the installed Prometheus, which scrapes an exporter twice a second as job "mpit", and waits until it is ready.
 func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
 	tb.Helper()
+	return s.PrometheusWith(tb, nil, exporter)
+}
+
+// PrometheusWith does the same with several exporters and with files of rules, which are evaluated every second.
+func (s *Suite) PrometheusWith(tb testing.TB, rules []string, exporters ...*Exporter) *Prometheus {
+	tb.Helper()
 	binary := Tool(tb, "prometheus")
 	dir := s.Dir(tb)
 	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf(`global: {scrape_interval: 500ms, scrape_timeout: 500ms}
+	var addresses []string
+	for _, exporter := range exporters {
+		addresses = append(addresses, exporter.Address)
+	}
+	text := fmt.Sprintf(`global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
+rule_files: [%s]
 scrape_configs:
   - job_name: mpit
-    static_configs: [{targets: [%q]}]
-`, exporter.Address)
+    static_configs: [{targets: [%s]}]
+`, quoted(rules), quoted(addresses))
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
@@ -47,6 +59,37 @@ scrape_configs:
 		return err
 	})
 	return p
+}
+
+// quoted makes the elements of a YAML list.
+func quoted(texts []string) string {
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = strconv.Quote(text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Alert is an alert that fires or is about to.
+type Alert struct {
+	Labels      Labels
+	Annotations map[string]string
+	State       string // firing or pending
+}
+
+// Alerts are those of the present moment.
+func (p *Prometheus) Alerts(ctx context.Context) ([]Alert, error) {
+	body, _, err := get(ctx, "http://"+p.address+"/api/v1/alerts", "")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct{ Alerts []Alert }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("reading Prometheus' alerts: %w", err)
+	}
+	return answer.Data.Alerts, nil
 }
 
 // Sample is one element of an instant vector.

@@ -1,0 +1,418 @@
+// Package alerts has rules for Prometheus, and tests that hold them together with their own tests, their pages and the names of metrics.
+package alerts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+)
+
+const (
+	recordingFile = "alerts/recording.yaml"
+	alertFile     = "alerts/alerts.yaml"
+	testDir       = "alerts/tests"
+	pageDir       = "docs/runbooks"
+	tableFile     = "docs/alerts.md"
+	metricsFile   = "docs/metrics.md"
+
+	runbooks = "https://github.com/mpit-exporter/mpit-exporter/blob/main/docs/runbooks/"
+)
+
+// headings are those of every page, in this order.
+var headings = []string{"Meaning", "Impact", "How to look", "What to do", "How to tune or silence"}
+
+// rule is one of a file of rules.
+type rule struct {
+	Record      string
+	Alert       string
+	Expr        string
+	For         string
+	KeepFiring  string `yaml:"keep_firing_for"`
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+func rules(files fs.FS, name string) ([]rule, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading rules: %w", err)
+	}
+	var file struct {
+		Groups []struct {
+			Name     string
+			Interval string
+			Rules    []rule
+		}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	var all []rule
+	for _, group := range file.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all, nil
+}
+
+// promtool runs Prometheus' own checker.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("MPIT_TEST_ALLOW_MISSING") == "1" {
+			t.Skip("promtool is not installed")
+		}
+		t.Fatal("promtool is not installed: scripts/install-deps test (MPIT_TEST_ALLOW_MISSING=1 skips the tests that need it)")
+	}
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	require.NoError(t, err, "promtool %s\n%s", strings.Join(args, " "), out)
+}
+
+func TestRulesAreRight(t *testing.T) {
+	promtool(t, "check", "rules", "recording.yaml", "alerts.yaml")
+}
+
+// What each alert says of made-up series: tests/<alert>.yaml.
+func TestRules(t *testing.T) {
+	// Read here as well, so that the result is not kept when one of them changes.
+	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
+		_, err := os.ReadFile(name)
+		require.NoError(t, err)
+	}
+	tests, err := filepath.Glob("tests/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, tests)
+	for _, test := range tests {
+		t.Run(strings.TrimSuffix(filepath.Base(test), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			_, err := os.ReadFile(test)
+			require.NoError(t, err)
+			promtool(t, "test", "rules", test)
+		})
+	}
+}
+
+// Alerts, their tests, their pages, the tables of docs/alerts.md and the names of metrics fit together.
+func TestAlertsAreWhole(t *testing.T) {
+	found, err := problems(os.DirFS(".."), documented(t))
+	require.NoError(t, err)
+	assert.Empty(t, found)
+}
+
+// What TestAlertsAreWhole is there for is found.
+func TestProblemsAreFound(t *testing.T) {
+	const selector = `mpit_unexpected_recvq_length|mpit_.*unexpected.*_level`
+	alert := func(text string) func(fstest.MapFS) {
+		return func(files fstest.MapFS) {
+			files[alertFile].Data = append(files[alertFile].Data, "\n  - name: more\n    rules:\n      - "+text...)
+		}
+	}
+	replace := func(file, old, with string) func(fstest.MapFS) {
+		return func(files fstest.MapFS) {
+			text := string(files[file].Data)
+			if !strings.Contains(text, old) {
+				panic(file + " has no " + old)
+			}
+			files[file].Data = []byte(strings.ReplaceAll(text, old, with))
+		}
+	}
+	const stuck = "MPIRankStuck"
+	cases := map[string]struct {
+		change func(fstest.MapFS)
+		want   string
+	}{
+		"an alert without tests":            {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no alerts/tests/MPINew.yaml"},
+		"an alert without a page":           {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no docs/runbooks/MPINew.md"},
+		"an alert without texts":            {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no summary"},
+		"an alert of no severity":           {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), `MPINew has severity ""`},
+		"an alert that is not in the table": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "docs/alerts.md: MPINew"},
+		"an alert twice":                    {alert("{alert: MPIRankStuck, expr: mpit_rank_up == 0}"), "MPIRankStuck stands twice"},
+		"a name that no metric has":         {alert("{alert: MPINew, expr: mpit_rank_down == 0}"), "MPINew: there is no mpit_rank_down"},
+		"a name in a text":                  {replace(alertFile, "mpit_rank:late{", "mpit_rank:later{"), "MPIRanksLate: there is no mpit_rank:later"},
+		"an alternative that matches none":  {replace(recordingFile, selector, `mpit_unexpected_length|mpit_.*unexpected.*_level`), "no metric matches mpit_unexpected_length"},
+		"a rule that nothing uses":          {replace(tableFile, "`mpit_job:sent_bytes:rate5m`", ""), "docs/alerts.md: mpit_job:sent_bytes:rate5m"},
+		"tests that expect no alert":        {replace(testDir+"/"+stuck+".yaml", "exp_alerts", "unused"), "MPIRankStuck.yaml never expects the alert"},
+		"tests that expect it always":       {replace(testDir+"/"+stuck+".yaml", "m, alertname: MPIRankStuck}", "m, alertname: MPIOther}"), "MPIRankStuck.yaml never expects that there is no alert"},
+		"tests of no alert":                 {func(files fstest.MapFS) { files[testDir+"/MPIOld.yaml"] = files[testDir+"/"+stuck+".yaml"] }, "alerts/tests/MPIOld.yaml: there is no such alert"},
+		"a page of no alert":                {func(files fstest.MapFS) { files[pageDir+"/MPIOld.md"] = files[pageDir+"/"+stuck+".md"] }, "docs/runbooks/MPIOld.md: there is no such alert"},
+		"a page without a heading":          {replace(pageDir+"/"+stuck+".md", "## Impact", "## Effect"), "MPIRankStuck.md has no ## Impact"},
+		"a page with a name that is none":   {replace(pageDir+"/"+stuck+".md", "mpit_rank:stuck", "mpit_rank:still"), "MPIRankStuck.md: there is no mpit_rank:still"},
+		"a link to another page":            {replace(alertFile, stuck+".md", "MPIRankGone.md"), "MPIRankStuck has runbook_url"},
+		"a time that the table has not":     {replace(alertFile, "for: 2m", "for: 4m"), "docs/alerts.md: MPIRankStuck"},
+	}
+	names := documented(t)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			for _, dir := range []string{"alerts", testDir, "docs", pageDir} {
+				entries, err := os.ReadDir(filepath.Join("..", dir))
+				require.NoError(t, err)
+				for _, entry := range entries {
+					if entry.IsDir() || filepath.Ext(entry.Name()) == ".go" {
+						continue
+					}
+					data, err := os.ReadFile(filepath.Join("..", dir, entry.Name()))
+					require.NoError(t, err)
+					files[dir+"/"+entry.Name()] = &fstest.MapFile{Data: data}
+				}
+			}
+			c.change(files)
+			found, err := problems(files, names)
+			require.NoError(t, err)
+			assert.Contains(t, strings.Join(found, "\n"), c.want)
+		})
+	}
+}
+
+// documented are the names of all families: the exporter's own, and what docs/metrics.md says that variables become. foo stands there for
+// the name of a variable that nobody knows.
+func documented(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(metricsFile)))
+	require.NoError(t, err)
+	names := map[string]bool{"up": true, "ALERTS": true}
+	for _, name := range regexp.MustCompile("`(mpit_[a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
+		names[name[1]] = true
+	}
+	for _, f := range exporter.Families() {
+		names[f.Name] = true
+	}
+	return names
+}
+
+var (
+	nameSelector = regexp.MustCompile(`__name__(=~|!~)\\?"([^"\\]*)\\?"`)
+	metricName   = regexp.MustCompile(`\bmpit_[a-zA-Z0-9_:]+`)
+	tableRow     = regexp.MustCompile("(?m)^\\| \\[(\\w+)\\]\\(runbooks/(\\w+)\\.md\\) \\| (\\w+) \\| ([^|]*) \\|")
+	recordedRow  = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+:[a-z0-9_:]+)` \\|")
+)
+
+// problems are sentences on what does not fit together in a repository.
+func problems(files fs.FS, documented map[string]bool) ([]string, error) {
+	recorded, err := rules(files, recordingFile)
+	if err != nil {
+		return nil, err
+	}
+	alerts, err := rules(files, alertFile)
+	if err != nil {
+		return nil, err
+	}
+	table, err := fs.ReadFile(files, tableFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tables: %w", err)
+	}
+	p := &linter{files: files, names: map[string]bool{}}
+	for name := range documented {
+		p.names[name] = true
+	}
+	for _, r := range recorded {
+		p.names[r.Record] = true
+	}
+	rows := map[string]bool{}
+	for _, row := range recordedRow.FindAllStringSubmatch(string(table), -1) {
+		rows[row[1]] = true
+	}
+	for _, r := range recorded {
+		p.expression(r.Record, r.Expr)
+		if !rows[r.Record] {
+			p.add("docs/alerts.md: %s is not in the table of recording rules", r.Record)
+		}
+		delete(rows, r.Record)
+	}
+	for name := range rows {
+		p.add("docs/alerts.md: there is no recording rule %s", name)
+	}
+
+	entries := map[string]string{}
+	for _, row := range tableRow.FindAllStringSubmatch(string(table), -1) {
+		if row[1] != row[2] {
+			p.add("docs/alerts.md: %s has the page of %s", row[1], row[2])
+		}
+		entries[row[1]] = row[3] + " " + strings.TrimSpace(row[4])
+	}
+	known := map[string]bool{}
+	for _, r := range alerts {
+		if known[r.Alert] {
+			p.add("%s stands twice", r.Alert)
+		}
+		known[r.Alert] = true
+		p.alert(r)
+		if want := strings.TrimSpace(r.Labels["severity"] + " " + r.For); entries[r.Alert] != want {
+			p.add("docs/alerts.md: %s is %q there, not %q", r.Alert, entries[r.Alert], want)
+		}
+		delete(entries, r.Alert)
+	}
+	for name := range entries {
+		p.add("docs/alerts.md: there is no alert %s", name)
+	}
+	p.namesIn("docs/alerts.md", string(table))
+	for _, dir := range []string{testDir, pageDir} {
+		found, err := fs.ReadDir(files, dir)
+		if err != nil {
+			return nil, fmt.Errorf("looking for files of alerts: %w", err)
+		}
+		for _, entry := range found {
+			if !known[strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))] {
+				p.add("%s/%s: there is no such alert", dir, entry.Name())
+			}
+		}
+	}
+	slices.Sort(p.found)
+	return p.found, nil
+}
+
+type linter struct {
+	files fs.FS
+	names map[string]bool // of families and of recorded series
+	found []string
+}
+
+func (p *linter) add(format string, args ...any) {
+	p.found = append(p.found, fmt.Sprintf(format, args...))
+}
+
+// alert looks at what belongs to one.
+func (p *linter) alert(r rule) {
+	p.expression(r.Alert, r.Expr)
+	for _, name := range []string{"summary", "description"} {
+		if r.Annotations[name] == "" {
+			p.add("%s has no %s", r.Alert, name)
+		}
+		p.expression(r.Alert, r.Annotations[name])
+	}
+	if r.Annotations["runbook_url"] != runbooks+r.Alert+".md" {
+		p.add("%s has runbook_url %q", r.Alert, r.Annotations["runbook_url"])
+	}
+	if severity := r.Labels["severity"]; severity != "warning" && severity != "info" {
+		p.add("%s has severity %q", r.Alert, severity)
+	}
+	p.page(r.Alert)
+	p.tests(r.Alert)
+}
+
+// expression looks for names that no metric has, also in those alternatives of a pattern that are to be found.
+func (p *linter) expression(of, text string) {
+	for _, selector := range nameSelector.FindAllStringSubmatch(text, -1) {
+		if selector[1] == "!~" || selector[2] == "%q" {
+			continue
+		}
+		for alternative := range strings.SplitSeq(selector[2], "|") {
+			pattern, err := regexp.Compile("^(?:" + alternative + ")$")
+			if err != nil {
+				p.add("%s: %v", of, err)
+				continue
+			}
+			if !p.matched(pattern) {
+				p.add("%s: no metric matches %s", of, alternative)
+			}
+		}
+	}
+	p.namesIn(of, nameSelector.ReplaceAllString(text, ""))
+}
+
+// matched tries a pattern with all names, and with what MPI_T's classes make of variables that nobody knows.
+func (p *linter) matched(pattern *regexp.Regexp) bool {
+	for name := range p.names {
+		if pattern.MatchString(name) || pattern.MatchString(strings.Replace(name, "mpit_foo", "mpit_my_unexpected_things", 1)) {
+			return true
+		}
+	}
+	return pattern.MatchString("mpit_foo_lowwatermark_bytes") || pattern.MatchString("mpit_foo_highwatermark_ratio")
+}
+
+// namesIn looks at all names in a text. Those with foo in them are examples.
+func (p *linter) namesIn(of, text string) {
+	for _, name := range metricName.FindAllString(text, -1) {
+		family := name
+		for _, ending := range []string{"_bucket", "_sum", "_count"} {
+			family = strings.TrimSuffix(family, ending)
+		}
+		if !p.names[name] && !p.names[family] && !strings.Contains(name, "_foo_") {
+			p.add("%s: there is no %s", of, name)
+		}
+	}
+}
+
+func (p *linter) page(alert string) {
+	name := pageDir + "/" + alert + ".md"
+	text, err := fs.ReadFile(p.files, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.add("%s has no %s", alert, name)
+		return
+	case err != nil:
+		p.add("%v", err)
+		return
+	}
+	if !strings.HasPrefix(string(text), "# "+alert+"\n") {
+		p.add("%s does not begin with # %s", name, alert)
+	}
+	rest := string(text)
+	for _, heading := range headings {
+		_, after, ok := strings.Cut(rest, "\n## "+heading+"\n")
+		if !ok {
+			p.add("%s has no ## %s, or not in its place", name, heading)
+			continue
+		}
+		rest = after
+	}
+	p.namesIn(name, string(text))
+}
+
+// tests looks that an alert's own fire it, and that there are cases in which it must not fire.
+func (p *linter) tests(alert string) {
+	name := testDir + "/" + alert + ".yaml"
+	text, err := fs.ReadFile(p.files, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.add("%s has no %s", alert, name)
+		return
+	case err != nil:
+		p.add("%v", err)
+		return
+	}
+	var file struct {
+		Tests []struct {
+			Cases []struct {
+				Alert    string `yaml:"alertname"`
+				Expected []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		p.add("%s: %v", name, err)
+		return
+	}
+	fires, silent := false, false
+	for _, test := range file.Tests {
+		for _, c := range test.Cases {
+			if c.Alert == alert {
+				fires = fires || len(c.Expected) > 0
+				silent = silent || len(c.Expected) == 0
+			}
+		}
+	}
+	if !fires {
+		p.add("%s never expects the alert", name)
+	}
+	if !silent {
+		p.add("%s never expects that there is no alert", name)
+	}
+}

@@ -1,0 +1,272 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/test/fixture"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job that is well has none, nor
+// has it when it ends. The rules are those of alerts/ but for their times: see inSeconds.
+func TestAlerts(t *testing.T) {
+	limits := filepath.Join(t.TempDir(), "limits.yaml")
+	writeFile(t, limits, "limits: {series_per_variable: 5}\n")
+	var (
+		near    = suite.Exporter(t, "--cvar.name=knob", "--cvar.interval=1s")
+		far     = suite.Exporter(t, "--cvar.name=knob", "--cvar.interval=1s") // another node of the same jobs
+		killed  = suite.Exporter(t)
+		limited = suite.Exporter(t, "--config.file="+limits)
+	)
+	prometheus := suite.PrometheusWith(t, alertRules(t), near, far, killed, limited)
+
+	// Jobs of real Open MPI.
+	mpi := harness.OpenMPI(t)
+	queue := suite.Run(t, harness.Job{
+		MPI: mpi, Program: "unexpected.c", Args: []string{"12000", harness.HoldDir}, Socket: near.Socket, ID: "queue",
+	})
+	ends := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir}, Socket: near.Socket, ID: "gone"})
+
+	// Jobs whose ranks do what the test says.
+	well := startAlertJob(t, "well", near, near, far, far)
+	sick := startAlertJob(t, "sick", near, near, far, far)
+	odd := startAlertJob(t, "odd", near, near, far)
+	late := startAlertJob(t, "late", far)
+	many := startAlertJob(t, "many", limited)
+	well.set(t, "buffers", mpit.ClassPercentage, 0.5)
+	odd.set(t, "unexpected_recvq_length", mpit.ClassLevel, 10)
+	sick[3].Do(t, "add pvar calls counter - 5")
+	queue.AtHold(t, "queued")
+	ends.AtHold(t, "up")
+
+	// Ranks that get on do so whenever Prometheus is asked.
+	await := func(expression string, check func([]harness.Sample) error) {
+		t.Helper()
+		prometheus.Await(t, expression, func(samples []harness.Sample) error {
+			for _, p := range well {
+				p.Do(t, "add pvar calls counter - 1")
+				p.Do(t, "add pvar nic_sent_bytes_count counter - 1000000")
+			}
+			for i, p := range sick[:3] {
+				p.Do(t, "add pvar calls counter - 1")
+				p.Do(t, "add pvar nic_sent_bytes_count counter - %d", []int{100_000_000, 1_000_000, 1_000_000}[i])
+			}
+			return check(samples)
+		})
+	}
+	fires := func(alert, labels string, instances ...*harness.Exporter) {
+		t.Helper()
+		for _, e := range instances {
+			labels += fmt.Sprintf("instance=%q", e.Address)
+		}
+		await(fmt.Sprintf(`group by (alertname) (ALERTS{alertname=%q, alertstate="firing", %s})`, alert, labels), number(1))
+	}
+	await(`count(up{job="mpit"} == 1)`, single(4))
+	await(`count(mpit_rank_up == 1)`, single(17))
+	await(`count(mpit_cvar_ranks)`, single(7))
+	await(`sum(mpit_exporter_series_dropped_total{reason="variable_over_limit"})`, single(0))
+	await(`min(mpit_rank:lowwatermark:min{jobid="sick"})`, single(64))
+
+	ends.Release(t, "up")
+	killed.Kill(t)
+	late[0].Signal(t, syscall.SIGSTOP)
+	for i := range 12 {
+		many[0].Do(t, "comm-dup world c%d", i)
+		many[0].Do(t, "set-name c%d c%d", i, i)
+	}
+	writeFile(t, limits, "limits: {series_per_variable: few}\n")
+	limited.Signal(t, syscall.SIGHUP)
+	sick[1].Do(t, "set pvar buffers percentage - 0.95")
+	sick[1].Do(t, "set pvar pool highwatermark - 97")
+	sick[1].Do(t, "set pvar credits lowwatermark - 0")
+	sick[2].Do(t, "set pvar unexpected_messages highwatermark - 20000")
+	cvar(t, far, 0, "set", "--jobid=sick", "--rank=3", "knob=7")
+
+	fires("MPIRankGone", `jobid="gone", reason="lost"`)
+	fires("MPIUnexpectedQueueLong", `jobid="queue"`)
+	fires("MPIUnexpectedHighWatermark", `jobid="sick"`)
+	fires("MPIResourceHighWatermark", `jobid="sick", metric="mpit_pool_highwatermark_ratio"`)
+	fires("MPIResourceLowWatermark", `jobid="sick", metric="mpit_credits_lowwatermark"`)
+	fires("MPIResourceNearlyFull", `jobid="sick", metric="mpit_buffers_ratio"`)
+	fires("MPIControlVariablesDiffer", `jobid="sick", name="knob"`)
+	fires("MPIRanksLate", `jobid="late"`)
+	fires("MPITExporterDown", "", killed)
+	fires("MPITSeriesDropped", `reason="variable_over_limit",`, limited)
+	fires("MPITReloadFailed", "", limited)
+	fires("MPIRankStuck", `jobid="sick"`)
+	// The norm is that of the time until ten seconds ago.
+	await(`mpit_job:unexpected_messages:median{jobid="odd"} offset 10s`, single(10))
+	odd[2].Do(t, "set pvar unexpected_recvq_length level - 700")
+	fires("MPIRankImbalance", `jobid="sick"`)
+	fires("MPIUnexpectedQueueAboveNorm", `jobid="odd"`)
+
+	expectTexts(t, prometheus, map[string]string{
+		"MPIUnexpectedQueueLong":      "rank 1 on " + near.Address + " (communicator backlog) has 12k messages",
+		"MPIUnexpectedQueueAboveNorm": "rank 2 on " + far.Address + " has 700 messages",
+		"MPIUnexpectedHighWatermark":  "rank 2 on " + far.Address + " has had 20k unexpected messages",
+		"MPIResourceNearlyFull":       "rank 1 on " + near.Address + " has used 95% of mpit_buffers_ratio",
+		"MPIResourceHighWatermark":    "rank 1 on " + near.Address + " had used 97% of mpit_pool_highwatermark_ratio",
+		"MPIResourceLowWatermark":     "rank 1 on " + near.Address + " had nothing left of mpit_credits_lowwatermark",
+		"MPIRankImbalance":            "rank 0 on " + near.Address + " sends",
+		"MPIRankStuck":                "have: 1, such as rank 3 on " + far.Address + ".",
+		"MPIControlVariablesDiffer":   "3 in 3, 7 in 1.",
+		"MPIRanksLate":                "such as rank 0 on " + far.Address + ".",
+	})
+
+	// The end of what is well brings no alert, nor does that of what was not.
+	late[0].Signal(t, syscall.SIGCONT)
+	queue.Finish(t, "queued", "drained")
+	for _, p := range well {
+		p.Finish(t)
+	}
+	prometheus.Await(t, `mpit_rank_end_info{jobid=~"well|queue", reason="finalize"}`, number(6))
+	prometheus.Await(t, `mpit_job:ranks:live{jobid=~"well|queue"}`, number(0))
+	expectAlerts(t, prometheus, map[string]string{
+		"MPIUnexpectedQueueLong":      "queue",
+		"MPIUnexpectedQueueAboveNorm": "odd",
+		"MPIUnexpectedHighWatermark":  "sick",
+		"MPIResourceNearlyFull":       "sick",
+		"MPIResourceHighWatermark":    "sick",
+		"MPIResourceLowWatermark":     "sick",
+		"MPIRankImbalance":            "sick",
+		"MPIRankStuck":                "sick",
+		"MPIRankGone":                 "gone",
+		"MPIControlVariablesDiffer":   "sick",
+		"MPIRanksLate":                "late",
+		"MPITExporterDown":            killed.Address,
+		"MPITSeriesDropped":           limited.Address,
+		"MPITReloadFailed":            limited.Address,
+	})
+}
+
+// alertJob are the ranks of a job, each a program of the fixture.
+type alertJob []*fixture.Program
+
+// startAlertJob starts a rank at each of the exporters. All have the same world: it is that of the process that starts them.
+func startAlertJob(t *testing.T, id string, exporters ...*harness.Exporter) alertJob {
+	t.Helper()
+	build := fixture.Plain(suite)
+	var job alertJob
+	for rank, exporter := range exporters {
+		job = append(job, fixture.Start(t, build, alertLibrary(rank, len(exporters)), fixture.Options{
+			Socket: exporter.Socket, ID: id, Exec: []string{"--allow-write"},
+		}))
+	}
+	for _, p := range job {
+		p.Init(t)
+	}
+	return job
+}
+
+// alertLibrary has what alerts look at, by the names that MPICH has for it where it has any.
+func alertLibrary(rank, size int) *fixture.Library {
+	plain := func(name string, class mpit.Class, initial float64) fixture.Variable {
+		v := fixture.Variable{Name: name, Class: class, ProcessWide: true, Initial: []float64{initial}}
+		if class == mpit.ClassPercentage {
+			v.Type = fixture.Double
+		}
+		return v
+	}
+	perComm := plain("messages", mpit.ClassCounter, 0)
+	perComm.Bind = mpit.BindComm
+	return &fixture.Library{
+		WorldSize: size, WorldRank: rank, Version: "MPICH Version: 4.1.2",
+		Variables: []fixture.Variable{
+			plain("unexpected_recvq_length", mpit.ClassLevel, 0),
+			plain("unexpected_messages", mpit.ClassHighWatermark, 0),
+			plain("buffers", mpit.ClassPercentage, 0),
+			plain("pool", mpit.ClassSize, 100),
+			plain("pool", mpit.ClassHighWatermark, 10),
+			plain("credits", mpit.ClassLowWatermark, 64),
+			plain("nic_sent_bytes_count", mpit.ClassCounter, 0),
+			plain("calls", mpit.ClassCounter, 0),
+			perComm,
+		},
+		ControlVariables: []fixture.ControlVariable{{Name: "knob", Scope: mpit.ScopeLocal, Initial: []float64{3}}},
+	}
+}
+
+// set gives a variable of all ranks a value.
+func (job alertJob) set(t *testing.T, name string, class mpit.Class, value float64) {
+	t.Helper()
+	for _, p := range job {
+		p.Do(t, "set pvar %s %s - %v", name, map[mpit.Class]string{mpit.ClassLevel: "level", mpit.ClassPercentage: "percentage"}[class], value)
+	}
+}
+
+// alertRules are copies of the rules of alerts/ whose times are short enough for a test.
+func alertRules(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	var files []string
+	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
+		text, err := os.ReadFile(filepath.Join(suite.Root(), "alerts", name))
+		require.NoError(t, err)
+		file := filepath.Join(dir, name)
+		writeFile(t, file, inSeconds(string(text)))
+		files = append(files, file)
+	}
+	return files
+}
+
+var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
+
+// inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for, keep_firing_for, interval, offset
+// and ranges. Nothing else is changed.
+func inSeconds(rules string) string {
+	return duration.ReplaceAllStringFunc(rules, func(found string) string {
+		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]
+		return found[:len(found)-1] + unit
+	})
+}
+
+// expectTexts looks for a text in the description of each alert that fires, and at that all of them could be written.
+func expectTexts(t *testing.T, prometheus *harness.Prometheus, texts map[string]string) {
+	t.Helper()
+	alerts, err := prometheus.Alerts(t.Context())
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, alert := range alerts {
+		for _, text := range alert.Annotations {
+			assert.NotContains(t, text, "error expanding template")
+		}
+		found[alert.Labels["alertname"]] += alert.Annotations["description"] + "\n"
+	}
+	for alert, text := range texts {
+		assert.Contains(t, found[alert], text, alert)
+	}
+}
+
+// expectAlerts compares what has fired at any time: by alert the job, or the exporter where it concerns one.
+func expectAlerts(t *testing.T, prometheus *harness.Prometheus, want map[string]string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	samples, err := prometheus.Query(ctx, `group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"}[10m]))`)
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, s := range samples {
+		whose := s.Labels["jobid"]
+		if whose == "" {
+			whose = s.Labels["instance"]
+		}
+		got[s.Labels["alertname"]] = strings.TrimPrefix(got[s.Labels["alertname"]]+" "+whose, " ")
+	}
+	assert.Equal(t, want, got)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
