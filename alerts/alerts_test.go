@@ -118,7 +118,6 @@ func TestAlertsAreWhole(t *testing.T) {
 
 // What TestAlertsAreWhole is there for is found.
 func TestProblemsAreFound(t *testing.T) {
-	const selector = `mpit_unexpected_recvq_length|mpit_.*unexpected.*_level`
 	alert := func(text string) func(fstest.MapFS) {
 		return func(files fstest.MapFS) {
 			files[alertFile].Data = append(files[alertFile].Data, "\n  - name: more\n    rules:\n      - "+text...)
@@ -146,7 +145,7 @@ func TestProblemsAreFound(t *testing.T) {
 		"an alert twice":                    {alert("{alert: MPIRankStuck, expr: mpit_rank_up == 0}"), "MPIRankStuck stands twice"},
 		"a name that no metric has":         {alert("{alert: MPINew, expr: mpit_rank_down == 0}"), "MPINew: there is no mpit_rank_down"},
 		"a name in a text":                  {replace(alertFile, "mpit_rank:late{", "mpit_rank:later{"), "MPIRanksLate: there is no mpit_rank:later"},
-		"an alternative that matches none":  {replace(recordingFile, selector, `mpit_unexpected_length|mpit_.*unexpected.*_level`), "no metric matches mpit_unexpected_length"},
+		"an alternative that matches none":  {replace(recordingFile, "|mpit_unexpected_recvq_length|", "|mpit_unexpected_length|"), "no metric matches mpit_unexpected_length"},
 		"a rule that nothing uses":          {replace(tableFile, "`mpit_job:sent_bytes:rate5m`", ""), "docs/alerts.md: mpit_job:sent_bytes:rate5m"},
 		"tests that expect no alert":        {replace(testDir+"/"+stuck+".yaml", "exp_alerts", "unused"), "MPIRankStuck.yaml never expects the alert"},
 		"tests that expect it always":       {replace(testDir+"/"+stuck+".yaml", "m, alertname: MPIRankStuck}", "m, alertname: MPIOther}"), "MPIRankStuck.yaml never expects that there is no alert"},
@@ -200,7 +199,7 @@ func documented(t *testing.T) map[string]bool {
 var (
 	nameSelector = regexp.MustCompile(`__name__(=~|!~)\\?"([^"\\]*)\\?"`)
 	metricName   = regexp.MustCompile(`\bmpit_[a-zA-Z0-9_:]+`)
-	tableRow     = regexp.MustCompile("(?m)^\\| \\[(\\w+)\\]\\(runbooks/(\\w+)\\.md\\) \\| (\\w+) \\| ([^|]*) \\|")
+	tableRow     = regexp.MustCompile(`(?m)^\| \[(\w+)\]\(runbooks/(\w+)\.md\) \| (\w+) \| ([^|]*) \|`)
 	recordedRow  = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+:[a-z0-9_:]+)` \\|")
 )
 
@@ -245,7 +244,7 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 		if row[1] != row[2] {
 			p.add("docs/alerts.md: %s has the page of %s", row[1], row[2])
 		}
-		entries[row[1]] = row[3] + " " + strings.TrimSpace(row[4])
+		entries[row[1]] = strings.TrimSpace(row[3] + " " + strings.TrimSpace(row[4]))
 	}
 	known := map[string]bool{}
 	for _, r := range alerts {
@@ -254,8 +253,9 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 		}
 		known[r.Alert] = true
 		p.alert(r)
-		if want := strings.TrimSpace(r.Labels["severity"] + " " + r.For); entries[r.Alert] != want {
-			p.add("docs/alerts.md: %s is %q there, not %q", r.Alert, entries[r.Alert], want)
+		want := strings.TrimSpace(r.Labels["severity"] + " " + r.For)
+		if row, ok := entries[r.Alert]; !ok || row != want {
+			p.add("docs/alerts.md: %s is %q there, not %q", r.Alert, row, want)
 		}
 		delete(entries, r.Alert)
 	}
@@ -337,14 +337,14 @@ func (p *linter) matched(pattern *regexp.Regexp) bool {
 	return pattern.MatchString("mpit_foo_lowwatermark_bytes") || pattern.MatchString("mpit_foo_highwatermark_ratio")
 }
 
-// namesIn looks at all names in a text. Those with foo in them are examples.
+// namesIn looks at all names in a text. Those with foo in them are examples; beginnings of names are none.
 func (p *linter) namesIn(of, text string) {
 	for _, name := range metricName.FindAllString(text, -1) {
 		family := name
 		for _, ending := range []string{"_bucket", "_sum", "_count"} {
 			family = strings.TrimSuffix(family, ending)
 		}
-		if !p.names[name] && !p.names[family] && !strings.Contains(name, "_foo_") {
+		if !p.names[name] && !p.names[family] && !strings.Contains(name, "_foo_") && !strings.HasSuffix(name, ":") && !strings.HasSuffix(name, "_") {
 			p.add("%s: there is no %s", of, name)
 		}
 	}
