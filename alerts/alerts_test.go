@@ -109,6 +109,47 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// The queries on the pages can be parsed.
+func TestQueriesOfPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pageDir), "*.md"))
+	require.NoError(t, err)
+	type recording struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var recordings []recording
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		found := queries(string(text))
+		assert.NotEmpty(t, found, page)
+		for i, query := range found {
+			recordings = append(recordings, recording{fmt.Sprintf("%s:%d", strings.TrimSuffix(filepath.Base(page), ".md"), i), query})
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "pages", "rules": recordings}}})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "queries.yaml")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	promtool(t, "check", "rules", file)
+}
+
+// queries are the indented lines of a page but for commands. A line that is indented further goes on with the one before.
+func queries(page string) []string {
+	var found []string
+	for line := range strings.Lines(page) {
+		query, ok := strings.CutPrefix(line, "    ")
+		switch {
+		case !ok || strings.HasPrefix(query, "mpit-exporter "):
+		case strings.HasPrefix(query, " ") && found != nil:
+			found[len(found)-1] += query
+		default:
+			found = append(found, query)
+		}
+	}
+	return found
+}
+
 // Alerts, their tests, their pages, the tables of docs/alerts.md and the names of metrics fit together.
 func TestAlertsAreWhole(t *testing.T) {
 	found, err := problems(os.DirFS(".."), documented(t))
