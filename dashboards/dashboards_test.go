@@ -1,0 +1,25 @@
+package dashboards
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The files beside this package are what its code writes, and there are no others.
+func TestFilesAreUpToDate(t *testing.T) {
+	written := files()
+	there, err := filepath.Glob("*.json")
+	require.NoError(t, err)
+	assert.Len(t, there, len(written), "files that no code writes, or code whose file is not there")
+	for name, d := range written {
+		want, err := encode(d)
+		require.NoError(t, err)
+		got, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), "%s is out of date: go generate ./dashboards", name)
+	}
+}

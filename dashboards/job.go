@@ -1,0 +1,234 @@
+package dashboards
+
+import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+
+// Names of families by what they are, whatever library has them.
+const (
+	timerSums      = "mpit_.+_seconds_sum"
+	timerCounts    = "mpit_.+_seconds_count"
+	highWatermarks = "mpit_.+_highwatermark(_[a-z]+)?"
+	lowWatermarks  = "mpit_.+_lowwatermark(_[a-z]+)?"
+	levelsInBytes  = "mpit_.+_bytes"
+	shares         = "mpit_.+_ratio"
+	states         = "mpit_.+_state"
+)
+
+// notTogether leaves out what rules show for several ranks together beside the ranks' own.
+const notTogether = `, __name__!~"mpit_node_.+"`
+
+// ofTimer names the timer in a label, so that sums and counts meet.
+func ofTimer(names, end, matchers string) string {
+	return `label_replace(` + last(named(names, matchers+notTogether)) + `, "timer", "$1", "__name__", "(mpit_.+_seconds)_` + end + `")`
+}
+
+// spread is the ranks' highest, mean and lowest of what expr says of each.
+func (p *panel) spread(expr string) *panel {
+	return p.query("max("+expr+")", "highest rank").query("avg("+expr+")", "mean of the ranks").query("min("+expr+")", "lowest rank")
+}
+
+// oneJob is the dashboard of one job, rank by rank.
+func oneJob() grafana.Dashboard {
+	timer := anyOf(labels("timer", "Timer", "Timers of the job; a row of panels for each",
+		named("mpit_.+_seconds_bucket", ofOneJob+notTogether), "__name__", grafana.SortAlphabetical))
+	timer.Regex, timer.AllValue = "(.+)_bucket", ""
+	counter := labels("counter", "Counter", "Any counter or timer of the job, for the row Any variable",
+		`{__name__=~"mpit_.+(_total|_seconds_sum)", __name__!~"mpit_(rank|pcontrol)_.+", `+ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
+	gauge := labels("gauge", "Gauge", "Any level, size, share or watermark of the job, for the row Any variable",
+		`{__name__=~"mpit_.+", __name__!~"mpit_.+_(total|bucket|sum|count|info)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
+			ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
+
+	return board{
+		uid: uidJob, title: "One MPI job", from: "now-1h",
+		description: "One job: who and where, how even its ranks are, queues and watermarks, where its time goes, its communicators, and any other " +
+			"variable that its library has.",
+		variables: []grafana.Variable{datasource(), scrapeJob(), user(), jobID(), world(), rank(), comm(), timer, counter, gauge},
+		rows: []row{
+			{title: "Job $jobid", panels: jobItself()},
+			{title: "Balance of ranks", panels: jobBalance()},
+			{title: "Queues and watermarks", panels: jobQueues()},
+			{title: "Communicators", panels: jobCommunicators()},
+			{title: "Time by timer", panels: jobTimers()},
+			{title: "$timer", collapsed: true, repeat: "timer", panels: jobTimer()},
+			{title: "Any variable: $counter, $gauge", panels: jobAny()},
+			{title: "Open MPI with monitoring: collectives and one-sided", collapsed: true, panels: jobMonitoring()},
+			{title: "Open MPI built with SPC", collapsed: true, panels: jobSPC()},
+			{title: "MPICH built with pvars", collapsed: true, panels: jobMPICH()},
+			{title: "MVAPICH", collapsed: true, panels: jobMVAPICH()},
+		},
+	}.grafana()
+}
+
+func jobItself() []*panel {
+	programs := countBy("world, user, jobname, partition, executable, library, library_version, world_size, thread_level, jobid_source, jobid_check",
+		last(selector("mpit_process_info", ofOneJob)))
+	return []*panel{
+		stat("State", "Whether a rank answers at the end of the time range.", "none", steps(step{color: "text"}, step{"green", 1})).
+			words(jobState).instant("max("+running("jobid", ofOneJob)+")", "state"),
+		stat("Ranks running", "Ranks that answer at the end of the time range.", "short", steps(step{color: "text"})).
+			instant(orZero("sum("+selector("mpit_rank_up", ofOneJob)+")"), "ranks"),
+		stat("Ranks seen", "Ranks that were there within the time range.", "short", steps(step{color: "text"})).
+			instant("count("+last(selector("mpit_rank_up", ofOneJob))+")", "ranks"),
+		stat("Started", "When the first rank opened its MPI_T session, right after MPI_Init.", "dateTimeAsIso", steps(step{color: "text"})).
+			instant("min("+last(selector("mpit_rank_start_time_seconds", ofOneJob))+") * 1000", "started"),
+		stat("Ran for", "From the first rank 0 of a world to the last answer of one, within the time range.", "dtdurations", steps(step{color: "text"})).
+			instant(ranTime("jobid", ofOneJob), "ran for"),
+		stat("Ranks lost or aborted", "Ranks that ended within the time range without a last sample, or by MPI_Abort.", "short", bad(1)).
+			instant(orZero("count("+last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"lost|abort"`))+")"), "ranks"),
+		table("Programs", "What the job runs: a row for each program of each MPI_COMM_WORLD. jobid_check says whether the kernel's control group bears the "+
+			"job's id out.",
+			column{label: "world"}, column{label: "user"}, column{label: "jobname"}, column{label: "partition"}, column{label: "executable"},
+			column{label: "library"}, column{label: "library_version"}, column{label: "world_size"},
+			column{title: "Ranks", expr: programs}, column{label: "thread_level"}, column{label: "jobid_source"}, column{label: "jobid_check"},
+		).size(24, 6),
+		graph("Ranks by state", "Running ranks answer. Ranks that don't answer were late and have not ended. Ended ones are shown as long as they are on "+
+			"their exporter's page.", "short").stacked().
+			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
+			query(orZero("count("+inTrouble(ofOneJob)+")"), "not answering").
+			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}"),
+		graph("Ranks by node", "Ranks that answer, by exporter.", "short").stacked().
+			query(sumBy("instance", selector("mpit_rank_up", ofOneJob)), "{{instance}}"),
+	}
+}
+
+// ofRank leads to the rank that is clicked at.
+func ofRank(world, rank string) string {
+	return to(uidRanks, "jobid", "${jobid:percentencode}", "world", world, "rank", rank)
+}
+
+func jobBalance() []*panel {
+	messages := firstOf(messagesSent, process, ofRanks, rateOf)
+	bytes := firstOf(bytesSent, process, ofRanks, rateOf)
+	even := "1 is a job whose ranks all do the same; 2 is one whose busiest rank does twice the mean."
+	link := grafana.DataLink{Title: "This rank", URL: ofRank(inRow("world"), cell)}
+	long := bad(unexpectedMany)
+	return []*panel{
+		graph("Messages sent by a rank", "The busiest rank, the mean and the idlest one, by what the job's library counts:"+who(messagesSent), "mps").
+			spread(messages),
+		graph("Bytes sent by a rank", "The busiest rank, the mean and the idlest one, by what the job's library counts:"+who(bytesSent), "binBps").
+			spread(bytes),
+		heat("Messages sent, rank by rank", "A row for each rank; those of one number in several worlds share one.", "mps", "rank").
+			query(firstOf(messagesSent, "rank", ofRanks, rateOf), "{{rank}}"),
+		heat("Bytes sent, rank by rank", "A row for each rank; those of one number in several worlds share one.", "binBps", "rank").
+			query(firstOf(bytesSent, "rank", ofRanks, rateOf), "{{rank}}"),
+		graph("Imbalance", "The busiest rank's share of the mean. "+even, "none").
+			query("max("+messages+") / avg("+messages+")", "messages sent").
+			query("max("+bytes+") / avg("+bytes+")", "bytes sent"),
+		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job so far. "+even+" MPICH built with pvars, "+
+			"MVAPICH and Open MPI built with SPC have timers.", "none").
+			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}"),
+		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The label rank leads to the rank.",
+			column{label: "world"},
+			column{label: "rank", link: &link},
+			column{label: "host"},
+			column{title: "Process", expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
+			column{title: "Messages", expr: firstOf(messagesSent, process, ofRanks, last), unit: "short", gauge: true},
+			column{title: "Bytes", expr: firstOf(bytesSent, process, ofRanks, last), unit: "bytes", gauge: true},
+			column{title: "Longest queue", expr: maxBy(process, sumBy(process+", __name__", "max_over_time("+named(unexpectedQueues, ofRanks)+inRange+")")),
+				unit: "short", steps: &long},
+			column{title: "Waited for samples", expr: sumBy(process, last(selector("mpit_rank_agent_gate_wait_seconds_total", ofRanks))), unit: "s"},
+		).sorted("Messages", true).hide("Value #A"),
+	}
+}
+
+// rankTimers is how long each rank has spent in each timer so far.
+var rankTimers = sumBy(process+", __name__", named(timerSums, ofRanks+notTogether))
+
+func jobQueues() []*panel {
+	const unexpected = "Messages that have come and nobody has received yet. "
+	return []*panel{
+		graph("Unexpected messages", unexpected+"The five longest queues at each moment. "+withQueues, "short").
+			query("topk(5, "+maxBy("world, rank", queueOf(unexpectedQueues, ofRanks))+")", "rank {{rank}}").thresholds(bad(unexpectedMany)).
+			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
+		heat("Unexpected messages, rank by rank", unexpected+"A row for each rank. "+withQueues, "short", "rank").
+			query(maxBy("rank", queueOf(unexpectedQueues, ofRanks)), "{{rank}}"),
+		graph("Posted receives", "Receives that wait for a message: the five ranks that have most at each moment. "+withQueues, "short").
+			query("topk(5, "+maxBy("world, rank", queueOf(postedQueues, ofRanks))+")", "rank {{rank}}"),
+		graph("Shares", "Levels as a share of their size, and percentages: of each variable the rank that has most. There is one for each SIZE and LEVEL "+
+			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).
+			query(maxBy("__name__", named(shares, ofRanks+notTogether)), "{{__name__}}"),
+		graph("Bytes held", "Levels and sizes in bytes, summed over the ranks: huge pages of Open MPI, the unexpected queue's buffer of MPICH, memory of "+
+			"MVAPICH.", "bytes").
+			query(sumBy("__name__", named(levelsInBytes, ofRanks+`, __name__!~"mpit_node_.+|.+watermark_bytes"`)), "{{__name__}}"),
+		graph("States", "Ranks in each state of each variable of class STATE.", "short").stacked().
+			query(sumBy("__name__, state", named(states, ofRanks+notTogether)), "{{__name__}} {{state}}"),
+		graph("High watermarks", "Of each the rank that has the highest. MPICH built with pvars, MVAPICH, Open MPI 4.1 built with SPC and usNIC have some.",
+			"short").query(maxBy("__name__", named(highWatermarks, ofRanks)), "{{__name__}}"),
+		graph("Low watermarks", "Of each the rank that has the lowest.", "short").
+			query(minBy("__name__", named(lowWatermarks, ofRanks)), "{{__name__}}"),
+		table("Which rank holds a watermark", "Of each high watermark the rank that has the highest at the end of the time range, or had it at its own end.",
+			column{label: "__name__"}, column{label: "world"}, column{label: "rank"}, column{label: "comm"},
+			column{title: "Highest", expr: "topk by (__name__) (1, " + maxBy("__name__, world, rank, comm, win", last(named(highWatermarks, ofRanks))) + ")"},
+		).size(24, 7),
+	}
+}
+
+func jobCommunicators() []*panel {
+	const nameIsComm = `, "comm", "$1", "name", "(.*)")`
+	ofObjects := ofRanks + `, kind="comm", name=~"$comm"`
+	long := bad(unexpectedMany)
+	return []*panel{
+		table("Communicators", "By name: those that lived at the end of the time range, or last within it, and what was counted on all of that name. "+
+			"Messages and bytes need Open MPI with `exec --monitoring`.",
+			column{label: "comm"}, column{label: "size"}, column{label: "topology"}, column{label: "inter"},
+			column{title: "Ranks in it", expr: "count by (comm, size, topology, inter) (label_replace(" + last(selector("mpit_object_info", ofObjects)) + nameIsComm + ")"},
+			column{title: "In ranks", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects", ofObjects)) + nameIsComm + ")"},
+			column{title: "Messages", expr: sumBy("comm", last(selector("mpit_pml_monitoring_messages_total", ofComms))), unit: "short"},
+			column{title: "Bytes", expr: sumBy("comm", last(selector("mpit_pml_monitoring_bytes_total", ofComms))), unit: "bytes"},
+			column{title: "Longest queue", expr: maxBy("comm", "max_over_time("+named(unexpectedQueues, ofComms)+inRange+")"), steps: &long},
+		).sorted("Bytes", true),
+		graph("Messages sent on a communicator", "The ten with most at each moment. Open MPI with `exec --monitoring`.", "mps").
+			query("topk(10, "+sumBy("comm", rateOf(selector("mpit_pml_monitoring_messages_total", ofComms)))+")", "{{comm}}"),
+		graph("Bytes sent on a communicator", "The ten with most at each moment. Open MPI with `exec --monitoring`.", "binBps").
+			query("topk(10, "+sumBy("comm", rateOf(selector("mpit_pml_monitoring_bytes_total", ofComms)))+")", "{{comm}}"),
+		graph("Unexpected messages on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").
+			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_unexpected_msgq_length", ofComms))+")", "{{comm}}"),
+		graph("Posted receives on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").
+			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_posted_recvq_length", ofComms))+")", "{{comm}}"),
+	}
+}
+
+func jobTimers() []*panel {
+	sums, counts := ofTimer(timerSums, "sum", ofRanks), ofTimer(timerCounts, "count", ofRanks)
+	perRank := sumBy(process+", timer", sums)
+	return []*panel{
+		table("Time spent, by timer", "Since the job began. Events are the library's own where it counts them (MPICH, MVAPICH), else intervals in which "+
+			"the timer moved. MPICH built with pvars, MVAPICH and Open MPI built with SPC have timers.",
+			column{label: "timer"},
+			column{title: "All ranks", expr: sumBy("timer", sums), unit: "s", gauge: true},
+			column{title: "Mean of ranks", expr: "avg by (timer) (" + perRank + ")", unit: "s"},
+			column{title: "Longest rank", expr: "max by (timer) (" + perRank + ")", unit: "s"},
+			column{title: "Events", expr: sumBy("timer", counts), unit: "short"},
+			column{title: "Mean event", expr: sumBy("timer", sums) + " / " + sumBy("timer", counts), unit: "s"},
+		).sorted("All ranks", true).size(24, 8),
+	}
+}
+
+func jobTimer() []*panel {
+	perRank := sumBy(process, rateOf(selector("${timer}_sum", ofRanks)))
+	return []*panel{
+		graph("Share of time in ${timer}", "Seconds in a second: the rank that spends most there, the mean and the least.", "percentunit").spread(perRank),
+		heat("Durations of ${timer}", "Events of each duration. In each scrape interval new events stand in the bucket of their mean duration.", "short", "duration").
+			duration().
+			target(sumBy("le", "increase("+selector("${timer}_bucket", ofRanks)+perSecond+")"), "heatmap", "{{le}}", false),
+	}
+}
+
+func jobAny() []*panel {
+	const others = "sum without (job, instance, jobid, world, rank, dup) "
+	return []*panel{
+		graph("$counter: all ranks", "How fast it grows in all ranks together, by its other labels: the ten fastest.", "cps").
+			query("topk(10, "+others+"("+rateOf(selector("$counter", ofRanks))+"))", ""),
+		graph("$counter: by rank", "How fast it grows: the ten fastest ranks at each moment.", "cps").
+			query("topk(10, "+sumBy("world, rank", rateOf(selector("$counter", ofRanks)))+")", "rank {{rank}}").
+			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
+		graph("$gauge: all ranks", "The highest rank, by its other labels: the ten highest.", "short").
+			query("topk(10, max without (job, instance, jobid, world, rank, dup) ("+selector("$gauge", ofRanks)+"))", ""),
+		graph("$gauge: by rank", "The ten highest ranks at each moment; what a rank has of it in several objects is summed.", "short").
+			query("topk(10, "+sumBy("world, rank", selector("$gauge", ofRanks))+")", "rank {{rank}}").
+			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
+		heat("$counter, rank by rank", "How fast it grows: a row for each rank.", "cps", "rank").
+			query(sumBy("rank", rateOf(selector("$counter", ofRanks))), "{{rank}}"),
+		heat("$gauge, rank by rank", "A row for each rank.", "short", "rank").
+			query(sumBy("rank", selector("$gauge", ofRanks)), "{{rank}}"),
+	}
+}

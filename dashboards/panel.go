@@ -1,0 +1,310 @@
+package dashboards
+
+import (
+	"fmt"
+
+	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+)
+
+// panel is a panel that is being described. Its methods change it and return it.
+type panel struct{ grafana.Panel }
+
+func newPanel(kind, title, description, unit string, w, h int) *panel {
+	source := prometheus
+	return &panel{grafana.Panel{
+		Type: kind, Title: title, Description: description, GridPos: grafana.GridPos{W: w, H: h}, PluginVersion: grafana.PluginVersion,
+		Datasource: &source,
+		FieldConfig: &grafana.FieldConfig{
+			Defaults: grafana.Field{
+				Unit: unit, Color: grafana.Color{Mode: "palette-classic"}, Mappings: []grafana.Mapping{}, Links: []grafana.DataLink{},
+				Thresholds: steps(step{color: "green"}),
+			},
+			Overrides: []grafana.Override{},
+		},
+	}}
+}
+
+// step is the color that holds from a value on; of the first one the value says nothing.
+type step struct {
+	color string
+	from  float64
+}
+
+func steps(list ...step) grafana.Thresholds {
+	t := grafana.Thresholds{Mode: "absolute"}
+	for i, s := range list {
+		threshold := grafana.Threshold{Color: s.color}
+		if i > 0 {
+			threshold.Value = &s.from
+		}
+		t.Steps = append(t.Steps, threshold)
+	}
+	return t
+}
+
+// bad is red from a value on.
+func bad(from float64) grafana.Thresholds {
+	return steps(step{color: "green"}, step{"red", from})
+}
+
+// graph is values over time, as lines.
+func graph(title, description, unit string) *panel {
+	p := newPanel("timeseries", title, description, unit, 12, 8)
+	zero := 0.0
+	p.FieldConfig.Defaults.Custom = &grafana.GraphField{
+		AxisSoftMin: &zero, DrawStyle: "line", FillOpacity: 10, LineInterpolation: "linear", LineWidth: 1, ShowPoints: "auto",
+		Stacking: grafana.Stacking{Group: "A", Mode: "none"}, ThresholdsStyle: grafana.ThresholdsStyle{Mode: "off"},
+		ScaleDistribution: grafana.ScaleDistribution{Type: "linear"},
+	}
+	p.Options = &grafana.GraphOptions{
+		Legend:  grafana.Legend{Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true},
+		Tooltip: grafana.Tooltip{Mode: "multi", Sort: "desc"},
+	}
+	return p
+}
+
+func (p *panel) graphField() *grafana.GraphField {
+	f, ok := p.FieldConfig.Defaults.Custom.(*grafana.GraphField)
+	if !ok {
+		panic("dashboards: " + p.Title + " is no graph")
+	}
+	return f
+}
+
+// stacked puts the series of a graph on top of each other: their sum is worth something.
+func (p *panel) stacked() *panel {
+	f := p.graphField()
+	f.Stacking.Mode, f.FillOpacity = "normal", 30
+	return p
+}
+
+// stat is one number.
+func stat(title, description, unit string, thresholds grafana.Thresholds) *panel {
+	p := newPanel("stat", title, description, unit, 4, 4)
+	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Thresholds = thresholds
+	p.Options = &grafana.StatOptions{
+		ColorMode: "value", GraphMode: "none", JustifyMode: "auto", Orientation: "auto", PercentChangeColorMode: "standard",
+		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, TextMode: "auto", WideLayout: true,
+	}
+	return p
+}
+
+// bars is the present values, one bar each.
+func bars(title, description, unit string) *panel {
+	p := newPanel("bargauge", title, description, unit, 12, 8)
+	zero := 0.0
+	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Min = &zero
+	p.Options = &grafana.BarGaugeOptions{
+		DisplayMode: "basic", Legend: grafana.Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom"},
+		MaxVizHeight: 300, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Orientation: "horizontal",
+		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, ShowUnfilled: true, Sizing: "auto", ValueMode: "color",
+	}
+	return p
+}
+
+// heat is a row of cells for each series, whose names are the legends.
+func heat(title, description, unit, rows string) *panel {
+	p := newPanel("heatmap", title, description, unit, 12, 9)
+	linear := grafana.ScaleDistribution{Type: "linear"}
+	p.FieldConfig.Defaults.Custom = &grafana.HeatmapField{ScaleDistribution: linear}
+	p.Options = &grafana.HeatmapOptions{
+		CellGap: 0, CellValues: grafana.HeatmapValues{Unit: unit},
+		Color: grafana.HeatmapColor{
+			Exponent: 0.5, Fill: "dark-orange", Mode: "scheme", Scale: "exponential", Scheme: "Oranges", Steps: 64,
+		},
+		Exemplars: grafana.HeatmapColorOf{Color: "rgba(255,0,255,0.7)"}, FilterValues: grafana.HeatmapFilter{Le: -1},
+		Legend: grafana.HeatmapLegend{Show: true}, RowsFrame: grafana.HeatmapRows{Layout: "auto"}, ShowValue: "never",
+		Tooltip: grafana.HeatmapTooltip{Mode: "single", ShowColorScale: true},
+		YAxis:   grafana.HeatmapAxis{AxisLabel: rows, AxisPlacement: "left", Unit: "short"},
+	}
+	return p
+}
+
+// duration says that a heat map's rows are buckets of seconds.
+func (p *panel) duration() *panel {
+	options, ok := p.Options.(*grafana.HeatmapOptions)
+	if !ok {
+		panic("dashboards: " + p.Title + " is no heat map")
+	}
+	options.YAxis.Unit, options.FilterValues.Le = "s", 1e-9
+	return p
+}
+
+func (p *panel) size(w, h int) *panel {
+	p.GridPos.W, p.GridPos.H = w, h
+	return p
+}
+
+func (p *panel) target(expr, format, legend string, instant bool) *panel {
+	p.Targets = append(p.Targets, grafana.Target{
+		RefID: refID(len(p.Targets)), Datasource: prometheus, EditorMode: "code", Expr: expr, Format: format,
+		Instant: instant, Range: !instant, LegendFormat: legend,
+	})
+	return p
+}
+
+func refID(n int) string { return string(rune('A' + n)) }
+
+// query asks for values over the time range.
+func (p *panel) query(expr, legend string) *panel {
+	return p.target(expr, "time_series", legend, false)
+}
+
+// instant asks for values at the end of the time range.
+func (p *panel) instant(expr, legend string) *panel {
+	return p.target(expr, "time_series", legend, true)
+}
+
+// thresholds shows from where on values are bad; in a graph, as dashed lines.
+func (p *panel) thresholds(t grafana.Thresholds) *panel {
+	p.FieldConfig.Defaults.Thresholds = t
+	if f, ok := p.FieldConfig.Defaults.Custom.(*grafana.GraphField); ok {
+		f.ThresholdsStyle.Mode = "dashed"
+	}
+	return p
+}
+
+// words shows values as words.
+func (p *panel) words(words map[string]grafana.MappingText) *panel {
+	p.FieldConfig.Defaults.Mappings = []grafana.Mapping{{Type: "value", Options: words}}
+	return p
+}
+
+// upTo sets the largest value of the scale.
+func (p *panel) upTo(v float64) *panel {
+	p.FieldConfig.Defaults.Max = &v
+	return p
+}
+
+// links adds a link to what is clicked at.
+func (p *panel) links(title, url string) *panel {
+	p.FieldConfig.Defaults.Links = append(p.FieldConfig.Defaults.Links, grafana.DataLink{Title: title, URL: url})
+	return p
+}
+
+// column is a column of a table: a label, or a query's value.
+type column struct {
+	label string // has its own name as the title
+	title string // of a value
+	expr  string // by the labels that the first query has, or some of them
+	unit  string
+	link  *grafana.DataLink
+	words map[string]grafana.MappingText
+	steps *grafana.Thresholds
+	gauge bool
+}
+
+// table is a table of what instant queries say at the end of the time range. A row is what the queries say of the same labels.
+func table(title, description string, columns ...column) *panel {
+	p := newPanel("table", title, description, "short", grafana.Columns, 9)
+	p.FieldConfig.Defaults.Custom = &grafana.TableField{Align: "auto", CellOptions: grafana.CellOptions{Type: "auto"}, Filterable: true}
+	p.FieldConfig.Defaults.NoValue = "–"
+	p.Options = &grafana.TableOptions{CellHeight: "sm", ShowHeader: true, SortBy: []grafana.SortBy{}}
+	organize := grafana.Organize{
+		ExcludeByName: map[string]bool{"Time": true}, IndexByName: map[string]int{}, RenameByName: map[string]string{},
+	}
+	values := 0
+	for _, c := range columns {
+		if c.expr != "" {
+			values++
+		}
+	}
+	for i, c := range columns {
+		name := c.label
+		if c.expr != "" {
+			// Grafana calls it Value if one query alone has an answer.
+			name = "Value #" + refID(len(p.Targets))
+			if len(p.Targets) == 0 {
+				organize.RenameByName["Value"], organize.IndexByName["Value"] = c.title, i
+			}
+			if values > 1 {
+				organize.RenameByName[name] = c.title
+			}
+			p.target(c.expr, "table", "", true)
+		}
+		if c.expr == "" || values > 1 {
+			organize.IndexByName[name] = i
+		}
+		p.override(c)
+	}
+	if values > 1 {
+		p.Transformations = append(p.Transformations, grafana.Transformation{ID: "merge", Options: struct{}{}})
+	}
+	p.Transformations = append(p.Transformations, grafana.Transformation{ID: "organize", Options: organize})
+	return p
+}
+
+// hide leaves columns out that the first query has.
+func (p *panel) hide(names ...string) *panel {
+	organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
+	if !ok {
+		panic("dashboards: " + p.Title + " is no table")
+	}
+	for _, name := range names {
+		organize.ExcludeByName[name] = true
+	}
+	return p
+}
+
+// sorted sorts a table.
+func (p *panel) sorted(title string, descending bool) *panel {
+	options, ok := p.Options.(*grafana.TableOptions)
+	if !ok {
+		panic("dashboards: " + p.Title + " is no table")
+	}
+	options.SortBy = []grafana.SortBy{{DisplayName: title, Desc: descending}}
+	return p
+}
+
+// override says how a table's column is shown.
+func (p *panel) override(c column) {
+	var properties []grafana.Property
+	add := func(id string, value any) { properties = append(properties, grafana.Property{ID: id, Value: value}) }
+	if c.unit != "" {
+		add("unit", c.unit)
+	}
+	if c.link != nil {
+		add("links", []grafana.DataLink{*c.link})
+	}
+	if c.words != nil {
+		add("mappings", []grafana.Mapping{{Type: "value", Options: c.words}})
+	}
+	if c.steps != nil {
+		add("thresholds", *c.steps)
+		add("color", grafana.Color{Mode: "thresholds"})
+	}
+	switch {
+	case c.gauge:
+		add("custom.cellOptions", grafana.CellOptions{Type: "gauge", Mode: "basic"})
+		add("min", 0)
+	case c.words != nil || c.steps != nil:
+		add("custom.cellOptions", grafana.CellOptions{Type: "color-text"})
+	}
+	if properties == nil {
+		return
+	}
+	name := c.title
+	if c.label != "" {
+		name = c.label
+	}
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, grafana.Override{
+		Matcher: grafana.Matcher{ID: "byName", Options: name}, Properties: properties,
+	})
+}
+
+// to is the address of another dashboard of ours with the same data source, scrape jobs and time range, and these variables beside.
+func to(uid string, variables ...string) string {
+	url := "/d/" + uid + "?${datasource:queryparam}&${job:queryparam}&${__url_time_range}"
+	for i := 0; i+1 < len(variables); i += 2 {
+		url += fmt.Sprintf("&var-%s=%s", variables[i], variables[i+1])
+	}
+	return url
+}
+
+// Values of what is clicked at, for to: of a table's cell, of a label of its row, of a label of a series.
+const cell = "${__value.raw:percentencode}"
+
+func inRow(label string) string    { return "${__data.fields." + label + ":percentencode}" }
+func ofSeries(label string) string { return "${__field.labels." + label + ":percentencode}" }

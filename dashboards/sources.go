@@ -1,0 +1,110 @@
+package dashboards
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What a panel looks at. The label job is the scraper's.
+const (
+	ofJobs    = `job=~"$job", jobid=~"$jobid"`
+	ofOneJob  = `job=~"$job", jobid="$jobid", world=~"$world"`
+	ofRanks   = ofOneJob + `, rank=~"$rank"`
+	ofComms   = ofRanks + `, comm=~"$comm"`
+	ofNodes   = `job=~"$job", instance=~"$instance"`
+	inRange   = "[$__range]"
+	perSecond = "[$__rate_interval]"
+)
+
+// process is the labels that say which rank it is. dup tells two processes apart that claim the same three.
+const process = "jobid, world, rank, dup"
+
+// source is counters of one MPI library that count the same thing; %s stands for matchers, and each %s of several families is summed.
+type source struct {
+	library string // who has it, for descriptions
+	family  []string
+	match   string // matchers beside the panel's
+}
+
+// messagesSent are the counters of messages sent. No library has two of them, except a job of Open MPI with monitoring whose library
+// was built with SPC, too: the first that a job has stands.
+var messagesSent = []source{
+	{library: "Open MPI with `exec --monitoring`", family: []string{"mpit_pml_monitoring_messages_total"}},
+	{library: "Open MPI on Omni-Path (PSM2)", family: []string{"mpit_mtl_psm2_tx_messages_total"}},
+	{library: "Open MPI built with SPC (calls that send)", family: []string{"mpit_runtime_spc_calls_total"}, match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
+	{library: "MVAPICH2", family: []string{"mpit_mv2_pt2pt_messages_total"}, match: `operation=~"i?send"`},
+}
+
+// bytesSent are the counters of bytes sent.
+var bytesSent = []source{
+	{library: "Open MPI with `exec --monitoring`", family: []string{"mpit_pml_monitoring_bytes_total"}},
+	{library: "Open MPI on Omni-Path (PSM2)", family: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
+	{library: "Open MPI built with SPC", family: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
+	{library: "MPICH with pvars (through network cards)", family: []string{"mpit_nic_sent_bytes_total"}},
+	{library: "MVAPICH 4", family: []string{"mpit_mvp_mpic_send_bytes_total", "mpit_mvp_mpic_isend_bytes_total"}},
+	{library: "MVAPICH2 (through shared memory)", family: []string{"mpit_mv2_smp_eager_sent_bytes_total", "mpit_mv2_smp_rndv_sent_bytes_total"}},
+}
+
+// unexpectedQueues and postedQueues are the families of the queues' lengths, as a pattern of names.
+const (
+	unexpectedQueues = "mpit_(pml_ob1_unexpected_msgq_length|unexpected_recvq_length|runtime_spc_unexpected_in_queue)"
+	postedQueues     = "mpit_(pml_ob1_posted_recvq_length|posted_recvq_length)"
+
+	withQueues = "Open MPI's ob1, Open MPI built with SPC, MPICH built with pvars, and MVAPICH have it."
+)
+
+// who lists the libraries, for descriptions.
+func who(sources []source) string {
+	var b strings.Builder
+	for _, s := range sources {
+		fmt.Fprintf(&b, "\n- %s", s.library)
+	}
+	return b.String()
+}
+
+// firstOf sums each source by labels; of what several sources say of the same labels, the first stands. inner makes an expression of a
+// selector without its range: what is summed.
+func firstOf(sources []source, by, matchers string, inner func(selector string) string) string {
+	var alternatives []string
+	for _, s := range sources {
+		m := matchers
+		if s.match != "" {
+			m += ", " + s.match
+		}
+		var terms []string
+		for _, family := range s.family {
+			terms = append(terms, fmt.Sprintf("sum by (%s) (%s)", by, inner(selector(family, m))))
+		}
+		alternatives = append(alternatives, strings.Join(terms, " + "))
+	}
+	return strings.Join(alternatives, "\nor ")
+}
+
+// selector is a family's series.
+func selector(family, matchers string) string { return family + "{" + matchers + "}" }
+
+// named is the series of all families whose name has a form.
+func named(names, matchers string) string {
+	return fmt.Sprintf(`{__name__=~"%s", %s}`, names, matchers)
+}
+
+// rateOf is how fast a counter grows.
+func rateOf(selector string) string { return "rate(" + selector + perSecond + ")" }
+
+// last is the last value within the time range: also of what has ended since.
+func last(selector string) string { return "last_over_time(" + selector + inRange + ")" }
+
+// sumBy, maxBy and countBy are what they say.
+func sumBy(by, expr string) string   { return fmt.Sprintf("sum by (%s) (%s)", by, expr) }
+func maxBy(by, expr string) string   { return fmt.Sprintf("max by (%s) (%s)", by, expr) }
+func minBy(by, expr string) string   { return fmt.Sprintf("min by (%s) (%s)", by, expr) }
+func countBy(by, expr string) string { return fmt.Sprintf("count by (%s) (%s)", by, expr) }
+
+// orZero is 0 where nothing is there to be counted.
+func orZero(expr string) string { return expr + " or vector(0)" }
+
+// queueOf is the length of queues by rank: what a rank has in all its communicators. The families' names stay apart, so that a queue
+// which two variables tell of is not counted twice.
+func queueOf(names, matchers string) string {
+	return sumBy(process+", __name__", named(names, matchers))
+}
