@@ -142,5 +142,5 @@ func rank() grafana.Variable {
 
 func comm() grafana.Variable {
 	return anyOf(labels("comm", "Communicator", "By name. All takes in what is bound to no communicator",
-		`{__name__=~"mpit_.+", job=~"$job", jobid="$jobid", world=~"$world", comm!=""}`, "comm", grafana.SortNatural))
+		`{__name__=~"mpit_[^:]+", job=~"$job", jobid="$jobid", world=~"$world", comm!=""}`, "comm", grafana.SortNatural))
 }

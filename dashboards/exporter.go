@@ -2,9 +2,6 @@ package dashboards
 
 import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 
-// nearLimit is from which share of a limit on series things get tight, as the alert has it.
-const nearLimit = 0.9
-
 // exporter is the dashboard of the exporters themselves, one for each node.
 func exporter() grafana.Dashboard {
 	instance := many(labels("instance", "Exporter", "Label instance: the exporters' addresses", `mpit_exporter_rounds_total{job=~"$job"}`, "instance",
@@ -42,9 +39,10 @@ func exporterNow() []*panel {
 			instant(orZero("count("+own("config_last_reload_successful")+" == 0)"), "exporters"),
 		stat("Nearest limit", "Of all limits on series the one that is used up most.", "percentunit", tight).
 			instant("max("+own("series_used")+" / "+own("series_limit")+")", "used"),
-		stat("Series left out", "What did not come onto the page within the time range, other than by rule: variables, values or whole series.", "short",
-			steps(step{color: "green"}, step{"orange", 1})).
-			instant(orZero("sum(increase("+selector("mpit_exporter_series_dropped_total", ofNodes+`, reason!~"rule|denied|generic_string"`)+inRange+"))"), "left out"),
+		stat("Series over a limit", "What did not come onto the page within the time range, or was given up, for want of room. A limit is near, or was reached.",
+			"short", steps(step{color: "green"}, step{"orange", 1})).
+			instant(orZero("sum(increase("+selector("mpit_exporter_series_dropped_total",
+				ofNodes+`, reason=~".+_over_(limit|bound|max)|remains_lost|blob_full|ended_evicted"`)+inRange+"))"), "left out"),
 		table("Exporters", "Version, and when its rules were read.",
 			column{label: "instance"}, column{label: "version"}, column{label: "revision"}, column{label: "goversion"},
 			column{title: "Build", expr: countBy("instance, version, revision, goversion", last(selector("mpit_exporter_build_info", ofNodes)))},

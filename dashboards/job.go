@@ -32,9 +32,9 @@ func oneJob() grafana.Dashboard {
 		named("mpit_.+_seconds_bucket", ofOneJob+notTogether), "__name__", grafana.SortAlphabetical))
 	timer.Regex, timer.AllValue = "(.+)_bucket", ""
 	counter := labels("counter", "Counter", "Any counter or timer of the job, for the row Any variable",
-		`{__name__=~"mpit_.+(_total|_seconds_sum)", __name__!~"mpit_(rank|pcontrol)_.+", `+ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
+		`{__name__=~"mpit_[^:]+(_total|_seconds_sum)", __name__!~"mpit_(rank|pcontrol)_.+", `+ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
 	gauge := labels("gauge", "Gauge", "Any level, size, share or watermark of the job, for the row Any variable",
-		`{__name__=~"mpit_.+", __name__!~"mpit_.+_(total|bucket|sum|count|info)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
+		`{__name__=~"mpit_[^:]+", __name__!~"mpit_.+_(total|bucket|sum|count|info)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
 			ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
 
 	return board{
@@ -112,10 +112,10 @@ func jobBalance() []*panel {
 			query(firstOf(bytesSent, "rank", ofRanks, rateOf), "{{rank}}"),
 		graph("Imbalance", "The busiest rank's share of the mean. "+even, "none").
 			query("max("+messages+") / avg("+messages+")", "messages sent").
-			query("max("+bytes+") / avg("+bytes+")", "bytes sent"),
+			query("max("+bytes+") / avg("+bytes+")", "bytes sent").thresholds(bad(uneven)),
 		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job so far. "+even+" MPICH built with pvars, "+
 			"MVAPICH and Open MPI built with SPC have timers.", "none").
-			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}"),
+			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}").thresholds(bad(uneven)),
 		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The label rank leads to the rank.",
 			column{label: "world"},
 			column{label: "rank", link: &link},
@@ -144,7 +144,7 @@ func jobQueues() []*panel {
 		graph("Posted receives", "Receives that wait for a message: the five ranks that have most at each moment. "+withQueues, "short").
 			query("topk(5, "+maxBy("world, rank", queueOf(postedQueues, ofRanks))+")", "rank {{rank}}"),
 		graph("Shares", "Levels as a share of their size, and percentages: of each variable the rank that has most. There is one for each SIZE and LEVEL "+
-			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).
+			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).thresholds(bad(nearLimit)).
 			query(maxBy("__name__", named(shares, ofRanks+notTogether)), "{{__name__}}"),
 		graph("Bytes held", "Levels and sizes in bytes, summed over the ranks: huge pages of Open MPI, the unexpected queue's buffer of MPICH, memory of "+
 			"MVAPICH.", "bytes").
@@ -168,18 +168,18 @@ func jobCommunicators() []*panel {
 	long := bad(unexpectedMany)
 	return []*panel{
 		table("Communicators", "By name: those that lived at the end of the time range, or last within it, and what was counted on all of that name. "+
-			"Messages and bytes need Open MPI with `exec --monitoring`.",
+			"What is counted needs Open MPI with `exec --monitoring`, as in the graph.",
 			column{label: "comm"}, column{label: "size"}, column{label: "topology"}, column{label: "inter"},
 			column{title: "Ranks in it", expr: "count by (comm, size, topology, inter) (label_replace(" + last(selector("mpit_object_info", ofObjects)) + nameIsComm + ")"},
 			column{title: "In ranks", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects", ofObjects)) + nameIsComm + ")"},
-			column{title: "Messages", expr: sumBy("comm", last(selector("mpit_pml_monitoring_messages_total", ofComms))), unit: "short"},
-			column{title: "Bytes", expr: sumBy("comm", last(selector("mpit_pml_monitoring_bytes_total", ofComms))), unit: "bytes"},
+			column{title: "Messages", expr: firstOf(messagesOnComm, "comm", ofComms, last), unit: "short"},
+			column{title: "Bytes", expr: firstOf(bytesOnComm, "comm", ofComms, last), unit: "bytes"},
 			column{title: "Longest queue", expr: maxBy("comm", "max_over_time("+named(unexpectedQueues, ofComms)+inRange+")"), steps: &long},
 		).sorted("Bytes", true),
-		graph("Messages sent on a communicator", "The ten with most at each moment. Open MPI with `exec --monitoring`.", "mps").
-			query("topk(10, "+sumBy("comm", rateOf(selector("mpit_pml_monitoring_messages_total", ofComms)))+")", "{{comm}}"),
-		graph("Bytes sent on a communicator", "The ten with most at each moment. Open MPI with `exec --monitoring`.", "binBps").
-			query("topk(10, "+sumBy("comm", rateOf(selector("mpit_pml_monitoring_bytes_total", ofComms)))+")", "{{comm}}"),
+		graph("Messages sent on a communicator", "The ten with most at each moment, by what the job's library counts:"+who(messagesOnComm), "mps").
+			query("topk(10, "+firstOf(messagesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
+		graph("Bytes sent on a communicator", "The ten with most at each moment, by what the job's library counts:"+who(bytesOnComm), "binBps").
+			query("topk(10, "+firstOf(bytesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
 		graph("Unexpected messages on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").
 			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_unexpected_msgq_length", ofComms))+")", "{{comm}}"),
 		graph("Posted receives on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").

@@ -7,8 +7,12 @@ func inTrouble(matchers string) string {
 	return "(" + selector("mpit_rank_up", matchers) + " == 0 unless on (" + process + ") " + selector("mpit_rank_end_info", matchers) + ")"
 }
 
-// unexpectedMany is from how many messages on a queue is long, as the alert has it.
-const unexpectedMany = 1000
+// From where on things are bad, as the alerts have it.
+const (
+	unexpectedMany = 10000 // messages in a rank's queue
+	uneven         = 3     // the busiest rank's share of the mean
+	nearLimit      = 0.9   // of what there is room for
+)
 
 // running is 1 for a job that runs at the end of the time range, 0 for one that was there before.
 func running(by, matchers string) string {

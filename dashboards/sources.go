@@ -19,30 +19,44 @@ const (
 // process is the labels that say which rank it is. dup tells two processes apart that claim the same three.
 const process = "jobid, world, rank, dup"
 
-// source is counters of one MPI library that count the same thing; %s stands for matchers, and each %s of several families is summed.
+// source is counters of one MPI library that count the same thing.
 type source struct {
-	library string // who has it, for descriptions
-	family  []string
-	match   string // matchers beside the panel's
+	library  string   // who has it, for descriptions
+	families []string // are summed; who has one has all
+	match    string   // matchers beside the panel's
 }
 
-// messagesSent are the counters of messages sent. No library has two of them, except a job of Open MPI with monitoring whose library
-// was built with SPC, too: the first that a job has stands.
-var messagesSent = []source{
-	{library: "Open MPI with `exec --monitoring`", family: []string{"mpit_pml_monitoring_messages_total"}},
-	{library: "Open MPI on Omni-Path (PSM2)", family: []string{"mpit_mtl_psm2_tx_messages_total"}},
-	{library: "Open MPI built with SPC (calls that send)", family: []string{"mpit_runtime_spc_calls_total"}, match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
-	{library: "MVAPICH2", family: []string{"mpit_mv2_pt2pt_messages_total"}, match: `operation=~"i?send"`},
-}
+// messagesSent and bytesSent are the counters of what ranks send, the best first: of what a job has, the first stands. A build of Open MPI
+// can lack the monitoring of point-to-point messages, as Debian's does; the other two kinds are what is left then.
+var (
+	messagesSent = []source{
+		{library: "Open MPI with `exec --monitoring`: all messages", families: []string{"mpit_pml_monitoring_messages_total"}},
+		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_messages_total"}},
+		{library: "Open MPI built with SPC: calls that send", families: []string{"mpit_runtime_spc_calls_total"},
+			match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
+		{library: "MVAPICH2", families: []string{"mpit_mv2_pt2pt_messages_total"}, match: `operation=~"i?send"`},
+		collectivesAndPuts("messages", "mpit_coll_monitoring_messages_total", "mpit_osc_monitoring_messages_sent_total"),
+	}
+	bytesSent = []source{
+		{library: "Open MPI with `exec --monitoring`: all messages", families: []string{"mpit_pml_monitoring_bytes_total"}},
+		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
+		{library: "Open MPI built with SPC", families: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
+		{library: "MPICH built with pvars: through network cards", families: []string{"mpit_nic_sent_bytes_total"}},
+		{library: "MVAPICH 3 and 4", families: []string{"mpit_mvp_mpic_send_bytes_total", "mpit_mvp_mpic_isend_bytes_total"}},
+		{library: "MVAPICH2: through shared memory", families: []string{"mpit_mv2_smp_eager_sent_bytes_total", "mpit_mv2_smp_rndv_sent_bytes_total"}},
+		collectivesAndPuts("bytes", "mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total"),
+	}
 
-// bytesSent are the counters of bytes sent.
-var bytesSent = []source{
-	{library: "Open MPI with `exec --monitoring`", family: []string{"mpit_pml_monitoring_bytes_total"}},
-	{library: "Open MPI on Omni-Path (PSM2)", family: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
-	{library: "Open MPI built with SPC", family: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
-	{library: "MPICH with pvars (through network cards)", family: []string{"mpit_nic_sent_bytes_total"}},
-	{library: "MVAPICH 4", family: []string{"mpit_mvp_mpic_send_bytes_total", "mpit_mvp_mpic_isend_bytes_total"}},
-	{library: "MVAPICH2 (through shared memory)", family: []string{"mpit_mv2_smp_eager_sent_bytes_total", "mpit_mv2_smp_rndv_sent_bytes_total"}},
+	// Of these, those that know on which communicator.
+	messagesOnComm = []source{messagesSent[0], messagesSent[4]}
+	bytesOnComm    = []source{bytesSent[0], bytesSent[6]}
+)
+
+func collectivesAndPuts(what, collectives, puts string) source {
+	return source{
+		library:  "Open MPI with `exec --monitoring` where it does not count point-to-point messages (Debian's 4.1.4): " + what + " of collectives and puts",
+		families: []string{collectives, puts},
+	}
 }
 
 // unexpectedQueues and postedQueues are the families of the queues' lengths, as a pattern of names.
@@ -72,7 +86,7 @@ func firstOf(sources []source, by, matchers string, inner func(selector string) 
 			m += ", " + s.match
 		}
 		var terms []string
-		for _, family := range s.family {
+		for _, family := range s.families {
 			terms = append(terms, fmt.Sprintf("sum by (%s) (%s)", by, inner(selector(family, m))))
 		}
 		alternatives = append(alternatives, strings.Join(terms, " + "))

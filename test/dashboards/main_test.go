@@ -1,0 +1,16 @@
+// Package dashboards asks a real Prometheus everything that Grafana would ask it for the dashboards, as their JSON says it.
+package dashboards
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// suite is set before the first test; tests only read it.
+var suite *harness.Suite
+
+func TestMain(m *testing.M) {
+	os.Exit(harness.Main(m, func(s *harness.Suite) { suite = s }))
+}

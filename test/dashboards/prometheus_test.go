@@ -1,0 +1,252 @@
+package dashboards
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// site is a cluster of two nodes, which a Prometheus has scraped while jobs ran, and what Grafana would know of it.
+type site struct {
+	prometheus *harness.Prometheus
+	from, to   time.Time // the time range
+}
+
+const (
+	early, split, queued, phases, killed, aborted, mpich = "early", "split", "queued", "phases", "killed", "aborted", "mpich"
+
+	// messages of each round of traffic.c go out on "ring"; so many rounds, twice.
+	rounds = 40
+)
+
+// observe runs the jobs. One has ended, and has left its exporter's page, when it returns.
+func observe(t *testing.T) site {
+	t.Helper()
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n    rank: both\n"), 0o600))
+	flags := []string{"--retention=1s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
+	one := suite.Exporter(t, flags...)
+	two := suite.Exporter(t, append(flags, "--config.file="+rules)...)
+	s := site{from: time.Now()}
+	s.prometheus = suite.PrometheusWith(t, nil, one, two)
+	simulate(t, one, two)
+	openmpi := harness.OpenMPI(t)
+
+	traffic := harness.Job{
+		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir}, Exec: []string{"--monitoring"},
+	}
+	traffic.Socket, traffic.ID = one.Socket, early
+	first := suite.Run(t, traffic)
+	traffic.ID = split
+	// Rank 0 runs on one node, rank 1 on the other.
+	traffic.Wrap = []string{"sh", "-c", fmt.Sprintf(
+		`test "$OMPI_COMM_WORLD_RANK" = 0 || export MPIT_SOCKET='%s'; exec "$@"`, two.Socket), "sh"}
+	second := suite.Run(t, traffic)
+	for _, run := range []*harness.Run{first, second} {
+		run.AtHold(t, "ready")
+		s.scraped(t, fmt.Sprintf(`count(mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} == 0)`, run.ID), 2)
+		run.Release(t, "ready")
+		run.AtHold(t, "half")
+	}
+	s.scraped(t, fmt.Sprintf(`count(count by (instance) (mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0))`, split), 2)
+	s.scraped(t, fmt.Sprintf(`count(mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0)`, early), 2)
+	first.Finish(t, "half", "done")
+
+	backlog := suite.Run(t, harness.Job{MPI: openmpi, Program: "unexpected.c", Args: []string{"41", harness.HoldDir}, Socket: two.Socket, ID: queued})
+	backlog.AtHold(t, "queued")
+	pcontrol := suite.Run(t, harness.Job{MPI: openmpi, Program: "pcontrol.c", Args: []string{"5", harness.HoldDir}, Socket: one.Socket, ID: phases})
+	for _, point := range []string{"on", "off", "back", "counted", "kept"} {
+		pcontrol.AtHold(t, point)
+		pcontrol.Release(t, point)
+	}
+	pcontrol.AtHold(t, "level")
+	for id, how := range map[string]string{killed: "kill", aborted: "abort"} {
+		run := suite.Run(t, harness.Job{MPI: openmpi, Program: "ends.c", Args: []string{how, harness.HoldDir}, Socket: two.Socket, ID: id})
+		run.AtHold(t, "up")
+		s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q})`, id), 2)
+		run.Release(t, "up")
+		run.Wait(t)
+	}
+	other := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: one.Socket, ID: mpich})
+	other.AtHold(t, "made")
+
+	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
+	s.scraped(t, fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)
+	s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, early), 2)
+	s.scraped(t, `count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
+	s.scraped(t, `count(mpit_cvar_ranks{jobid="split"}) > bool 0`, 1)
+	s.scraped(t, `count(mpit_pvar_category_info) > bool 0`, 1)
+	s.to = time.Now()
+	return s
+}
+
+// scraped waits until an expression is one number.
+func (s site) scraped(t *testing.T, expression string, want float64) {
+	t.Helper()
+	s.prometheus.Await(t, expression, func(samples []harness.Sample) error {
+		if len(samples) != 1 || samples[0].Value != want {
+			return fmt.Errorf("%v, not %v", samples, want)
+		}
+		return nil
+	})
+}
+
+// ask is what Grafana gets for a panel's query: the samples that are numbers.
+func (s site) ask(ctx context.Context, q target, values map[string]string) ([]harness.Sample, error) {
+	expr := fill(q.Expr, values)
+	var samples []harness.Sample
+	var err error
+	if q.Instant {
+		samples, err = s.prometheus.QueryAt(ctx, expr, s.to)
+	} else {
+		samples, err = s.prometheus.QueryRange(ctx, expr, s.from, s.to, time.Second)
+	}
+	return slices.DeleteFunc(samples, func(x harness.Sample) bool { return math.IsNaN(x.Value) || math.IsInf(x.Value, 0) }), err
+}
+
+// choices are the values that a dashboard's variables have together: one choice for each job where there is one to choose, and for each
+// timer.
+func (s site) choices(t *testing.T, d dashboard) []map[string]string {
+	t.Helper()
+	list := []map[string]string{{
+		"__rate_interval": "5s", "__interval": "1s", "__range": fmt.Sprintf("%.0fs", math.Ceil(s.to.Sub(s.from).Seconds())),
+	}}
+	used := map[string]bool{}
+	for _, v := range d.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		selector, label := v.values(t)
+		var next []map[string]string
+		for _, values := range list {
+			found, err := s.prometheus.LabelValues(t.Context(), fill(selector, values), label, s.from, s.to)
+			require.NoError(t, err, v.Name)
+			if v.Regex != "" {
+				re := regexp.MustCompile("^(?:" + v.Regex + ")$")
+				for i := range found {
+					m := re.FindStringSubmatch(found[i])
+					require.NotNil(t, m, "%s: %s", v.Name, found[i])
+					found[i] = m[1]
+				}
+			}
+			used[v.Name] = used[v.Name] || len(found) > 0
+			switch {
+			case v.Name == "jobid":
+				slices.SortFunc(found, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+				require.ElementsMatch(t, order, found, "jobs to choose from")
+				if !v.Multi {
+					for _, value := range found {
+						next = append(next, with(values, v.Name, value))
+					}
+					continue
+				}
+				next = append(next, with(values, v.Name, oneOf(found)))
+			case len(found) == 0:
+				next = append(next, with(values, v.Name, ""))
+			case v.AllValue != "":
+				next = append(next, with(values, v.Name, v.AllValue))
+			case v.Name == "timer":
+				next = append(next, with(values, v.Name, found[0]))
+			case v.IncludeAll:
+				next = append(next, with(values, v.Name, oneOf(found)))
+			default:
+				next = append(next, with(values, v.Name, found[0]))
+			}
+		}
+		list = next
+	}
+	for _, v := range d.Templating.List {
+		assert.True(t, v.Type != "query" || used[v.Name], "nothing to choose from: %s", v.Name)
+	}
+	return list
+}
+
+// order is all jobs, real ones first.
+var order = append([]string{split, early, queued, phases, killed, aborted, mpich, "simulated"}, simulated...)
+
+func with(values map[string]string, name, value string) map[string]string {
+	c := maps.Clone(values)
+	c[name] = value
+	return c
+}
+
+// oneOf is a choice of several values as Grafana writes it for Prometheus.
+func oneOf(values []string) string {
+	escaped := make([]string, len(values))
+	for i, v := range values {
+		escaped[i] = strings.ReplaceAll(regexp.QuoteMeta(v), `\`, `\\`)
+	}
+	return "(" + strings.Join(escaped, "|") + ")"
+}
+
+// Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks can fill are known.
+func TestPanelsHaveData(t *testing.T) {
+	s := observe(t)
+	var unreal []string
+	for _, d := range read(t) {
+		t.Run(d.Title, func(t *testing.T) {
+			choices := s.choices(t, d)
+			found := map[string]bool{} // selectors, as they stand in the file
+			for _, p := range d.all() {
+				for _, q := range p.Targets {
+					at := slices.IndexFunc(choices, func(values map[string]string) bool {
+						samples, err := s.ask(t.Context(), q, values)
+						require.NoError(t, err, "%s %s", p.Title, q.RefID)
+						return len(samples) > 0
+					})
+					if !assert.GreaterOrEqual(t, at, 0, "%s %s: no data in any job: %s", p.Title, q.RefID, q.Expr) {
+						continue
+					}
+					if id, ok := choices[at]["jobid"]; ok && slices.Index(order, id) >= slices.Index(order, "simulated") {
+						unreal = append(unreal, fmt.Sprintf("%s %s: %s", p.Title, q.RefID, id))
+					}
+					s.selectors(t, p, q, choices, found)
+				}
+			}
+		})
+	}
+	t.Logf("panels that only simulated ranks fill:\n%s", strings.Join(unreal, "\n"))
+}
+
+// selectors checks that each selector of a query finds a series in some job.
+func (s site) selectors(t *testing.T, p panel, q target, choices []map[string]string, found map[string]bool) {
+	t.Helper()
+	for _, values := range choices {
+		selectors, err := parse(fill(q.Expr, values))
+		require.NoError(t, err)
+		missing := 0
+		for i, selector := range selectors {
+			key := fmt.Sprintf("%s/%d", q.Expr, i)
+			if found[key] {
+				continue
+			}
+			missing++
+			samples, err := s.prometheus.QueryAt(t.Context(), fmt.Sprintf("count(last_over_time(%s[%s]))", selector, values["__range"]), s.to)
+			require.NoError(t, err)
+			if len(samples) > 0 {
+				found[key] = true
+				missing--
+			}
+		}
+		if missing == 0 {
+			return
+		}
+	}
+	selectors, _ := parse(fill(q.Expr, choices[0]))
+	for i, selector := range selectors {
+		assert.True(t, found[fmt.Sprintf("%s/%d", q.Expr, i)], "%s %s: nobody has %s", p.Title, q.RefID, selector)
+	}
+}
