@@ -164,22 +164,24 @@ func jobQueues() []*panel {
 
 func jobCommunicators() []*panel {
 	const nameIsComm = `, "comm", "$1", "name", "(.*)")`
+	const needs = "Collectives need Open MPI with `exec --monitoring`, which counts those with a root in the root's rank alone, and knows of no " +
+		"other communicator than MPI_COMM_WORLD for other messages."
 	ofObjects := ofRanks + `, kind="comm", name=~"$comm"`
 	long := bad(unexpectedMany)
 	return []*panel{
 		table("Communicators", "By name: those that lived at the end of the time range, or last within it, and what was counted on all of that name. "+
-			"What is counted needs Open MPI with `exec --monitoring`, as in the graph.",
+			needs,
 			column{label: "comm"}, column{label: "size"}, column{label: "topology"}, column{label: "inter"},
 			column{title: "Ranks in it", expr: "count by (comm, size, topology, inter) (label_replace(" + last(selector("mpit_object_info", ofObjects)) + nameIsComm + ")"},
-			column{title: "In ranks", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects", ofObjects)) + nameIsComm + ")"},
-			column{title: "Messages", expr: firstOf(messagesOnComm, "comm", ofComms, last), unit: "short"},
-			column{title: "Bytes", expr: firstOf(bytesOnComm, "comm", ofComms, last), unit: "bytes"},
+			column{title: "Objects", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects", ofObjects)) + nameIsComm + ")"},
+			column{title: "Collectives", expr: firstOf(collectivesOnComm, "comm", ofComms, last), unit: "short"},
+			column{title: "Bytes of collectives", expr: firstOf(collectiveBytesOnComm, "comm", ofComms, last), unit: "bytes"},
 			column{title: "Longest queue", expr: maxBy("comm", "max_over_time("+named(unexpectedQueues, ofComms)+inRange+")"), steps: &long},
-		).sorted("Bytes", true),
-		graph("Messages sent on a communicator", "The ten with most at each moment, by what the job's library counts:"+who(messagesOnComm), "mps").
-			query("topk(10, "+firstOf(messagesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
-		graph("Bytes sent on a communicator", "The ten with most at each moment, by what the job's library counts:"+who(bytesOnComm), "binBps").
-			query("topk(10, "+firstOf(bytesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
+		).sorted("Bytes of collectives", true),
+		graph("Collectives on a communicator", "Calls, the ten communicators with most at each moment. "+needs, "cps").
+			query("topk(10, "+firstOf(collectivesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
+		graph("Bytes of collectives on a communicator", "Sent, the ten communicators with most at each moment. "+needs, "binBps").
+			query("topk(10, "+firstOf(collectiveBytesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
 		graph("Unexpected messages on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").
 			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_unexpected_msgq_length", ofComms))+")", "{{comm}}"),
 		graph("Posted receives on a communicator", "Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").

@@ -33,9 +33,10 @@ func jobMonitoring() []*panel {
 	}
 	return []*panel{
 		calls, bytes,
-		byComm(graph("Messages of collectives", "By communicator. "+needs, "mps"), "mpit_coll_monitoring_messages_total", "messages"),
-		byComm(byComm(graph("Bytes of one-sided messages", "By communicator of the window. "+needs, "binBps"),
-			"mpit_osc_monitoring_sent_bytes_total", "put"), "mpit_osc_monitoring_recv_bytes_total", "got"),
+		rates("Messages of collectives and one-sided operations", "Of all ranks. "+needs, "mps", "", "",
+			"mpit_coll_monitoring_messages_total", "mpit_osc_monitoring_messages_sent_total", "mpit_osc_monitoring_messages_recv_total"),
+		rates("Their bytes", "Sent in collectives, put and got, by all ranks. "+needs, "binBps", "", "",
+			"mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total", "mpit_osc_monitoring_recv_bytes_total"),
 	}
 }
 

@@ -47,9 +47,16 @@ var (
 		collectivesAndPuts("bytes", "mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total"),
 	}
 
-	// Of these, those that know on which communicator.
-	messagesOnComm = []source{messagesSent[0], messagesSent[4]}
-	bytesOnComm    = []source{bytesSent[0], bytesSent[6]}
+	// What is known of single communicators: their collectives. Point-to-point messages and puts are counted on MPI_COMM_WORLD, on whatever
+	// communicator they are sent.
+	collectivesOnComm = []source{{
+		library:  "Open MPI with `exec --monitoring`",
+		families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total", "mpit_coll_monitoring_o2a_count_total"},
+	}}
+	collectiveBytesOnComm = []source{{
+		library:  "Open MPI with `exec --monitoring`",
+		families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total", "mpit_coll_monitoring_o2a_bytes_total"},
+	}}
 )
 
 func collectivesAndPuts(what, collectives, puts string) source {

@@ -33,6 +33,10 @@ type panel struct {
 	Type, Title string
 	Panels      []panel // of a collapsed row
 	Targets     []target
+
+	Transformations []struct {
+		Options struct{ RenameByName map[string]string }
+	}
 }
 
 type target struct {

@@ -192,9 +192,16 @@ func oneOf(values []string) string {
 	return "(" + strings.Join(escaped, "|") + ")"
 }
 
-// Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks can fill are known.
-func TestPanelsHaveData(t *testing.T) {
+// What Grafana gets for the dashboards while jobs run and after one has ended.
+func TestDashboards(t *testing.T) {
 	s := observe(t)
+	t.Run("data", s.testData)
+	t.Run("tables", s.testTables)
+	t.Run("truth", s.testTruth)
+}
+
+// Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks fill are known.
+func (s site) testData(t *testing.T) {
 	var unreal []string
 	for _, d := range read(t) {
 		t.Run(d.Title, func(t *testing.T) {
@@ -205,20 +212,54 @@ func TestPanelsHaveData(t *testing.T) {
 					at := slices.IndexFunc(choices, func(values map[string]string) bool {
 						samples, err := s.ask(t.Context(), q, values)
 						require.NoError(t, err, "%s %s", p.Title, q.RefID)
+						if d.UID == "mpit-jobs" && len(samples) > 0 {
+							assert.NotContains(t, samples[0].Labels, "rank", "%s: the dashboard of all jobs goes rank by rank", p.Title)
+						}
 						return len(samples) > 0
 					})
 					if !assert.GreaterOrEqual(t, at, 0, "%s %s: no data in any job: %s", p.Title, q.RefID, q.Expr) {
 						continue
 					}
 					if id, ok := choices[at]["jobid"]; ok && slices.Index(order, id) >= slices.Index(order, "simulated") {
-						unreal = append(unreal, fmt.Sprintf("%s %s: %s", p.Title, q.RefID, id))
+						unreal = append(unreal, p.Title+": "+id)
 					}
 					s.selectors(t, p, q, choices, found)
 				}
 			}
 		})
 	}
-	t.Logf("panels that only simulated ranks fill:\n%s", strings.Join(unreal, "\n"))
+	slices.Sort(unreal)
+	assert.ElementsMatch(t, onlySimulated, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
+}
+
+// onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.
+var onlySimulated = []string{
+	// Timers, states, shares and watermarks: see docs/metrics.md for who has some.
+	"Durations of ${timer}: simulated",
+	"High watermarks: simulated",
+	"Imbalance of time: simulated",
+	"Low watermarks: simulated",
+	"Share of time in ${timer}: simulated",
+	"Shares: simulated",
+	"States: simulated",
+	"Time spent, by timer: simulated",
+	"Watermarks of several ranks together: mvapich2-2.3",
+	"Which rank holds a watermark: simulated",
+	// Other builds of Open MPI and MPICH, and other libraries.
+	"Bytes that unexpected messages take up: mpich-3.4",
+	"Bytes through network cards: mpich-4.0",
+	"Bytes: openmpi-4.1",
+	"Cache of registered memory: mvapich2-2.3",
+	"Calls of MPI functions: openmpi-4.1",
+	"Collectives by algorithm (MVAPICH 3 and 4): mvapich-4.0",
+	"Collectives by algorithm: mvapich2-2.3",
+	"Handlers of one-sided operations: mpich-3.4",
+	"Messages that came too early or out of order: openmpi-4.1",
+	"Messages: mvapich2-2.3",
+	"Network buffers free: mvapich2-2.3",
+	"Searches of the queues: mpich-3.4",
+	"Time in collectives: mvapich2-2.3",
+	"Time spent matching: openmpi-4.1",
 }
 
 // selectors checks that each selector of a query finds a series in some job.

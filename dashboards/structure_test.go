@@ -1,0 +1,234 @@
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+)
+
+// Panel types that Grafana has, and will not turn into others at the first look as it does with graph, singlestat or table-old.
+var panelTypes = []string{"row", "timeseries", "stat", "table", "heatmap", "bargauge"}
+
+// units are Grafana's names of those that we use; one that it doesn't know is shown as it is, behind the number.
+var units = []string{"none", "short", "bytes", "binBps", "mps", "cps", "ops", "reqps", "s", "dtdurations", "dateTimeAsIso", "percentunit"}
+
+// builtIn are variables that Grafana has itself.
+var builtIn = []string{"__rate_interval", "__range", "__interval", "__url_time_range", "__value", "__data", "__field"}
+
+var reference = regexp.MustCompile(`\$([a-z_]+)|\$\{([a-z_]+)[^}]*\}`)
+
+// references are the variables that a text mentions.
+func references(text string) []string {
+	var names []string
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1]+m[2])
+	}
+	return names
+}
+
+// each calls f for all panels of all dashboards, those of collapsed rows as well.
+func each(t *testing.T, f func(t *testing.T, d grafana.Dashboard, p grafana.Panel)) {
+	t.Helper()
+	for name, d := range files() {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range everything(d) {
+				f(t, d, p)
+			}
+		})
+	}
+}
+
+func everything(d grafana.Dashboard) []grafana.Panel {
+	var list []grafana.Panel
+	for _, p := range d.Panels {
+		list = append(list, p)
+		if p.Panels != nil {
+			list = append(list, *p.Panels...)
+		}
+	}
+	return list
+}
+
+// What is the same in all dashboards.
+func TestDashboards(t *testing.T) {
+	uids, titles := map[string]bool{}, map[string]bool{}
+	for name, d := range files() {
+		t.Run(name, func(t *testing.T) {
+			assert.Regexp(t, `^mpit-[a-z]+$`, d.UID)
+			assert.False(t, uids[d.UID] || titles[d.Title], "another dashboard has this uid or title")
+			uids[d.UID], titles[d.Title] = true, true
+			assert.NotEmpty(t, d.Description)
+			assert.Contains(t, d.Tags, tag)
+			assert.Equal(t, grafana.SharedTooltip, d.GraphTooltip)
+			assert.Regexp(t, `^now-\d+h$`, d.Time.From)
+			assert.Equal(t, "now", d.Time.To)
+			assert.Contains(t, d.TimePicker.RefreshIntervals, d.Refresh)
+			assert.GreaterOrEqual(t, d.SchemaVersion, 42)
+		})
+	}
+}
+
+// Every panel says what it shows, in a unit, from the data source that was chosen; numbers are unique, and refIds in their panel.
+func TestPanels(t *testing.T) {
+	seen := map[string]map[int]string{}
+	each(t, func(t *testing.T, d grafana.Dashboard, p grafana.Panel) {
+		if seen[d.UID] == nil {
+			seen[d.UID] = map[int]string{}
+		}
+		assert.Empty(t, seen[d.UID][p.ID], "%s has the number of another panel", p.Title)
+		seen[d.UID][p.ID] = p.Title
+		assert.Contains(t, panelTypes, p.Type, p.Title)
+		assert.NotEmpty(t, p.Title)
+		if p.Type == "row" {
+			require.NotNil(t, p.Collapsed, p.Title)
+			require.NotNil(t, p.Panels, p.Title)
+			assert.Equal(t, *p.Collapsed, len(*p.Panels) > 0, "%s: the panels of a row that is open stand behind it", p.Title)
+			return
+		}
+		assert.Greater(t, len(p.Description), 10, "%s has no description", p.Title)
+		assert.True(t, strings.HasSuffix(p.Description, ".") || strings.Contains(p.Description, "\n- "), "%s: no sentence: %s", p.Title, p.Description)
+		assert.Equal(t, &prometheus, p.Datasource, p.Title)
+		require.NotNil(t, p.FieldConfig, p.Title)
+		assert.Contains(t, units, p.FieldConfig.Defaults.Unit, p.Title)
+		for _, o := range p.FieldConfig.Overrides {
+			for _, property := range o.Properties {
+				if property.ID == "unit" {
+					assert.Contains(t, units, property.Value, p.Title)
+				}
+			}
+		}
+		steps := p.FieldConfig.Defaults.Thresholds.Steps
+		require.NotEmpty(t, steps, p.Title)
+		for i, s := range steps {
+			assert.Equal(t, i == 0, s.Value == nil, "%s: the first threshold alone has no value", p.Title)
+			assert.True(t, i < 2 || *steps[i-1].Value < *s.Value, "%s: thresholds fall", p.Title)
+		}
+		assert.NotEmpty(t, p.Targets, p.Title)
+		assert.LessOrEqual(t, len(p.Targets), 26, p.Title)
+		for i, q := range p.Targets {
+			assert.Equal(t, string(rune('A'+i)), q.RefID, p.Title)
+			assert.Equal(t, prometheus, q.Datasource, p.Title)
+			assert.NotEqual(t, q.Instant, q.Range, p.Title)
+			assert.Equal(t, p.Type == "table", q.Format == "table", p.Title)
+		}
+	})
+}
+
+// No panel lies on another one, and none leaves the grid.
+func TestPlaces(t *testing.T) {
+	check := func(t *testing.T, list []grafana.Panel) {
+		t.Helper()
+		taken := map[[2]int]string{}
+		for _, p := range list {
+			g := p.GridPos
+			assert.True(t, g.W > 0 && g.H > 0 && g.X >= 0 && g.X+g.W <= grafana.Columns, "%s: %+v", p.Title, g)
+			for x := g.X; x < g.X+g.W; x++ {
+				for y := g.Y; y < g.Y+g.H; y++ {
+					if other := taken[[2]int{x, y}]; other != "" {
+						t.Fatalf("%s lies on %s", p.Title, other)
+					}
+					taken[[2]int{x, y}] = p.Title
+				}
+			}
+		}
+	}
+	for name, d := range files() {
+		t.Run(name, func(t *testing.T) {
+			check(t, d.Panels)
+			for _, p := range d.Panels {
+				if p.Panels != nil {
+					check(t, *p.Panels)
+				}
+			}
+		})
+	}
+}
+
+// What a query, a title or a link mentions is a variable of the dashboard, and what a variable's query mentions stands before it. Links lead
+// to dashboards that exist, and set variables that these have.
+func TestVariables(t *testing.T) {
+	known := map[string][]string{} // by uid
+	for name, d := range files() {
+		t.Run(name, func(t *testing.T) {
+			names := slices.Clone(builtIn)
+			for _, v := range d.Templating.List {
+				assert.NotEmpty(t, v.Label, v.Name)
+				assert.NotEmpty(t, v.Description, v.Name)
+				assert.NotContains(t, names, v.Name)
+				if v.Type == "query" {
+					assert.Equal(t, &prometheus, v.Datasource, v.Name)
+					assert.Equal(t, grafana.RefreshOnTimeRange, v.Refresh, "%s: jobs that have ended must be found", v.Name)
+					assert.Subset(t, names, references(fmt.Sprint(v.Query)), v.Name)
+				}
+				names = append(names, v.Name)
+			}
+			known[d.UID] = names
+			for _, want := range []string{"datasource", "job"} {
+				assert.Contains(t, names, want)
+			}
+			text, err := json.Marshal(d.Panels)
+			require.NoError(t, err)
+			used := references(string(text))
+			assert.Subset(t, names, used)
+			for _, v := range d.Templating.List {
+				inVariables, err := json.Marshal(d.Templating)
+				require.NoError(t, err)
+				assert.True(t, slices.Contains(used, v.Name) || slices.Contains(references(string(inVariables)), v.Name), "%s is used nowhere", v.Name)
+			}
+		})
+	}
+	link := regexp.MustCompile(`/d/([a-z-]+)\?([^"]*)`)
+	set := regexp.MustCompile(`&var-([a-z]+)=`)
+	links := 0
+	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
+		text, err := encodePanel(p)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			links++
+			require.Contains(t, known, m[1], "%s leads to no dashboard of ours", p.Title)
+			for _, v := range set.FindAllStringSubmatch(m[2], -1) {
+				assert.Contains(t, known[m[1]], v[1], "%s: %s", p.Title, m[0])
+			}
+			assert.Contains(t, m[2], "${__url_time_range}", p.Title)
+		}
+	})
+	assert.Greater(t, links, 5)
+}
+
+func encodePanel(p grafana.Panel) (string, error) {
+	p.Panels = nil
+	text, err := encode(grafana.Dashboard{Panels: []grafana.Panel{p}})
+	return string(text), err
+}
+
+var (
+	window   = regexp.MustCompile(`\[([^\]]*)\]`)
+	function = regexp.MustCompile(`(\w+)\((?:[^()]|\{[^}]*\})*\[([^\]]*)\]`)
+)
+
+// Rates are over $__rate_interval, which is wide enough for two scrapes whatever the zoom; what is said of the whole time range is over
+// $__range. Nothing else is.
+func TestIntervals(t *testing.T) {
+	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
+		for _, q := range p.Targets {
+			text := quoted.ReplaceAllString(q.Expr, `""`)
+			for _, m := range window.FindAllStringSubmatch(text, -1) {
+				assert.Contains(t, []string{"$__rate_interval", "$__range", "$__range:$__interval"}, m[1], "%s: %s", p.Title, q.Expr)
+				assert.True(t, q.Instant || m[1] == "$__rate_interval", "%s: the time range at each point of a graph: %s", p.Title, q.Expr)
+			}
+			for _, m := range function.FindAllStringSubmatch(text, -1) {
+				assert.True(t, m[1] != "rate" || m[2] == "$__rate_interval", "%s: %s", p.Title, q.Expr)
+			}
+		}
+	})
+}
+
+var quoted = regexp.MustCompile(`"[^"]*"`)
