@@ -45,13 +45,13 @@ func exporterNow() []*panel {
 				ofNodes+`, reason=~".+_over_(limit|bound|max)|remains_lost|blob_full|ended_evicted"`)+inRange+"))"), "left out"),
 		table("Exporters", "Version, and when its rules were read.",
 			column{label: "instance"}, column{label: "version"}, column{label: "revision"}, column{label: "goversion"},
-			column{title: "Build", expr: countBy("instance, version, revision, goversion", last(selector("mpit_exporter_build_info", ofNodes)))},
+			column{title: "Build", hidden: true, expr: countBy("instance, version, revision, goversion", last(selector("mpit_exporter_build_info", ofNodes)))},
 			column{title: "Ranks", expr: sumBy("instance", selector("mpit_exporter_ranks", ofNodes+`, state=~"up|busy|passive|paused"`))},
 			column{title: "Series", expr: maxBy("instance", own("series"))},
 			column{title: "Rules read", expr: maxBy("instance", own("config_last_reload_success_timestamp_seconds")) + " * 1000", unit: "dateTimeAsIso"},
 			column{title: "Landlock", expr: maxBy("instance", own("landlock_abi"))},
 			column{title: "Memory", expr: maxBy("instance", selector("process_resident_memory_bytes", ofNodes)), unit: "bytes"},
-		).hide("Value #A").size(24, 7),
+		).size(24, 7),
 	}
 }
 

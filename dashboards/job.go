@@ -120,13 +120,14 @@ func jobBalance() []*panel {
 			column{label: "world"},
 			column{label: "rank", link: &link},
 			column{label: "host"},
-			column{title: "Process", expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
+			column{label: "instance"},
+			column{title: "Process", hidden: true, expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
 			column{title: "Messages", expr: firstOf(messagesSent, process, ofRanks, last), unit: "short", gauge: true},
 			column{title: "Bytes", expr: firstOf(bytesSent, process, ofRanks, last), unit: "bytes", gauge: true},
 			column{title: "Longest queue", expr: maxBy(process, sumBy(process+", __name__", "max_over_time("+named(unexpectedQueues, ofRanks)+inRange+")")),
 				unit: "short", steps: &long},
 			column{title: "Waited for samples", expr: sumBy(process, last(selector("mpit_rank_agent_gate_wait_seconds_total", ofRanks))), unit: "s"},
-		).sorted("Messages", true).hide("Value #A"),
+		).sorted("Messages", true).without("jobid"),
 	}
 }
 

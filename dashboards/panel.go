@@ -194,6 +194,8 @@ type column struct {
 	words map[string]grafana.MappingText
 	steps *grafana.Thresholds
 	gauge bool
+	// hidden: the query is there for its labels alone.
+	hidden bool
 }
 
 // table is a table of what instant queries say at the end of the time range. A row is what the queries say of the same labels.
@@ -222,6 +224,9 @@ func table(title, description string, columns ...column) *panel {
 			if values > 1 {
 				organize.RenameByName[name] = c.title
 			}
+			if c.hidden {
+				organize.ExcludeByName[name] = true
+			}
 			p.target(c.expr, "table", "", true)
 		}
 		if c.expr == "" || values > 1 {
@@ -236,8 +241,8 @@ func table(title, description string, columns ...column) *panel {
 	return p
 }
 
-// hide leaves columns out that the first query has.
-func (p *panel) hide(names ...string) *panel {
+// without leaves labels out that queries have.
+func (p *panel) without(names ...string) *panel {
 	organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
 	if !ok {
 		panic("dashboards: " + p.Title + " is no table")

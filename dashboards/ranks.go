@@ -29,13 +29,13 @@ func ranksThemselves() []*panel {
 			column{label: "world"}, column{label: "rank"}, column{label: "dup"},
 			column{title: "State", expr: sumBy(process, up) + " or 0 * " + sumBy(process, last(up)), words: answered},
 			column{label: "reason"},
-			column{label: "user"}, column{label: "host"}, column{label: "pid"}, column{label: "executable"}, column{label: "library"},
-			column{title: "Process", expr: countBy(process+", user, host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
+			column{label: "user"}, column{label: "host"}, column{label: "instance"}, column{label: "pid"}, column{label: "executable"}, column{label: "library"},
+			column{title: "Process", hidden: true, expr: countBy(process+", user, host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
 			column{label: "thread_level"}, column{label: "jobid_check"},
 			column{title: "Started", expr: maxBy(process, last(selector("mpit_rank_start_time_seconds", ofRanks))) + " * 1000", unit: "dateTimeAsIso"},
-			column{title: "End", expr: countBy(process+", reason", last(selector("mpit_rank_end_info", ofRanks)))},
+			column{title: "End", hidden: true, expr: countBy(process+", reason", last(selector("mpit_rank_end_info", ofRanks)))},
 			column{title: "Objects", expr: sumBy(process, last(selector("mpit_objects", ofRanks)))},
-		).hide("Value #B", "Value #D").sorted("rank", false).size(24, 11),
+		).without("jobid").sorted("rank", false).size(24, 11),
 		heat("Who answered", "1 where the rank answered in the scrape, 0 where it was late or had ended; a row for each rank.", "none", "rank").
 			query(maxBy("rank", up), "{{rank}}"),
 		graph("Ranks that ended", "By how. Ended ranks are on their exporter's page until they have been scraped, and for the retention time.", "short").stacked().

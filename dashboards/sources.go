@@ -16,8 +16,9 @@ const (
 	perSecond = "[$__rate_interval]"
 )
 
-// process is the labels that say which rank it is. dup tells two processes apart that claim the same three.
-const process = "jobid, world, rank, dup"
+// process is the labels that say which rank it is. dup tells two processes apart that claim the same three. Where rules make one series of
+// a node's ranks, there is no rank, and the node takes its place.
+const process = "instance, jobid, world, rank, dup"
 
 // source is counters of one MPI library that count the same thing.
 type source struct {
