@@ -121,7 +121,7 @@ func jobBalance() []*panel {
 			column{label: "rank", link: &link},
 			column{label: "host"},
 			column{label: "instance"},
-			column{title: "Process", hidden: true, expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
+			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
 			column{title: "Messages", expr: firstOf(messagesSent, process, ofRanks, last), unit: "short", gauge: true},
 			column{title: "Bytes", expr: firstOf(bytesSent, process, ofRanks, last), unit: "bytes", gauge: true},
 			column{title: "Longest queue", expr: maxBy(process, sumBy(process+", __name__", "max_over_time("+named(unexpectedQueues, ofRanks)+inRange+")")),
@@ -177,7 +177,7 @@ func jobCommunicators() []*panel {
 			column{title: "Objects", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects", ofObjects)) + nameIsComm + ")"},
 			column{title: "Collectives", expr: firstOf(collectivesOnComm, "comm", ofComms, last), unit: "short"},
 			column{title: "Bytes of collectives", expr: firstOf(collectiveBytesOnComm, "comm", ofComms, last), unit: "bytes"},
-			column{title: "Longest queue", expr: maxBy("comm", "max_over_time("+named(unexpectedQueues, ofComms)+inRange+")"), steps: &long},
+			column{title: "Longest queue", expr: maxBy("comm", "max_over_time("+named(unexpectedQueues, ofComms+`, comm!=""`)+inRange+")"), steps: &long},
 		).sorted("Bytes of collectives", true),
 		graph("Collectives on a communicator", "Calls, the ten communicators with most at each moment. "+needs, "cps").
 			query("topk(10, "+firstOf(collectivesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),

@@ -45,7 +45,7 @@ func jobs() grafana.Dashboard {
 		column{label: "partition"},
 		column{label: "executable"},
 		column{label: "library"},
-		column{title: "Ranks", expr: countBy("jobid, user, jobname, partition, executable, library", last(selector("mpit_process_info", ofJobs)))},
+		column{rows: true, title: "Ranks", expr: countBy("jobid, user, jobname, partition, executable, library", last(selector("mpit_process_info", ofJobs)))},
 		column{title: "Nodes", expr: countBy("jobid", countBy("jobid, instance", last(selector("mpit_process_info", ofJobs))))},
 		column{title: "Started", expr: minBy("jobid", last(selector("mpit_rank_start_time_seconds", ofJobs))) + " * 1000", unit: "dateTimeAsIso"},
 		column{title: "Ran for", expr: ranTime("jobid", ofJobs), unit: "dtdurations"},

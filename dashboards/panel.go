@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 )
@@ -186,16 +187,16 @@ func (p *panel) links(title, url string) *panel {
 
 // column is a column of a table: a label, or a query's value.
 type column struct {
-	label string // has its own name as the title
-	title string // of a value
-	expr  string // by the labels that the first query has, or some of them
-	unit  string
-	link  *grafana.DataLink
-	words map[string]grafana.MappingText
-	steps *grafana.Thresholds
-	gauge bool
-	// hidden: the query is there for its labels alone.
-	hidden bool
+	label  string // has its own name as the title
+	title  string // of a value
+	expr   string // by the labels that the first query has, or some of them
+	unit   string
+	link   *grafana.DataLink
+	words  map[string]grafana.MappingText
+	steps  *grafana.Thresholds
+	gauge  bool
+	rows   bool // the labels of this query are the rows; without any, those of the first one
+	hidden bool // the query is there for its labels alone
 }
 
 // table is a table of what instant queries say at the end of the time range. A row is what the queries say of the same labels.
@@ -207,30 +208,37 @@ func table(title, description string, columns ...column) *panel {
 	organize := grafana.Organize{
 		ExcludeByName: map[string]bool{"Time": true}, IndexByName: map[string]int{}, RenameByName: map[string]string{},
 	}
-	values := 0
+	// The query whose labels the rows are comes first: what others say is then put into each row that it fits.
+	var asked []column
 	for _, c := range columns {
-		if c.expr != "" {
-			values++
+		switch {
+		case c.rows:
+			asked = append([]column{c}, asked...)
+		case c.expr != "":
+			asked = append(asked, c)
 		}
 	}
-	for i, c := range columns {
-		name := c.label
-		if c.expr != "" {
-			// Grafana calls it Value if one query alone has an answer.
-			name = "Value #" + refID(len(p.Targets))
-			if len(p.Targets) == 0 {
-				organize.RenameByName["Value"], organize.IndexByName["Value"] = c.title, i
-			}
-			if values > 1 {
-				organize.RenameByName[name] = c.title
-			}
+	for i, c := range asked {
+		names := []string{"Value #" + refID(i)}
+		switch {
+		case len(asked) == 1:
+			names = []string{"Value"}
+		case i == 0:
+			names = append(names, "Value") // if none of the others has an answer
+		}
+		for _, name := range names {
+			organize.RenameByName[name] = c.title
+			organize.IndexByName[name] = slices.IndexFunc(columns, func(o column) bool { return o.title != "" && o.title == c.title })
 			if c.hidden {
 				organize.ExcludeByName[name] = true
 			}
-			p.target(c.expr, "table", "", true)
 		}
-		if c.expr == "" || values > 1 {
-			organize.IndexByName[name] = i
+		p.target(c.expr, "table", "", true)
+	}
+	values := len(asked)
+	for i, c := range columns {
+		if c.label != "" {
+			organize.IndexByName[c.label] = i
 		}
 		p.override(c)
 	}

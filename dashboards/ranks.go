@@ -30,7 +30,7 @@ func ranksThemselves() []*panel {
 			column{title: "State", expr: sumBy(process, up) + " or 0 * " + sumBy(process, last(up)), words: answered},
 			column{label: "reason"},
 			column{label: "user"}, column{label: "host"}, column{label: "instance"}, column{label: "pid"}, column{label: "executable"}, column{label: "library"},
-			column{title: "Process", hidden: true, expr: countBy(process+", user, host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
+			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", user, host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
 			column{label: "thread_level"}, column{label: "jobid_check"},
 			column{title: "Started", expr: maxBy(process, last(selector("mpit_rank_start_time_seconds", ofRanks))) + " * 1000", unit: "dateTimeAsIso"},
 			column{title: "End", hidden: true, expr: countBy(process+", reason", last(selector("mpit_rank_end_info", ofRanks)))},

@@ -35,8 +35,23 @@ type panel struct {
 	Targets     []target
 
 	Transformations []struct {
-		Options struct{ RenameByName map[string]string }
+		ID      string
+		Options columns
 	}
+}
+
+// columns are the options of the transformation that says which columns a table has.
+type columns struct {
+	RenameByName  map[string]string
+	IndexByName   map[string]int
+	ExcludeByName map[string]bool
+}
+
+func (p panel) organize(t *testing.T) columns {
+	t.Helper()
+	last := p.Transformations[len(p.Transformations)-1]
+	require.Equal(t, "organize", last.ID, p.Title)
+	return last.Options
 }
 
 type target struct {

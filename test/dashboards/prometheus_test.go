@@ -26,7 +26,7 @@ type site struct {
 }
 
 const (
-	early, split, queued, phases, killed, aborted, mpich = "early", "split", "queued", "phases", "killed", "aborted", "mpich"
+	early, split, queued, phases, killed, aborted, mpich, lost = "early", "split", "queued", "phases", "killed", "aborted", "mpich", "lost"
 
 	// messages of each round of traffic.c go out on "ring"; so many rounds, twice.
 	rounds = 40
@@ -41,8 +41,10 @@ func observe(t *testing.T) site {
 	one := suite.Exporter(t, flags...)
 	two := suite.Exporter(t, append(flags, "--config.file="+rules)...)
 	s := site{from: time.Now()}
-	s.prometheus = suite.PrometheusWith(t, nil, one, two)
+	third := suite.Exporter(t)
+	s.prometheus = suite.PrometheusWith(t, nil, one, two, third)
 	simulate(t, one, two)
+	simulateAlone(t, third)
 	openmpi := harness.OpenMPI(t)
 
 	traffic := harness.Job{
@@ -51,9 +53,10 @@ func observe(t *testing.T) site {
 	traffic.Socket, traffic.ID = one.Socket, early
 	first := suite.Run(t, traffic)
 	traffic.ID = split
-	// Rank 0 runs on one node, rank 1 on the other.
+	// Rank 0 runs on one node, rank 1 on the other, and is another program.
+	other := filepath.Join(suite.Dir(t), "other")
 	traffic.Wrap = []string{"sh", "-c", fmt.Sprintf(
-		`test "$OMPI_COMM_WORLD_RANK" = 0 || export MPIT_SOCKET='%s'; exec "$@"`, two.Socket), "sh"}
+		`test "$OMPI_COMM_WORLD_RANK" = 0 && exec "$@"; export MPIT_SOCKET='%s'; cp "$1" '%s' && shift && exec '%[2]s' "$@"`, two.Socket, other), "sh"}
 	second := suite.Run(t, traffic)
 	for _, run := range []*harness.Run{first, second} {
 		run.AtHold(t, "ready")
@@ -80,13 +83,18 @@ func observe(t *testing.T) site {
 		run.Release(t, "up")
 		run.Wait(t)
 	}
-	other := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: one.Socket, ID: mpich})
-	other.AtHold(t, "made")
+	tour := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: one.Socket, ID: mpich})
+	tour.AtHold(t, "made")
 
 	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
 	s.scraped(t, fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)
 	s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, early), 2)
 	s.scraped(t, `count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
+	// A node is lost with its job: nobody ever says that it has ended.
+	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, lost), 1)
+	third.Kill(t)
+	s.scraped(t, `count(up == 0)`, 1)
+	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q}) or vector(0)`, lost), 0)
 	s.scraped(t, `count(mpit_cvar_ranks{jobid="split"}) > bool 0`, 1)
 	s.scraped(t, `count(mpit_pvar_category_info) > bool 0`, 1)
 	s.to = time.Now()
@@ -175,7 +183,7 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 }
 
 // order is all jobs, real ones first.
-var order = append([]string{split, early, queued, phases, killed, aborted, mpich, "simulated"}, simulated...)
+var order = append([]string{split, early, queued, phases, killed, aborted, mpich, "simulated", lost}, simulated...)
 
 func with(values map[string]string, name, value string) map[string]string {
 	c := maps.Clone(values)

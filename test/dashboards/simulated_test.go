@@ -53,6 +53,19 @@ func simulate(t *testing.T, nodes ...*harness.Exporter) {
 	run(func() error { return job.Run(ctx, nodes[0].Socket) })
 }
 
+// simulateAlone runs a job of one rank without variables.
+func simulateAlone(t *testing.T, node *harness.Exporter) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	rank := mpittest.New(rankOf(&catalogue.Catalogue{Name: lost, Version: "Open MPI v4.1.4"}, 0, 1))
+	end := make(chan error, 1)
+	go func() { end <- rank.Run(ctx, node.Socket) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-end)
+	})
+}
+
 func rankOf(c *catalogue.Catalogue, number, size int) mpittest.Config {
 	return mpittest.Config{
 		Hello: mpit.Hello{

@@ -1,7 +1,6 @@
 package dashboards
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -88,28 +87,54 @@ func mergeable(a, b tableRow, common []string) bool {
 	return true
 }
 
-// Of a table's queries none makes rows of its own beside those of the query that has most labels: what belongs together stands in one row.
+// fits says whether a row is one of those that a sample speaks of.
+func fits(row tableRow, labels map[string]string) bool {
+	for label, value := range labels {
+		if row.labels[label] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// Every row of a table has what each of its queries says of the row's labels, and every label has its column.
 func (s site) testTables(t *testing.T) {
 	tables := 0
 	for _, d := range read(t) {
 		for _, values := range s.choices(t, d) {
 			for _, p := range d.all() {
-				if p.Type != "table" || len(p.Targets) < 2 {
+				if p.Type != "table" {
 					continue
 				}
-				rows := s.rows(t, p, values)
-				most := 0
 				for _, q := range p.Targets {
 					samples, err := s.ask(t.Context(), q, values)
 					require.NoError(t, err)
-					most = max(most, len(samples))
+					for _, sample := range samples {
+						for label := range sample.Labels {
+							_, placed := p.organize(t).IndexByName[label]
+							assert.True(t, placed || p.organize(t).ExcludeByName[label], "%s %s has a label %s for which there is no column", p.Title, q.RefID, label)
+						}
+					}
+				}
+				if len(p.Targets) == 1 {
+					continue
 				}
 				tables++
-				var text []string
-				for _, row := range rows {
-					text = append(text, fmt.Sprint(row))
+				rows := s.rows(t, p, values)
+				for _, q := range p.Targets {
+					samples, err := s.ask(t.Context(), q, values)
+					require.NoError(t, err)
+					for _, sample := range samples {
+						fitting := 0
+						for _, row := range rows {
+							if fits(row, sample.Labels) {
+								fitting++
+								assert.Contains(t, row.values, q.RefID, "%s of %s: %v lacks %s", p.Title, values["jobid"], row, q.Expr)
+							}
+						}
+						assert.Positive(t, fitting, "%s of %s: %v", p.Title, values["jobid"], sample)
+					}
 				}
-				assert.Len(t, rows, most, "%s of %s:\n%s", p.Title, values["jobid"], strings.Join(text, "\n"))
 			}
 		}
 	}
@@ -133,11 +158,9 @@ func panelOf(t *testing.T, uid, title string) panel {
 // letter is the query that fills a column.
 func letter(t *testing.T, p panel, column string) string {
 	t.Helper()
-	for _, f := range p.Transformations {
-		for name, title := range f.Options.RenameByName {
-			if title == column && strings.HasPrefix(name, "Value #") {
-				return strings.TrimPrefix(name, "Value #")
-			}
+	for name, title := range p.organize(t).RenameByName {
+		if title == column && strings.HasPrefix(name, "Value #") {
+			return strings.TrimPrefix(name, "Value #")
 		}
 	}
 	require.Fail(t, "no column", "%s of %s", column, p.Title)
@@ -158,16 +181,25 @@ func (s site) testTruth(t *testing.T) {
 
 	jobs := panelOf(t, "mpit-jobs", "Jobs")
 	found := map[string]tableRow{}
+	programs := 0 // rows of the job that runs two programs
 	for _, row := range s.rows(t, jobs, byUID["mpit-jobs"][0]) {
 		found[row.labels["jobid"]] = row
+		if row.labels["jobid"] != split {
+			continue
+		}
+		programs++
+		for _, column := range []string{"State", "Nodes", "Started", "Ran for", "Messages"} {
+			assert.Contains(t, row.values, letter(t, jobs, column), "%s: %s", row.labels["executable"], column)
+		}
 	}
+	assert.Equal(t, 2, programs)
 	require.Len(t, found, len(order))
 	for _, want := range []struct {
 		job, column string
 		value       float64
 	}{
-		{early, "State", 0}, {killed, "State", 0}, {aborted, "State", 0}, {split, "State", 1}, {queued, "State", 1}, {mpich, "State", 1},
-		{early, "Ranks", 2}, {split, "Ranks", 2}, {mpich, "Ranks", 2},
+		{early, "State", 0}, {killed, "State", 0}, {aborted, "State", 0}, {lost, "State", 0}, {split, "State", 1}, {queued, "State", 1}, {mpich, "State", 1},
+		{early, "Ranks", 2}, {split, "Ranks", 1}, {lost, "Ranks", 1}, {mpich, "Ranks", 2},
 		{early, "Nodes", 1}, {split, "Nodes", 2}, {queued, "Nodes", 1},
 		{queued, "Longest queue", 41},
 	} {
