@@ -16,6 +16,7 @@ func exporter() grafana.Dashboard {
 			{title: "Ranks", panels: exporterRanks()},
 			{title: "Series", panels: exporterSeries()},
 			{title: "Process", panels: exporterProcess()},
+			{title: "OTLP", collapsed: true, panels: exporterOTLP()},
 		},
 	}.grafana()
 }
@@ -133,5 +134,22 @@ func exporterProcess() []*panel {
 			"in time.", "short").
 			query(sumBy("reason", grow(own("http_refused_total"))), "HTTP: {{reason}}").
 			query("sum("+grow(own("log_lines_lost_total"))+")", "log lines").thresholds(bad(1)),
+	}
+}
+
+func exporterOTLP() []*panel {
+	const only = " Only of exporters that push."
+	return []*panel{
+		graph("Pushes", "Pushes that had something to send, by result."+only, "ops").query(sumBy("result", rateOf(own("otlp_pushes_total"))), "{{result}}"),
+		graph("Data points", "By what became of them: failed ones are sent again with the next push, rejected and too large ones are lost, base is what deltas "+
+			"are counted from."+only, "cps").stacked().
+			query(sumBy("result", rateOf(own("otlp_points_total"))), "{{result}}"),
+		graph("Duration of pushes", "Reading the ranks, and all messages with their repetitions: half of the pushes, and 99 in 100, of all exporters."+only, "s").
+			query("histogram_quantile(0.5, "+sumBy("le", rateOf(own("otlp_push_duration_seconds_bucket")))+")", "median").
+			query("histogram_quantile(0.99, "+sumBy("le", rateOf(own("otlp_push_duration_seconds_bucket")))+")", "99th percentile"),
+		graph("Since the last accepted push", "The five exporters whose last accepted push is longest ago; one that never had any is left out."+only, "dtdurations").
+			query("topk(5, time() - ("+own("otlp_last_success_timestamp_seconds")+" > 0))", "{{instance}}"),
+		graph("Series with deltas", "Series of which is known what has been delivered, to tell what has been added since: the five exporters with most."+only, "short").
+			query("topk(5, "+own("otlp_delta_series")+")", "{{instance}}"),
 	}
 }

@@ -217,6 +217,9 @@ func (s site) testData(t *testing.T) {
 			found := map[string]bool{} // selectors, as they stand in the file
 			for _, p := range d.all() {
 				for _, q := range p.Targets {
+					if strings.Contains(q.Expr, awaited) {
+						continue
+					}
 					at := slices.IndexFunc(choices, func(values map[string]string) bool {
 						samples, err := s.ask(t.Context(), q, values)
 						require.NoError(t, err, "%s %s", p.Title, q.RefID)
@@ -236,9 +239,15 @@ func (s site) testData(t *testing.T) {
 			}
 		})
 	}
+	there, err := s.prometheus.QueryAt(t.Context(), `{__name__=~"`+awaited+`.+"}`, s.to)
+	require.NoError(t, err)
+	assert.Empty(t, there, "they are awaited no longer")
 	slices.Sort(unreal)
 	assert.ElementsMatch(t, onlySimulated, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
 }
+
+// awaited begins the names of families that no exporter of this test has yet: they need a receiver to push to.
+const awaited = "mpit_exporter_otlp_"
 
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.
 var onlySimulated = []string{
