@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxReads bounds how many requests for catalogues or kept samples are served at once: a catalogue costs the rank's process
+	// maxReads bounds how many requests for catalogues, values or kept samples are served at once: a catalogue costs the rank's process
 	// a little time, and either may be large.
 	maxReads = 4
 	// maxCatalogueBytes bounds one catalogue, about, as JSON. Some hundred times what a library has: a rank may name one long
@@ -578,6 +578,7 @@ func namesOf(indices []int, names map[int]string) []string {
 //	GET /api/v1/ranks       a RankList
 //	GET /api/v1/catalogue   a CatalogueList: one for each MPI library and version that is there, read from a connected rank of it;
 //	                        with parameters jobid, world or rank one for each rank that has these labels (at most 16)
+//	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //
 // Errors are {"error": "…"}.
@@ -588,6 +589,7 @@ func (e *Exporter) API() http.Handler {
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", e.admit(e.serveCatalogue))
 	mux.HandleFunc("GET /api/v1/kept", e.admit(e.serveKept))
+	mux.HandleFunc("GET /api/v1/values", e.admit(e.serveValues))
 	return mux
 }
 
@@ -599,7 +601,7 @@ func (e *Exporter) admit(serve http.HandlerFunc) http.HandlerFunc {
 			defer func() { <-e.reads }()
 			serve(w, req)
 		default:
-			e.writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d catalogues or kept samples are being read already; try again soon", cap(e.reads)))
+			e.writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d catalogues, values or kept samples are being read already; try again soon", cap(e.reads)))
 		}
 	}
 }
@@ -733,10 +735,16 @@ func (e *Exporter) writeError(w http.ResponseWriter, status int, err error) {
 	}{err.Error()})
 }
 
-func (e *Exporter) writeJSON(w http.ResponseWriter, status int, v any) {
+// writeJSON writes an answer that people may read as it is.
+func (e *Exporter) writeJSON(w http.ResponseWriter, status int, v any) { e.encode(w, status, v, "  ") }
+
+// writeCompact writes one that is asked for again and again.
+func (e *Exporter) writeCompact(w http.ResponseWriter, status int, v any) { e.encode(w, status, v, "") }
+
+func (e *Exporter) encode(w http.ResponseWriter, status int, v any, indent string) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetIndent("", "  ")
+	encoder.SetIndent("", indent)
 	if err := encoder.Encode(v); err != nil {
 		e.log.Error("encoding an answer failed", "err", err)
 		http.Error(w, "encoding the answer failed", http.StatusInternalServerError)

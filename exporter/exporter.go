@@ -96,7 +96,7 @@ type Exporter struct {
 	self    *selfMetrics
 	users   users
 	scrapes chan struct{} // one token for each HTTP request in flight
-	reads   chan struct{} // the same for catalogues and kept samples
+	reads   chan struct{} // the same for catalogues, values and kept samples
 	control *control
 	now     func() time.Time
 	newRank func(lib mapping.Library, blob []byte) (figures, error)
@@ -105,6 +105,7 @@ type Exporter struct {
 	grouped func() bool               // rules match by category
 
 	patience, overdue, shareable, grace time.Duration
+	recent                              time.Duration
 	describing, describingUser          int // see maxDescribing
 	endedBytes                          int // see maxEndedBytes
 
@@ -122,8 +123,9 @@ type Exporter struct {
 	infos  uint64         // changes when mpit_pvar_info has to be made anew
 	finals map[uint32]int // connections that are to bring a last sample, by uid
 
-	rounds uint64   // pages that were brought up to date
-	joined []*world // of the running one
+	rounds    uint64    // pages that were brought up to date
+	committed time.Time // when the last one was; zero: none
+	joined    []*world  // of the running one
 
 	budgets *budgets
 	turns   turns
@@ -191,6 +193,7 @@ func New(cfg Config) (*Exporter, error) {
 		patience:   patience,
 		overdue:    overdue,
 		shareable:  shareable,
+		recent:     recent,
 		grace:      grace,
 		describing: maxDescribing, describingUser: maxDescribingUser,
 		endedBytes: maxEndedBytes,

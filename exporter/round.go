@@ -41,6 +41,7 @@ const (
 	asMessages way = iota
 	asText
 	asOpenMetrics
+	asValues // not at all: the reader looks at its series (values.go)
 	ways
 )
 
@@ -344,6 +345,7 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 		r.messages.leases += want[asMessages]
 		clear(r.messages.families) // they are not to be held when their series have left
 	}
+	e.committed = time.Now()
 	e.inquire()
 	return r, nil
 }
@@ -419,13 +421,15 @@ func (e *Exporter) setSelf(p *page) {
 // release gives back what the reader has. It may be called more than once.
 func (l *lease) release() {
 	l.once.Do(func() {
-		if l.way != asMessages {
+		switch l.way {
+		case asMessages:
+			l.e.mu.Lock()
+			defer l.e.mu.Unlock()
+			l.messages.leases--
+		case asValues:
+		default:
 			l.bodies[l.way].release()
-			return
 		}
-		l.e.mu.Lock()
-		defer l.e.mu.Unlock()
-		l.messages.leases--
 	})
 }
 

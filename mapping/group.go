@@ -372,9 +372,21 @@ func groupKeyOf(s *Series, object string) groupKey {
 // groupName is the family that a member's series has in the Group.
 func groupName(s *Series) string {
 	if s.Ranks == RankBoth {
-		return NodePrefix + strings.TrimPrefix(s.Metric.Name, Prefix)
+		return nodeName(s.Metric.Name)
 	}
 	return s.Metric.Name
+}
+
+// nodeName is what a family is called in which series stand merged that stand for each rank as well.
+func nodeName(name string) string { return NodePrefix + strings.TrimPrefix(name, Prefix) }
+
+// RankName is its reverse: the name of the family that a family of NodePrefix was made of. Of others it is "".
+func RankName(name string) string {
+	rest, ok := strings.CutPrefix(name, NodePrefix)
+	if !ok {
+		return ""
+	}
+	return Prefix + rest
 }
 
 func isObjectLabel(name string) bool {

@@ -20,8 +20,39 @@ type Info struct {
 	State       mpit.VariableState
 	Metric      *Metric // nil: not shown, for Reason
 	Reason      Reason
-	Why         string // what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
-	Companion   string // of a timer: the COUNTER of its events, "" none
+	Why         string  // what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
+	Companion   string  // of a timer: the COUNTER of its events, "" none
+	Ratio       *Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
+
+	labels []Label // that rules give, shared
+	object string  // label of the object, "" none
+}
+
+// Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these. Of several
+// variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
+func (i *Info) Owns(s *Series) int {
+	has := func(name string, such func(value string) bool) bool {
+		return slices.ContainsFunc(s.Labels, func(l Label) bool { return l.Name == name && such(l.Value) })
+	}
+	of := func(m *Metric) bool {
+		return m != nil && (s.Metric == m || s.Metric.Name == m.Name || s.Metric.Name == nodeName(m.Name))
+	}
+	if !of(i.Metric) && !of(i.Ratio) {
+		return 0
+	}
+	for _, l := range i.labels {
+		if !has(l.Name, func(value string) bool { return value == l.Value }) {
+			return 0
+		}
+	}
+	fit := 1 + len(i.labels)
+	if i.object == "" {
+		return fit
+	}
+	if !has(i.object, func(string) bool { return true }) {
+		return 0
+	}
+	return fit + 1
 }
 
 // Infos describes all variables of the rank, also those that are not shown, in the agent's order.
@@ -32,6 +63,10 @@ func (r *Rank) Infos() []Info {
 			Name: cleanText(v.info.Name, 256), Description: cleanText(v.info.Description, 4096),
 			Class: v.info.Class, Real: v.real, Unit: v.unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
 			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric, Reason: v.reason, Why: v.why,
+			labels: v.labels, object: v.label,
+		}
+		if ratio := r.ratioOf(v); ratio != nil {
+			infos[i].Ratio = ratio.metric
 		}
 		if v.with != nil {
 			infos[i].Companion = cleanText(v.with.info.Name, 256)

@@ -120,3 +120,46 @@ func TestRatiosHaveLabels(t *testing.T) {
 		"pool_send_highwatermark_ratio{side=send}": 0.5, "pool_recv_highwatermark_ratio{side=recv}": 0.5,
 	}, show(r))
 }
+
+// Of variables that share a family, each knows its own series, also when they stand merged; a ratio is the LEVEL's.
+func TestInfoOwnsSeries(t *testing.T) {
+	none := func(name string) mpit.Variable {
+		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong}
+	}
+	a := newAgent(on("calls", mpit.ClassCounter, tULong), none("x_send"), on("x_recv", mpit.ClassCounter, tULong),
+		on("pool", mpit.ClassLevel, tULong), on("pool", mpit.ClassSize, tULong), on("pool", mpit.ClassHighWatermark, tULong))
+	x := a.object("c", 2)
+	for _, name := range []string{"calls", "x_recv", "pool"} {
+		a.set(name, x, 2)
+	}
+	r, err := newMapper(t, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Library{}, nil)
+	require.NoError(t, err)
+	r.Update(a.sample())
+	infos := r.Infos()
+	owners := map[string]string{}
+	for _, s := range r.Series() {
+		merged := *s.Metric
+		merged.Name = nodeName(merged.Name)
+		assert.Equal(t, s.Metric.Name, RankName(merged.Name))
+		inGroup := *s
+		inGroup.Metric = &merged
+		best, fit := "nobody", 0
+		for i := range infos {
+			if n := infos[i].Owns(s); n > fit {
+				best, fit = infos[i].Name+" "+infos[i].Class.String(), n
+			}
+			assert.Equal(t, infos[i].Owns(s), infos[i].Owns(&inGroup))
+		}
+		name := s.Metric.Name
+		for _, l := range s.Labels {
+			name += " " + l.Value
+		}
+		owners[name] = best
+	}
+	assert.Equal(t, map[string]string{
+		"mpit_calls_total send": "x_send COUNTER", "mpit_calls_total c recv": "x_recv COUNTER", "mpit_calls_total c": "calls COUNTER",
+		"mpit_pool_level c": "pool LEVEL", "mpit_pool_size c": "pool SIZE", "mpit_pool_highwatermark c": "pool HIGHWATERMARK",
+		"mpit_pool_ratio c": "pool LEVEL", "mpit_pool_highwatermark_ratio c": "pool HIGHWATERMARK",
+	}, owners)
+	assert.Empty(t, RankName("mpit_calls_total"))
+}

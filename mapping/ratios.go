@@ -142,6 +142,19 @@ func (r *Rank) findRatio(v *variable) {
 	}
 }
 
+// ratioOf returns the ratio of a LEVEL or watermark; nil: it has none.
+func (r *Rank) ratioOf(v *variable) *variable {
+	switch {
+	case v.metric == nil:
+		return nil
+	case v.real == mpit.ClassLevel:
+		return r.ratios[variableKey{v.info.Name, levelRatio}]
+	case v.real == mpit.ClassHighWatermark:
+		return r.ratios[variableKey{v.info.Name, highRatio}]
+	}
+	return nil
+}
+
 // ratioMetric acquires the family of a level's or a watermark's share of the SIZE of the same name.
 func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
