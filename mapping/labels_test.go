@@ -126,13 +126,13 @@ func TestInfoOwnsSeries(t *testing.T) {
 	none := func(name string) mpit.Variable {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong}
 	}
-	a := newAgent(on("calls", mpit.ClassCounter, tULong), none("x_send"), on("x_recv", mpit.ClassCounter, tULong),
+	a := newAgent(none("mpit_calls"), on("calls", mpit.ClassCounter, tULong), none("x_send"), on("x_recv", mpit.ClassCounter, tULong),
 		on("pool", mpit.ClassLevel, tULong), on("pool", mpit.ClassSize, tULong), on("pool", mpit.ClassHighWatermark, tULong))
 	x := a.object("c", 2)
 	for _, name := range []string{"calls", "x_recv", "pool"} {
 		a.set(name, x, 2)
 	}
-	r, err := newMapper(t, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Library{}, nil)
+	r, err := newMapper(t, Rule{Match: Match{Name: "mpit_calls"}, Name: "calls"}, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Library{}, nil)
 	require.NoError(t, err)
 	r.Update(a.sample())
 	infos := r.Infos()
@@ -158,6 +158,7 @@ func TestInfoOwnsSeries(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{
 		"mpit_calls_total send": "x_send COUNTER", "mpit_calls_total c recv": "x_recv COUNTER", "mpit_calls_total c": "calls COUNTER",
+		"mpit_calls_total":  "mpit_calls COUNTER",
 		"mpit_pool_level c": "pool LEVEL", "mpit_pool_size c": "pool SIZE", "mpit_pool_highwatermark c": "pool HIGHWATERMARK",
 		"mpit_pool_ratio c": "pool LEVEL", "mpit_pool_highwatermark_ratio c": "pool HIGHWATERMARK",
 	}, owners)
