@@ -59,8 +59,10 @@ func TestServePages(t *testing.T) {
 		status int
 		want   string // somewhere in the body
 	}{
-		{"/", http.StatusOK, `href="/metrics"`},
-		{"/", http.StatusOK, `href="/api/v1/ranks"`},
+		{"/", http.StatusOK, `href="metrics"`},
+		{"/", http.StatusOK, `href="api/v1/ranks"`},
+		{"/-/page/main.js", http.StatusOK, "import "},
+		{"/api/v1/values", http.StatusOK, `"metric":"mpit_`},
 		{"/-/healthy", http.StatusOK, "healthy\n"},
 		{"/-/ready", http.StatusOK, "ready\n"},
 		{"/api/v1/ranks", http.StatusOK, `"state": "up"`},

@@ -160,27 +160,23 @@ func checkTelemetryPath(path string) error {
 
 // mux puts all pages together.
 func (p pages) mux() (http.Handler, error) {
-	links := []web.LandingLinks{
+	links := []pageLink{
 		{Address: p.telemetryPath, Text: "Metrics"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
 		{Address: "/api/v1/catalogue", Text: "Catalogue", Description: "performance and control variables and categories of their MPI libraries, and their MPI objects, as JSON"},
 		{Address: "/api/v1/kept", Text: "Kept", Description: "what the processes kept at their last MPI_Pcontrol(2), as JSON"},
+		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},
 	}
-	landing, err := web.NewLandingPage(web.LandingConfig{
-		Name:        "MPI_T exporter",
-		Description: "MPI_T performance variables of the MPI processes on this node",
-		Version:     version.Info(),
-		Links:       links,
-		Profiling:   strconv.FormatBool(p.pprof),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("landing page: %w", err)
+	if p.pprof {
+		links = append(links, pageLink{Address: "/debug/pprof/", Text: "Profiles"})
 	}
 
 	mux := http.NewServeMux()
-	mux.Handle("/", landing)
+	if err := servePage(mux, version.Info(), links); err != nil {
+		return nil, err
+	}
 	mux.Handle(p.telemetryPath, p.metrics)
 	mux.Handle("/api/v1/", p.api)
 	mux.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })

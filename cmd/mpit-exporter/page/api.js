@@ -1,0 +1,47 @@
+// The exporter's JSON API (docs/api.md). Addresses are relative to the page, which may stand behind a path prefix.
+
+// How long an answer may take: the exporter itself gives ranks 10 s.
+const patience = 15000;
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function ask(path, parameters) {
+  const url = new URL("api/v1/" + path, document.baseURI);
+  url.hash = "";
+  url.search = new URLSearchParams(parameters ?? {});
+  const answer = await fetch(url, { signal: AbortSignal.timeout(patience), cache: "no-store" });
+  if (answer.ok) return answer.json();
+  let message = `${answer.status} ${answer.statusText}`;
+  try {
+    message = (await answer.json()).error ?? message;
+  } catch {
+    // no JSON: somebody else's answer, such as a proxy's
+  }
+  throw new Refused(answer.status, message);
+}
+
+const labels = ({ jobid, world, rank }) => ({ jobid, world, rank });
+
+// sameRank says whether two things are of one rank.
+export const sameRank = (a, b) => a.jobid === b.jobid && a.world === b.world && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
+
+export const askRanks = async () => (await ask("ranks")).ranks;
+
+// askValues returns what one rank's variables are now, and those of its world, or null when it is there no more.
+export async function askValues(rank) {
+  const list = await ask("values", labels(rank));
+  const own = list.ranks.find((r) => sameRank(r.rank, rank));
+  if (!own) return null;
+  return { time: Date.parse(list.time), rank: own.rank, variables: own.variables, cut: own.cut ?? 0, together: (list.together ?? []).flatMap((w) => w.variables) };
+}
+
+// askCatalogue returns what MPI_T offers in one rank, or null when nobody can say.
+export async function askCatalogue(rank) {
+  const list = await ask("catalogue", labels(rank));
+  return list.catalogues.find((c) => sameRank(c.rank, rank)) ?? null;
+}

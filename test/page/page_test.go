@@ -1,0 +1,201 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// standing starts an exporter and a job of Open MPI whose figures stand still.
+func standing(t *testing.T) (*harness.Exporter, *harness.Run) {
+	t.Helper()
+	server := suite.Exporter(t)
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"7", harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
+	})
+	run.AtHold(t, "queued")
+	server.Await(t, "the ranks", func(s *harness.Scrape) error {
+		for rank := range 2 {
+			if err := s.Expect("mpit_rank_up", run.Labels(rank), 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return server, run
+}
+
+// key names a series.
+func key(metric string, labels map[string]string) string {
+	return metric + fmt.Sprint(labels) // fmt sorts
+}
+
+// samePage waits until the page shows what /metrics shows of a rank: neither more nor less, and the same numbers.
+func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, rank int) {
+	t.Helper()
+	harness.Await(t, fmt.Sprintf("rank %d on the page", rank), func(context.Context) error {
+		want := map[string]float64{}
+		scrape := server.Scrape(t)
+		for _, name := range scrape.Names("mpit_") {
+			if exporter.Reserved(name) {
+				continue
+			}
+			for _, s := range scrape.Select(name, run.Labels(rank)) {
+				labels := maps.Clone(s.Labels)
+				for _, own := range []string{"jobid", "world", "rank"} {
+					delete(labels, own)
+				}
+				want[key(name, labels)] = s.Value
+			}
+		}
+		if len(want) == 0 {
+			return fmt.Errorf("nothing on /metrics")
+		}
+		got := map[string]float64{}
+		for _, r := range u.rows() {
+			if r.Value == "" {
+				continue
+			}
+			number, err := strconv.ParseFloat(r.Value, 64)
+			if err != nil {
+				return err
+			}
+			got[key(r.Metric, r.Labels)] = number
+		}
+		if !maps.Equal(want, got) {
+			return fmt.Errorf("/metrics has %v\nand the page %v; problems: %v", want, got, u.wrong())
+		}
+		return nil
+	})
+}
+
+// The page shows what /metrics shows, of the rank that is chosen.
+func TestPageOfARealJob(t *testing.T) {
+	server, run := standing(t)
+	u := startBrowser(t).open(t, server.URL("/"))
+	samePage(t, u, server, run, 0)
+	assert.Equal(t, "Rank 0 of job "+run.ID+" – MPI_T exporter", evaluate[string](u, "document.title"))
+	assert.Equal(t, "2 up", evaluate[string](u, `document.querySelector("#jobs tbody").rows[0].cells[2].textContent`))
+	assert.Contains(t, evaluate[string](u, `document.getElementById("about").innerText`), "openmpi 4.1")
+
+	u.part("variables are described", func(t *testing.T) {
+		u.await(`document.body.innerText.includes("Number of messages exchanged as all-to-all operations")`)
+		var found row
+		for _, r := range u.rows() {
+			if r.Name == "pml_ob1_unexpected_msgq_length" {
+				found = r
+			}
+		}
+		assert.Equal(t, "SIZE", found.Class)
+		assert.Contains(t, evaluate[string](u, `document.getElementById("values").innerText`), "TUNER_BASIC")
+		denied := 0
+		for _, r := range u.rows() {
+			if strings.Contains(r.Text, "denied") {
+				denied++
+			}
+		}
+		assert.NotZero(t, denied, "why a variable has no value stands there")
+	})
+	u.part("filter", func(t *testing.T) {
+		all := len(u.rows())
+		u.script(`document.getElementById("filter").focus()`)
+		u.key("unexpected backlog")
+		u.await(`document.querySelectorAll("#values tbody").length === 1`)
+		rows := u.rows()
+		require.Len(t, rows, 1, "one variable, of one communicator")
+		assert.Equal(t, "mpit_pml_ob1_unexpected_msgq_length", strings.TrimSuffix(rows[0].Metric, "_level"))
+		assert.Equal(t, map[string]string{"comm": "backlog"}, rows[0].Labels)
+		u.await(`/Rank 0 of job .*: 1 of \d+ variables shown/.test(document.getElementById("said").textContent)`)
+		for range len("unexpected backlog") {
+			u.key(kb.Backspace)
+		}
+		u.await(fmt.Sprintf(`document.querySelectorAll("#values tbody tr").length === %d`, all))
+	})
+	u.part("another rank, by keyboard", func(t *testing.T) {
+		u.script(`document.getElementById("ranks").focus()`)
+		u.key(kb.ArrowDown)
+		u.await(`document.title.startsWith("Rank 1 of")`)
+		samePage(t, u, server, run, 1)
+		assert.Contains(t, evaluate[string](u, "location.hash"), "rank=1", "its address leads to it")
+	})
+	u.part("counted while it is looked at", func(t *testing.T) {
+		u.chooseInterval("1")
+		u.await(`[...document.querySelectorAll("svg.curve path")].some((p) => p.getAttribute("d")?.includes("L"))`)
+		run.Release(t, "queued")
+		run.AtHold(t, "drained")
+		u.await(`[...document.querySelectorAll("#values tbody")].every((b) => !b.innerText.includes("unexpected_msgq") || [...b.querySelectorAll("data.value")].every((v) => v.value === "0"))`)
+		samePage(t, u, server, run, 1)
+	})
+	u.part("its end", func(t *testing.T) {
+		run.Finish(t, "drained")
+		u.await(`document.getElementById("about").innerText.includes("ended (finalize)")`)
+		samePage(t, u, server, run, 1)
+	})
+}
+
+// Everything can be reached with Tab, in the order in which it is read; what is a choice of many is one stop.
+func TestKeyboard(t *testing.T) {
+	server, _ := standing(t)
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.await(`!document.getElementById("categories").hidden`)
+	const where = `(() => {
+		const a = document.activeElement;
+		const ring = getComputedStyle(a).outlineStyle;
+		return (a.id || a.getAttribute("role") || a.closest("[id]")?.id || a.tagName) + (ring === "none" ? ", and nobody sees it" : "");
+	})()`
+	var stops []string
+	for range 12 {
+		u.key(kb.Tab)
+		stops = append(stops, evaluate[string](u, where))
+	}
+	assert.Equal(t, []string{"A", "jobs", "jobs", "ranks", "interval", "pause", "filter", "treeitem", "region", "A", "A", "A"},
+		stops)
+
+	u.part("skip to the variables", func(t *testing.T) {
+		u.script(`document.querySelector(".skip").focus()`)
+		u.key(kb.Enter)
+		u.await(`document.activeElement.id === "variables"`)
+		u.key(kb.Tab)
+		assert.Equal(t, "filter", evaluate[string](u, where))
+	})
+	u.part("pause", func(t *testing.T) {
+		u.script(`document.getElementById("pause").focus()`)
+		u.key(" ")
+		u.await(`document.getElementById("pause").getAttribute("aria-pressed") === "true" && document.getElementById("at").textContent.endsWith("paused")`)
+		u.key(kb.Enter)
+		u.await(`document.getElementById("pause").getAttribute("aria-pressed") === "false"`)
+	})
+	u.part("categories", func(t *testing.T) {
+		u.script(`document.querySelector("[role=treeitem][tabindex='0']").focus()`)
+		all := len(u.rows())
+		u.key(kb.ArrowDown)
+		assert.Equal(t, "treeitem", evaluate[string](u, where))
+		u.key(kb.Enter)
+		u.await(fmt.Sprintf(`document.activeElement.getAttribute("aria-selected") === "true" && document.querySelectorAll("#values tbody tr").length < %d`, all))
+		chosen := len(u.rows())
+		assert.NotZero(t, chosen)
+		u.key(kb.End)
+		last := evaluate[string](u, `document.activeElement.textContent`)
+		u.key(kb.Home)
+		assert.Contains(t, evaluate[string](u, `document.activeElement.textContent`), "All")
+		assert.NotContains(t, last, "All")
+		u.key(" ")
+		u.await(fmt.Sprintf(`document.querySelectorAll("#values tbody tr").length === %d`, all))
+		assert.Equal(t, 1, evaluate[int](u, `document.querySelectorAll("[role=treeitem][tabindex='0']").length`), "one stop of Tab")
+	})
+	u.part("a job", func(t *testing.T) {
+		u.script(`document.querySelector("#jobs a").focus()`)
+		u.key(kb.Enter)
+		u.await(`location.hash.includes("rank=0")`)
+	})
+}
