@@ -22,11 +22,18 @@ const (
 
 // fetchCatalogues asks a running exporter.
 func fetchCatalogues(ctx context.Context, address, jobID, world, number string) (list exporter.CatalogueList, err error) {
+	err = fetch(ctx, "list", "; or list the variables of a program: "+programName+" list -- ./program", address, "catalogue", jobID, world, number, &list)
+	return list, err
+}
+
+// fetch asks a running exporter for what its API has of ranks with these labels, where "" stands for any. command is whose errors they
+// are, remedy what else may be done where no exporter answers.
+func fetch(ctx context.Context, command, remedy, address, what, jobID, world, number string, answer any) error {
 	base, err := url.Parse(address)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return list, usageErrorf("list: --url %q: an address such as http://localhost:%s is needed", address, defaultPort)
+		return usageErrorf("%s: --url %q: an address such as http://localhost:%s is needed", command, address, defaultPort)
 	}
-	u := base.JoinPath("api", "v1", "catalogue")
+	u := base.JoinPath("api", "v1", what)
 	query := url.Values{}
 	for name, value := range map[string]string{"jobid": jobID, "world": world, "rank": number} {
 		if value != "" {
@@ -39,36 +46,31 @@ func fetchCatalogues(ctx context.Context, address, jobID, world, number string) 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return list, fmt.Errorf("list: asking %s: %w", base.Redacted(), err)
+		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return list, fetchError(base, err)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command, base.Redacted(), remedy)
+	case err != nil:
+		// The URL stands in url.Error with the query, which says nothing to a user.
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return list, fmt.Errorf("list: reading the answer of %s: %w", base.Redacted(), err)
+		return fmt.Errorf("%s: reading the answer of %s: %w", command, base.Redacted(), err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return list, fmt.Errorf("list: %s answers %s: %s", base.Redacted(), response.Status, answerError(body))
+		return fmt.Errorf("%s: %s answers %s: %s", command, base.Redacted(), response.Status, answerError(body))
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return list, fmt.Errorf("list: %s does not answer like an mpit-exporter: %w", base.Redacted(), err)
+	if err := json.Unmarshal(body, answer); err != nil {
+		return fmt.Errorf("%s: %s does not answer like an mpit-exporter: %w", command, base.Redacted(), err)
 	}
-	return list, nil
-}
-
-func fetchError(base *url.URL, err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("list: no exporter answers at %s; start one, or say with --url where it is; "+
-			"or list the variables of a program: %s list -- ./program", base.Redacted(), programName)
-	}
-	// The URL stands in url.Error with the query, which says nothing to a user.
-	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err
-	}
-	return fmt.Errorf("list: asking %s: %w", base.Redacted(), err)
+	return nil
 }
 
 // answerError is the text of the API's error, or the beginning of whatever else was answered.

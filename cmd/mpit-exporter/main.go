@@ -1,7 +1,7 @@
 // Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
 //
-// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are, cvar
-// sets those that control the library, config is about the rules that say what variables become.
+// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are, top what
+// moves in them, cvar sets those that control the library, config is about the rules that say what variables become.
 package main
 
 import (
@@ -102,6 +102,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 	serve := newServeCommand(app)
 	exec := newExecCommand(app)
 	list := newListCommand(app)
+	top := newTopCommand(app)
 	cvar := newCvarCommand(app)
 	config := newConfigCommand(app)
 
@@ -114,6 +115,8 @@ func run(ctx context.Context, args []string, std stdio) error {
 		return exec.run(os.Environ(), std)
 	case list.name:
 		return list.run(ctx, std)
+	case top.name:
+		return top.run(ctx, std)
 	case cvar.setName, cvar.getName:
 		return cvar.run(ctx, command, std)
 	case config.checkName, config.showName, config.explainName:

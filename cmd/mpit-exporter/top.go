@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"golang.org/x/term"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+)
+
+// topCommand shows the ranks of a running exporter, and what moves most in them, again and again.
+type topCommand struct {
+	name string
+
+	url                  string
+	jobID, world, number string
+	interval             time.Duration
+	count                int
+	order                string
+}
+
+func newTopCommand(app *kingpin.Application) *topCommand {
+	c := &topCommand{name: "top"}
+	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
+		"In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
+	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
+	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
+	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
+	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.number)
+	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
+	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
+	cmd.Flag("sort", "rate, value or name.").Default(byRate).EnumVar(&c.order, byRate, byValue, byName)
+	return c
+}
+
+func (c *topCommand) run(ctx context.Context, std stdio) error {
+	switch {
+	case c.interval < 100*time.Millisecond:
+		return usageErrorf("top: --interval %s: must be at least 100ms", c.interval)
+	case c.count < 0:
+		return usageErrorf("top: --count %d: must not be negative", c.count)
+	}
+	in, out := terminalOf(std.in), terminalOf(std.out)
+	if in == nil || out == nil {
+		return c.write(ctx, std.out)
+	}
+	s, err := openScreen(in, out)
+	if err != nil {
+		return fmt.Errorf("top: %w", err)
+	}
+	defer s.close()
+	return c.show(ctx, s)
+}
+
+// terminalOf returns the terminal that a stream is, or nil.
+func terminalOf(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// look asks the exporter.
+func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
+	err = fetch(ctx, c.name, "", c.url, "values", c.jobID, c.world, c.number, &list)
+	return list, err
+}
+
+// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates before.
+func (c *topCommand) write(ctx context.Context, w io.Writer) error {
+	var m movement
+	tick := time.NewTicker(c.interval)
+	defer tick.Stop()
+	for shown := 0; c.count == 0 || shown < c.count; {
+		list, err := c.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if m.take(&list) {
+			if _, err := fmt.Fprintln(w, m.table(c.order, unlimited, 0)); err != nil {
+				return fmt.Errorf("top: writing: %w", err)
+			}
+			shown++
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
+func (c *topCommand) show(ctx context.Context, s *screen) error {
+	var m movement
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer)
+	looks := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.ask(ctx, looks, answers)
+	}()
+	defer func() { cancel(); <-done }()
+
+	looks <- struct{}{}
+	tick := time.NewTicker(c.interval)
+	defer tick.Stop()
+	order, shown := c.order, 0
+	trouble := "asking " + clean(c.url) + " …"
+	for {
+		columns, lines := s.size()
+		s.draw(m.table(order, lines-1, columns), trouble)
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-answers:
+			var exit *exitError
+			switch {
+			case errors.As(a.err, &exit):
+				return a.err // it will not become better
+			case a.err != nil:
+				trouble = clean(a.err.Error())
+			default:
+				trouble = ""
+				if m.take(&a.list) {
+					if shown++; shown == c.count {
+						s.draw(m.table(order, lines-1, columns), "")
+						return nil
+					}
+				}
+			}
+		case <-s.resized:
+		case key, open := <-s.keys:
+			switch key {
+			case 'r':
+				order = byRate
+			case 'v':
+				order = byValue
+			case 'n':
+				order = byName
+			case ' ':
+				nudge(looks)
+			case 'q', 'Q', keyInterrupt, keyEnd:
+				return nil
+			}
+			if !open {
+				return nil
+			}
+		case <-tick.C:
+			nudge(looks)
+		}
+	}
+}
+
+// nudge puts one value into a channel of one, unless it has one.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// answer is what came of a look.
+type answer struct {
+	list exporter.ValueList
+	err  error
+}
+
+// ask looks whenever it is told to, one look after the other: an exporter that is slow isn't asked twice at once.
+func (c *topCommand) ask(ctx context.Context, looks <-chan struct{}, answers chan<- answer) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-looks:
+		}
+		var a answer
+		a.list, a.err = c.look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case answers <- a:
+		}
+	}
+}

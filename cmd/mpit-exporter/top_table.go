@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+)
+
+// Orders of the variables.
+const (
+	byRate  = "rate"
+	byValue = "value"
+	byName  = "name"
+)
+
+// unlimited is as many lines as there are.
+const unlimited = math.MaxInt
+
+// movement is what has changed between two looks.
+type movement struct {
+	at      time.Time
+	ranks   []exporter.RankValues
+	more    int
+	before  map[seriesKey]float64
+	values  map[seriesKey]float64
+	elapsed float64 // seconds; 0: there was one look only
+}
+
+// seriesKey names a series of a rank. world and jobid alone stand for those of all ranks together.
+type seriesKey struct {
+	jobID, world string
+	rank, dup    int
+	metric       string
+	labels       string
+}
+
+// together is the rank of series that stand for all ranks of a world.
+const together = -1
+
+// take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the ranks once a second
+// at most.
+func (m *movement) take(list *exporter.ValueList) bool {
+	if !m.at.IsZero() && !list.Time.After(m.at) {
+		return false
+	}
+	m.elapsed = 0
+	if !m.at.IsZero() {
+		m.elapsed = list.Time.Sub(m.at).Seconds()
+	}
+	m.at, m.ranks, m.more = list.Time, list.Ranks, list.More
+	m.before, m.values = m.values, map[seriesKey]float64{}
+	for i := range list.Ranks {
+		r := &list.Ranks[i]
+		m.more += r.Cut
+		m.add(seriesKey{jobID: r.Rank.JobID, world: r.Rank.World, rank: r.Rank.Rank, dup: r.Rank.Dup}, r.Variables)
+	}
+	for i := range list.Together {
+		w := &list.Together[i]
+		m.add(seriesKey{jobID: w.JobID, world: w.World, rank: together, dup: w.Dup}, w.Variables)
+	}
+	return m.elapsed > 0
+}
+
+func (m *movement) add(key seriesKey, variables []exporter.VariableValues) {
+	for i := range variables {
+		v := &variables[i]
+		key.metric = v.Metric
+		if v.Kind == "histogram" {
+			key.metric += "_sum" // what timers take is their time
+		}
+		for _, s := range v.Series {
+			key.labels = labelCell(s.Labels)
+			if value, err := strconv.ParseFloat(cmp.Or(s.Value, s.Sum), 64); err == nil && !math.IsNaN(value) {
+				m.values[key] = value
+			}
+		}
+	}
+}
+
+// labelCell writes labels as in PromQL.
+func labelCell(labels map[string]string) string {
+	parts := make([]string, 0, len(labels))
+	for name, value := range labels {
+		parts = append(parts, name+"="+strconv.Quote(value))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// moving is one line: a series name with labels, of all ranks that have it.
+type moving struct {
+	metric, labels string
+	ranks          int
+	value          float64 // of all ranks, added up
+	rate           float64 // of all ranks, added up; 1/s
+	most           float64 // the largest of a rank
+	who            seriesKey
+}
+
+// moved adds up what the ranks have. What falls has been reset, or is a gauge: either way it has moved.
+func (m *movement) moved(order string) []moving {
+	type name struct{ metric, labels string }
+	lines := map[name]*moving{}
+	for key, value := range m.values {
+		n := name{key.metric, key.labels}
+		l := lines[n]
+		if l == nil {
+			l = &moving{metric: key.metric, labels: key.labels, who: key}
+			lines[n] = l
+		}
+		l.ranks++
+		l.value += value
+		before, known := m.before[key]
+		if !known || m.elapsed <= 0 {
+			continue
+		}
+		rate := (value - before) / m.elapsed
+		l.rate += rate
+		if math.Abs(rate) > math.Abs(l.most) || math.Abs(rate) == math.Abs(l.most) && lessRank(key, l.who) {
+			l.most, l.who = rate, key
+		}
+	}
+	list := make([]moving, 0, len(lines))
+	for _, l := range lines {
+		list = append(list, *l)
+	}
+	slices.SortFunc(list, func(a, b moving) int {
+		c := 0
+		switch order {
+		case byRate:
+			c = cmp.Or(cmp.Compare(math.Abs(b.most), math.Abs(a.most)), cmp.Compare(b.value, a.value))
+		case byValue:
+			c = cmp.Compare(b.value, a.value)
+		}
+		return cmp.Or(c, strings.Compare(a.metric, b.metric), strings.Compare(a.labels, b.labels))
+	})
+	return list
+}
+
+func lessRank(a, b seriesKey) bool {
+	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
+}
+
+// table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes. Headings begin
+// with a #.
+func (m *movement) table(order string, lines, columns int) string {
+	if m.at.IsZero() {
+		return ""
+	}
+	states := map[string]int{}
+	for i := range m.ranks {
+		states[m.ranks[i].Rank.State]++
+	}
+	var b strings.Builder
+	plural := "s"
+	if len(m.ranks) == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(&b, "#%s  %d rank%s", m.at.Local().Format(time.TimeOnly), len(m.ranks), plural)
+	for _, state := range []string{"up", "busy", "passive", "paused", "new", "late", "ended"} {
+		if n := states[state]; n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, state)
+		}
+	}
+	if m.more > 0 {
+		fmt.Fprintf(&b, "; more than fits into an answer: choose with --jobid, --world or --rank")
+	}
+	b.WriteString("\n")
+
+	// A third of a screen is for ranks, the rest for what moves.
+	room := unlimited
+	if lines < unlimited {
+		room = max(1, (lines-4)/3)
+	}
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	line(t, "#JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM")
+	for i := range m.ranks[:min(len(m.ranks), room)] {
+		r := &m.ranks[i].Rank
+		number := strconv.Itoa(r.Rank)
+		if r.Dup > 0 {
+			number += fmt.Sprintf(" (dup %d)", r.Dup)
+		}
+		row(t, true, r.JobID, r.World, number, r.State, r.User, r.Host, strconv.Itoa(r.PID), r.Library+" "+r.LibraryVersion, r.Executable)
+	}
+	_ = t.Flush()
+	if left := len(m.ranks) - room; left > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", left)
+	}
+	b.WriteString("\n")
+
+	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	line(t, "#RATE/s", "MOST/s", "OF RANK", "VALUE", "RANKS", "SERIES")
+	for _, l := range m.moved(order) {
+		who := "all"
+		switch {
+		case m.elapsed == 0 || l.most == 0:
+			who = ""
+		case l.who.rank != together:
+			who = strconv.Itoa(l.who.rank)
+		}
+		series := l.metric
+		if l.labels != "" {
+			series += "{" + l.labels + "}"
+		}
+		row(t, true, m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value), strconv.Itoa(l.ranks), series)
+	}
+	_ = t.Flush()
+	return crop(b.String(), lines, columns)
+}
+
+func (m *movement) rateCell(rate float64) string {
+	if m.elapsed == 0 {
+		return ""
+	}
+	return numberText(rate)
+}
+
+// numberText is short enough for a column: four digits and a power of 1000.
+func numberText(v float64) string {
+	a := math.Abs(v)
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
+		if a >= unit.size {
+			size := unit.size
+			if unit.name == "k" {
+				size = 1e3
+			}
+			return strconv.FormatFloat(v/size, 'g', 4, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// crop cuts a text to so many lines and columns.
+func crop(text string, lines, columns int) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		if lines--; lines < 0 {
+			break
+		}
+		l = strings.TrimRight(l, " \n")
+		if columns > 0 {
+			width := columns
+			if strings.HasPrefix(l, "#") {
+				width++ // which is not shown
+			}
+			l = shorten(l, width)
+		}
+		b.WriteString(l + "\n")
+	}
+	return b.String()
+}

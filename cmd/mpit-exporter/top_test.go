@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// valuesOf is one look at two ranks, at a second, with these values of a counter in each and a timer in the first.
+func valuesOf(second int, zero, one, waited string) *exporter.ValueList {
+	counter := func(value string) exporter.VariableValues {
+		return exporter.VariableValues{Metric: "mpit_calls_total", Kind: "counter", Series: []exporter.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
+	}
+	rank := func(n int, state string) exporter.RankStatus {
+		return exporter.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1", PID: 100 + n, Library: "openmpi", LibraryVersion: "4.1.4", Executable: "app"}
+	}
+	return &exporter.ValueList{
+		Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC),
+		Ranks: []exporter.RankValues{
+			{Rank: rank(0, "up"), Variables: []exporter.VariableValues{
+				counter(zero),
+				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Series: []exporter.SeriesValue{{Count: "3", Sum: waited}}},
+			}},
+			{Rank: rank(1, "late"), Variables: []exporter.VariableValues{counter(one)}},
+		},
+		Together: []exporter.WorldValues{{JobID: "17", World: "0", Variables: []exporter.VariableValues{
+			{Metric: "mpit_node_depth", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "NaN"}}},
+			{Metric: "mpit_node_peak", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "12345678"}}},
+		}}},
+	}
+}
+
+func TestTopTable(t *testing.T) {
+	var m movement
+	assert.Empty(t, m.table(byRate, unlimited, 0))
+	assert.False(t, m.take(valuesOf(0, "10", "5", "0.5")), "there are no rates of one look")
+	assert.False(t, m.take(valuesOf(0, "10", "5", "0.5")), "nothing new")
+	require.True(t, m.take(valuesOf(2, "30", "1005", "1.5")))
+
+	table := m.table(byRate, unlimited, 0)
+	lines := strings.Split(table, "\n")
+	assert.Regexp(t, `^#\d\d:\d\d:02  2 ranks, 1 up, 1 late$`, lines[0])
+	fields := func(i int) []string { return strings.Fields(lines[i]) }
+	assert.Equal(t, []string{"#JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM"}, fields(1))
+	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
+	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
+	assert.Equal(t, []string{"#RATE/s", "MOST/s", "OF", "RANK", "VALUE", "RANKS", "SERIES"}, fields(5))
+	assert.Equal(t, []string{"510", "500", "1", "1035", "2", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
+	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "1", "mpit_wait_time_seconds_sum"}, fields(7))
+	assert.Equal(t, []string{"0", "0", "-", "12.35M", "1", "mpit_node_peak"}, fields(8))
+
+	first := func(order string) string {
+		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[5]
+	}
+	assert.Equal(t, "mpit_node_peak", strings.Fields(strings.Split(m.table(byValue, unlimited, 0), "\n")[6])[5])
+	assert.Contains(t, first(byName), "mpit_calls_total")
+
+	small := m.table(byRate, 7, 20)
+	assert.Equal(t, 7, strings.Count(small, "\n"))
+	assert.Contains(t, small, "… and 1 more\n", "a third is for ranks")
+	for line := range strings.Lines(small) {
+		assert.LessOrEqual(t, len([]rune(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "#"))), 20, line)
+	}
+}
+
+// What has been reset has moved, and is not passed off as growth.
+func TestTopOfAReset(t *testing.T) {
+	var m movement
+	m.take(valuesOf(0, "1000", "5", "0"))
+	require.True(t, m.take(valuesOf(1, "0", "5", "0")))
+	assert.Contains(t, m.table(byRate, unlimited, 0), "-1000")
+}
+
+func TestNumberText(t *testing.T) {
+	for v, text := range map[float64]string{
+		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 12345: "12.35k", 999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
+	} {
+		assert.Equal(t, text, numberText(v))
+	}
+}
+
+// movingRank is an exporter with a rank in it whose counter grows.
+func movingRank(t *testing.T) *exporterProcess {
+	t.Helper()
+	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	r := mpittest.New(rankConfig(0, "steps\x1b[31m"))
+	keepConnected(t, e.socket, r)
+	e.awaitRanks(t, 1)
+	ended := make(chan struct{})
+	var growing sync.WaitGroup
+	growing.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(10 * time.Millisecond):
+				assert.NoError(t, r.Add("steps\x1b[31m", mpit.ClassCounter, 0, 1))
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(ended)
+		growing.Wait()
+	})
+	return e
+}
+
+// TestTopInATerminal: the real program in a pseudo-terminal shows what moves, obeys keys and the terminal's size, and gives the terminal
+// back as it was, whichever way it ends.
+func TestTopInATerminal(t *testing.T) {
+	e := movingRank(t)
+	for _, test := range []struct {
+		name string
+		end  func(keys io.Writer, p *exec.Cmd) error
+	}{
+		{"q", func(keys io.Writer, _ *exec.Cmd) error { _, err := keys.Write([]byte("q")); return err }},
+		{"Ctrl-C", func(keys io.Writer, _ *exec.Cmd) error { _, err := keys.Write([]byte{3}); return err }},
+		{"SIGTERM", func(_ io.Writer, p *exec.Cmd) error { return p.Process.Signal(syscall.SIGTERM) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := exec.Command(binary(), "top", "--url="+e.url, "--interval=100ms")
+			cmd.Env = cleanEnviron()
+			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
+			require.NoError(t, err)
+			defer func() { _ = terminal.Close() }()
+			var seen lockedBuffer
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				_, _ = io.Copy(&seen, terminal) // ends with EIO when the last to have it open has gone
+			}()
+			shows := func(text string) {
+				t.Helper()
+				require.Eventually(t, func() bool { return strings.Contains(seen.String(), text) }, patience, 10*time.Millisecond, "never shown: %q in %q", text, seen.String())
+			}
+			shows(enterScreen)
+			shows("mpit_steps_")
+			shows("1 rank, 1 up")
+			_, err = terminal.WriteString("n")
+			require.NoError(t, err)
+			// A narrow terminal: nothing is wider.
+			require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Rows: 6, Cols: 30}))
+			mark := seen.Len()
+			require.Eventually(t, func() bool {
+				screens := strings.Split(seen.String()[mark:], home)
+				return len(screens) > 3 && strings.Count(screens[len(screens)-2], "\r\n") <= 5
+			}, patience, 10*time.Millisecond)
+			require.NoError(t, test.end(terminal, cmd))
+			require.NoError(t, cmd.Wait())
+			shows(leaveScreen)
+			assert.NotContains(t, seen.String(), "\x1b[31m", "what a rank says does not reach the terminal as it is")
+			_ = terminal.Close()
+			<-read
+		})
+	}
+}
+
+// Into a pipe it writes tables, one after the other, and no word to a terminal.
+func TestTopInAPipe(t *testing.T) {
+	e := movingRank(t)
+	out := runBinary(t, cleanEnviron(), "top", "--url="+e.url, "--interval=200ms", "--count=2")
+	assert.Zero(t, out.status, out.stderr)
+	assert.Equal(t, 2, strings.Count(out.stdout, "#JOBID"), out.stdout)
+	assert.NotContains(t, out.stdout, "\x1b")
+	assert.Regexp(t, `(?m)^\d[\d.]*\s+\d[\d.]*\s+0\s+\d+\s+1\s+mpit_steps`, out.stdout)
+}
+
+// lockedBuffer is a buffer that one goroutine writes and others read.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *lockedBuffer) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Len()
+}
