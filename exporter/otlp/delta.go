@@ -1,0 +1,258 @@
+package otlp
+
+import (
+	"math"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// forgetAfter is for how many pushes in a row a series must have been gone for its state to be dropped.
+const forgetAfter = 10
+
+// deltas turns cumulative data into differences to what has been delivered of each series.
+//
+// A series' state moves on when the message with its point has been accepted, and not before: what a failed message had is in the
+// next one. So the deltas that have been delivered always add up to a value that the series had.
+//
+// A series that is seen for the first time is sent in whole if it began at since or later. What began earlier may have been pushed
+// by an earlier exporter: its first value is only the base of what follows. The same goes for a series that may be one whose state
+// has been dropped, since it began no later than one of those. What has been taken as a base is counted, not lost silently.
+//
+// A start time that has changed, or a value that has fallen, means that counting began anew: the delta is the new value.
+//
+// It is used by one goroutine at a time.
+type deltas struct {
+	sums       metricdata.Temporality // of monotonic sums
+	histograms metricdata.Temporality
+	since      int64 // ns since the epoch, as all times here
+	push       int   // number of the current one
+	tables     map[tableKey]*table
+	forgotten  int64 // latest start of a series in a table that has been dropped
+	based      int   // points taken as bases since the last call of takeBased
+
+	distinct func(*attribute.Set) attribute.Distinct // for tests
+}
+
+// tableKey is what is common to the series of one metric.
+type tableKey struct {
+	scope  instrumentation.Scope
+	metric string
+	kind   kind
+}
+
+// kind tells apart what can't be subtracted from each other.
+type kind uint8
+
+const (
+	kindSumInt kind = iota
+	kindSumFloat
+	kindHistogramInt
+	kindHistogramFloat
+	kindExponentialInt
+	kindExponentialFloat
+)
+
+// table is the series of one metric. A Distinct is a hash without a secret: a rank's user, who chooses names of communicators, could
+// make one that meets another user's, so sets are compared.
+type table struct {
+	series    map[attribute.Distinct]*series
+	forgotten int64 // latest start of a series that has been dropped
+}
+
+// series is what has been delivered of one series.
+type series struct {
+	set   attribute.Set
+	other *series // with the same hash
+	seen  int     // push in which it was there
+	whole bool    // nothing of it has been delivered by anybody
+	known bool    // last is set
+	last  state
+}
+
+// state is a value of a series.
+type state struct {
+	start, at    int64
+	value        uint64 // bits of an int64 or float64: of a sum, or a histogram's sum
+	distribution *distribution
+}
+
+func (s state) same(as state) bool {
+	return s.value == as.value && (s.distribution == nil || as.distribution != nil && s.distribution.count == as.distribution.count)
+}
+
+// distribution is a histogram's counts. Nobody changes them.
+type distribution struct {
+	count         uint64
+	bounds        []float64
+	buckets       []uint64
+	scale         int32
+	zeroes        uint64
+	zeroThreshold float64
+	positive      metricdata.ExponentialBucket
+	negative      metricdata.ExponentialBucket
+}
+
+// advance is what becomes of a series with the delivery of a point.
+type advance struct {
+	series *series
+	to     state
+}
+
+func (a advance) apply() { a.series.known, a.series.last = true, a.to }
+
+func newDeltas(sums, histograms metricdata.Temporality, since time.Time) *deltas {
+	return &deltas{sums: sums, histograms: histograms, since: since.UnixNano(), tables: map[tableKey]*table{}, forgotten: math.MinInt64,
+		distinct: func(s *attribute.Set) attribute.Distinct { return s.Equivalent() }}
+}
+
+// table finds the series of a metric.
+func (d *deltas) table(s *scope, name string, k kind) *table {
+	key := tableKey{s.Scope, name, k}
+	t := d.tables[key]
+	if t == nil {
+		t = &table{series: map[attribute.Distinct]*series{}, forgotten: math.MinInt64}
+		d.tables[key] = t
+	}
+	return t
+}
+
+// find finds a series, or makes it.
+func (d *deltas) find(t *table, set attribute.Set, start int64) *series {
+	hash := d.distinct(&set)
+	for s := t.series[hash]; s != nil; s = s.other {
+		if s.set == set {
+			s.seen = d.push
+			return s
+		}
+	}
+	s := &series{set: set, other: t.series[hash], seen: d.push}
+	s.whole = start >= d.since && start > t.forgotten && start > d.forgotten
+	t.series[hash] = s
+	return s
+}
+
+// begin returns where the delta of a point at that time starts, and whether what came before is to be subtracted. send is false
+// where there is nothing to send: the point is the base of what follows, or it has been delivered already.
+func (d *deltas) begin(s *series, to state, fallen bool) (start int64, subtract, send bool) {
+	switch {
+	case !s.known && !s.whole:
+		advance{s, to}.apply()
+		d.based++
+		return 0, false, false
+	case !s.known:
+		return to.start, false, true
+	case to.start != s.last.start:
+		return to.start, false, true
+	case !fallen && to.at <= s.last.at && to.same(s.last):
+		return 0, false, false // an ended rank's, once more
+	case fallen:
+		return min(s.last.at, to.at), false, true
+	}
+	return min(s.last.at, to.at), true, true
+}
+
+// takeBased returns how many points have been taken as bases since the last call.
+func (d *deltas) takeBased() int {
+	n := d.based
+	d.based = 0
+	return n
+}
+
+// pushed is called after each push of all there is; it drops what has been gone for long.
+func (d *deltas) pushed() {
+	d.push++
+	if d.push%forgetAfter != 0 {
+		return
+	}
+	for key, t := range d.tables {
+		for hash, first := range t.series {
+			var kept *series
+			for s := first; s != nil; {
+				next := s.other
+				if d.push-s.seen > forgetAfter {
+					t.forgotten = max(t.forgotten, s.last.start)
+				} else {
+					s.other, kept = kept, s
+				}
+				s = next
+			}
+			if kept == nil {
+				delete(t.series, hash)
+			} else {
+				t.series[hash] = kept
+			}
+		}
+		if len(t.series) == 0 {
+			d.forgotten = max(d.forgotten, t.forgotten)
+			delete(d.tables, key)
+		}
+	}
+}
+
+// size is how many series are known.
+func (d *deltas) size() int {
+	n := 0
+	for _, t := range d.tables {
+		n += len(t.series)
+	}
+	return n
+}
+
+func bitsOf[N int64 | float64](n N) uint64 {
+	switch n := any(n).(type) {
+	case int64:
+		return uint64(n)
+	case float64:
+		return math.Float64bits(n)
+	}
+	return 0
+}
+
+func ofBits[N int64 | float64](b uint64) (n N) {
+	switch p := any(&n).(type) {
+	case *int64:
+		*p = int64(b)
+	case *float64:
+		*p = math.Float64frombits(b)
+	}
+	return n
+}
+
+// nanos is the time since the epoch; the zero time is long before.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return t.UnixNano()
+}
+
+func timeAt(n int64) time.Time {
+	if n == math.MinInt64 {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
+}
+
+// sum makes the points of a monotonic sum deltas, in place.
+func deltaSum[N int64 | float64](d *deltas, t *table, points []metricdata.DataPoint[N]) ([]metricdata.DataPoint[N], []advance) {
+	kept, next := points[:0], make([]advance, 0, len(points))
+	for _, p := range points {
+		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Value)}
+		s := d.find(t, p.Attributes, to.start)
+		last := ofBits[N](s.last.value)
+		fallen := !(p.Value >= last) //nolint:staticcheck // NaN is not comparable: it begins anew
+		start, subtract, send := d.begin(s, to, fallen)
+		if !send {
+			continue
+		}
+		if subtract {
+			p.Value -= last
+		}
+		p.StartTime, p.Exemplars = timeAt(start), nil
+		kept, next = append(kept, p), append(next, advance{s, to})
+	}
+	return kept, next
+}

@@ -1,0 +1,25 @@
+package otlp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHTTPPath: the general variable is a base, that of metrics is taken as it is, and a path is never relative.
+func TestHTTPPath(t *testing.T) {
+	for _, test := range []struct{ variable, url, path string }{
+		{general + "ENDPOINT", "http://h:4318", "/v1/metrics"},
+		{general + "ENDPOINT", "http://h:4318/", "/v1/metrics"},
+		{general + "ENDPOINT", "http://h:4318/base", "/base/v1/metrics"},
+		{general + "ENDPOINT", "http://h:4318/base/", "/base/v1/metrics"},
+		{ofMetrics + "ENDPOINT", "http://h:4318", "/"},
+		{ofMetrics + "ENDPOINT", "http://h:4318/own", "/own"},
+		{"", "", "/v1/metrics"},
+	} {
+		cfg, err := Config{Environ: func(name string) string { return map[string]string{test.variable: test.url}[name] }}.Complete()
+		require.NoError(t, err)
+		assert.Equal(t, test.path, cfg.done.endpoint.url.Path, "%s=%s", test.variable, test.url)
+	}
+}

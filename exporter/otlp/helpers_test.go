@@ -1,0 +1,162 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// protocols are those that every test of what goes over the wire is about.
+var protocols = []string{ProtocolGRPC, ProtocolHTTP}
+
+// fakeSource is a Source whose data a test sets.
+type fakeSource struct {
+	ended chan struct{}
+
+	mu        sync.Mutex
+	read      func() []metricdata.ScopeMetrics
+	final     func() []metricdata.ScopeMetrics
+	err       error
+	reads     int
+	delivered int
+	finals    int // delivered ones
+}
+
+func newSource(read func() []metricdata.ScopeMetrics) *fakeSource {
+	return &fakeSource{ended: make(chan struct{}, 1), read: read}
+}
+
+func (s *fakeSource) Read(context.Context) ([]metricdata.ScopeMetrics, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	if s.err != nil {
+		return nil, func() {}, s.err
+	}
+	return s.read(), func() { s.count(&s.delivered) }, nil
+}
+
+func (s *fakeSource) ReadEnded() ([]metricdata.ScopeMetrics, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.final == nil {
+		return nil, func() {}, nil
+	}
+	return s.final(), func() { s.count(&s.finals) }, nil
+}
+
+func (s *fakeSource) Ended() <-chan struct{} { return s.ended }
+
+func (s *fakeSource) count(n *int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+}
+
+func (s *fakeSource) counted(n *int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *n
+}
+
+// epoch is when the data of tests begin, long after any pusher of theirs began.
+var epoch = time.Now().Add(time.Hour).Truncate(time.Second)
+
+func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+
+func rank(n int) attribute.Set {
+	return attribute.NewSet(attribute.String("mpi.job.id", "4711"), attribute.Int("mpi.rank", n))
+}
+
+func inScope(metrics ...metricdata.Metrics) []metricdata.ScopeMetrics {
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: "mpit-exporter", Version: "1"}, Metrics: metrics}}
+}
+
+func counter(name string, points ...metricdata.DataPoint[int64]) metricdata.Metrics {
+	return metricdata.Metrics{Name: name, Unit: "{message}", Data: metricdata.Sum[int64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}}
+}
+
+func point(r int, start, now int, value int64) metricdata.DataPoint[int64] {
+	return metricdata.DataPoint[int64]{Attributes: rank(r), StartTime: at(start), Time: at(now), Value: value}
+}
+
+// receiver starts one for the test.
+func receiver(t testing.TB, opts otlptest.Options) *otlptest.Receiver {
+	t.Helper()
+	r, err := otlptest.Start(opts)
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// pusher makes one for the test, which takes nothing from the environment and does not wait long to try again.
+func pusher(t testing.TB, cfg Config, source Source) *Pusher {
+	t.Helper()
+	if cfg.Environ == nil {
+		cfg.Environ = func(string) string { return "" }
+	}
+	p, err := newPusher(context.Background(), cfg, source, time.Millisecond)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+// logged is a log that a test reads.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// patient is a context for what must come at some time.
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// figure is one of the pusher's own figures.
+func figure(t testing.TB, p *Pusher, name, result string) float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(p))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == result) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	t.Fatalf("no %s of %s", name, result)
+	return 0
+}

@@ -1,0 +1,85 @@
+package otlp
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Results of mpit_exporter_otlp_pushes_total.
+const (
+	pushSuccess = "success"
+	pushFailure = "failure"
+)
+
+// Results of mpit_exporter_otlp_points_total.
+const (
+	pointsSent     = "sent"      // and accepted
+	pointsRejected = "rejected"  // by the receiver, of a message that it accepted otherwise
+	pointsFailed   = "failed"    // in messages that were not accepted; totals are sent again with the next push
+	pointsTooLarge = "too_large" // for any message
+	pointsBase     = "base"      // first values of series that began before this exporter, with deltas: what follows is counted from there
+)
+
+// metrics are a pusher's figures of itself.
+type metrics struct {
+	pushes, points      *prometheus.CounterVec
+	duration            prometheus.Histogram
+	lastSuccess, series prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mpit_exporter_otlp_pushes_total", Help: "Pushes over OTLP that had something to send, by result.",
+		}, []string{"result"}),
+		points: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mpit_exporter_otlp_points_total", Help: "Data points by what became of them on their way over OTLP.",
+		}, []string{"result"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "mpit_exporter_otlp_push_duration_seconds", Help: "Time of a push: reading the ranks, and all messages with their repetitions.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}),
+		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mpit_exporter_otlp_last_success_timestamp_seconds", Help: "When a push was last accepted, since the epoch; 0: never.",
+		}),
+		series: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mpit_exporter_otlp_delta_series", Help: "Series of which is known what has been delivered, to tell what has been added since.",
+		}),
+	}
+	// A counter that appears with its first event has no rate for it.
+	for _, result := range []string{pushSuccess, pushFailure} {
+		m.pushes.WithLabelValues(result)
+	}
+	for _, result := range []string{pointsSent, pointsRejected, pointsFailed, pointsTooLarge, pointsBase} {
+		m.points.WithLabelValues(result)
+	}
+	return m
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.pushes, m.points, m.duration, m.lastSuccess, m.series}
+}
+
+func (m *metrics) describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(to)
+	}
+}
+
+func (m *metrics) collect(to chan<- prometheus.Metric) {
+	for _, c := range m.all() {
+		c.Collect(to)
+	}
+}
+
+func (m *metrics) failed(begun time.Time) {
+	m.pushes.WithLabelValues(pushFailure).Inc()
+	m.duration.Observe(time.Since(begun).Seconds())
+}
+
+func (m *metrics) succeeded(begun time.Time) {
+	m.pushes.WithLabelValues(pushSuccess).Inc()
+	m.duration.Observe(time.Since(begun).Seconds())
+	m.lastSuccess.SetToCurrentTime()
+}

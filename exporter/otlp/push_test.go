@@ -1,0 +1,449 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
+)
+
+// What is pushed arrives as it was read, over both protocols, whatever the process' own environment says.
+func TestPush(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://elsewhere:1/nowhere")
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "from=environment")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "gzip")
+	authority, err := otlptest.NewAuthority()
+	require.NoError(t, err)
+	ca, _, _, err := authority.WriteFiles(t.TempDir(), "node1")
+	require.NoError(t, err)
+	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", ca)
+	for _, protocol := range protocols {
+		for _, compression := range []string{CompressionNone, CompressionGzip} {
+			t.Run(protocol+" "+compression, func(t *testing.T) {
+				r := receiver(t, otlptest.Options{Protocol: protocol})
+				s := newSource(func() []metricdata.ScopeMetrics {
+					return inScope(counter("mpit.calls", point(0, 0, 1, 7), point(1, 0, 1, 8)), explicitOf("mpit.time", 0, 0, 1, 3, 4), exponentialOf("mpit.wait", 0, 0, 1, 5, 6))
+				})
+				cfg := Config{Protocol: protocol, Endpoint: r.URL(), Version: "1.2.3", Compression: compression, Environ: env("OTEL_RESOURCE_ATTRIBUTES", "cluster=x")}
+				if protocol == ProtocolHTTP {
+					cfg.Endpoint += "/v1/metrics?key=1"
+				}
+				p := pusher(t, cfg, s)
+				n, err := p.Push(patient(t))
+				require.NoError(t, err)
+				assert.Equal(t, 4, n)
+				require.Len(t, r.Requests(), 1)
+				request := r.Requests()[0]
+				assert.Equal(t, compression == CompressionGzip, request.Encoding == "gzip")
+				assert.Empty(t, request.Header["from"])
+				assert.Equal(t, protocol == ProtocolHTTP, request.Query == "key=1")
+				require.Len(t, request.Header["user-agent"], 1)
+				assert.Contains(t, request.Header["user-agent"][0], "mpit-exporter/1.2.3")
+				assert.Equal(t, 1, s.counted(&s.delivered))
+
+				var attrs []string
+				for _, kv := range request.Message.ResourceMetrics[0].Resource.Attributes {
+					attrs = append(attrs, kv.Key)
+				}
+				assert.Equal(t, []string{"cluster", "host.name", "service.instance.id", "service.name", "service.version"}, attrs)
+				assert.Equal(t, "mpit-exporter", request.Message.ResourceMetrics[0].ScopeMetrics[0].Scope.Name)
+				totals := r.Totals()
+				assert.Equal(t, int64(8), totals["mpit.calls{mpi.job.id=4711,mpi.rank=1}"].Int)
+				assert.Equal(t, map[int]uint64{0: 3, 1: 4}, totals["mpit.time{mpi.job.id=4711,mpi.rank=0}"].Buckets)
+				assert.Equal(t, map[int]uint64{-1: 5, 0: 6}, totals["mpit.wait{mpi.job.id=4711,mpi.rank=0}"].Buckets)
+				assert.InDelta(t, 4, figure(t, p, "mpit_exporter_otlp_points_total", pointsSent), 0)
+				assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushSuccess), 0)
+				assert.Positive(t, figure(t, p, "mpit_exporter_otlp_last_success_timestamp_seconds", ""))
+			})
+		}
+	}
+}
+
+// The receiver has an authority's certificate and wants one of ours.
+func TestTLS(t *testing.T) {
+	authority, err := otlptest.NewAuthority()
+	require.NoError(t, err)
+	serverTLS, err := authority.ServerTLS(true)
+	require.NoError(t, err)
+	ca, cert, key, err := authority.WriteFiles(t.TempDir(), "node1")
+	require.NoError(t, err)
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol, TLS: serverTLS, Headers: map[string]string{"Authorization": "Basic bWU6c0BjcmV0", "tenant": "a b"}})
+			endpoint := strings.Replace(r.URL(), "https://", "https://me:s%40cret@", 1)
+			p := pusher(t, Config{Protocol: protocol, Endpoint: endpoint, Certificate: ca, ClientCert: cert, ClientKey: key, Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "tenant=a%20b")}, one())
+			_, err := p.Push(patient(t))
+			require.NoError(t, err)
+			assert.Equal(t, "node1", r.Requests()[0].Client)
+		})
+	}
+}
+
+// What the receiver refuses for a moment is sent again within the timeout, after as long as it says.
+func TestRepetitions(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			r.Answer(func(request *otlptest.Request) otlptest.Answer {
+				switch request.Number {
+				case 1:
+					return otlptest.Busy(0)
+				case 2:
+					return otlptest.Unavailable(0)
+				}
+				return otlptest.Accept()
+			})
+			_, err := p.Push(patient(t))
+			require.NoError(t, err)
+			assert.Len(t, r.All(), 3)
+			assert.Len(t, r.Requests(), 1)
+
+			r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Busy(time.Hour) })
+			_, err = p.Push(patient(t))
+			require.Error(t, err)
+			assert.Len(t, r.All(), 4, "an hour is longer than the timeout")
+			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
+		})
+	}
+}
+
+// A push that begins while nobody listens succeeds if somebody does before its timeout.
+func TestReceiverComesWithinThePush(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			r.Stop()
+			s := one()
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, s)
+			done := make(chan error, 1)
+			go func() {
+				_, err := p.Push(patient(t))
+				done <- err
+			}()
+			for s.counted(&s.reads) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			require.NoError(t, r.Restart())
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+// An outage, in which a counter grows, another begins anew and a third ends: afterwards, what the receiver knows is whole.
+func TestOutage(t *testing.T) {
+	for _, protocol := range protocols {
+		for _, temporality := range []string{TemporalityCumulative, TemporalityDelta, TemporalityLowMemory} {
+			t.Run(protocol+" "+temporality, func(t *testing.T) {
+				r := receiver(t, otlptest.Options{Protocol: protocol})
+				read := inScope()
+				s := newSource(func() []metricdata.ScopeMetrics { return read })
+				log := &logged{}
+				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality, Timeout: time.Minute, Logger: log.logger()}, s)
+				push := func(now int, first, second int64, counts ...uint64) error {
+					read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)), explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+					if now > 30 { // begun anew
+						read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)), explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+					}
+					_, err := p.Push(patient(t))
+					return err
+				}
+				require.NoError(t, push(10, 5, 100, 1, 2))
+				require.NoError(t, push(20, 6, 110, 1, 3))
+				r.Stop()
+				p.cfg.Timeout = 50 * time.Millisecond
+				require.Error(t, push(31, 7, 1, 2, 3))
+				require.Error(t, push(40, 8, 2, 2, 4))
+				p.cfg.Timeout = time.Minute
+				require.NoError(t, r.Restart())
+				require.NoError(t, push(50, 9, 3, 2, 5))
+				totals := r.Totals()
+				assert.Equal(t, int64(9), totals["calls{mpi.job.id=4711,mpi.rank=0}"].Increase)
+				assert.Equal(t, int64(113), totals["calls{mpi.job.id=4711,mpi.rank=1}"].Increase)
+				for _, name := range []string{"time", "wait"} {
+					h := totals[name+"{mpi.job.id=4711,mpi.rank=0}"]
+					assert.Equal(t, uint64(7), h.IncreaseCount, name)
+					assert.InDelta(t, 5, h.IncreaseFloat, 0, name)
+					assert.Equal(t, temporality != TemporalityCumulative, h.Delta)
+				}
+				assert.Equal(t, temporality == TemporalityDelta, totals["calls{mpi.job.id=4711,mpi.rank=0}"].Delta)
+				assert.Equal(t, 3, s.counted(&s.delivered))
+				assert.Equal(t, 1, strings.Count(log.String(), "can't push"), "once for an outage")
+				assert.Equal(t, 1, strings.Count(log.String(), "pushing works again"))
+			})
+		}
+	}
+}
+
+// Points that the receiver rejects are counted, are no error, and are not sent again.
+func TestPartialSuccess(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			var global []error
+			otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { global = append(global, err) }))
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Partial(1, "out of order") })
+			log := &logged{}
+			s := newSource(func() []metricdata.ScopeMetrics {
+				return inScope(counter("calls", point(0, 0, 1, 1), point(1, 0, 1, 2)))
+			})
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Logger: log.logger()}, s)
+			for range 2 {
+				n, err := p.Push(patient(t))
+				require.NoError(t, err)
+				assert.Equal(t, 1, n)
+			}
+			assert.Equal(t, 2, s.counted(&s.delivered))
+			assert.InDelta(t, 2, figure(t, p, "mpit_exporter_otlp_points_total", pointsRejected), 0)
+			assert.InDelta(t, 2, figure(t, p, "mpit_exporter_otlp_points_total", pointsSent), 0)
+			assert.Equal(t, 1, strings.Count(log.String(), "has not taken all points"))
+			assert.Contains(t, log.String(), "out of order")
+			assert.Empty(t, global, "nothing for the whole process' handler")
+		})
+	}
+}
+
+// A message that the receiver does not like does not keep the others from going; with deltas, only its points are in the next push.
+func TestRefusedMessage(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			now := 0
+			s := newSource(func() []metricdata.ScopeMetrics {
+				now++
+				return inScope(counter("calls", point(0, 0, now, 1), point(1, 0, now, 2), point(2, 0, now, 4)))
+			})
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: TemporalityDelta}, s)
+			p.limit = onePoint(p, s.read())
+			r.Answer(func(request *otlptest.Request) otlptest.Answer {
+				if request.Number == 2 {
+					return otlptest.Refuse("I don't like this one")
+				}
+				return otlptest.Accept()
+			})
+			n, err := p.Push(patient(t))
+			require.ErrorContains(t, err, "I don't like this one")
+			assert.Equal(t, 2, n)
+			assert.Len(t, r.All(), 3)
+			assert.Zero(t, s.counted(&s.delivered))
+			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
+
+			n, err = p.Push(patient(t))
+			require.NoError(t, err)
+			assert.Equal(t, 3, n)
+			for r, want := range map[string]int64{"0": 1, "1": 2, "2": 4} {
+				assert.Equal(t, want, s.totals(t, p, r), r)
+			}
+			totals := r.Totals()
+			assert.Equal(t, int64(1), totals["calls{mpi.job.id=4711,mpi.rank=0}"].Increase)
+			assert.Equal(t, int64(2), totals["calls{mpi.job.id=4711,mpi.rank=1}"].Increase)
+			assert.Equal(t, int64(4), totals["calls{mpi.job.id=4711,mpi.rank=2}"].Increase)
+			assert.Equal(t, 1, s.counted(&s.delivered))
+		})
+	}
+}
+
+// A receiver that is away, or does not know us, is not asked for each message.
+func TestAwayIsNotAskedForEach(t *testing.T) {
+	r := receiver(t, otlptest.Options{Protocol: ProtocolHTTP, Headers: map[string]string{"tenant": "somebody"}})
+	s := newSource(func() []metricdata.ScopeMetrics {
+		return inScope(counter("calls", point(0, 0, 1, 1), point(1, 0, 1, 2), point(2, 0, 1, 4)))
+	})
+	p := pusher(t, Config{Endpoint: r.URL()}, s)
+	p.limit = onePoint(p, s.read())
+	_, err := p.Push(patient(t))
+	require.ErrorContains(t, err, "401")
+	assert.Len(t, r.All(), 1)
+	assert.InDelta(t, 3, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
+	assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushFailure), 0)
+}
+
+// A receiver that does not answer costs its timeout, and the next push has all.
+func TestSlowReceiver(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			never := make(chan struct{})
+			r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Accept().When(never) })
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			p.cfg.Timeout = 50 * time.Millisecond
+			_, err := p.Push(patient(t))
+			require.Error(t, err)
+			r.Answer(nil)
+			p.cfg.Timeout = time.Minute
+			_, err = p.Push(patient(t))
+			require.NoError(t, err)
+		})
+	}
+}
+
+// The source is read by one push at a time, and a push that can't wait for its turn says so.
+func TestPushesTakeTurns(t *testing.T) {
+	r := receiver(t, otlptest.Options{})
+	ready := make(chan struct{})
+	r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Accept().When(ready) })
+	s := one()
+	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, s)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			_, err := p.Push(patient(t))
+			assert.NoError(t, err)
+		})
+	}
+	require.NoError(t, r.Await(patient(t), func(r *otlptest.Receiver) bool { return len(r.All()) == 1 }))
+	hurry, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := p.Push(hurry)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, 1, s.counted(&s.reads))
+	close(ready)
+	all.Wait()
+	assert.Len(t, r.Requests(), 3)
+}
+
+func TestPushEnded(t *testing.T) {
+	r := receiver(t, otlptest.Options{})
+	s := one()
+	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL()}, s)
+	n, err := p.PushEnded(patient(t))
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	assert.Empty(t, r.All(), "nothing to say")
+	s.final = func() []metricdata.ScopeMetrics { return inScope(counter("calls", point(7, 0, 1, 9))) }
+	n, err = p.PushEnded(patient(t))
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, 1, s.counted(&s.finals))
+	assert.Equal(t, int64(9), r.Totals()["calls{mpi.job.id=4711,mpi.rank=7}"].Int)
+}
+
+func TestSourceFails(t *testing.T) {
+	log := &logged{}
+	s := one()
+	s.err = errors.New("no ranks today")
+	p := pusher(t, Config{Logger: log.logger()}, s)
+	_, err := p.Push(patient(t))
+	require.ErrorContains(t, err, "reading the ranks: no ranks today")
+	assert.Contains(t, log.String(), "no ranks today")
+	assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushFailure), 0)
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close(), "twice")
+	_, err = p.Push(patient(t))
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// What the log says to do, without the endpoint's password.
+func TestRemedies(t *testing.T) {
+	authority, err := otlptest.NewAuthority()
+	require.NoError(t, err)
+	serverTLS, err := authority.ServerTLS(false)
+	require.NoError(t, err)
+	clients, err := authority.ServerTLS(true)
+	require.NoError(t, err)
+	ca, _, _, err := authority.WriteFiles(t.TempDir(), "node1")
+	require.NoError(t, err)
+	closed := receiver(t, otlptest.Options{})
+	closed.Stop()
+	overGRPC, overHTTP := receiver(t, otlptest.Options{}), receiver(t, otlptest.Options{Protocol: ProtocolHTTP})
+	tlsGRPC, tlsHTTP := receiver(t, otlptest.Options{TLS: serverTLS}), receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: serverTLS})
+	strictGRPC := receiver(t, otlptest.Options{TLS: clients})
+	strictHTTP := receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: clients})
+	tests := []struct {
+		name     string
+		protocol string
+		to       string
+		ca       string
+		want     string
+	}{
+		{"nobody listens", ProtocolGRPC, "http://" + closed.Addr(), "", "nobody listens there"},
+		{"nobody listens", ProtocolHTTP, "http://" + closed.Addr(), "", "nobody listens there"},
+		{"no such host", ProtocolGRPC, "http://no-such-host.invalid:4317", "", "not known here"},
+		{"no such host", ProtocolHTTP, "http://no-such-host.invalid:4318", "", "not known here"},
+		{"the port of HTTP", ProtocolGRPC, overHTTP.URL(), "", "set the protocol to http/protobuf"},
+		{"the port of gRPC", ProtocolHTTP, overGRPC.URL(), "", "set the protocol to grpc"},
+		{"no TLS there", ProtocolGRPC, "https://" + overGRPC.Addr(), "", "write http:// instead"},
+		{"no TLS there", ProtocolHTTP, "https://" + overHTTP.Addr(), "", "write http:// instead"},
+		{"TLS there", ProtocolGRPC, "http://" + tlsGRPC.Addr(), "", "https://"},
+		{"TLS there", ProtocolHTTP, "http://" + tlsHTTP.Addr(), "", "write https:// instead"},
+		{"its own authority", ProtocolGRPC, tlsGRPC.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
+		{"its own authority", ProtocolHTTP, tlsHTTP.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
+		{"wants a certificate", ProtocolGRPC, strictGRPC.URL(), ca, "CLIENT_CERTIFICATE"},
+		{"wants a certificate", ProtocolHTTP, strictHTTP.URL(), ca, "CLIENT_CERTIFICATE"},
+		{"another path", ProtocolHTTP, overHTTP.URL() + "/v2", "", "at this path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" "+tt.protocol, func(t *testing.T) {
+			t.Parallel()
+			endpoint := strings.Replace(tt.to, "://", "://me:secret@", 1)
+			var log *logged
+			for timeout := 100 * time.Millisecond; timeout < time.Minute; timeout *= 3 { // a machine may be slow
+				log = &logged{}
+				p := pusher(t, Config{Protocol: tt.protocol, Endpoint: endpoint, Certificate: tt.ca, Timeout: timeout, Logger: log.logger()}, one())
+				for range 2 {
+					_, err := p.Push(patient(t))
+					require.Error(t, err)
+					assert.NotContains(t, err.Error(), "secret")
+				}
+				assert.Equal(t, 1, strings.Count(log.String(), "\n"))
+				assert.NotContains(t, log.String(), "secret")
+				if _, remedy, _ := strings.Cut(log.String(), "remedy="); strings.Contains(remedy, tt.want) {
+					return
+				}
+			}
+			t.Error(log.String())
+		})
+	}
+	r := receiver(t, otlptest.Options{Headers: map[string]string{"authorization": "x"}})
+	log := &logged{}
+	_, err = pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Logger: log.logger()}, one()).Push(patient(t))
+	require.Error(t, err)
+	assert.Contains(t, log.String(), "other credentials")
+}
+
+// Names and texts of the pusher's own figures are as Prometheus wants them.
+func TestFigures(t *testing.T) {
+	p := pusher(t, Config{}, one())
+	problems, err := testutil.CollectAndLint(p)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
+
+// onePoint is the limit for messages of one point each.
+func onePoint(p *Pusher, read []metricdata.ScopeMetrics) int {
+	for limit := 1; ; limit++ {
+		if _, tooLarge := pack(p.cfg.done.resource, blocks(nil, read), limit); tooLarge == 0 {
+			return limit
+		}
+	}
+}
+
+// one is a source of one point.
+func one() *fakeSource {
+	return newSource(func() []metricdata.ScopeMetrics { return inScope(counter("calls", point(0, 0, 1, 1))) })
+}
+
+// totals is what the pusher knows to have been delivered.
+func (s *fakeSource) totals(t *testing.T, p *Pusher, r string) int64 {
+	t.Helper()
+	for key, table := range p.deltas.tables {
+		assert.Equal(t, "calls", key.metric)
+		for _, s := range table.series {
+			if v, _ := s.set.Value(attribute.Key("mpi.rank")); v.String() == r {
+				return ofBits[int64](s.last.value)
+			}
+		}
+	}
+	return 0
+}

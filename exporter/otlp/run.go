@@ -1,0 +1,71 @@
+package otlp
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Ended ranks' values are pushed this long after the first of them has ended, so that those of a job go together, and not more
+// often than this.
+const (
+	endedPause  = 100 * time.Millisecond
+	endedPeriod = time.Second
+)
+
+// Run pushes until ctx ends, then once more, and closes the pusher. After ctx's end it takes at most Config.Timeout, for a push that
+// is under way and the last one together. Failed pushes are logged and counted; the error is that of the last push.
+//
+// The first push comes after a part of the interval that is drawn by lot, so that a cluster's nodes do not push all at once, and the
+// others an interval apart from it. A push that takes longer lets those that it covers fall out.
+func (p *Pusher) Run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.cfg.Timeout, stop) })()
+
+	var ended <-chan struct{}
+	if p.cfg.Final {
+		ended = p.source.Ended()
+	}
+	next := time.Now().Add(rand.N(p.cfg.Interval)) //nolint:gosec // no secret
+	tick := time.NewTimer(time.Until(next))
+	defer tick.Stop()
+	final := time.NewTimer(0)
+	defer final.Stop()
+	final.Stop()
+	var waiting bool
+	var lastFinal time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			_, err := p.Push(work)
+			if closeErr := p.Close(); err == nil { //nolint:contextcheck // waits for no answer
+				err = closeErr
+			}
+			return err
+		case <-tick.C:
+			_, _ = p.Push(work) // logged and counted
+			next = after(next, p.cfg.Interval, time.Now())
+			tick.Reset(time.Until(next))
+		case _, ok := <-ended:
+			if !ok {
+				ended = nil
+				continue
+			}
+			if !waiting {
+				waiting = true
+				final.Reset(max(endedPause, endedPeriod-time.Since(lastFinal)))
+			}
+		case <-final.C:
+			waiting = false
+			_, _ = p.PushEnded(work) // logged and counted; the next push has it
+			lastFinal = time.Now()
+		}
+	}
+}
+
+// after is the first of the times that are an interval apart from last which is after now.
+func after(last time.Time, interval time.Duration, now time.Time) time.Time {
+	missed := now.Sub(last) / interval
+	return last.Add((max(0, missed) + 1) * interval)
+}

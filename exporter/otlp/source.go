@@ -1,0 +1,20 @@
+package otlp
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// Source is where the data come from: an exporter.OTelReader. Data are cumulative, each series stands once in what is read, and what
+// is read belongs to the reader.
+type Source interface {
+	// Read returns all there is. delivered is called when all of it has been accepted.
+	Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error)
+
+	// ReadEnded returns what ended ranks have left and nobody has got.
+	ReadEnded() (scopes []metricdata.ScopeMetrics, delivered func(), err error)
+
+	// Ended gets a value when ranks have ended.
+	Ended() <-chan struct{}
+}
