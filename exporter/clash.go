@@ -9,7 +9,7 @@ import (
 // clashLogInterval is how often one user's clashes of labels are worth a line: he can make any number of them.
 const clashLogInterval = time.Minute
 
-// makeWay removes the ended rank whose labels a new one would have, if it is the same user's and somebody has read its last values.
+// makeWay removes the ended rank whose labels a new one would have, if it is the same user's and nobody waits for its last values.
 // A job that is requeued, or a program that is started again and again by one shell, so goes on in the same series, which begin anew; with
 // a label dup it would be another one until its end. Others keep their labels. The caller holds mu.
 func (e *Exporter) makeWay(id Identity, uid uint32) {
@@ -18,7 +18,7 @@ func (e *Exporter) makeWay(id Identity, uid uint32) {
 		if !found {
 			return
 		}
-		if old := e.table.ordered[i]; old.end != mpit.EndNone && old.scraped && old.peer.UID == uid {
+		if old := e.table.ordered[i]; old.end != mpit.EndNone && !e.wanted(old) && old.peer.UID == uid {
 			e.remove(old)
 			return
 		}

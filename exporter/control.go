@@ -55,6 +55,7 @@ type control struct {
 	written func(ranks ...Identity)
 	answer  func(w http.ResponseWriter, status int, v any)
 	nobody  uint32 // the uid that stands for users outside this user name-space
+	own     uint32 // whose the exporter is
 	grace   time.Duration
 	pace    time.Duration
 
@@ -62,6 +63,7 @@ type control struct {
 
 	mu     sync.Mutex
 	worlds map[ownedWorld]*worldTurn
+	push   PushFunc // nil: there is none
 }
 
 // worldTurn lets one request after the other write to a world.
@@ -79,6 +81,7 @@ func newControl(e *Exporter) *control {
 		written: e.refreshControlVariables,
 		answer:  e.writeJSON,
 		nobody:  overflowUID(),
+		own:     uint32(os.Geteuid()),
 		grace:   controlGrace,
 		pace:    controlPace,
 		calls:   limiter{total: maxControlCalls, each: maxUserControlCalls},
@@ -105,8 +108,9 @@ func overflowUID() uint32 {
 //
 //	POST /api/v1/cvar   a CvarRequest; sets a control variable, by root or the ranks' owner
 //	GET  /api/v1/cvar   reads one: parameters job, world, uid, rank (0,2-5), name, object (kind:name)
+//	POST /api/v1/push   does what OnPush says, for root and the exporter's own user
 //
-// The answer is a CvarAnswer in either case.
+// The answer is a CvarAnswer, of the last a PushAnswer.
 func (e *Exporter) ServeControl(ctx context.Context, l net.Listener) error {
 	return e.control.serve(ctx, l)
 }
@@ -298,6 +302,7 @@ func (c *control) handler(work context.Context, calls *callGate) http.Handler {
 	}
 	handle("POST /api/v1/cvar", c.servePost)
 	handle("GET /api/v1/cvar", c.serveGet)
+	handle("POST /api/v1/push", c.servePush)
 	return mux
 }
 

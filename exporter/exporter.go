@@ -114,6 +114,8 @@ type Exporter struct {
 	started time.Time
 	hold    time.Duration // after started, in which there are no groups
 
+	lastScrape atomic.Pointer[time.Time] // when the last page was delivered to a scraper; nil: none has been
+
 	mu     sync.Mutex // guards what follows, and everything in the ranks
 	rules  Rules
 	epoch  uint64 // how often rules have come into force
@@ -126,6 +128,9 @@ type Exporter struct {
 	rounds    uint64    // pages that were brought up to date
 	committed time.Time // when the last one was; zero: none
 	joined    []*world  // of the running one
+
+	readers   map[*OTelReader]bool // those that are open
+	producing bool                 // somebody reads metric data besides
 
 	budgets *budgets
 	turns   turns
@@ -205,6 +210,7 @@ func New(cfg Config) (*Exporter, error) {
 		turns:      newTurns(),
 		finals:     map[uint32]int{},
 		inquiries:  map[uint32]int{},
+		readers:    map[*OTelReader]bool{},
 
 		worlds:     map[worldID]*world{},
 		worldNames: map[worldName]bool{},
@@ -473,6 +479,7 @@ func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
 	e.dropControls(r)
 	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
+	e.tellReaders()
 	e.evict()
 }
 
@@ -484,11 +491,7 @@ func (e *Exporter) evict() {
 			return
 		}
 		e.self.evicted.Inc()
-		e.guard(victim, "counting its series", func() {
-			if victim.figures != nil && !victim.scraped {
-				e.drop(droppedEvicted, len(victim.figures.Series()))
-			}
-		})
+		e.countLost(victim)
 		e.remove(victim)
 	}
 }
@@ -509,7 +512,7 @@ func (e *Exporter) expire() {
 	now := e.now()
 	var over []*rank
 	for _, r := range e.table.ordered {
-		if r.end != mpit.EndNone && r.scraped && now.Sub(r.ended) >= e.cfg.Retention {
+		if r.end != mpit.EndNone && !e.wanted(r) && now.Sub(r.ended) >= e.cfg.Retention {
 			over = append(over, r)
 		}
 	}

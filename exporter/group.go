@@ -45,6 +45,7 @@ func newGroup(id Identity) *group {
 func (g *group) place() Identity                { return g.id }
 func (g *group) sharedLabels() []*dto.LabelPair { return g.labels }
 func (g *group) begun() time.Time               { return time.Time{} }
+func (g *group) counted() map[string]int        { return g.left }
 
 // live is always true: which of its ranks' values count is in its figures.
 func (g *group) live() bool { return true }

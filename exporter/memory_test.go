@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -15,15 +16,27 @@ import (
 
 // Nothing holds what a removed rank had, in whatever way the others are read: its figures are most of an exporter's memory.
 func TestRemovedRankIsNotHeld(t *testing.T) {
+	var reader *OTelReader
 	for name, read := range map[string]func(n *node){
 		"messages": func(n *node) { n.scrape() },
 		"text":     func(n *node) { get(n.Handler(), "/metrics") },
+		"metric data": func(n *node) {
+			scopes, done, err := reader.Read(n.t.Context())
+			require.NoError(n.t, err)
+			assert.NotEmpty(n.t, scopes)
+			done()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newTestClock()
 			n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankBoth))
 			stays, r := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 			n.connect(stays, r)
+			if name == "metric data" {
+				reader = n.OTelReader(OTelConfig{})
+				defer reader.Close()
+				read(n)
+			}
 			n.scrape()
 			get(n.Handler(), "/metrics")
 			n.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -16,7 +17,8 @@ import (
 
 // page is an exposition that is kept from round to round: names and labels are made when a rank comes or its set of series
 // changes; a round only writes numbers between them. Each owner, a rank or a group of ranks, has a block of entries in each family
-// it has series in. It goes out as text (text.go), or as messages for client_golang (messages.go).
+// it has series in. It goes out as text (text.go), as messages for client_golang (messages.go),
+// or as metric data of OpenTelemetry (otelpoints.go).
 //
 // A page belongs to Exporter.mu.
 type page struct {
@@ -42,6 +44,7 @@ type owner interface {
 	sharedLabels() []*dto.LabelPair // of all its series, sorted by name
 	begun() time.Time               // zero: not known
 	live() bool                     // else the lasting series alone stand on the page
+	counted() map[string]int        // what is left off the page, by reason, as it has been counted
 }
 
 // sheets is what of a rank stands on the page, in three parts that change at different times.
@@ -86,6 +89,7 @@ type sheetKey struct {
 type family struct {
 	name, help, unit string
 	kind             dto.MetricType
+	otel             otelFamily
 	blocks           []block
 	message          *dto.MetricFamily // nil: nobody has gathered it
 }
@@ -95,7 +99,8 @@ type block struct {
 	owner    owner // nil: nobody
 	liveOnly bool  // only while the owner is live
 	entries  []entry
-	messages []message // of the entries; nil: nobody has gathered them
+	messages []message       // of the entries; nil: nobody has gathered them
+	sets     []attribute.Set // of the entries; nil: nobody has read metric data
 }
 
 // entry is one series: of a performance variable, or one of the exporter's own families.
@@ -272,11 +277,11 @@ func (p *page) rival(name string, kind dto.MetricType) *family {
 }
 
 // family returns the family of that name, making it if need be. It has no rival.
-func (p *page) family(name, help string, kind dto.MetricType) *family {
+func (p *page) family(name, help string, kind dto.MetricType, otel otelFamily) *family {
 	if f := p.byName[name]; f != nil {
 		return f
 	}
-	f := &family{name: name, help: help, kind: kind}
+	f := &family{name: name, help: help, kind: kind, otel: otel}
 	// OpenMetrics wants a unit to be the end of the name.
 	base := strings.TrimSuffix(name, "_total")
 	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz", "celsius"} {
@@ -330,7 +335,7 @@ func (p *page) addOwn(o owner, s *sheet, f Family, liveOnly bool, rows ...row) {
 		slices.SortFunc(rows[i].labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 		entries[i] = entry{labels: texts.of(rows[i].labels), row: &rows[i]}
 	}
-	fam := p.family(f.Name, f.Help, f.Type)
+	fam := p.family(f.Name, f.Help, f.Type, otelOfOwn(f.Name, f.Type))
 	fam.insert(block{owner: o, liveOnly: liveOnly, entries: s.sorted(entries)})
 	s.families = append(s.families, fam)
 }
@@ -417,7 +422,7 @@ func (p *page) addList(o owner, s *sheet, all []*mapping.Series, refused func(na
 			}
 			continue
 		}
-		f := p.family(m.Name, m.Help, metricType(m.Kind))
+		f := p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
 		if byFamily[f] == nil {
 			s.families = append(s.families, f)
 		}

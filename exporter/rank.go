@@ -99,9 +99,10 @@ type rank struct {
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
-	ended   time.Time // when it ended, by the exporter's clock
-	scraped bool      // since its last change
-	lives   int       // changes with each end and each new beginning
+	ended   time.Time            // when it ended, by the exporter's clock
+	scraped bool                 // since its last change
+	took    map[*OTelReader]bool // the same of readers of metric data
+	lives   int                  // changes with each end and each new beginning
 }
 
 // outbox is what the session's goroutine is to send to the agent.
@@ -150,6 +151,9 @@ func (r *rank) sharedLabels() []*dto.LabelPair { return r.labels }
 
 // begun is when the rank's MPI_T session was opened; zero: not known.
 func (r *rank) begun() time.Time { return r.started }
+
+// counted is what is left off the page, as it has been counted.
+func (r *rank) counted() map[string]int { return r.left }
 
 // leftAt is when a rank without a connection ended, or lost it.
 func (r *rank) leftAt() time.Time {
@@ -229,7 +233,7 @@ func (r *rank) finish(reason mpit.EndReason, at time.Time) {
 		r.end = reason
 	}
 	r.state = stateEnded
-	r.scraped = false
+	r.scraped, r.took = false, nil
 	r.lives++
 }
 
@@ -237,7 +241,7 @@ func (r *rank) finish(reason mpit.EndReason, at time.Time) {
 func (r *rank) revive() {
 	r.end = mpit.EndNone
 	r.ended = time.Time{}
-	r.scraped = false
+	r.scraped, r.took = false, nil
 	r.lives++
 	r.state = stateNew
 }

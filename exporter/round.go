@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -41,7 +42,9 @@ const (
 	asMessages way = iota
 	asText
 	asOpenMetrics
-	asValues // not at all: the reader looks at its series (values.go)
+	asValues      // not at all: the reader looks at its series (values.go)
+	asPoints      // metric data of OpenTelemetry
+	asExponential // the same with exponential histograms
 	ways
 )
 
@@ -53,8 +56,15 @@ type result struct {
 	messages *messages           // nil: nobody wants them
 	families []*dto.MetricFamily // of messages, and own
 	bodies   [ways]*body         // the page as text, without own; nil: nobody wants it
+	data     [ways]copies        // the page as metric data, with own
 	own      []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
 	ended    []ending
+}
+
+// copies are the same metric data once for each reader, whose they are.
+type copies struct {
+	list  [][]metricdata.Metrics
+	taken atomic.Int32
 }
 
 // ending is an ended rank that stands on a page, with how often it had brought something new by then.
@@ -262,13 +272,7 @@ func (e *Exporter) await(ctx context.Context, questions []question) {
 // commit brings the page up to date, with the answers that have come to these questions, and makes of it what these readers want.
 // Ranks that have not answered are late. The caller holds mu.
 func (e *Exporter) commit(questions []question, want readers) (r *result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("exporter: making the page: panic: %v", p)
-			e.page = e.newPage() // the old one is half done
-			e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
+	defer e.saveThePage(&err)
 	for _, q := range questions {
 		r := q.rank
 		e.take(r)
@@ -286,10 +290,53 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 			r.state = r.last
 		}
 	}
+	ended := e.refresh()
+	p := e.page
+	r = &result{ended: ended}
+	if want[asMessages] > 0 {
+		r.messages = p.fill()
+	}
+	for _, w := range []way{asText, asOpenMetrics} {
+		if want[w] > 0 {
+			b := newBody(pageBodies, want[w])
+			r.bodies[w] = b
+			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
+			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
+			p.size[w] = len(b.text) + len(b.text)/16
+		}
+	}
+	style := pointStyle{at: e.now().Round(0)}
+	for _, w := range []way{asPoints, asExponential} {
+		style.exponential = w == asExponential
+		for range want[w] {
+			r.data[w].list = append(r.data[w].list, p.points(style))
+		}
+	}
+	e.setSelf(p)
+	if r.own, err = e.self.gather(); err != nil {
+		e.log.Error("gathering the exporter's own metrics failed", "err", err)
+	}
+	if r.messages != nil {
+		r.families = mergeFamilies(r.messages.families, r.own)
+		r.messages.leases += want[asMessages]
+		clear(r.messages.families) // they are not to be held when their series have left
+	}
+	for _, w := range []way{asPoints, asExponential} {
+		for i, list := range r.data[w].list {
+			r.data[w].list[i] = append(list, ownPoints(r.own, style.at)...)
+		}
+	}
+	e.tidySets()
+	e.committed = time.Now()
+	e.inquire()
+	return r, nil
+}
+
+// refresh brings the page up to date and returns the ended ranks on it. The caller holds mu.
+func (e *Exporter) refresh() (ended []ending) {
 	e.expire()
 
 	p := e.page
-	var ended []ending
 	for _, r := range e.table.ordered {
 		if !e.guard(r, "looking at its series", func() { p.outdate(r) }) {
 			p.remove(r)
@@ -323,31 +370,7 @@ func (e *Exporter) commit(questions []question, want readers) (r *result, err er
 	p.addInfos(e.table.ordered, e.infos)
 	p.addCategories(&e.categories)
 	p.addControls(&e.controls)
-	r = &result{ended: ended}
-	if want[asMessages] > 0 {
-		r.messages = p.fill()
-	}
-	for _, w := range []way{asText, asOpenMetrics} {
-		if want[w] > 0 {
-			b := newBody(pageBodies, want[w])
-			r.bodies[w] = b
-			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
-			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
-			p.size[w] = len(b.text) + len(b.text)/16
-		}
-	}
-	e.setSelf(p)
-	if r.own, err = e.self.gather(); err != nil {
-		e.log.Error("gathering the exporter's own metrics failed", "err", err)
-	}
-	if r.messages != nil {
-		r.families = mergeFamilies(r.messages.families, r.own)
-		r.messages.leases += want[asMessages]
-		clear(r.messages.families) // they are not to be held when their series have left
-	}
-	e.committed = time.Now()
-	e.inquire()
-	return r, nil
+	return ended
 }
 
 // take takes a rank's answer in, once, if it has come and it is its turn. The caller holds mu.
@@ -433,11 +456,19 @@ func (l *lease) release() {
 	})
 }
 
+// points is the reader's copy of the metric data; it is called once.
+func (l *lease) points() []metricdata.Metrics {
+	c := &l.data[l.way]
+	return c.list[c.taken.Add(1)-1]
+}
+
 // keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as these stay leased.
 func (l *lease) keep() { l.once.Do(func() { l.e.delivered(l.ended) }) }
 
 // delivered notes that a reader has got a page with these ended ranks, which lets them go in time.
 func (e *Exporter) delivered(ended []ending) {
+	now := e.now()
+	e.lastScrape.Store(&now)
 	if len(ended) == 0 {
 		return
 	}

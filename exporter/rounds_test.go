@@ -113,7 +113,11 @@ func (n *node) waiting() int {
 	if n.round == nil {
 		return 0
 	}
-	return n.round.waiting[asMessages] + n.round.waiting[asText] + n.round.waiting[asOpenMetrics]
+	all := 0
+	for _, readers := range n.round.waiting {
+		all += readers
+	}
+	return all
 }
 
 // begin begins a scrape with all the time in the world, and returns once it waits.

@@ -47,7 +47,7 @@ const (
 
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
 const (
-	droppedEvicted   = "ended_evicted"        // series of an ended rank, given up before their time
+	droppedEvicted   = "ended_evicted"        // series of an ended rank, given up before anybody had them
 	droppedReserved  = "reserved_name"        // a series with a name of the exporter's own
 	droppedConflict  = "type_conflict"        // a series whose family has another type
 	droppedDuplicate = "duplicate_series"     // a series that stands on the page already
@@ -55,6 +55,9 @@ const (
 	droppedBlob      = "blob_unreadable"      // what an earlier exporter had stored in the rank
 	droppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
 	droppedVariables = "variables_over_bound" // of one rank
+
+	droppedUndelivered = "ended_undelivered"  // series of an ended rank that a reader of metric data has not got, though others may have
+	droppedIncomplete  = "buckets_incomplete" // a histogram that can't be had as an exponential one
 )
 
 // Results of mpit_exporter_scrapes_total.
@@ -112,7 +115,8 @@ func newSelfMetrics() *selfMetrics {
 	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
 		s.refused.WithLabelValues(reason)
 	}
-	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl, droppedVariables} {
+	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl, droppedVariables,
+		droppedUndelivered, droppedIncomplete} {
 		s.dropped.WithLabelValues(reason)
 	}
 	for _, reason := range []mapping.Reason{

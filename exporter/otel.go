@@ -1,0 +1,115 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// OTelConfig says how a reader wants metric data.
+type OTelConfig struct {
+	Exponential bool   // timers as exponential histograms, of the scale of mapping.NativeSchema, instead of explicit buckets
+	Version     string // of the instrumentation scope: the build's. "": none
+}
+
+func (cfg OTelConfig) way() way {
+	if cfg.Exponential {
+		return asExponential
+	}
+	return asPoints
+}
+
+// scopes is metric data with whose they are; nothing where there are none.
+func (cfg OTelConfig) scopes(metrics []metricdata.Metrics) []metricdata.ScopeMetrics {
+	if len(metrics) == 0 {
+		return nil
+	}
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scopeName, Version: cfg.Version}, Metrics: metrics}}
+}
+
+// errReaderClosed is all that a closed reader has to say.
+var errReaderClosed = errors.New("exporter: reading metric data: the reader is closed")
+
+// OTelReader takes the page as metric data of OpenTelemetry, always cumulative: the same snapshot as /metrics, asked for in the
+// same rounds. It is safe for concurrent use.
+//
+// An ended rank stays until every reader that is not closed has taken its last values, as far as Config.MaxEnded allows.
+type OTelReader struct {
+	e     *Exporter
+	cfg   OTelConfig
+	ended chan struct{}
+}
+
+// OTelReader makes a reader; it must be closed.
+func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
+	r := &OTelReader{e: e, cfg: cfg, ended: make(chan struct{}, 1)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.readers[r] = true
+	return r
+}
+
+// Read asks all ranks, or joins the round that is under way, within ctx's deadline (10 s where it has none), and returns all there
+// is. All points have one time, that of the round. They are the caller's, but for the attribute sets and the bounds of buckets, which
+// are shared and never change. delivered, never nil, says that they have reached whoever they are for: only then may ended ranks go.
+// Not calling it is how a failed export is told.
+//
+// As from Gather, the only errors are a canceled ctx and bugs, and that the reader is closed.
+func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
+	if !r.open() {
+		return nil, func() {}, errReaderClosed
+	}
+	l, err := r.e.gather(ctx, r.cfg.way())
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return r.cfg.scopes(l.points()), func() { r.e.took(r, l.ended) }, nil
+}
+
+// ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the counters, histograms and
+// watermarks that they share with other ranks (mpit_node_* and what rules show for ranks together), as they stand. Nobody is asked.
+// There is no scope where there is no such rank.
+func (r *OTelReader) ReadEnded() (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
+	metrics, ended, err := r.e.readEnded(r)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return r.cfg.scopes(metrics), func() { r.e.took(r, ended) }, nil
+}
+
+// Ended gets a value when a rank has ended since the last was taken. It is never closed.
+func (r *OTelReader) Ended() <-chan struct{} { return r.ended }
+
+// Close lets go of what the reader has not taken. It may be called more than once.
+func (r *OTelReader) Close() { r.e.closeReader(r) }
+
+func (r *OTelReader) open() bool {
+	r.e.mu.Lock()
+	defer r.e.mu.Unlock()
+	return r.e.readers[r]
+}
+
+// Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has produced counts as
+// delivered, like a scrape; nothing waits for it.
+func (e *Exporter) Producer(cfg OTelConfig) metric.Producer { return producer{e, cfg} }
+
+type producer struct {
+	e   *Exporter
+	cfg OTelConfig
+}
+
+// Produce is OTelReader.Read.
+func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	p.e.mu.Lock()
+	p.e.producing = true
+	p.e.mu.Unlock()
+	l, err := p.e.gather(ctx, p.cfg.way())
+	if err != nil {
+		return nil, err
+	}
+	p.e.delivered(l.ended)
+	return p.cfg.scopes(l.points()), nil
+}

@@ -1,0 +1,210 @@
+package exporter
+
+import (
+	"math"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// The page as metric data. The sets of attributes are made once and kept with their blocks for as long as somebody reads in this
+// way; the data points are new each time, for the reader keeps them.
+
+// pointStyle says which metric data are wanted.
+type pointStyle struct {
+	at          time.Time // of all points
+	exponential bool
+	ended       map[owner]portion // nil: all that stands on the page; else of these owners only
+}
+
+// portion is how much of an owner is wanted.
+type portion uint8
+
+const (
+	noPart portion = iota
+	lastingPart
+	wholePart
+)
+
+// of says how much of an owner is wanted.
+func (s *pointStyle) of(o owner) portion {
+	if s.ended == nil {
+		return wholePart
+	}
+	return s.ended[o]
+}
+
+// points makes metric data of the page's families, in their order. All are cumulative.
+func (p *page) points(s pointStyle) []metricdata.Metrics {
+	w := pointWriter{pointStyle: s, incomplete: map[owner]int{}}
+	list := make([]metricdata.Metrics, 0, len(p.families))
+	for _, f := range p.families {
+		if m, found := w.family(f); found {
+			list = append(list, m)
+		}
+	}
+	for o, n := range w.incomplete {
+		countMore(p.drop, o.counted(), droppedIncomplete, n)
+	}
+	if s.ended == nil {
+		p.series = w.n
+	}
+	return list
+}
+
+// forgetSets gives up the sets of attributes: nobody reads metric data any more.
+func (p *page) forgetSets() {
+	for _, f := range p.families {
+		for i := range f.blocks {
+			f.blocks[i].sets = nil
+		}
+	}
+}
+
+// pointWriter makes data points.
+type pointWriter struct {
+	pointStyle
+	sets       attributeSets
+	n          int           // series so far
+	incomplete map[owner]int // histograms that can't be had as exponential ones
+}
+
+func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
+	room := 0
+	for i := range f.blocks {
+		if w.of(f.blocks[i].owner) != noPart {
+			room += len(f.blocks[i].entries)
+		}
+	}
+	if room == 0 {
+		return m, false
+	}
+	before := w.n
+	m = metricdata.Metrics{Name: f.otel.name, Description: f.help, Unit: f.otel.unit}
+	switch {
+	case f.kind == dto.MetricType_HISTOGRAM && w.exponential:
+		list := make([]metricdata.ExponentialHistogramDataPoint[float64], 0, room)
+		w.each(f, func(b *block, i int) {
+			point, whole := exponentialPoint(b.entries[i].series.Histogram)
+			if !whole {
+				w.incomplete[b.owner]++
+				return
+			}
+			point.Attributes, point.StartTime, point.Time = b.sets[i], b.entries[i].begun(b.owner), w.at
+			list = append(list, point)
+		})
+		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
+		return m, len(list) > 0
+	case f.kind == dto.MetricType_HISTOGRAM:
+		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
+		w.each(f, func(b *block, i int) {
+			point := explicitPoint(b.entries[i].series.Histogram)
+			point.Attributes, point.StartTime, point.Time = b.sets[i], b.entries[i].begun(b.owner), w.at
+			list = append(list, point)
+		})
+		m.Data = metricdata.Histogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
+	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
+		list := make([]metricdata.DataPoint[float64], 0, room)
+		w.each(f, func(b *block, i int) {
+			e := &b.entries[i]
+			list = append(list, metricdata.DataPoint[float64]{Attributes: b.sets[i], StartTime: e.begun(b.owner), Time: w.at, Value: e.value()})
+		})
+		m.Data = metricdata.Sum[float64]{
+			DataPoints: list, Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.kind == dto.MetricType_COUNTER,
+		}
+	default:
+		list := make([]metricdata.DataPoint[float64], 0, room)
+		w.each(f, func(b *block, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: b.sets[i], Time: w.at, Value: b.entries[i].value()})
+		})
+		m.Data = metricdata.Gauge[float64]{DataPoints: list}
+	}
+	return m, w.n > before
+}
+
+// each calls do for the entries of a family that are wanted and stand on the page now; their blocks have sets.
+func (w *pointWriter) each(f *family, do func(b *block, i int)) {
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		much := w.of(b.owner)
+		live := b.owner == nil || b.owner.live()
+		if much == noPart || b.liveOnly && !live {
+			continue
+		}
+		if b.sets == nil {
+			b.sets = make([]attribute.Set, len(b.entries))
+			for i := range b.entries {
+				b.sets[i] = w.sets.of(f, b.owner, &b.entries[i])
+			}
+		}
+		for i := range b.entries {
+			if e := &b.entries[i]; e.shown(live && much == wholePart) {
+				w.n++
+				do(b, i)
+			}
+		}
+	}
+}
+
+// begun is when the entry began to count, else its owner did; the zero time: not known.
+func (e *entry) begun(o owner) time.Time {
+	at := e.created(o)
+	if at.IsZero() && o != nil {
+		at = o.begun()
+	}
+	return at
+}
+
+// explicitPoint has the buckets that /metrics has.
+func explicitPoint(h *mapping.Histogram) metricdata.HistogramDataPoint[float64] {
+	counts := make([]uint64, len(h.Bounds)+1)
+	var sum uint64
+	for i := range h.Bounds {
+		counts[i] = h.Counts[i]
+		sum += h.Counts[i]
+	}
+	count := countOfAll(h, sum)
+	counts[len(h.Bounds)] = count - sum
+	return metricdata.HistogramDataPoint[float64]{Count: count, Sum: h.Sum, Bounds: h.Bounds, BucketCounts: counts}
+}
+
+// maxExponential bounds the buckets of one histogram, empty ones between the others too: from a nanosecond up to 1e29 seconds it needs
+// 507. Only what ranks invent has more.
+const maxExponential = 512
+
+// exponentialPoint has the buckets of the native histogram, all in one row. Where they don't hold what is counted there is none:
+// a receiver would refuse it, or believe it.
+func exponentialPoint(h *mapping.Histogram) (point metricdata.ExponentialHistogramDataPoint[float64], whole bool) {
+	var classic uint64
+	for i := range h.Bounds {
+		classic += h.Counts[i]
+	}
+	point = metricdata.ExponentialHistogramDataPoint[float64]{
+		Count: countOfAll(h, classic), Sum: h.Sum,
+		Scale: mapping.NativeSchema, ZeroCount: h.NativeZero, ZeroThreshold: mapping.NativeZeroThreshold,
+	}
+	total := h.NativeZero
+	if n := len(h.Native); n > 0 {
+		first := h.Native[0].Index
+		width := int64(h.Native[n-1].Index) - int64(first) + 1
+		if width < 1 || width > maxExponential || first == math.MinInt32 {
+			return point, false
+		}
+		counts := make([]uint64, width)
+		for _, b := range h.Native {
+			at := int64(b.Index) - int64(first)
+			if at < 0 || at >= width {
+				return point, false
+			}
+			counts[at] += b.Count
+			total += b.Count
+		}
+		// Prometheus numbers a bucket by its upper end, OpenTelemetry by its lower one.
+		point.PositiveBucket = metricdata.ExponentialBucket{Offset: first - 1, Counts: counts}
+	}
+	return point, total == point.Count
+}

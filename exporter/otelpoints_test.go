@@ -1,0 +1,532 @@
+package exporter
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/otlptranslator"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// said is what one series says, whichever way it came.
+type said struct {
+	kind, help string
+	value      string // of no histogram; its bits, for a NaN is a value as well
+	began      string // of counters and histograms; "": not known
+	count      uint64
+	sum        string
+	buckets    string // explicit ones, cumulative
+	native     string // or exponential, by Prometheus' numbers; "": there are none
+}
+
+func bitsOf(x float64) string { return fmt.Sprintf("%v (%x)", x, math.Float64bits(x)) }
+
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func nameOf(labels []string) string {
+	slices.Sort(labels)
+	return "{" + strings.Join(labels, ",") + "}"
+}
+
+// saidOnPage is what families say.
+func saidOnPage(families []*dto.MetricFamily) map[string]said {
+	all := map[string]said{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			s := said{help: f.GetHelp()}
+			switch {
+			case m.Histogram != nil:
+				h := m.Histogram
+				s.kind, s.count, s.sum = "histogram", h.GetSampleCount(), bitsOf(h.GetSampleSum())
+				for _, b := range h.Bucket {
+					s.buckets += fmt.Sprintf("%v:%d ", b.GetUpperBound(), b.GetCumulativeCount())
+				}
+				if h.CreatedTimestamp != nil {
+					s.began = timeOf(h.CreatedTimestamp.AsTime())
+				}
+				if h.Schema != nil {
+					s.native = fmt.Sprintf("schema %d, up to %v:%d ", h.GetSchema(), h.GetZeroThreshold(), h.GetZeroCount())
+					at, n, deltas := int32(0), int64(0), h.PositiveDelta
+					for _, span := range h.PositiveSpan {
+						at += span.GetOffset()
+						for range span.GetLength() {
+							n, deltas = n+deltas[0], deltas[1:]
+							s.native += bucketOf(at, uint64(n))
+							at++
+						}
+					}
+				}
+			case m.Counter != nil:
+				s.kind, s.value = "counter", bitsOf(m.Counter.GetValue())
+				if m.Counter.CreatedTimestamp != nil {
+					s.began = timeOf(m.Counter.CreatedTimestamp.AsTime())
+				}
+			case m.Gauge != nil:
+				s.kind, s.value = "gauge", bitsOf(m.Gauge.GetValue())
+			default: // there is no such thing in OpenTelemetry
+				s.kind, s.value = "gauge", bitsOf(m.Untyped.GetValue())
+			}
+			all[f.GetName()+nameOf(labels)] = s
+		}
+	}
+	return all
+}
+
+func bucketOf(number int32, n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d ", number, n)
+}
+
+// prometheusName is what a receiver of Prometheus' makes of a name.
+func prometheusName(t require.TestingT, name, unit string, kind otlptranslator.MetricType) string {
+	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	out, err := namer.Build(otlptranslator.Metric{Name: name, Unit: unit, Type: kind})
+	require.NoError(t, err)
+	return out
+}
+
+// labelsBack are attributes under the names that they have as labels of a family.
+func labelsBack(t require.TestingT, family string, set attribute.Set) string {
+	back, given := map[string]otelAttribute{}, map[string]bool{}
+	for _, a := range otelAttributes {
+		if a.in == nil || slices.ContainsFunc(a.in, func(f Family) bool { return f.Name == family }) {
+			back[a.name] = a
+			given[a.label] = true
+		}
+	}
+	var labels []string
+	for _, kv := range set.ToSlice() {
+		label := string(kv.Key)
+		if a, found := back[label]; found {
+			label = a.label
+			want := attribute.STRING
+			if a.integer {
+				want = attribute.INT64
+			}
+			require.Equal(t, want, kv.Value.Type(), "%s of %s", a.name, family)
+		} else {
+			require.False(t, given[label], "%s of %s has another name", label, family)
+		}
+		labels = append(labels, fmt.Sprintf("%s=%q", label, kv.Value.String()))
+	}
+	return nameOf(labels)
+}
+
+// saidInPoints is what metric data say, at that time, under the names and labels that they have on /metrics.
+func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) map[string]said {
+	all := map[string]said{}
+	names := map[string]bool{}
+	for _, m := range list {
+		require.False(t, names[m.Name], "%s comes twice", m.Name)
+		names[m.Name] = true
+		before := len(all)
+		add := func(kind otlptranslator.MetricType, set attribute.Set, moment time.Time, s said) {
+			name := prometheusName(t, m.Name, m.Unit, kind)
+			s.help = m.Description
+			key := name + labelsBack(t, name, set)
+			require.NotContains(t, all, key)
+			require.Equal(t, at, moment, key)
+			all[key] = s
+		}
+		switch data := m.Data.(type) {
+		case metricdata.Gauge[float64]:
+			for _, p := range data.DataPoints {
+				require.Zero(t, p.StartTime)
+				add(otlptranslator.MetricTypeGauge, p.Attributes, p.Time, said{kind: "gauge", value: bitsOf(p.Value)})
+			}
+		case metricdata.Sum[float64]:
+			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
+			for _, p := range data.DataPoints {
+				s := said{kind: "gauge", value: bitsOf(p.Value)}
+				kind := otlptranslator.MetricType(otlptranslator.MetricTypeNonMonotonicCounter)
+				if data.IsMonotonic {
+					s.kind, s.began = "counter", timeOf(p.StartTime)
+					kind = otlptranslator.MetricTypeMonotonicCounter
+				}
+				add(kind, p.Attributes, p.Time, s)
+			}
+		case metricdata.Histogram[float64]:
+			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
+			for _, p := range data.DataPoints {
+				require.Len(t, p.BucketCounts, len(p.Bounds)+1)
+				s := said{kind: "histogram", began: timeOf(p.StartTime), count: p.Count, sum: bitsOf(p.Sum)}
+				total := uint64(0)
+				for i, n := range p.BucketCounts {
+					if total += n; i < len(p.Bounds) {
+						s.buckets += fmt.Sprintf("%v:%d ", p.Bounds[i], total)
+					}
+				}
+				require.Equal(t, p.Count, total)
+				add(otlptranslator.MetricTypeHistogram, p.Attributes, p.Time, s)
+			}
+		case metricdata.ExponentialHistogram[float64]:
+			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
+			for _, p := range data.DataPoints {
+				s := said{kind: "histogram", began: timeOf(p.StartTime), count: p.Count, sum: bitsOf(p.Sum)}
+				s.native = fmt.Sprintf("schema %d, up to %v:%d ", p.Scale, p.ZeroThreshold, p.ZeroCount)
+				total := p.ZeroCount
+				for i, n := range p.PositiveBucket.Counts {
+					s.native += bucketOf(p.PositiveBucket.Offset+int32(i)+1, n)
+					total += n
+				}
+				require.Equal(t, p.Count, total)
+				add(otlptranslator.MetricTypeExponentialHistogram, p.Attributes, p.Time, s)
+			}
+		default:
+			require.Fail(t, "unknown data", "%T", data)
+		}
+		require.Greater(t, len(all), before, "%s has no points", m.Name)
+	}
+	return all
+}
+
+// startsAreKnown checks that all that is cumulative says since when.
+func startsAreKnown(t require.TestingT, list []metricdata.Metrics) {
+	for _, m := range list {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[float64]:
+			for _, p := range data.DataPoints {
+				assert.Greater(t, p.StartTime.Unix(), int64(1e9), "%s %v", m.Name, p.Attributes.ToSlice())
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				assert.Greater(t, p.StartTime.Unix(), int64(1e9), "%s %v", m.Name, p.Attributes.ToSlice())
+			}
+		}
+	}
+}
+
+// eachWay is the page in three ways at one moment.
+func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics) {
+	n.t.Helper()
+	n.scrape() // what there is
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	want := readers{}
+	want[asMessages], want[asPoints], want[asExponential] = 1, 1, 1
+	r, err := n.commit(nil, want)
+	require.NoError(n.t, err)
+	startsAreKnown(n.t, r.data[asPoints].list[0])
+	return r.families, r.data[asPoints].list[0], r.data[asExponential].list[0]
+}
+
+// sameSaid compares the page in three ways, series by series.
+func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics, at time.Time) {
+	page := saidOnPage(families)
+	want := map[string]said{}
+	for key, s := range page {
+		s.native = ""
+		want[key] = s
+	}
+	assert.Equal(t, want, saidInPoints(t, explicit, at))
+
+	want = map[string]said{}
+	for key, s := range page {
+		switch {
+		case s.native != "":
+			s.buckets = ""
+		case s.kind == "histogram" && !strings.HasPrefix(key, Prefix):
+			continue // its buckets don't hold what is counted
+		}
+		want[key] = s
+	}
+	assert.Equal(t, want, saidInPoints(t, exponential, at))
+}
+
+// What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
+func TestPointsOfLibraries(t *testing.T) {
+	for _, c := range catalogues(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			n, _ := startLibrary(t, c)
+			clock := newTestClock()
+			n.mu.Lock()
+			n.now = clock.Now
+			n.mu.Unlock()
+			families, explicit, exponential := n.eachWay()
+			assert.Greater(t, len(explicit), 30)
+			sameSaid(t, families, explicit, exponential, clock.Now())
+		})
+	}
+}
+
+func TestPointsOfEverything(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}}, withClock(clock))
+	n.connect(mpittest.New(mpittest.Everything()), mpittest.New(small("1", 0)))
+	n.scrape()
+	n.settle()
+	families, explicit, exponential := n.eachWay()
+	names := map[string]bool{}
+	for _, f := range families {
+		names[f.GetName()] = true
+	}
+	for _, f := range Families() {
+		switch f.Name {
+		case familyNodeExtreme.Name, familyRankEnd.Name: // see below
+		default:
+			assert.True(t, names[f.Name] || strings.HasPrefix(f.Name, "mpit_pcontrol_"), "%s is not on the page", f.Name)
+		}
+	}
+	sameSaid(t, families, explicit, exponential, clock.Now())
+}
+
+// Ranks that are late, have ended, share labels or series, and counters that have been reset.
+func TestPointsOfRanksInTrouble(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankKeep,
+		mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth},
+		mapping.Rule{Match: mapping.Match{Class: mapping.List{"highwatermark"}}, Rank: mapping.RankNode}))
+	check := func() map[string]said {
+		t.Helper()
+		families, explicit, exponential := n.eachWay()
+		sameSaid(t, families, explicit, exponential, clock.Now())
+		return saidInPoints(t, explicit, clock.Now())
+	}
+	var ranks []*mpittest.Rank
+	for i := range 4 {
+		cfg := small("1", i)
+		cfg.Clock = clock.Now
+		cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: "halo", Size: 2, Created: testTime}}
+		ranks = append(ranks, mpittest.New(cfg))
+	}
+	n.connect(ranks...)
+	twin := small("1", 0)
+	twin.Clock = clock.Now
+	n.connect(mpittest.New(twin))
+	n.settle()
+	calls := of("mpit_calls_total", "1", 2)
+	before := check()
+	assert.Contains(t, before, `mpit_calls_total{dup="1",jobid="1",rank="0",world="0"}`)
+
+	clock.advance(10 * time.Second)
+	require.NoError(t, ranks[2].Set("calls", mpit.ClassCounter, 0, 3))
+	require.NoError(t, ranks[1].Set("calls", mpit.ClassCounter, 0, 99))
+	require.NoError(t, ranks[1].Add("waiting", mpit.ClassTimer, 0, 0.25))
+	n.finish(ranks[1], mpit.EndFinalize)
+	n.kill(ranks[3])
+	after := check()
+	assert.NotEqual(t, before[calls].began, after[calls].began, "it has been reset")
+	assert.Contains(t, after, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",world="0"}`)
+	assert.Contains(t, after, extremeOfPeak)
+	assert.NotContains(t, after, of("mpit_depth_level", "1", 3), "late")
+	assert.Contains(t, after, of("mpit_calls_total", "1", 3))
+	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",world="0"}`)
+	clock.advance(grace)
+	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",world="0"}`)
+}
+
+// Whatever ranks have, native buckets that don't hold what is counted among it.
+func TestPointsAreWhatClientGolangGets(t *testing.T) { rapid.Check(t, checkPoints) }
+
+func FuzzPoints(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPoints)) }
+
+func checkPoints(t *rapid.T) {
+	p, dropped := countingPage()
+	incomplete := 0
+	for number := range rapid.IntRange(1, 3).Draw(t, "ranks") {
+		r, figures := pageRank(number, "mpit_x")
+		figures.series = drawSeries(t)
+		for _, s := range figures.series {
+			s.Metric.OTelName = strings.ReplaceAll(s.Metric.Name, "_", ".")
+			switch s.Metric.Kind {
+			case mapping.KindGauge:
+				s.Metric.Unit, s.Metric.OTelKind = "By", mapping.OTelSum
+			case mapping.KindCounter, mapping.KindHistogram:
+				s.Metric.Unit = "s"
+			}
+			if h := s.Histogram; h != nil && rapid.Bool().Draw(t, "native") {
+				h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
+				rest := h.Count - h.NativeZero
+				at := rapid.Int32Range(-200, 50).Draw(t, "index")
+				for rest > 0 {
+					n := rapid.Uint64Range(min(rest, 1<<40), rest).Draw(t, "n")
+					h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
+					rest -= n
+					at += rapid.Int32Range(1, 3).Draw(t, "gap")
+				}
+			}
+		}
+		r.state = rapid.SampledFrom([]rankState{stateUp, stateLate}).Draw(t, "state")
+		p.update(r, 100)
+	}
+	families := p.fill().families
+	shown := p.series
+	for key, s := range saidOnPage(families) {
+		if s.kind == "histogram" && s.native == "" {
+			incomplete++
+			assert.NotEmpty(t, key)
+		}
+	}
+	p.series = 0
+	explicit := p.points(pointStyle{at: testTime})
+	assert.Equal(t, shown, p.series)
+	exponential := p.points(pointStyle{at: testTime, exponential: true})
+	sameSaid(t, families, explicit, exponential, testTime)
+	left := dropped[droppedIncomplete]
+	assert.Equal(t, incomplete, left)
+	p.points(pointStyle{at: testTime, exponential: true})
+	assert.Equal(t, left, dropped[droppedIncomplete], "counted once")
+}
+
+// Prometheus' bucket 0 ends at 1, OpenTelemetry's begins there.
+func TestExponentialPoint(t *testing.T) {
+	p, whole := exponentialPoint(&mapping.Histogram{
+		Bounds: []float64{1}, Counts: []uint64{4, 5}, Count: 9, Sum: 30, NativeZero: 1,
+		Native: []mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 12, Count: 4}},
+	})
+	require.True(t, whole)
+	assert.EqualValues(t, 2, p.Scale)
+	assert.EqualValues(t, 9, p.Count)
+	assert.Equal(t, 30.0, p.Sum)
+	assert.EqualValues(t, 1, p.ZeroCount)
+	assert.Equal(t, 1e-9, p.ZeroThreshold)
+	assert.EqualValues(t, -1, p.PositiveBucket.Offset)
+	assert.Equal(t, []uint64{3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4}, p.PositiveBucket.Counts)
+	// Three observations of 1 s, which is the upper end of bucket -1: from 2^(-1/4) to 2^0.
+	base := math.Exp2(math.Exp2(-float64(p.Scale)))
+	assert.Less(t, math.Pow(base, float64(p.PositiveBucket.Offset)), 1.0)
+	assert.Equal(t, 1.0, math.Pow(base, float64(p.PositiveBucket.Offset+1)))
+}
+
+// What comes from a rank is not believed.
+func TestNoFalseExponentialPoint(t *testing.T) {
+	for name, h := range map[string]*mapping.Histogram{
+		"nothing":            {Count: 2},
+		"too few":            {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}}},
+		"too many":           {Count: 2, NativeZero: 1, Native: []mapping.NativeBucket{{Index: 3, Count: 2}}},
+		"too wide":           {Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential, Count: 1}}},
+		"as wide as can be":  {Count: 2, Native: []mapping.NativeBucket{{Index: math.MinInt32 + 1, Count: 1}, {Index: math.MaxInt32, Count: 1}}},
+		"the lowest":         {Count: 1, Native: []mapping.NativeBucket{{Index: math.MinInt32, Count: 1}}},
+		"not in order":       {Count: 3, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 9, Count: 1}, {Index: 3, Count: 1}}},
+		"the wrong way":      {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}, {Index: 0, Count: 1}}},
+		"less than explicit": {Bounds: []float64{1}, Counts: []uint64{5, 0}, Count: 2, NativeZero: 2},
+	} {
+		if h.Counts == nil {
+			h.Counts = []uint64{h.Count}
+		}
+		_, whole := exponentialPoint(h)
+		assert.False(t, whole, name)
+	}
+	_, whole := exponentialPoint(&mapping.Histogram{Counts: []uint64{0}})
+	assert.True(t, whole, "nothing has been counted")
+	_, whole = exponentialPoint(&mapping.Histogram{
+		Counts: []uint64{2}, Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential - 1, Count: 1}},
+	})
+	assert.True(t, whole)
+}
+
+// The buckets of an explicit histogram always add up to its count, whatever came from the rank.
+func TestExplicitPoint(t *testing.T) {
+	for _, test := range []struct {
+		counts []uint64
+		count  uint64
+		want   []uint64
+	}{
+		{[]uint64{3, 4, 5}, 12, []uint64{3, 4, 5}},
+		{[]uint64{3, 4, 0}, 12, []uint64{3, 4, 5}},
+		{[]uint64{3, 4, 5}, 2, []uint64{3, 4, 0}},
+	} {
+		h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: test.counts, Count: test.count, Sum: 7}
+		p := explicitPoint(h)
+		assert.Equal(t, test.want, p.BucketCounts)
+		assert.Equal(t, test.want[0]+test.want[1]+test.want[2], p.Count)
+		assert.Equal(t, h.Bounds, p.Bounds)
+		p.BucketCounts[0] = 100
+		assert.EqualValues(t, 3, h.Counts[0], "they are the reader's")
+	}
+}
+
+// The SDK's reader takes the page beside what else it has.
+func TestProducer(t *testing.T) {
+	for _, exponential := range []bool{false, true} {
+		clock := newTestClock()
+		n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+		r := mpittest.New(small("1", 0))
+		n.connect(r)
+		reader := metric.NewManualReader(metric.WithProducer(n.Producer(OTelConfig{Exponential: exponential, Version: "1.2"})))
+		provider := metric.NewMeterProvider(metric.WithReader(reader))
+		var data metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(t.Context(), &data))
+		values := pointsOf(t, data.ScopeMetrics)
+		assert.Equal(t, 10.0, values[of("mpit_calls_total", "1", 0)])
+		assert.Equal(t, "1.2", data.ScopeMetrics[0].Scope.Version)
+		_, is := data.ScopeMetrics[0].Metrics[slices.IndexFunc(data.ScopeMetrics[0].Metrics, func(m metricdata.Metrics) bool {
+			return m.Name == "mpit.waiting.time"
+		})].Data.(metricdata.ExponentialHistogram[float64])
+		assert.Equal(t, exponential, is)
+
+		n.OTelReader(OTelConfig{}).Close()
+		n.mu.Lock()
+		assert.NotNil(t, n.page.byName["mpit_calls_total"].blocks[0].sets, "they are still used")
+		n.mu.Unlock()
+
+		n.finish(r, mpit.EndFinalize)
+		clock.advance(time.Hour)
+		for range 2 {
+			assert.True(t, n.known(r))
+			require.NoError(t, reader.Collect(t.Context(), &data))
+		}
+		assert.False(t, n.known(r), "what is produced is delivered")
+		require.NoError(t, provider.Shutdown(t.Context()))
+	}
+}
+
+// Each class has the kind that docs/otlp.md says.
+func TestKindsInOpenTelemetry(t *testing.T) {
+	n := everything(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	_, explicit, exponential := n.eachWay()
+	kinds := func(list []metricdata.Metrics) map[string]string {
+		kinds := map[string]string{}
+		for _, m := range list {
+			kinds[m.Name] = strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", m.Data), "metricdata."), "[float64]")
+			if sum, is := m.Data.(metricdata.Sum[float64]); is {
+				kinds[m.Name] += fmt.Sprint(" ", sum.IsMonotonic)
+			}
+			kinds[m.Name] += " " + m.Unit
+		}
+		return kinds
+	}
+	want := map[string]string{
+		"mpit.calls.total":             "Sum true ",
+		"mpit.depth.level":             "Sum false ",
+		"mpit.peak.highwatermark":      "Gauge ",
+		"mpit.waiting.time":            "Histogram s",
+		"mpit.process.info":            "Gauge ",
+		"mpit.objects":                 "Gauge {object}",
+		"mpit.rank.start_time":         "Gauge s",
+		"mpit.rank.agent.cpu":          "Sum true s",
+		"mpit.exporter.rounds":         "Sum true {round}",
+		"mpit.exporter.ranks":          "Gauge {rank}",
+		"mpit.exporter.round_duration": "Histogram s",
+		"mpit.exporter.config_reloads": "Sum true {attempt}",
+	}
+	assert.Subset(t, kinds(explicit), want)
+	want["mpit.waiting.time"] = "ExponentialHistogram s"
+	assert.Subset(t, kinds(exponential), want, "the exporter's own have explicit buckets only")
+}
