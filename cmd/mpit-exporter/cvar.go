@@ -1,49 +1,37 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
-// controlTimeout is longer than the exporter takes for anything, old values put back included.
-const controlTimeout = 2 * time.Minute
-
 // cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this node.
 type cvarCommand struct {
 	setName, getName string // of the two commands
+	controlClient
 
-	socket          string
-	job, world      string
-	uid             string
-	ranks, object   string
-	output          string
-	assignment      string // of set: NAME=VALUE
-	variable        string // of get
-	runDir, userDir string // where the socket is looked for
+	job, world    string
+	uid           string
+	ranks, object string
+	output        string
+	assignment    string // of set: NAME=VALUE
+	variable      string // of get
 }
 
 func newCvarCommand(app *kingpin.Application) *cvarCommand {
-	c := &cvarCommand{runDir: systemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+	c := &cvarCommand{controlClient: newControlClient()}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
 	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
 		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
@@ -51,8 +39,7 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
-		cmd.Flag("control.socket", "Control socket of the exporter (default: control.sock beside $"+envSocket+", or where an exporter has it by default).").
-			PlaceHolder("PATH").StringVar(&c.socket)
+		cmd.Flag("control.socket", controlClientHelp).PlaceHolder("PATH").StringVar(&c.socket)
 		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
 		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").StringVar(&c.world)
 		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").PlaceHolder("N").StringVar(&c.uid)
@@ -128,10 +115,7 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 
 // ask sends the request over the control socket.
 func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarRequest) (*exporter.CvarAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
-	defer cancel()
-	const base = "http://control/api/v1/cvar" // the name means nothing: the socket is the address
-	method, address, body := http.MethodPost, base, []byte(nil)
+	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
 		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
@@ -139,68 +123,21 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 				query.Set(name, value)
 			}
 		}
-		method, address = http.MethodGet, base+"?"+query.Encode()
+		method, path = http.MethodGet, path+"?"+query.Encode()
 	} else {
 		var err error
 		if body, err = json.Marshal(r); err != nil {
 			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		if inner := (*url.Error)(nil); errors.As(err, &inner) {
-			err = inner.Err // the address says nothing to a user
-		}
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("reading the exporter's answer: %w", err)
-	}
 	answer := &exporter.CvarAnswer{}
-	if err := json.Unmarshal(text, answer); err != nil || answer.Result == "" {
-		return nil, fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status, answerError(text))
+	err := c.controlClient.ask(ctx, method, path, body, func(text []byte) bool {
+		return json.Unmarshal(text, answer) == nil && answer.Result != ""
+	})
+	if err != nil {
+		return nil, err
 	}
 	return answer, nil
-}
-
-// places are the paths at which a control socket may be.
-func (c *cvarCommand) places() []string {
-	if c.socket != "" {
-		return []string{c.socket}
-	}
-	if agent := os.Getenv(envSocket); agent != "" {
-		return []string{filepath.Join(filepath.Dir(agent), controlFile)}
-	}
-	var list []string
-	for _, dir := range []string{c.runDir, c.userDir} {
-		if dir != "" {
-			list = append(list, filepath.Join(dir, socketDir, controlFile))
-		}
-	}
-	return list
-}
-
-// dial connects to the first of the places at which somebody listens.
-func (c *cvarCommand) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	places := c.places()
-	for _, path := range places {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
-		switch {
-		case err == nil:
-			return conn, nil
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		default:
-			return nil, fmt.Errorf("connecting to the exporter at %s: %w", path, err)
-		}
-	}
-	return nil, fmt.Errorf("no exporter answers at %s; start one on this node, or say with --control.socket where it listens", strings.Join(places, " or "))
 }
 
 // writeCvar writes what became of a variable in each rank.

@@ -43,7 +43,7 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.query = r.Method + " " + r.URL.RequestURI()
-		if r.Method == http.MethodPost {
+		if r.Method == http.MethodPost && r.URL.Path == "/api/v1/cvar" {
 			var asked exporter.CvarRequest
 			assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
 			s.asked = asked
@@ -126,7 +126,7 @@ RANK  STATE     OLD  NOW  ERROR
 // TestCvarFindsTheExporter: the two default places, in their order.
 func TestCvarFindsTheExporter(t *testing.T) {
 	t.Setenv(envSocket, "")
-	c := &cvarCommand{runDir: "/run", userDir: "/user"}
+	c := &controlClient{runDir: "/run", userDir: "/user"}
 	assert.Equal(t, []string{"/run/mpit-exporter/control.sock", "/user/mpit-exporter/control.sock"}, c.places())
 	c.userDir = ""
 	assert.Equal(t, []string{"/run/mpit-exporter/control.sock"}, c.places())

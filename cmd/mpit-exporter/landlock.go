@@ -32,6 +32,7 @@ const (
 type fence struct {
 	config  []string // directories and files that are read
 	sockets []string // directories in which it listens
+	names   []string // files in directories that are not read, but for these
 	made    string   // a directory that it has made and removes at its end; empty: none
 	address string   // a file that it removes at its end; empty: none
 }
@@ -53,6 +54,47 @@ func fenceOf(rules []string, webConfig string, sockets []string, made, address s
 	}
 	f.config, f.sockets = sorted(f.config), sorted(f.sockets)
 	return f
+}
+
+// Where Go's TLS looks for the system's authorities, and where files are that links in /etc lead to which a resolver reads.
+var (
+	authorityFiles = []string{
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+	}
+	authorityDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
+	resolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
+)
+
+// addReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the system's as well, and what
+// tells addresses of names, which is what resolver names.
+func (f *fence) addReceiver(certificates, resolver []string, environ func(name string) string) {
+	for _, path := range append([]string{environ("SSL_CERT_FILE")}, certificates...) {
+		if path != "" {
+			f.config = append(f.config, placesOf(path)...)
+		}
+	}
+	for _, dir := range filepath.SplitList(environ("SSL_CERT_DIR")) {
+		if dir, err := filepath.Abs(dir); err == nil {
+			f.config = append(f.config, dir)
+		}
+	}
+	f.config = append(f.config, linkedFrom(resolver)...)
+	f.config = append(f.config, authorityDirs...)
+	f.names = append(f.names, authorityFiles...)
+	f.config = sorted(f.config)
+}
+
+// linkedFrom returns the directories that links in /etc lead to, such as /run/systemd/resolve, so that a file there can be read when it has
+// been replaced. Those in /etc itself have rules of their own.
+func linkedFrom(files []string) []string {
+	var dirs []string
+	for _, path := range files {
+		if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, "/etc/") {
+			dirs = append(dirs, filepath.Dir(target))
+		}
+	}
+	return dirs
 }
 
 func sorted(paths []string) []string {
@@ -140,6 +182,7 @@ func (f fence) rules(uid int) []landlock.Rule {
 		landlock.PathAccess(mayRun, present(programDirs)...),
 		landlock.PathAccess(mayRead, present(serviceDirs)...),
 		landlock.PathAccess(mayRead, present(f.config)...),
+		landlock.PathAccess(mayReadOne, present(f.names)...),
 		landlock.PathAccess(mayListen, present(f.sockets)...),
 	}
 	if uid == 0 {

@@ -35,6 +35,8 @@ const (
 	fenceSocket  = "run/agent.sock"
 	fenceAddress = "address/address"
 	fenceOutside = "outside/secret"
+	fenceOTLP    = "otlp/authority.pem"
+	fenceSSL     = "ssl/bundle.pem" // what SSL_CERT_FILE names
 )
 
 func makeFenced(t *testing.T) (dir string) {
@@ -42,6 +44,7 @@ func makeFenced(t *testing.T) (dir string) {
 	dir = shortDir(t)
 	for path, text := range map[string]string{
 		fenceRules: goodRules, fenceOutside: "secret", "tls/archive/cert1.pem": "old", "tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
+		fenceOTLP: "old", fenceSSL: "old",
 		fenceWeb: "tls_server_config: {cert_file: ../" + fenceCert + ", key_file: ../" + fenceCert + "}\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))
@@ -73,6 +76,12 @@ func attempts(dir string) map[string]func() error {
 		"read the web configuration":               read(in(fenceWeb)),
 		"read a certificate":                       read(in(fenceCert)),
 		"read a certificate that has been renewed": read(in("tls/live/renewed.pem")),
+		"read a receiver's authority":              read(in(fenceOTLP)),
+		"read one that has been replaced":          read(in("otlp/replaced.pem")),
+		"read the authorities that are named":      read(in(fenceSSL)),
+		"read the system's authorities":            readAll(authorityFiles),
+		"read what a resolver reads":               readAll(resolverFiles),
+		"write a receiver's authority":             write(in(fenceOTLP)),
 		"read a file of another process in /proc":  read("/proc/" + strconv.Itoa(os.Getppid()) + "/cgroup"),
 		"read the status of another process":       read("/proc/" + strconv.Itoa(os.Getppid()) + "/status"),
 		"name a user":                              func() error { return sameText(userName(0), "root") },
@@ -109,7 +118,20 @@ var refusedOutside = []string{
 	"read a file outside", "read a file outside through a link in the rules", "read a directory outside", "write a rule file", "make a file among the rules",
 	"remove a rule file", "truncate a rule file", "make a file beside the socket", "make a directory beside the socket", "make a link beside the socket",
 	"make a socket among the rules", "move the rules to the socket", "make a temporary file", "run a program outside", "run a program among the rules",
-	"let a child read a file outside", "look into another process' memory",
+	"let a child read a file outside", "look into another process' memory", "write a receiver's authority",
+}
+
+// readAll reads those files that are there.
+func readAll(paths []string) func() error {
+	return func() error {
+		var failed []error
+		for _, path := range paths {
+			if _, err := os.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+				failed = append(failed, err)
+			}
+		}
+		return errors.Join(failed...)
+	}
 }
 
 func sameText(got, want string) error {
@@ -180,8 +202,12 @@ func behindFence() (status int) {
 	outcome := attempted{Results: map[string]string{}}
 	f := fenceOf([]string{filepath.Join(dir, fenceRules)}, filepath.Join(dir, fenceWeb), []string{filepath.Join(dir, fenceSocket)},
 		filepath.Join(dir, "made/x"), filepath.Join(dir, fenceAddress))
+	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, resolverFiles, func(name string) string {
+		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL)}[name]
+	})
 	change := exec.Command("/bin/sh", "-c", fmt.Sprintf(`cd %q && read -r go && echo renewed >tls/archive/cert3.pem && ln -s ../archive/cert3.pem tls/live/renewed.pem &&
-		cp rules/rules.yaml rules/.new && mv rules/.new rules/replaced.yaml && ln -s ../outside/secret rules/link.yaml && mkdir made/empty`, dir))
+		cp rules/rules.yaml rules/.new && mv rules/.new rules/replaced.yaml && ln -s ../outside/secret rules/link.yaml && mkdir made/empty &&
+		cp otlp/authority.pem otlp/.new && mv otlp/.new otlp/replaced.pem`, dir))
 	begin, err := change.StdinPipe()
 	if err == nil {
 		err = change.Start() // outside of the fence
@@ -309,6 +335,25 @@ func TestFencePlaces(t *testing.T) {
 			assert.Equal(t, []string{"/run/x"}, f.sockets)
 		})
 	}
+}
+
+// TestFenceOfReceiver: nothing of a receiver is read where nothing is pushed, and a resolver's file that a link leads to is found where it is.
+func TestFenceOfReceiver(t *testing.T) {
+	dir := makeFenced(t)
+	f := fenceOf(nil, "", nil, "", "")
+	assert.Empty(t, f.config)
+	assert.Empty(t, f.names)
+	link := filepath.Join(dir, "resolv.conf")
+	require.NoError(t, os.Symlink(fenceOutside, link))
+	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)}, []string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
+		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL), "SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
+	})
+	for _, path := range []string{"otlp", "ssl", "tls/live", "tls/archive", "outside"} {
+		assert.Contains(t, f.config, filepath.Join(dir, path))
+	}
+	assert.Subset(t, f.config, []string{"/a/certs", "/b/certs", "/etc/ssl/certs"})
+	assert.NotContains(t, f.config, "/etc")
+	assert.Equal(t, authorityFiles, f.names)
 }
 
 // TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link out of the rules' directory

@@ -1,7 +1,8 @@
 // Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
 //
-// Its commands: serve (the default) is the exporter, exec starts a program under the agent, list shows what variables there are, top what
-// moves in them, cvar sets those that control the library, config is about the rules that say what variables become.
+// Its commands: serve (the default) is the exporter, push one that pushes to a receiver of OpenTelemetry's protocol and serves no HTTP,
+// exec starts a program under the agent, list shows what variables there are, top what moves in them, cvar sets those that control the
+// library, config is about the rules that say what variables become.
 package main
 
 import (
@@ -24,7 +25,7 @@ const programName = "mpit-exporter"
 const (
 	exitFailure       = 1
 	exitUsage         = 2
-	exitPartial       = 3   // cvar set: a rank failed after it or others were changed, be it put back or not
+	exitPartial       = 3   // cvar set: a rank failed after it or others were changed, be it put back or not; push: not all was delivered
 	exitExecFailed    = 125 // exec itself failed: no agent library
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -100,6 +101,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 	app.Interspersed(len(args) > 0 && args[0] == "config")
 
 	serve := newServeCommand(app)
+	push := newPushCommand(app)
 	exec := newExecCommand(app)
 	list := newListCommand(app)
 	top := newTopCommand(app)
@@ -111,6 +113,8 @@ func run(ctx context.Context, args []string, std stdio) error {
 		return usageErrorf("%w (see %s --help)", err, helpOf(app, args))
 	}
 	switch command {
+	case push.name:
+		return push.run(ctx, std)
 	case exec.name:
 		return exec.run(os.Environ(), std)
 	case list.name:

@@ -110,7 +110,7 @@ func cleanEnviron() []string {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
-		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), name == envPreload, name == "NOTIFY_SOCKET":
+		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "OTEL_"), name == envPreload, name == "NOTIFY_SOCKET":
 		default:
 			env = append(env, entry)
 		}
@@ -229,6 +229,8 @@ func TestErrorLines(t *testing.T) {
 
 	busy := startExporter(t, filepath.Join(dir, "busy.sock"))
 	busyAddress := strings.TrimPrefix(busy.url, "http://")
+	deaf := startExporter(t, filepath.Join(dir, "deaf.sock"), "--control.socket=")
+	lone := filepath.Join(shortDir(t), "agent.sock") // nobody has a control socket beside it
 
 	for _, test := range []struct {
 		name   string
@@ -271,6 +273,36 @@ func TestErrorLines(t *testing.T) {
 			"control socket " + dir + "/control.sock: another exporter that is alive listens there; stop it or choose another place with --control.socket"},
 		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, exitFailure,
 			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place with --control.socket"},
+		{"push: no interval", nil, []string{"push", "--otlp.interval=0s"}, exitUsage,
+			"--otlp.interval 0s: must be more than nothing, such as 60s"},
+		{"OTLP: no timeout", nil, []string{"--otlp.timeout=-1s"}, exitUsage,
+			"--otlp.timeout -1s: must be more than nothing, such as 10s"},
+		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, exitUsage,
+			"enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter serve --help)"},
+		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, exitFailure,
+			"--otlp.client-key is set, but not the file with its certificate: set --otlp.client-certificate"},
+		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=collector:4318"}, exitFailure,
+			"--otlp.endpoint is no URL that begins with http:// or https://: write one like http://collector:4318"},
+		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"}, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, exitFailure,
+			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like http://collector:4318"},
+		{"OTLP: no header", nil, []string{"--otlp.header=Authorization: Bearer s3cret"}, exitUsage,
+			"--otlp.header: a name and a value are needed, NAME=VALUE"},
+		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.header-file=" + dir + "/none"}, exitFailure,
+			"--otlp.header-file " + dir + "/none: no such file or directory"},
+		{"push: waits for nothing", nil, []string{"push", "--wait=1s"}, exitUsage,
+			"push: --wait is of no use without --once"},
+		{"push: negative wait", nil, []string{"push", "--once", "--wait=-1s"}, exitUsage,
+			"push: --wait -1s: must not be negative"},
+		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, exitFailure,
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
+		{"push once: an exporter that doesn't push", nil, []string{"push", "--once", "--agent.socket=" + busy.socket}, exitFailure,
+			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
+		{"push once: an exporter that has its own flags", nil, []string{"push", "--once", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, exitFailure,
+			"push: the exporter at " + filepath.Join(dir, controlFile) + " pushes where and how it has been told when it was started: leave the flags of --otlp… out"},
+		{"push once: an exporter that can't be asked", nil, []string{"push", "--once", "--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, exitFailure,
+			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over which it could be asked to push; start it with one, or wait for its end"},
+		{"push once: no ranks", nil, []string{"push", "--once", "--agent.socket=" + lone, "--wait=10ms"}, exitFailure,
+			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
 		{"cvar: which?", nil, []string{"cvar"}, exitUsage,
 			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
 		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, exitUsage,

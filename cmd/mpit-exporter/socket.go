@@ -133,7 +133,7 @@ func makeDir(dir string) (isNew bool, err error) {
 // what he may do is decided by who the kernel says he is.
 func listenControl(path, agentPath string) (*mpit.Socket, error) {
 	if path == "" {
-		path = filepath.Join(filepath.Dir(agentPath), controlFile)
+		path = controlBeside(agentPath)
 	}
 	s, err := mpit.ListenUnix(path, 0o666)
 	if err != nil {
@@ -142,12 +142,17 @@ func listenControl(path, agentPath string) (*mpit.Socket, error) {
 	return s, nil
 }
 
+// inUseError says where another exporter is.
+type inUseError struct{ text string }
+
+func (e *inUseError) Error() string { return e.text }
+
 // socketError says which socket could not be made, why, and what to do.
 func socketError(what, flag, path string, err error) error {
 	remedy := "choose another place with " + flag
 	switch {
 	case errors.Is(err, mpit.ErrSocketInUse):
-		return fmt.Errorf("%s %s: another exporter that is alive listens there; stop it or %s", what, path, remedy)
+		return &inUseError{fmt.Sprintf("%s %s: another exporter that is alive listens there; stop it or %s", what, path, remedy)}
 	case len(path) > maxSocketPath:
 		return fmt.Errorf("%s %s: the path is longer than the %d bytes that a socket's may have; %s", what, path, maxSocketPath, remedy)
 	case errors.Is(err, fs.ErrNotExist):

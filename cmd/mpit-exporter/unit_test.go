@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
 
 // envFilter makes the test's own program become another one behind a filter of system calls.
@@ -152,7 +154,8 @@ func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 
 // TestUnitsRestrictions: under what the unit for systemd asks for, as far as it can be had without systemd (a user of its own, no capabilities, no
 // new privileges, the filters of system calls and address families, no memory both written and executed), with Landlock on top,
-// everything works: ranks of other users connect and are named, rules are read anew, profiles and TLS apart the pages are there.
+// everything works: ranks of other users connect and are named, rules are read anew, profiles and TLS apart the pages are there, and a push arrives
+// at a receiver with TLS.
 func TestUnitsRestrictions(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become another user")
@@ -173,9 +176,21 @@ func TestUnitsRestrictions(t *testing.T) {
 	require.NoError(t, os.WriteFile(rules, []byte(goodRules), 0o644))
 	require.NoError(t, os.Chmod(dir, 0o755))
 
+	authority, err := otlptest.NewAuthority()
+	require.NoError(t, err)
+	serverTLS, err := authority.ServerTLS(false)
+	require.NoError(t, err)
+	receiver, err := otlptest.Start(otlptest.Options{Protocol: otlptest.GRPC, TLS: serverTLS})
+	require.NoError(t, err)
+	defer receiver.Close()
+	certificate, _, _, err := authority.WriteFiles(filepath.Dir(rules), "nobody")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(certificate, 0o644))
+
 	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, programName), filterOfUnit(t, unit))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules)
+	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules,
+		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()), "--otlp.certificate="+certificate, "--otlp.interval=24h")
 	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666, filepath.Join(run, controlFile): 0o666} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
@@ -201,6 +216,10 @@ func TestUnitsRestrictions(t *testing.T) {
 	assert.Equal(t, "1", status["NoNewPrivs"])
 	assert.Equal(t, "2", status["Seccomp"])
 
+	got := runBinary(t, nil, "push", "--once", "--agent.socket="+e.socket)
+	assert.Zero(t, got.status, got.stderr)
+	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind all that")
+
 	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"), 0o644))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	awaitPage(t, e, "\n"+renamed+"{", reloaded)
@@ -209,6 +228,8 @@ func TestUnitsRestrictions(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 }
+
+func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
 // TestUnitFile: what must not be set, or must, whoever makes the unit stricter.
 func TestUnitFile(t *testing.T) {

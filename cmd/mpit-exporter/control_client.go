@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// controlTimeout is longer than the exporter takes for anything, old values put back included.
+const controlTimeout = 2 * time.Minute
+
+const controlClientHelp = "Control socket of the exporter (default: control.sock beside $" + envSocket + ", or where an exporter has it by default)."
+
+// controlClient asks the exporter on this node over its control socket.
+type controlClient struct {
+	socket          string // empty: where an exporter has it
+	runDir, userDir string // where it is looked for
+}
+
+func newControlClient() controlClient {
+	return controlClient{runDir: systemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+}
+
+// noExporterError says that nobody listens at any of these paths.
+type noExporterError struct{ places []string }
+
+func (e *noExporterError) Error() string {
+	return "no exporter answers at " + strings.Join(e.places, " or ") + "; start one on this node, or say with --control.socket where it listens"
+}
+
+// places are the paths at which a control socket may be.
+func (c *controlClient) places() []string {
+	if c.socket != "" {
+		return []string{c.socket}
+	}
+	if agent := os.Getenv(envSocket); agent != "" {
+		return []string{controlBeside(agent)}
+	}
+	var list []string
+	for _, dir := range []string{c.runDir, c.userDir} {
+		if dir != "" {
+			list = append(list, filepath.Join(dir, socketDir, controlFile))
+		}
+	}
+	return list
+}
+
+// dial connects to the first of the places at which somebody listens.
+func (c *controlClient) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	places := c.places()
+	for _, path := range places {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+		switch {
+		case err == nil:
+			return conn, nil
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		default:
+			return nil, fmt.Errorf("connecting to the exporter at %s: %w", path, err)
+		}
+	}
+	return nil, &noExporterError{places}
+}
+
+// ask sends a request and hands the answer to decode, which says whether it is one of an exporter's.
+func (c *controlClient) ask(ctx context.Context, method, path string, body []byte, decode func(text []byte) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body)) // the name means nothing: the socket is the address
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err // the address says nothing to a user
+		}
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the exporter's answer: %w", err)
+	}
+	if !decode(text) {
+		return fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status, answerError(text))
+	}
+	return nil
+}
+
+// controlBeside is where the control socket of an exporter is by default that has this agent socket.
+func controlBeside(agent string) string { return filepath.Join(filepath.Dir(agent), controlFile) }
