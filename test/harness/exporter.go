@@ -20,13 +20,20 @@ type Exporter struct {
 	Socket  string
 	Address string // host:port; another one after Restart
 	suite   *Suite
+	env     []string
 	flags   []string
 }
 
 // Exporter starts an exporter and waits until it is ready.
 func (s *Suite) Exporter(tb testing.TB, flags ...string) *Exporter {
 	tb.Helper()
-	e := &Exporter{Socket: filepath.Join(s.Dir(tb), "agent.sock"), suite: s, flags: flags}
+	return s.ExporterIn(tb, nil, flags...)
+}
+
+// ExporterIn is Exporter with env added to the environment.
+func (s *Suite) ExporterIn(tb testing.TB, env []string, flags ...string) *Exporter {
+	tb.Helper()
+	e := &Exporter{Socket: filepath.Join(s.Dir(tb), "agent.sock"), suite: s, env: env, flags: flags}
 	e.start(tb)
 	return e
 }
@@ -39,7 +46,7 @@ func (e *Exporter) start(tb testing.TB) {
 		"--agent.socket=" + e.Socket,
 		"--web.listen-address=127.0.0.1:0",
 		"--web.address-file=" + address,
-	}, e.flags...), nil)
+	}, e.flags...), e.env)
 	Await(tb, "a ready exporter", func(ctx context.Context) error {
 		if e.Ended() {
 			tb.Fatalf("the exporter has ended:\n%s", e.Wait(tb).Stderr)
