@@ -95,7 +95,7 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 		w.wraps(v)
 		for _, c := range v.list {
 			if k := c.kept(); k.flags() != 0 {
-				w.cell(v.key, &k)
+				w.cell(v.key(), &k)
 			}
 		}
 	}
@@ -103,20 +103,20 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 		w.handle(h)
 	}
 	if r.restored != nil {
-		r.restored.write(&w, func(key variableKey) bool { v := r.byKey[key]; return v != nil && v.held })
+		r.restored.write(&w, func(key variableKey) bool { v := r.named(key); return v != nil && v.held })
 	}
 	for _, v := range r.order {
 		for _, c := range v.list {
 			if c.timer != nil && (c.timer.hist.Count > 0 || c.timer.events > 0) { // events that were before a reset are not to come again
-				w.timer(v.key, &kept{object: c.id.object, elem: c.id.elem, number: c.id.number, timer: c.observed()})
+				w.timer(v.key(), &kept{object: c.id.object, elem: int(c.id.elem), number: c.id.number, timer: c.observed()})
 			}
 		}
 	}
 	for _, v := range r.order {
-		w.list(v.key, v.kept)
+		w.list(v.key(), v.had().kept)
 	}
 	if r.restored != nil {
-		r.restored.write(&w, func(key variableKey) bool { v := r.byKey[key]; return v == nil || !v.held })
+		r.restored.write(&w, func(key variableKey) bool { v := r.named(key); return v == nil || !v.held })
 	}
 	if w.lost > 0 {
 		r.dropped[ReasonBlobFull] += w.lost
@@ -131,13 +131,13 @@ func (r *Rank) writeShown(w *blobWriter) {
 	for _, v := range r.order {
 		if v.mode == modeCount && v.metric != nil {
 			s := v.shownAs()
-			if v.before != nil {
-				if s = v.before.shown; !v.before.known {
+			if before := v.had().before; before != nil {
+				if s = before.shown; !before.known {
 					continue
 				}
 			}
-			keys[v.key.hash()], series[s.series] = true, true
-			w.shown(v.key.hash(), s)
+			keys[v.key().hash()], series[s.series] = true, true
+			w.shown(v.key().hash(), s)
 		}
 	}
 	if r.restored == nil {
@@ -240,11 +240,12 @@ func (w *blobWriter) place(record byte, key variableKey, object string) {
 }
 
 func (w *blobWriter) wraps(v *variable) {
-	keys := slices.SortedFunc(maps.Keys(v.wraps), func(a, b wrapped) int {
+	wraps := v.had().wraps
+	keys := slices.SortedFunc(maps.Keys(wraps), func(a, b wrapped) int {
 		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.elem, b.elem))
 	})
 	for _, key := range keys {
-		w.cell(v.key, &kept{object: key.object, elem: key.elem, gone: v.wraps[key]})
+		w.cell(v.key(), &kept{object: key.object, elem: key.elem, gone: wraps[key]})
 	}
 }
 
@@ -322,22 +323,20 @@ func (w *blobWriter) handle(h *handle) {
 		return
 	}
 	begun := func(i int) uint8 {
-		var first uint64
-		if h.base != nil {
-			first = h.base[i]
-		} else if len(h.of.First) == h.n {
+		first := h.base(i)
+		if !h.based && len(h.of.First) == int(h.n) {
 			first = h.of.First[i]
 		}
 		return h.v.number.quarter(first, h.v.bits)
 	}
-	n, record := 0, recordHandle
+	n, record, elems := 0, recordHandle, h.elems()
 	if h.of.Origin != nil {
 		record = recordExcluding
 	}
-	for i := range h.elems {
-		if h.elems[i].wraps > 0 || h.elems[i].quarter != begun(i) {
+	for i := range elems {
+		if elems[i].wraps > 0 || elems[i].quarter != begun(i) {
 			n++
-			if h.elems[i].excluded != 0 {
+			if elems[i].excluded != 0 {
 				record = recordExcluding
 			}
 		}
@@ -345,12 +344,12 @@ func (w *blobWriter) handle(h *handle) {
 	if n == 0 {
 		return
 	}
-	old := &restoredHandle{number: h.of.ID, variable: h.v.key, object: h.name, excluding: record == recordExcluding}
+	old := &restoredHandle{number: h.of.ID, variable: h.v.key(), object: h.name, excluding: record == recordExcluding}
 	if old.excluding {
 		old.origin = originHash(h.of.Origin)
 	}
-	for i := range h.elems {
-		if e := &h.elems[i]; e.wraps > 0 || e.quarter != begun(i) {
+	for i := range elems {
+		if e := &elems[i]; e.wraps > 0 || e.quarter != begun(i) {
 			old.elems = append(old.elems, restoredElement{index: i, wraps: e.wraps, quarter: e.quarter, excluded: e.excluded})
 		}
 	}

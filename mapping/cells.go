@@ -29,12 +29,12 @@ func (r *Rank) cell(v *variable, id cellID) *cell {
 			v.unsorted = id.compare(v.list[n-1].id) < 0
 		}
 		v.list = append(v.list, c)
-		v.next = len(v.list)
+		v.next = int32(len(v.list))
 		if v.cells != nil {
 			v.cells[id] = c
 		}
-		if v.was != nil {
-			v.was.give(c)
+		if was := v.had().was; was != nil {
+			was.give(c)
 		}
 		r.expose(c)
 	}
@@ -73,7 +73,7 @@ func (r *Rank) expose(c *cell) {
 // find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that goes well.
 func (v *variable) find(id cellID) *cell {
 	n := len(v.list)
-	if v.next < n && v.list[v.next].id == id {
+	if int(v.next) < n && v.list[v.next].id == id {
 		v.next++
 		return v.list[v.next-1]
 	}
@@ -109,13 +109,13 @@ func (c *cell) newSeries(from *slabs, state string) *Series {
 		labels = append(labels, Label{"object", strconv.FormatUint(uint64(c.id.number), 10)})
 	}
 	if c.id.elem >= 0 {
-		labels = append(labels, Label{v.each, elementName(c.id.elem)})
+		labels = append(labels, Label{v.each, elementName(int(c.id.elem))})
 	}
 	if len(labels) > 1 {
 		slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	s := from.newSeries()
-	s.Metric, s.Labels, s.Ranks, s.Merge = v.metric, labels, v.ranks, v.across
+	s.Metric, s.Labels, s.Together = v.metric, labels, NewTogether(v.ranks, v.across)
 	return s
 }
 
@@ -147,11 +147,11 @@ func (r *Rank) sweep() {
 			}
 		}
 		// Objects that have not been read yet since other rules are in force hand over to the series of their name.
-		handing := v.separate && slices.ContainsFunc(v.list, func(c *cell) bool { return c.change != nil })
+		handing := v.separate && slices.ContainsFunc(v.list, func(c *cell) bool { return c.changes() != nil })
 		var lost map[wrapped]bool // of cells that are no more, by what these are called
 		kept := v.list[:0]
 		for _, c := range v.list {
-			if c.seen == r.generation || c.rest != nil || handing && c.id.number == 0 {
+			if c.seen == r.generation || c.rest() != nil || handing && c.id.number == 0 {
 				kept = append(kept, c)
 				continue
 			}
@@ -161,10 +161,10 @@ func (r *Rank) sweep() {
 			case v.mode == modeCount:
 				keep = c.count.has && c.count.value > 0 || c.hasHistory()
 			case v.mode == modeWatermark:
-				if !c.floorKnown && c.count.has && c.v.key.class != highRatio {
-					c.floor, c.floorKnown = c.count.value, true
+				if c.count.has && c.v.info.Class != highRatio && !c.seldom().floorKnown {
+					c.setFloor(c.count.value)
 				}
-				keep = c.floorKnown
+				keep = c.seldom().floorKnown
 			}
 			if keep {
 				if gone++; gone <= maxGone {
@@ -175,13 +175,13 @@ func (r *Rank) sweep() {
 				if lost == nil {
 					lost = map[wrapped]bool{}
 				}
-				lost[wrapped{c.id.object, c.id.elem}] = true
+				lost[wrapped{c.id.object, int(c.id.elem)}] = true
 			}
 			c.leave(r)
 			delete(v.cells, c.id)
 		}
 		if lost != nil {
-			maps.DeleteFunc(v.wraps, func(w wrapped, _ float64) bool {
+			maps.DeleteFunc(v.had().wraps, func(w wrapped, _ float64) bool {
 				if v.each == "" {
 					w.elem = -1
 				}
@@ -200,17 +200,26 @@ func (r *Rank) leave(c *cell) {
 	r.dirty = true
 	switch c.v.mode {
 	case modeCount:
-		to.count.adjust += c.count.adjust
-		to.count.base += c.count.base
-		to.count.resetAt = max(to.count.resetAt, c.count.resetAt)
+		if c.rare != nil {
+			p := to.rarely()
+			p.adjust += c.rare.adjust
+			p.base += c.rare.base
+			p.resetAt = max(p.resetAt, c.rare.resetAt)
+		}
 		if c.timer != nil && to.timer != nil {
 			to.timer.join(c.timer)
 		}
 	case modeWatermark:
-		if c.count.has && (!to.floorKnown || combine(c.v.among(), to.floor, c.count.value) != to.floor) {
-			to.floor, to.floorKnown = c.count.value, true
+		if p := to.seldom(); c.count.has && (!p.floorKnown || combine(c.v.among(), p.floor, c.count.value) != p.floor) {
+			to.setFloor(c.count.value)
 		}
 	}
+}
+
+// setFloor notes a watermark that stays.
+func (c *cell) setFloor(x float64) {
+	p := c.rarely()
+	p.floor, p.floorKnown = x, true
 }
 
 func (v *variable) sort() {

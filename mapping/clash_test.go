@@ -130,7 +130,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 					continue
 				}
 				wants[info.Metric]++
-				alone, _, ok := newMapper(t, rules...).Metric(lib, r.byID[i].info)
+				alone, _, ok := newMapper(t, rules...).Metric(lib, *r.byID[i].info)
 				switch have := info.Metric; {
 				case !ok || alone.Name != have.Name || alone.Kind != have.Kind || alone.OTelKind != have.OTelKind || alone.Monotonic != have.Monotonic:
 					t.Fatalf("%+v is among %+v, and alone %+v", info, have, alone)

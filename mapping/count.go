@@ -17,20 +17,14 @@ type element struct {
 
 // count is what a cell of a class that only grows keeps. Amounts are in the variable's own unit.
 type count struct {
-	gone    float64 // wraps of handles that are no more
-	adjust  float64 // what is added so that the series neither falls without a reset nor jumps at one
-	base    float64 // of adjust, what the blob has of finer cells, and keeps
-	resetAt int64   // Unix nanoseconds of the last reset, 0 never
-	begun   int64   // Unix nanoseconds of when the object's series began with what had been counted elsewhere, 0 never
-	total   float64 // at the last Update, before adjust
-	value   float64 // at the last Update
-	has     bool    // total and value are set
-	waited  uint8   // Updates in which a part was missing, before has
+	total float64 // at the last Update, before what is added to it (rare.adjust)
+	value float64 // at the last Update
+	reset *resets // contributions that were reset in the running Update; nil none
 
-	// Of the running Update.
-	reset     *resets // contributions that were reset; nil none
-	restarted bool
-	rounded   bool // what is excluded has changed, so that the rest may be a digit less than it was
+	has       bool  // total and value are set
+	waited    uint8 // Updates in which a part was missing, before has
+	restarted bool  // in the running Update
+	rounded   bool  // in the running Update what is excluded has changed, so that the rest may be a digit less than it was
 }
 
 // resets is what contributions that were reset have to do with a cell.
@@ -41,8 +35,9 @@ type resets struct {
 
 // readCount takes the elements of a handle in. One that could not be read counts as what it was.
 func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
-	for i := range h.elems {
-		e, c := &h.elems[i], h.cell(i)
+	elems := h.elems()
+	for i := range elems {
+		e, c := &elems[i], h.cell(i)
 		if c == nil { // it has never counted anything
 			c = &r.nowhere
 			c.count = count{}
@@ -67,11 +62,7 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 // amount is what an element has counted since the handle was made, or the object got its name, except while the program had
 // switched that off.
 func (h *handle) amount(e *element, i int) float64 {
-	var base uint64
-	if h.base != nil {
-		base = h.base[i]
-	}
-	return h.v.number.grown(e.last, base, e.excluded, e.wraps, h.v.bits)
+	return h.v.number.grown(e.last, h.base(i), e.excluded, e.wraps, h.v.bits)
 }
 
 // span is how much a wrap stands for.
@@ -103,7 +94,7 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 	// Below zero is no count, unless it has come there by a wrap: one seen here, one before the object's last rename, or one
 	// that is excluded.
 	negative := !v.offset && v.number.less(w, 0) && // the bits of 0 are those of 0.0
-		wraps == 0 && e.wraps == 0 && (h.base == nil || !v.number.less(h.base[i], 0)) && v.number.gained(w, 0, excluded) < 0
+		wraps == 0 && e.wraps == 0 && (!h.based || !v.number.less(h.base(i), 0)) && v.number.gained(w, 0, excluded) < 0
 	if !v.number.less(w, last) {
 		if negative {
 			r.dropped[ReasonNegative]++
@@ -116,7 +107,7 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 		e.accept(r, h, w, excluded, wraps+1)
 		return
 	}
-	if r.paused && h.base != nil && v.number.less(w, h.base[i]) {
+	if r.paused && h.based && v.number.less(w, h.base(i)) {
 		e.ok = e.ok || !e.earlier
 		return // an object renamed during the pause: the value is older than the name
 	}
@@ -164,10 +155,10 @@ func (h *handle) step(r *Rank, e *element, c *cell, i int, w uint64) {
 
 // excludedOf is what is to be subtracted from an element, as int64 or double bits.
 func (h *handle) excludedOf(i int) uint64 {
-	if h.exclude == nil {
+	if !h.gaps {
 		return 0
 	}
-	return h.exclude[i]
+	return h.of.Excluded[i]
 }
 
 func (e *element) accept(r *Rank, h *handle, w, excluded uint64, wraps uint32) {
@@ -190,14 +181,14 @@ const maxWait = 2
 // settle makes the value of a cell out of its parts.
 func (c *cell) settle(r *Rank, now time.Time) {
 	n := &c.count
-	if c.change != nil && c.change.hand && c.id.number != 0 && c.known < c.want {
+	if how := c.changes(); how != nil && how.hand && c.id.number != 0 && c.known < c.want {
 		// The series of its name, which comes after it, can't have what this one is to hand over to it yet.
 		if all := c.v.find(cellID{object: c.id.object, elem: c.id.elem}); all != nil {
 			all.want++
 			all.unselected = all.unselected || c.unselected
 		}
 	}
-	if c.known == 0 && !c.fixedKnown && !n.has && !c.hasHistory() && (c.change == nil || c.change.handed == 0) {
+	if how := c.changes(); c.known == 0 && !n.has && !c.seldom().fixedKnown && !c.hasHistory() && (how == nil || how.handed == 0) {
 		if c.series != nil {
 			c.series.Valid = false
 		}
@@ -213,11 +204,15 @@ func (c *cell) settle(r *Rank, now time.Time) {
 		}
 		return
 	}
-	total := c.sum + c.fixed + n.gone
-	if c.change != nil {
-		c.apply(r, total)
+	total, adjust, fixed := c.sum, 0.0, false
+	if p := c.rare; p != nil {
+		total += p.fixed + p.gone
+		if p.change != nil {
+			c.apply(r, total)
+		}
+		adjust, fixed = p.adjust, p.fixedKnown
 	}
-	value := total + n.adjust
+	value := total + adjust
 	switch {
 	case n.reset != nil:
 		if n.has {
@@ -225,15 +220,15 @@ func (c *cell) settle(r *Rank, now time.Time) {
 			// in the meantime. What all others had before would otherwise count twice.
 			others := max(0, (total-n.reset.after)-(n.total-n.reset.before))
 			value = n.reset.gain + others
-			n.adjust = value - total
+			c.rarely().adjust = value - total
 		}
 		n.restarted = true
 	case n.has && value < n.value:
 		lost := n.value - value
 		if r.rebuilt || n.rounded {
 			// The last values of a freed object were never seen here: they may have wrapped.
-			if span := c.v.span(); c.v.number != floating && c.v.bits < 64 && c.fixedKnown && lost >= span/2 && lost < span {
-				n.adjust += span
+			if span := c.v.span(); c.v.number != floating && c.v.bits < 64 && fixed && lost >= span/2 && lost < span {
+				adjust += span
 				value += span
 			}
 			// Something is missing among the remains, or sums were rounded otherwise; what has been shown must not
@@ -243,23 +238,24 @@ func (c *cell) settle(r *Rank, now time.Time) {
 				if value >= n.value {
 					break
 				}
-				n.adjust += max(n.value-value, ulp)
-				value = total + n.adjust
+				adjust += max(n.value-value, ulp)
+				value = total + adjust
 			}
 			value = max(value, n.value)
+			c.rarely().adjust = adjust
 			r.dirty = true
 		} else {
 			value = n.value
 		}
 	}
 	if value < 0 {
-		n.adjust -= value
+		c.rarely().adjust -= value
 		value = 0
 		n.restarted = n.restarted || n.has
 		r.dirty = true
 	}
 	if n.restarted {
-		n.resetAt, r.dirty = now.UnixNano(), true
+		c.rarely().resetAt, r.dirty = now.UnixNano(), true
 		c.setCreated()
 	}
 	n.total, n.value, n.has = total, value, true
@@ -270,12 +266,16 @@ func (c *cell) settle(r *Rank, now time.Time) {
 
 // hasHistory says whether the exporter itself has something to add to the cell.
 func (c *cell) hasHistory() bool {
-	return c.count.gone != 0 || c.count.adjust != 0 || c.timer != nil && c.timer.hist.Count > 0
+	return c.rare != nil && (c.rare.gone != 0 || c.rare.adjust != 0) || c.timer != nil && c.timer.hist.Count > 0
 }
 
 // setCreated puts the moment where the series' value was zero.
 func (c *cell) setCreated() {
-	if at := max(c.created, c.count.resetAt, c.count.begun); c.series != nil && at > 0 {
-		c.series.Created = time.Unix(0, at)
+	at := c.created
+	if c.rare != nil {
+		at = max(at, c.rare.resetAt, c.rare.begun)
+	}
+	if c.series != nil && at > 0 {
+		c.series.Since = at
 	}
 }

@@ -226,7 +226,7 @@ func (w *watched) reset(t *rapid.T) {
 
 // counts says whether the exporter sees what a handle counts.
 func (w *watched) counts(h *agentHandle) bool {
-	v := w.r.byKey[w.key(h)]
+	v := w.r.named(w.key(h))
 	return v != nil && v.wanted && v.mode == modeCount && !w.a.unread[h.Variable]
 }
 
@@ -365,7 +365,7 @@ func (w *watched) compare(t *rapid.T, whole bool) {
 				continue
 			}
 			id := c.series.Metric.Name + fmt.Sprint(c.series.Labels)
-			add := func(id string, x float64) { now[id] = seen{x, c.series.Created, v.key, w.looks} }
+			add := func(id string, x float64) { now[id] = seen{x, c.series.Created(), v.key(), w.looks} }
 			add(id, c.count.value)
 			sum += c.count.value
 			if h := c.series.Histogram; h != nil {
@@ -391,13 +391,13 @@ func (w *watched) compare(t *rapid.T, whole bool) {
 			}
 		}
 		for at, x := range w.truth {
-			if at.variable == v.key {
+			if at.variable == v.key() {
 				want += x
 			}
 		}
 		read := !slices.ContainsFunc(w.r.plan, func(h *handle) bool { return h.v == v && h.offset < 0 })
 		if whole && read && sum != want {
-			t.Fatalf("%v is %v, the program counted %v: %v", v.key, sum, want, w.truth)
+			t.Fatalf("%v is %v, the program counted %v: %v", v.key(), sum, want, w.truth)
 		}
 	}
 	for id, is := range now {
@@ -434,12 +434,12 @@ func (w *watched) finish(t *rapid.T) {
 			count += c.timer.hist.Count
 		}
 		for at, x := range w.truth {
-			if at.variable == v.with.key {
+			if at.variable == v.with.key() {
 				want += x - w.since[at]
 			}
 		}
 		if float64(count) != want {
-			t.Fatalf("%v has %d events, its companion %v", v.key, count, want)
+			t.Fatalf("%v has %d events, its companion %v", v.key(), count, want)
 		}
 	}
 }

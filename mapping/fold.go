@@ -22,9 +22,6 @@ type folding struct {
 	folded  bool
 	pending bool // to become the opposite of folded, as soon as the value is known
 	exposed bool // an earlier exporter may have shown the value
-	value   portion
-	events  portion // of a timer: its companion's
-	rest    *rest   // this is other; nil: it isn't
 }
 
 // portion divides a value that only grows between the cell's own series and other.
@@ -72,14 +69,14 @@ func elementName(n int) string {
 func (r *Rank) ensureOther(s *share) {
 	v, needed := s.v, s.cells(s.own) > s.own
 	switch {
-	case needed && (s.other == nil || s.other.rest == nil) && s.own < s.n:
+	case needed && (s.other == nil || s.other.rest() == nil) && s.own < s.n:
 		c := s.other
 		if c == nil {
 			c = r.cell(v, v.otherID())
 			c.seen = 0 // no object has that name
 			v.sort()
 		}
-		c.rest = &rest{}
+		c.rarely().rest = &rest{}
 		v.other = c
 		r.dirty = r.dirty || v.mode == modeCount
 	case !needed && s.other != nil:
@@ -114,7 +111,7 @@ func (r *Rank) fold(c *cell) {
 	default: // nobody has ever seen it by itself
 		c.folded, since = true, c.created
 	}
-	if f := c.v.other; !f.rest.value.has {
+	if f := c.v.other; !f.rest().value.has {
 		f.since(since)
 	}
 }
@@ -134,13 +131,14 @@ func (r *Rank) unfold(c *cell) {
 
 func (c *cell) flip(r *Rank) {
 	c.folded = !c.folded
-	c.value.flip(c.count.value)
+	p := c.rarely()
+	p.value.flip(c.count.value)
 	if n, _, known := c.companionCount(); known {
-		c.events.flip(n)
+		p.events.flip(n)
 	}
 	if !c.folded {
 		// Its series begins now, or begins again.
-		c.count.resetAt = max(c.count.resetAt, r.now)
+		p.resetAt = max(p.resetAt, r.now)
 		c.setCreated()
 	}
 	r.dirty = true
@@ -180,10 +178,11 @@ func (p *portion) reset(folded bool) (kept float64) {
 
 // amount is what the cell's series stands for, of what only grows.
 func (c *cell) amount() float64 {
-	if c.rest != nil {
-		return c.rest.value.total
+	if rest := c.rest(); rest != nil {
+		return rest.value.total
 	}
-	return c.value.own(c.folded, c.count.value)
+	p := c.seldom().value
+	return p.own(c.folded, c.count.value)
 }
 
 // gatherGauges merges folded cells into other, before cells are published.
@@ -196,7 +195,8 @@ func (r *Rank) gatherGauges() {
 		if f == nil || v.off || v.mode == modeCount {
 			continue
 		}
-		f.rest.levelKnown = false
+		rest := f.rest()
+		rest.levelKnown = false
 		for _, c := range v.list {
 			if c == f || !c.folded {
 				continue
@@ -210,8 +210,9 @@ func (r *Rank) gatherGauges() {
 				}
 				f.known += c.known
 			}
-			f.rest.level, f.rest.levelKnown = merged(v.objects, f.rest.level, f.rest.levelKnown, c.fixed, c.fixedKnown)
-			f.rest.level, f.rest.levelKnown = merged(v.objects, f.rest.level, f.rest.levelKnown, c.floor, c.floorKnown)
+			p := c.seldom()
+			rest.level, rest.levelKnown = merged(v.objects, rest.level, rest.levelKnown, p.fixed, p.fixedKnown)
+			rest.level, rest.levelKnown = merged(v.objects, rest.level, rest.levelKnown, p.floor, p.floorKnown)
 		}
 	}
 }
@@ -228,10 +229,11 @@ func merged(m Merge, a float64, known bool, b float64, other bool) (float64, boo
 
 // gathered is what folded cells have of objects that are no more.
 func (c *cell) gathered() (x float64, known bool) {
-	if c.rest == nil {
+	rest := c.rest()
+	if rest == nil {
 		return 0, false
 	}
-	return c.rest.level, c.rest.levelKnown
+	return rest.level, rest.levelKnown
 }
 
 // gatherCounts makes the values of other, and of cells of which it has a part, when all cells are settled.
@@ -248,6 +250,7 @@ func (r *Rank) gatherCounts() {
 			continue
 		}
 		f := v.other
+		rest := f.rest()
 		value, events, ready, unselected := 0.0, 0.0, true, f.unselected || waiting[v]
 		if f.count.has {
 			value = f.count.value
@@ -266,7 +269,7 @@ func (r *Rank) gatherCounts() {
 			}
 			if !c.count.has {
 				if !c.folded {
-					value += c.value.part
+					value += c.seldom().value.part
 				}
 				ready = ready && (!c.folded || c.want == 0 || !r.again)
 				unselected = unselected || c.folded && c.unselected
@@ -276,38 +279,39 @@ func (r *Rank) gatherCounts() {
 				c.pending = false
 				c.flip(r)
 			}
+			p := c.rarely()
 			if c.count.restarted {
-				f.rest.value.kept += c.value.reset(c.folded)
+				rest.value.kept += p.value.reset(c.folded)
 				r.dirty = true
 			}
-			value += c.value.other(c.folded, c.count.value)
-			c.value.last = c.count.value
+			value += p.value.other(c.folded, c.count.value)
+			p.value.last = c.count.value
 			if n, fresh, known := c.companionCount(); known {
 				if fresh >= 0 {
-					f.rest.events.kept += c.events.reset(c.folded)
+					rest.events.kept += p.events.reset(c.folded)
 					r.dirty = true
 				}
-				events += c.events.other(c.folded, n)
-				c.events.last = n
+				events += p.events.other(c.folded, n)
+				p.events.last = n
 			}
-			if c.series != nil && c.value.part > 0 {
+			if c.series != nil && p.value.part > 0 {
 				c.series.Value = c.amount() * v.scale
 			}
 		}
-		if !ready && !f.rest.value.has && (unselected || f.rest.waited < maxWait) {
+		if !ready && !rest.value.has && (unselected || rest.waited < maxWait) {
 			// An earlier exporter has shown the sum with the part that could not be read now, or is not yet read again.
 			if !unselected {
-				f.rest.waited++
+				rest.waited++
 			}
 			if f.series != nil {
 				f.series.Valid = false
 			}
 			continue
 		}
-		r.dirty = f.rest.value.settle(value) || r.dirty
-		r.dirty = f.rest.events.settle(events) || r.dirty
+		r.dirty = rest.value.settle(value) || r.dirty
+		r.dirty = rest.events.settle(events) || r.dirty
 		if f.series != nil {
-			f.series.Value, f.series.Valid = f.rest.value.total*v.scale, true
+			f.series.Value, f.series.Valid = rest.value.total*v.scale, true
 		}
 	}
 }
@@ -337,14 +341,16 @@ func (c *cell) leave(r *Rank) {
 	if f == nil || c == f || c.v.mode != modeCount {
 		return
 	}
-	value := c.value.other(c.folded, c.count.value)
+	p := c.seldom()
+	value := p.value.other(c.folded, c.count.value)
 	events := 0.0
 	if n, _, known := c.companionCount(); known {
-		events = c.events.other(c.folded, n)
+		events = p.events.other(c.folded, n)
 	}
 	if value > 0 || events > 0 {
-		f.rest.value.kept += value
-		f.rest.events.kept += events
+		rest := f.rest()
+		rest.value.kept += value
+		rest.events.kept += events
 		r.dirty = true
 	}
 }

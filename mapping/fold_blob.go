@@ -32,7 +32,7 @@ func (r *Rank) writeFolds(w *blobWriter) {
 	if r.restored != nil {
 		old = &r.restored.folds
 		for _, v := range r.order {
-			if v.was != nil && v.was.fold != nil {
+			if was := v.had().was; was != nil && was.fold != nil {
 				waiting = append(waiting, v)
 			}
 		}
@@ -65,7 +65,7 @@ func (r *Rank) writeFolds(w *blobWriter) {
 		folds = append(folds, v)
 		for _, c := range v.list {
 			if !c.folded && c != v.other {
-				number(cellHash(c.id.object, c.id.elem))
+				number(cellHash(c.id.object, int(c.id.elem)))
 			}
 		}
 	}
@@ -78,16 +78,16 @@ func (r *Rank) writeFolds(w *blobWriter) {
 		w.end()
 	}
 	for _, v := range folds {
-		w.fold(v.key, v.foldNow(numbers, place))
+		w.fold(v.key(), v.foldNow(numbers, place))
 	}
 	for _, v := range folds {
 		for _, c := range v.list {
-			if c != v.other && (c.value.part > 0 || c.events.part > 0) {
-				w.split(v.key, c.id, restoredSplit{c.value.part, c.events.part})
+			if p := c.rare; c != v.other && p != nil && (p.value.part > 0 || p.events.part > 0) {
+				w.split(v.key(), c.id, restoredSplit{p.value.part, p.events.part})
 			}
 		}
-		if v.was != nil && v.was.fold != nil {
-			w.splits(v.key, v.was.fold)
+		if was := v.had().was; was != nil && was.fold != nil {
+			w.splits(v.key(), was.fold)
 		}
 	}
 	if old != nil {
@@ -98,12 +98,13 @@ func (r *Rank) writeFolds(w *blobWriter) {
 // foldNow is what the blob is to have of a variable that folds.
 func (v *variable) foldNow(numbers map[uint64]int, place []int) *restoredFold {
 	f := v.other
+	rest := f.rest()
 	now := &restoredFold{
-		id: f.id, value: f.rest.value.kept, events: f.rest.events.kept, created: max(0, f.created), companion: v.companionHash(), scale: v.scale,
+		id: f.id, value: rest.value.kept, events: rest.events.kept, created: max(0, f.created), companion: v.companionHash(), scale: v.scale,
 	}
 	var own, folded []int
 	for _, c := range v.list {
-		if n, ok := numbers[cellHash(c.id.object, c.id.elem)]; ok && c != f {
+		if n, ok := numbers[cellHash(c.id.object, int(c.id.elem))]; ok && c != f {
 			if c.folded {
 				folded = append(folded, n)
 			} else {
@@ -113,8 +114,8 @@ func (v *variable) foldNow(numbers map[uint64]int, place []int) *restoredFold {
 	}
 	slices.Sort(own)
 	slices.Sort(folded)
-	if v.was != nil && v.was.fold != nil { // and those that have no cell yet
-		for _, run := range v.was.fold.runs {
+	if was := v.had().was; was != nil && was.fold != nil { // and those that have no cell yet
+		for _, run := range was.fold.runs {
 			first, end := place[run[0]], place[run[1]]
 			for i, _ := slices.BinarySearch(folded, first); i < len(folded) && folded[i] < end; i++ {
 				now.add(first, folded[i])
@@ -227,7 +228,7 @@ func (f *restoredFolds) used(waiting []*variable, number func(uint64) int) []int
 		mark(fold)
 	}
 	for _, v := range waiting {
-		mark(v.was.fold)
+		mark(v.past.was.fold)
 	}
 	place := make([]int, len(f.own)+1)
 	seen, next := map[uint64]bool{}, 0
@@ -274,7 +275,7 @@ func (f *restoredFolds) readOwn(r *blobReader) {
 
 func (f *restoredFolds) readFold(r *blobReader, key restoredKey) {
 	key.elem = int(r.uint(maxBlobElements+1)) - 1
-	one := &restoredFold{id: cellID{object: key.object, elem: key.elem}}
+	one := &restoredFold{id: cellID{object: key.object, elem: int32(key.elem)}}
 	one.value, one.events = r.amount(), r.amount()
 	one.created = int64(r.uint(math.MaxInt64))
 	one.companion = uint32(r.uint(math.MaxUint32))
@@ -301,7 +302,7 @@ func (f *restoredFolds) readFold(r *blobReader, key restoredKey) {
 }
 
 func (f *restoredFolds) readSplit(r *blobReader, key restoredKey) {
-	id := cellID{object: key.object, elem: int(r.uint(maxBlobElements+1)) - 1}
+	id := cellID{object: key.object, elem: int32(r.uint(maxBlobElements+1)) - 1}
 	s := restoredSplit{r.amount(), r.amount()}
 	if r.bad {
 		return
@@ -309,7 +310,7 @@ func (f *restoredFolds) readSplit(r *blobReader, key restoredKey) {
 	if key.object != "" { // the place of other
 		key.object = Other
 	}
-	if key.elem = id.elem; key.elem >= 0 {
+	if key.elem = int(id.elem); key.elem >= 0 {
 		key.elem = otherElement
 	}
 	if one := f.folds[key]; one != nil { // else the blob was full
@@ -339,7 +340,7 @@ func (r *Rank) takeFold(v *variable, how change) {
 	f := &r.restored.folds
 	was := &wasFolded{from: f, factor: 1}
 	id := v.otherID()
-	key := restoredKey{v.key, id.object, id.elem}
+	key := restoredKey{v.key(), id.object, int(id.elem)}
 	one := f.folds[key]
 	delete(f.folds, key)
 	switch {
@@ -355,9 +356,10 @@ func (r *Rank) takeFold(v *variable, how change) {
 			was.factor, was.events = 0, false
 		}
 		c := r.cell(v, one.id)
-		c.rest = &rest{value: sum{kept: one.value * was.factor}}
+		rest := &rest{value: sum{kept: one.value * was.factor}}
+		c.rarely().rest = rest
 		if was.events {
-			c.rest.events.kept = one.events
+			rest.events.kept = one.events
 		} else if c.timer != nil {
 			c.timer.recount = true
 		}
@@ -369,7 +371,7 @@ func (r *Rank) takeFold(v *variable, how change) {
 		v.other = c
 		r.limits.active = true
 	}
-	v.was = was
+	v.keep().was = was
 	r.returning = append(r.returning, v)
 	for _, c := range v.list {
 		was.give(c)
@@ -382,12 +384,13 @@ func (w *wasFolded) give(c *cell) {
 	if w.fold == nil || c.id == w.fold.id {
 		return
 	}
-	c.folded = !w.from.owned(w.fold, cellHash(c.id.object, c.id.elem))
+	c.folded = !w.from.owned(w.fold, cellHash(c.id.object, int(c.id.elem)))
 	c.owns = !c.folded
 	if split, ok := w.fold.splits[c.id]; ok {
 		delete(w.fold.splits, c.id)
-		if c.value.part = split.value * w.factor; w.events {
-			c.events.part = split.events
+		p := c.rarely()
+		if p.value.part = split.value * w.factor; w.events {
+			p.events.part = split.events
 		}
 	}
 }

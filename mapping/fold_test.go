@@ -26,7 +26,7 @@ func createdOf(t *testing.T, r *Rank, a *agent, object string) float64 {
 	t.Helper()
 	for _, s := range r.Series() {
 		if s.Labels[0].Value == object {
-			return s.Created.Sub(a.start).Seconds()
+			return s.Created().Sub(a.start).Seconds()
 		}
 	}
 	require.Fail(t, "no series of "+object)

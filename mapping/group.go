@@ -217,10 +217,10 @@ func (c *groupCell) begin() {
 
 // add merges a gauge's value of one rank.
 func (c *groupCell) add(x float64, number int) {
-	switch c.series.Merge {
+	switch c.series.Merge() {
 	case MergeMax, MergeMin:
 		above := x > c.merged
-		if c.series.Merge == MergeMin {
+		if c.series.Merge() == MergeMin {
 			above = x < c.merged
 		}
 		if c.n == 0 || above || x == c.merged && number < c.holder {
@@ -235,7 +235,7 @@ func (c *groupCell) add(x float64, number int) {
 // keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
 func (c *groupCell) keep(x float64, number int) {
 	better := x > c.kept
-	switch c.series.Merge {
+	switch c.series.Merge() {
 	case MergeMax:
 	case MergeMin:
 		better = x < c.kept
@@ -260,7 +260,7 @@ func (c *groupCell) settle() {
 		return
 	}
 	s.Valid, s.Value = c.n > 0, c.merged
-	if s.Merge == MergeMean && c.n > 0 {
+	if s.Merge() == MergeMean && c.n > 0 {
 		s.Value /= float64(c.n)
 	}
 	if c.extreme != nil {
@@ -270,8 +270,8 @@ func (c *groupCell) settle() {
 
 // since moves the beginning of a cell to that of a part, if that is earlier.
 func (c *groupCell) since(s *Series) {
-	if !s.Created.IsZero() && (c.series.Created.IsZero() || s.Created.Before(c.series.Created)) {
-		c.series.Created = s.Created
+	if s.Since != 0 && (c.series.Since == 0 || s.Since < c.series.Since) {
+		c.series.Since = s.Since
 	}
 }
 
@@ -316,10 +316,7 @@ func (p *groupPart) count() {
 	if s.Histogram != nil {
 		x = s.Histogram.Sum
 	}
-	begun := int64(0)
-	if !s.Created.IsZero() {
-		begun = s.Created.UnixNano()
-	}
+	begun := s.Since
 	first := !p.known
 	reset := false
 	switch {
@@ -371,7 +368,7 @@ func groupKeyOf(s *Series, object string) groupKey {
 
 // groupName is the family that a member's series has in the Group.
 func groupName(s *Series) string {
-	if s.Ranks == RankBoth {
+	if s.Ranks() == RankBoth {
 		return nodeName(s.Metric.Name)
 	}
 	return s.Metric.Name

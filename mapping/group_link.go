@@ -151,8 +151,8 @@ func (g *Group) renew(c *groupCell, s *Series) {
 	g.weight += weightOf(s) - c.weight
 	c.weight = weightOf(s)
 	c.series.Lasting = s.Lasting
-	if merge := mergeOf(s); c.series.Merge != merge {
-		c.series.Merge, c.keptKnown = merge, false
+	if merge := mergeOf(s); c.series.Merge() != merge {
+		c.series.Together, c.keptKnown = NewTogether(RankKeep, merge), false
 	}
 	c.mode = modeOf(s)
 }
@@ -168,10 +168,10 @@ func modeOf(s *Series) groupMode {
 }
 
 func mergeOf(s *Series) Merge {
-	if s.Merge == "" || modeOf(s) == groupCount {
+	if modeOf(s) == groupCount {
 		return MergeSum
 	}
-	return s.Merge
+	return s.Merge()
 }
 
 // hasExtreme says whether one rank alone holds the value.
@@ -193,7 +193,7 @@ type bothMetric struct{ of, metric *Metric }
 
 // metric is the family of a series in the Group.
 func (g *Group) metric(s *Series) *Metric {
-	if s.Ranks != RankBoth {
+	if s.Ranks() != RankBoth {
 		return s.Metric
 	}
 	name := groupName(s)

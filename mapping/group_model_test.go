@@ -35,7 +35,7 @@ func (r *groupRank) counter(name string, now time.Time) *groupCounter {
 	c := r.counters[name]
 	if c == nil {
 		c = &groupCounter{series: like(mpit.ClassTimer, 0, "comm", name)}
-		c.series.Created = now
+		c.series.Since = now.UnixNano()
 		r.counters[name] = c
 		r.Structure++
 		r.Series = append(r.Series, c.series)
@@ -136,7 +136,7 @@ func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 				now = now.Add(time.Second)
 				for _, c := range r.counters {
 					if c.series.Valid {
-						c.series.Created = now
+						c.series.Since = now.UnixNano()
 						*c.series.Histogram = Histogram{Bounds: c.series.Histogram.Bounds, Counts: make([]uint64, 4)}
 					}
 				}

@@ -24,7 +24,7 @@ func like(class mpit.Class, value float64, labels ...string) *Series {
 	}
 	s := &Series{
 		Metric: &Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"), OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + string(classNames[class]) + "."},
-		Value:  value, Created: groupStart, Valid: true, Ranks: RankNode, Merge: MergeSum,
+		Value:  value, Since: groupStart.UnixNano(), Valid: true, Together: NewTogether(RankNode, MergeSum),
 	}
 	switch class {
 	case mpit.ClassCounter:
@@ -35,13 +35,13 @@ func like(class mpit.Class, value float64, labels ...string) *Series {
 		s.Lasting = true
 		s.Histogram = &Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
 	case mpit.ClassPercentage:
-		s.Merge = MergeMax
+		s.Together = NewTogether(RankNode, MergeMax)
 	case mpit.ClassHighWatermark:
-		s.Merge, s.Lasting = MergeMax, true
+		s.Together, s.Lasting = NewTogether(RankNode, MergeMax), true
 	case mpit.ClassLowWatermark:
-		s.Merge, s.Lasting = MergeMin, true
+		s.Together, s.Lasting = NewTogether(RankNode, MergeMin), true
 	case mpit.ClassGeneric:
-		s.Merge = MergeEach
+		s.Together = NewTogether(RankNode, MergeEach)
 	}
 	for i := 0; i < len(labels); i += 2 {
 		s.Labels = append(s.Labels, Label{labels[i], labels[i+1]})
@@ -60,7 +60,7 @@ func groupPage(g *Group) m {
 }
 
 func TestGroupMergesByClass(t *testing.T) {
-	merged := func(s *Series, merge Merge) *Series { s.Merge = merge; return s }
+	merged := func(s *Series, merge Merge) *Series { s.Together = NewTogether(s.Ranks(), merge); return s }
 	for _, c := range []struct {
 		name string
 		a, b []*Series // of rank 3 and of rank 4
@@ -208,7 +208,7 @@ func TestGroupOfHistograms(t *testing.T) {
 
 	// Reset: what was there stays, what came since is added, be it more than before.
 	*a.Histogram = Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
-	a.Created = groupStart.Add(time.Minute)
+	a.Since = groupStart.Add(time.Minute).UnixNano()
 	add(a, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3)
 	sum := h.Sum
 	update()
@@ -216,12 +216,12 @@ func TestGroupOfHistograms(t *testing.T) {
 	assert.Equal(t, uint64(30), h.Count)
 	assert.Equal(t, uint64(30), native())
 	assert.InDelta(t, sum+60, h.Sum, 1e-9)
-	assert.Equal(t, groupStart, g.Series()[0].Created)
+	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since)
 
 	// Observations that the blob had no room for begin anew, without a reset: the sum goes on.
 	was := a.Histogram.Sum
 	a = like(mpit.ClassTimer, 0)
-	a.Created = groupStart.Add(time.Minute)
+	a.Since = groupStart.Add(time.Minute).UnixNano()
 	a.Histogram.Sum = was
 	add(a, 0.5)
 	m := rankOf(0, a)
@@ -239,18 +239,18 @@ func TestGroupGoesOnAtAReset(t *testing.T) {
 		return groupPage(g)["v_total"]
 	}
 	require.Equal(t, 101.0, update())
-	a.Value, a.Created = 3, groupStart.Add(time.Second)
+	a.Value, a.Since = 3, groupStart.Add(time.Second).UnixNano()
 	assert.Equal(t, 104.0, update())
-	a.Value, a.Created = 50, groupStart.Add(2*time.Second)
+	a.Value, a.Since = 50, groupStart.Add(2*time.Second).UnixNano()
 	assert.Equal(t, 154.0, update(), "also where it has counted more since than it had before")
 	a.Value = 40
 	assert.Equal(t, 154.0, update(), "a fall that is no reset")
 	a.Value = 51
 	assert.Equal(t, 155.0, update())
-	assert.Equal(t, groupStart, g.Series()[0].Created, "the earliest")
-	b.Created = groupStart.Add(-time.Second)
+	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "the earliest")
+	b.Since = groupStart.Add(-time.Second).UnixNano()
 	update()
-	assert.Equal(t, b.Created, g.Series()[0].Created)
+	assert.Equal(t, b.Since, g.Series()[0].Since)
 }
 
 // An exporter throws a rank's figures away after a panic, and after new rules, and makes them anew.
@@ -270,14 +270,14 @@ func TestFiguresMadeAnewCountOnce(t *testing.T) {
 
 	// What freed objects had counted before is not known any longer, so it seems to begin later.
 	later := like(mpit.ClassCounter, 110)
-	later.Created = groupStart.Add(time.Hour)
+	later.Since = groupStart.Add(time.Hour).UnixNano()
 	assert.Equal(t, 111.0, update(later)["v_total"])
 	rounded := like(mpit.ClassCounter, math.Nextafter(110, 0))
-	rounded.Created = groupStart.Add(2 * time.Hour)
+	rounded.Since = groupStart.Add(2 * time.Hour).UnixNano()
 	assert.Equal(t, 111.0, update(rounded)["v_total"])
 	// It was reset in between.
 	reset := like(mpit.ClassCounter, 4)
-	reset.Created = groupStart.Add(3 * time.Hour)
+	reset.Since = groupStart.Add(3 * time.Hour).UnixNano()
 	assert.Equal(t, 115.0, update(reset)["v_total"])
 }
 
@@ -330,7 +330,7 @@ func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassCounter, mpit.ClassHighWatermark, mpit.ClassTimer} {
 		s := like(class, 1)
-		s.Ranks = RankBoth
+		s.Together = NewTogether(RankBoth, s.Merge())
 		g := NewGroup()
 		g.Update([]Member{rankOf(0, s), rankOf(1, s)})
 		require.Len(t, g.Series(), 1)
@@ -375,7 +375,7 @@ func TestGroupFollowsNewRules(t *testing.T) {
 	g.Update([]Member{a, b, rankOf(2, stays)})
 	g.Update([]Member{a, b})
 	lowest := like(mpit.ClassHighWatermark, 3)
-	lowest.Merge, lowest.Metric.Help = MergeSum, "Another."
+	lowest.Together, lowest.Metric.Help = NewTogether(RankNode, MergeSum), "Another."
 	a.Structure, a.Rules, a.Series = 2, 1, []*Series{lowest}
 	structure := g.Structure()
 	g.Update([]Member{a, b})
@@ -445,7 +445,7 @@ func TestWhereASeriesStands(t *testing.T) {
 		{"", "", true, false}, {RankKeep, MergeSum, true, false}, {RankNode, MergeSum, false, true}, {RankBoth, MergeMax, true, true},
 		{RankNode, MergeEach, true, false}, {RankBoth, MergeEach, true, false},
 	} {
-		s := &Series{Ranks: c.ranks, Merge: c.merge}
+		s := &Series{Together: NewTogether(c.ranks, c.merge)}
 		assert.Equal(t, c.perRank, s.PerRank(), c)
 		assert.Equal(t, c.grouped, s.Grouped(), c)
 	}

@@ -24,8 +24,7 @@ type Info struct {
 	Companion   string  // of a timer: the COUNTER of its events, "" none
 	Ratio       *Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
 
-	labels []Label // that rules give, shared
-	object string  // label of the object, "" none
+	spec *spec // shared, so that what two ranks have can be compared
 }
 
 // Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these. Of several
@@ -40,16 +39,16 @@ func (i *Info) Owns(s *Series) int {
 	if !of(i.Metric) && !of(i.Ratio) {
 		return 0
 	}
-	for _, l := range i.labels {
+	for _, l := range i.spec.labels {
 		if !has(l.Name, func(value string) bool { return value == l.Value }) {
 			return 0
 		}
 	}
-	fit := 1 + len(i.labels)
-	if i.object == "" {
+	fit := 1 + len(i.spec.labels)
+	if i.spec.label == "" {
 		return fit
 	}
-	if !has(i.object, func(string) bool { return true }) {
+	if !has(i.spec.label, func(string) bool { return true }) {
 		return 0
 	}
 	return fit + 1
@@ -62,8 +61,11 @@ func (r *Rank) Infos() []Info {
 		infos[i] = Info{
 			Name: cleanText(v.info.Name, 256), Description: cleanText(v.info.Description, 4096),
 			Class: v.info.Class, Real: v.real, Unit: v.unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
-			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric, Reason: v.reason, Why: v.why,
-			labels: v.labels, object: v.label,
+			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric,
+			spec: v.spec,
+		}
+		if v.left != nil {
+			infos[i].Reason, infos[i].Why = v.left.reason, v.left.why
 		}
 		if ratio := r.ratioOf(v); ratio != nil {
 			infos[i].Ratio = ratio.metric

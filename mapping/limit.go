@@ -66,15 +66,14 @@ func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
 
 // standing is how a cell stands to the limits.
 type standing struct {
-	owns  bool   // has series of its own, as of the last fit
-	lost  bool   // has none, and has been counted
-	birth uint32 // lowest number of an object that contributes; 0 not known
+	owns bool // has series of its own, as of the last fit
+	lost bool // has none, and has been counted
 }
 
 // born notes an object that contributes to the cell. Objects get rising numbers as the program makes them.
-func (s *standing) born(object uint32) {
-	if s.birth == 0 || object < s.birth {
-		s.birth = object
+func (c *cell) born(object uint32) {
+	if c.birth == 0 || object < c.birth {
+		c.birth = object
 	}
 }
 
@@ -138,7 +137,7 @@ func (r *Rank) newShare(v *variable) share {
 	if s.other = v.find(v.otherID()); s.other != nil {
 		s.n--
 		// An object may really have that name. What counts never falls, so that it stays once it is there.
-		s.stays = s.other.rest == nil || s.other.seen == r.generation || v.mode == modeCount || v.mode == modeWatermark
+		s.stays = s.other.rest() == nil || s.other.seen == r.generation || v.mode == modeCount || v.mode == modeWatermark
 	}
 	return s
 }
@@ -270,7 +269,7 @@ func (r *Rank) byVerbosity(shares []*share) {
 // verbosity is the variable's, unknown ones being the highest. A ratio has that of its parts.
 func (r *Rank) verbosity(v *variable) mpit.Verbosity {
 	const highest = ^mpit.Verbosity(0)
-	if v.key.class != highRatio && v.key.class != levelRatio {
+	if v.info.Class != highRatio && v.info.Class != levelRatio {
 		if v.info.Verbosity == mpit.VerbosityUnknown {
 			return highest
 		}
@@ -278,7 +277,7 @@ func (r *Rank) verbosity(v *variable) mpit.Verbosity {
 	}
 	var most mpit.Verbosity
 	for class := range mpit.Class(len(classWords)) {
-		if part := r.byKey[variableKey{v.key.name, class}]; part != nil && part.metric != nil {
+		if part := r.named(variableKey{v.info.Name, class}); part != nil && part.metric != nil {
 			most = max(most, r.verbosity(part))
 		}
 	}

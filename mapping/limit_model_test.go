@@ -116,10 +116,11 @@ func (m *limitModel) checkNothingIsLost() {
 		for _, c := range v.list {
 			switch {
 			case c == v.other:
-				other = c.rest.value.total
+				other = c.rest().value.total
 				all += other
 			case c.count.has:
-				all += c.value.own(c.folded, c.count.value)
+				p := c.seldom().value
+				all += p.own(c.folded, c.count.value)
 			}
 		}
 		if math.Abs(all-m.counted[uint32(id)]) > 1e-6 {

@@ -197,11 +197,11 @@ func TestResetOfAFoldedObject(t *testing.T) {
 	a.set("v", ids[0], 100)
 	r.Update(a.sample())
 	assert.Equal(t, m{"v_total{comm=other}": 101}, show(r))
-	created := r.Series()[0].Created
+	created := r.Series()[0].Created()
 	a.set("v", ids[0], 3)
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=other}": 104}, show(r), "what was counted stays")
-	assert.Equal(t, created, r.Series()[0].Created)
+	assert.Equal(t, created, r.Series()[0].Created())
 	blob, _ := r.Blob()
 	again := newRank(t, blob)
 	again.SetLimit(1, ReasonRankOverLimit)

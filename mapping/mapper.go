@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -49,6 +50,7 @@ type Mapper struct {
 	owned    map[string]*family // by each of OwnedNames
 	otel     map[string]*family // by Metric.OTelName
 	sets     map[Library]*ruleSet
+	specs    map[specKey]weak.Pointer[spec] // what variables of ranks become
 }
 
 // family is a Metric with the number of variables of live Ranks that it is made of. The last one takes it along: no
@@ -62,7 +64,7 @@ type family struct {
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
-		interval: cfg.TimerInterval, max: cfg.MaxFamilies, sets: map[Library]*ruleSet{},
+		interval: cfg.TimerInterval, max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
 		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
@@ -156,8 +158,16 @@ const (
 	modeState
 )
 
-// spec is what one variable becomes.
+// spec is what one variable becomes. Those of ranks are shared (shared.go).
 type spec struct {
+	plain
+	labels  []Label // that rules give, sorted by name
+	buckets []float64
+	items   []item // of a STATE
+}
+
+// plain is what of a spec can be compared as it stands.
+type plain struct {
 	metric *Metric // nil: left out
 	mode   mode
 	real   mpit.Class
@@ -167,9 +177,7 @@ type spec struct {
 	structure
 	objects   Merge
 	elements  Merge
-	nonzero   bool    // of the elements, those alone that are or have been something else than 0
-	labels    []Label // that rules give, sorted by name
-	buckets   []float64
+	nonzero   bool // of the elements, those alone that are or have been something else than 0
 	ranks     RankMode
 	across    Merge // of ranks
 	offset    bool
@@ -204,10 +212,10 @@ func (m *Mapper) resolve(rules *ruleSet, v *mpit.Variable, categories []string, 
 
 // become is resolve with what the rules say of v.
 func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
-	s := spec{
-		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale, labels: set.labels,
-		buckets: set.buckets, ranks: set.rank, offset: set.offset, unit: set.unit.base, objects: MergeSum, elements: MergeSum,
-	}
+	s := spec{labels: set.labels, buckets: set.buckets, plain: plain{
+		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
+		ranks: set.rank, offset: set.offset, unit: set.unit.base, objects: MergeSum, elements: MergeSum,
+	}}
 	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
 		s.bits = uint(8 * v.DatatypeBytes)
 	}

@@ -196,21 +196,21 @@ func TestRankModes(t *testing.T) {
 		require.NoError(t, err)
 		r.Update(newAgent(c.variable).sample())
 		require.Len(t, r.Series(), 1)
-		assert.Equal(t, c.ranks, r.Series()[0].Ranks, "%s %+v", c.variable.Class, c.rule)
-		assert.Equal(t, c.merge, r.Series()[0].Merge, "%s %+v", c.variable.Class, c.rule)
+		assert.Equal(t, c.ranks, r.Series()[0].Ranks(), "%s %+v", c.variable.Class, c.rule)
+		assert.Equal(t, c.merge, r.Series()[0].Merge(), "%s %+v", c.variable.Class, c.rule)
 	}
 	t.Run("keep, where nobody says anything", func(t *testing.T) {
 		r := newRank(t, nil)
 		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
-		assert.Equal(t, RankKeep, r.Series()[0].Ranks)
+		assert.Equal(t, RankKeep, r.Series()[0].Ranks())
 	})
 	t.Run("a ratio is the largest, as its watermark's rule says", func(t *testing.T) {
 		r := newRank(t, nil, Rule{Match: Match{Class: List{"highwatermark"}}, Rank: RankBoth})
 		r.Update(newAgent(none(mpit.ClassSize, tInt), none(mpit.ClassHighWatermark, tInt)).sample())
 		require.Len(t, r.Series(), 3)
 		assert.Equal(t, "mpit_v_highwatermark_ratio", r.Series()[2].Metric.Name)
-		assert.Equal(t, RankBoth, r.Series()[2].Ranks)
-		assert.Equal(t, MergeMax, r.Series()[2].Merge)
+		assert.Equal(t, RankBoth, r.Series()[2].Ranks())
+		assert.Equal(t, MergeMax, r.Series()[2].Merge())
 	})
 	t.Run("a word that is none", func(t *testing.T) {
 		_, err := New(Config{Rank: "all"})

@@ -1,6 +1,9 @@
 package mapping
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kind is the kind of a family on /metrics.
 type Kind uint8
@@ -56,27 +59,50 @@ type Label struct{ Name, Value string }
 // Series is one series of a rank, kept: the pointer stays good while Rank.Structure stays the same, and Rank.Update
 // changes Value, Created, Histogram and Valid in place. Nobody but the Rank may change it.
 type Series struct {
-	// What changes, and what a scrape looks at, stand together: of many series, each is a wait for memory.
 	Metric    *Metric
 	Value     float64    // in the base unit; not of histograms
 	Histogram *Histogram // KindHistogram only
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
-	Created   time.Time
+	Together             // with the same series of other ranks
+	Since     int64      // when the value was zero, in Unix nanoseconds; 0: not known
 
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
-
-	Ranks RankMode // whether it stands for its rank, in the rank's Group, or both; "": RankKeep
-	Merge Merge    // how a Group makes one of several ranks' gauges; "": MergeSum. MergeEach: no Group has it
 }
+
+// Created is when the series' value was zero; the zero time: not known.
+func (s *Series) Created() time.Time {
+	if s.Since == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.Since)
+}
+
+// Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero value is
+// RankKeep and MergeSum.
+type Together struct{ ranks, merge uint8 }
+
+var (
+	rankModes = [...]RankMode{RankKeep, RankNode, RankBoth}
+	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeMean, MergeEach}
+)
+
+// NewTogether makes one; "" is RankKeep or MergeSum.
+func NewTogether(ranks RankMode, merge Merge) Together {
+	return Together{uint8(max(0, slices.Index(rankModes[:], ranks))), uint8(max(0, slices.Index(merges[:], merge)))}
+}
+
+// Ranks says whether the series stands for its rank, in the rank's Group, or both.
+func (t Together) Ranks() RankMode { return rankModes[t.ranks] }
+
+// Merge is how a Group makes one of several ranks' gauges. MergeEach: no Group has it.
+func (t Together) Merge() Merge { return merges[t.merge] }
 
 // PerRank says whether the series stands on the page for its rank; else the rank's Group alone shows it.
-func (s *Series) PerRank() bool { return s.Ranks != RankNode || s.Merge == MergeEach }
+func (t Together) PerRank() bool { return t.Ranks() != RankNode || t.Merge() == MergeEach }
 
 // Grouped says whether the rank's Group has the series.
-func (s *Series) Grouped() bool {
-	return (s.Ranks == RankNode || s.Ranks == RankBoth) && s.Merge != MergeEach
-}
+func (t Together) Grouped() bool { return t.Ranks() != RankKeep && t.Merge() != MergeEach }
 
 // Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
 func (s *Series) Weight() int {

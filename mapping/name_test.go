@@ -257,7 +257,7 @@ func TestNamesAreStable(t *testing.T) {
 			if v.metric == nil {
 				continue // of each two datatypes of one variable, one is too many for a rank; and rules make variables share a name
 			}
-			alone, reason, ok := newMapper(t, rules...).Metric(Library{}, v.info)
+			alone, reason, ok := newMapper(t, rules...).Metric(Library{}, *v.info)
 			if !ok {
 				t.Fatalf("%+v: %s", v.info, reason)
 			}

@@ -69,7 +69,7 @@ func TestPcontrol(t *testing.T) {
 		if !s.Metric.Monotonic {
 			continue
 		}
-		assert.Equal(t, a.start, s.Created.In(a.start.Location()), "%s was not reset", s.Metric.Name)
+		assert.Equal(t, a.start, s.Created().In(a.start.Location()), "%s was not reset", s.Metric.Name)
 	}
 	blob, _ := r.Blob()
 	again := newRank(t, blob, lie)
@@ -137,7 +137,7 @@ func TestValuesInAPause(t *testing.T) {
 				look("after", c.first)
 				a.set("v", 0, c.then)
 				r.Update(a.after(time.Second).sample())
-				assert.Equal(t, a.start, r.Series()[0].Created.In(a.start.Location()))
+				assert.Equal(t, a.start, r.Series()[0].Created().In(a.start.Location()))
 				if c.name == "it wraps afterwards" && (seen == "" || seen == "before") {
 					// No wrap can be told from one that nobody saw.
 					assert.Contains(t, []float64{c.last, c.first}, show(r)["v_total"])
@@ -221,8 +221,8 @@ func TestExcludedNonsense(t *testing.T) {
 				r.Update(a.after(time.Second).sample())
 				for _, s := range r.Series() {
 					if s.Valid {
-						require.True(t, s.Value >= last || s.Created.After(created), "%s %x: %v after %v", d, excluded, s.Value, last)
-						last, created = s.Value, s.Created
+						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d, excluded, s.Value, last)
+						last, created = s.Value, s.Created()
 					}
 				}
 			}

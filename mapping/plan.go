@@ -31,7 +31,9 @@ func (r *Rank) arrange() {
 	r.generation++
 	for _, v := range r.order {
 		for _, c := range v.list {
-			c.fixed, c.fixedKnown = 0, false
+			if c.rare != nil {
+				c.rare.fixed, c.rare.fixedKnown = 0, false
+			}
 			if c.timer != nil {
 				c.timer.companion = nil
 			}
@@ -72,6 +74,7 @@ func (r *Rank) follow() {
 		}
 	}
 	old := r.index()
+	r.slabs.expect(max(0, len(handles)-len(old)))
 	for _, v := range r.order {
 		v.next = 0
 	}
@@ -80,12 +83,12 @@ func (r *Rank) follow() {
 	for _, i := range order {
 		lh := &handles[i]
 		v := r.variable(lh.Variable)
-		if v == nil || lh.Count <= 0 {
+		if v == nil || lh.Count <= 0 || lh.Count > math.MaxInt32 {
 			continue
 		}
 		name := nameOf(v, i)
 		h := old[lh.ID]
-		if h != nil && (h.v != v || h.n != lh.Count) {
+		if h != nil && (h.v != v || int(h.n) != lh.Count) {
 			r.retire(h)
 			h = nil
 		}
@@ -97,17 +100,9 @@ func (r *Rank) follow() {
 		if h.seen != r.generation {
 			there++
 		}
-		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, lh.Offset, r.generation
-		h.base, h.exclude = nil, nil
-		if len(lh.Excluded) == h.n {
-			h.exclude = lh.Excluded
-		}
-		switch {
-		case len(lh.Origin) == h.n:
-			h.base = lh.Origin
-		case v.offset && len(lh.First) == h.n:
-			h.base = lh.First
-		}
+		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))), r.generation
+		h.gaps = len(lh.Excluded) == lh.Count
+		h.based = len(lh.Origin) == lh.Count || v.offset && len(lh.First) == lh.Count
 		if v.separate && (v.lasts() || shared[place{v, v.shown(name)}] > 1) {
 			h.solo = lh.Object
 		}
@@ -181,24 +176,27 @@ func arranged(l *mpit.Layout) (objectNames, []int32) {
 
 // place finds the cells of a handle: one, or one for each element.
 func (r *Rank) place(h *handle) {
-	h.cells = h.cells[:0]
-	if h.cells == nil {
-		h.cells = h.one[:0]
+	h.placed = true
+	n := int(h.n)
+	if h.v.each == "" || h.v.numbered && n == 1 {
+		n = 1
 	}
-	switch v := h.v; {
+	if h.several != nil {
+		h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
+	}
+	switch v, cells := h.v, h.cells(); {
 	case v.each == "" || v.numbered && h.n == 1:
-		h.cells = append(h.cells, r.cell(v, h.element(-1)))
+		cells[0] = r.cell(v, h.element(-1))
 	case v.nonzero:
-		h.cells = slices.Grow(h.cells, h.n)[:h.n]
 		r.fill(h)
 		r.sparse = append(r.sparse, h)
 	default:
-		for i := range h.n {
-			h.cells = append(h.cells, r.cell(v, h.element(i)))
+		for i := range cells {
+			cells[i] = r.cell(v, h.element(i))
 		}
 	}
 	created := unixNano(h.of.Created)
-	for _, c := range h.cells {
+	for _, c := range h.cells() {
 		if c != nil {
 			c.since(created)
 			c.born(h.of.Object)
@@ -208,15 +206,16 @@ func (r *Rank) place(h *handle) {
 
 // element is the cell of an element; -1 of all together.
 func (h *handle) element(i int) cellID {
-	return cellID{object: h.v.shown(h.name), number: h.solo, elem: i}
+	return cellID{object: h.v.shown(h.name), number: h.solo, elem: int32(i)}
 }
 
 // fill finds the cells that elements have already, where those alone get one that are not 0.
 func (r *Rank) fill(h *handle) {
-	for i := range h.cells {
-		h.cells[i] = nil
+	cells := h.cells()
+	for i := range cells {
+		cells[i] = nil
 		if c := h.v.find(h.element(i)); c != nil {
-			h.cells[i] = r.cell(h.v, c.id)
+			cells[i] = r.cell(h.v, c.id)
 		}
 	}
 }
@@ -225,17 +224,17 @@ func (r *Rank) fill(h *handle) {
 func (r *Rank) reveal(values []uint64) {
 	var grown map[*variable]bool
 	for _, h := range r.sparse {
-		if h.offset < 0 || h.offset > len(values) || h.n > len(values)-h.offset {
-			continue
-		}
-		for i, w := range values[h.offset : h.offset+h.n] {
-			if h.cells[i] != nil || !h.moved(i, w) {
+		words, _ := h.words(values)
+		cells := h.cells()
+		for i, w := range words {
+			if cells[i] != nil || !h.moved(i, w) {
 				continue
 			}
-			h.cells[i] = r.cell(h.v, h.element(i))
-			r.changing(h.cells[i])
-			h.cells[i].since(unixNano(h.of.Created))
-			h.cells[i].born(h.of.Object)
+			c := r.cell(h.v, h.element(i))
+			cells[i] = c
+			r.changing(c)
+			c.since(unixNano(h.of.Created))
+			c.born(h.of.Object)
 			if grown == nil {
 				grown = map[*variable]bool{}
 			}
@@ -263,11 +262,7 @@ func (h *handle) moved(i int, w uint64) bool {
 	if h.v.mode != modeCount {
 		return n.float(w) != 0
 	}
-	var base uint64
-	if h.base != nil {
-		base = h.base[i]
-	}
-	return h.elems[i].wraps > 0 || n.gained(w, base, h.excludedOf(i)) > 0
+	return h.elems()[i].wraps > 0 || n.gained(w, h.base(i), h.excludedOf(i)) > 0
 }
 
 // variable is the one with that number, if it is to be read and has been found out about.
@@ -291,20 +286,26 @@ func (s *spec) lasts() bool { return s.mode == modeCount || s.mode == modeWaterm
 
 func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 	h := r.slabs.handle()
-	h.of, h.v, h.name, h.n = lh, v, name, lh.Count
+	h.of, h.v, h.name, h.n = lh, v, name, int32(lh.Count)
+	if h.n > 1 {
+		h.several = &several{}
+	}
 	if r.handles != nil {
 		r.handles[lh.ID] = h
 	}
 	if v.mode != modeCount {
 		return h
 	}
-	h.elems = r.slabs.elements(h.n)
-	for i := range h.elems {
-		e := &h.elems[i]
+	if h.several != nil {
+		h.several.elems = make([]element, h.n)
+	}
+	elems := h.elems()
+	for i := range elems {
+		e := &elems[i]
 		switch {
-		case len(lh.Origin) == h.n:
+		case len(lh.Origin) == lh.Count:
 			e.last = lh.Origin[i]
-		case len(lh.First) == h.n:
+		case len(lh.First) == lh.Count:
 			e.last = lh.First[i]
 		case v.offset && v.number == floating:
 			e.last = math.Float64bits(math.Inf(-1))
@@ -321,9 +322,9 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 
 // retire keeps what the exporter knows of a handle that is no more, and the agent's remains don't.
 func (r *Rank) retire(h *handle) {
-	relative := h.v.relative(h.base != nil)
-	for i := range h.elems {
-		if e := &h.elems[i]; e.wraps > 0 && len(h.cells) > 0 {
+	relative, elems := h.v.relative(h.based), h.elems()
+	for i := range elems {
+		if e := &elems[i]; e.wraps > 0 && h.placed {
 			if !relative {
 				r.keepWraps(h.v, h.name, i, float64(e.wraps)*h.v.span())
 			}
@@ -343,26 +344,33 @@ const maxWraps = 4096
 // however these are merged: other rules may show them otherwise.
 func (r *Rank) keepWraps(v *variable, object string, elem int, amount float64) {
 	key := wrapped{object, elem}
-	if _, ok := v.wraps[key]; !ok && len(v.wraps) >= maxWraps {
+	p := v.keep()
+	if _, ok := p.wraps[key]; !ok && len(p.wraps) >= maxWraps {
 		key.elem = -1
 	}
-	if v.wraps == nil {
-		v.wraps = map[wrapped]float64{}
-	}
-	v.wraps[key] += amount
+	p.wrap(key, amount)
 	id := cellID{object: v.shown(object), elem: -1}
 	if v.each != "" {
-		id.elem = elem
+		id.elem = int32(elem)
 	}
-	r.cell(v, id).count.gone += amount
+	r.cell(v, id).rarely().gone += amount
 	r.dirty = true
+}
+
+// wrap adds to what an object's element has wrapped.
+func (p *past) wrap(key wrapped, amount float64) {
+	if p.wraps == nil {
+		p.wraps = map[wrapped]float64{}
+	}
+	p.wraps[key] += amount
 }
 
 // rename ends the contribution to the old name with the values at the rename, and begins the one to the new name.
 func (r *Rank) rename(h *handle, lh *mpit.Handle) {
-	if len(lh.Origin) == h.n {
-		for i := range h.elems {
-			e := &h.elems[i]
+	if len(lh.Origin) == int(h.n) {
+		elems := h.elems()
+		for i := range elems {
+			e := &elems[i]
 			// A value that wrapped before the rename did so under the old name. With a pause in between, which of what it
 			// gained was excluded is known to the agent alone: then it is the sum with the remains that tells.
 			if !r.pcontrol && e.ok && h.v.number != floating && h.v.number.less(lh.Origin[i], e.last) &&

@@ -25,10 +25,10 @@ type Rank struct {
 	remains   *mpit.Remains
 
 	byID     []*variable // by Variable.ID
-	byKey    map[variableKey]*variable
+	byKey    []*variable // sorted, without those that another one's key is taken by
 	ratios   map[variableKey]*variable
-	order    []*variable         // all of them, those of ratios too
-	families map[string]*holding // that this rank has
+	order    []*variable        // all of them, those of ratios too
+	families map[string]holding // that this rank has
 
 	handles map[uint32]*handle
 	plan    []*handle // those of the layout
@@ -44,7 +44,7 @@ type Rank struct {
 
 	series     []*Series
 	structure  uint64
-	generation uint64 // of the plan, to find what is no longer there
+	generation uint32 // of the plan, to find what is no longer there
 	rebuilt    bool   // the plan is new in this Update
 	paused     bool   // the sample of this Update is of the time when the program called MPI_Pcontrol(0)
 	pcontrol   bool   // the program has called MPI_Pcontrol since the last Update
@@ -77,29 +77,38 @@ type variableKey struct {
 	class mpit.Class // as declared
 }
 
-// variable is a variable of this rank. Those of ratios have no info.
+// variable is a variable of this rank. What it has in common with other ranks' is not its own: see shared.go.
 type variable struct {
-	spec
-	key    variableKey
-	info   mpit.Variable
+	*spec
+	info  *mpit.Variable // in the catalogue; of ratios, which stand in none, with their name and highRatio or levelRatio alone
+	left  *leftOut       // nil: it isn't
+	with  *variable      // companion of a timer
+	other *cell          // where cells fold into for a limit; nil: none has
+
+	list  []*cell          // cells, sorted
+	cells map[cellID]*cell // of list, once find needs it
+	next  int32            // in list, where find looks first
+
+	wanted   bool // to be read: shown, or the companion of one that is
+	held     bool // nobody knows yet what it becomes: its categories could make a difference
+	asked    bool // the agent has been asked to read what it left out
+	off      bool // left out for a limit
+	adopted  bool // it is the companion of a timer
+	unsorted bool // list is
+	taken    bool // what the blob had of it has found its place
+
+	past *past // nil: most have none
+}
+
+// leftOut says why a variable is not shown.
+type leftOut struct {
 	reason Reason
-	why    string    // of ReasonTypeConflict, in words
-	wanted bool      // to be read: shown, or the companion of one that is
-	held   bool      // nobody knows yet what it becomes: its categories could make a difference
-	asked  bool      // the agent has been asked to read what it left out
-	with   *variable // companion of a timer
-	off    bool      // left out for a limit
-	other  *cell     // where cells fold into for a limit; nil: none has
+	why    string // of ReasonTypeConflict, in words
+}
 
-	adopted  bool    // it is the companion of a timer
-	list     []*cell // cells, sorted
-	unsorted bool
-	next     int              // in list, where find looks first
-	cells    map[cellID]*cell // of list, once find needs it
-	items    []item           // of a STATE
-
+// past is what a variable has of handles that are no more, and of other exporters and rules.
+type past struct {
 	wraps  map[wrapped]float64 // of handles that are no more; cells have them in count.gone
-	taken  bool                // what the blob had of it has found its place
 	change *change             // of cells that come until the agent has read all of it
 	was    *wasFolded          // the same
 	before *before             // what its series meant; nil: what they mean now
@@ -113,6 +122,24 @@ type wrapped struct {
 	elem   int // -1: any
 }
 
+// had is what the variable has of the past, to be read.
+func (v *variable) had() past {
+	if v.past == nil {
+		return past{}
+	}
+	return *v.past
+}
+
+// keep is what the variable has of the past, to be changed.
+func (v *variable) keep() *past {
+	if v.past == nil {
+		v.past = &past{}
+	}
+	return v.past
+}
+
+func (p *past) add(k kept) { p.kept = append(p.kept, k) }
+
 // item is a value of an enumeration.
 type item struct {
 	value int64
@@ -123,33 +150,78 @@ type item struct {
 type cellID struct {
 	object string // name; "" for variables that aren't bound, or where all objects become one
 	number uint32 // the object itself, where those that share a name are not merged
-	elem   int    // -1: elements merged
+	elem   int32  // -1: elements merged
 }
 
 // cell is where the values of one variable and one name come together. A rank has many: what few of them need stands apart.
 type cell struct {
 	v      *variable
 	id     cellID
-	seen   uint64 // generation
 	series *Series
-	state  *stateCell // of a STATE
 
 	sum         float64 // of the handles, in the running Update
 	known, want int32   // how many values it is made of, and how many it should be
+	count       count
+	created     int64 // Unix nanoseconds of the earliest contribution, 0 unknown
 
-	unselected bool // the agent does not read all of it yet
-	fixedKnown bool
-	floorKnown bool
-	fixed      float64 // from freed objects
-	floor      float64 // watermarks of objects that are not even among the remains
-	created    int64   // Unix nanoseconds of the earliest contribution, 0 unknown
+	state *stateCell // of a STATE
+	timer *timer
+	rare  *rare // nil: nothing of it
 
-	count  count
-	timer  *timer
-	change *change // to be put into effect with the first value
-
+	seen       uint32 // generation
+	birth      uint32 // lowest number of an object that contributes; 0 not known
+	unselected bool   // the agent does not read all of it yet
 	standing
 	folding
+}
+
+// rare is what few cells have.
+type rare struct {
+	fixed, floor           float64 // from freed objects; watermarks of objects that are not even among the remains
+	fixedKnown, floorKnown bool
+
+	gone    float64 // wraps of handles that are no more
+	adjust  float64 // what is added so that the series neither falls without a reset nor jumps at one
+	base    float64 // of adjust, what the blob has of finer cells, and keeps
+	resetAt int64   // Unix nanoseconds of the last reset, 0 never
+	begun   int64   // Unix nanoseconds of when the object's series began with what had been counted elsewhere, 0 never
+	change  *change // to be put into effect with the first value
+
+	value  portion
+	events portion // of a timer: its companion's
+	rest   *rest   // this is other; nil: it isn't
+}
+
+// seldom is what the cell has of that, to be read.
+func (c *cell) seldom() rare {
+	if c.rare == nil {
+		return rare{}
+	}
+	return *c.rare
+}
+
+// rarely is the same, to be changed.
+func (c *cell) rarely() *rare {
+	if c.rare == nil {
+		c.rare = &rare{}
+	}
+	return c.rare
+}
+
+// changes is what the cell's first value is to put into effect; nil: nothing.
+func (c *cell) changes() *change {
+	if c.rare == nil {
+		return nil
+	}
+	return c.rare.change
+}
+
+// rest is what the cell has as other; nil: it isn't.
+func (c *cell) rest() *rest {
+	if c.rare == nil {
+		return nil
+	}
+	return c.rare.rest
 }
 
 // stateCell is the series of a STATE.
@@ -162,28 +234,83 @@ type stateCell struct {
 
 // handle is an open handle of the rank.
 type handle struct {
-	of      *mpit.Handle // in the layout that it was last seen in
-	v       *variable
-	name    string   // the object's, whatever it is called in cells
-	solo    uint32   // the object's number, where its cells are not those of all that share the name
-	failed  bool     // in this Update
-	ok      bool     // there is a value
-	value   float64  // of gauges, elements merged, unscaled
-	seen    uint64   // generation
-	cells   []*cell  // one, or one for each element, nil for those that have always been 0 and need none
-	one     [1]*cell // memory of cells
-	offset  int
-	n       int
-	base    []uint64  // what is subtracted; nil: nothing
-	exclude []uint64  // what is subtracted besides, int64 or double bits; nil: zeros
-	elems   []element // modeCount
+	of     *mpit.Handle // in the layout that it was last seen in
+	v      *variable
+	name   string  // the object's, whatever it is called in cells
+	value  float64 // of gauges, elements merged, unscaled
+	solo   uint32  // the object's number, where its cells are not those of all that share the name
+	seen   uint32  // generation
+	offset int32
+	n      int32
+	failed bool // in this Update
+	ok     bool // there is a value
+	placed bool // it has cells
+	based  bool // something is subtracted: see base
+	gaps   bool // and something that the program kept out: Excluded
+
+	// Most have one element. Others have what follows in several.
+	one     [1]*cell
+	elem    [1]element // modeCount
+	several *several
+}
+
+// several is the cells and elements of a handle that has more than one.
+type several struct {
+	cells []*cell   // one, or one for each element, nil for those that have always been 0 and need none
+	elems []element // modeCount
+}
+
+// cells is one, or one for each element, nil for those that have always been 0 and need none. None: it has not been placed.
+func (h *handle) cells() []*cell {
+	switch {
+	case h.several != nil:
+		return h.several.cells
+	case h.placed:
+		return h.one[:]
+	}
+	return nil
+}
+
+// elems is the elements, of modeCount only.
+func (h *handle) elems() []element {
+	switch {
+	case h.several != nil:
+		return h.several.elems
+	case h.v.mode == modeCount:
+		return h.elem[:]
+	}
+	return nil
+}
+
+// base is what is subtracted from an element: the value at its last rename, or, where the variable goes on from an offset, when the
+// handle was made.
+func (h *handle) base(i int) uint64 {
+	switch {
+	case !h.based:
+		return 0
+	case len(h.of.Origin) == int(h.n):
+		return h.of.Origin[i]
+	}
+	return h.of.First[i]
 }
 
 func (h *handle) cell(i int) *cell {
-	if len(h.cells) == 1 {
-		return h.cells[0]
+	if h.several == nil {
+		return h.one[0]
 	}
-	return h.cells[i] // nil: see cells
+	if len(h.several.cells) == 1 {
+		return h.several.cells[0]
+	}
+	return h.several.cells[i] // nil: see cells
+}
+
+// words are the handle's values in a sample; false: it has none there.
+func (h *handle) words(values []uint64) ([]uint64, bool) {
+	from, n := int(h.offset), int(h.n)
+	if from < 0 || from > len(values) || n > len(values)-from {
+		return nil, false
+	}
+	return values[from : from+n], true
 }
 
 // NewRank makes the Rank of a process with the blob that its agent kept, which may be nil. An error says that the blob
@@ -192,9 +319,8 @@ func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
 	r := &Rank{
 		mapper:    m,
 		rules:     m.rulesFor(lib),
-		byKey:     map[variableKey]*variable{},
 		ratios:    map[variableKey]*variable{},
-		families:  map[string]*holding{},
+		families:  map[string]holding{},
 		dropped:   map[Reason]uint64{},
 		selection: map[uint32]bool{},
 
@@ -269,16 +395,13 @@ func (r *Rank) clear() {
 
 // read brings one handle's values to its cells.
 func (h *handle) read(r *Rank, values []uint64) {
-	fresh := !h.failed && h.offset >= 0 && h.offset <= len(values) && h.n <= len(values)-h.offset
-	h.failed = false
-	if fresh {
-		values = values[h.offset : h.offset+h.n]
-	}
+	values, fresh := h.words(values)
+	fresh, h.failed = fresh && !h.failed, false
 	switch h.v.mode {
 	case modeCount:
 		h.readCount(r, values, fresh)
 	case modeState:
-		for i := range h.n {
+		for i := range int(h.n) {
 			c := h.cell(i)
 			c.want++
 			if fresh {
@@ -301,8 +424,9 @@ func stateOf(n number, w uint64) int64 {
 // readGauge merges elements, then objects. A watermark that could not be read is still what it was.
 func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 	v := h.v
-	if len(h.cells) != 1 || h.cells[0] == nil || h.cells[0].id.elem >= 0 {
-		for i, c := range h.cells {
+	cells := h.cells()
+	if len(cells) != 1 || cells[0] == nil || cells[0].id.elem >= 0 {
+		for i, c := range cells {
 			if c == nil {
 				continue
 			}
@@ -320,7 +444,7 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 		h.ok = fresh
 		return
 	}
-	c := h.cells[0]
+	c := cells[0]
 	c.want++
 	if fresh {
 		h.ok = true
@@ -433,10 +557,11 @@ func (c *cell) publishGauge() {
 	}
 	if c.v.mode == modeWatermark {
 		level, levelKnown := c.gathered()
+		p := c.seldom()
 		for _, other := range []struct {
 			x     float64
 			known bool
-		}{{c.fixed, c.fixedKnown}, {c.floor, c.floorKnown}, {level, levelKnown}} {
+		}{{p.fixed, p.fixedKnown}, {p.floor, p.floorKnown}, {level, levelKnown}} {
 			switch {
 			case !other.known || mean && c.known > 0: // a mean is that of the objects that are there
 			case valid:

@@ -233,9 +233,9 @@ func TestWrapsAndResets(t *testing.T) {
 				s := r.Series()[0]
 				require.True(t, s.Valid)
 				assert.Equal(t, c.want[i], s.Value, "value %d", i)
-				if !s.Created.Equal(a.start) {
+				if !s.Created().Equal(a.start) {
 					moved = true
-					assert.True(t, s.Created.After(a.start))
+					assert.True(t, s.Created().After(a.start))
 				}
 			}
 			assert.Equal(t, c.created, moved)
@@ -267,7 +267,7 @@ func TestResetOfOneOfTwo(t *testing.T) {
 	a.set("v", y, 502)
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=c}": 9}, show(r))
-	assert.Equal(t, a.now(), r.Series()[0].Created.In(a.now().Location()))
+	assert.Equal(t, a.now(), r.Series()[0].Created().In(a.now().Location()))
 	a.set("v", y, 510)
 	a.free(x)
 	r.Update(a.after(time.Second).sample())
@@ -276,7 +276,7 @@ func TestResetOfOneOfTwo(t *testing.T) {
 	again := newRank(t, blob)
 	again.Update(a.sample())
 	assert.Equal(t, show(r), show(again))
-	assert.Equal(t, r.Series()[0].Created, again.Series()[0].Created)
+	assert.Equal(t, r.Series()[0].Created(), again.Series()[0].Created())
 }
 
 // MPICH's timers begin at minus the time of day.

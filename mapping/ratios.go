@@ -46,8 +46,9 @@ func (r *Rank) pairUp() {
 		if p.cell.v.mode != modeWatermark || !p.ok || p.part.seen == r.generation && p.cell.v.shown(p.part.name) == p.cell.id.object {
 			continue
 		}
-		if c := p.cell; !c.floorKnown || p.value > c.floor {
-			c.floor, c.floorKnown, r.dirty = p.value, true, true
+		if had := p.cell.seldom(); !had.floorKnown || p.value > had.floor {
+			p.cell.setFloor(p.value)
+			r.dirty = true
 		}
 	}
 }
@@ -77,12 +78,13 @@ func (r *Rank) readPairs(values []uint64) {
 				}
 			}
 		}
-		inSample := func(h *handle) bool { return h.offset >= 0 && h.n <= len(values)-h.offset }
-		if size.n == part.n && size.n > 1 && inSample(size) && inSample(part) {
-			for i := range size.n {
-				one(part.v.number.float(values[part.offset+i]), size.v.number.float(values[size.offset+i]))
+		sizes, inSample := size.words(values)
+		parts, both := part.words(values)
+		if size.n == part.n && size.n > 1 && inSample && both {
+			for i := range sizes {
+				one(part.v.number.float(parts[i]), size.v.number.float(sizes[i]))
 			}
-		} else if len(size.cells) == 1 && len(part.cells) == 1 {
+		} else if len(size.cells()) == 1 && len(part.cells()) == 1 {
 			one(part.value, size.value)
 		}
 		if p.ok {
@@ -99,7 +101,7 @@ func (r *Rank) findRatio(v *variable) {
 	}
 	find := func(really mpit.Class) *variable {
 		for class := range mpit.Class(len(classWords)) {
-			if o := r.byKey[variableKey{v.info.Name, class}]; o != nil && o.metric != nil && o.real == really {
+			if o := r.named(variableKey{v.info.Name, class}); o != nil && o.metric != nil && o.real == really {
 				return o
 			}
 		}
@@ -124,19 +126,17 @@ func (r *Rank) findRatio(v *variable) {
 			r.dropped[reason]++
 			continue
 		}
-		ratio := &variable{
-			spec: spec{
-				metric: metric, mode: mode, scale: 1, objects: MergeMax, structure: structure{label: part.label}, labels: part.labels,
-				ranks: part.ranks, across: MergeMax,
-			},
-			key: key, wanted: true,
-		}
+		ratio := &variable{info: &mpit.Variable{Name: key.name, Class: key.class}, wanted: true}
+		ratio.spec = r.mapper.share(spec{labels: part.labels, plain: plain{
+			metric: metric, mode: mode, scale: 1, objects: MergeMax, structure: structure{label: part.label},
+			ranks: part.ranks, across: MergeMax,
+		}}, nil)
 		labels := ratio.labelKey()
-		if have := r.families[metric.Name]; have != nil && have.parts[labels] != nil {
+		if r.families[metric.Name].part(labels) != nil {
 			r.mapper.release(metric)
 			continue // the library has a PERCENTAGE of that name itself
 		}
-		r.hold(ratio, metric, labels)
+		r.hold(ratio, labels)
 		r.ratios[key] = ratio
 		r.order = append(r.order, ratio)
 	}

@@ -89,14 +89,14 @@ func TestReloadsLetNothingFall(t *testing.T) {
 					continue
 				}
 				if h := s.Histogram; h != nil {
-					now[id+" sum"], now[id+" count"] = value{h.Sum, s.Created}, value{float64(h.Count), s.Created}
+					now[id+" sum"], now[id+" count"] = value{h.Sum, s.Created()}, value{float64(h.Count), s.Created()}
 					var le uint64
 					for i, b := range h.Bounds {
 						le += h.Counts[i]
-						now[id+fmt.Sprint(" le ", b)] = value{float64(le), s.Created}
+						now[id+fmt.Sprint(" le ", b)] = value{float64(le), s.Created()}
 					}
 				} else {
-					now[id] = value{s.Value, s.Created}
+					now[id] = value{s.Value, s.Created()}
 				}
 			}
 			for _, id := range slices.Sorted(maps.Keys(now)) {
@@ -161,7 +161,7 @@ func TestReloadThereAndBack(t *testing.T) {
 			}
 			step(1<<32 - 2)
 			step(3) // a wrap of both
-			created := r.Series()[0].Created
+			created := r.Series()[0].Created()
 			require.Equal(t, m{"n_total{comm=c}": 1<<32 + 4, "n_total{comm=d}": 1<<32 + 5}, show(r))
 			r = reload(t, r, c.there...)
 			step(7)
@@ -172,7 +172,7 @@ func TestReloadThereAndBack(t *testing.T) {
 			r = reload(t, r)
 			r.Update(a.after(time.Second).sample())
 			assert.Equal(t, m{"n_total{comm=c}": 1<<32 + 8, "n_total{comm=d}": 1<<32 + 9}, show(r))
-			assert.Equal(t, created, r.Series()[0].Created)
+			assert.Equal(t, created, r.Series()[0].Created())
 		})
 	}
 }
@@ -272,7 +272,7 @@ func TestReloadGivesASeriesToAnotherVariable(t *testing.T) {
 		assert.Equal(t, 0.0, got["x_total"], "of %s", c.name)
 		for _, s := range r.Series() {
 			if s.Metric.Name == "mpit_x_total" {
-				assert.Equal(t, a.now(), s.Created.In(a.now().Location()))
+				assert.Equal(t, a.now(), s.Created().In(a.now().Location()))
 			}
 		}
 		a.set(c.name, 0, int(a.handle(c.name, 0).values[0])+5)

@@ -28,7 +28,7 @@ func (r *Rank) takeRemains() {
 		}
 		for k, gained := range rm.Gained {
 			if v.each != "" {
-				id.elem = k
+				id.elem = int32(k)
 			}
 			x := remainFloat(v.number, gained)
 			if !v.offset && k < len(rm.First) {
@@ -42,8 +42,9 @@ func (r *Rank) takeRemains() {
 				continue
 			}
 			c := r.cell(v, id)
-			c.fixed += x
-			c.fixedKnown = true
+			p := c.rarely()
+			p.fixed += x
+			p.fixedKnown = true
 			c.since(created)
 		}
 	}
@@ -59,10 +60,11 @@ func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID, created i
 			return
 		}
 		c := r.cell(v, id)
-		if c.fixedKnown {
-			x = combine(v.among(), c.fixed, x)
+		p := c.rarely()
+		if p.fixedKnown {
+			x = combine(v.among(), p.fixed, x)
 		}
-		c.fixed, c.fixedKnown = x, true
+		p.fixed, p.fixedKnown = x, true
 		c.since(created)
 	}
 	all, n := 0.0, 0
@@ -72,7 +74,7 @@ func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID, created i
 			continue
 		}
 		if v.each != "" {
-			id.elem = k
+			id.elem = int32(k)
 			take(x)
 			continue
 		}

@@ -144,7 +144,7 @@ func (v *variable) shownAs() shown {
 	for _, l := range v.labels {
 		_, _ = h.Write([]byte("\x00" + l.Name + "\x00" + l.Value))
 	}
-	s := shown{series: h.Sum32(), scale: v.scale, moved: v.moved}
+	s := shown{series: h.Sum32(), scale: v.scale, moved: v.had().moved}
 	for _, f := range []struct {
 		has  bool
 		flag byte
@@ -162,15 +162,16 @@ func (v *variable) shownAs() shown {
 // handle gives a new handle what it had, unless its object has been renamed since: back to the same name even.
 func (rs *restored) handle(h *handle, origin []uint64) {
 	old := rs.handles[h.of.ID]
-	if old == nil || old.variable != h.v.key || old.object != h.name || old.origin != originHash(origin) || h.v.number == floating {
+	if old == nil || old.variable != h.v.key() || old.object != h.name || old.origin != originHash(origin) || h.v.number == floating {
 		return
 	}
 	delete(rs.handles, h.of.ID)
+	elems := h.elems()
 	for _, o := range old.elems {
-		if o.index >= len(h.elems) || o.quarter > 3 {
+		if o.index >= len(elems) || o.quarter > 3 {
 			continue
 		}
-		e := &h.elems[o.index]
+		e := &elems[o.index]
 		e.wraps, e.quarter, e.excluded, e.earlier = o.wraps, o.quarter, o.excluded, true
 		e.last = h.v.number.bottom(o.quarter, h.v.bits)
 	}
@@ -201,7 +202,7 @@ func (r *Rank) takeRestored() {
 				changes[v.with] = change{hand: true}
 			}
 		}
-		if v.shownAs() != r.restored.shown[v.key.hash()] {
+		if v.shownAs() != r.restored.shown[v.key().hash()] {
 			r.dirty = true
 		}
 	}
@@ -217,7 +218,7 @@ func (r *Rank) takeRestored() {
 // changeOf compares what a variable's series mean with what they meant.
 func (r *Rank) changeOf(v *variable) (c change) {
 	now := v.shownAs()
-	was, known := r.restored.shown[v.key.hash()]
+	was, known := r.restored.shown[v.key().hash()]
 	switch {
 	case !known || was.series != now.series:
 		c.anew = r.restored.series[now.series] // another variable's, so far
@@ -230,13 +231,13 @@ func (r *Rank) changeOf(v *variable) (c change) {
 		c.hand = v.separate && was.flags&shownSeparate == 0
 	}
 	if known && was.series == now.series {
-		v.moved = was.moved
+		v.keep().moved = was.moved
 	}
 	if c.anew || c.scale != 0 {
-		v.moved = r.now
+		v.keep().moved = r.now
 	}
 	if c != (change{}) {
-		v.before = &before{was, known}
+		v.keep().before = &before{was, known}
 	}
 	return c
 }
@@ -257,7 +258,7 @@ const (
 )
 
 func (r *Rank) fits(v *variable, k *kept) (cellID, fit) {
-	id := cellID{object: v.shown(k.object), elem: k.elem}
+	id := cellID{object: v.shown(k.object), elem: int32(k.elem)}
 	switch {
 	case v.label != "" && k.object == "", v.each != "" && k.elem < 0:
 		return id, coarser
@@ -283,19 +284,19 @@ func (r *Rank) fits(v *variable, k *kept) (cellID, fit) {
 // something has begun anew.
 func (r *Rank) take(v *variable, c change) {
 	rs := r.restored
-	was, known := rs.shown[v.key.hash()]
-	h := rs.variables[v.key]
+	was, known := rs.shown[v.key().hash()]
+	h := rs.variables[v.key()]
 	if h == nil {
 		h = &history{}
 	}
 	switch v.mode {
 	case modeCount:
-		delete(rs.variables, v.key)
+		delete(rs.variables, v.key())
 		r.takeCounts(v, h)
 	case modeWatermark:
-		delete(rs.variables, v.key)
+		delete(rs.variables, v.key())
 		if len(h.handles) > 0 {
-			rs.variables[v.key] = &history{handles: h.handles}
+			rs.variables[v.key()] = &history{handles: h.handles}
 		}
 		r.takeFloors(v, h)
 	}
@@ -307,7 +308,7 @@ func (r *Rank) take(v *variable, c change) {
 		now = v.shownAs()
 	}
 	if c != (change{}) {
-		v.change = &c
+		v.keep().change = &c
 		r.returning = append(r.returning, v)
 	}
 	for _, cell := range slices.Clone(v.list) {
@@ -331,11 +332,12 @@ func (r *Rank) take(v *variable, c change) {
 
 // changing notes that a cell's first value is to change what it means.
 func (r *Rank) changing(c *cell) {
-	if c.v.change == nil || c.change != nil || c.count.has {
+	all := c.v.had().change
+	if all == nil || c.changes() != nil || c.count.has {
 		return
 	}
-	how := *c.v.change
-	c.change = &how
+	how := *all
+	c.rarely().change = &how
 	if how.hand && c.id.number != 0 {
 		r.changing(r.cell(c.v, cellID{object: c.id.object, elem: c.id.elem}))
 	}
@@ -345,7 +347,7 @@ func (r *Rank) changing(c *cell) {
 // does not read one of them yet.
 func (r *Rank) waiting() (unselected map[*variable]bool) {
 	for _, h := range r.sparse {
-		if h.v.was == nil || h.offset >= 0 && h.elems[0].ok {
+		if h.v.had().was == nil || h.offset >= 0 && h.elems()[0].ok {
 			continue
 		}
 		if unselected == nil {
@@ -364,11 +366,15 @@ func (r *Rank) doneReturning() {
 		if _, ok := waiting[v]; ok {
 			return false
 		}
-		v.change, v.was = nil, nil
-		if v.before != nil && slices.ContainsFunc(v.list, func(c *cell) bool { return c.change != nil }) {
+		p := v.keep()
+		p.change, p.was = nil, nil
+		if p.before != nil && slices.ContainsFunc(v.list, func(c *cell) bool { return c.changes() != nil }) {
 			return false
 		}
-		v.before = nil
+		p.before = nil
+		if p.wraps == nil && p.kept == nil && p.moved == 0 {
+			v.past = nil
+		}
 		return true
 	})
 }
@@ -407,7 +413,7 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 		}
 		if k.flags()&^(hasFloor|hasLow) == 0 && k.timer == nil {
 			if k.flags() != 0 { // of when it was a watermark
-				v.kept = append(v.kept, *k)
+				v.keep().add(*k)
 			}
 			continue
 		}
@@ -420,13 +426,14 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 			several = max(several, k.resetAt)
 		case alike:
 			c := r.cell(v, id)
-			c.count.adjust += k.adjust
-			c.count.resetAt = max(c.count.resetAt, k.resetAt)
+			p := c.rarely()
+			p.adjust += k.adjust
+			p.resetAt = max(p.resetAt, k.resetAt)
 			if id.number != 0 {
-				c.count.begun = k.begun
+				p.begun = k.begun
 			}
 			if k.scale != 0 {
-				c.change = &change{scale: k.scale}
+				p.change = &change{scale: k.scale}
 			}
 			if k.timer != nil && c.timer != nil {
 				c.timer.join(k.timer.in(v))
@@ -434,18 +441,18 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 				r.dirty = r.dirty || k.timer.bounds != boundsHash(v.buckets) // other buckets, which must not fall either
 			}
 			if c.timer == nil && k.timer != nil {
-				v.kept = append(v.kept, kept{object: k.object, elem: k.elem, number: k.number, timer: k.timer})
+				v.keep().add(kept{object: k.object, elem: k.elem, number: k.number, timer: k.timer})
 			}
 		}
 	}
 	for _, k := range later {
-		v.kept = append(v.kept, *k)
+		v.keep().add(*k)
 		id, how := r.fits(v, k)
 		if how != finer {
 			continue
 		}
 		c := r.cell(v, id)
-		c.count.base += k.adjust
+		c.rarely().base += k.adjust
 		p := partsOf(c)
 		p.resetAt = max(p.resetAt, k.resetAt)
 		if k.timer != nil && c.timer != nil && !p.exact {
@@ -456,28 +463,32 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 		c.restart(p.resetAt)
 	}
 	for _, c := range v.list {
-		if c.count.adjust += c.count.base; !finite(c.count.adjust + c.count.gone) { // nothing that was ever shown
-			c.count.adjust, c.count.base, c.count.gone = 0, 0, 0
+		if p := c.rare; p != nil {
+			if p.adjust += p.base; !finite(p.adjust + p.gone) { // nothing that was ever shown
+				p.adjust, p.base, p.gone = 0, 0, 0
+			}
 		}
 		c.restart(several)
 	}
 }
 
 // restart notes that the series began anew at a time, if it did not do so later.
-func (c *cell) restart(at int64) { c.count.resetAt = max(c.count.resetAt, at) }
+func (c *cell) restart(at int64) {
+	if at > 0 {
+		p := c.rarely()
+		p.resetAt = max(p.resetAt, at)
+	}
+}
 
 func (r *Rank) takeWraps(v *variable, k *kept) {
-	if v.wraps == nil {
-		v.wraps = map[wrapped]float64{}
-	}
-	v.wraps[wrapped{k.object, k.elem}] += k.gone
+	v.keep().wrap(wrapped{k.object, k.elem}, k.gone)
 	id := cellID{object: v.shown(k.object), elem: -1}
 	if v.each != "" {
-		if id.elem = k.elem; k.elem < 0 {
+		if id.elem = int32(k.elem); k.elem < 0 {
 			return // nobody knows which element's
 		}
 	}
-	r.cell(v, id).count.gone += k.gone
+	r.cell(v, id).rarely().gone += k.gone
 }
 
 func (r *Rank) takeFloors(v *variable, h *history) {
@@ -491,25 +502,25 @@ func (r *Rank) takeFloors(v *variable, h *history) {
 		if known && how != coarser && (!v.nonzero || floor != 0) {
 			id.number = 0
 			c := r.cell(v, id)
-			if c.floorKnown {
-				floor = combine(v.among(), c.floor, floor)
+			if p := c.seldom(); p.floorKnown {
+				floor = combine(v.among(), p.floor, floor)
 			}
-			c.floor, c.floorKnown = floor, true
+			c.setFloor(floor)
 		}
 		if !known || how != alike {
-			v.kept = append(v.kept, *k)
+			v.keep().add(*k)
 		}
 	}
 }
 
 // apply puts a change into effect, when the cell's first value is known.
 func (c *cell) apply(r *Rank, total float64) {
-	n, how := &c.count, *c.change
-	c.change = nil
+	n, p, how := &c.count, c.rare, *c.rare.change
+	p.change = nil
 	r.dirty = true
 	switch {
 	case how.anew:
-		n.adjust, n.restarted = -total, true
+		p.adjust, n.restarted = -total, true
 		return
 	case how.hand && c.id.number != 0:
 		all := c.v.find(cellID{object: c.id.object, elem: c.id.elem})
@@ -517,12 +528,12 @@ func (c *cell) apply(r *Rank, total float64) {
 		case n.reset != nil:
 			all.count.restarted = true
 			return
-		case all.change != nil: // it comes after those of its name
-			all.change.handed += total + n.adjust
+		case all.changes() != nil: // it comes after those of its name
+			all.changes().handed += total + p.adjust
 		default:
-			all.count.adjust += total + n.adjust
+			all.rarely().adjust += total + p.adjust
 		}
-		n.adjust, n.begun = -total, r.now
+		p.adjust, p.begun = -total, r.now
 		if c.timer != nil {
 			c.timer.recount = true
 		}
@@ -533,38 +544,39 @@ func (c *cell) apply(r *Rank, total float64) {
 	if scale == 0 {
 		scale = c.v.scale
 	}
-	was := (total + how.handed + n.adjust) * scale
-	n.adjust = was/c.v.scale - total
+	was := (total + how.handed + p.adjust) * scale
+	p.adjust = was/c.v.scale - total
 	for range 4 { // not less, by not even a digit
-		if (total+n.adjust)*c.v.scale >= was {
+		if (total+p.adjust)*c.v.scale >= was {
 			break
 		}
-		x := max(math.Abs(n.adjust), math.Abs(total))
-		n.adjust += math.Nextafter(x, math.Inf(1)) - x
+		x := max(math.Abs(p.adjust), math.Abs(total))
+		p.adjust += math.Nextafter(x, math.Inf(1)) - x
 	}
 }
 
 // kept is what the blob is to have of a cell, but for its observations.
 func (c *cell) kept() kept {
-	k := kept{object: c.id.object, elem: c.id.elem, number: c.id.number}
+	p := c.seldom()
+	k := kept{object: c.id.object, elem: int(c.id.elem), number: c.id.number}
 	switch c.v.mode {
 	case modeCount:
 		switch {
-		case c.change != nil:
-			k.scale = c.change.scale
-		case c.v.before != nil && c.count.has:
+		case p.change != nil:
+			k.scale = p.change.scale
+		case c.v.had().before != nil && c.count.has:
 			k.scale = c.v.scale
 		}
-		k.resetAt, k.begun, k.adjust = c.count.resetAt, c.count.begun, c.count.adjust-c.count.base
-		if c.count.base != 0 && c.count.base+k.adjust < c.count.adjust {
+		k.resetAt, k.begun, k.adjust = p.resetAt, p.begun, p.adjust-p.base
+		if p.base != 0 && p.base+k.adjust < p.adjust {
 			k.adjust = math.Nextafter(k.adjust, math.Inf(1))
 		}
 	case modeWatermark:
 		switch c.v.among() {
 		case MergeMax:
-			k.floor, k.floorKnown = c.floor, c.floorKnown
+			k.floor, k.floorKnown = p.floor, p.floorKnown
 		case MergeMin:
-			k.low, k.lowKnown = c.floor, c.floorKnown
+			k.low, k.lowKnown = p.floor, p.floorKnown
 		}
 	}
 	return k
@@ -594,7 +606,7 @@ func (v *variable) companionHash() uint32 {
 		return 0
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(v.with.key.name + "\x00" + strconv.FormatFloat(v.with.scale, 'g', -1, 64)))
+	_, _ = h.Write([]byte(v.with.key().name + "\x00" + strconv.FormatFloat(v.with.scale, 'g', -1, 64)))
 	return min(max(h.Sum32(), 1), anyCompanion-1)
 }
 

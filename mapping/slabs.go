@@ -1,37 +1,49 @@
 package mapping
 
-// slab is how many things of a kind are made at once. A thing that is still in use keeps its neighbours' memory, so it is few:
+import "slices"
+
+// maxSlab is how many things of a kind are made at once. A thing that is still in use keeps its neighbours' memory, so it is few:
 // however a rank's objects come and go, it can't hold more than so many times what it is allowed.
-const slab = 64
+const maxSlab = 64
 
 // slabs make what a plan consists of. They are thrown away with what is left of them when the plan stands.
 type slabs struct {
-	handles []handle
-	cells   []cell
-	series  []Series
-	elems   []element
-	timers  []timer
-	names   []Label
+	handles slab[handle]
+	cells   slab[cell]
+	series  slab[Series]
+	timers  slab[timer]
+	names   slab[Label]
 }
 
-// part cuts n things off *from; of many it makes more than are asked for.
-func part[T any](from *[]T, n int) []T {
-	if n > slab {
+// expect says about how many handles, each with its cell and series, are to come: of these none is made in vain.
+func (s *slabs) expect(n int) { s.handles.expected, s.cells.expected, s.series.expected = n, n, n }
+
+// slab is things of one kind that have been made and are not in use yet.
+type slab[T any] struct {
+	left     []T
+	expected int // so many will be wanted
+	made     int // so far; of what nobody expected, a quarter of that at a time
+}
+
+// take returns n new things side by side.
+func (s *slab[T]) take(n int) []T {
+	if n > maxSlab {
 		return make([]T, n)
 	}
-	if len(*from) < n {
-		*from = make([]T, slab)
+	if len(s.left) < n {
+		made := slices.Grow([]T(nil), max(n, min(maxSlab, max(s.expected, s.made/4)))) // as many as the memory for these has room for
+		s.left = made[:cap(made)]
+		s.made += len(s.left)
 	}
-	out := (*from)[:n:n]
-	*from = (*from)[n:]
+	out := s.left[:n:n]
+	s.left, s.expected = s.left[n:], s.expected-n
 	return out
 }
 
-func (s *slabs) handle() *handle          { return &part(&s.handles, 1)[0] }
-func (s *slabs) cell() *cell              { return &part(&s.cells, 1)[0] }
-func (s *slabs) timer() *timer            { return &part(&s.timers, 1)[0] }
-func (s *slabs) newSeries() *Series       { return &part(&s.series, 1)[0] }
-func (s *slabs) elements(n int) []element { return part(&s.elems, n) }
+func (s *slabs) handle() *handle    { return &s.handles.take(1)[0] }
+func (s *slabs) cell() *cell        { return &s.cells.take(1)[0] }
+func (s *slabs) timer() *timer      { return &s.timers.take(1)[0] }
+func (s *slabs) newSeries() *Series { return &s.series.take(1)[0] }
 
 // labels is an empty slice with room for n labels.
-func (s *slabs) labels(n int) []Label { return part(&s.names, n)[:0] }
+func (s *slabs) labels(n int) []Label { return s.names.take(n)[:0] }

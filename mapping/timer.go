@@ -33,13 +33,13 @@ func (r *Rank) closing(s *mpit.Sample) bool {
 // observe brings a timer's histogram up to date; cells are settled.
 func (c *cell) observe(r *Rank, closing bool) {
 	t := c.timer
-	if t == nil || !c.count.has && c.rest == nil {
+	if t == nil || !c.count.has && c.rest() == nil {
 		return
 	}
 	now := c.amount() * c.v.scale
 	t.hist.Sum = now
 	events, fresh, counted := c.companionEvents()
-	if c.count.restarted && c.rest == nil {
+	if c.count.restarted && c.rest() == nil {
 		t.hist.clear()
 		t.seconds, t.events, t.recount = 0, 0, true
 		r.dirty = true
@@ -47,7 +47,7 @@ func (c *cell) observe(r *Rank, closing bool) {
 	if t.recount && counted {
 		t.events, t.recount, r.dirty = events, false, true
 	}
-	if fresh >= 0 && c.rest == nil {
+	if fresh >= 0 && c.rest() == nil {
 		t.events = min(t.events, events-fresh)
 	}
 	if now < t.seconds {
@@ -79,14 +79,15 @@ func (c *cell) observe(r *Rank, closing bool) {
 // companionEvents is how many events the timer's series stands for, and how many of them came since its companion was reset in this
 // Update; below zero, if it was not. Not known is what has not been read yet.
 func (c *cell) companionEvents() (n, fresh float64, known bool) {
-	if c.rest != nil {
-		return c.rest.events.total * c.v.with.unitScale(), -1, c.rest.events.has
+	if rest := c.rest(); rest != nil {
+		return rest.events.total * c.v.with.unitScale(), -1, rest.events.has
 	}
 	n, fresh, known = c.companionCount()
 	if c.v.with == nil || !known {
 		return 0, -1, known
 	}
-	return c.events.own(c.folded, n) * c.v.with.scale, fresh * c.v.with.scale, true
+	p := c.seldom().events
+	return p.own(c.folded, n) * c.v.with.scale, fresh * c.v.with.scale, true
 }
 
 // unitScale is 1 where there is no variable.

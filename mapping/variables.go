@@ -1,8 +1,10 @@
 package mapping
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -16,10 +18,21 @@ const (
 	levelRatio mpit.Class = 253
 )
 
-// holding is a family that a rank holds, with the variables it is made of, by what tells their series apart.
+// holding is a family that a rank holds, with the variables it is made of. Most are made of one.
 type holding struct {
-	metric *Metric
-	parts  map[string]*variable
+	first *variable
+	parts map[string]*variable // all of them by labelKey, once there have been several; else nil
+}
+
+// part is the variable whose series have these labels, by labelKey; nil: none.
+func (h holding) part(labels string) *variable {
+	switch {
+	case h.parts != nil:
+		return h.parts[labels]
+	case h.first != nil && h.first.labelKey() == labels:
+		return h.first
+	}
+	return nil
 }
 
 // catalogue takes new and changed variables in. nil is a library that has none, as Debian's MPICH.
@@ -27,15 +40,18 @@ func (r *Rank) catalogue(vs *mpit.Variables) {
 	if vs == nil {
 		return
 	}
+	var fresh []*variable
+	more := max(0, len(vs.ByID)-len(r.byID))
+	r.byID, r.order = slices.Grow(r.byID, more), slices.Grow(r.order, more)
 	for i := range vs.ByID {
 		info := &vs.ByID[i]
 		if i < len(r.byID) {
 			old := r.byID[i]
-			if same(&old.info, info) {
+			if same(old.info, info) {
 				if old.info.State != info.State {
 					r.countState(info.State)
 				}
-				old.info = *info
+				old.info = info
 				continue
 			}
 			// An agent never uses a number again; whoever does starts anew with it.
@@ -44,8 +60,46 @@ func (r *Rank) catalogue(vs *mpit.Variables) {
 		} else {
 			r.byID = append(r.byID, r.newVariable(info))
 		}
+		fresh = append(fresh, r.byID[i])
 	}
+	r.enter(fresh)
 	r.resolve()
+}
+
+// enter makes variables known by their keys, but those whose key is taken.
+func (r *Rank) enter(fresh []*variable) {
+	slices.SortFunc(fresh, func(a, b *variable) int { return cmp.Or(a.key().compare(b.key()), cmp.Compare(a.info.ID, b.info.ID)) })
+	known := len(r.byKey)
+	r.byKey = slices.Grow(r.byKey, len(fresh))
+	for _, v := range fresh {
+		_, taken := find(r.byKey[:known], v.key())
+		if n := len(r.byKey); taken || n > known && r.byKey[n-1].key() == v.key() {
+			r.drop(v, ReasonDuplicate, "")
+			continue
+		}
+		r.byKey = append(r.byKey, v)
+		v.held, v.wanted = true, true
+		r.held++
+	}
+	if known > 0 {
+		slices.SortFunc(r.byKey, func(a, b *variable) int { return a.key().compare(b.key()) })
+	}
+}
+
+// named is the variable of that name and class; nil: there is none.
+func (r *Rank) named(key variableKey) *variable {
+	if i, found := find(r.byKey, key); found {
+		return r.byKey[i]
+	}
+	return nil
+}
+
+func find(sorted []*variable, key variableKey) (int, bool) {
+	return slices.BinarySearchFunc(sorted, key, func(v *variable, key variableKey) int { return v.key().compare(key) })
+}
+
+func (k variableKey) compare(o variableKey) int {
+	return cmp.Or(strings.Compare(k.name, o.name), cmp.Compare(k.class, o.class))
 }
 
 func same(a, b *mpit.Variable) bool {
@@ -54,25 +108,21 @@ func same(a, b *mpit.Variable) bool {
 
 // newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
 func (r *Rank) newVariable(info *mpit.Variable) *variable {
-	v := &variable{info: *info, key: variableKey{info.Name, info.Class}, spec: spec{real: info.Class}}
+	v := &variable{info: info, spec: r.mapper.share(spec{plain: plain{real: info.Class}}, nil)}
 	r.order = append(r.order, v)
 	r.countState(info.State)
-	if r.byKey[v.key] != nil {
-		r.drop(v, ReasonDuplicate)
-		return v
-	}
-	r.byKey[v.key] = v
-	v.held, v.wanted = true, true
-	r.held++
 	return v
 }
+
+// key is what the variable is known by.
+func (v *variable) key() variableKey { return variableKey{v.info.Name, v.info.Class} }
 
 // resolve finds out what variables become, but for those whose categories would have to be known.
 func (r *Rank) resolve() {
 	if r.held == 0 {
 		return
 	}
-	var fresh []*variable
+	var fresh, changed []*variable // changed have a spec that is not shared yet
 	asks := map[*variable]*wanted{}
 	for _, v := range r.order {
 		if !v.held {
@@ -82,29 +132,42 @@ func (r *Rank) resolve() {
 		if r.categories != nil {
 			categories = r.categories(v.info.Name, v.info.Class)
 		}
-		s, want, reason, undecided := r.mapper.resolve(r.rules, &v.info, categories, r.categorised)
+		s, want, reason, undecided := r.mapper.resolve(r.rules, v.info, categories, r.categorised)
 		if undecided {
 			continue
 		}
-		v.spec, v.held = s, false
+		v.spec, v.held = &s, false
+		changed = append(changed, v)
 		if r.held--; reason != "" {
 			v.wanted = false
-			r.drop(v, reason)
+			r.drop(v, reason, "")
 			continue
 		}
 		asks[v] = &want
 		fresh = append(fresh, v)
 	}
-	fresh = slices.DeleteFunc(fresh, func(v *variable) bool { return v.companion != "" && !r.findCompanion(v) })
+	fresh = slices.DeleteFunc(fresh, func(v *variable) bool {
+		if v.companion == "" {
+			return false
+		}
+		known := r.findCompanion(v)
+		if v.with != nil {
+			changed = append(changed, v.with)
+		}
+		return !known
+	})
 	for _, v := range fresh {
-		if reason := r.join(v, asks[v]); reason != "" {
+		if reason, why := r.join(v, asks[v]); reason != "" {
 			v.wanted, v.with = false, nil
-			r.drop(v, reason)
-			continue
+			r.drop(v, reason, why)
 		}
-		if v.mode == modeState {
-			v.items = itemsOf(v.info.Enum)
+	}
+	for _, v := range changed {
+		var enum *mpit.Enum
+		if v.mode == modeState && v.metric != nil {
+			enum = v.info.Enum
 		}
+		v.spec = r.mapper.share(*v.spec, enum)
 	}
 	for _, v := range fresh {
 		if v.with != nil {
@@ -120,7 +183,7 @@ func (r *Rank) resolve() {
 // each cell of the timer has one of the counter. A counter that isn't shown follows the timer. Without a companion, or with one
 // that can't be it, the timer has none; false: nobody knows yet what the counter is.
 func (r *Rank) findCompanion(v *variable) bool {
-	with := r.byKey[variableKey{v.companion, mpit.ClassCounter}]
+	with := r.named(variableKey{v.companion, mpit.ClassCounter})
 	if with != nil && with.held {
 		v.held = true
 		r.held++
@@ -131,9 +194,10 @@ func (r *Rank) findCompanion(v *variable) bool {
 		v.companion = ""
 	case with.structure == v.structure:
 		v.with = with
-	case with.reason == ReasonRule && !with.adopted:
-		with.structure, with.nonzero = v.structure, v.nonzero
-		v.with = with
+	case with.left != nil && with.left.reason == ReasonRule && !with.adopted:
+		follows := *with.spec
+		follows.structure, follows.nonzero = v.structure, v.nonzero
+		with.spec, v.with = &follows, with
 	default:
 		v.companion = ""
 	}
@@ -143,54 +207,65 @@ func (r *Rank) findCompanion(v *variable) bool {
 	return true
 }
 
-// join makes v a holder of its family, in this rank and in all.
-func (r *Rank) join(v *variable, want *wanted) Reason {
-	have, labels := r.families[want.Name], v.labelKey()
-	switch {
-	case have == nil && len(r.families) >= maxRankFamilies:
-		return ReasonFamiliesOverMax
-	case have != nil && have.metric.Kind == want.Kind && have.parts[labels] != nil:
-		other := &have.parts[labels].info
-		v.why = fmt.Sprintf("%s is already made of %s, class %s, with the same labels", want.Name, fold(other.Name, 200), nameOf(other.Class))
-		return ReasonLabelConflict
+// join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.
+func (r *Rank) join(v *variable, want *wanted) (_ Reason, why string) {
+	have, there := r.families[want.Name]
+	if !there && len(r.families) >= maxRankFamilies {
+		return ReasonFamiliesOverMax, ""
 	}
-	metric, reason := r.mapper.acquire(want.Metric, func() string { return r.mapper.help(&v.info, &v.spec, want) })
-	if reason == ReasonTypeConflict {
-		v.why = r.mapper.conflict(&want.Metric)
+	if there && have.first.metric.Kind == want.Kind {
+		if other := have.part(v.labelKey()); other != nil {
+			return ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
+				want.Name, fold(other.info.Name, 200), nameOf(other.info.Class))
+		}
 	}
-	if reason != "" {
-		return reason
+	metric, reason := r.mapper.acquire(want.Metric, func() string { return r.mapper.help(v.info, v.spec, want) })
+	switch reason {
+	case "":
+	case ReasonTypeConflict:
+		return reason, r.mapper.conflict(&want.Metric)
+	default:
+		return reason, ""
 	}
-	r.hold(v, metric, labels)
-	return ""
+	v.metric = metric
+	r.hold(v, v.labelKey())
+	return "", ""
 }
 
-func (r *Rank) hold(v *variable, metric *Metric, labels string) {
-	v.metric = metric
-	have := r.families[metric.Name]
-	if have == nil {
-		have = &holding{metric: metric, parts: make(map[string]*variable, 1)}
-		r.families[metric.Name] = have
+// hold notes that v is a part of its family.
+func (r *Rank) hold(v *variable, labels string) {
+	have := r.families[v.metric.Name]
+	switch {
+	case have.first == nil:
+		have.first = v
+	case have.parts == nil:
+		have.parts = map[string]*variable{have.first.labelKey(): have.first, labels: v}
+	default:
+		have.parts[labels] = v
 	}
-	have.parts[labels] = v
+	r.families[v.metric.Name] = have
 }
 
 // labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that rules give.
 // Elements and numbers of objects do not, for one variable can have series with such a label and without.
 func (v *variable) labelKey() string {
-	if len(v.labels) == 0 {
-		return v.label
-	}
-	var b strings.Builder
-	b.WriteString(v.label)
-	for _, l := range v.labels {
-		b.WriteString("\x00" + l.Name + "\x00" + l.Value)
-	}
-	return b.String()
+	return v.label + labelText(v.labels)
 }
 
-func (r *Rank) drop(v *variable, reason Reason) {
-	v.reason = reason
+// labelText tells labels from any others.
+func labelText(labels []Label) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	var b []byte
+	for _, l := range labels {
+		b = strconv.AppendQuote(strconv.AppendQuote(b, l.Name), l.Value)
+	}
+	return string(b)
+}
+
+func (r *Rank) drop(v *variable, reason Reason, why string) {
+	v.left = &leftOut{reason, why}
 	r.dropped[reason]++
 }
 
@@ -211,8 +286,8 @@ func (r *Rank) countState(s mpit.VariableState) {
 
 func (r *Rank) forget(v *variable) {
 	r.order = slices.DeleteFunc(r.order, func(o *variable) bool { return o == v })
-	if r.byKey[v.key] == v {
-		delete(r.byKey, v.key)
+	if i, found := find(r.byKey, v.key()); found && r.byKey[i] == v {
+		r.byKey = slices.Delete(r.byKey, i, i+1)
 	}
 	if v.held {
 		r.held--
@@ -231,11 +306,18 @@ func (r *Rank) giveBack(v *variable) {
 		return
 	}
 	have, labels := r.families[v.metric.Name], v.labelKey()
-	if have == nil || have.parts[labels] != v {
+	if have.part(labels) != v {
 		return
 	}
-	if delete(have.parts, labels); len(have.parts) == 0 {
+	delete(have.parts, labels)
+	if len(have.parts) == 0 {
 		delete(r.families, v.metric.Name)
+	} else if have.first == v {
+		for _, other := range have.parts { // any of them will do
+			have.first = other
+			break
+		}
+		r.families[v.metric.Name] = have
 	}
 	r.mapper.release(v.metric)
 }

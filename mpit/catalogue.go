@@ -3,7 +3,6 @@ package mpit
 import (
 	"cmp"
 	"slices"
-	"unique"
 	"unsafe"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -19,16 +18,15 @@ const (
 // catalogue puts the frames of an answer together. What it has handed out is never changed again: a new answer makes new
 // snapshots of the parts that differ and shares the others. Its one user is the session's reader.
 type catalogue struct {
-	held  *memory
-	enums map[uint32]*Enum
-	// All ranks of a node have the same names and descriptions: they are held once in the process as long as a handle
-	// to them is kept here.
-	strings map[string]unique.Handle[string]
-	bytes   int // about what enums and variables take
-	sizes   sizes
-	values  int // bytes of the last sample's values
+	held   *memory
+	alike  *alike // what other connections have
+	enums  map[uint32]*Enum
+	bytes  int // about what enums and variables take
+	sizes  sizes
+	values int // bytes of the last sample's values
 
 	variables *Variables
+	list      *variableList // its list; kept, so that others find it
 	layout    *Layout
 	order     []int32 // the layout's handles by rising ID; nil: they rise as they stand
 	remains   *Remains
@@ -106,22 +104,6 @@ func (c *catalogue) decoded(payload []byte, size *int, records int) error {
 	}
 	*size = bytes
 	return nil
-}
-
-// intern returns the process's one copy of a string.
-func (c *catalogue) intern(s string) string {
-	if s == "" {
-		return ""
-	}
-	if h, ok := c.strings[s]; ok {
-		return h.Value()
-	}
-	if c.strings == nil {
-		c.strings = make(map[string]unique.Handle[string])
-	}
-	h := unique.Make(s)
-	c.strings[h.Value()] = h
-	return h.Value()
 }
 
 // grow counts what is kept.
@@ -210,7 +192,6 @@ func (c *catalogue) takeVariables(payload []byte) error {
 		if err := c.held.grow(160); err != nil { // it stands in this snapshot and in the last one
 			return err
 		}
-		v.Name, v.Description = c.intern(v.Name), c.intern(v.Description)
 		next.ByID = append(next.ByID, v)
 	}
 	return err
@@ -223,7 +204,7 @@ func (v *Variable) change(to Variable) error {
 	if !same {
 		return wire.Errorf(wire.ReasonMalformed, "variable %d was the %s %q and is now the %s %q", v.ID, v.Class, v.Name, to.Class, to.Name)
 	}
-	to.Name, to.Description = v.Name, v.Description // the interned ones
+	to.Name, to.Description = v.Name, v.Description // so that the others' memory is free
 	*v = to
 	return nil
 }
@@ -416,6 +397,13 @@ func (c *catalogue) commit() {
 	replace(&c.sizes.kept, next.sizes.kept)
 	if next.variables != nil {
 		c.variables = next.variables
+		c.list = c.alike.find(c.variables.ByID)
+		c.variables.ByID = c.list.byID
+		for i := range c.variables.ByID {
+			if e := c.variables.ByID[i].Enum; e != nil {
+				c.enums[e.ID] = e
+			}
+		}
 	}
 	if next.layout != nil {
 		c.layout, c.order = next.layout, next.order

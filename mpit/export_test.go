@@ -68,3 +68,10 @@ func NewShares(limit, factor int) Shares { return Shares{newShares(limit, factor
 func (s Shares) Take(uid uint32, n int) bool { return s.s.take(uid, n) }
 
 func (s Shares) Give(uid uint32, n int) { s.s.give(uid, n) }
+
+// Alike is how many lists of variables connections of a listener could share.
+func (l *Listener) Alike() int {
+	l.alike.mu.Lock()
+	defer l.alike.mu.Unlock()
+	return len(l.alike.lists)
+}

@@ -87,6 +87,7 @@ type Listener struct {
 	accepting  sync.WaitGroup
 
 	connections, memory *shares
+	alike               *alike
 
 	mu         sync.Mutex
 	handshakes map[uint32]int // by user
@@ -116,6 +117,7 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 
 		connections: newShares(min(config.connectionLimit, max(descriptors-min(spareDescriptors, descriptors/4), 1)), connectionFactor),
 		memory:      newShares(config.memoryLimit, memoryFactor),
+		alike:       newAlike(),
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	return l, nil
@@ -292,7 +294,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer,
 		return nil, protocolError("reading HELLO", err)
 	}
 	frames.Limit(wire.MaxAgentPayload)
-	return newSession(conn, frames, peer, hello, held, end)
+	return newSession(conn, frames, peer, hello, held, l.alike, end)
 }
 
 // enter counts a handshake of a user, if there is room for it.

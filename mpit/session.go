@@ -55,9 +55,9 @@ type Session struct {
 	unasked     int // frames skipped since the last answer
 }
 
-// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It calls release when the
+// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in alike for what others have. It calls release when the
 // connection has ended; with an error it does not.
-func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, release func()) (*Session, error) {
+func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike, release func()) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, protocolError("taking the connection", err)
@@ -76,7 +76,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		hello:        hello,
 		done:         make(chan struct{}),
 		frames:       frames,
-		catalogue:    catalogue{held: held},
+		catalogue:    catalogue{held: held, alike: alike},
 		release:      release,
 		out:          outbox{held: memory{of: held.of, uid: held.uid}},
 		cvarSlot:     make(chan struct{}, 1),

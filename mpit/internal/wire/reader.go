@@ -9,6 +9,8 @@ import (
 const (
 	firstBuffer = 4 << 10  // holds most samples
 	keptBuffer  = 64 << 10 // a larger buffer is given back once its frame has been used
+	// A smaller one is given back when a frame has come that firstBuffer would have held, and nothing behind it: a catalogue fills a
+	// buffer once, and what a thousand connections then wait with is little.
 )
 
 // Reader reads frames. It is not safe for concurrent use.
@@ -17,7 +19,8 @@ type Reader struct {
 	limit      int                   // of a payload, bytes
 	room       func(bytes int) error // nil: the buffer's memory is not counted
 	buf        []byte
-	start, end int // what is read and not yet used: buf[start:end]
+	start, end int  // what is read and not yet used: buf[start:end]
+	small      bool // firstBuffer would have held the last frame
 }
 
 // NewReader returns a Reader that refuses payloads of more than limit bytes.
@@ -68,6 +71,7 @@ func (r *Reader) Next() (Frame, error) {
 	if err := r.fill(size); err != nil {
 		return Frame{}, err
 	}
+	r.small = size <= firstBuffer
 	f.Payload = r.buf[r.start+HeaderBytes : r.start+size : r.start+size]
 	r.start += size
 	return f, nil
@@ -77,7 +81,7 @@ func (r *Reader) Next() (Frame, error) {
 func (r *Reader) tidy() error {
 	rest := r.buf[r.start:r.end]
 	switch {
-	case cap(r.buf) > keptBuffer && len(rest) <= firstBuffer:
+	case cap(r.buf) > keptBuffer && len(rest) <= firstBuffer, len(r.buf) > firstBuffer && r.small && len(rest) == 0:
 		small := make([]byte, firstBuffer)
 		r.end = copy(small, rest)
 		r.start = 0

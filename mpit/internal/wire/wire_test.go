@@ -105,6 +105,40 @@ func TestReaderGivesLargeBuffersBack(t *testing.T) {
 	assert.LessOrEqual(t, cap(r.buf), keptBuffer)
 }
 
+// A buffer that a catalogue has filled is not kept for the samples behind it, which are small. One that is used again and again is.
+func TestReaderKeepsWhatItNeeds(t *testing.T) {
+	large, small := make([]uint64, keptBuffer/WordBytes/2), []uint64{42}
+	for _, test := range []struct {
+		name   string
+		frames [][]uint64
+		large  bool // the buffer, in the end
+	}{
+		{"a catalogue and a sample", [][]uint64{large, small}, false},
+		{"a catalogue", [][]uint64{small, large}, true},
+		{"large samples", [][]uint64{large, large, large}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			src, dst := io.Pipe()
+			r, counted := NewReader(src, MaxAgentPayload), 0
+			r.Room(func(bytes int) error { counted += bytes; return nil })
+			go func() {
+				for _, words := range test.frames {
+					_, _ = dst.Write(frame(TypeSample, 1, words...))
+				}
+				_ = dst.Close()
+			}()
+			for range test.frames {
+				_, err := r.Next()
+				require.NoError(t, err)
+			}
+			_, err := r.Next()
+			assert.Equal(t, io.EOF, err)
+			assert.Equal(t, test.large, len(r.buf) > firstBuffer)
+			assert.Equal(t, len(r.buf), counted, "what is given back is no longer counted")
+		})
+	}
+}
+
 func TestFieldsComeBack(t *testing.T) {
 	when := time.Unix(1_700_000_000, 123)
 	var e Encoder
