@@ -73,7 +73,7 @@ func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
 
 // benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured. touch is
 // their next answers.
-func benchExporter(b *testing.B, ranks, series int, options ...func(*Exporter)) (e *Exporter, touch func()) {
+func benchExporter(b testing.TB, ranks, series int, options ...func(*Exporter)) (e *Exporter, touch func()) {
 	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits, MaxEnded: ranks})
 	if err != nil {
 		b.Fatal(err)

@@ -572,7 +572,7 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 		}
 		if s.Variables != nil && (r.anew || s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
 			r.variables = s.Variables
-			r.infos = r.figures.Infos()
+			r.infos = r.world.describe(r.figures.Infos())
 			r.countVariables()
 			r.anew = false
 			e.infos++

@@ -238,7 +238,7 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	n.connect(a, b)
 	n.scrape()
 	n.mu.Lock()
-	n.table.byID[a.Hello().ID].figures = &fixed{structure: 99, series: []*mapping.Series{{Ranks: mapping.RankNode}}}
+	n.table.byID[a.Hello().ID].figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
 	e := n.Exporter
 	page := e.newPage()
 	e.page = page
@@ -417,7 +417,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	series := func(name, value string) *mapping.Series {
 		return &mapping.Series{
 			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
-			Valid: true, Ranks: mapping.RankNode,
+			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 		}
 	}
 	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{

@@ -56,3 +56,33 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 		})
 	}
 }
+
+// bytesPerSeries is what a series of a rank with a hundred may take at most, all that belongs to it and its part of its rank's: a
+// fifth more than it did when docs/performance.md was written.
+const bytesPerSeries = 900
+
+// Ranks of one job cost little: what they have in common is there once.
+func TestMemoryOfASeries(t *testing.T) {
+	const ranks, series = 200, 100
+	newBody(pageBodies, 1).release()
+	before := liveHeap()
+	e, touch := benchExporter(t, ranks, series)
+	for range 2 {
+		get(e.Handler(), "/metrics")
+		touch()
+	}
+	each := (liveHeap() - before) / (ranks * series)
+	assert.Same(t, &e.table.ordered[0].infos[0], &e.table.ordered[1].infos[0], "what describes the variables")
+	t.Log(each, "bytes for each series")
+	assert.Less(t, each, bytesPerSeries)
+}
+
+// liveHeap is the memory that something refers to, in bytes.
+func liveHeap() int {
+	for range 3 { // pools hold things for two collections
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}

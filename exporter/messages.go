@@ -45,7 +45,7 @@ func (p *page) fill() *messages {
 		before := f.message.Metric
 		metrics := before[:0]
 		for i := range f.blocks {
-			metrics = f.blocks[i].fill(f.kind, metrics)
+			metrics = f.blocks[i].fill(f, metrics)
 		}
 		if len(metrics) < len(before) {
 			clear(before[len(metrics):])
@@ -70,17 +70,18 @@ func (p *page) forget() {
 	}
 }
 
-func (b *block) fill(kind dto.MetricType, metrics []*dto.Metric) []*dto.Metric {
+func (b *block) fill(f *family, metrics []*dto.Metric) []*dto.Metric {
 	live := b.owner == nil || b.owner.live()
-	if b.liveOnly && !live {
+	if f.liveOnly && !live {
 		return metrics
 	}
 	if b.messages == nil {
-		b.makeMessages(kind)
+		b.makeMessages(f.kind)
 	}
+	messages := *b.messages
 	for i := range b.entries {
 		if e := &b.entries[i]; e.shown(live) {
-			m := &b.messages[i]
+			m := &messages[i]
 			m.set(e, b.owner)
 			metrics = append(metrics, &m.Metric)
 		}
@@ -93,9 +94,10 @@ func (b *block) makeMessages(kind dto.MetricType) {
 	if b.owner != nil {
 		shared = b.owner.sharedLabels()
 	}
-	b.messages = make([]message, len(b.entries))
+	messages := make([]message, len(b.entries))
+	b.messages = &messages
 	for i := range b.entries {
-		e, m := &b.entries[i], &b.messages[i]
+		e, m := &b.entries[i], &messages[i]
 		m.Label = labelPairs(shared, e.own())
 		switch kind {
 		case dto.MetricType_COUNTER:

@@ -88,38 +88,38 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	switch {
 	case f.kind == dto.MetricType_HISTOGRAM && w.exponential:
 		list := make([]metricdata.ExponentialHistogramDataPoint[float64], 0, room)
-		w.each(f, func(b *block, i int) {
+		w.each(f, func(b *block, sets []attribute.Set, i int) {
 			point, whole := exponentialPoint(b.entries[i].series.Histogram)
 			if !whole {
 				w.incomplete[b.owner]++
 				return
 			}
-			point.Attributes, point.StartTime, point.Time = b.sets[i], b.entries[i].begun(b.owner), w.at
+			point.Attributes, point.StartTime, point.Time = sets[i], b.entries[i].begun(b.owner), w.at
 			list = append(list, point)
 		})
 		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 		return m, len(list) > 0
 	case f.kind == dto.MetricType_HISTOGRAM:
 		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
-		w.each(f, func(b *block, i int) {
+		w.each(f, func(b *block, sets []attribute.Set, i int) {
 			point := explicitPoint(b.entries[i].series.Histogram)
-			point.Attributes, point.StartTime, point.Time = b.sets[i], b.entries[i].begun(b.owner), w.at
+			point.Attributes, point.StartTime, point.Time = sets[i], b.entries[i].begun(b.owner), w.at
 			list = append(list, point)
 		})
 		m.Data = metricdata.Histogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(b *block, i int) {
+		w.each(f, func(b *block, sets []attribute.Set, i int) {
 			e := &b.entries[i]
-			list = append(list, metricdata.DataPoint[float64]{Attributes: b.sets[i], StartTime: e.begun(b.owner), Time: w.at, Value: e.value()})
+			list = append(list, metricdata.DataPoint[float64]{Attributes: sets[i], StartTime: e.begun(b.owner), Time: w.at, Value: e.value()})
 		})
 		m.Data = metricdata.Sum[float64]{
 			DataPoints: list, Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.kind == dto.MetricType_COUNTER,
 		}
 	default:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(b *block, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: b.sets[i], Time: w.at, Value: b.entries[i].value()})
+		w.each(f, func(b *block, sets []attribute.Set, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: sets[i], Time: w.at, Value: b.entries[i].value()})
 		})
 		m.Data = metricdata.Gauge[float64]{DataPoints: list}
 	}
@@ -127,24 +127,25 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 }
 
 // each calls do for the entries of a family that are wanted and stand on the page now; their blocks have sets.
-func (w *pointWriter) each(f *family, do func(b *block, i int)) {
+func (w *pointWriter) each(f *family, do func(b *block, sets []attribute.Set, i int)) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
 		much := w.of(b.owner)
 		live := b.owner == nil || b.owner.live()
-		if much == noPart || b.liveOnly && !live {
+		if much == noPart || f.liveOnly && !live {
 			continue
 		}
 		if b.sets == nil {
-			b.sets = make([]attribute.Set, len(b.entries))
+			sets := make([]attribute.Set, len(b.entries))
 			for i := range b.entries {
-				b.sets[i] = w.sets.of(f, b.owner, &b.entries[i])
+				sets[i] = w.sets.of(f, b.owner, &b.entries[i])
 			}
+			b.sets = &sets
 		}
 		for i := range b.entries {
 			if e := &b.entries[i]; e.shown(live && much == wholePart) {
 				w.n++
-				do(b, i)
+				do(b, *b.sets, i)
 			}
 		}
 	}

@@ -90,6 +90,7 @@ type family struct {
 	name, help, unit string
 	kind             dto.MetricType
 	otel             otelFamily
+	liveOnly         bool // a block stands on the page only while its owner is live
 	blocks           []block
 	message          *dto.MetricFamily // nil: nobody has gathered it
 }
@@ -97,10 +98,9 @@ type family struct {
 // block is what one owner has in one family, sorted by labels.
 type block struct {
 	owner    owner // nil: nobody
-	liveOnly bool  // only while the owner is live
 	entries  []entry
-	messages []message       // of the entries; nil: nobody has gathered them
-	sets     []attribute.Set // of the entries; nil: nobody has read metric data
+	messages *[]message       // of the entries; nil: nobody has gathered them
+	sets     *[]attribute.Set // of the entries; nil: nobody has read metric data
 }
 
 // entry is one series: of a performance variable, or one of the exporter's own families.
@@ -138,7 +138,7 @@ func (e *entry) value() float64 {
 func (e *entry) created(o owner) time.Time {
 	switch {
 	case e.series != nil:
-		return e.series.Created
+		return e.series.Created()
 	case o != nil:
 		return o.begun()
 	}
@@ -336,7 +336,8 @@ func (p *page) addOwn(o owner, s *sheet, f Family, liveOnly bool, rows ...row) {
 		entries[i] = entry{labels: texts.of(rows[i].labels), row: &rows[i]}
 	}
 	fam := p.family(f.Name, f.Help, f.Type, otelOfOwn(f.Name, f.Type))
-	fam.insert(block{owner: o, liveOnly: liveOnly, entries: s.sorted(entries)})
+	fam.liveOnly = liveOnly
+	fam.insert(block{owner: o, entries: s.sorted(entries)})
 	s.families = append(s.families, fam)
 }
 

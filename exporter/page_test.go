@@ -157,7 +157,7 @@ func TestHistogram(t *testing.T) {
 	r, figures := pageRank(0, "mpit_x")
 	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20}
 	figures.series = []*mapping.Series{{
-		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Created: testTime,
+		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
 	}}
 	p.update(r, 100)
 	families := p.fill().families

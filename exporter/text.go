@@ -102,7 +102,7 @@ type seriesWriter struct {
 
 func (w *seriesWriter) block(bl *block) {
 	live := bl.owner == nil || bl.owner.live()
-	if bl.liveOnly && !live {
+	if w.family.liveOnly && !live {
 		return
 	}
 	name, created := w.family.name, w.created && w.family.kind == dto.MetricType_COUNTER

@@ -85,7 +85,9 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 		for range rapid.IntRange(1, 4).Draw(t, "series") {
 			s := &mapping.Series{
 				Metric: m, Valid: rapid.Float64Range(0, 1).Draw(t, "valid") < 0.8, Lasting: rapid.Bool().Draw(t, "lasting"),
-				Created: drawTime.Draw(t, "created"),
+			}
+			if created := drawTime.Draw(t, "created"); !created.IsZero() {
+				s.Since = created.UnixNano()
 			}
 			for _, name := range []string{"comm", "peer", "state"} {
 				if rapid.Bool().Draw(t, "label") {

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -47,6 +48,8 @@ type world struct {
 	rows       []*held[categoryRow]
 	left       map[string]int // left off the page, as counted
 
+	infos []mapping.Info // of the variables of the rank that described them last
+
 	group    *group           // nil: no series of its ranks are merged, or not yet
 	members  []mapping.Member // of group, in the round whose number is in round
 	round    uint64
@@ -70,6 +73,14 @@ func (e *Exporter) joinWorld(r *rank) {
 	}
 	w.ranks++
 	r.world = w
+}
+
+// describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
+func (w *world) describe(infos []mapping.Info) []mapping.Info {
+	if !slices.Equal(infos, w.infos) {
+		w.infos = infos
+	}
+	return w.infos
 }
 
 func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.dup} }
