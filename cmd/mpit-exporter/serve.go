@@ -83,6 +83,7 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
+	defer tuneCollector(os.Getenv("GOGC"))()
 	var listeners []net.Listener
 	defer func() { closeAll(listeners) }()
 	n, err := openNode(ctx, c.nodeFlags, nodeOptions{
