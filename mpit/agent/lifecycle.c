@@ -337,6 +337,7 @@ static void begin(const union mpi_object *mpi_session)
 	exporter.identity = &identity;
 	exporter.session = &session;
 	link_paths(&exporter);
+	last_prepare();
 	if (pthread_atfork(NULL, NULL, forked) != 0 || atexit(exiting) != 0) {
 		agent_log("out of memory; the program runs on unobserved");
 		return;
@@ -434,6 +435,8 @@ int lifecycle_tool_provided(int required, int provided)
 
 void lifecycle_end(enum end_reason reason)
 {
+	struct farewell farewell = { .fd = -1 };
+
 	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;
 	if (reason == END_FINALIZE && !exporter.passive)
@@ -445,8 +448,9 @@ void lifecycle_end(enum end_reason reason)
 		if (reason == END_FINALIZE)
 			session_discover(&session, NULL);
 		session_sample(&session, NULL);
-		last_send(&exporter.paths, &identity, &session, reason);
+		farewell = last_send(&exporter.paths, &identity, &session, reason);
 		link_stop();
 	}
 	gate_leave();
+	last_await(&farewell);
 }

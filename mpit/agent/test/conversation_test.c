@@ -5,7 +5,9 @@
 #include "test.h"
 #include "wake.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -88,6 +90,99 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
 	close(fd);
 	end_conversation(listening);
+}
+
+/* ---- the wait for a last sample to be handed on ---- */
+
+static _Atomic int handed_on, interrupted;
+static pthread_t waiting;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	atomic_store(&interrupted, 1);
+}
+
+/* An exporter that takes its time, and a signal that comes meanwhile. */
+static void *hand_on(void *listening)
+{
+	int final = accept(*(int *)listening, NULL, NULL);
+
+	expect_hello(final, CONNECTION_FINAL);
+	expect_sample(final, 0, SAMPLE_FINAL, 4);
+	pthread_kill(waiting, SIGUSR1);
+	while (!atomic_load(&interrupted))
+		usleep(100);
+	usleep(20000);
+	atomic_store(&handed_on, 1);
+	close(final);
+	return NULL;
+}
+
+static struct farewell say_farewell(const char *wait, enum end_reason end)
+{
+	struct farewell f;
+
+	setenv("MPIT_AGENT_FINAL_WAIT", wait, 1);
+	last_prepare();
+	CHECK(gate_enter());
+	f = last_send(&link_of_rank.paths, &identity, &session, end);
+	gate_leave();
+	return f;
+}
+
+static void await_what_is_handed_on(int listening)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+	const enum end_reason ends[] = { END_FINALIZE, END_EXIT };
+	struct farewell f;
+	pthread_t exporter;
+	int null;
+
+	waiting = pthread_self();
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	for (size_t i = 0; i < 2; i++) {
+		atomic_store(&handed_on, 0);
+		atomic_store(&interrupted, 0);
+		f = say_farewell("60000", ends[i]);
+		CHECK(f.fd >= 0);
+		CHECK(pthread_create(&exporter, NULL, hand_on, &listening) == 0);
+		last_await(&f);
+		CHECK(atomic_load(&handed_on) && atomic_load(&interrupted));
+		CHECK(fcntl(f.fd, F_GETFD) < 0);
+		pthread_join(exporter, NULL);
+	}
+	signal(SIGUSR1, SIG_DFL);
+
+	/* An exporter that never closes, and one that isn't there any more when it has been told everything. */
+	f = say_farewell("30", END_FINALIZE);
+	last_await(&f);
+	CHECK(monotonic_ns() >= f.deadline && fcntl(f.fd, F_GETFD) < 0);
+	close(accept(listening, NULL, NULL));
+	f = say_farewell("60000", END_FINALIZE);
+	close(accept(listening, NULL, NULL));
+	last_await(&f);
+
+	/* The program has closed it meanwhile, and given its number to something else: that stays. */
+	f = say_farewell("60000", END_EXIT);
+	null = open("/dev/null", O_RDONLY);
+	CHECK(dup2(null, f.fd) == f.fd);
+	f.deadline = 0;
+	last_await(&f);
+	CHECK(fcntl(f.fd, F_GETFD) >= 0);
+	close(f.fd);
+	close(null);
+	close(accept(listening, NULL, NULL));
+
+	/* An abort is not held up, nor is anybody where nothing is to be waited for. */
+	CHECK(say_farewell("60000", END_ABORT).fd < 0);
+	CHECK(say_farewell("0", END_FINALIZE).fd < 0);
+	CHECK(say_farewell("nonsense", END_FINALIZE).fd < 0);
+	CHECK(say_farewell("-1", END_FINALIZE).fd < 0);
+	for (int i = 0; i < 4; i++)
+		close(accept(listening, NULL, NULL));
+	say_farewell("60000", END_ABORT);
+	close(accept(listening, NULL, NULL));
 }
 
 void test_conversation(void)
@@ -173,11 +268,15 @@ void test_conversation(void)
 	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 4) == 7);
 	close(final);
 
+	await_what_is_handed_on(listening);
+
 	/* Nobody listens: the last sample is lost at once, without a wait. */
 	close(listening);
 	unlink(path);
 	CHECK(gate_enter());
-	last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE);
+	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE).fd < 0);
 	gate_leave();
+	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	last_prepare();
 	end_conversation(-1);
 }
