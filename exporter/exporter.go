@@ -51,6 +51,11 @@ type Config struct {
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
 
+	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it returns, for agents that
+	// wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must
+	// return in time by itself. nil: nobody is to wait.
+	FinalTaken func(ctx context.Context)
+
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
 }
@@ -405,18 +410,25 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
-	ctx, cancel := context.WithTimeout(ctx, finalTimeout)
+	taking, cancel := context.WithTimeout(ctx, finalTimeout)
 	defer cancel()
 	select {
 	case <-s.Done():
-	case <-ctx.Done():
+	case <-taking.Done():
 		return
 	}
+	if e.takeFinal(taking, s, w) && e.cfg.FinalTaken != nil {
+		e.cfg.FinalTaken(ctx)
+	}
+}
+
+// takeFinal takes the last sample of a connection that has brought all it had.
+func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
 		e.log.Debug("no last sample", "user", w.user, "pid", s.Peer().PID, "err", s.Err())
-		return
+		return false
 	}
 	h, peer := s.Hello(), s.Peer()
 
@@ -432,7 +444,7 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 		if ctx.Err() != nil {
 			e.self.samples.WithLabelValues(resultDeferred).Inc()
 			e.log.Debug("no time for a last sample", "user", w.user, "pid", s.Peer().PID)
-			return
+			return false
 		}
 	}
 	r := e.table.byID[h.ID]
@@ -441,7 +453,7 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 		r = e.add(h, peer, w)
 	case r.peer.UID != peer.UID:
 		e.self.refused.WithLabelValues(refusedUID).Inc()
-		return
+		return false
 	}
 	e.self.samples.WithLabelValues(resultFinal).Inc()
 	end := e.turns.begin(peer.UID)
@@ -452,6 +464,7 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 		reason = mpit.EndExit
 	}
 	e.finish(r, reason, e.now())
+	return true
 }
 
 // enterFinal counts a connection that is to bring a last sample, if its user may have one more.
@@ -528,6 +541,26 @@ func (e *Exporter) expire() {
 	for _, r := range lost {
 		e.finish(r, mpit.EndLost, r.gone)
 	}
+}
+
+// Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last values nobody has got.
+// It asks none of them. An exporter that serves one job has nothing left to do when both are zero.
+func (e *Exporter) Remaining() (living, untaken int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.expire()
+	for _, r := range e.table.ordered {
+		switch {
+		case r.end == mpit.EndNone:
+			living++
+		case e.wanted(r):
+			untaken++
+		}
+	}
+	for _, n := range e.finals {
+		living += n
+	}
+	return living, untaken
 }
 
 // discard throws a rank's figures away. The caller holds mu.

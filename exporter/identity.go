@@ -92,6 +92,10 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	return c
 }
 
+// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, with Dup 0. Host, rank and attributes
+// are what is looked at.
+func IdentityOf(h mpit.Hello) Identity { return claimOf(&h, cgroup{}).id }
+
 // localName names the launcher where nothing else does: the processes that one launcher started on this host
 // have one parent.
 func localName(h *mpit.Hello) string {

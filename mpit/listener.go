@@ -39,6 +39,7 @@ type listenConfig struct {
 	handshakeLimit   int
 	connectionLimit  int
 	memoryLimit      int
+	holdFinals       bool
 	credentials      func(*net.UnixConn) (Peer, error)
 }
 
@@ -68,6 +69,12 @@ func WithConnectionLimit(n int) ListenOption {
 // have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
 func WithMemoryLimit(bytes int) ListenOption {
 	return func(c *listenConfig) { c.memoryLimit = bytes }
+}
+
+// WithHeldFinals leaves the connection of a last sample open until Session.Close: an agent that is told to (MPIT_AGENT_FINAL_WAIT) keeps
+// its program in MPI_Finalize until then. Otherwise it is closed as soon as the sample has come.
+func WithHeldFinals() ListenOption {
+	return func(c *listenConfig) { c.holdFinals = true }
 }
 
 // Listener is a Unix socket that ranks connect to. It is safe for concurrent use, but either Serve is called, once at a
@@ -294,7 +301,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer,
 		return nil, protocolError("reading HELLO", err)
 	}
 	frames.Limit(wire.MaxAgentPayload)
-	return newSession(conn, frames, peer, hello, held, l.alike, end)
+	return newSession(conn, frames, peer, hello, held, l.alike, l.config.holdFinals, end)
 }
 
 // enter counts a handshake of a user, if there is room for it.

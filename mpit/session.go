@@ -33,7 +33,8 @@ type Session struct {
 	// The reader's own.
 	frames    *wire.Reader
 	catalogue catalogue
-	release   func() // gives back what the connection holds of its user's shares
+	release   func() // gives back what the connection holds of its user's shares; once, whoever calls it
+	hold      bool   // a last sample's connection stays open until Close
 
 	// How many questions of each kind are open at once (see question.slot): one about control variables, one about
 	// categories, and maxToolQuestions operations of TOOL.
@@ -55,9 +56,10 @@ type Session struct {
 	unasked     int // frames skipped since the last answer
 }
 
-// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in alike for what others have. It calls release when the
-// connection has ended; with an error it does not.
-func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike, release func()) (*Session, error) {
+// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in alike for what
+// others have. It calls release when the connection has ended; with an error it does not. With hold, that of a last sample is not closed
+// when the sample has come.
+func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike, hold bool, release func()) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, protocolError("taking the connection", err)
@@ -77,7 +79,8 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		done:         make(chan struct{}),
 		frames:       frames,
 		catalogue:    catalogue{held: held, alike: alike},
-		release:      release,
+		release:      sync.OnceFunc(release),
+		hold:         hold,
 		out:          outbox{held: memory{of: held.of, uid: held.uid}},
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
@@ -94,7 +97,8 @@ func (s *Session) Hello() Hello { return s.hello }
 // Peer returns what the kernel says of the rank's process.
 func (s *Session) Peer() Peer { return s.peer }
 
-// Done returns a channel that is closed when the connection has ended, for whatever reason.
+// Done returns a channel that is closed when the connection has ended, for whatever reason. After a last sample that is when the sample has
+// come, even where the connection is held (WithHeldFinals).
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if Close
@@ -115,6 +119,7 @@ func (s *Session) Close() error {
 	s.mu.Unlock()
 	err := s.conn.Close()
 	<-s.done
+	s.release()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("mpit: closing the connection to rank %d: %w", s.hello.Rank, err)
 	}
@@ -246,14 +251,19 @@ func (s *Session) read() {
 	pending, questions := s.pending, s.questions
 	s.pending, s.questions = nil, nil
 	s.mu.Unlock()
-	_ = s.conn.Close() // the reason is known; it also ends a write that waits
+	held := s.hold && s.final != nil
+	if !held {
+		_ = s.conn.Close() // the reason is known; it also ends a write that waits
+	}
 	s.writers.Wait()
 	s.mu.Lock()
 	s.out.held.end()
 	s.mu.Unlock()
 	s.frames = nil
 	s.catalogue = catalogue{}
-	s.release()
+	if !held {
+		s.release()
+	}
 	close(s.done)
 	if pending != nil {
 		pending.finish(Sample{}, err)

@@ -152,6 +152,16 @@ func (r *Rank) SendRaw(b []byte) error {
 
 // Finish leaves a last sample over a connection of its own, and ends the first one, if there is one.
 func (r *Rank) Finish(ctx context.Context, path string, reason mpit.EndReason) error {
+	return r.finish(ctx, path, reason, false)
+}
+
+// FinishAwaited is Finish of a rank with MPIT_AGENT_FINAL_WAIT: it returns when the exporter has closed the last sample's connection, or ctx
+// has ended, which is no error.
+func (r *Rank) FinishAwaited(ctx context.Context, path string, reason mpit.EndReason) error {
+	return r.finish(ctx, path, reason, true)
+}
+
+func (r *Rank) finish(ctx context.Context, path string, reason mpit.EndReason, await bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	conn, err := r.dial(ctx, path, true)
@@ -163,6 +173,11 @@ func (r *Rank) Finish(ctx context.Context, path string, reason mpit.EndReason) e
 		}
 		if err == nil {
 			_, err = conn.Write(e.Bytes())
+		}
+		if err == nil && await {
+			stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+			_, _ = conn.Read(make([]byte, 1)) // nothing comes but the end
+			stop()
 		}
 		err = errors.Join(err, conn.Close())
 	}

@@ -1,0 +1,77 @@
+package exporter
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// TestFinalTaken: a rank that waits in MPI_Finalize is let go when whoever has been told of its last sample says so, and not before.
+func TestFinalTaken(t *testing.T) {
+	told, let := make(chan int), make(chan struct{})
+	var n *node
+	n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
+		_, untaken := n.Remaining()
+		told <- untaken
+		<-let
+	}})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	finished := make(chan error, 1)
+	go func() { finished <- r.FinishAwaited(t.Context(), n.path, mpit.EndFinalize) }()
+	assert.Equal(t, 1, <-told, "it has ended, for whoever looks now")
+	living, _ := n.Remaining()
+	assert.Equal(t, 1, living, "while it waits")
+	select {
+	case err := <-finished:
+		t.Fatal("not let go yet", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(let)
+	require.NoError(t, <-finished)
+}
+
+// TestRemaining: what there is left to do before an exporter of one job may end.
+func TestRemaining(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Hour}, withClock(clock))
+	is := func(living, untaken int, why string) {
+		t.Helper()
+		l, u := n.Remaining()
+		assert.Equal(t, [2]int{living, untaken}, [2]int{l, u}, why)
+	}
+	is(0, 0, "nobody has come")
+	first, second := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(first, second)
+	is(2, 0, "two are there")
+	n.finish(first, mpit.EndFinalize)
+	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 1 }, 10*time.Second, time.Millisecond)
+	is(1, 1, "one has ended")
+	n.scrape()
+	is(1, 0, "and been scraped")
+	n.kill(second)
+	is(1, 0, "it may come back")
+	clock.advance(grace)
+	is(0, 1, "it is lost, and what was known of it has not been scraped since")
+	n.scrape()
+	is(0, 0, "nothing is left")
+
+	reader := n.OTelReader(OTelConfig{})
+	defer reader.Close()
+	third := mpittest.New(small("1", 2))
+	n.finish(third, mpit.EndFinalize)
+	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 0 }, 10*time.Second, time.Millisecond)
+	n.scrape()
+	_, untaken := n.Remaining()
+	assert.NotZero(t, untaken, "scraped, but not pushed")
+	_, delivered, err := reader.Read(t.Context())
+	require.NoError(t, err)
+	delivered()
+	is(0, 0, "pushed as well")
+}
