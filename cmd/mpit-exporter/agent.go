@@ -20,6 +20,7 @@ const (
 	envJobID      = "MPIT_JOB_ID"
 	envDeny       = "MPIT_AGENT_DENY"
 	envLog        = "MPIT_AGENT_LOG"
+	envFinalWait  = "MPIT_AGENT_FINAL_WAIT"
 	envLinger     = "MPIT_AGENT_LINGER"
 	envPreload    = "LD_PRELOAD"
 	envAllowWrite = "MPIT_AGENT_ALLOW_WRITE"
@@ -70,6 +71,7 @@ type agentSettings struct {
 	log        bool
 	monitoring bool
 	allowWrite bool
+	finalWait  time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
 	linger     time.Duration // list's: how long MPI_Finalize waits to be asked
 }
 
@@ -98,6 +100,9 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 	}
 	if s.allowWrite {
 		e.set(envAllowWrite, "1")
+	}
+	if s.finalWait > 0 {
+		e.set(envFinalWait, strconv.FormatInt(s.finalWait.Milliseconds(), 10))
 	}
 	if s.linger > 0 {
 		e.set(envLinger, strconv.FormatInt(s.linger.Milliseconds(), 10))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ type execCommand struct {
 	name string
 
 	settings agentSettings
+	own      ownSettings
 	program  []string
 }
 
@@ -33,14 +35,20 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with mpit-exporter cvar set ($"+envAllowWrite+"=1). "+
 		"An MPI library may not be prepared for that.").BoolVar(&c.settings.allowWrite)
 	cmd.Flag("log", "The agent writes on stderr what it does ($"+envLog+"=1).").BoolVar(&c.settings.log)
+	c.own.addFlags(cmd)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
 	return c
 }
 
 // run replaces this process: it returns only with an error.
-func (c *execCommand) run(env []string, std stdio) error {
+func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	if len(c.program) == 0 {
 		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errNoProgram, programName)
+	}
+	if c.own.enabled {
+		if err := c.own.check(c.settings.socket); err != nil {
+			return err
+		}
 	}
 	if err := c.settings.complete(env); err != nil {
 		return &exitError{exitExecFailed, err}
@@ -48,6 +56,18 @@ func (c *execCommand) run(env []string, std stdio) error {
 	path, err := lookProgram(c.program[0], environment(env))
 	if err != nil {
 		return err
+	}
+	if c.own.enabled {
+		if c.settings.jobID != "" {
+			(*environment)(&env).set(envJobID, c.settings.jobID) // the exporter's as well
+		}
+		c.settings.socket = c.own.join(ctx, env, std)
+		if c.own.otlp.asked() {
+			c.settings.finalWait = c.own.wait
+		}
+		if ctx.Err() != nil {
+			return &exitError{exitExecFailed, errors.New("exec: interrupted before the program was started")}
+		}
 	}
 	changed, notes := c.settings.environ(env)
 	if environment(env).firstRank() {

@@ -33,13 +33,19 @@ type fence struct {
 	config  []string // directories and files that are read
 	sockets []string // directories in which it listens
 	names   []string // files in directories that are not read, but for these
-	made    string   // a directory that it has made and removes at its end; empty: none
-	address string   // a file that it removes at its end; empty: none
+	made    []string // directories that it has made and removes at its end
+	removed []string // files that it removes at its end
 }
 
 // fenceOf gathers what the flags name. webConfig may be empty. What can't be found now is left out: it could not be read later either.
 func fenceOf(rules []string, webConfig string, sockets []string, made, address string) fence {
-	f := fence{made: made, address: address}
+	f := fence{}
+	if made != "" {
+		f.made = []string{made}
+	}
+	if address != "" {
+		f.removed = []string{address}
+	}
 	for _, path := range rules {
 		f.config = append(f.config, placesOfRules(path)...)
 	}
@@ -190,11 +196,11 @@ func (f fence) rules(uid int) []landlock.Rule {
 	} else {
 		rules = append(rules, landlock.PathAccess(mayRead, present([]string{"/etc"})...))
 	}
-	if f.made != "" {
-		rules = append(rules, landlock.PathAccess(mayRmdir, present([]string{filepath.Dir(f.made)})...))
+	for _, made := range f.made {
+		rules = append(rules, landlock.PathAccess(mayRmdir, present([]string{filepath.Dir(made)})...))
 	}
-	if f.address != "" {
-		rules = append(rules, landlock.PathAccess(mayRemove, present([]string{filepath.Dir(f.address)})...))
+	for _, file := range f.removed {
+		rules = append(rules, landlock.PathAccess(mayRemove, present([]string{filepath.Dir(file)})...))
 	}
 	return rules
 }

@@ -92,6 +92,14 @@ func helpOf(app *kingpin.Application, args []string) string {
 
 // run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
 func run(ctx context.Context, args []string, std stdio) error {
+	if len(args) == 3 && args[0] == ownCommand { // exec's own, and nobody else's
+		switch args[1] {
+		case ownDetach:
+			return detachOwn(args[2])
+		case ownServe:
+			return serveOwn(ctx, args[2], std)
+		}
+	}
 	app := kingpin.New(programName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
 	app.UsageWriter(std.out)
 	app.ErrorWriter(std.err)
@@ -116,7 +124,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 	case push.name:
 		return push.run(ctx, std)
 	case exec.name:
-		return exec.run(os.Environ(), std)
+		return exec.run(ctx, os.Environ(), std)
 	case list.name:
 		return list.run(ctx, std)
 	case top.name:

@@ -34,6 +34,7 @@ type node struct {
 	refused  *prometheus.CounterVec
 	own      *prometheus.Registry // what is known of this process
 	otlp     *pushing             // nil: none
+	job      *ownMode             // nil: it is not one job's own
 
 	closers []func() error
 }
@@ -44,11 +45,12 @@ type nodeOptions struct {
 	created               bool         // see exporter.Config
 	single                bool         // for a single push: no control socket, whatever the flags say, and all that has been counted is pushed
 	listen                func() error // opens what else is listened on; may be nil
+	own                   *ownMode     // nil: it is not one job's own
 }
 
 // openNode opens all sockets and makes all parts. Nothing is logged of failures: they are one line of the caller's. Who gets a node must close it.
 func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io.Writer) (n *node, err error) {
-	n = &node{flags: flags}
+	n = &node{flags: flags, job: options.own}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close())
@@ -57,6 +59,8 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 	}()
 	n.logs = newLogWriter(log)
 	n.closers = append(n.closers, func() error { n.logs.close(); return nil })
+	resetCollector := tuneCollector(os.Getenv("GOGC"))
+	n.closers = append(n.closers, func() error { resetCollector(); return nil })
 	flags.log.Writer = n.logs
 	n.logger = promslog.New(&flags.log)
 	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
@@ -69,7 +73,8 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 	}
 
 	n.shares = shareDescriptors(n.logger, options.connections)
-	n.socket, err = listenAgents(flags.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"), mpit.WithHandshakeLimit(min(maxHandshakes, n.shares.ranks)))
+	n.socket, err = listenAgents(flags.socket, systemRunDir, os.Getenv("XDG_RUNTIME_DIR"),
+		append(n.job.listenOptions(), mpit.WithHandshakeLimit(min(maxHandshakes, n.shares.ranks)))...)
 	if err != nil {
 		return n, err
 	}
@@ -99,6 +104,8 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 
 		ControlVariables:        flags.cvars,
 		ControlVariableInterval: flags.cvarInterval,
+
+		FinalTaken: n.job.finalTaken(),
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
@@ -114,6 +121,7 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 		if err := n.own.Register(n.otlp.pusher); err != nil {
 			return n, fmt.Errorf("metrics of OTLP: %w", err)
 		}
+		n.job.pushes(n.otlp)
 	}
 	return n, nil
 }
@@ -153,6 +161,7 @@ func (n *node) enclose(webConfig, address string) error {
 	if n.otlp != nil {
 		f.addReceiver(read, resolverFiles, os.Getenv)
 	}
+	n.job.fence(&f)
 	return raiseFence(n.flags.landlock, f, n.logger, n.own)
 }
 

@@ -39,6 +39,8 @@ type serveCommand struct {
 	lifecycle     bool
 
 	*nodeFlags
+
+	own *ownMode // nil: a node's exporter
 }
 
 func newServeCommand(app *kingpin.Application) *serveCommand {
@@ -83,12 +85,17 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	defer tuneCollector(os.Getenv("GOGC"))()
 	var listeners []net.Listener
 	defer func() { closeAll(listeners) }()
 	n, err := openNode(ctx, c.nodeFlags, nodeOptions{
 		connections: c.maxConns, requests: c.maxRequests, created: c.created,
-		listen: func() (err error) { listeners, err = listenWeb(c.web); return err },
+		listen: func() (err error) {
+			if c.own.paged() {
+				listeners, err = listenWeb(c.web)
+			}
+			return err
+		},
+		own: c.own,
 	}, std.err)
 	if err != nil {
 		return err
@@ -114,8 +121,17 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 		}
 		defer os.Remove(c.addressFile)
 	}
+	place := page{listeners, len(tlsFiles(*c.web.WebConfigFile)) > 0, c.telemetryPath}
+	if err := c.own.prepare(place, n.logger); err != nil {
+		return err
+	}
+	defer c.own.withdraw()
 	if err := n.enclose(*c.web.WebConfigFile, c.addressFile); err != nil {
 		return err
+	}
+	ctx = c.own.begin(ctx, n.exporter, place, n.logger)
+	if !c.own.paged() {
+		return n.run(ctx, nil)
 	}
 	server := newServer(handler, newConnections(n.shares.connections, n.refused), n.logger)
 	return n.run(ctx, &front{

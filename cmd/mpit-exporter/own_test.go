@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ownExporters are the exporters whose directories lie in parent.
+func ownExporters(t *testing.T, parent string) (pids []int) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, path := range lines {
+		line, _ := os.ReadFile(path) // it may have ended
+		if bytes.Contains(line, []byte("\x00"+ownCommand+"\x00"+ownServe+"\x00"+parent)) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			require.NoError(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func awaitNoExporter(t *testing.T, parent string) {
+	t.Helper()
+	var left []string
+	if !assert.Eventually(t, func() bool {
+		left = nil
+		_ = filepath.WalkDir(parent, func(path string, _ fs.DirEntry, _ error) error {
+			left = append(left, path)
+			return nil
+		})
+		return len(ownExporters(t, parent)) == 0 && len(left) == 1
+	}, patience, 10*time.Millisecond) {
+		t.Fatalf("exporters %v are left, and %q", ownExporters(t, parent), left[1:])
+	}
+}
+
+func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
+	for _, entry := range cleanEnviron() {
+		if !strings.HasPrefix(entry, "OTEL_") && !strings.HasPrefix(entry, "PMI") && !strings.HasPrefix(entry, "SLURM") {
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	cmd.Env = append(cmd.Env, more...)
+}
+
+// awaitProgram waits until a process has become its program.
+func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return statOf(os.DirFS("/proc"), cmd.Process.Pid).name == name }, 2*patience, 10*time.Millisecond)
+}
+
+// TestElection: of a hundred processes that begin at once, one starts an exporter; all others find it.
+func TestElection(t *testing.T) {
+	parent := shortDir(t)
+	type started struct {
+		cmd            *exec.Cmd
+		stdout, stderr bytes.Buffer
+		end            func() error
+	}
+	all := make([]started, 100)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	for i := range all {
+		s := &all[i]
+		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET; read line")
+		s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
+		withOwnEnvironment(s.cmd)
+		stdin, err := s.cmd.StdinPipe()
+		require.NoError(t, err)
+		s.end = stdin.Close
+		require.NoError(t, s.cmd.Start())
+	}
+	for i := range all {
+		awaitProgram(t, all[i].cmd, "sh")
+	}
+	assert.Len(t, ownExporters(t, parent), 1)
+	sockets, told := map[string]bool{}, ""
+	for i := range all {
+		require.NoError(t, all[i].end())
+		_ = all[i].cmd.Wait() // read finds the end of file, and says so
+		sockets[strings.TrimSpace(all[i].stdout.String())] = true
+		told += all[i].stderr.String()
+	}
+	assert.Len(t, sockets, 1)
+	assert.Regexp(t, `^mpit-exporter: metrics of this job at http://127\.0\.0\.1:[0-9]+/metrics\n$`, told)
+	awaitNoExporter(t, parent)
+}
+
+// TestOwnLeavesTheProgramAlone: no child of which it doesn't know, none of its descriptors elsewhere, its own status.
+func TestOwnLeavesTheProgramAlone(t *testing.T) {
+	parent := shortDir(t)
+	reads, writes, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = reads.Close() }()
+	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--",
+		"sh", "-c", `cat /proc/$$/task/$$/children; ls /proc/$$/fd; taskset -p $$ 2>/dev/null; read line; exit 7`)
+	withOwnEnvironment(cmd)
+	cmd.ExtraFiles = []*os.File{writes}
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	require.NoError(t, cmd.Start())
+	_ = writes.Close()
+	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, patience, 10*time.Millisecond)
+	awaitProgram(t, cmd, "sh")
+	pid := ownExporters(t, parent)[0]
+
+	mine := map[string]bool{}
+	for _, link := range links(t, cmd.Process.Pid) {
+		mine[link] = true
+	}
+	require.Contains(t, mine, links(t, os.Getpid())[strconv.Itoa(int(reads.Fd()))], "the program has the pipe")
+	var other []string
+	for number, link := range links(t, pid) {
+		if mine[link] && link != os.DevNull && !strings.HasPrefix(link, "anon_inode:") {
+			other = append(other, number+" "+link)
+		}
+	}
+	assert.Empty(t, other, "the exporter has them too")
+	status := statOf(os.DirFS("/proc"), pid)
+	assert.NotEqual(t, cmd.Process.Pid, status.ppid)
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	require.NoError(t, err)
+	assert.Equal(t, "/", cwd)
+
+	require.NoError(t, stdin.Close())
+	_ = cmd.Wait()
+	assert.Equal(t, 7, cmd.ProcessState.ExitCode())
+	children, _, _ := strings.Cut(stdout.String(), "\n")
+	assert.NotContains(t, strings.Fields(children), strconv.Itoa(pid))
+	awaitNoExporter(t, parent)
+}
+
+// links are the descriptors of a process.
+func links(t *testing.T, pid int) map[string]string {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, entry := range entries {
+		if link, err := os.Readlink(filepath.Join(dir, entry.Name())); err == nil {
+			all[entry.Name()] = link
+		}
+	}
+	return all
+}
+
+// TestOwnThatCannotStart: the program runs on, and one process of the node says why.
+func TestOwnThatCannotStart(t *testing.T) {
+	for _, test := range []struct{ name, flag, err string }{
+		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2"},
+		{"no directory for Prometheus", "--own.sd-dir=/nowhere", "make the directory or name another"},
+		{"no directory at all", "--own.dir=/nowhere", "name another directory with --own.dir"},
+		{"rules that are wrong", "--own.config=/nowhere.yaml", "/nowhere.yaml"},
+		{"no log", "--own.log=/nowhere/log", "name another file with --own.log"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			told, parent := "", shortDir(t)
+			for rank := range 3 {
+				cmd := exec.Command(binary(), "exec", "--own", test.flag, "--", "sh", "-c", "exit 7")
+				if !strings.HasPrefix(test.flag, "--own.dir=") {
+					cmd.Args = slices.Insert(cmd.Args, 3, "--own.dir="+parent)
+				}
+				withOwnEnvironment(cmd, fmt.Sprintf("OMPI_COMM_WORLD_LOCAL_RANK=%d", rank))
+				got := wait(t, cmd)
+				assert.Equal(t, 7, got.status)
+				told += got.stderr
+			}
+			assert.Equal(t, 1, strings.Count(told, "\n"), told)
+			assert.Contains(t, told, "mpit-exporter: --own: ")
+			assert.Contains(t, told, test.err)
+			assert.Contains(t, told, "; the program runs on unobserved\n")
+		})
+	}
+}
+
+// TestOwnIsBounded: an exporter that was stopped while it began keeps nobody.
+func TestOwnIsBounded(t *testing.T) {
+	parent := shortDir(t)
+	base := baseIn(t, parent)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	l := launchOf(nil, host, os.Getpid(), os.DirFS("/proc"))
+	dir := lockIn(t, base, l.key)
+	defer dir.close()
+	o := &ownSettings{enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &otlpFlags{}}
+	var stderr bytes.Buffer
+	assert.Equal(t, dir.file(socketFile), o.join(t.Context(), nil, stdio{err: &stderr}))
+	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n", stderr.String())
+	stderr.Reset()
+	o.join(t.Context(), environment{"MPI_LOCALRANKID=1"}, stdio{err: &stderr})
+	assert.Empty(t, stderr.String(), "another process says it")
+}
+
+// TestOwnAfterAKilledOne: what it has left is in nobody's way.
+func TestOwnAfterAKilledOne(t *testing.T) {
+	parent, sd := shortDir(t), shortDir(t)
+	for range 2 {
+		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "read line")
+		withOwnEnvironment(cmd)
+		stdin, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool {
+			files, err := os.ReadDir(sd)
+			require.NoError(t, err)
+			return len(ownExporters(t, parent)) == 1 && len(files) == 1
+		}, patience, 10*time.Millisecond)
+		process, err := os.FindProcess(ownExporters(t, parent)[0])
+		require.NoError(t, err)
+		require.NoError(t, process.Kill())
+		// Its lock goes a little later than all that is seen of it in /proc.
+		base := baseIn(t, parent)
+		names, err := base.names()
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			dir, err := base.lockThere(names[0])
+			require.NoError(t, err)
+			if dir != nil {
+				dir.close()
+			}
+			return dir != nil
+		}, patience, 10*time.Millisecond)
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}
+	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
+	withOwnEnvironment(cmd)
+	got := wait(t, cmd)
+	assert.Zero(t, got.status)
+	assert.Contains(t, got.stderr, "metrics of this job")
+	awaitNoExporter(t, parent)
+	files, err := os.ReadDir(sd)
+	require.NoError(t, err)
+	assert.Empty(t, files)
+}
+
+// TestOwnFlags: OTLP's go to the exporter as they are, files by paths that hold in any directory.
+func TestOwnFlags(t *testing.T) {
+	withoutOTLP(t)
+	parse := func(args ...string) *execCommand {
+		app := kingpin.New("test", "")
+		c := newExecCommand(app)
+		_, err := app.Parse(append([]string{"exec"}, args...))
+		require.NoError(t, err)
+		return c
+	}
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	c := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e", "--otlp.insecure", "--no-otlp.final",
+		"--otlp.header-file=secrets", "--", "app", "--otlp.endpoint=not-mine")
+	assert.Equal(t, []string{
+		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure", "--no-otlp.final",
+		"--otlp.header-file=" + filepath.Join(dir, "secrets"),
+	}, c.own.forwarded)
+	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, c.program)
+	assert.False(t, c.own.paged(), "pushed, and nothing said of a page")
+	assert.True(t, parse("--own").own.paged())
+	assert.True(t, parse("--own", "--otlp", "--own.listen=:0").own.paged())
+	assert.False(t, parse("--own", "--otlp", "--own.listen=none").own.paged())
+
+	for _, test := range []struct {
+		args []string
+		err  string
+	}{
+		{[]string{"--socket=/x"}, "leave one of them out"},
+		{[]string{"--own.linger=-1s"}, "--own.linger"},
+		{[]string{"--own.wait=2m"}, "--own.wait"},
+		{[]string{"--own.wait=-1s"}, "--own.wait"},
+		{[]string{"--own.listen="}, "--own.listen"},
+		{[]string{"--own.listen=none"}, "add --otlp"},
+		{[]string{"--otlp.interval=0s"}, "--otlp.interval"},
+	} {
+		got := runBinary(t, nil, append(append([]string{"exec", "--own"}, test.args...), "--", "true")...)
+		assert.Equal(t, exitUsage, got.status, test.args)
+		assert.Contains(t, got.stderr, test.err)
+	}
+}
+
+// TestOwnCommandIsNotForPeople: what exec starts says so to whoever starts it by hand.
+func TestOwnCommandIsNotForPeople(t *testing.T) {
+	got := runBinary(t, nil, ownCommand, ownServe, "/nowhere/x/y")
+	assert.Equal(t, exitFailure, got.status)
+	assert.Contains(t, got.stderr, "mpit-exporter own is for mpit-exporter exec --own alone")
+}
