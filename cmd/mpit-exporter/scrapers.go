@@ -50,9 +50,9 @@ func address(remote string) string {
 	if err != nil {
 		return remote // not TCP
 	}
-	ip := at.Addr().Unmap()
+	ip := at.Addr().Unmap().WithZone("")
 	if ip.Is6() && !ip.IsLoopback() {
-		if network, err := ip.WithZone("").Prefix(64); err == nil {
+		if network, err := ip.Prefix(64); err == nil {
 			return network.String()
 		}
 	}
