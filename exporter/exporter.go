@@ -51,9 +51,13 @@ type Config struct {
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
 
+	// First says that no other exporter can have been here before this one, so that ranks are shown together from the first moment on
+	// and not when all can have come back from an earlier one, 5 s later.
+	First bool
+
 	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it returns, for agents that
-	// wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must
-	// return in time by itself. nil: nobody is to wait.
+	// wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must return in time by itself. nil: nobody is to
+	// wait.
 	FinalTaken func(ctx context.Context)
 
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
@@ -223,6 +227,9 @@ func New(cfg Config) (*Exporter, error) {
 		controls:   newTally[controlRow](maxControlRows),
 
 		clashLogged: map[uint32]time.Time{},
+	}
+	if cfg.First {
+		e.hold = 0
 	}
 	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return e.rules.Mapper.NewRank(lib, blob) }
 	e.grouped = func() bool { return e.rules.Mapper.NeedsCategories() }

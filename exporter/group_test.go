@@ -261,6 +261,18 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
 }
 
+// Where no exporter can have been before, a job that is shorter than that is seen all the same.
+func TestFirstExporterShowsRanksTogetherAtOnce(t *testing.T) {
+	m, err := mapping.New(mapping.Config{Rank: mapping.RankNode, Rules: mapping.Defaults()})
+	require.NoError(t, err)
+	for _, first := range []bool{true, false} {
+		n := startNode(t, Config{Mapper: m, First: first})
+		n.connect(mpittest.New(small("1", 0)))
+		_, shown := n.scrape()[ofAll("mpit_calls_total")]
+		assert.Equal(t, first, shown)
+	}
+}
+
 // After an exporter's start nothing is shown together until all ranks can be back.
 func TestNobodySeesHalfAJobAfterARestart(t *testing.T) {
 	clock := newTestClock()
