@@ -81,20 +81,21 @@ func exporterRanks() []*panel {
 	return []*panel{
 		graph("Ranks by state", "What became of them in the last round. busy was making or freeing objects, passive forbids to be asked by its thread level, "+
 			"paused called MPI_Pcontrol(0), late missed the deadline, ended is kept until it has been scraped.", "short").stacked().
-			query(sumBy("state", own("ranks")), "{{state}}"),
+			query(sumBy("state", own("ranks")), "{{state}}").
+			colored("", series{"up": "green", "busy": "yellow", "passive": "semi-dark-blue", "paused": "light-blue", "new": "purple", "late": "red", "ended": "gray"}),
 		graph("Samples", "Requests to ranks and last samples, by result.", "ops").query(sumBy("result", rateOf(own("samples_total"))), "{{result}}"),
 		graph("Connections", "Open connections of ranks, by user.", "short").stacked().query(sumBy("user", own("connections")), "{{user}}"),
 		graph("Connections accepted", "By user: many short-lived jobs, or agents that come back.", "cps").
 			query(sumBy("user", rateOf(own("connections_accepted_total"))), "{{user}}"),
 		graph("Connections refused or broken", "Between two points: refused by reason, and closed because the peer broke the protocol.", "short").
 			query(sumBy("reason", grow(own("connections_refused_total"))), "refused: {{reason}}").
-			query(sumBy("reason", grow(own("protocol_errors_total"))), "protocol: {{reason}}").thresholds(bad(1)),
+			query(sumBy("reason", grow(own("protocol_errors_total"))), "protocol: {{reason}}").thresholds(bad(1)).axis(0, 2),
 		graph("What should not happen", "Between two points: two ranks with the same labels, a job's id that the kernel denies, ended ranks given up before "+
 			"they were scraped, bugs.", "short").
 			query("sum("+grow(own("label_clashes_total"))+")", "label clashes").
 			query("sum("+grow(own("jobid_mismatches_total"))+")", "job ids that differ").
 			query("sum("+grow(own("ranks_evicted_total"))+")", "ended ranks evicted").
-			query("sum("+grow(own("rank_panics_total"))+")", "panics").thresholds(bad(1)),
+			query("sum("+grow(own("rank_panics_total"))+")", "panics").thresholds(bad(1)).axis(0, 2),
 	}
 }
 
@@ -106,12 +107,13 @@ func exporterSeries() []*panel {
 			"the fullest exporter.", "percentunit").
 			query(maxBy("scope", own("series_used")+" / "+own("series_limit")), "{{scope}}").thresholds(bad(nearLimit)),
 		graph("Left out", "What did not come onto the page, by reason, between two points: variables, values or whole series. docs/mapping.md has the reasons.",
-			"short").stacked().query(sumBy("reason", grow(own("series_dropped_total")))+" > 0", "{{reason}}"),
+			"short").stacked().axis(0, 1).query(sumBy("reason", grow(own("series_dropped_total"))), "{{reason}}"),
 		bars("Left out so far", "By reason, over all ranks that these exporters have ever seen.", "short").
 			instant("sort_desc("+sumBy("reason", own("series_dropped_total"))+")", "{{reason}}"),
 		graph("Variables of live ranks", "By whether their agents could open them; denied ones are not safe to read.", "short").stacked().
-			query(sumBy("state", own("variables")), "{{state}}"),
-		graph("Limits", "How many series there may be, and are, by whose they are: the fullest exporter.", "short").
+			query(sumBy("state", own("variables"))+" > 0", "{{state}}").
+			colored("", series{"open": "green", "denied": "gray"}),
+		graph("Limits", "How many series there may be, and are, by whose they are: the fullest exporter. The axis is logarithmic.", "short").logarithmic().
 			query(maxBy("scope", own("series_limit")), "limit: {{scope}}").query(maxBy("scope", own("series_used")), "used: {{scope}}"),
 	}
 }
@@ -129,11 +131,11 @@ func exporterProcess() []*panel {
 		graph("Goroutines", "The exporters that have most.", "short").query("topk(10, "+process("go_goroutines")+")", "{{instance}}"),
 		graph("Reading rules anew, writing control variables", "Attempts between two points, by result.", "short").
 			query(sumBy("result", grow(own("config_reloads_total"))), "rules: {{result}}").
-			query(sumBy("result", grow(own("cvar_writes_total"))), "cvar set: {{result}}"),
+			query(sumBy("result", grow(own("cvar_writes_total"))), "cvar set: {{result}}").axis(0, 1),
 		graph("Refused and lost", "Between two points: connections and requests of scrapers that were too many, by reason, and lines of the log that nobody read "+
 			"in time.", "short").
 			query(sumBy("reason", grow(own("http_refused_total"))), "HTTP: {{reason}}").
-			query("sum("+grow(own("log_lines_lost_total"))+")", "log lines").thresholds(bad(1)),
+			query("sum("+grow(own("log_lines_lost_total"))+")", "log lines").thresholds(bad(1)).axis(0, 2),
 	}
 }
 

@@ -45,11 +45,12 @@ func oneJob() grafana.Dashboard {
 		rows: []row{
 			{title: "Job $jobid", panels: jobItself()},
 			{title: "Balance of ranks", panels: jobBalance()},
-			{title: "Queues and watermarks", panels: jobQueues()},
+			{title: "Queues", panels: jobQueues()},
 			{title: "Communicators", panels: jobCommunicators()},
 			{title: "Time by timer", panels: jobTimers()},
 			{title: "$timer", collapsed: true, repeat: "timer", panels: jobTimer()},
 			{title: "Any variable: $counter, $gauge", panels: jobAny()},
+			{title: "Watermarks, shares and states", collapsed: true, panels: jobLevels()},
 			{title: "Open MPI with monitoring: collectives and one-sided", collapsed: true, panels: jobMonitoring()},
 			{title: "Open MPI built with SPC", collapsed: true, panels: jobSPC()},
 			{title: "MPICH built with pvars", collapsed: true, panels: jobMPICH()},
@@ -72,7 +73,7 @@ func jobItself() []*panel {
 			instant("min("+last(selector("mpit_rank_start_time_seconds", ofOneJob))+") * 1000", "started"),
 		stat("Ran for", "From the first rank 0 of a world to the last answer of one, within the time range.", "dtdurations", steps(step{color: "text"})).
 			instant(ranTime("jobid", ofOneJob), "ran for"),
-		stat("Ranks lost or aborted", "Ranks that ended within the time range without a last sample, or by MPI_Abort.", "short", bad(1)).
+		stat("Lost or aborted", "Ranks that ended within the time range without a last sample, or by MPI_Abort.", "short", bad(1)).
 			instant(orZero("count("+last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"lost|abort"`))+")"), "ranks"),
 		table("Programs", "What the job runs: a row for each program of each MPI_COMM_WORLD. jobid_check says whether the kernel's control group bears the "+
 			"job's id out.",
@@ -82,9 +83,11 @@ func jobItself() []*panel {
 		).size(24, 6),
 		graph("Ranks by state", "Running ranks answer. Ranks that don't answer were late and have not ended. Ended ones are shown as long as they are on "+
 			"their exporter's page.", "short").stacked().
+			query(orZero("count("+inTrouble(ofOneJob)+")"), "not answering"). // the lowest: a line of zeros is not seen there
 			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
-			query(orZero("count("+inTrouble(ofOneJob)+")"), "not answering").
-			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}"),
+			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}").
+			colored("", series{"running": "green", "not answering": "orange"}).
+			colored("ended: ", series{"finalize": "blue", "exit": "purple", "lost": "red", "abort": "dark-red"}),
 		graph("Ranks by node", "Ranks that answer, by exporter.", "short").stacked().
 			query(sumBy("instance", selector("mpit_rank_up", ofOneJob)), "{{instance}}"),
 	}
@@ -112,10 +115,10 @@ func jobBalance() []*panel {
 			query(firstOf(bytesSent, "rank", ofRanks, rateOf), "{{rank}}"),
 		graph("Imbalance", "The busiest rank's share of the mean. "+even, "none").
 			query("max("+messages+") / avg("+messages+")", "messages sent").
-			query("max("+bytes+") / avg("+bytes+")", "bytes sent").thresholds(bad(uneven)),
+			query("max("+bytes+") / avg("+bytes+")", "bytes sent").thresholds(bad(uneven)).axis(1, uneven),
 		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job so far. "+even+" MPICH built with pvars, "+
 			"MVAPICH and Open MPI built with SPC have timers.", "none").
-			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}").thresholds(bad(uneven)),
+			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}").thresholds(bad(uneven)).axis(1, uneven),
 		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The label rank leads to the rank.",
 			column{label: "world"},
 			column{label: "rank", link: &link},
@@ -138,18 +141,24 @@ func jobQueues() []*panel {
 	const unexpected = "Messages that have come and nobody has received yet. "
 	return []*panel{
 		graph("Unexpected messages", unexpected+"The five longest queues at each moment. "+withQueues, "short").
-			query("topk(5, "+maxBy("world, rank", queueOf(unexpectedQueues, ofRanks))+")", "rank {{rank}}").thresholds(bad(unexpectedMany)).
+			query("topk(5, "+maxBy("world, rank", queueOf(unexpectedQueues, ofRanks))+")", "rank {{rank}}").thresholds(bad(unexpectedMany)).size(12, 9).
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
 		heat("Unexpected messages, rank by rank", unexpected+"A row for each rank. "+withQueues, "short", "rank").
 			query(maxBy("rank", queueOf(unexpectedQueues, ofRanks)), "{{rank}}"),
 		graph("Posted receives", "Receives that wait for a message: the five ranks that have most at each moment. "+withQueues, "short").
 			query("topk(5, "+maxBy("world, rank", queueOf(postedQueues, ofRanks))+")", "rank {{rank}}"),
-		graph("Shares", "Levels as a share of their size, and percentages: of each variable the rank that has most. There is one for each SIZE and LEVEL "+
-			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).thresholds(bad(nearLimit)).
-			query(maxBy("__name__", named(shares, ofRanks+notTogether)), "{{__name__}}"),
 		graph("Bytes held", "Levels and sizes in bytes, summed over the ranks: huge pages of Open MPI, the unexpected queue's buffer of MPICH, memory of "+
 			"MVAPICH.", "bytes").
 			query(sumBy("__name__", named(levelsInBytes, ofRanks+`, __name__!~"mpit_node_.+|.+watermark_bytes"`)), "{{__name__}}"),
+	}
+}
+
+// jobLevels are levels that Debian's libraries don't have.
+func jobLevels() []*panel {
+	return []*panel{
+		graph("Shares", "Levels as a share of their size, and percentages: of each variable the rank that has most. There is one for each SIZE and LEVEL "+
+			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).thresholds(bad(nearLimit)).
+			query(maxBy("__name__", named(shares, ofRanks+notTogether)), "{{__name__}}"),
 		graph("States", "Ranks in each state of each variable of class STATE.", "short").stacked().
 			query(sumBy("__name__, state", named(states, ofRanks+notTogether)), "{{__name__}} {{state}}"),
 		graph("High watermarks", "Of each the rank that has the highest. MPICH built with pvars, MVAPICH, Open MPI 4.1 built with SPC and usNIC have some.",

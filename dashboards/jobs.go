@@ -69,7 +69,7 @@ func jobs() grafana.Dashboard {
 					instant(orZero("count("+countBy("instance", selector("mpit_rank_up", ofJobs)+" == 1")+")"), "nodes"),
 				stat("Users", "Users of whom a rank is on a node.", "short", steps(step{color: "text"})).
 					instant(orZero("count("+countBy("user", selector("mpit_process_info", ofJobs))+")"), "users"),
-				stat("Ranks that don't answer", "Ranks that were late in the last scrape, and have not ended.", "short", bad(1)).
+				stat("Silent ranks", "Ranks that were late in the last scrape, and have not ended.", "short", bad(1)).
 					instant(orZero("count("+inTrouble(ofJobs)+")"), "ranks"),
 				stat("Ranks that were lost", "Ranks that ended within the time range without a last sample: killed, crashed, or cut off; and those that "+
 					"aborted.", "short", bad(1)).
@@ -91,7 +91,7 @@ func jobs() grafana.Dashboard {
 			{title: "Ends", panels: []*panel{
 				graph("Ranks that have ended", "Ranks that have ended and are still on their exporter's page, by how: finalize is regular, exit is without "+
 					"MPI_Finalize, lost without a last sample.", "short").stacked().
-					query(countBy("reason", selector("mpit_rank_end_info", ofJobs)), "{{reason}}"),
+					query(countBy("reason", selector("mpit_rank_end_info", ofJobs)), "{{reason}}").colored("", endings),
 				table("Ranks that were lost or aborted", "Within the time range.",
 					column{label: "jobid", link: &link},
 					column{label: "reason"},

@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
@@ -53,12 +54,15 @@ func graph(title, description, unit string) *panel {
 	p := newPanel("timeseries", title, description, unit, 12, 8)
 	zero := 0.0
 	p.FieldConfig.Defaults.Custom = &grafana.GraphField{
-		AxisSoftMin: &zero, DrawStyle: "line", FillOpacity: 10, LineInterpolation: "linear", LineWidth: 1, ShowPoints: "auto",
+		AxisSoftMin: &zero, DrawStyle: "line", LineInterpolation: "linear", LineWidth: 1, ShowPoints: "auto",
 		Stacking: grafana.Stacking{Group: "A", Mode: "none"}, ThresholdsStyle: grafana.ThresholdsStyle{Mode: "off"},
 		ScaleDistribution: grafana.ScaleDistribution{Type: "linear"},
 	}
 	p.Options = &grafana.GraphOptions{
-		Legend:  grafana.Legend{Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true},
+		// The legend has room for three series: the highest ones stand there.
+		Legend: grafana.Legend{
+			Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true, SortBy: "Max", SortDesc: true,
+		},
 		Tooltip: grafana.Tooltip{Mode: "multi", Sort: "desc"},
 	}
 	return p
@@ -70,6 +74,37 @@ func (p *panel) graphField() *grafana.GraphField {
 		panic("dashboards: " + p.Title + " is no graph")
 	}
 	return f
+}
+
+// axis shows these values at least: without it, an axis on which all is 0 goes up to 100.
+func (p *panel) axis(from, to float64) *panel {
+	f := p.graphField()
+	f.AxisSoftMin, f.AxisSoftMax = &from, &to
+	return p
+}
+
+// logarithmic makes a graph's axis logarithmic; what is 0 is not seen there.
+func (p *panel) logarithmic() *panel {
+	f := p.graphField()
+	f.AxisSoftMin, f.ScaleDistribution = nil, grafana.ScaleDistribution{Type: "log", Log: 10}
+	return p
+}
+
+// series is the colors of series whose names say whether they are good.
+type series map[string]string
+
+// endings are how ranks end.
+var endings = series{"finalize": "green", "exit": "orange", "lost": "red", "abort": "dark-red"}
+
+// colored gives series the color that they have whatever others there are.
+func (p *panel) colored(prefix string, colors series) *panel {
+	for _, name := range slices.Sorted(maps.Keys(colors)) {
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, grafana.Override{
+			Matcher:    grafana.Matcher{ID: "byName", Options: prefix + name},
+			Properties: []grafana.Property{{ID: "color", Value: grafana.Color{Mode: "fixed", FixedColor: colors[name]}}},
+		})
+	}
+	return p
 }
 
 // stacked puts the series of a graph on top of each other: their sum is worth something.
@@ -190,7 +225,7 @@ type column struct {
 	label  string // has its own name as the title
 	title  string // of a value
 	expr   string // by the labels that the first query has, or some of them
-	unit   string
+	unit   string // of a value; short if there is none
 	link   *grafana.DataLink
 	words  map[string]grafana.MappingText
 	steps  *grafana.Thresholds
@@ -201,7 +236,8 @@ type column struct {
 
 // table is a table of what instant queries say at the end of the time range. A row is what the queries say of the same labels.
 func table(title, description string, columns ...column) *panel {
-	p := newPanel("table", title, description, "short", grafana.Columns, 9)
+	// Without a unit of their own, labels that look like numbers would be shown as such: the job 41230 as 41.2 K.
+	p := newPanel("table", title, description, "string", grafana.Columns, 9)
 	p.FieldConfig.Defaults.Custom = &grafana.TableField{Align: "auto", CellOptions: grafana.CellOptions{Type: "auto"}, Filterable: true}
 	p.FieldConfig.Defaults.NoValue = "–"
 	p.Options = &grafana.TableOptions{CellHeight: "sm", ShowHeader: true, SortBy: []grafana.SortBy{}}
@@ -271,12 +307,28 @@ func (p *panel) sorted(title string, descending bool) *panel {
 	return p
 }
 
+// widths are those of columns, in pixels, that need less room or more than the others.
+var widths = map[string]int{
+	"jobid": 100, "world": 115, "rank": 75, "dup": 70, "pid": 90, "user": 85, "executable": 200, "library": 95, "library_version": 140,
+	"world_size": 115, "thread_level": 125, "size": 80, "inter": 80,
+	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
+	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115, "Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
+}
+
 // override says how a table's column is shown.
 func (p *panel) override(c column) {
 	var properties []grafana.Property
 	add := func(id string, value any) { properties = append(properties, grafana.Property{ID: id, Value: value}) }
-	if c.unit != "" {
+	switch {
+	case c.unit != "":
 		add("unit", c.unit)
+	case c.words != nil:
+		add("custom.align", "left")
+	case c.expr != "" && !c.hidden:
+		add("unit", "short")
+	}
+	if width := widths[c.label+c.title]; width > 0 && !c.gauge {
+		add("custom.width", width)
 	}
 	if c.link != nil {
 		add("links", []grafana.DataLink{*c.link})
@@ -292,6 +344,8 @@ func (p *panel) override(c column) {
 	case c.gauge:
 		add("custom.cellOptions", grafana.CellOptions{Type: "gauge", Mode: "basic"})
 		add("min", 0)
+		add("fieldMinMax", true) // the longest bar is the column's highest value, not the table's
+		add("color", grafana.Color{Mode: "fixed", FixedColor: "blue"})
 	case c.words != nil || c.steps != nil:
 		add("custom.cellOptions", grafana.CellOptions{Type: "color-text"})
 	}

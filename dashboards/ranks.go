@@ -39,7 +39,7 @@ func ranksThemselves() []*panel {
 		heat("Who answered", "1 where the rank answered in the scrape, 0 where it was late or had ended; a row for each rank.", "none", "rank").
 			query(maxBy("rank", up), "{{rank}}"),
 		graph("Ranks that ended", "By how. Ended ranks are on their exporter's page until they have been scraped, and for the retention time.", "short").stacked().
-			query(countBy("reason", selector("mpit_rank_end_info", ofRanks)), "{{reason}}").size(12, 9),
+			query(countBy("reason", selector("mpit_rank_end_info", ofRanks)), "{{reason}}").colored("", endings).size(12, 9),
 	}
 }
 
@@ -67,12 +67,13 @@ func rankAgents() []*panel {
 	}
 	return []*panel{
 		top("CPU time of agents", "Share of a core that the agent's thread uses in its rank.", "percentunit", "mpit_rank_agent_cpu_seconds_total"),
-		top("The program waits", "Share of time in which threads of the program waited for a sample to end.", "percentunit", "mpit_rank_agent_gate_wait_seconds_total"),
+		top("The program waits", "Share of time in which threads of the program waited for a sample to end.", "percentunit", "mpit_rank_agent_gate_wait_seconds_total").
+			axis(0, 0.001),
 		graph("Longest wait", "The longest time that a thread of the program has waited for a sample to end: the five highest ranks.", "s").
-			query("topk(5, "+maxBy("world, rank", selector("mpit_rank_agent_gate_wait_max_seconds", ofRanks))+")", "rank {{rank}}"),
+			query("topk(5, "+maxBy("world, rank", selector("mpit_rank_agent_gate_wait_max_seconds", ofRanks))+")", "rank {{rank}}").axis(0, 0.001),
 		top("Samples", "What the agent was asked for.", "ops", "mpit_rank_agent_samples_total"),
-		top("Busy", "Requests that the agent answered without values, because the program was making or freeing MPI objects.", "ops", "mpit_rank_agent_busy_total"),
-		top("Refused readings", "Reads of performance variables that MPI_T refused.", "ops", "mpit_rank_agent_read_errors_total"),
+		top("Busy", "Requests that the agent answered without values, because the program was making or freeing MPI objects.", "ops", "mpit_rank_agent_busy_total").axis(0, 0.1),
+		top("Refused readings", "Reads of performance variables that MPI_T refused.", "ops", "mpit_rank_agent_read_errors_total").axis(0, 0.1),
 	}
 }
 
@@ -107,10 +108,10 @@ func rankVariables() []*panel {
 			"becomes of them.",
 			column{label: "name"}, column{label: "class"}, column{label: "bind"}, column{label: "unit"}, column{label: "verbosity"},
 			column{title: "Exporters", expr: countBy("name, class, bind, unit, verbosity", last(`mpit_pvar_info{job=~"$job"}`))},
-		).sorted("name", false).size(12, 10),
+		).sorted("name", false).size(14, 10),
 		table("Categories", "Which variables stand in which category, as ranks say.",
 			column{label: "category"}, column{label: "name"}, column{label: "class"},
 			column{title: "Exporters", expr: countBy("category, name, class", last(`mpit_pvar_category_info{job=~"$job"}`))},
-		).sorted("category", false).size(12, 10),
+		).sorted("category", false).size(10, 10),
 	}
 }

@@ -3,6 +3,7 @@ package dashboards
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 var panelTypes = []string{"row", "timeseries", "stat", "table", "heatmap", "bargauge"}
 
 // units are Grafana's names of those that we use; one that it doesn't know is shown as it is, behind the number.
-var units = []string{"none", "short", "bytes", "binBps", "mps", "cps", "ops", "reqps", "s", "dtdurations", "dateTimeAsIso", "percentunit"}
+var units = []string{"none", "short", "bytes", "binBps", "mps", "cps", "ops", "reqps", "s", "dtdurations", "dateTimeAsIso", "percentunit", "string"}
 
 // builtIn are variables that Grafana has itself.
 var builtIn = []string{"__rate_interval", "__range", "__interval", "__url_time_range", "__value", "__data", "__field"}
@@ -121,6 +122,73 @@ func TestPanels(t *testing.T) {
 		}
 	})
 }
+
+// Labels in tables are texts, also those that look like numbers, and every value has a unit. A bar's length is its share of its own column's
+// highest value. Tables are sorted by columns that they have.
+func TestTables(t *testing.T) {
+	tables, bars := 0, 0
+	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
+		if p.Type != "table" {
+			return
+		}
+		tables++
+		assert.Equal(t, "string", p.FieldConfig.Defaults.Unit, p.Title)
+		properties := map[string]map[string]any{}
+		for _, o := range p.FieldConfig.Overrides {
+			name := fmt.Sprint(o.Matcher.Options)
+			assert.Equal(t, "byName", o.Matcher.ID, p.Title)
+			assert.Empty(t, properties[name], "%s: %s", p.Title, name)
+			properties[name] = map[string]any{}
+			for _, property := range o.Properties {
+				properties[name][property.ID] = property.Value
+			}
+			if cell, ok := properties[name]["custom.cellOptions"].(grafana.CellOptions); ok && cell.Type == "gauge" {
+				bars++
+				assert.Equal(t, true, properties[name]["fieldMinMax"], "%s: %s", p.Title, name)
+			}
+		}
+		organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
+		require.True(t, ok, p.Title)
+		columns := slices.Collect(maps.Keys(organize.IndexByName))
+		for value, title := range organize.RenameByName {
+			columns = append(columns, title)
+			if !organize.ExcludeByName[value] {
+				assert.True(t, properties[title]["unit"] != nil || properties[title]["mappings"] != nil, "%s: %s has no unit", p.Title, title)
+			}
+		}
+		options, ok := p.Options.(*grafana.TableOptions)
+		require.True(t, ok, p.Title)
+		for _, by := range options.SortBy {
+			assert.Contains(t, columns, by.DisplayName, p.Title)
+		}
+	})
+	assert.Greater(t, tables, 10)
+	assert.Greater(t, bars, 2)
+}
+
+// What a graph has a color for is the name of one of its series, and its highest series stand in the legend first, for there is little room.
+func TestGraphs(t *testing.T) {
+	colored := 0
+	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
+		if p.Type != "timeseries" {
+			return
+		}
+		options, ok := p.Options.(*grafana.GraphOptions)
+		require.True(t, ok, p.Title)
+		assert.True(t, options.Legend.SortBy == "Max" && options.Legend.SortDesc && slices.Contains(options.Legend.Calcs, "max"), p.Title)
+		for _, o := range p.FieldConfig.Overrides {
+			colored++
+			name := fmt.Sprint(o.Matcher.Options)
+			assert.True(t, slices.ContainsFunc(p.Targets, func(q grafana.Target) bool {
+				form := label.ReplaceAllString(regexp.QuoteMeta(q.LegendFormat), ".+")
+				return regexp.MustCompile("^" + form + "$").MatchString(name)
+			}), "%s has no series %s", p.Title, name)
+		}
+	})
+	assert.Greater(t, colored, 10)
+}
+
+var label = regexp.MustCompile(`\\{\\{\w+\\}\\}`)
 
 // No panel lies on another one, and none leaves the grid.
 func TestPlaces(t *testing.T) {

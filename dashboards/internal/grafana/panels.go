@@ -134,6 +134,7 @@ type Property struct {
 type GraphField struct {
 	AxisLabel         string            `json:"axisLabel,omitempty"`
 	AxisSoftMin       *float64          `json:"axisSoftMin,omitempty"`
+	AxisSoftMax       *float64          `json:"axisSoftMax,omitempty"`
 	DrawStyle         string            `json:"drawStyle"`
 	FillOpacity       int               `json:"fillOpacity"`
 	LineInterpolation string            `json:"lineInterpolation"`
@@ -159,7 +160,8 @@ type ThresholdsStyle struct {
 
 // ScaleDistribution is an axis' scale.
 type ScaleDistribution struct {
-	Type string `json:"type"` // linear, log
+	Type string `json:"type"`          // linear, log
+	Log  int    `json:"log,omitempty"` // the base: 2, 10
 }
 
 // HideFrom hides a series from a part of the panel.
@@ -181,6 +183,8 @@ type Legend struct {
 	DisplayMode string   `json:"displayMode"` // list, table
 	Placement   string   `json:"placement"`   // bottom, right
 	ShowLegend  bool     `json:"showLegend"`
+	SortBy      string   `json:"sortBy,omitempty"` // one of Calcs, as Grafana writes it
+	SortDesc    bool     `json:"sortDesc,omitempty"`
 }
 
 // Tooltip is a graph's tooltip.
