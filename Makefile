@@ -102,6 +102,11 @@ bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allre
 	@$(MAKE) --no-print-directory -s -C mpit/agent bench
 	@scripts/bench-mpi
 
+# Needs the network, for npm's packages: no part of `make test`.
+.PHONY: draw
+draw: build ## the pictures of the dashboards in docs/img, of real jobs, by Grafana's components (DRAW_SECONDS, DRAW_OUT)
+	@scripts/draw
+
 .PHONY: soak
 soak: build ## a long job scraped every second: nothing must grow; storms of objects read at 1 kHz: nothing must change (SOAK_SECONDS)
 	@scripts/install-deps test

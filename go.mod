@@ -2,6 +2,9 @@ module github.com/mpit-exporter/mpit-exporter
 
 go 1.26.0
 
+// npm packages can have Go code in them.
+ignore ./dashboards/draw/node_modules
+
 require (
 	github.com/alecthomas/kingpin/v2 v2.4.0
 	github.com/coreos/go-systemd/v22 v22.7.0

@@ -1,0 +1,161 @@
+// Draws the dashboards from the answers of a Prometheus, as pictures: see docs/dashboards.md.
+//
+//   node draw.mjs --prometheus=URL --out=DIRECTORY [--seconds=180] [--to=UNIX_TIME] [--scrape-interval=15] [--width=1440]
+//                 [--jobid=ID] [--open=TITLE_OF_A_COLLAPSED_ROW …] [--only=FILE …]
+import { build } from 'esbuild';
+import { chromium } from 'playwright-core';
+import { createServer } from 'node:http';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import sharp from 'sharp';
+import { choose, fill, title } from './variables.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+const { values: flags } = parseArgs({
+  options: {
+    prometheus: { type: 'string' },
+    out: { type: 'string' },
+    seconds: { type: 'string', default: '180' },
+    to: { type: 'string' },
+    'scrape-interval': { type: 'string', default: '15' },
+    width: { type: 'string', default: '1440' },
+    jobid: { type: 'string' },
+    open: { type: 'string', multiple: true, default: [] },
+    only: { type: 'string', multiple: true, default: [] },
+    chromium: { type: 'string', default: 'chromium' },
+  },
+});
+if (!flags.prometheus || !flags.out) {
+  throw new Error('say which Prometheus is asked with --prometheus=URL, and where pictures go with --out=DIRECTORY');
+}
+const scrape = Number(flags['scrape-interval']);
+const to = flags.to ? Number(flags.to) : Math.floor(Date.now() / 1000);
+const from = to - Number(flags.seconds);
+// Grafana's steps and intervals, for panels of more pixels than there are scrapes: see $__rate_interval in its documentation.
+const step = scrape;
+const builtin = {
+  __interval: `${step}s`,
+  __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s`,
+  __range: `${to - from}s`,
+};
+
+async function ask(path, parameters) {
+  const response = await fetch(`${flags.prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(30_000) });
+  const answer = await response.json();
+  if (answer.status !== 'success') {
+    throw new Error(`Prometheus' answer to ${parameters.query ?? path}: ${answer.error}`);
+  }
+  return answer.data;
+}
+
+const labelValues = (selector, label) => ask(`label/${label}/values`, { 'match[]': selector, start: from, end: to });
+
+// Grafana aligns a range with the step.
+function answerOf(target, values) {
+  const query = fill(target.expr, values);
+  return target.instant
+    ? ask('query', { query, time: to })
+    : ask('query_range', { query, start: Math.floor(from / step) * step, end: Math.floor(to / step) * step, step });
+}
+
+// What the page gets: the dashboard with the panels that are to be seen in their places, the answers to each, and the choices.
+async function dashboardOf(file) {
+  const dashboard = JSON.parse(await readFile(file, 'utf8'));
+  const choices = await choose(dashboard, builtin, labelValues, { jobid: flags.jobid });
+  const { values } = choices;
+  const panels = [];
+  let moved = 0; // by how much rows that are opened push down what is below
+  for (const panel of dashboard.panels) {
+    panels.push({ ...panel, gridPos: { ...panel.gridPos, y: panel.gridPos.y + moved } });
+    if (panel.type === 'row' && flags.open.includes(panel.title)) {
+      panels[panels.length - 1].collapsed = false;
+      panels.push(...panel.panels.map((p) => ({ ...p, gridPos: { ...p.gridPos, y: p.gridPos.y + moved } })));
+      moved += Math.max(...panel.panels.map((p) => p.gridPos.y + p.gridPos.h)) - panel.gridPos.y - 1;
+    }
+  }
+  for (const panel of panels) {
+    panel.title = title(panel.title, choices);
+    panel.answers = await Promise.all((panel.targets ?? []).map((target) => answerOf(target, values)));
+  }
+  return { title: dashboard.title, variables: choices.shown, panels, from: from * 1000, to: to * 1000, step: step * 1000 };
+}
+
+const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json' };
+
+// Where Grafana's server has what its components fetch, and where npm has put it.
+const fetched = [
+  ['/public/build/img/', join(here, 'node_modules/@grafana/ui/dist/public/img/')],
+  ['/public/fonts/inter/Inter-Regular.woff2', join(here, 'node_modules/@fontsource/inter/files/inter-latin-400-normal.woff2')],
+  ['/public/fonts/inter/Inter-Medium.woff2', join(here, 'node_modules/@fontsource/inter/files/inter-latin-500-normal.woff2')],
+];
+
+// Serves the page, what it fetches and the dashboard's answers to the browser alone.
+function serve(dir, answers) {
+  const server = createServer(async (request, response) => {
+    try {
+      const path = normalize(new URL(request.url, 'http://x').pathname);
+      const [from, to] = fetched.find(([place]) => path.startsWith(place)) ?? ['/', `${dir}/`];
+      const body = path === '/answers.json' ? JSON.stringify(answers.now) : await readFile(to + path.slice(from.length));
+      response.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' }).end(body);
+    } catch (error) {
+      response.writeHead(404).end(String(error));
+    }
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+const dir = await mkdtemp(join(tmpdir(), 'mpit-draw-page.'));
+const answers = {};
+let server, browser;
+try {
+  await build({
+    entryPoints: [join(here, 'page.jsx')], outdir: dir, bundle: true, minify: true, format: 'esm', splitting: true, jsx: 'automatic',
+    define: { 'process.env.NODE_ENV': '"production"', global: 'globalThis' }, loader: { '.woff': 'dataurl', '.woff2': 'dataurl', '.ttf': 'empty' }, logLevel: 'error',
+  });
+  await writeFile(join(dir, 'page.html'), '<!doctype html><link rel="icon" href="data:,"><link rel="stylesheet" href="page.css"><div id="page"></div><script type="module" src="page.js"></script>');
+  await mkdir(flags.out, { recursive: true });
+  server = await serve(dir, answers);
+  browser = await chromium.launch({ executablePath: await executable(flags.chromium), args: ['--no-sandbox'] });
+  const files = (await readdir(join(here, '..'))).filter((name) => name.endsWith('.json') && (!flags.only.length || flags.only.includes(name)));
+  for (const name of files) {
+    answers.now = await dashboardOf(join(here, '..', name));
+    await draw(basename(name, '.json'));
+  }
+} finally {
+  await browser?.close();
+  server?.close();
+  await rm(dir, { recursive: true, force: true });
+}
+
+// executable finds a program on the PATH, for Playwright wants a whole path.
+async function executable(name) {
+  for (const place of name.includes('/') ? [''] : process.env.PATH.split(':')) {
+    const path = join(place, name);
+    if (await stat(path).then((s) => s.isFile(), () => false)) {
+      return path;
+    }
+  }
+  throw new Error(`there is no ${name} here`);
+}
+
+async function draw(name) {
+  const width = Number(flags.width);
+  const page = await browser.newPage({ viewport: { width, height: 800 }, timezoneId: 'UTC', locale: 'en-US' });
+  page.on('response', (response) => response.ok() || console.error(`${name}: ${response.status()} ${new URL(response.url()).pathname}`));
+  page.on('console', (message) => message.type() === 'error' && console.error(`${name}: ${message.text()}`));
+  page.on('pageerror', (error) => console.error(`${name}: ${error.stack}`));
+  await page.goto(`http://127.0.0.1:${server.address().port}/page.html`);
+  await page.waitForFunction(() => window.drawn, undefined, { timeout: 60_000 });
+  const { height, empty } = await page.evaluate(() => window.drawn);
+  await page.setViewportSize({ width, height });
+  await page.waitForTimeout(1500); // charts are drawn when their size is known
+  const picture = await page.screenshot();
+  await page.close();
+  const file = join(flags.out, `dashboard-${name}.png`);
+  await writeFile(file, await sharp(picture).png({ palette: true, colours: 64, effort: 10, dither: 0 }).toBuffer());
+  console.log(`${file}: ${width}x${height}, ${Math.ceil((await stat(file)).size / 1000)} kB; no data: ${empty.join(', ') || 'none'}`);
+}
