@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"google.golang.org/grpc/resolver"
 )
 
 // metricsPath is where receivers take metrics over HTTP.
@@ -68,7 +70,9 @@ func grpcEndpoint(v setting, insecure bool) (endpoint, error) {
 		return endpoint{target: "dns:///" + host, plain: u.Scheme == "http", user: u.User, shown: u.Scheme + "://" + host, name: v.name}, nil
 	case hasScheme && (scheme == "unix" || scheme == "unix-abstract"):
 		return endpoint{target: v.text, plain: true, shown: v.text, name: v.name}, nil
-	case hasScheme && strings.HasPrefix(rest, "//"):
+	case strings.Contains(v.text, "@"):
+		return endpoint{}, fmt.Errorf("%s has a user in what is no URL: write http://user:password@collector:4317, or https:// with TLS", v.name)
+	case hasScheme && strings.HasPrefix(rest, "//") && resolver.Get(scheme) != nil:
 		return endpoint{target: v.text, plain: insecure, shown: v.text, name: v.name}, nil
 	}
 	host, port, err := net.SplitHostPort(v.text)
@@ -87,7 +91,9 @@ func parseURL(v setting, example string) (*url.URL, error) {
 		if errors.As(err, &bad) {
 			err = bad.Err
 		}
-		return nil, fmt.Errorf("%s is no URL (%w): write one like %s", v.name, err, example)
+		// What is quoted may be of a password: with a / in it, it is taken for a port.
+		why, _, _ := strings.Cut(err.Error(), `"`)
+		return nil, fmt.Errorf("%s is no URL (%s): write one like %s, with %%2F, %%23, %%3F and %%25 for /, #, ? and %% in a password", v.name, strings.TrimSpace(why), example)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%s is no URL that begins with http:// or https://: write one like %s", v.name, example)
 	case u.Hostname() == "":
