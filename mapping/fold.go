@@ -136,8 +136,9 @@ func (c *cell) flip(r *Rank) {
 	if n, _, known := c.companionCount(); known {
 		p.events.flip(n)
 	}
-	if !c.folded {
-		// Its series begins now, or begins again.
+	if !c.folded && p.value.own(false, c.count.value) == 0 {
+		// Its series begins now. One that goes on where it ended began when it did: with a later beginning, who adds up would take what it
+		// had for new.
 		p.resetAt = max(p.resetAt, r.now)
 		c.setCreated()
 	}

@@ -46,6 +46,21 @@ func TestCreatedTimesOfWhatFolds(t *testing.T) {
 	assert.Equal(t, 5.0, createdOf(t, r, a, "b"), "what it counted before is not in its series")
 	assert.Equal(t, 2.0, createdOf(t, r, a, Other))
 
+	t.Run("what had series of its own goes on where they ended", func(t *testing.T) {
+		r, a := limited(t, 2), newAgent(on("v", mpit.ClassCounter, tULong))
+		b := a.after(time.Second).object("b", 1)
+		a.object("c", 1)
+		a.set("v", b, 100)
+		r.Update(a.after(time.Second).sample())
+		r.SetLimit(1, ReasonRankOverLimit)
+		r.Update(a.after(time.Second).sample())
+		r.SetLimit(-1, "")
+		r.Update(a.after(time.Second).sample())
+		require.Equal(t, 100.0, show(r)["v_total{comm=b}"])
+		assert.Equal(t, 1.0, createdOf(t, r, a, "b"))
+		assert.Equal(t, 4.0, createdOf(t, r, a, "c"), "nothing of it has ever been shown but zero")
+	})
+
 	t.Run("what had series of its own folds", func(t *testing.T) {
 		r, a := limited(t, 2), newAgent(on("v", mpit.ClassCounter, tULong))
 		a.after(time.Second).object("a", 1)
