@@ -91,6 +91,11 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 		n.closers = append(n.closers, n.control.Close)
 	}
 
+	// The sockets are ours: whoever begins from here on, the exporter's own figures as well, no earlier exporter can have pushed.
+	since := time.Now()
+	if options.single {
+		since = time.Unix(1, 0)
+	}
 	n.exporter, err = exporter.New(exporter.Config{
 		Mapper:     rules.Mapper,
 		Limits:     rules.Limits,
@@ -115,7 +120,7 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 	n.refused = newRefusals()
 	n.own = ownRegistry(n.refused, n.logs.lostLines())
 	if flags.otlp.asked() {
-		if n.otlp, err = newPushing(ctx, flags.otlp, n.exporter, n.socket.Path(), options.single, n.logger); err != nil {
+		if n.otlp, err = newPushing(ctx, flags.otlp, n.exporter, n.socket.Path(), since, n.logger); err != nil {
 			return n, err
 		}
 		n.closers = append(n.closers, n.otlp.close)

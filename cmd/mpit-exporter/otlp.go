@@ -20,15 +20,13 @@ type pushing struct {
 }
 
 // newPushing makes a pusher of what an exporter has, and lets it be asked for. instance is the agent socket's path.
-// whole says that with deltas, too, all is sent that has been counted ever, for no earlier exporter can have pushed it.
-func newPushing(ctx context.Context, flags *otlpFlags, e *exporter.Exporter, instance string, whole bool, logger *slog.Logger) (*pushing, error) {
+// since is when no earlier exporter can have pushed any more: with deltas, what began then or later is sent in whole.
+func newPushing(ctx context.Context, flags *otlpFlags, e *exporter.Exporter, instance string, since time.Time, logger *slog.Logger) (*pushing, error) {
 	config, err := flags.config(instance, version.Version, logger)
 	if err != nil {
 		return nil, err
 	}
-	if whole {
-		config.Since = time.Unix(1, 0)
-	}
+	config.Since = since
 	p := &pushing{config: config, logger: logger, reader: e.OTelReader(exporter.OTelConfig{Exponential: config.Exponential, Version: config.Version})}
 	if p.pusher, err = otlp.New(ctx, config, p.reader); err != nil {
 		p.reader.Close()
