@@ -60,8 +60,28 @@ func (s *sender) send(ctx context.Context, rm *metricdata.ResourceMetrics) (*rep
 	if err != nil && r.failure != nil && !strings.Contains(err.Error(), r.failure.Error()) {
 		err = fmt.Errorf("%w; before that: %w", err, r.failure)
 	}
+	r.message = bounded(r.message)
+	if err != nil && len(err.Error()) > maxSaid {
+		err = boundedError{err}
+	}
 	return r, err
 }
+
+// maxSaid is how much of what a receiver says is repeated, in bytes: it may answer with anything, such as pages of HTML.
+const maxSaid = 2 << 10
+
+func bounded(text string) string {
+	if len(text) <= maxSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxSaid], "") + "…"
+}
+
+// boundedError has the beginning of an error's text.
+type boundedError struct{ error }
+
+func (e boundedError) Error() string { return bounded(e.error.Error()) }
+func (e boundedError) Unwrap() error { return e.error }
 
 // failed notes why an attempt has failed.
 func (r *reply) failed(err error) {

@@ -254,6 +254,27 @@ func TestRefusedMessage(t *testing.T) {
 	}
 }
 
+// Whatever a receiver has to say, an error and the log have a bounded part of it.
+func TestTalkativeReceiver(t *testing.T) {
+	for _, protocol := range protocols {
+		for name, answer := range map[string]otlptest.Answer{
+			"refuses": otlptest.Refuse(strings.Repeat("no, ", 64<<10)), "takes a part": otlptest.Partial(1, strings.Repeat("some, ", 64<<10)),
+		} {
+			t.Run(protocol+" "+name, func(t *testing.T) {
+				r := receiver(t, otlptest.Options{Protocol: protocol, Answer: func(*otlptest.Request) otlptest.Answer { return answer }})
+				var log logged
+				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Logger: log.logger()}, one())
+				_, err := p.Push(patient(t))
+				if err != nil {
+					assert.Less(t, len(err.Error()), 3<<10)
+				}
+				assert.NotEmpty(t, log.String())
+				assert.Less(t, len(log.String()), 4<<10)
+			})
+		}
+	}
+}
+
 // A receiver that is away, or does not know us, is not asked for each message.
 func TestAwayIsNotAskedForEach(t *testing.T) {
 	r := receiver(t, otlptest.Options{Protocol: ProtocolHTTP, Headers: map[string]string{"tenant": "somebody"}})
