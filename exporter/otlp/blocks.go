@@ -56,7 +56,7 @@ func gauge[N int64 | float64](b *block, data metricdata.Gauge[N]) {
 func sum[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Sum[N]) {
 	points := data.DataPoints
 	if d != nil && data.IsMonotonic && d.sums == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaSum(d, d.table(s, b.metric.Name, k), points)
+		points, b.next = deltaSum(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}
 	b.points, b.size = len(points), func(i int) int { return sizeOfNumber(&points[i]) }
@@ -68,7 +68,7 @@ func sum[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricda
 func histogram[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Histogram[N]) {
 	points := data.DataPoints
 	if d != nil && d.histograms == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaHistogram(d, d.table(s, b.metric.Name, k), points)
+		points, b.next = deltaHistogram(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}
 	b.points, b.size = len(points), func(i int) int { return sizeOfHistogram(&points[i]) }
@@ -80,7 +80,7 @@ func histogram[N int64 | float64](b *block, d *deltas, s *scope, k kind, data me
 func exponential[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.ExponentialHistogram[N]) {
 	points := data.DataPoints
 	if d != nil && d.histograms == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaExponential(d, d.table(s, b.metric.Name, k), points)
+		points, b.next = deltaExponential(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}
 	b.points, b.size = len(points), func(i int) int { return sizeOfExponential(&points[i]) }

@@ -37,11 +37,12 @@ type deltas struct {
 	distinct func(*attribute.Set) attribute.Distinct // for tests
 }
 
-// tableKey is what is common to the series of one metric.
+// tableKey is what is common to the series of one metric. A reload of rules may change a unit: then there are two metrics of one name, as long as
+// there is somebody whose rules were the old ones.
 type tableKey struct {
-	scope  instrumentation.Scope
-	metric string
-	kind   kind
+	scope        instrumentation.Scope
+	metric, unit string
+	kind         kind
 }
 
 // kind tells apart what can't be subtracted from each other.
@@ -110,8 +111,8 @@ func newDeltas(sums, histograms metricdata.Temporality, since time.Time) *deltas
 }
 
 // table finds the series of a metric.
-func (d *deltas) table(s *scope, name string, k kind) *table {
-	key := tableKey{s.Scope, name, k}
+func (d *deltas) table(s *scope, m *metricdata.Metrics, k kind) *table {
+	key := tableKey{s.Scope, m.Name, m.Unit, k}
 	t := d.tables[key]
 	if t == nil {
 		t = &table{series: map[attribute.Distinct]*series{}, forgotten: math.MinInt64}

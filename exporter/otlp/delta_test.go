@@ -75,7 +75,7 @@ func TestDeltaSum(t *testing.T) {
 
 func TestDeltaFloat(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-	table := d.table(&scope{}, "seconds", kindSumFloat)
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "seconds"}, kindSumFloat)
 	for _, step := range []struct{ value, want float64 }{{0.5, 0.5}, {1.25, 0.75}, {math.NaN(), math.NaN()}, {3, 3}, {4, 1}} {
 		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2), Value: step.value}})
 		require.Len(t, points, 1)
@@ -121,7 +121,7 @@ func TestTemporality(t *testing.T) {
 func TestSeriesOfOneHash(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	d.distinct = func(*attribute.Set) attribute.Distinct { return attribute.Distinct{} }
-	table := d.table(&scope{}, "calls", kindSumInt)
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "calls"}, kindSumInt)
 	for push, want := range [][]int64{{100, 1, 50}, {1, 1, 1}} {
 		d.pushed()
 		points, next := deltaSum(d, table, []metricdata.DataPoint[int64]{point(0, 1, 2+push, int64(100+push)), point(1, 1, 2+push, int64(1+push)), point(2, 1, 2+push, int64(50+push))})
@@ -161,7 +161,7 @@ func TestDeltaOfBuckets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-			explicit, exponential := d.table(&scope{}, "m", kindHistogramFloat), d.table(&scope{}, "m", kindExponentialFloat)
+			explicit, exponential := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat), d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
 			for i, s := range tt.steps {
 				count := total(s.now)
 				points, next := deltaExponential(d, exponential, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i),
@@ -180,6 +180,67 @@ func TestDeltaOfBuckets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// New rules may change a histogram's bounds while it goes on: nothing is counted twice.
+func TestDeltaOfOtherBounds(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		bounds, also []float64
+		was, is      []uint64
+		wantBounds   []float64
+		want         []uint64
+	}{
+		{"one more", []float64{1, 4}, []float64{1, 2, 4}, []uint64{5, 3, 1}, []uint64{6, 2, 2, 1}, []float64{1, 4}, []uint64{1, 1, 0}},
+		{"one fewer", []float64{1, 2, 4}, []float64{1, 4}, []uint64{5, 2, 1, 1}, []uint64{6, 4, 2}, []float64{1, 4}, []uint64{1, 1, 1}},
+		{"all others", []float64{1, 4}, []float64{2, 3}, []uint64{5, 3, 1}, []uint64{7, 2, 3}, nil, []uint64{3}},
+		{"none", []float64{1, 4}, nil, []uint64{5, 3, 1}, []uint64{9}, nil, []uint64{0}},
+		{"they don't go together", []float64{1, 4}, []float64{1, 3}, []uint64{5, 3, 1}, []uint64{4, 3, 4}, nil, []uint64{2}},
+		{"fewer in all: counted anew", []float64{1, 4}, []float64{1, 3}, []uint64{5, 3, 1}, []uint64{1, 3, 4}, []float64{1, 3}, []uint64{1, 3, 4}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
+			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat)
+			push := func(now int, bounds []float64, counts []uint64) metricdata.HistogramDataPoint[float64] {
+				points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(now), Count: total(counts),
+					Bounds: bounds, BucketCounts: counts}})
+				require.Len(t, points, 1)
+				next[0].apply()
+				return points[0]
+			}
+			push(2, tt.bounds, tt.was)
+			got := push(3, tt.also, tt.is)
+			assert.Equal(t, tt.wantBounds, got.Bounds)
+			assert.Equal(t, tt.want, got.BucketCounts)
+			assert.Equal(t, total(tt.want), got.Count)
+		})
+	}
+}
+
+// Two metrics of one name with different units, as there are after a reload of rules, are two.
+func TestDeltaOfTwoUnits(t *testing.T) {
+	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
+	for i, want := range [][]int64{{1000, 7}, {24, 1}} {
+		was, is := counter("m", point(0, 1, 2+i, 1000+24*int64(i))), counter("m", point(0, 1, 2+i, 7+int64(i)))
+		was.Unit = "By"
+		var got []int64
+		for _, b := range batchesOf(d, was, is) {
+			for _, m := range b.data.ScopeMetrics[0].Metrics {
+				got = append(got, m.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+			}
+			b.delivered()
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+// keyOf is of the metrics of deltasAddUp.
+func keyOf(k string) tableKey {
+	unit := "s"
+	if k == "sum" {
+		unit = "{message}"
+	}
+	return tableKey{inScope()[0].Scope, "m", unit, kindOf(k)}
 }
 
 func TestCoarser(t *testing.T) {
@@ -270,7 +331,7 @@ func deltasAddUp(t *rapid.T, kind string) {
 		}
 		known := map[*life]bool{}
 		for i, l := range all {
-			if table := d.tables[tableKey{inScope()[0].Scope, "m", kindOf(kind)}]; table != nil {
+			if table := d.tables[keyOf(kind)]; table != nil {
 				set := rank(i)
 				known[l] = table.series[set.Equivalent()] != nil
 			}
@@ -278,7 +339,7 @@ func deltasAddUp(t *rapid.T, kind string) {
 		scopes := blocks(d, inScope(metrics...))
 		based := map[*life]bool{}
 		for i, l := range all {
-			table := d.tables[tableKey{inScope()[0].Scope, "m", kindOf(kind)}]
+			table := d.tables[keyOf(kind)]
 			set := rank(i)
 			if table == nil || l.gone > 0 {
 				continue
