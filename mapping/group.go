@@ -268,8 +268,12 @@ func (c *groupCell) settle() {
 	}
 }
 
-// since moves the beginning of a cell to that of a part, if that is earlier.
+// since moves the beginning of a cell to that of a part, if that is earlier and nobody has seen another: who adds up takes a beginning that moves
+// for a reset.
 func (c *groupCell) since(s *Series) {
+	if c.series.Valid && c.series.Since != 0 {
+		return
+	}
 	if s.Since != 0 && (c.series.Since == 0 || s.Since < c.series.Since) {
 		c.series.Since = s.Since
 	}

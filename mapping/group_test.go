@@ -250,7 +250,12 @@ func TestGroupGoesOnAtAReset(t *testing.T) {
 	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "the earliest")
 	b.Since = groupStart.Add(-time.Second).UnixNano()
 	update()
-	assert.Equal(t, b.Since, g.Series()[0].Since)
+	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "it has been seen: a beginning that moves would be a reset")
+
+	g = NewGroup()
+	a.Since = groupStart.UnixNano()
+	update()
+	assert.Equal(t, b.Since, g.Series()[0].Since, "the earliest of those who begin together")
 }
 
 // An exporter throws a rank's figures away after a panic, and after new rules, and makes them anew.
