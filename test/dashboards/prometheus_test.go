@@ -93,6 +93,10 @@ func observe(t *testing.T) site {
 	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
 	s.scraped(t, fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)
 	s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, early), 2)
+	// A rank without a last word is lost when it could have connected again.
+	for id, reason := range map[string]string{killed: "lost", aborted: "abort"} {
+		s.scraped(t, fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[5m])))`, id, reason), 1)
+	}
 	s.scraped(t, `count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
 	// A node is lost with its job: nobody ever says that it has ended.
 	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, lost), 1)
