@@ -45,10 +45,8 @@ func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	if len(c.program) == 0 {
 		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errNoProgram, programName)
 	}
-	if c.own.enabled {
-		if err := c.own.check(c.settings.socket); err != nil {
-			return err
-		}
+	if err := c.own.check(c.settings.socket); err != nil {
+		return err
 	}
 	if err := c.settings.complete(env); err != nil {
 		return &exitError{exitExecFailed, err}

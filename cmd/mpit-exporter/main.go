@@ -90,6 +90,24 @@ func helpOf(app *kingpin.Application, args []string) string {
 	return programName
 }
 
+// naming puts the flag in front of what the parser says of its value alone.
+func naming(app *kingpin.Application, args []string, err error) error {
+	parsed, parseErr := app.ParseContext(args)
+	if parseErr != nil {
+		return err
+	}
+	for _, element := range parsed.Elements {
+		flag, ok := element.Clause.(*kingpin.FlagClause)
+		if !ok || element.Value == nil {
+			continue
+		}
+		if again := flag.Model().Value.Set(*element.Value); again != nil && again.Error() == err.Error() {
+			return fmt.Errorf("--%s: %w", flag.Model().Name, err)
+		}
+	}
+	return err
+}
+
 // run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
 func run(ctx context.Context, args []string, std stdio) error {
 	if len(args) == 3 && args[0] == ownCommand { // exec's own, and nobody else's
@@ -118,7 +136,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 
 	command, err := app.Parse(args)
 	if err != nil {
-		return usageErrorf("%w (see %s --help)", err, helpOf(app, args))
+		return usageErrorf("%w (see %s --help)", naming(app, args, err), helpOf(app, args))
 	}
 	switch command {
 	case push.name:

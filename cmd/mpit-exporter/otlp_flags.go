@@ -24,6 +24,7 @@ type otlpFlags struct {
 	on, onNamed bool // --otlp or --no-otlp
 
 	endpoint, protocol, compression                       string
+	endpointNamed                                         bool
 	interval, timeout, pushTimeout                        time.Duration
 	intervalNamed, timeoutNamed, pushNamed                bool
 	temporality, histogram                                string
@@ -40,7 +41,7 @@ func addOTLPFlags(cmd *kingpin.CmdClause, always bool) *otlpFlags {
 			IsSetByUser(&f.onNamed).BoolVar(&f.on)
 	}
 	cmd.Flag("otlp.endpoint", "URL of the receiver, such as http://localhost:4318 or, for gRPC, https://collector:4317 (default: of the environment, else this machine's).").
-		PlaceHolder("URL").StringVar(&f.endpoint)
+		PlaceHolder("URL").IsSetByUser(&f.endpointNamed).StringVar(&f.endpoint)
 	cmd.Flag("otlp.protocol", "http/protobuf or grpc (default: http/protobuf).").PlaceHolder("PROTOCOL").EnumVar(&f.protocol, otlp.ProtocolHTTP, otlp.ProtocolGRPC)
 	cmd.Flag("otlp.interval", "How often figures are pushed (default: 60s).").PlaceHolder("60s").IsSetByUser(&f.intervalNamed).DurationVar(&f.interval)
 	cmd.Flag("otlp.timeout", "How long one message may take with its repetitions, and the last push when the exporter ends (default: 10s).").
@@ -87,6 +88,8 @@ func (f *otlpFlags) asked() bool {
 // check finds what the flag parser can't.
 func (f *otlpFlags) check() error {
 	switch {
+	case f.endpointNamed && f.endpoint == "": // a variable of the shell that is not set, most likely
+		return usageErrorf("--otlp.endpoint: a URL is needed, such as http://collector:4318")
 	case f.intervalNamed && f.interval <= 0:
 		return usageErrorf("--otlp.interval %s: must be more than nothing, such as 60s", f.interval)
 	case f.timeoutNamed && f.timeout <= 0:

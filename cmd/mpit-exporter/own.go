@@ -38,6 +38,7 @@ type ownSettings struct {
 	wait      time.Duration
 	otlp      *otlpFlags
 	forwarded []string // flags of OTLP, as they were given
+	meant     []string // flags that make sense with --own alone
 
 	patience time.Duration // ownStartTimeout, but in tests
 }
@@ -67,14 +68,20 @@ func (o *ownSettings) addFlags(cmd *kingpin.CmdClause) {
 	})
 }
 
-// forward notes the flags of OTLP, for the exporter.
+// forward notes the flags of OTLP, for the exporter, and what was said of an exporter at all.
 func (o *ownSettings) forward(parsed *kingpin.ParseContext) {
 	for _, element := range parsed.Elements {
 		flag, ok := element.Clause.(*kingpin.FlagClause)
 		if !ok || element.Value == nil {
 			continue
 		}
-		switch name := flag.Model().Name; {
+		name := flag.Model().Name
+		if strings.HasPrefix(name, "own.") || name == "otlp" || strings.HasPrefix(name, "otlp.") {
+			if !flag.Model().IsBoolFlag() || *element.Value != "false" { // --no-otlp is as it is without --own
+				o.meant = append(o.meant, "--"+name)
+			}
+		}
+		switch {
 		case name != "otlp" && !strings.HasPrefix(name, "otlp."):
 		case flag.Model().IsBoolFlag() && *element.Value == "false":
 			o.forwarded = append(o.forwarded, "--no-"+name)
@@ -106,6 +113,10 @@ func (o *ownSettings) paged() bool {
 // check finds what the flag parser can't, before any process depends on it.
 func (o *ownSettings) check(socket string) error {
 	switch {
+	case !o.enabled && len(o.meant) > 0:
+		return usageErrorf("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of the node", o.meant[0])
+	case !o.enabled:
+		return nil
 	case socket != "":
 		return usageErrorf("exec: --socket names an exporter that runs already, --own starts one: leave one of them out")
 	case o.wait < 0 || o.wait > maxOwnWait:

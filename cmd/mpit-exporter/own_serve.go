@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -52,9 +53,14 @@ func serveOwn(ctx context.Context, path string, std stdio) error {
 		own.end()
 	}
 	if err != nil {
-		answerOwn(pipe, ownAnswer{Error: err.Error()}) // refused, if there has been an answer
+		answerOwn(pipe, ownAnswer{Error: inFlagsOfExec(err)}) // refused, if there has been an answer
 	}
 	return err
+}
+
+// inFlagsOfExec is the error as somebody can use it who has given flags to exec, not to serve.
+func inFlagsOfExec(err error) string {
+	return strings.NewReplacer("--web.listen-address", "--own.listen", "--web.config.file", "--own.web-config").Replace(err.Error())
 }
 
 // openOwn takes over what exec hands on.

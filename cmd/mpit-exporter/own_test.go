@@ -166,9 +166,10 @@ func links(t *testing.T, pid int) map[string]string {
 // TestOwnThatCannotStart: the program runs on, and one process of the node says why.
 func TestOwnThatCannotStart(t *testing.T) {
 	for _, test := range []struct{ name, flag, err string }{
-		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2"},
+		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
 		{"no directory for Prometheus", "--own.sd-dir=/nowhere", "make the directory or name another"},
 		{"no directory at all", "--own.dir=/nowhere", "name another directory with --own.dir"},
+		{"no TLS configuration", "--own.web-config=/nowhere.yml", "--own.web-config /nowhere.yml"},
 		{"rules that are wrong", "--own.config=/nowhere.yaml", "/nowhere.yaml"},
 		{"no log", "--own.log=/nowhere/log", "name another file with --own.log"},
 	} {
