@@ -263,7 +263,7 @@ func TestConfigMistakes(t *testing.T) {
 		{[]string{"explain", "x", "--verbosity=loud"}, `config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
 		{[]string{"explain", "x", "--datatype=string"}, `config explain: --datatype "string": must be one of int, unsigned, unsigned_long, unsigned_long_long, count, char, double, int32_t, int64_t, uint32_t, uint64_t, long, long_long, float, c_bool`},
 		{[]string{"explain", "x", "--config.file="}, "config explain: --config.file: the name of a file is empty"},
-		{[]string{"explain", "x", "--output=table"}, "enum value must be one of text,json, got 'table' (see mpit-exporter config explain --help)"},
+		{[]string{"explain", "x", "--output=table"}, "--output: enum value must be one of text,json, got 'table' (see mpit-exporter config explain --help)"},
 		{[]string{}, "must select a subcommand of 'config' (see mpit-exporter config --help)"},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
