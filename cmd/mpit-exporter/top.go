@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -86,7 +87,7 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		if m.take(&list) {
-			if _, err := fmt.Fprintln(w, m.table(c.order, unlimited, 0)); err != nil {
+			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.table(c.order, unlimited, 0), heading, "")); err != nil {
 				return fmt.Errorf("top: writing: %w", err)
 			}
 			shown++

@@ -74,14 +74,14 @@ func (s *screen) size() (columns, lines int) {
 	return columns, lines
 }
 
-// draw shows a table, and below it what is wrong. Lines that begin with a # are headings.
+// draw shows a table, and below it what is wrong.
 func (s *screen) draw(table, trouble string) {
 	w := bufio.NewWriter(s.out)
 	_, _ = w.WriteString(home)
 	for line := range strings.Lines(table) {
 		line = strings.TrimSuffix(line, "\n")
-		if heading, ok := strings.CutPrefix(line, "#"); ok {
-			line = bold + heading + plain
+		if text, ok := strings.CutSuffix(line, heading); ok {
+			line = bold + text + plain
 		}
 		_, _ = w.WriteString(line + clearLine + "\r\n")
 	}

@@ -20,6 +20,9 @@ const (
 	byName  = "name"
 )
 
+// heading ends a line that is one. Nothing that a rank says has it: clean takes such characters away.
+const heading = "\x01"
+
 // unlimited is as many lines as there are.
 const unlimited = math.MaxInt
 
@@ -28,9 +31,15 @@ type movement struct {
 	at      time.Time
 	ranks   []exporter.RankValues
 	more    int
-	before  map[seriesKey]float64
-	values  map[seriesKey]float64
+	before  map[seriesKey]figure
+	values  map[seriesKey]figure
 	elapsed float64 // seconds; 0: there was one look only
+}
+
+// figure is a series' value.
+type figure struct {
+	value  float64
+	counts bool // it only grows, so that those of several ranks can be added up
 }
 
 // seriesKey names a series of a rank. world and jobid alone stand for those of all ranks together.
@@ -55,7 +64,7 @@ func (m *movement) take(list *exporter.ValueList) bool {
 		m.elapsed = list.Time.Sub(m.at).Seconds()
 	}
 	m.at, m.ranks, m.more = list.Time, list.Ranks, list.More
-	m.before, m.values = m.values, map[seriesKey]float64{}
+	m.before, m.values = m.values, map[seriesKey]figure{}
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
 		m.more += r.Cut
@@ -78,7 +87,7 @@ func (m *movement) add(key seriesKey, variables []exporter.VariableValues) {
 		for _, s := range v.Series {
 			key.labels = labelCell(s.Labels)
 			if value, err := strconv.ParseFloat(cmp.Or(s.Value, s.Sum), 64); err == nil && !math.IsNaN(value) {
-				m.values[key] = value
+				m.values[key] = figure{value, v.Kind == "counter" || v.Kind == "histogram"}
 			}
 		}
 	}
@@ -94,37 +103,45 @@ func labelCell(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// moving is one line: a series name with labels, of all ranks that have it.
+// moving is one line: a series name with labels, of all ranks of a world that have it.
 type moving struct {
+	jobID, world   string
 	metric, labels string
 	ranks          int
-	value          float64 // of all ranks, added up
-	rate           float64 // of all ranks, added up; 1/s
-	most           float64 // the largest of a rank
+	value, rate    float64 // of all ranks: added up of what counts, else the largest; the rate in 1/s
+	most           float64 // the largest rate of a rank
 	who            seriesKey
 }
 
-// moved adds up what the ranks have. What falls has been reset, or is a gauge: either way it has moved.
+// moved brings the ranks of each world together. What falls has been reset, or is a gauge: either way it has moved.
 func (m *movement) moved(order string) []moving {
-	type name struct{ metric, labels string }
+	type name struct{ jobID, world, metric, labels string }
 	lines := map[name]*moving{}
-	for key, value := range m.values {
-		n := name{key.metric, key.labels}
+	for key, now := range m.values {
+		n := name{key.jobID, key.world, key.metric, key.labels}
 		l := lines[n]
 		if l == nil {
-			l = &moving{metric: key.metric, labels: key.labels, who: key}
+			l = &moving{jobID: n.jobID, world: n.world, metric: n.metric, labels: n.labels, value: math.Inf(-1), who: key}
+			if now.counts {
+				l.value = 0
+			}
 			lines[n] = l
 		}
 		l.ranks++
-		l.value += value
 		before, known := m.before[key]
-		if !known || m.elapsed <= 0 {
-			continue
+		rate := 0.0
+		if known && m.elapsed > 0 {
+			rate = (now.value - before.value) / m.elapsed
 		}
-		rate := (value - before) / m.elapsed
-		l.rate += rate
 		if math.Abs(rate) > math.Abs(l.most) || math.Abs(rate) == math.Abs(l.most) && lessRank(key, l.who) {
 			l.most, l.who = rate, key
+		}
+		if now.counts {
+			l.value += now.value
+			l.rate += rate
+		} else {
+			// Watermarks and shares of several ranks have no sum.
+			l.value, l.rate = max(l.value, now.value), l.most
 		}
 	}
 	list := make([]moving, 0, len(lines))
@@ -139,7 +156,8 @@ func (m *movement) moved(order string) []moving {
 		case byValue:
 			c = cmp.Compare(b.value, a.value)
 		}
-		return cmp.Or(c, strings.Compare(a.metric, b.metric), strings.Compare(a.labels, b.labels))
+		return cmp.Or(c, strings.Compare(a.metric, b.metric), strings.Compare(a.labels, b.labels),
+			strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world))
 	})
 	return list
 }
@@ -148,8 +166,8 @@ func lessRank(a, b seriesKey) bool {
 	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
 }
 
-// table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes. Headings begin
-// with a #.
+// table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes. Headings end
+// with heading.
 func (m *movement) table(order string, lines, columns int) string {
 	if m.at.IsZero() {
 		return ""
@@ -163,7 +181,7 @@ func (m *movement) table(order string, lines, columns int) string {
 	if len(m.ranks) == 1 {
 		plural = ""
 	}
-	fmt.Fprintf(&b, "#%s  %d rank%s", m.at.Local().Format(time.TimeOnly), len(m.ranks), plural)
+	fmt.Fprintf(&b, "%s  %d rank%s", m.at.Local().Format(time.TimeOnly), len(m.ranks), plural)
 	for _, state := range []string{"up", "busy", "passive", "paused", "new", "late", "ended"} {
 		if n := states[state]; n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, state)
@@ -172,7 +190,7 @@ func (m *movement) table(order string, lines, columns int) string {
 	if m.more > 0 {
 		fmt.Fprintf(&b, "; more than fits into an answer: choose with --jobid, --world or --rank")
 	}
-	b.WriteString("\n")
+	b.WriteString(heading + "\n")
 
 	// A third of a screen is for ranks, the rest for what moves.
 	room := unlimited
@@ -180,7 +198,7 @@ func (m *movement) table(order string, lines, columns int) string {
 		room = max(1, (lines-4)/3)
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line(t, "#JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM")
+	line(t, "JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM"+heading)
 	for i := range m.ranks[:min(len(m.ranks), room)] {
 		r := &m.ranks[i].Rank
 		number := strconv.Itoa(r.Rank)
@@ -196,7 +214,7 @@ func (m *movement) table(order string, lines, columns int) string {
 	b.WriteString("\n")
 
 	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line(t, "#RATE/s", "MOST/s", "OF RANK", "VALUE", "RANKS", "SERIES")
+	line(t, "RATE/s", "MOST/s", "OF RANK", "VALUE", "RANKS", "JOBID", "SERIES"+heading)
 	for _, l := range m.moved(order) {
 		who := "all"
 		switch {
@@ -209,7 +227,7 @@ func (m *movement) table(order string, lines, columns int) string {
 		if l.labels != "" {
 			series += "{" + l.labels + "}"
 		}
-		row(t, true, m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value), strconv.Itoa(l.ranks), series)
+		row(t, true, m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value), strconv.Itoa(l.ranks), l.jobID, series)
 	}
 	_ = t.Flush()
 	return crop(b.String(), lines, columns)
@@ -228,7 +246,7 @@ func numberText(v float64) string {
 	for _, unit := range []struct {
 		size float64
 		name string
-	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
+	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {9999.5, "k"}} {
 		if a >= unit.size {
 			size := unit.size
 			if unit.name == "k" {
@@ -247,13 +265,12 @@ func crop(text string, lines, columns int) string {
 		if lines--; lines < 0 {
 			break
 		}
-		l = strings.TrimRight(l, " \n")
+		l, isHeading := strings.CutSuffix(strings.TrimRight(l, " \n"), heading)
 		if columns > 0 {
-			width := columns
-			if strings.HasPrefix(l, "#") {
-				width++ // which is not shown
-			}
-			l = shorten(l, width)
+			l = shorten(l, columns)
+		}
+		if isHeading {
+			l += heading
 		}
 		b.WriteString(l + "\n")
 	}

@@ -53,28 +53,58 @@ func TestTopTable(t *testing.T) {
 
 	table := m.table(byRate, unlimited, 0)
 	lines := strings.Split(table, "\n")
-	assert.Regexp(t, `^#\d\d:\d\d:02  2 ranks, 1 up, 1 late$`, lines[0])
+	assert.Regexp(t, `^\d\d:\d\d:02  2 ranks, 1 up, 1 late\x01$`, lines[0])
 	fields := func(i int) []string { return strings.Fields(lines[i]) }
-	assert.Equal(t, []string{"#JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM"}, fields(1))
+	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM" + heading}, fields(1))
 	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
 	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
-	assert.Equal(t, []string{"#RATE/s", "MOST/s", "OF", "RANK", "VALUE", "RANKS", "SERIES"}, fields(5))
-	assert.Equal(t, []string{"510", "500", "1", "1035", "2", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
-	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "1", "mpit_wait_time_seconds_sum"}, fields(7))
-	assert.Equal(t, []string{"0", "0", "-", "12.35M", "1", "mpit_node_peak"}, fields(8))
+	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "RANKS", "JOBID", "SERIES" + heading}, fields(5))
+	assert.Equal(t, []string{"510", "500", "1", "1035", "2", "17", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
+	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "1", "17", "mpit_wait_time_seconds_sum"}, fields(7))
+	assert.Equal(t, []string{"0", "0", "-", "12.35M", "1", "17", "mpit_node_peak"}, fields(8))
 
 	first := func(order string) string {
-		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[5]
+		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[6]
 	}
-	assert.Equal(t, "mpit_node_peak", strings.Fields(strings.Split(m.table(byValue, unlimited, 0), "\n")[6])[5])
+	assert.Equal(t, "mpit_node_peak", first(byValue))
 	assert.Contains(t, first(byName), "mpit_calls_total")
 
 	small := m.table(byRate, 7, 20)
 	assert.Equal(t, 7, strings.Count(small, "\n"))
 	assert.Contains(t, small, "… and 1 more\n", "a third is for ranks")
 	for line := range strings.Lines(small) {
-		assert.LessOrEqual(t, len([]rune(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "#"))), 20, line)
+		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), heading))), 20, line)
 	}
+}
+
+// A watermark or a share of several ranks has no sum, and what two jobs have none either.
+func TestTopAddsUpWhatCountsOnly(t *testing.T) {
+	look := func(second int, values ...string) *exporter.ValueList {
+		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+		for i, v := range values {
+			l.Ranks = append(l.Ranks, exporter.RankValues{
+				Rank: exporter.RankStatus{JobID: []string{"1", "1", "2"}[i], World: "0", Rank: i},
+				Variables: []exporter.VariableValues{
+					{Metric: "mpit_full_ratio", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "0." + v}}},
+					{Metric: "mpit_sent_total", Kind: "counter", Series: []exporter.SeriesValue{{Value: v}}},
+				},
+			})
+		}
+		return l
+	}
+	var m movement
+	m.take(look(0, "3", "4", "5"))
+	require.True(t, m.take(look(1, "5", "5", "9")))
+	var got [][]string
+	for _, l := range strings.Split(m.table(byName, unlimited, 0), "\n")[7:11] {
+		got = append(got, strings.Fields(l))
+	}
+	assert.Equal(t, [][]string{
+		{"0.2", "0.2", "0", "0.5", "2", "1", "mpit_full_ratio"},
+		{"0.4", "0.4", "2", "0.9", "1", "2", "mpit_full_ratio"},
+		{"3", "2", "0", "10", "2", "1", "mpit_sent_total"},
+		{"4", "4", "2", "9", "1", "2", "mpit_sent_total"},
+	}, got)
 }
 
 // What has been reset has moved, and is not passed off as growth.
@@ -87,7 +117,7 @@ func TestTopOfAReset(t *testing.T) {
 
 func TestNumberText(t *testing.T) {
 	for v, text := range map[float64]string{
-		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 12345: "12.35k", 999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
+		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 9999.9: "10k", 12345: "12.35k", 999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
 	} {
 		assert.Equal(t, text, numberText(v))
 	}
@@ -174,9 +204,9 @@ func TestTopInAPipe(t *testing.T) {
 	e := movingRank(t)
 	out := runBinary(t, cleanEnviron(), "top", "--url="+e.url, "--interval=200ms", "--count=2")
 	assert.Zero(t, out.status, out.stderr)
-	assert.Equal(t, 2, strings.Count(out.stdout, "#JOBID"), out.stdout)
-	assert.NotContains(t, out.stdout, "\x1b")
-	assert.Regexp(t, `(?m)^\d[\d.]*\s+\d[\d.]*\s+0\s+\d+\s+1\s+mpit_steps`, out.stdout)
+	assert.Equal(t, 2, strings.Count(out.stdout, "PROGRAM\n"), out.stdout)
+	assert.NotRegexp(t, "[\x00-\x09\x0b-\x1f]", out.stdout)
+	assert.Regexp(t, `(?m)^\d[\d.]*\s+\d[\d.]*\s+0\s+\d+\s+1\s+\S+\s+mpit_steps`, out.stdout)
 }
 
 // lockedBuffer is a buffer that one goroutine writes and others read.
