@@ -391,15 +391,22 @@ func (p *linter) namesIn(of, text string) {
 	}
 }
 
-func (p *linter) page(alert string) {
-	name := pageDir + "/" + alert + ".md"
+// read returns a file that an alert must have.
+func (p *linter) read(alert, name string) (text []byte, ok bool) {
 	text, err := fs.ReadFile(p.files, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		p.add("%s has no %s", alert, name)
-		return
 	case err != nil:
 		p.add("%v", err)
+	}
+	return text, err == nil
+}
+
+func (p *linter) page(alert string) {
+	name := pageDir + "/" + alert + ".md"
+	text, ok := p.read(alert, name)
+	if !ok {
 		return
 	}
 	if !strings.HasPrefix(string(text), "# "+alert+"\n") {
@@ -420,13 +427,8 @@ func (p *linter) page(alert string) {
 // tests looks that an alert's own fire it, and that there are cases in which it must not fire.
 func (p *linter) tests(alert string) {
 	name := testDir + "/" + alert + ".yaml"
-	text, err := fs.ReadFile(p.files, name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		p.add("%s has no %s", alert, name)
-		return
-	case err != nil:
-		p.add("%v", err)
+	text, ok := p.read(alert, name)
+	if !ok {
 		return
 	}
 	var file struct {

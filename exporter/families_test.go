@@ -55,16 +55,25 @@ const (
 	docEnd   = "<!-- end -->\n"
 )
 
-// docs/metrics.md lists what the code has.
-func TestMetricsAreDocumented(t *testing.T) {
-	path := filepath.Join("..", "docs", "metrics.md")
+// checkWritten holds a part of a page of docs, from the mark begin to docEnd, to what the code says, or writes it with -update.
+func checkWritten(t *testing.T, page, begin, want string) {
+	t.Helper()
+	path := filepath.Join("..", "docs", page)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(text), docBegin)
-	require.True(t, ok, "no begin mark in %s", path)
-	table, tail, ok := strings.Cut(rest, docEnd)
+	head, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok, "%s has no line %s", path, begin)
+	written, tail, ok := strings.Cut(rest, docEnd)
 	require.True(t, ok, "no end mark in %s", path)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(head+begin+want+docEnd+tail), 0o644))
+		return
+	}
+	assert.Equal(t, want, written, "%s is out of date: go test ./exporter -update", path)
+}
 
+// docs/metrics.md lists what the code has.
+func TestMetricsAreDocumented(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| name | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, f := range Families() {
@@ -74,9 +83,5 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()), strings.Join(labels, ", "), f.Help)
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(head+docBegin+want.String()+docEnd+tail), 0o644))
-		return
-	}
-	assert.Equal(t, want.String(), table, "%s is out of date: go test ./exporter -update", path)
+	checkWritten(t, "metrics.md", docBegin, want.String())
 }

@@ -2,8 +2,6 @@ package exporter
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -144,14 +142,6 @@ const docAttributesBegin = "<!-- begin attributes: written by `go test ./exporte
 
 // docs/otlp.md has the table that the code has.
 func TestAttributesAreDocumented(t *testing.T) {
-	path := filepath.Join("..", "docs", "otlp.md")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(text), docAttributesBegin)
-	require.True(t, ok, "no begin mark in %s", path)
-	table, tail, ok := strings.Cut(rest, docEnd)
-	require.True(t, ok, "no end mark in %s", path)
-
 	var want strings.Builder
 	want.WriteString("| label | attribute | type | on |\n|---|---|---|---|\n")
 	for _, a := range otelAttributes {
@@ -168,9 +158,5 @@ func TestAttributesAreDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "| `%s` | `%s` | %s | %s |\n", a.label, a.name, kind, on)
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(head+docAttributesBegin+want.String()+docEnd+tail), 0o644))
-		return
-	}
-	assert.Equal(t, want.String(), table, "%s is out of date: go test ./exporter -update", path)
+	checkWritten(t, "otlp.md", docAttributesBegin, want.String())
 }

@@ -30,19 +30,12 @@ func (e *Exporter) wanted(r *rank) bool {
 
 // took notes that a reader has delivered what these ended ranks have left.
 func (e *Exporter) took(reader *OTelReader, ended []ending) {
-	if len(ended) == 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, end := range ended {
-		if end.rank.lives == end.lives {
-			if end.rank.took == nil {
-				end.rank.took = map[*OTelReader]bool{}
-			}
-			end.rank.took[reader] = true
+	e.note(ended, func(r *rank) {
+		if r.took == nil {
+			r.took = map[*OTelReader]bool{}
 		}
-	}
+		r.took[reader] = true
+	})
 }
 
 // countLost counts what of an ended rank somebody will not get, who has been waited for: once, however many there are. The caller

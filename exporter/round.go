@@ -465,10 +465,15 @@ func (l *lease) points() []metricdata.Metrics {
 // keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as these stay leased.
 func (l *lease) keep() { l.once.Do(func() { l.e.delivered(l.ended) }) }
 
-// delivered notes that a reader has got a page with these ended ranks, which lets them go in time.
+// delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.
 func (e *Exporter) delivered(ended []ending) {
 	now := e.now()
 	e.lastScrape.Store(&now)
+	e.note(ended, func(r *rank) { r.scraped = true })
+}
+
+// note does something with those ended ranks that have brought nothing new since.
+func (e *Exporter) note(ended []ending, do func(r *rank)) {
 	if len(ended) == 0 {
 		return
 	}
@@ -476,7 +481,7 @@ func (e *Exporter) delivered(ended []ending) {
 	defer e.mu.Unlock()
 	for _, end := range ended {
 		if end.rank.lives == end.lives {
-			end.rank.scraped = true
+			do(end.rank)
 		}
 	}
 }
