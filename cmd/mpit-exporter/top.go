@@ -29,7 +29,7 @@ type topCommand struct {
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
 	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
-		"In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
+		"What counts is added up over the ranks of a job; of levels, watermarks and shares the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
 	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
 	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
 	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)

@@ -215,7 +215,8 @@ func (m *movement) table(order string, lines, columns int) string {
 
 	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	line(t, "RATE/s", "MOST/s", "OF RANK", "VALUE", "RANKS", "JOBID", "SERIES"+heading)
-	for _, l := range m.moved(order) {
+	moved := m.moved(order)
+	for _, l := range moved {
 		who := "all"
 		switch {
 		case m.elapsed == 0 || l.most == 0:
@@ -230,6 +231,9 @@ func (m *movement) table(order string, lines, columns int) string {
 		row(t, true, m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value), strconv.Itoa(l.ranks), l.jobID, series)
 	}
 	_ = t.Flush()
+	if len(moved) == 0 && len(m.ranks) > 0 {
+		b.WriteString("nothing: the MPI library of these ranks has no performance variables, or rules leave them out (mpit-exporter list)\n")
+	}
 	return crop(b.String(), lines, columns)
 }
 

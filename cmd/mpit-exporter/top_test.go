@@ -107,6 +107,21 @@ func TestTopAddsUpWhatCountsOnly(t *testing.T) {
 	}, got)
 }
 
+// Debian's MPICH has no performance variables: that is said.
+func TestTopOfNothing(t *testing.T) {
+	l := valuesOf(1, "1", "1", "1")
+	l.Together = nil
+	for i := range l.Ranks {
+		l.Ranks[i].Variables = nil
+	}
+	var m movement
+	m.take(l)
+	assert.Contains(t, m.table(byRate, unlimited, 0), "no performance variables")
+	m = movement{}
+	m.take(valuesOf(1, "1", "1", "1"))
+	assert.NotContains(t, m.table(byRate, unlimited, 0), "no performance variables")
+}
+
 // What has been reset has moved, and is not passed off as growth.
 func TestTopOfAReset(t *testing.T) {
 	var m movement
