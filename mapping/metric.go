@@ -119,21 +119,24 @@ type Histogram struct {
 	Count  uint64
 	Sum    float64 // seconds
 
-	// The same observations as a native histogram of schema NativeSchema, sorted by Index. What is at most
+	// The same observations as a native histogram of schema Schema, sorted by Index. What is at most
 	// NativeZeroThreshold stands in NativeZero.
+	Schema     int32 // NativeSchema, or ExactSchema
 	Native     []NativeBucket
 	NativeZero uint64
 }
 
-// NativeBucket counts what lies in (base^(Index-1), base^Index] with base 2^(1/2^NativeSchema), as Prometheus numbers
+// NativeBucket counts what lies in (base^(Index-1), base^Index] with base 2^(1/2^Schema), as Prometheus numbers
 // the buckets of native histograms.
 type NativeBucket struct {
 	Index int32
 	Count uint64
 }
 
-// The resolution of native histograms: four buckets for each doubling.
+// The resolution of native histograms: four buckets for each doubling where the mean of an interval is what is known, one where the
+// agent has counted single durations in buckets of powers of two (mpit.Variable, Distribution).
 const (
 	NativeSchema        = 2
+	ExactSchema         = 0
 	NativeZeroThreshold = 1e-9 // seconds
 )

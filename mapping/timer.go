@@ -17,7 +17,7 @@ type timer struct {
 }
 
 func newTimer(bounds []float64) timer {
-	return timer{hist: Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}}
+	return timer{hist: Histogram{Schema: NativeSchema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}}
 }
 
 // closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how

@@ -72,10 +72,17 @@ type Variable struct {
 	ReadOnly      bool
 	Continuous    bool
 	Atomic        bool
-	Enum          *Enum // nil: none
-	State         VariableState
-	Code          ReturnCode // belongs to State
+	// Distribution says that the elements are not alike: the first is the accumulated time, the others are the numbers of durations in
+	// buckets. See DistributionUnit.
+	Distribution bool
+	Enum         *Enum // nil: none
+	State        VariableState
+	Code         ReturnCode // belongs to State
 }
+
+// DistributionUnit is the unit of a Variable's first element where it is a Distribution, in seconds: 2⁻³⁰. The second element counts
+// durations of at most one unit, element k+1 those above 2^(k-1) and up to 2^k units, the last one all that are longer.
+const DistributionUnit = 1.0 / (1 << 30)
 
 // Enum is an enumeration of MPI_T (MPI-4.1 §15.3.5).
 type Enum struct {
