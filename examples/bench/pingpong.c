@@ -1,6 +1,6 @@
 /*
- * pingpong.c - what make bench measures: the time of one message there and back, and of one allreduce, between two ranks; and of
- * making and freeing objects, which is where the agent looks.
+ * pingpong.c - what make bench measures: the time of one message there and back, of one allreduce, and of one step of a program
+ * that computes and exchanges, between two ranks; and of making and freeing objects, which is where the agent looks.
  *
  *     mpirun -n 2 pingpong SECONDS
  *
@@ -41,6 +41,32 @@ static void all_reduce(int rank, int bytes)
 	(void)bytes;
 	for (i = 0; i < BLOCK; i++)
 		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* What a program that computes does in one step: a halo of 1 KiB to each side, its own cells in the meantime, one sum. */
+static void step(int rank, int bytes)
+{
+	enum { HALO = 128, CELLS = 16384 };
+	static double cells[CELLS], next[CELLS], halo[2][HALO];
+	const int peer = 1 - rank;
+	double mine, all;
+	int i, k;
+
+	(void)bytes;
+	for (i = 0; i < BLOCK; i++) {
+		MPI_Request requests[4];
+
+		MPI_Irecv(halo[0], HALO, MPI_DOUBLE, peer, 1, MPI_COMM_WORLD, &requests[0]);
+		MPI_Irecv(halo[1], HALO, MPI_DOUBLE, peer, 2, MPI_COMM_WORLD, &requests[1]);
+		MPI_Isend(cells, HALO, MPI_DOUBLE, peer, 1, MPI_COMM_WORLD, &requests[2]);
+		MPI_Isend(cells + CELLS - HALO, HALO, MPI_DOUBLE, peer, 2, MPI_COMM_WORLD, &requests[3]);
+		for (k = 1; k < CELLS - 1; k++)
+			next[k] = 0.25 * cells[k - 1] + 0.5 * cells[k] + 0.25 * cells[k + 1];
+		MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+		mine = next[HALO] + halo[0][0] + halo[1][0];
+		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		cells[HALO] = all;
+	}
 }
 
 static void type_commit(int rank, int bytes)
@@ -124,6 +150,7 @@ int main(int argc, char **argv)
 	measure("ping-pong-8B", ping_pong, 8, rank, seconds);
 	measure("ping-pong-4KiB", ping_pong, 4096, rank, seconds);
 	measure("allreduce-8B", all_reduce, 8, rank, seconds);
+	measure("application-step", step, 0, rank, seconds);
 	measure("Type_commit-free", type_commit, 0, rank, seconds);
 	measure("Comm_dup-free", comm_dup, 0, rank, seconds);
 	finalize = now();
