@@ -535,7 +535,7 @@ struct object *session_object(const struct session *s, uint64_t number)
 
 static void count_bound(struct session *s, const struct variable *v)
 {
-	if (v->source == NULL && v->is.bind < BIND_KINDS)
+	if (v->is.bind < BIND_KINDS)
 		s->bound[v->is.bind]++;
 }
 
@@ -603,6 +603,8 @@ static bool open_new(struct session *s, bool (*stop)(void))
 	for (; s->opened < s->catalogue.count; s->opened++) {
 		struct variable *v = s->catalogue.variables[s->opened];
 
+		if (v->source != NULL)
+			continue; /* opened where it is measured */
 		if (stop != NULL && stop())
 			return false;
 		v->selected = session_selects(s, v->number);
