@@ -150,10 +150,8 @@ bool sources_discover(struct session *s, bool (*stop)(void))
 {
 	if (s->sourced.source == NULL)
 		return true;
-	if (!open_told(s, stop)) /* what the last call has left */
-		return false;
-	s->sourced.source->discover(told, s);
-	add_variables(s); /* after it: all that pairs have named are there */
+	s->sourced.source->discover(told, s); /* behind what the last call may have left */
+	add_variables(s);                     /* after it: all that pairs have named are there */
 	return open_told(s, stop);
 }
 
