@@ -3,8 +3,10 @@
  * known beforehand. What it is told it appends to the file LIBSOURCE_FILE. LIBSOURCE_REFUSES: it can't measure; LIBSOURCE_STRANGE: it is of a
  * version that doesn't know the agent's.
  */
+#define _GNU_SOURCE
 #include "source.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +31,10 @@ static void say(const char *what)
 
 static bool begin(const struct source_mpi *mpi, const char **why)
 {
-    int (*size)(intptr_t, int *);
+    /* The library's own, not what stands in front of it: the agent does. */
+    const void *init = mpi->find("PMPI_Init");
 
-    *(void **)&size = mpi->find("PMPI_Comm_size");
-    say(size != NULL && mpi->find("PMPI_Nonsense") == NULL && mpi->abi != 0 ? "begin\n" : "begin in vain\n");
+    say(init != NULL && init != dlsym(RTLD_DEFAULT, "PMPI_Init") && mpi->find("PMPI_Nonsense") == NULL && mpi->abi != 0 ? "begin\n" : "begin in vain\n");
     *why = "it was told so";
     rank_pid = getpid();
     return getenv("LIBSOURCE_REFUSES") == NULL;
