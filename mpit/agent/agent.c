@@ -1,6 +1,8 @@
 /* agent.c - the agent's state, clock and log. */
 #include "agent.h"
 
+#include "sources.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@ void agent_give_up(const char *reason)
 {
 	agent_log("gives up: %s; the program runs on unobserved", reason);
 	atomic_store(&state, AGENT_OFF);
+	sources_measure(false);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -1,4 +1,5 @@
-/* catalogue.c - finds and describes the library's performance variables. */
+/* catalogue.c - finds and describes performance variables. */
+#define _GNU_SOURCE
 #include "catalogue.h"
 
 #include "agent.h"
@@ -173,6 +174,13 @@ bool narrow(int datatype, int datatype_bytes, const uint64_t *words, size_t coun
 	return true;
 }
 
+static void variable_free(struct variable *v)
+{
+	free(v->name);
+	free(v->description);
+	free(v);
+}
+
 static struct variable *describe(struct catalogue *c, const struct abi *abi, int index, const char *deny)
 {
 	struct variable *v = calloc(1, sizeof *v);
@@ -187,9 +195,7 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	v->name = keep(&name_text);
 	v->description = keep(&description_text);
 	if (v->name == NULL || v->description == NULL) {
-		free(v->name);
-		free(v->description);
-		free(v);
+		variable_free(v);
 		return NULL;
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
@@ -216,6 +222,40 @@ static bool add(struct catalogue *c, struct variable *v)
 	v->generation = c->generation + 1;
 	c->variables[c->count++] = v;
 	return true;
+}
+
+struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i, const char *deny)
+{
+	struct source_variable is;
+	struct variable *v = c->count < MAX_VARIABLES ? calloc(1, sizeof *v) : NULL;
+
+	if (v == NULL)
+		return NULL;
+	source->describe(i, &is);
+	*v = (struct variable){
+		.index = (int)(SOURCE_INDEX + i),
+		.source = source,
+		.of_source = i,
+		.distribution = is.distribution,
+		.is = {
+			.mpi_class = is.mpi_class,
+			.verbosity = is.verbosity,
+			.datatype = TYPE_UINT64,
+			.datatype_bytes = sizeof(uint64_t),
+			.bind = is.bind,
+			.readonly = true,
+			.continuous = true,
+		},
+		.selected = true,
+		.name = strndup(is.name, TEXT_BYTES - 1),
+		.description = strndup(is.description, TEXT_BYTES - 1),
+		.state = deny_matches(deny, is.name) ? VARIABLE_DENIED : VARIABLE_OPEN,
+	};
+	if (v->name == NULL || v->description == NULL || !add(c, v)) {
+		variable_free(v);
+		return NULL;
+	}
+	return v;
 }
 
 static bool never(void)
@@ -253,9 +293,7 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char 
 		}
 		v = describe(c, abi, i, deny);
 		if (v != NULL && !add(c, v)) {
-			free(v->name);
-			free(v->description);
-			free(v);
+			variable_free(v);
 			v = NULL;
 		}
 		c->dead[i] = v == NULL;
@@ -283,11 +321,8 @@ bool variable_usable(const struct variable *v)
 
 void catalogue_free(struct catalogue *c)
 {
-	for (size_t i = 0; i < c->count; i++) {
-		free(c->variables[i]->name);
-		free(c->variables[i]->description);
-		free(c->variables[i]);
-	}
+	for (size_t i = 0; i < c->count; i++)
+		variable_free(c->variables[i]);
 	for (size_t i = 0; i < c->enumeration_count; i++)
 		enumeration_free(c->enumerations[i]);
 	free(c->variables);

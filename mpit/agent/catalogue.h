@@ -1,11 +1,12 @@
 /*
- * catalogue.h - the library's performance variables, as the agent has found them.
+ * catalogue.h - performance variables, the library's and those of a source (source.h), as the agent has found them.
  * All of it belongs to the gate.
  */
 #ifndef MPIT_CATALOGUE_H
 #define MPIT_CATALOGUE_H
 
 #include "abi.h"
+#include "sources.h"
 
 #define MAX_VARIABLES 65536
 #define MAX_ENUM_ITEMS 4096
@@ -34,7 +35,10 @@ struct enumeration {
 
 struct variable {
 	uint32_t number; /* dense from 0, never used again */
-	int index;       /* MPI_T's */
+	int index;       /* MPI_T's, or SOURCE_INDEX and of_source */
+	const struct source *source; /* NULL: the library's */
+	size_t of_source;            /* its number there */
+	bool distribution;           /* docs/protocol.md, Distributions */
 	struct pvar_description is;
 	struct enumeration *enumeration; /* NULL: none */
 	enum variable_state state;
@@ -62,6 +66,12 @@ struct catalogue {
  * Returns how many variables are new; they are the last ones of the list.
  */
 size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char *deny, bool again, bool (*stop)(void));
+
+/*
+ * Adds variable i of a source, of the generation that comes next; allocates. NULL: there is no memory, or no number left for it. Who has
+ * added some raises the catalogue's generation by one.
+ */
+struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i, const char *deny);
 
 /*
  * Notes what an attempt to open a variable came to; changes the generation if that is news. One that is open on

@@ -280,6 +280,7 @@ static void forked(void)
 {
 	agent_move(AGENT_RUNNING, AGENT_OFF);
 	agent_move(AGENT_FINAL, AGENT_OFF);
+	sources_measure(false);
 	link_forked();
 }
 
@@ -300,6 +301,15 @@ static void track_predefined(void)
 		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
 	if (abi->comm_parent(&mpi))
 		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
+}
+
+/* What another library measures, if there is one. */
+static void begin_source(void)
+{
+	static struct source_mpi mpi; /* the source's from then on */
+
+	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function };
+	sources_begin(&session, locate_source(), &mpi);
 }
 
 /* This process's place in the world, and what the world brings with it. mpi_session: NULL where MPI_Init was called. */
@@ -329,10 +339,12 @@ static void begin(const union mpi_object *mpi_session)
 		return;
 	}
 	session.may_write = identity.may_write = is_set("MPIT_AGENT_ALLOW_WRITE");
+	begin_source();
 	if (!enter_world(mpi_session)) {
 		agent_log("no attribute can be set, or no place in the world be found; the program runs on unobserved");
 		return;
 	}
+	sources_discover(&session, NULL);
 	session_sample(&session, NULL);
 	exporter.identity = &identity;
 	exporter.session = &session;
@@ -345,6 +357,7 @@ static void begin(const union mpi_object *mpi_session)
 	agent_log("rank %d of %d, %zu variables, %zu values%s", identity.rank, identity.size, session.catalogue.count,
 		  session.values_in_all, exporter.passive ? ", passive" : "");
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
+	sources_measure(true);
 	if (!link_start(&exporter))
 		agent_log("no thread can be made: only the last sample will be sent");
 }
@@ -444,7 +457,11 @@ void lifecycle_end(enum end_reason reason)
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
-		/* exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there. */
+		sources_measure(false);
+		/*
+		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there, and what has come
+		 * up since the last sample stays unknown.
+		 */
 		if (reason == END_FINALIZE)
 			session_discover(&session, NULL);
 		session_sample(&session, NULL);

@@ -299,24 +299,45 @@ static bool put_category(struct wire *w, const struct session *s, int index)
 	return true;
 }
 
+/* The one that a source's variables stand in. */
+static void put_category_of_source(struct wire *w, const struct sourced *d, int index)
+{
+	size_t record = wire_hole(w);
+
+	wire_word(w, (uint64_t)index);
+	wire_string(w, d->source->category);
+	wire_string(w, d->source->category_description);
+	wire_word(w, d->count);
+	for (size_t i = 0; i < d->count; i++)
+		wire_word(w, (uint64_t)d->variables[i]->index);
+	put_indices(w, NULL, 0);
+	put_indices(w, NULL, 0);
+	wire_fill_length(w, record);
+}
+
 bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
-	int count = 0, stamp = 0, i;
+	int own = 0, count, i; /* the library's, and that of a source behind them */
 
-	if (s->abi->category_count(&count) != CODE_SUCCESS || count < 0)
-		count = 0;
+	if (s->abi->category_count(&own) != CODE_SUCCESS || own < 0)
+		own = 0;
+	count = own + (s->sourced.source != NULL ? 1 : 0);
 	wire_begin(w, FRAME_CATEGORIES, sequence);
 	wire_word(w, (uint64_t)count);
 	next = wire_hole(w);
 	list = wire_hole(w);
-	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++)
-		if (put_category(w, s, i))
-			records++;
+	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++) {
+		if (i == own)
+			put_category_of_source(w, &s->sourced, i);
+		else if (!put_category(w, s, i))
+			continue;
+		records++;
+	}
 	wire_fill(w, next, (uint64_t)i);
 	wire_fill(w, list, records);
-	wire_word(w, s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 : 0);
+	wire_word(w, session_category_stamp(s));
 	wire_end(w);
 	return i == count;
 }

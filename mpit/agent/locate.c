@@ -48,6 +48,21 @@ static bool standard_abi(const void *address)
 	return strstr(base == NULL ? info.dli_fname : base, "_abi") != NULL;
 }
 
+static void *mpi_library; /* written in locate_mpi, before the agent runs */
+
+void *locate_function(const char *function)
+{
+	return dlsym(mpi_library, function);
+}
+
+source_function *locate_source(void)
+{
+	source_function *found;
+
+	*(void **)&found = dlsym(RTLD_DEFAULT, SOURCE_SYMBOL);
+	return found;
+}
+
 const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 {
 	static char text[VERSION_BYTES]; /* program's thread, in MPI_Init, once */
@@ -73,6 +88,7 @@ const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 	version[strcspn(version, "\n")] = '\0';
 	for (const struct abi *const *abi = abi_list; *abi != NULL; abi++)
 		if ((*abi)->speaks(version)) {
+			mpi_library = library;
 			if ((*abi)->resolve(library))
 				return *abi;
 			agent_log("%s lacks functions; the program runs on unobserved", version);

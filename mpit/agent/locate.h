@@ -8,6 +8,7 @@
 #define MPIT_LOCATE_H
 
 #include "abi.h"
+#include "source.h"
 
 /*
  * The ABI that speaks the process's MPI, resolved; NULL: no MPI, or one that this build doesn't know.
@@ -15,6 +16,12 @@
  * version (of size bytes): first line of MPI_Get_library_version.
  */
 const struct abi *locate_mpi(const void *caller, char *version, size_t size);
+
+/* A function of the library that locate_mpi has found; NULL: it has none. */
+void *locate_function(const char *function);
+
+/* What another preloaded library offers; NULL: nothing. */
+source_function *locate_source(void);
 
 /* The definition after ours; NULL: none. */
 void *locate_next(const char *function, const void *caller);

@@ -18,10 +18,13 @@ void pcontrol_freeze(struct handle *h, const uint64_t *values)
 static void switch_off(struct session *s)
 {
 	struct pcontrol *p = &s->pcontrol;
-	uint64_t begin = monotonic_ns(), *values = session_scratch(s);
+	uint64_t begin = monotonic_ns(), *values;
 
 	if (p->paused)
 		return;
+	sources_measure(false);
+	sources_discover(s, NULL);
+	values = session_scratch(s);
 	for (struct object *o = &s->unbound; o != NULL; o = o->after)
 		for (size_t i = 0; i < o->count; i++) {
 			session_read(s, &o->handles[i], values);
@@ -79,6 +82,7 @@ static void switch_on(struct session *s)
 			news |= thaw(s, &o->handles[i], now);
 	p->paused_ns += monotonic_ns() - p->monotonic;
 	p->paused = false;
+	sources_measure(true); /* after the readings: what it counts from here on is no part of the pause */
 	if (news)
 		s->layout_generation++;
 }
@@ -111,10 +115,12 @@ static void keep_handle(struct wire *w, const struct object *o, const struct han
 static void keep(struct session *s)
 {
 	struct pcontrol *p = &s->pcontrol;
-	uint64_t *values = session_scratch(s), records = 0;
+	uint64_t *values, records = 0;
 	struct wire w = { 0 };
 	size_t list;
 
+	sources_discover(s, NULL);
+	values = session_scratch(s);
 	wire_begin(&w, FRAME_KEPT, 0);
 	wire_word(&w, p->keeps + 1);
 	wire_word(&w, p->paused ? p->realtime : realtime_ns());

@@ -11,14 +11,24 @@
 
 #define RAW_SLACK 64 /* a library that writes an element too many must not hit our heap */
 #define LEAST_BUCKETS 64
-#define HANDLE_WORDS(count) (8 + 3 * (size_t)(count)) /* with first, origin and excluded */
 
 /* ---- handles ---- */
+
+/* Of a handle's record in LAYOUT at most: with origin, excluded and, but of a source's variable, which counts from zero, first. */
+static size_t handle_words(const struct variable *v, int count)
+{
+	return 8 + (v->source != NULL ? 2 : 3) * (size_t)count;
+}
 
 void session_read(struct session *s, struct handle *h, uint64_t *to)
 {
 	const struct variable *v = h->variable;
 
+	if (v->source != NULL) {
+		v->source->read(v->of_source, h->object, to);
+		h->code = CODE_SUCCESS;
+		return;
+	}
 	h->code = s->abi->handle_read(s->mpi, h->mpi, s->raw);
 	if (h->code != CODE_SUCCESS) {
 		memset(to, 0, (size_t)h->count * sizeof *to);
@@ -78,6 +88,36 @@ static bool make_room(struct session *s, struct object *o, const struct variable
 	return true;
 }
 
+/* Whether one more may be opened: within the bounds, which is counted, and with memory, which is noted. */
+static bool admit(struct session *s, struct object *o, struct variable *v, int count)
+{
+	if (s->values_in_all + (size_t)count > MAX_VALUES || s->layout_words + handle_words(v, count) > MAX_FRAME_WORDS) {
+		s->handles_over++;
+		return false;
+	}
+	if (make_room(s, o, v, count))
+		return true;
+	catalogue_note(&s->catalogue, v, VARIABLE_EXHAUSTED, CODE_MEMORY);
+	return false;
+}
+
+/* Into the object's list, where admit has made room. */
+static void add_handle(struct session *s, struct object *o, struct handle *h)
+{
+	struct variable *v = h->variable;
+
+	h->number = s->next_handle++;
+	h->object = o->number;
+	s->handles++;
+	s->values_in_all += (size_t)h->count;
+	s->layout_words += handle_words(v, h->count);
+	if (v->selected)
+		s->value_count += (size_t)h->count;
+	v->handles++;
+	catalogue_note(&s->catalogue, v, VARIABLE_OPEN, CODE_SUCCESS);
+	o->handles[o->count++] = *h;
+}
+
 static void open_handle(struct session *s, struct object *o, struct variable *v)
 {
 	struct catalogue *c = &s->catalogue;
@@ -91,14 +131,8 @@ static void open_handle(struct session *s, struct object *o, struct variable *v)
 	}
 	if (h.count <= 0) /* nothing of it on this object (Open MPI's monitoring outside MPI_COMM_WORLD) */
 		goto close;
-	if (s->values_in_all + (size_t)h.count > MAX_VALUES || s->layout_words + HANDLE_WORDS(h.count) > MAX_FRAME_WORDS) {
-		s->handles_over++;
+	if (!admit(s, o, v, h.count))
 		goto close;
-	}
-	if (!make_room(s, o, v, h.count)) {
-		catalogue_note(c, v, VARIABLE_EXHAUSTED, CODE_MEMORY);
-		goto close;
-	}
 	/* A continuous variable is never started: MVAPICH2 aborts the program for it. */
 	if (!v->is.continuous) {
 		code = s->abi->handle_start(s->mpi, h.mpi);
@@ -124,26 +158,41 @@ static void open_handle(struct session *s, struct object *o, struct variable *v)
 		free(h.first);
 		h.first = NULL;
 	}
-	h.number = s->next_handle++;
-	s->handles++;
-	s->values_in_all += (size_t)h.count;
-	s->layout_words += HANDLE_WORDS(h.count);
-	if (v->selected)
-		s->value_count += (size_t)h.count;
-	v->handles++;
-	catalogue_note(c, v, VARIABLE_OPEN, CODE_SUCCESS);
-	o->handles[o->count++] = h;
+	add_handle(s, o, &h);
 	return;
 close:
 	s->abi->handle_close(s->mpi, &h.mpi);
 }
 
+void session_pair(struct session *s, struct object *o, struct variable *v)
+{
+	struct handle h = {
+		.object = o->number,
+		.variable = v,
+		.created = o->created,
+		.count = v->distribution ? DISTRIBUTION_ELEMENTS : 1,
+	};
+
+	s->layout_generation++; /* also where it is only counted */
+	if (!admit(s, o, v, h.count))
+		return;
+	/* It was told of while switched off, by a call that had begun before: so that is where it stands. */
+	if (s->pcontrol.paused) {
+		uint64_t *now = session_scratch(s);
+
+		session_read(s, &h, now);
+		pcontrol_freeze(&h, now);
+	}
+	add_handle(s, o, &h);
+}
+
 static void close_handle(struct session *s, struct handle *h)
 {
-	s->abi->handle_close(s->mpi, &h->mpi);
+	if (h->variable->source == NULL)
+		s->abi->handle_close(s->mpi, &h->mpi);
 	s->handles--;
 	s->values_in_all -= (size_t)h->count;
-	s->layout_words -= HANDLE_WORDS(h->count);
+	s->layout_words -= handle_words(h->variable, h->count);
 	h->variable->handles--;
 	if (h->variable->selected)
 		s->value_count -= (size_t)h->count;
@@ -153,7 +202,7 @@ static void close_handle(struct session *s, struct handle *h)
 	free(h->frozen);
 }
 
-/* Opens variables[from …] on one object. */
+/* Opens the library's variables[from …] on one object. A source tells itself what it has on which. */
 static void open_handles(struct session *s, struct object *o, size_t from, size_t to)
 {
 	if (s->bound[o->kind] == 0)
@@ -161,7 +210,7 @@ static void open_handles(struct session *s, struct object *o, size_t from, size_
 	for (size_t i = from; i < to; i++) {
 		struct variable *v = s->catalogue.variables[i];
 
-		if (v->is.bind == o->kind && variable_usable(v))
+		if (v->source == NULL && v->is.bind == o->kind && variable_usable(v))
 			open_handle(s, o, v);
 	}
 }
@@ -362,6 +411,7 @@ struct object *session_object_made(struct session *s, int kind, const union mpi_
 	o->created = realtime_ns();
 	link_object(s, o);
 	open_handles(s, o, 0, s->opened);
+	sources_object_made(s, o);
 	return o;
 }
 
@@ -386,10 +436,12 @@ static void unlink_object(struct session *s, struct object *o)
 void session_object_freed(struct session *s, struct object *o)
 {
 	s->layout_generation++;
+	sources_discover(s, NULL);
 	for (size_t i = 0; i < o->count; i++) {
 		contribute(s, o, &o->handles[i], false);
 		close_handle(s, &o->handles[i]);
 	}
+	sources_object_freed(s, o);
 	unlink_object(s, o);
 }
 
@@ -398,6 +450,7 @@ void session_object_named(struct session *s, struct object *o, const char *name)
 	if (strncmp(o->name, name, sizeof o->name - 1) == 0)
 		return;
 	s->layout_generation++;
+	sources_discover(s, NULL);
 	for (size_t i = 0; i < o->count; i++)
 		contribute(s, o, &o->handles[i], true);
 	s->layout_words -= object_words(o->name, o->detail_words);
@@ -496,6 +549,7 @@ bool session_open(struct session *s, const struct abi *abi, const char *deny, si
 		.layout_generation = 1,
 		.layout_words = 16,
 		.pcontrol.level = 1,
+		.unbound.created = realtime_ns(),
 	};
 	s->unbound.kind = BIND_NONE;
 	s->last = &s->unbound;
@@ -515,8 +569,9 @@ bool session_open(struct session *s, const struct abi *abi, const char *deny, si
 	return true;
 }
 
-static bool selected(const struct selection *map, uint32_t variable)
+bool session_selects(const struct session *s, uint32_t variable)
 {
+	const struct selection *map = &s->selection;
 	size_t word = variable / 64;
 
 	return word < map->words ? (map->map[word] >> (variable % 64) & 1) != 0 : map->beyond;
@@ -533,7 +588,7 @@ void session_select(struct session *s, bool beyond, const uint64_t *map, size_t 
 	for (size_t i = 0; i < words; i++)
 		s->selection.map[i] = map[i];
 	for (size_t i = 0; i < s->catalogue.count; i++)
-		s->catalogue.variables[i]->selected = selected(&s->selection, (uint32_t)i);
+		s->catalogue.variables[i]->selected = session_selects(s, (uint32_t)i);
 	s->value_count = 0;
 	for (struct object *o = &s->unbound; o != NULL; o = o->after)
 		for (size_t i = 0; i < o->count; i++)
@@ -548,9 +603,11 @@ static bool open_new(struct session *s, bool (*stop)(void))
 	for (; s->opened < s->catalogue.count; s->opened++) {
 		struct variable *v = s->catalogue.variables[s->opened];
 
+		if (v->source != NULL)
+			continue; /* opened where it is measured */
 		if (stop != NULL && stop())
 			return false;
-		v->selected = selected(&s->selection, v->number);
+		v->selected = session_selects(s, v->number);
 		count_bound(s, v);
 		for (struct object *o = &s->unbound; o != NULL; o = o->after)
 			open_handles(s, o, s->opened, s->opened + 1);
@@ -559,15 +616,22 @@ static bool open_new(struct session *s, bool (*stop)(void))
 	return true;
 }
 
-bool session_discover(struct session *s, bool (*stop)(void))
+uint64_t session_category_stamp(const struct session *s)
 {
 	int stamp = 0;
 
-	s->category_stamp = s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 : 0;
+	return s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 + s->sourced.count : 0;
+}
+
+bool session_discover(struct session *s, bool (*stop)(void))
+{
 	catalogue_refresh(&s->catalogue, s->abi, s->deny, s->again, stop);
 	if (s->catalogue.interrupted || !open_new(s, stop))
 		return false;
 	s->again = false;
+	if (!sources_discover(s, stop))
+		return false;
+	s->category_stamp = session_category_stamp(s);
 	return true;
 }
 
@@ -615,6 +679,7 @@ void session_drop(struct session *s)
 	for (size_t i = 0; i < s->unbound.count; i++)
 		close_handle(s, &s->unbound.handles[i]);
 	tools_forget(s);
+	sources_drop(s);
 	wire_free(&s->pcontrol.kept);
 	free(s->unbound.handles);
 	free(s->buckets);

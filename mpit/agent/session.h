@@ -11,6 +11,7 @@
 #include "abi.h"
 #include "catalogue.h"
 #include "remains.h"
+#include "sources.h"
 #include "wire.h"
 
 #define MAX_OBJECTS_DEFAULT 1024
@@ -23,10 +24,11 @@ enum object_flags { OBJECT_PREDEFINED = 1, OBJECT_INTER = 2 };
 
 struct handle {
 	uint32_t number; /* never used again */
+	uint32_t object; /* its number */
 	struct variable *variable;
-	void *mpi;
+	void *mpi; /* NULL: of a source's variable */
 	int count;
-	uint64_t created;         /* realtime */
+	uint64_t created;         /* realtime; of a source's variable the object's: it has counted since then */
 	uint64_t *first, *origin; /* count words, or NULL: zeros; never renamed */
 	uint64_t *excluded;       /* count words gained while switched off, since origin or first; NULL: nothing */
 	uint64_t *frozen;         /* count words, while switched off: what it shows. NULL: switched on, or there was no memory */
@@ -38,7 +40,7 @@ struct object {
 	int kind;        /* enum mpit_bind */
 	unsigned flags;
 	int rank, size;
-	uint64_t created; /* realtime */
+	uint64_t created; /* realtime; of the list of handles without an object the session's */
 	uint32_t on;     /* number of the communicator it was made on; 0: none, or not tracked */
 	char name[OBJECT_NAME_BYTES];
 	union mpi_object mpi; /* MPICH keeps its address: an object never moves */
@@ -91,6 +93,8 @@ struct session {
 	uint64_t layout_generation;
 	struct selection selection;
 
+	struct sourced sourced; /* variables of another library than MPI's (sources.h) */
+
 	struct remains remains;
 
 	uint64_t *values; /* of the selected handles, in the order of the list */
@@ -103,7 +107,7 @@ struct session {
 
 	struct pcontrol pcontrol;
 	bool may_write;          /* MPIT_AGENT_ALLOW_WRITE; written once, before the agent runs */
-	uint64_t category_stamp; /* MPI_T_category_changed's number + 1; 0: not known */
+	uint64_t category_stamp; /* session_category_stamp when last asked */
 	struct tools *tools;     /* of who is connected; NULL: nobody has made a session */
 };
 
@@ -146,6 +150,18 @@ struct object *session_object(const struct session *s, uint64_t number);
 
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
+
+/* Whether a variable's values are to be read. */
+bool session_selects(const struct session *s, uint32_t variable);
+
+/* Makes a handle of a source's variable on one object, or on the list of handles without; allocates. Over a bound it is counted. */
+void session_pair(struct session *s, struct object *o, struct variable *v);
+
+/*
+ * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source. 0: the library doesn't
+ * say.
+ */
+uint64_t session_category_stamp(const struct session *s);
 
 /* Finds and opens variables that have appeared; allocates. False if `stop` (may be NULL) said to leave in the middle: call it again. */
 bool session_discover(struct session *s, bool (*stop)(void));

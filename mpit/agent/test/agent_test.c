@@ -44,6 +44,24 @@ int main(void)
 	test_what_cannot_be_read_is_not_subtracted();
 	test_what_is_kept_gives_way_to_the_last_sample();
 	test_what_is_too_large_is_not_kept();
+	test_a_source_is_taken_or_left();
+	test_variables_of_a_source_appear_among_the_librarys();
+	test_a_pair_counts_since_its_object_was_made();
+	test_new_pairs_give_way();
+	test_variables_of_a_source_may_be_denied();
+	test_variables_of_a_source_are_selected();
+	test_pairs_are_bounded();
+	test_a_source_is_told_of_objects();
+	test_an_object_that_is_not_tracked_is_not_told();
+	test_a_freed_object_leaves_what_was_measured();
+	test_a_rename_splits_what_was_measured();
+	test_a_pair_of_an_object_that_has_gone_is_lost_and_counted();
+	test_a_source_is_switched_off_with_the_program();
+	test_what_is_kept_has_all_that_was_measured();
+	test_a_source_measures_only_while_the_agent_runs();
+	test_tools_are_refused_what_the_library_does_not_have();
+	test_a_source_has_a_category();
+	test_variables_of_a_source_on_the_wire();
 	test_gate();
 	test_waking_a_thread_that_leaves_hurts_nobody();
 	test_a_passive_rank_is_read_by_its_program_alone();
@@ -60,6 +78,6 @@ int main(void)
 	test_tools_stay_out_of_a_passive_rank();
 	test_a_sample_is_kept_and_told_until_it_has_been_seen();
 	test_conversation();
-	puts("agent tests: 51 passed, 0 failed");
+	puts("agent tests: 69 passed, 0 failed");
 	return 0;
 }

@@ -149,6 +149,26 @@ void test_a_sample_is_kept_and_told_until_it_has_been_seen(void);
 void test_what_is_kept_gives_way_to_the_last_sample(void);
 void test_what_is_too_large_is_not_kept(void);
 
+/* source_test.c */
+void test_a_source_is_taken_or_left(void);
+void test_variables_of_a_source_appear_among_the_librarys(void);
+void test_a_pair_counts_since_its_object_was_made(void);
+void test_new_pairs_give_way(void);
+void test_variables_of_a_source_may_be_denied(void);
+void test_variables_of_a_source_are_selected(void);
+void test_pairs_are_bounded(void);
+void test_a_source_is_told_of_objects(void);
+void test_an_object_that_is_not_tracked_is_not_told(void);
+void test_a_freed_object_leaves_what_was_measured(void);
+void test_a_rename_splits_what_was_measured(void);
+void test_a_pair_of_an_object_that_has_gone_is_lost_and_counted(void);
+void test_a_source_is_switched_off_with_the_program(void);
+void test_what_is_kept_has_all_that_was_measured(void);
+void test_a_source_measures_only_while_the_agent_runs(void);
+void test_tools_are_refused_what_the_library_does_not_have(void);
+void test_a_source_has_a_category(void);
+void test_variables_of_a_source_on_the_wire(void);
+
 /* conversation_test.c */
 void test_gate(void);
 void test_waking_a_thread_that_leaves_hurts_nobody(void);

@@ -1,0 +1,210 @@
+/* sources.c - variables that another library in the process measures. */
+#include "sources.h"
+
+#include "agent.h"
+#include "session.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The one in use, for whoever must switch it off without the gate. Written once, in sources_begin, before the agent runs. */
+static _Atomic(const struct source *) in_use;
+
+void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi)
+{
+	const struct source *source = offered == NULL ? NULL : offered(SOURCE_VERSION);
+	const char *why = "it doesn't say why";
+
+	if (offered == NULL)
+		return;
+	if (source == NULL || source->version != SOURCE_VERSION) {
+		agent_log(SOURCE_SYMBOL " is of another version than this agent's %d: what it measures is not shown", SOURCE_VERSION);
+		return;
+	}
+	if (!source->begin(mpi, &why)) {
+		agent_log("%s can't be measured: %s", source->category, why);
+		return;
+	}
+	s->sourced.source = source;
+	atomic_store(&in_use, source);
+	agent_log("%s is measured in this process", source->category);
+}
+
+void sources_measure(bool on)
+{
+	const struct source *source = atomic_load(&in_use);
+
+	if (source == NULL)
+		return;
+	source->measure(on);
+	/* Who gives the agent up changes its state first and switches off then: one of the two sees the other. */
+	if (on && agent_state() != AGENT_RUNNING)
+		source->measure(false);
+}
+
+/* ---- variables ---- */
+
+static bool room_for_variable(struct sourced *d)
+{
+	size_t room = d->room == 0 ? 64 : 2 * d->room;
+	struct variable **grown;
+
+	if (d->count < d->room)
+		return true;
+	grown = realloc(d->variables, room * sizeof(struct variable *));
+	if (grown == NULL)
+		return false;
+	d->variables = grown;
+	d->room = room;
+	return true;
+}
+
+/* Where there is no room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
+static void add_variables(struct session *s)
+{
+	struct sourced *d = &s->sourced;
+	size_t count = d->source->count(), before = d->count;
+
+	for (; d->count < count; d->count++) {
+		struct variable *v = room_for_variable(d) ? catalogue_add(&s->catalogue, d->source, d->count, s->deny) : NULL;
+
+		if (v == NULL)
+			break;
+		v->selected = session_selects(s, v->number);
+		d->variables[d->count] = v;
+	}
+	if (d->count != before)
+		s->catalogue.generation++;
+}
+
+/* ---- pairs ---- */
+
+/* Called by the source, which may be in the middle of its own tables: it is only noted. */
+static void told(void *context, size_t variable, uint32_t object)
+{
+	struct session *s = context;
+	struct sourced *d = &s->sourced;
+
+	if (d->told_count == d->told_room) {
+		size_t room = d->told_room == 0 ? 64 : 2 * d->told_room;
+		struct source_pair *grown = realloc(d->told, room * sizeof *grown);
+
+		if (grown == NULL) {
+			s->handles_over++;
+			return;
+		}
+		d->told = grown;
+		d->told_room = room;
+	}
+	d->told[d->told_count++] = (struct source_pair){ .variable = variable, .object = object };
+}
+
+/*
+ * The object with a number (0: the head of the list), looked for from another one on, because the list is in the order of numbers and pairs
+ * mostly come by object. NULL: it has gone.
+ */
+static struct object *near(struct object *from, uint32_t number)
+{
+	while (from->number > number)
+		from = from->before;
+	while (from->after != NULL && from->after->number <= number)
+		from = from->after;
+	return from->number == number ? from : NULL;
+}
+
+/* Between any two of them a program's thread may ask for the gate. */
+static bool open_told(struct session *s, bool (*stop)(void))
+{
+	struct sourced *d = &s->sourced;
+	struct object *last = &s->unbound;
+
+	for (; d->taken < d->told_count; d->taken++) {
+		const struct source_pair *p = &d->told[d->taken];
+		struct object *o;
+
+		if (stop != NULL && stop())
+			return false;
+		if (p->variable >= d->count) {
+			s->handles_over++;
+			s->layout_generation++;
+			continue;
+		}
+		if (!variable_usable(d->variables[p->variable]))
+			continue;
+		o = near(last, p->object);
+		if (o != NULL) {
+			session_pair(s, o, d->variables[p->variable]);
+			last = o;
+		} else {
+			/* Its object ended before the call did: what it counted has no place any more. */
+			s->remains.lost++;
+			s->remains.generation++;
+		}
+	}
+	d->taken = d->told_count = 0;
+	return true;
+}
+
+bool sources_discover(struct session *s, bool (*stop)(void))
+{
+	if (s->sourced.source == NULL)
+		return true;
+	s->sourced.source->discover(told, s); /* behind what the last call may have left */
+	add_variables(s);                     /* after it: all that pairs have named are there */
+	return open_told(s, stop);
+}
+
+/* ---- objects ---- */
+
+/* Those that calls name. */
+static bool concerns(const struct session *s, const struct object *o)
+{
+	return s->sourced.source != NULL && (o->kind == BIND_COMM || o->kind == BIND_WIN || o->kind == BIND_FILE);
+}
+
+/* An int's unused bytes are zero (abi.h). */
+static uint64_t handle_of(const struct object *o)
+{
+	return (uint64_t)(uintptr_t)o->mpi.pointer;
+}
+
+void sources_object_made(const struct session *s, const struct object *o)
+{
+	if (concerns(s, o))
+		s->sourced.source->object_made(o->kind, handle_of(o), o->number, o->rank, o->size);
+}
+
+void sources_object_freed(const struct session *s, const struct object *o)
+{
+	if (concerns(s, o))
+		s->sourced.source->object_freed(o->kind, handle_of(o), o->number);
+}
+
+/* ---- indices ---- */
+
+int sources_index(const struct session *s, const char *name, int mpi_class)
+{
+	const struct sourced *d = &s->sourced;
+
+	for (size_t i = 0; i < d->count; i++)
+		if (d->variables[i]->is.mpi_class == mpi_class && strcmp(d->variables[i]->name, name) == 0)
+			return d->variables[i]->index;
+	return -1;
+}
+
+int sources_category_index(const struct session *s, const char *name, int categories)
+{
+	const struct source *source = s->sourced.source;
+
+	return source != NULL && strcmp(source->category, name) == 0 ? categories : -1;
+}
+
+void sources_drop(struct session *s)
+{
+	sources_measure(false);
+	atomic_store(&in_use, NULL);
+	free(s->sourced.variables);
+	free(s->sourced.told);
+	s->sourced = (struct sourced){ 0 };
+}
