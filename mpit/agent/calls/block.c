@@ -296,15 +296,21 @@ bool call_counts_late(const struct call *c)
 
 /*
  * The thread is marked as being in a call. If that call was left by longjmp or an exception, its frame is gone and the mark stale. Stacks grow
- * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, the running call's own word tells, which is at
- * its place as long as its frame is. It is looked at only where it must be mapped: on the thread's own stack, above the frame that runs now.
- * Left to chance is that a dead frame's word lies untouched under a deeper frame: then the calls from there are not counted.
+ * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, two words of the running call's frame tell, which are
+ * at their places as long as it is. They are looked at only where they must be mapped: on the thread's own stack, above the frame that runs
+ * now. Left to chance is that both lie untouched under a deeper frame, and then the calls from there are not counted.
  *
  * Of frames on other stacks (coroutines) only the addresses are compared.
  */
-static bool on_stack(const struct block *b, const struct call *c)
+static bool on_stack(const struct block *b, const void *at)
 {
-	return b != NULL && (uintptr_t)c >= b->stack_low && (uintptr_t)(c + 1) <= b->stack_high;
+	return b != NULL && (uintptr_t)at >= b->stack_low && (uintptr_t)at < b->stack_high;
+}
+
+/* What is there may be anybody's by now: to sanitizers an access out of bounds, to valgrind one to what was never written. */
+__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static bool frame_is_there(const struct calls_thread *t)
+{
+	return t->running->there == call_there(t->running, t->mark);
 }
 
 bool call_nested(struct call *c, const void *frame)
@@ -314,7 +320,7 @@ bool call_nested(struct call *c, const void *frame)
 
 	if ((uintptr_t)frame >= (uintptr_t)t->mark || here != on_stack(t->block, t->running))
 		return false;
-	if (!here)
+	if (!here || !on_stack(t->block, t->mark))
 		return true;
-	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && t->running->outer == CALL_ALIVE(t->running);
+	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && frame_is_there(t);
 }

@@ -90,9 +90,22 @@ struct call {
 	uint64_t begin;    /* ticks; after call_returns how many it took */
 	uint64_t epoch;
 	intptr_t handle;
-	const void *outer; /* its own address, changed: says whether a mark's frame is still there */
+	uintptr_t there;   /* call_there of its frame: says whether a mark's frame is still there */
 };
-#define CALL_ALIVE(c) ((const void *)((uintptr_t)(c) ^ 0x5ca1ab1ebadcab1e))
+
+/*
+ * A word that goes with a call and its wrapper's frame, and with where that returns to, which stands above the frame's address on these two.
+ * frame: __builtin_frame_address(0), for which a compiler makes a frame record.
+ */
+ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
+{
+#if defined __x86_64__ || defined __aarch64__
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ ((const uintptr_t *)frame)[1];
+#else
+	(void)frame;
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e;
+#endif
+}
 
 /* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only the address counts, is inside it. */
 bool call_nested(struct call *c, const void *frame) HIDDEN;
@@ -138,7 +151,7 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	}
 	c->epoch = epoch;
 	c->handle = handle;
-	c->outer = CALL_ALIVE(c);
+	c->there = call_there(c, frame);
 	t->mark = frame;
 	t->running = c;
 	c->begin = clock_now(&calls_state.clock);
@@ -154,7 +167,6 @@ ALWAYS_INLINE void call_returns(struct call *c)
 	c->begin = now > c->begin ? now - c->begin : 0;
 	calls_thread.mark = NULL;
 	calls_thread.running = NULL;
-	c->outer = NULL;
 }
 
 /* Only the owner writes, so that this needs no locked instruction; the reader gets the old value or the new one. */
