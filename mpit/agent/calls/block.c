@@ -4,6 +4,7 @@
 
 #include "functions.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -98,6 +99,7 @@ static void learn_stack(struct block *b)
 /* NULL: no memory. */
 static struct block *block_take(void)
 {
+	int program = errno; /* whose MPI call this is */
 	struct block *b;
 
 	if (patience > 0) {
@@ -111,12 +113,14 @@ static struct block *block_take(void)
 		learn_stack(b);
 		calls_thread.block = b;
 		calls_thread.cache = b->cache;
+		errno = program;
 		return b;
 	}
 	/* A block whose thread's end would not be heard of could never be used again. */
 	if (b != NULL)
 		atomic_store_explicit(&b->owned, false, memory_order_release);
 	patience = TRY_AGAIN_AFTER - 1;
+	errno = program;
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_S 1000000000u
@@ -30,6 +31,14 @@ uint64_t ratio_units(const struct ratio *r, uint64_t ticks)
 	unsigned __int128 product = (unsigned __int128)ticks * r->below + ticks;
 
 	return (uint64_t)(product >> (64 - r->shift));
+}
+
+uint64_t clock_monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 #if defined __x86_64__

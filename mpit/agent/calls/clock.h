@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 /*
  * Units per tick as a binary fraction: below / 2^(64-shift), which is less than the true ratio, and by no more than the last place. Then the
@@ -45,13 +44,8 @@ static inline unsigned ratio_bucket(const struct ratio *r, uint64_t ticks)
 	return bucket < DISTRIBUTION_BUCKETS ? bucket : DISTRIBUTION_BUCKETS - 1;
 }
 
-static inline uint64_t clock_monotonic(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t clock_monotonic(void) __attribute__((visibility("hidden")));
 
 /* Not ordered with the instructions around it, which are those of a call: what a barrier costs is more than it could set right. */
 #if defined __x86_64__

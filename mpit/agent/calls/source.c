@@ -20,7 +20,7 @@
 
 enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
 
-enum what { UNCOUNTED, TIME, OUT, IN };
+enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, and no other's */
 
 #define NAME_BYTES 96
 #define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS)
@@ -28,12 +28,15 @@ enum what { UNCOUNTED, TIME, OUT, IN };
 const struct calls_abi *calls_abi;
 intptr_t calls_datatype_null, calls_no_op;
 
-/* The gate's, but for the first it is written as functions are called for the first time. A variable's number is its place. */
+/*
+ * The gate's: filled as functions are called for the first time, but for the first, which is always there. A variable's number is its place.
+ * All zero at first, so that it takes no room in the file and memory as it is filled.
+ */
 static struct variable {
 	enum what what;
 	unsigned function;
 	char name[NAME_BYTES];
-} variables[MOST_VARIABLES] = { { .what = UNCOUNTED, .name = "mpit_call_uncounted" } };
+} variables[MOST_VARIABLES];
 static size_t variable_count = 1;
 static size_t first_variable[MOST_FUNCTIONS]; /* of a function, its others follow; 0: it has none yet */
 static bool uncounted_told;
@@ -91,7 +94,7 @@ static void describe(size_t i, struct source_variable *out)
 	const struct variable *v = &variables[i];
 
 	*out = (struct source_variable){
-		.name = v->name,
+		.name = v->what == UNCOUNTED ? "mpit_call_uncounted" : v->name,
 		.description = kinds[v->what].description,
 		.mpi_class = kinds[v->what].mpi_class,
 		.verbosity = USER_BASIC,
