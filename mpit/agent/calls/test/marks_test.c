@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 static void calls_inside(void)
@@ -23,7 +24,7 @@ void test_only_the_outermost_call_counts(void)
 	fake_inside = calls_inside;
 	CHECK(MPI_Allgather(0, 1, 8, 0x100) == 0 && MPI_Allgather(0, 1, 8, 0x100) == 0);
 	fake_inside = NULL;
-	CHECK(calls("MPI_Allgather", comm) == 2 && calls("MPI_Bcast", comm) == 0);
+	CHECK(calls("MPI_Allgather", comm) == 2 && calls("MPI_Bcast", comm) == 0 && calls_thread.mark == NULL);
 	calls_inside();
 	CHECK(calls("MPI_Bcast", comm) == 2);
 	freed(BIND_COMM, 0x100, comm);
@@ -114,24 +115,52 @@ static void on_the_other_stack(void)
 	MPI_Barrier(0, 0, 0, 0x100);
 }
 
-void test_marks_on_other_stacks(void)
+/* other: a stack of its own, gone afterwards. */
+static void leaves_a_call_on(char *other, size_t room)
 {
-	uint32_t comm = make(BIND_COMM, 0x100);
-	size_t room = 256 * 1024;
-	char *stack = malloc(room);
-
-	CHECK(stack != NULL && getcontext(&there) == 0);
-	there.uc_stack.ss_sp = stack;
+	CHECK(getcontext(&there) == 0);
+	there.uc_stack.ss_sp = other;
 	there.uc_stack.ss_size = room;
 	there.uc_link = &here;
 	makecontext(&there, on_the_other_stack, 0);
 	CHECK(swapcontext(&here, &there) == 0);
-	/* Its memory may be gone: the mark there is not followed. */
-	memset(stack, 0xff, room);
-	free(stack);
+	CHECK(munmap(other, room) == 0);
+}
+
+#define ROOM ((size_t)1 << 20)
+
+static void *switches(void *other)
+{
+	uint32_t comm = make(BIND_COMM, 0x100);
+
+	sends(); /* so that it has a block */
+	leaves_a_call_on(other, ROOM);
 	sends();
 	deep(10, sends);
 	gathers();
-	CHECK(calls("MPI_Send", comm) == 2 && calls("MPI_Allgather", comm) == 1 && calls("MPI_Bcast", comm) == 0);
+	CHECK(calls("MPI_Send", comm) == 3 && calls("MPI_Allgather", comm) == 1 && calls("MPI_Bcast", comm) == 0);
 	freed(BIND_COMM, 0x100, comm);
+	return NULL;
+}
+
+static char *map(size_t bytes)
+{
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+void test_marks_on_other_stacks(void)
+{
+	char *both = map(2 * ROOM);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	/* One below the thread's own, and one above it. */
+	switches(map(ROOM));
+	CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, both, ROOM) == 0);
+	CHECK(pthread_create(&thread, &attributes, switches, both + ROOM) == 0 && pthread_join(thread, NULL) == 0);
+	pthread_attr_destroy(&attributes);
+	CHECK(munmap(both, ROOM) == 0);
 }
