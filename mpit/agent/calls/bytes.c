@@ -71,7 +71,7 @@ static const struct place *place_of(const struct call *call)
 /* Bytes of the block that is this process's own. */
 static uint64_t bytes_of_own(struct counts counts, const struct place *place, intptr_t type)
 {
-	return place->rank >= 0 ? bytes_of(count_at(counts, place->rank), type) : 0;
+	return place->rank >= 0 && place->rank < place->size ? bytes_of(count_at(counts, place->rank), type) : 0;
 }
 
 /* With how many processes each one exchanges something. */
