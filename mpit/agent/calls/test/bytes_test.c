@@ -2,7 +2,7 @@
  * bytes_test.c - each rule of bytes.c, in every part that a process may have. What a process must not read is GARBAGE: a datatype of that
  * name ends the test, an address of that name crashes it.
  */
-#include "calls_test.h"
+#include "generated_test.h"
 
 #define NO_COUNTS int_counts(GARBAGE)
 #define GARBAGE_COUNT 1000003

@@ -1,5 +1,5 @@
 /* runtime.c - the runtime as the tests play it. */
-#include "../calls_test.h"
+#include "../generated_test.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* calls_test.h - what the tests of bytes.c and of the generated wrappers share: CHECK, and the runtime and the MPI library that they play. */
-#ifndef MPIT_CALLS_TEST_H
-#define MPIT_CALLS_TEST_H
+/* generated_test.h - what the tests of bytes.c and of the generated wrappers share: CHECK, and the runtime and the MPI library that they play. */
+#ifndef MPIT_CALLS_GENERATED_TEST_H
+#define MPIT_CALLS_GENERATED_TEST_H
 
 #include "bytes.h"
 
