@@ -69,7 +69,7 @@ static inline intptr_t status_or_own(intptr_t status, union own_status *own)
 	return (intptr_t)own;
 }
 
-/* How much has come; 0 where the library can't say. */
+/* How much has come, by the status of a blocking receive or read. */
 uint64_t bytes_in_status(intptr_t status);
 
 /*

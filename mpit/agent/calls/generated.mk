@@ -52,4 +52,6 @@ test-calls-generated: test-calls-prototypes $(BUILD)/calls-test-plain $(BUILD)/c
 	$(BUILD)/calls-test-plain
 	$(BUILD)/calls-test-sanitized
 
+test: test-calls-generated
+
 -include $(wildcard $(BUILD)/calls/*.d)

@@ -30,9 +30,6 @@ void fake_abi(bool int_handles);
 /* The communicator of every call. */
 extern struct place fake_place;
 
-/* How much a status tells that the library has filled in: its first word. */
-#define STATUS_UNKNOWN 0xffffffffu
-
 /* What the wrappers have told the runtime. */
 struct recorded {
 	unsigned function;

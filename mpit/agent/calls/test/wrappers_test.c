@@ -154,7 +154,7 @@ static void check_status(intptr_t given, bool measured, uint64_t bytes)
 
 static void test_every_status(void)
 {
-	uint64_t status[3];
+	uint64_t status[3] = { 0 };
 	int tried = 0;
 
 	answer = 0;
@@ -200,7 +200,7 @@ static void test_every_status(void)
 
 static void test_bytes_of_messages(void)
 {
-	uint64_t status[3];
+	uint64_t status[3] = { 0 };
 
 	COUNTED(MPI_Send(0, I(3), DOUBLE, I(1), I(0), 0), 24, 0);
 	COUNTED(PMPI_Send(0, I(3), DOUBLE, I(1), I(0), 0), 24, 0);

@@ -9,13 +9,14 @@ bool fake_measuring;
 intptr_t calls_no_op;
 const struct calls_abi *calls_abi;
 
+/* In its first word how much has come, in the second whether it was cancelled. */
 static bool status_bytes(const void *status, uint64_t *bytes)
 {
-	uint64_t word;
+	uint64_t words[2];
 
-	memcpy(&word, status, sizeof word);
-	*bytes = word;
-	return word != STATUS_UNKNOWN;
+	memcpy(words, status, sizeof words);
+	*bytes = words[0];
+	return words[1] == 0;
 }
 
 static struct calls_abi abi = {
