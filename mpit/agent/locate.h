@@ -1,8 +1,7 @@
 /*
  * locate.h - finds the MPI library in the process, without linking to any.
  *
- * Program's threads only, in an interposed function. dlsym and dlopen take the dynamic linker's lock;
- * each is called once per function, at its first use.
+ * Program's threads only, in an interposed function: dlsym and dlopen take the dynamic linker's lock.
  */
 #ifndef MPIT_LOCATE_H
 #define MPIT_LOCATE_H
@@ -15,8 +14,5 @@
  * version (of size bytes): first line of MPI_Get_library_version.
  */
 const struct abi *locate_mpi(const void *caller, char *version, size_t size);
-
-/* The definition after ours; NULL: none. */
-void *locate_next(const char *function, const void *caller);
 
 #endif
