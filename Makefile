@@ -26,7 +26,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: exporter agent ## bin/mpit-exporter and bin/libmpit-agent.so
+build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so
 
 # Without cgo, so that the binary runs on every node whatever its C library.
 .PHONY: exporter

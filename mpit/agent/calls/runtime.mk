@@ -1,12 +1,13 @@
 # libmpit-calls.so, and the tests and the benchmark of its runtime. Included by the Makefile of the directory above, whose variables it uses;
 # paths are from there.
 #
-# Its wrappers are generated: generated.mk makes $(BUILD)/calls/functions.h and CALLS_GENERATED_OBJECTS with Go, and has the rule for
-# $(BUILD)/calls/%.o. Without it there is no library, and the tests here are all the same.
+# Its wrappers are generated: generated.mk, which comes before, makes $(BUILD)/calls/functions.h and CALLS_GENERATED_OBJECTS with Go, and has the
+# rule for $(BUILD)/calls/%.o.
 
 CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 
 CALLS_CORE := abi_list.c block.c clock.c library.c place.c registry.c source.c types.c
+# A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
 CALLS_LDFLAGS := -shared -pthread -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
                  -Wl,--no-undefined -Wl,--as-needed
@@ -19,16 +20,14 @@ ifneq ($(MPICC_MPICH_INC),)
 CALLS_OBJECTS += $(BUILD)/calls/abi_mpich.o
 endif
 
-ifneq ($(CALLS_GENERATED_OBJECTS),)
 all: $(CALLS_OUT)
-endif
 
 $(CALLS_OUT): $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) calls/exports.map
 	@mkdir -p $(@D)
 	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) -ldl
 	@$(NEEDS_GLIBC)
 
-$(BUILD)/calls/%.o: AGENT_CFLAGS += -I. $(CALLS_CFLAGS)
+$(BUILD)/calls/%.o: AGENT_CFLAGS += -I.
 $(BUILD)/calls/abi_list.o: CFLAGS += $(LIST_FLAGS)
 $(BUILD)/calls/abi_openmpi.o: CFLAGS += -isystem $(MPICC_OPENMPI_INC)
 $(BUILD)/calls/abi_mpich.o: CFLAGS += -isystem $(MPICC_MPICH_INC)
@@ -70,5 +69,3 @@ bench-calls: $(BUILD)/bench-calls
 	@$(BUILD)/bench-calls
 
 bench: bench-calls
-
--include $(wildcard $(BUILD)/calls/*.d)
