@@ -153,14 +153,14 @@ static char *map(size_t bytes)
 
 void test_marks_on_other_stacks(void)
 {
-	char *both = map(2 * ROOM);
+	char *both = map(8 * ROOM); /* with so much between that valgrind takes the one for another */
 	pthread_attr_t attributes;
 	pthread_t thread;
 
 	/* One below the thread's own, and one above it. */
 	switches(map(ROOM));
 	CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, both, ROOM) == 0);
-	CHECK(pthread_create(&thread, &attributes, switches, both + ROOM) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(pthread_create(&thread, &attributes, switches, both + 7 * ROOM) == 0 && pthread_join(thread, NULL) == 0);
 	pthread_attr_destroy(&attributes);
-	CHECK(munmap(both, ROOM) == 0);
+	CHECK(munmap(both, 7 * ROOM) == 0);
 }
