@@ -26,7 +26,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: exporter agent ## bin/mpit-exporter and bin/libmpit-agent.so
+build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so
 
 # Without cgo, so that the binary runs on every node whatever its C library.
 .PHONY: exporter
@@ -39,7 +39,7 @@ agent:
 	@mkdir -p $(BIN)
 	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
-	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)

@@ -11,7 +11,7 @@
 
 #include "agent.h"
 #include "lifecycle.h"
-#include "locate.h"
+#include "next.h"
 
 __thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -3,38 +3,13 @@
 #include "locate.h"
 
 #include "agent.h"
+#include "next.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 
 /* Longest version string that any MPI may write: MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) to 8192 (MPICH). */
 #define VERSION_BYTES 8192
-
-/* A handle of the library that an address lies in. Never closed: the library stays as long as the agent. */
-static void *library_of(const void *address)
-{
-	struct link_map *map = NULL;
-	Dl_info info;
-
-	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
-		return NULL;
-	/* The program itself has an empty name. */
-	return dlopen(map->l_name == NULL || *map->l_name == '\0' ? NULL : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-}
-
-void *locate_next(const char *function, const void *caller)
-{
-	void *found = dlsym(RTLD_NEXT, function), *library;
-
-	if (found != NULL)
-		return found;
-	/* mpi4py and plug-ins open their MPI with RTLD_LOCAL: only who called us can see it. */
-	library = library_of(caller);
-	found = library == NULL ? NULL : dlsym(library, function);
-	/* A caller that sees us through the global scope would give us ourselves. */
-	return found != NULL && library_of(found) != library_of((void *)(uintptr_t)locate_next) ? found : NULL;
-}
 
 /* libmpi_abi.so is MPICH by its version string, and has other handles and constants. */
 static bool standard_abi(const void *address)
@@ -70,7 +45,7 @@ const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 	void *init = locate_next("PMPI_Init", caller), *library;
 	int length;
 
-	library = init == NULL ? NULL : library_of(init);
+	library = init == NULL ? NULL : library_at(init);
 	if (library == NULL) {
 		agent_log("no MPI library found; the program runs on unobserved");
 		return NULL;

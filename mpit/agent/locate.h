@@ -1,8 +1,7 @@
 /*
  * locate.h - finds the MPI library in the process, without linking to any.
  *
- * Program's threads only, in an interposed function. dlsym and dlopen take the dynamic linker's lock;
- * each is called once per function, at its first use.
+ * Program's threads only, in an interposed function: dlsym and dlopen take the dynamic linker's lock.
  */
 #ifndef MPIT_LOCATE_H
 #define MPIT_LOCATE_H
@@ -22,8 +21,5 @@ void *locate_function(const char *function);
 
 /* What another preloaded library offers; NULL: nothing. */
 source_function *locate_source(void);
-
-/* The definition after ours; NULL: none. */
-void *locate_next(const char *function, const void *caller);
 
 #endif

@@ -1,0 +1,33 @@
+/* abi_mpich.c - the constants of MPICH, Intel MPI, MVAPICH and Cray MPICH. */
+#define _GNU_SOURCE
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include "calls.h"
+#include <string.h>
+
+#define ABI_IDENTIFIER calls_abi_mpich
+#define ABI_NAME "MPICH"
+#define ABI_NUMBER 2
+
+/* 63 bits of a count, and one that says cancelled. */
+static bool abi_status_bytes(const void *status, uint64_t *bytes)
+{
+	MPI_Status s;
+
+	memcpy(&s, status, sizeof s);
+	*bytes = (uint64_t)(unsigned)s.count_hi_and_cancelled >> 1 << 32 | (unsigned)s.count_lo;
+	return (s.count_hi_and_cancelled & 1) == 0;
+}
+
+/* In a register, of which calls_abi->handle_mask leaves the lower half. */
+static intptr_t abi_datatype_null(void)
+{
+	return (intptr_t)(uint32_t)MPI_DATATYPE_NULL;
+}
+
+static intptr_t abi_no_op(void)
+{
+	return (intptr_t)(uint32_t)MPI_NO_OP;
+}
+
+#include "abi_template.h"

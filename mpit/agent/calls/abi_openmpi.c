@@ -1,0 +1,34 @@
+/* abi_openmpi.c - Open MPI's constants. */
+#define _GNU_SOURCE
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+#include "calls.h"
+#include <dlfcn.h>
+#include <string.h>
+
+#define ABI_IDENTIFIER calls_abi_openmpi
+#define ABI_NAME "Open MPI"
+#define ABI_NUMBER 1
+
+/* What MPI_Get_count divides by the datatype's size, in 4.x and 5.x alike. */
+static bool abi_status_bytes(const void *status, uint64_t *bytes)
+{
+	MPI_Status s;
+
+	memcpy(&s, status, sizeof s);
+	*bytes = s._ucount;
+	return s._cancelled == 0;
+}
+
+/* Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope comes first. */
+static intptr_t abi_datatype_null(void)
+{
+	return (intptr_t)dlsym(RTLD_DEFAULT, "ompi_mpi_datatype_null");
+}
+
+static intptr_t abi_no_op(void)
+{
+	return (intptr_t)dlsym(RTLD_DEFAULT, "ompi_mpi_op_no_op");
+}
+
+#include "abi_template.h"

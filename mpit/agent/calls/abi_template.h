@@ -1,0 +1,32 @@
+/*
+ * abi_template.h - the body of an abi file: constants of mpi.h, behind struct calls_abi.
+ *
+ * Included once by each abi_*.c after that family's mpi.h. The including file defines ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER, abi_status_bytes(),
+ * abi_datatype_null() and abi_no_op(). No function of the library is called.
+ */
+_Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
+_Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
+
+static bool status_bytes(const void *status, uint64_t *bytes)
+{
+	return abi_status_bytes(status, bytes);
+}
+
+const struct calls_abi ABI_IDENTIFIER = {
+	.number = ABI_NUMBER,
+	.name = ABI_NAME,
+	.in_place = MPI_IN_PLACE,
+	.status_ignore = MPI_STATUS_IGNORE,
+	.statuses_ignore = MPI_STATUSES_IGNORE,
+	.proc_null = MPI_PROC_NULL,
+	.root = MPI_ROOT,
+	.cart = MPI_CART,
+	.graph = MPI_GRAPH,
+	.dist_graph = MPI_DIST_GRAPH,
+	.handle_size = sizeof(MPI_Datatype),
+	.handle_mask = sizeof(MPI_Comm) == 8 ? UINT64_MAX : UINT32_MAX,
+	.status_size = sizeof(MPI_Status),
+	.status_bytes = status_bytes,
+	.datatype_null = abi_datatype_null,
+	.no_op = abi_no_op,
+};

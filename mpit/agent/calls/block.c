@@ -1,0 +1,330 @@
+/* block.c - blocks, their cells, and the slow path of a call. */
+#define _GNU_SOURCE
+#include "block.h"
+
+#include "functions.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+__thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
+struct calls_state calls_state = { .epoch = EPOCH_STEP };
+struct block *_Atomic blocks;
+_Atomic uint64_t blocks_made;
+_Atomic uint64_t calls_uncounted;
+
+/* A value for each thread that has a block, so that its end is heard of. */
+static pthread_key_t block_key;
+/* Calls until a thread that got no block tries again: a refused mmap at each call would cost a system call each time. */
+static __thread unsigned patience __attribute__((tls_model("initial-exec")));
+#define TRY_AGAIN_AFTER 1024
+
+/* ---- blocks ---- */
+
+/*
+ * At the thread's end. Release: whoever takes the block over sees all that this thread has written. Destructors of other keys, run after
+ * this one, may call MPI yet: the thread then takes a block anew, and this is run again, or, in the last round of all, the block stays taken.
+ */
+static void thread_ends(void *own)
+{
+	struct block *b = own;
+
+	calls_thread = (struct calls_thread){ 0 };
+	atomic_store_explicit(&b->owned, false, memory_order_release);
+}
+
+bool blocks_open(const char **why)
+{
+	static bool open;
+
+	if (!open && pthread_key_create(&block_key, thread_ends) != 0) {
+		*why = "the program has used up all keys of thread-specific data";
+		return false;
+	}
+	open = true;
+	return true;
+}
+
+static size_t block_bytes(void)
+{
+	return sizeof(struct block) + (function_count + CELLS) * sizeof(struct cell);
+}
+
+/* One that a thread has left. */
+static struct block *block_adopt(void)
+{
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		bool owned = false;
+
+		if (!atomic_load_explicit(&b->owned, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(&b->owned, &owned, true, memory_order_acquire, memory_order_relaxed))
+			return b;
+	}
+	return NULL;
+}
+
+static struct block *block_map(void)
+{
+	struct block *b = mmap(NULL, block_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (b == MAP_FAILED)
+		return NULL;
+	/* Where huge pages come unasked a thread that makes one call would take 2 MiB. */
+	madvise(b, block_bytes(), MADV_NOHUGEPAGE);
+	atomic_init(&b->owned, true);
+	b->next = atomic_load_explicit(&blocks, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&blocks, &b->next, b, memory_order_release, memory_order_relaxed))
+		;
+	return b;
+}
+
+static void learn_stack(struct block *b)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	b->stack_low = b->stack_high = 0;
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+		b->stack_low = (uintptr_t)low;
+		b->stack_high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+/* NULL: no memory. */
+static struct block *block_take(void)
+{
+	int program = errno; /* whose MPI call this is */
+	struct block *b;
+
+	if (patience > 0) {
+		patience--;
+		return NULL;
+	}
+	b = block_adopt();
+	if (b == NULL)
+		b = block_map();
+	if (b != NULL && pthread_setspecific(block_key, b) == 0) {
+		learn_stack(b);
+		calls_thread.block = b;
+		calls_thread.cache = b->cache;
+		errno = program;
+		return b;
+	}
+	/* A block whose thread's end would not be heard of could never be used again. */
+	if (b != NULL)
+		atomic_store_explicit(&b->owned, false, memory_order_release);
+	patience = TRY_AGAIN_AFTER - 1;
+	errno = program;
+	return NULL;
+}
+
+/* ---- cells ---- */
+
+/*
+ * The argument, for owner and reader, in one place.
+ *
+ * Counting. The owner alone writes a cell's counts, with relaxed stores; the reader loads each, relaxed. Each value is one that was there,
+ * and of one variable in time never an older one than before (coherence), so that nothing that is read ever falls. Values of one cell are
+ * not of one moment: a call's time may be in the sum already and not yet in its bucket.
+ *
+ * A new cell. Its counts are zero, from mmap or by the owner's stores; then its key is stored (release), then its place in the index
+ * (release), then `used`, `made` and blocks_made grow (release). The reader goes the other way with acquire and so meets no key whose
+ * counts or index entry are not there.
+ *
+ * A cell made anew. Its object has gone: registry_alive says so (acquire) after registry_remove has (release), which comes after the
+ * object's last read by the same thread, or by one that has given it the gate. So the owner's zeros come after that read. Nobody reads
+ * the pair again, because the number is not used again, and a reader that looks for other pairs sees the old key or the new one, both of
+ * which are not the one that it looks for, unless it is the new one and told of.
+ *
+ * A call that began on an object that is freed before it returns (another thread's MPI_Comm_free, while this one waits in MPI_Recv) finds the epoch
+ * changed and the object gone: it is counted as uncounted and writes to no cell. Should the object go between that look and the
+ * store, the call is missing in what was read last; the cell is this thread's, so that it can't be another pair's by then.
+ */
+
+static uint64_t hash_of(unsigned function, uint32_t object)
+{
+	return (uint64_t)object << 16 | function;
+}
+
+static unsigned find(struct block *b, unsigned function, uint32_t object)
+{
+	size_t place = index_begin(hash_of(function, object), CELL_PLACES);
+
+	for (size_t i = 0; i < CELL_PLACES; i++, place = (place + 1) & (CELL_PLACES - 1)) {
+		unsigned number = index_at(b->index, place);
+
+		if (number == INDEX_EMPTY)
+			return 0;
+		if (number != INDEX_GONE &&
+		    atomic_load_explicit(&b->keys[function_count + number - 1], memory_order_acquire) >> 16 == key_of(function, object, 0) >> 16)
+			return number;
+	}
+	return 0;
+}
+
+const struct cell *block_cell(struct block *b, unsigned function, uint32_t object)
+{
+	unsigned number;
+
+	if (object == 0)
+		return &b->cells[function];
+	number = find(b, function, object);
+	return number == 0 ? NULL : &b->cells[function_count + number - 1];
+}
+
+static void announce(struct block *b)
+{
+	atomic_store_explicit(&b->made, atomic_load_explicit(&b->made, memory_order_relaxed) + 1, memory_order_release);
+	atomic_fetch_add_explicit(&blocks_made, 1, memory_order_release);
+}
+
+static void zero(struct cell *c)
+{
+	atomic_store_explicit(&c->ticks, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->out, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->in, 0, memory_order_relaxed);
+	for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
+		atomic_store_explicit(&c->buckets[i], 0, memory_order_relaxed);
+}
+
+/*
+ * A cell whose object has gone, emptied; 0: none was found. Objects go at changes of the epoch only, so that a search that has gone all
+ * round is not repeated before the next one. Where there are unused cells it looks at a few: memory stays near what lives, and a call
+ * doesn't pay for a long search.
+ */
+static unsigned reclaim(struct block *b, unsigned used, uint64_t epoch)
+{
+	unsigned looks = used < CELLS - 1 && used > 64 ? 64 : used;
+
+	if (b->swept == epoch)
+		return 0;
+	for (unsigned i = 0; i < looks; i++) {
+		unsigned number = b->hand % used + 1;
+		_Atomic uint64_t *key = &b->keys[function_count + number - 1];
+		uint64_t was = atomic_load_explicit(key, memory_order_relaxed);
+
+		b->hand = number;
+		if (registry_alive(key_slot(was), key_object(was)))
+			continue;
+		index_remove(b->index, CELL_PLACES, hash_of(key_function(was), key_object(was)), number);
+		/* No key while it is emptied; release: not before the entry has gone. */
+		atomic_store_explicit(key, 0, memory_order_release);
+		zero(&b->cells[function_count + number - 1]);
+		return number;
+	}
+	if (looks == used)
+		b->swept = epoch;
+	return 0;
+}
+
+/* The cell of a pair whose object is not 0; NULL: the block is full of pairs that live. */
+static struct cell *make_cell(struct block *b, unsigned function, uint32_t object, unsigned slot, uint64_t epoch)
+{
+	unsigned used = atomic_load_explicit(&b->used, memory_order_relaxed), number = reclaim(b, used, epoch);
+
+	if (number == 0 && used == CELLS - 1)
+		return NULL;
+	if (number == 0)
+		number = ++used;
+	atomic_store_explicit(&b->keys[function_count + number - 1], key_of(function, object, slot), memory_order_release);
+	index_put(b->index, CELL_PLACES, hash_of(function, object), number);
+	atomic_store_explicit(&b->used, used, memory_order_release);
+	announce(b);
+	return &b->cells[function_count + number - 1];
+}
+
+/* The function's own cell, of object 0. */
+static struct cell *own_cell(struct block *b, unsigned function)
+{
+	if (atomic_load_explicit(&b->keys[function], memory_order_relaxed) == 0) {
+		atomic_store_explicit(&b->keys[function], key_of(function, 0, 0), memory_order_release);
+		announce(b);
+	}
+	return &b->cells[function];
+}
+
+static struct cell *find_cell(struct block *b, unsigned function, int kind, intptr_t handle, uint64_t epoch)
+{
+	uint32_t object = 0;
+	unsigned slot = kind == BIND_NONE ? 0 : registry_find(kind, handle, &object), number;
+	struct cell *made;
+
+	if (slot == 0)
+		return own_cell(b, function);
+	number = find(b, function, object);
+	if (number != 0)
+		return &b->cells[function_count + number - 1];
+	made = make_cell(b, function, object, slot, epoch);
+	return made == NULL ? own_cell(b, function) : made;
+}
+
+/* ---- what calls.h calls ---- */
+
+struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64_t epoch)
+{
+	struct block *b = calls_thread.block;
+	struct cached_cell *cached;
+
+	if (b == NULL && (b = block_take()) == NULL)
+		return NULL;
+	cached = &b->cache[call_hash(function, handle)];
+	*cached = (struct cached_cell){ .handle = handle, .key = epoch | function, .cell = find_cell(b, function, kind, handle, epoch) };
+	return cached->cell;
+}
+
+bool call_counts_late(const struct call *c)
+{
+	struct block *b = calls_thread.block;
+	uint64_t key;
+
+	if (c->cell != NULL) {
+		size_t number;
+
+		/* On another thread than it began on: it is counted where it began. */
+		if (b == NULL || c->cell < b->cells || c->cell >= b->cells + function_count + CELLS)
+			return true;
+		number = (size_t)(c->cell - b->cells);
+		key = atomic_load_explicit(&b->keys[number], memory_order_relaxed);
+		if (number < function_count || registry_alive(key_slot(key), key_object(key)))
+			return true;
+	}
+	atomic_fetch_add_explicit(&calls_uncounted, 1, memory_order_relaxed);
+	return false;
+}
+
+/*
+ * The thread is marked as being in a call. If that call was left by longjmp or an exception, its frame is gone and the mark stale. Stacks grow
+ * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, two words of the running call's frame tell, which are
+ * at their places as long as it is. They are looked at only where they must be mapped: on the thread's own stack, above the frame that runs
+ * now. Left to chance is that both lie untouched under a deeper frame, and then the calls from there are not counted.
+ *
+ * Of frames on other stacks (coroutines) only the addresses are compared.
+ */
+static bool on_stack(const struct block *b, const void *at)
+{
+	return b != NULL && (uintptr_t)at >= b->stack_low && (uintptr_t)at < b->stack_high;
+}
+
+/* What is there may be anybody's by now: to sanitizers an access out of bounds, to valgrind one to what was never written. */
+__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static bool frame_is_there(const struct calls_thread *t)
+{
+	return t->running->there == call_there(t->running, t->mark);
+}
+
+bool call_nested(struct call *c, const void *frame)
+{
+	const struct calls_thread *t = &calls_thread;
+	bool here = on_stack(t->block, c);
+
+	if ((uintptr_t)frame >= (uintptr_t)t->mark || here != on_stack(t->block, t->running))
+		return false;
+	if (!here || !on_stack(t->block, t->mark))
+		return true;
+	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && frame_is_there(t);
+}

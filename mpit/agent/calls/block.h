@@ -1,0 +1,84 @@
+/*
+ * block.h - what a thread counts in, and how it is read.
+ *
+ * A thread's first call maps a block and puts it at the head of the list, which only grows; when the thread ends the block stays, with its
+ * counts, and the next thread that needs one takes it over, counts and all. So nothing is lost with a thread, and there are as many blocks
+ * as there were threads at one time. A block is mapped whole, but memory is used by the page as it is touched.
+ *
+ * A block has one cell for each function without an object (object 0), which also takes what finds no other, and CELLS more for pairs of
+ * a function and an object. A cell's key says whose it is. Cells are made, and those of objects that have gone made anew, by the owner alone.
+ */
+#ifndef MPIT_CALLS_BLOCK_H
+#define MPIT_CALLS_BLOCK_H
+
+#include "calls.h"
+#include "index.h"
+#include "registry.h"
+
+#ifndef CELLS
+#define CELLS 4096u
+#endif
+#define CELL_PLACES (2 * CELLS) /* more than twice as many as ever stand in it: one is left free */
+#define TYPES 128u
+
+/* object << 32 | function + 1 << 16 | the object's slot; 0: unused. */
+static inline uint64_t key_of(unsigned function, uint32_t object, unsigned slot)
+{
+	return (uint64_t)object << 32 | (uint64_t)(function + 1) << 16 | slot;
+}
+
+static inline unsigned key_function(uint64_t key)
+{
+	return (unsigned)(key >> 16 & 0xffff) - 1;
+}
+
+static inline uint32_t key_object(uint64_t key)
+{
+	return (uint32_t)(key >> 32);
+}
+
+static inline unsigned key_slot(uint64_t key)
+{
+	return (unsigned)(key & 0xffff);
+}
+
+struct type_size {
+	intptr_t handle;
+	uint64_t epoch; /* 0: nothing */
+	uint64_t bytes;
+};
+
+struct block {
+	struct block *next;   /* written before the block is in the list */
+	_Atomic bool owned;   /* by a thread that lives */
+	_Atomic uint64_t made; /* how often a cell has got a key */
+	_Atomic unsigned used; /* of the cells behind the functions' own */
+
+	/* the gate's */
+	uint64_t seen; /* of made */
+
+	/* the owner's */
+	uintptr_t stack_low, stack_high; /* of the thread; both 0: not known */
+	unsigned hand;    /* where the search for cells of gone objects goes on */
+	uint64_t swept;   /* epoch at which it has last found none */
+	struct place place;
+	struct type_size types[TYPES];
+	struct cached_cell cache[CACHE_ENTRIES];
+
+	index_place index[CELL_PLACES];            /* of cells with an object: 1 is the first behind the functions' own */
+	_Atomic uint64_t keys[MOST_FUNCTIONS + CELLS]; /* of cells, in their order */
+	struct cell cells[];                       /* function_count + CELLS */
+};
+
+/* Once, in begin. False: *why says what is missing. */
+bool blocks_open(const char **why);
+
+/* The gate is held. */
+extern struct block *_Atomic blocks HIDDEN; /* the newest, each with the next */
+extern _Atomic uint64_t blocks_made HIDDEN; /* how often a cell of any has got a key */
+/* How many calls could not be counted. */
+extern _Atomic uint64_t calls_uncounted HIDDEN;
+/* The cell of a pair in a block; NULL: it has none. Its object lives (or is 0). */
+const struct cell *block_cell(struct block *b, unsigned function, uint32_t object);
+
+#endif

@@ -1,0 +1,335 @@
+/* bytes.c - how many bytes the buffers of collective operations hold. */
+#include "bytes.h"
+
+#include <stddef.h>
+
+/* No call that asks can have been cancelled. Open MPI's OMPIO leaves that mark unset in what a split read ends with, so that it says nothing. */
+uint64_t bytes_in_status(intptr_t status)
+{
+	uint64_t bytes = 0;
+
+	(void)calls_abi->status_bytes((const void *)status, &bytes);
+	return bytes;
+}
+
+static bool in_place(intptr_t buffer)
+{
+	return (const void *)buffer == calls_abi->in_place;
+}
+
+static int64_t count_at(struct counts counts, int i)
+{
+	return counts.wide ? ((const int64_t *)counts.at)[i] : ((const int *)counts.at)[i];
+}
+
+/* Negative ones, which the library has let through, are none. */
+static uint64_t sum(struct counts counts, int n)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < n; i++)
+		if (count_at(counts, i) > 0)
+			all += (uint64_t)count_at(counts, i);
+	return all;
+}
+
+static uint64_t bytes_of_all(struct counts counts, int n, intptr_t type)
+{
+	uint64_t elements = sum(counts, n);
+
+	return elements > 0 ? elements * type_bytes(type) : 0;
+}
+
+static intptr_t type_at(intptr_t types, int i)
+{
+	return calls_abi->handle_size == sizeof(int) ? ((const int *)types)[i] : ((const intptr_t *)types)[i];
+}
+
+static uint64_t bytes_of_each(struct counts counts, int n, intptr_t types)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < n; i++)
+		if (count_at(counts, i) > 0)
+			all += bytes_of(count_at(counts, i), type_at(types, i));
+	return all;
+}
+
+/* n times as much; n may be what could not be found out, -1. */
+static uint64_t times(int n, int64_t count, intptr_t type)
+{
+	return n > 0 ? (uint64_t)n * bytes_of(count, type) : 0;
+}
+
+/* Where the process stands; a communicator that can't be asked has nobody in it. */
+static const struct place *place_of(const struct call *call)
+{
+	static const struct place nowhere = { .rank = -1 };
+	const struct place *place = call_place(call);
+
+	return place == NULL ? &nowhere : place;
+}
+
+/* Bytes of the block that is this process's own. */
+static uint64_t bytes_of_own(struct counts counts, const struct place *place, intptr_t type)
+{
+	return place->rank >= 0 && place->rank < place->size ? bytes_of(count_at(counts, place->rank), type) : 0;
+}
+
+/* With how many processes each one exchanges something. */
+static int partners(const struct place *place)
+{
+	return place->inter ? place->remote_size : place->size;
+}
+
+/* What this process is in an operation with a root. In an intercommunicator the root stands alone on its side: the others there do nothing. */
+enum part { BYSTANDER, ROOT, LEAF };
+
+static enum part part(const struct place *place, int root)
+{
+	if (!place->inter)
+		return root == place->rank ? ROOT : LEAF;
+	if (root == calls_abi->root)
+		return ROOT;
+	return root == calls_abi->proc_null ? BYSTANDER : LEAF;
+}
+
+struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, int root)
+{
+	const struct place *place = place_of(call);
+
+	switch (part(place, root)) {
+	case ROOT: return (struct moved){ .out = bytes_of(count, type) };
+	case LEAF: return (struct moved){ .in = bytes_of(count, type) };
+	default: return NOTHING_MOVED;
+	}
+}
+
+/*
+ * Gather and Scatter: `one` is the leaf's buffer, `all` the root's. The root of an intracommunicator is a leaf too; its leaf's buffer is
+ * `own`, of what the root's holds for itself, where MPI_IN_PLACE stands.
+ */
+struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype,
+			  int root)
+{
+	const struct place *place = place_of(call);
+	struct moved moved = NOTHING_MOVED;
+
+	switch (part(place, root)) {
+	case ROOT:
+		moved.in = times(partners(place), recvcount, recvtype);
+		if (!place->inter)
+			moved.out = in_place(sendbuf) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype);
+		break;
+	case LEAF:
+		moved.out = bytes_of(sendcount, sendtype);
+		break;
+	case BYSTANDER:
+		break;
+	}
+	return moved;
+}
+
+struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
+			   intptr_t recvtype, int root)
+{
+	const struct place *place = place_of(call);
+	struct moved moved = NOTHING_MOVED;
+
+	switch (part(place, root)) {
+	case ROOT:
+		moved.in = bytes_of_all(recvcounts, partners(place), recvtype);
+		if (!place->inter)
+			moved.out = in_place(sendbuf) ? bytes_of_own(recvcounts, place, recvtype) : bytes_of(sendcount, sendtype);
+		break;
+	case LEAF:
+		moved.out = bytes_of(sendcount, sendtype);
+		break;
+	case BYSTANDER:
+		break;
+	}
+	return moved;
+}
+
+struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount, intptr_t recvtype,
+			   int root)
+{
+	const struct place *place = place_of(call);
+	struct moved moved = NOTHING_MOVED;
+
+	switch (part(place, root)) {
+	case ROOT:
+		moved.out = times(partners(place), sendcount, sendtype);
+		if (!place->inter)
+			moved.in = in_place(recvbuf) ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype);
+		break;
+	case LEAF:
+		moved.in = bytes_of(recvcount, recvtype);
+		break;
+	case BYSTANDER:
+		break;
+	}
+	return moved;
+}
+
+struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount,
+			    intptr_t recvtype, int root)
+{
+	const struct place *place = place_of(call);
+	struct moved moved = NOTHING_MOVED;
+
+	switch (part(place, root)) {
+	case ROOT:
+		moved.out = bytes_of_all(sendcounts, partners(place), sendtype);
+		if (!place->inter)
+			moved.in = in_place(recvbuf) ? bytes_of_own(sendcounts, place, sendtype) : bytes_of(recvcount, recvtype);
+		break;
+	case LEAF:
+		moved.in = bytes_of(recvcount, recvtype);
+		break;
+	case BYSTANDER:
+		break;
+	}
+	return moved;
+}
+
+struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+			     intptr_t recvtype)
+{
+	return (struct moved){
+		.out = in_place(sendbuf) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype),
+		.in = times(partners(place_of(call)), recvcount, recvtype),
+	};
+}
+
+struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
+			      intptr_t recvtype)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = in_place(sendbuf) ? bytes_of_own(recvcounts, place, recvtype) : bytes_of(sendcount, sendtype),
+		.in = bytes_of_all(recvcounts, partners(place), recvtype),
+	};
+}
+
+struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+			    intptr_t recvtype)
+{
+	int n = partners(place_of(call));
+	uint64_t in = times(n, recvcount, recvtype);
+
+	return (struct moved){ .out = in_place(sendbuf) ? in : times(n, sendcount, sendtype), .in = in };
+}
+
+struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
+			     intptr_t recvtype)
+{
+	int n = partners(place_of(call));
+	uint64_t in = bytes_of_all(recvcounts, n, recvtype);
+
+	return (struct moved){ .out = in_place(sendbuf) ? in : bytes_of_all(sendcounts, n, sendtype), .in = in };
+}
+
+struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
+			     intptr_t recvtypes)
+{
+	int n = partners(place_of(call));
+	uint64_t in = bytes_of_each(recvcounts, n, recvtypes);
+
+	return (struct moved){ .out = in_place(sendbuf) ? in : bytes_of_each(sendcounts, n, sendtypes), .in = in };
+}
+
+struct moved bytes_reduce(const struct call *call, int64_t count, intptr_t type, int root)
+{
+	const struct place *place = place_of(call);
+
+	switch (part(place, root)) {
+	case ROOT: {
+		uint64_t bytes = bytes_of(count, type);
+
+		return (struct moved){ .out = place->inter ? 0 : bytes, .in = bytes };
+	}
+	case LEAF: return (struct moved){ .out = bytes_of(count, type) };
+	default: return NOTHING_MOVED;
+	}
+}
+
+struct moved bytes_allreduce(const struct call *call, int64_t count, intptr_t type)
+{
+	uint64_t bytes = bytes_of(count, type);
+
+	(void)call;
+	return (struct moved){ .out = bytes, .in = bytes };
+}
+
+/* In an intercommunicator the result of the other side is scattered among this side's processes. */
+struct moved bytes_reduce_scatter(const struct call *call, struct counts recvcounts, intptr_t type)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = bytes_of_all(recvcounts, place->size, type),
+		.in = bytes_of_own(recvcounts, place, type),
+	};
+}
+
+struct moved bytes_reduce_scatter_block(const struct call *call, int64_t recvcount, intptr_t type)
+{
+	return (struct moved){ .out = times(place_of(call)->size, recvcount, type), .in = bytes_of(recvcount, type) };
+}
+
+struct moved bytes_scan(const struct call *call, int64_t count, intptr_t type)
+{
+	return bytes_allreduce(call, count, type);
+}
+
+/* One buffer, however many neighbours get it; without any it isn't read. */
+struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = place->outdegree > 0 ? bytes_of(sendcount, sendtype) : 0,
+		.in = times(place->indegree, recvcount, recvtype),
+	};
+}
+
+struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype, struct counts recvcounts, intptr_t recvtype)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = place->outdegree > 0 ? bytes_of(sendcount, sendtype) : 0,
+		.in = bytes_of_all(recvcounts, place->indegree, recvtype),
+	};
+}
+
+struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){ .out = times(place->outdegree, sendcount, sendtype), .in = times(place->indegree, recvcount, recvtype) };
+}
+
+struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
+				      intptr_t recvtype)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = bytes_of_all(sendcounts, place->outdegree, sendtype),
+		.in = bytes_of_all(recvcounts, place->indegree, recvtype),
+	};
+}
+
+struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
+				      intptr_t recvtypes)
+{
+	const struct place *place = place_of(call);
+
+	return (struct moved){
+		.out = bytes_of_each(sendcounts, place->outdegree, sendtypes),
+		.in = bytes_of_each(recvcounts, place->indegree, recvtypes),
+	};
+}

@@ -1,0 +1,226 @@
+/*
+ * calls.h - how a call of MPI is measured: what the generated wrappers use, and the only part that runs in every call.
+ *
+ *	struct call call;
+ *
+ *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_frame_address(0)))
+ *		return next(...);
+ *	int rc = next(...);
+ *	call_returns(&call);
+ *	call_counts(&call, rc == 0 ? count * type_bytes(type) : 0, 0);
+ *	return rc;
+ *
+ * Each thread counts in memory of its own (block.h), so that nothing here is a locked instruction, a lock or an allocation; the reader
+ * reads while it is written. Only the outermost call counts: what a call calls inside passes through.
+ *
+ * What a call that is left by longjmp or by an exception took is not known: it is not counted, and the thread goes on being measured.
+ * A thread that switches stacks inside a call (user-level threads of an MPI library) may count calls that are not outermost, or leave some out; it
+ * never writes where it must not. A call inside one that began before measuring was switched on counts as outermost. MPI must not be called
+ * in signal handlers, and is not measured there as if it might.
+ */
+#ifndef MPIT_CALLS_H
+#define MPIT_CALLS_H
+
+#include "abi.h"
+#include "clock.h"
+#include "source.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/*
+ * What one thread counts of one function on one object. Written by the thread that owns the block, and by nobody else, with plain stores
+ * that are whole (relaxed); read by whoever holds the agent's gate. Whole cache lines.
+ */
+struct cell {
+	_Alignas(64) _Atomic uint64_t ticks; /* of the clock: the reader converts the sum */
+	_Atomic uint64_t out, in;            /* bytes */
+	_Atomic uint64_t buckets[DISTRIBUTION_BUCKETS];
+};
+
+#define CACHE_BITS 10
+#define CACHE_ENTRIES (1u << CACHE_BITS)
+
+/* Which cell a function's calls on a handle go to, as long as no object is made or freed. */
+struct cached_cell {
+	intptr_t handle;
+	uint64_t key; /* epoch | function; 0: nothing */
+	struct cell *cell;
+};
+
+/* Where in the cache. Handles are consecutive integers or addresses of structures; a function's share is a constant where it is called. */
+static inline size_t call_hash(unsigned function, intptr_t handle)
+{
+	return (size_t)(((uint64_t)handle + function * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u >> (64 - CACHE_BITS));
+}
+
+struct block;
+
+/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 32 bytes of a preloaded library's static TLS. */
+struct calls_thread {
+	struct cached_cell *cache; /* of its block; NULL: it has none */
+	struct block *block;
+	const void *mark;           /* frame of the wrapper of the outermost call; NULL: it is in none */
+	const struct call *running; /* in that frame */
+};
+extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
+
+/* What every call reads. Written in begin, except measuring, and epoch, which who holds the gate changes. A cache line of its own. */
+struct calls_state {
+	_Alignas(64) _Atomic bool measuring;
+	struct clock clock;
+	uint64_t handle_mask;    /* bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere */
+	_Atomic uint64_t epoch;  /* steps of EPOCH_STEP, from EPOCH_STEP on: changes when an object is made or freed */
+};
+extern struct calls_state calls_state HIDDEN;
+
+#define EPOCH_STEP ((uint64_t)1 << 16) /* a function's number is below */
+#define EPOCH_NEVER 1                  /* of a call that can't be counted */
+
+/* In the wrapper's frame. */
+struct call {
+	struct cell *cell; /* NULL: no memory for this thread's block */
+	uint64_t begin;    /* ticks; after call_returns how many it took */
+	uint64_t epoch;
+	intptr_t handle;
+	uintptr_t there;   /* call_there of its frame: says whether a mark's frame is still there */
+};
+
+/*
+ * A word that goes with a call and its wrapper's frame, and with where that returns to, which stands above the frame's address on these two.
+ * frame: __builtin_frame_address(0), for which a compiler makes a frame record.
+ */
+ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
+{
+#if defined __x86_64__ || defined __aarch64__
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ ((const uintptr_t *)frame)[1];
+#else
+	(void)frame;
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e;
+#endif
+}
+
+/* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only the address counts, is inside it. */
+bool call_nested(struct call *c, const void *frame) HIDDEN;
+/* block.c: the cell, found or made; NULL: no memory. */
+struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64_t epoch) HIDDEN;
+/* block.c: whether a call during which objects have been made or freed may still be counted in its cell. If not, that is counted. */
+bool call_counts_late(const struct call *c) HIDDEN;
+
+/*
+ * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is the wrapper's,
+ * __builtin_frame_address(0). kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a function; handle is
+ * the argument's register.
+ *
+ * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions): then everything
+ * that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
+ */
+ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, const void *frame)
+{
+	struct calls_thread *t = &calls_thread;
+
+	if (!LIKELY(atomic_load_explicit(&calls_state.measuring, memory_order_acquire)))
+		return false;
+	if (UNLIKELY(t->mark != NULL) && call_nested(c, frame))
+		return false;
+	if (kind == BIND_NONE)
+		handle = 0;
+	else if (kind != BIND_FILE)
+		handle &= (intptr_t)calls_state.handle_mask;
+
+	/*
+	 * Acquire: what the slow path then finds of objects is not older than the epoch that the result is kept under. Of the object that is
+	 * named here it is never too old: the thread has the handle from the one that made it, which changed the epoch before.
+	 */
+	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_acquire);
+	const struct cached_cell *cached = t->cache == NULL ? NULL : &t->cache[call_hash(function, handle)];
+
+	if (LIKELY(cached != NULL) && LIKELY(cached->key == (epoch | function)) && LIKELY(cached->handle == handle)) {
+		c->cell = cached->cell;
+	} else {
+		c->cell = call_find_cell(function, kind, handle, epoch);
+		if (c->cell == NULL)
+			epoch = EPOCH_NEVER;
+	}
+	c->epoch = epoch;
+	c->handle = handle;
+	c->there = call_there(c, frame);
+	t->mark = frame;
+	t->running = c;
+	c->begin = clock_now(&calls_state.clock);
+	return true;
+}
+
+/* Right after the real call, whatever it has returned: reads the clock and ends the mark. */
+ALWAYS_INLINE void call_returns(struct call *c)
+{
+	uint64_t now = clock_now(&calls_state.clock);
+
+	/* Cores' counters may differ by less than a call takes. */
+	c->begin = now > c->begin ? now - c->begin : 0;
+	calls_thread.mark = NULL;
+	calls_thread.running = NULL;
+}
+
+/* Only the owner writes, so that this needs no locked instruction; the reader gets the old value or the new one. */
+ALWAYS_INLINE void cell_add(_Atomic uint64_t *to, uint64_t value)
+{
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + value, memory_order_relaxed);
+}
+
+/* The call, its duration and its bytes: of the function's directions out and in. After call_returns. */
+ALWAYS_INLINE void call_counts(struct call *c, uint64_t out, uint64_t in)
+{
+	if (UNLIKELY(c->epoch != atomic_load_explicit(&calls_state.epoch, memory_order_relaxed)) && !call_counts_late(c))
+		return;
+	cell_add(&c->cell->ticks, c->begin);
+	cell_add(&c->cell->buckets[ratio_bucket(&calls_state.clock.ratio, c->begin)], 1);
+	if (out != 0)
+		cell_add(&c->cell->out, out);
+	if (in != 0)
+		cell_add(&c->cell->in, in);
+}
+
+/*
+ * Size of a datatype in bytes, from the argument's register; 0: it has none. Cached per thread until a datatype is freed. Program's threads,
+ * after a call that has succeeded with it.
+ */
+uint64_t type_bytes(intptr_t datatype) HIDDEN;
+
+/* Where the process stands in the call's communicator, and that one's neighbourhood, whose degrees are 0 without a topology. */
+struct place {
+	int rank, size, remote_size, indegree, outdegree; /* remote_size: 0 unless inter */
+	bool inter;
+};
+/* Of a function of BIND_COMM; valid until the thread asks again. Program's threads, after a call that has succeeded. */
+const struct place *call_place(const struct call *c) HIDDEN;
+
+/* What differs between the ABIs and is no handle. */
+struct calls_abi {
+	uint64_t number; /* docs/protocol.md, HELLO: ABI */
+	const char *name;
+	const void *in_place, *status_ignore, *statuses_ignore;
+	int proc_null, root;
+	int cart, graph, dist_graph; /* MPI_Topo_test's */
+	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
+	uint64_t handle_mask;
+	size_t status_size;
+	/* Bytes that a status of a receive or of a file's access tells of; false: it was cancelled. */
+	bool (*status_bytes)(const void *status, uint64_t *bytes);
+	/* Handles that a call may name though they stand for nothing: what they are in a register. */
+	intptr_t (*datatype_null)(void);
+	intptr_t (*no_op)(void);
+};
+extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
+extern const struct calls_abi *const calls_abi_list[] HIDDEN;
+/* calls_abi's, asked once in begin. */
+extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN;
+
+#endif

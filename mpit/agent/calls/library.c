@@ -1,0 +1,34 @@
+/* library.c - looks up what library.h lists. */
+#include "library.h"
+
+#include <stddef.h>
+
+struct library library;
+
+bool library_find(void *(*find)(const char *function), const char **why)
+{
+	const struct {
+		void **where;
+		const char *name, *lacking;
+	} wanted[] = {
+#define WANTED(field, function) { (void **)&library.field, "PMPI_" #function, "the MPI library has no PMPI_" #function }
+		WANTED(comm_rank, Comm_rank),
+		WANTED(comm_size, Comm_size),
+		WANTED(comm_test_inter, Comm_test_inter),
+		WANTED(comm_remote_size, Comm_remote_size),
+		WANTED(topo_test, Topo_test),
+		WANTED(cartdim_get, Cartdim_get),
+		WANTED(graph_neighbors_count, Graph_neighbors_count),
+		WANTED(dist_graph_neighbors_count, Dist_graph_neighbors_count),
+		WANTED(type_size_x, Type_size_x),
+	};
+
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		*wanted[i].where = find(wanted[i].name);
+		if (*wanted[i].where == NULL) {
+			*why = wanted[i].lacking;
+			return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,166 @@
+/* registry.c - slots of objects, and the table that finds them by their handles. */
+#define _GNU_SOURCE
+#include "registry.h"
+
+#include "index.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define PLACES ((size_t)1 << 17)
+
+/*
+ * Written under the gate. number is zero while the rest changes, so that who reads the number, the rest and the number again has what
+ * belongs together if both are the same: a number doesn't come back.
+ */
+struct slot {
+	_Atomic uint32_t number; /* 0: free */
+	_Atomic int kind;
+	_Atomic intptr_t handle;
+	_Atomic int rank, size, remote_size, indegree, outdegree;
+	_Atomic bool inter;
+	/* the gate's */
+	unsigned next_free;
+	uint64_t told[MOST_FUNCTIONS / 64];
+};
+
+/* Made in begin, never moved. Used from the lowest one on, so that memory is touched as it is needed. */
+static struct slot *slots;
+static index_place *table;
+/* The gate's. */
+static unsigned used, first_free;
+
+static void *memory(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+bool registry_open(void)
+{
+	if (slots == NULL)
+		slots = memory((REGISTRY_SLOTS + 1) * sizeof *slots);
+	if (table == NULL)
+		table = memory(PLACES * sizeof *table);
+	return slots != NULL && table != NULL;
+}
+
+static uint64_t hash_of(int kind, intptr_t handle)
+{
+	return (uint64_t)handle ^ (uint64_t)(unsigned)kind << 59;
+}
+
+unsigned registry_find(int kind, intptr_t handle, uint32_t *number)
+{
+	size_t place = index_begin(hash_of(kind, handle), PLACES);
+
+	/* Bounded by the table, though it always has empty places. */
+	for (size_t i = 0; i < PLACES; i++, place = (place + 1) & (PLACES - 1)) {
+		unsigned slot = index_at(table, place);
+
+		if (slot == INDEX_EMPTY)
+			return 0;
+		if (slot == INDEX_GONE)
+			continue;
+		*number = atomic_load_explicit(&slots[slot].number, memory_order_acquire);
+		if (*number != 0 && atomic_load_explicit(&slots[slot].handle, memory_order_acquire) == handle &&
+		    atomic_load_explicit(&slots[slot].kind, memory_order_acquire) == kind && registry_alive(slot, *number))
+			return slot;
+	}
+	return 0;
+}
+
+bool registry_alive(unsigned slot, uint32_t number)
+{
+	return atomic_load_explicit(&slots[slot].number, memory_order_acquire) == number;
+}
+
+bool registry_place(unsigned slot, uint32_t number, struct place *out)
+{
+	struct slot *s = &slots[slot];
+
+	if (!registry_alive(slot, number))
+		return false;
+	*out = (struct place){
+		.rank = atomic_load_explicit(&s->rank, memory_order_acquire),
+		.size = atomic_load_explicit(&s->size, memory_order_acquire),
+		.remote_size = atomic_load_explicit(&s->remote_size, memory_order_acquire),
+		.indegree = atomic_load_explicit(&s->indegree, memory_order_acquire),
+		.outdegree = atomic_load_explicit(&s->outdegree, memory_order_acquire),
+		.inter = atomic_load_explicit(&s->inter, memory_order_acquire),
+	};
+	return registry_alive(slot, number);
+}
+
+bool registry_told(unsigned slot, unsigned function)
+{
+	uint64_t *word = &slots[slot].told[function / 64], bit = (uint64_t)1 << function % 64;
+	bool told = (*word & bit) != 0;
+
+	*word |= bit;
+	return told;
+}
+
+/* Every cached cell of every thread is looked up anew: of this handle, which named something else, and of all others, which is cheap. */
+static void next_epoch(void)
+{
+	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_relaxed);
+
+	atomic_store_explicit(&calls_state.epoch, epoch + EPOCH_STEP, memory_order_release);
+}
+
+/*
+ * The epoch changes last: who sees the new one sees the new table. And a thread that names the object has its handle from the one that has
+ * made it, after this, and so sees both.
+ */
+bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place *place)
+{
+	static const struct place nowhere;
+	const struct place *p = place == NULL ? &nowhere : place;
+	uint32_t before;
+	unsigned slot;
+
+	/* Freed unseen. */
+	if (registry_find(kind, handle, &before) != 0)
+		registry_remove(kind, handle, before);
+	if (first_free != 0) {
+		slot = first_free;
+		first_free = slots[slot].next_free;
+	} else if (used < REGISTRY_SLOTS) {
+		slot = ++used;
+	} else {
+		next_epoch();
+		return false;
+	}
+	/* Release: not seen before the zero that registry_remove has left in number. */
+	atomic_store_explicit(&slots[slot].kind, kind, memory_order_release);
+	atomic_store_explicit(&slots[slot].handle, handle, memory_order_release);
+	atomic_store_explicit(&slots[slot].rank, p->rank, memory_order_release);
+	atomic_store_explicit(&slots[slot].size, p->size, memory_order_release);
+	atomic_store_explicit(&slots[slot].remote_size, p->remote_size, memory_order_release);
+	atomic_store_explicit(&slots[slot].indegree, p->indegree, memory_order_release);
+	atomic_store_explicit(&slots[slot].outdegree, p->outdegree, memory_order_release);
+	atomic_store_explicit(&slots[slot].inter, p->inter, memory_order_release);
+	memset(slots[slot].told, 0, sizeof slots[slot].told);
+	atomic_store_explicit(&slots[slot].number, number, memory_order_release);
+	index_put(table, PLACES, hash_of(kind, handle), slot);
+	next_epoch();
+	return true;
+}
+
+/* The number goes first: a thread that sees its cells' object gone may use them again, and the last read of them was before. */
+bool registry_remove(int kind, intptr_t handle, uint32_t number)
+{
+	uint32_t known = 0;
+	unsigned slot = registry_find(kind, handle, &known);
+
+	if (slot == 0 || known != number)
+		return false;
+	atomic_store_explicit(&slots[slot].number, 0, memory_order_release);
+	index_remove(table, PLACES, hash_of(kind, handle), slot);
+	slots[slot].next_free = first_free;
+	first_free = slot;
+	next_epoch();
+	return true;
+}

@@ -1,0 +1,71 @@
+# libmpit-calls.so, and the tests and the benchmark of its runtime. Included by the Makefile of the directory above, whose variables it uses;
+# paths are from there.
+#
+# Its wrappers are generated: generated.mk, which comes before, makes $(BUILD)/calls/functions.h and CALLS_GENERATED_OBJECTS with Go, and has the
+# rule for $(BUILD)/calls/%.o.
+
+CALLS_OUT ?= $(BUILD)/libmpit-calls.so
+
+CALLS_CORE := abi_list.c block.c clock.c library.c place.c registry.c source.c types.c
+# A table of a few functions in the generated one's place.
+CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
+CALLS_LDFLAGS := -shared -pthread -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
+                 -Wl,--no-undefined -Wl,--as-needed
+
+CALLS_OBJECTS := $(CALLS_CORE:%.c=$(BUILD)/calls/%.o) $(BUILD)/next.o
+ifneq ($(MPICC_OPENMPI_INC),)
+CALLS_OBJECTS += $(BUILD)/calls/abi_openmpi.o
+endif
+ifneq ($(MPICC_MPICH_INC),)
+CALLS_OBJECTS += $(BUILD)/calls/abi_mpich.o
+endif
+
+all: $(CALLS_OUT)
+
+$(CALLS_OUT): $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) calls/exports.map
+	@mkdir -p $(@D)
+	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) -ldl
+	@$(NEEDS_GLIBC)
+
+$(BUILD)/calls/%.o: AGENT_CFLAGS += -I.
+$(BUILD)/calls/abi_list.o: CFLAGS += $(LIST_FLAGS)
+$(BUILD)/calls/abi_openmpi.o: CFLAGS += -isystem $(MPICC_OPENMPI_INC)
+$(BUILD)/calls/abi_mpich.o: CFLAGS += -isystem $(MPICC_MPICH_INC)
+
+# ---- tests: the runtime with an MPI library and a table of functions that the tests play ----
+
+CALLS_RUN_TESTED := $(addprefix calls/,$(filter-out abi_list.c,$(CALLS_CORE)))
+CALLS_RUN_TESTS := $(addprefix calls/test/,calls_test.c cells_test.c clock_test.c fake_mpi.c marks_test.c objects_test.c threads_test.c)
+CALLS_RUN_NEEDS := $(CALLS_RUN_TESTED) $(wildcard calls/*.h calls/test/*.h calls/test/double/*.h) source.h abi.h $(BUILD)/flags
+# Few cells, so that they run out; mmap fails when a test wants it.
+CALLS_RUN_CFLAGS := -std=gnu11 -O1 -g -pthread $(WARNINGS) $(CALLS_DOUBLE) -DCELLS=256u -Wl,--wrap=mmap
+
+$(BUILD)/calls-run-plain: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
+	$(CC) $(CALLS_RUN_CFLAGS) -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl
+
+$(BUILD)/calls-run-sanitized: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
+	$(CC) $(CALLS_RUN_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl
+
+$(BUILD)/calls-run-threads: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
+	$(CC) $(CALLS_RUN_CFLAGS) -fsanitize=thread -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl
+
+.PHONY: test-calls-runtime bench-calls
+test-calls-runtime: $(BUILD)/calls-run-plain $(BUILD)/calls-run-sanitized $(BUILD)/calls-run-threads
+	$(BUILD)/calls-run-plain
+	$(BUILD)/calls-run-sanitized
+	$(BUILD)/calls-run-threads
+	@if command -v valgrind >/dev/null; then \
+	  echo valgrind --leak-check=full $(BUILD)/calls-run-plain; \
+	  valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,possible --errors-for-leak-kinds=definite $(BUILD)/calls-run-plain; \
+	else echo "valgrind is not installed: not run under it"; fi
+
+test: test-calls-runtime
+
+# What a call costs. Optimised as the library is, with as many cells.
+$(BUILD)/bench-calls: calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_NEEDS)
+	$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(CALLS_DOUBLE) -o $@ calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_TESTED) -ldl
+
+bench-calls: $(BUILD)/bench-calls
+	@$(BUILD)/bench-calls
+
+bench: bench-calls

@@ -1,0 +1,266 @@
+/*
+ * source.c - what the agent sees of the call profile (source.h): its variables, on which objects they are, and their values.
+ *
+ * All but measure is called under the agent's gate, by one thread at a time.
+ *
+ * A child made by fork has a copy of the blocks and one thread. The agent switches measuring off there; nothing else is to be done, for nothing
+ * is shared, no lock can have been taken by a thread that isn't there, and nobody asks any more. The libraries that a program loads and unloads
+ * (dlclose) don't matter either: nothing of theirs is kept, and this one is never unloaded (-z nodelete).
+ */
+#define _GNU_SOURCE
+#include "source.h"
+
+#include "block.h"
+#include "functions.h"
+#include "library.h"
+#include "place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
+
+enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, and no other's */
+
+#define NAME_BYTES 96
+#define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS)
+
+const struct calls_abi *calls_abi;
+intptr_t calls_datatype_null, calls_no_op;
+
+/*
+ * The gate's: filled as functions are called for the first time, but for the first, which is always there. A variable's number is its place.
+ * All zero at first, so that it takes no room in the file and memory as it is filled.
+ */
+static struct variable {
+	enum what what;
+	unsigned function;
+	char name[NAME_BYTES];
+} variables[MOST_VARIABLES];
+static size_t variable_count = 1;
+static size_t first_variable[MOST_FUNCTIONS]; /* of a function, its others follow; 0: it has none yet */
+static bool uncounted_told;
+static bool zero_told[MOST_FUNCTIONS]; /* on object 0 */
+static uint64_t seen;                  /* of blocks_made */
+
+static bool begin(const struct source_mpi *mpi, const char **why)
+{
+	if (function_count > MOST_FUNCTIONS) {
+		*why = "the build has more functions than a block";
+		return false;
+	}
+	for (const struct calls_abi *const *abi = calls_abi_list; *abi != NULL; abi++)
+		if ((*abi)->number == mpi->abi)
+			calls_abi = *abi;
+	if (calls_abi == NULL) {
+		*why = "the build's calls library doesn't know the ABI: it was made without that mpi.h";
+		return false;
+	}
+	if (!library_find(mpi->find, why) || !blocks_open(why) || !clock_choose(&calls_state.clock, why))
+		return false;
+	if (!registry_open()) {
+		*why = "no memory";
+		return false;
+	}
+	calls_state.handle_mask = calls_abi->handle_mask;
+	calls_datatype_null = calls_abi->datatype_null();
+	calls_no_op = calls_abi->no_op();
+	return true;
+}
+
+/* Calls that are being made count to their end, or not, as they began. A flag, so that a signal handler may. Release: see call_begins. */
+static void measure(bool on)
+{
+	atomic_store_explicit(&calls_state.measuring, on, memory_order_release);
+}
+
+static size_t count(void)
+{
+	return variable_count;
+}
+
+static void describe(size_t i, struct source_variable *out)
+{
+	static const struct {
+		int mpi_class;
+		bool distribution;
+		const char *description;
+	} kinds[] = {
+		[UNCOUNTED] = { COUNTER, false, "Calls that could not be counted: no memory for a thread's block, or their object was freed meanwhile" },
+		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
+		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
+		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },
+	};
+	const struct variable *v = &variables[i];
+
+	*out = (struct source_variable){
+		.name = v->what == UNCOUNTED ? "mpit_call_uncounted" : v->name,
+		.description = kinds[v->what].description,
+		.mpi_class = kinds[v->what].mpi_class,
+		.verbosity = USER_BASIC,
+		.bind = v->what == UNCOUNTED ? BIND_NONE : functions[v->function].bind,
+		.distribution = kinds[v->what].distribution,
+	};
+}
+
+static void add_variable(enum what what, unsigned function, const char *prefix, const char *direction)
+{
+	struct variable *v = &variables[variable_count++];
+
+	v->what = what;
+	v->function = function;
+	snprintf(v->name, sizeof v->name, "%s%s_%s", prefix, direction, functions[function].name);
+}
+
+/* The first of a function's variables, made at its first call that is seen. */
+static size_t variables_of(unsigned function)
+{
+	const struct function *f = &functions[function];
+
+	if (first_variable[function] != 0)
+		return first_variable[function];
+	first_variable[function] = variable_count;
+	add_variable(TIME, function, "mpit_call_time", "");
+	if (f->out != NULL)
+		add_variable(OUT, function, "mpit_call_bytes_", f->out);
+	if (f->in != NULL)
+		add_variable(IN, function, "mpit_call_bytes_", f->in);
+	return first_variable[function];
+}
+
+typedef void found_function(void *context, size_t variable, uint32_t object);
+
+/* A cell with that key has counted: tells of it, unless it is known from another thread's cell. */
+static void tell(uint64_t key, found_function *found, void *context)
+{
+	unsigned function = key_function(key), slot = key_slot(key);
+	uint32_t object = key_object(key);
+	size_t variable;
+
+	if (object == 0) {
+		if (zero_told[function])
+			return;
+		zero_told[function] = true;
+	} else if (!registry_alive(slot, object) || registry_told(slot, function)) {
+		return;
+	}
+	variable = variables_of(function);
+	found(context, variable++, object);
+	if (functions[function].out != NULL)
+		found(context, variable++, object);
+	if (functions[function].in != NULL)
+		found(context, variable, object);
+}
+
+static void discover_block(struct block *b, found_function *found, void *context)
+{
+	uint64_t made = atomic_load_explicit(&b->made, memory_order_acquire);
+	unsigned used;
+
+	if (made == b->seen)
+		return;
+	b->seen = made;
+	used = atomic_load_explicit(&b->used, memory_order_acquire);
+	for (unsigned i = 0; i < function_count + used; i++) {
+		uint64_t key = atomic_load_explicit(&b->keys[i], memory_order_acquire);
+
+		if (key != 0)
+			tell(key, found, context);
+	}
+}
+
+/* What is made while it looks is met now or the next time: blocks_made was read first. */
+static void discover(found_function *found, void *context)
+{
+	uint64_t made = atomic_load_explicit(&blocks_made, memory_order_acquire);
+
+	if (!uncounted_told) {
+		uncounted_told = true;
+		found(context, 0, 0);
+	}
+	if (made == seen)
+		return;
+	seen = made;
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next)
+		discover_block(b, found, context);
+}
+
+/* Ticks of all threads are added before they become units: cut once, the sum never falls. */
+static void read_times(unsigned function, uint32_t object, uint64_t *elements)
+{
+	uint64_t ticks = 0;
+
+	memset(elements, 0, DISTRIBUTION_ELEMENTS * sizeof *elements);
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		const struct cell *c = block_cell(b, function, object);
+
+		if (c == NULL)
+			continue;
+		ticks += atomic_load_explicit(&c->ticks, memory_order_relaxed);
+		for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
+			elements[1 + i] += atomic_load_explicit(&c->buckets[i], memory_order_relaxed);
+	}
+	elements[0] = ratio_units(&calls_state.clock.ratio, ticks);
+}
+
+static uint64_t read_bytes(unsigned function, uint32_t object, enum what what)
+{
+	uint64_t bytes = 0;
+
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		const struct cell *c = block_cell(b, function, object);
+
+		if (c != NULL)
+			bytes += atomic_load_explicit(what == OUT ? &c->out : &c->in, memory_order_relaxed);
+	}
+	return bytes;
+}
+
+static void read(size_t variable, uint32_t object, uint64_t *elements)
+{
+	const struct variable *v = &variables[variable];
+
+	switch (v->what) {
+	case UNCOUNTED: *elements = atomic_load_explicit(&calls_uncounted, memory_order_relaxed); break;
+	case TIME: read_times(v->function, object, elements); break;
+	case OUT:
+	case IN: *elements = read_bytes(v->function, object, v->what); break;
+	}
+}
+
+static void object_made(int kind, uint64_t handle, uint32_t number, int rank, int size)
+{
+	struct place place = { .rank = rank, .size = size };
+
+	if (kind != BIND_COMM && kind != BIND_WIN && kind != BIND_FILE)
+		return;
+	if (kind == BIND_COMM)
+		place_complete((intptr_t)handle, &place);
+	registry_add(kind, (intptr_t)handle, number, &place);
+}
+
+static void object_freed(int kind, uint64_t handle, uint32_t number)
+{
+	registry_remove(kind, (intptr_t)handle, number);
+}
+
+static const struct source source = {
+	.version = SOURCE_VERSION,
+	.category = "mpit_calls",
+	.category_description = "Calls of MPI from outside MPI, as the exporter's call profile measures them",
+	.begin = begin,
+	.measure = measure,
+	.count = count,
+	.describe = describe,
+	.discover = discover,
+	.read = read,
+	.object_made = object_made,
+	.object_freed = object_freed,
+};
+
+extern __attribute__((visibility("default"))) source_function mpit_agent_source;
+
+const struct source *mpit_agent_source(uint32_t version)
+{
+	return version == SOURCE_VERSION ? &source : NULL;
+}

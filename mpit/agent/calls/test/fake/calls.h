@@ -1,0 +1,42 @@
+/*
+ * The runtime as the tests of bytes.c and of the generated wrappers play it. Included before everything else (-include), with calls.h's own
+ * guard, so that calls.h is nowhere read.
+ */
+#ifndef MPIT_CALLS_H
+#define MPIT_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BIND_NONE, BIND_COMM, BIND_FILE = 4, BIND_WIN = 8 };
+
+struct call {
+	int unused;
+};
+
+struct place {
+	int rank, size, remote_size, indegree, outdegree;
+	bool inter;
+};
+
+struct calls_abi {
+	uint64_t number;
+	const void *in_place, *status_ignore, *statuses_ignore;
+	int proc_null, root;
+	size_t status_size;
+	bool (*status_bytes)(const void *status, uint64_t *bytes);
+	size_t handle_size;
+	uint64_t handle_mask;
+};
+
+extern const struct calls_abi *calls_abi;
+extern intptr_t calls_no_op;
+
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame);
+void call_returns(struct call *call);
+void call_counts(struct call *call, uint64_t out, uint64_t in);
+uint64_t type_bytes(intptr_t datatype);
+const struct place *call_place(const struct call *call);
+
+#endif

@@ -1,0 +1,83 @@
+/* runtime.c - the runtime as the tests play it. */
+#include "../generated_test.h"
+
+#include <string.h>
+
+struct place fake_place;
+struct recorded recorded;
+bool fake_measuring;
+intptr_t calls_no_op;
+const struct calls_abi *calls_abi;
+
+/* In its first word how much has come, in the second whether it was cancelled. */
+static bool status_bytes(const void *status, uint64_t *bytes)
+{
+	uint64_t words[2];
+
+	memcpy(words, status, sizeof words);
+	*bytes = words[0];
+	return words[1] == 0;
+}
+
+static struct calls_abi abi = {
+	.in_place = (const void *)IN_PLACE,
+	.status_ignore = (const void *)STATUS_IGNORE,
+	.proc_null = PROC_NULL,
+	.root = AT_ROOT,
+	.status_size = 24,
+	.status_bytes = status_bytes,
+};
+
+void fake_abi(bool int_handles)
+{
+	abi.handle_size = int_handles ? sizeof(int) : sizeof(void *);
+	abi.handle_mask = int_handles ? 0xffffffff : UINT64_MAX;
+	calls_no_op = NO_OP;
+	calls_abi = &abi;
+}
+
+uint64_t type_bytes(intptr_t datatype)
+{
+	uint64_t handle = (uint64_t)datatype & abi.handle_mask;
+
+	CHECK(handle == INT || handle == DOUBLE || handle == PAIR);
+	return handle;
+}
+
+const struct place *call_place(const struct call *call)
+{
+	CHECK(call != NULL);
+	return fake_place.size == 0 ? NULL : &fake_place;
+}
+
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame)
+{
+	CHECK(call != NULL);
+	recorded.begun++;
+	recorded.function = function;
+	recorded.kind = kind;
+	recorded.handle = handle;
+	recorded.frame = frame;
+	return fake_measuring;
+}
+
+void call_returns(struct call *call)
+{
+	CHECK(call != NULL && recorded.counted == 0);
+	recorded.returned++;
+}
+
+void call_counts(struct call *call, uint64_t out, uint64_t in)
+{
+	CHECK(call != NULL && recorded.returned == 1);
+	recorded.counted++;
+	recorded.out = out;
+	recorded.in = in;
+}
+
+int main(void)
+{
+	test_bytes();
+	test_wrappers();
+	return 0;
+}

@@ -1,0 +1,214 @@
+/* fake_mpi.c - an MPI library that does nothing, its ABI, and wrappers as generate/ makes them. */
+#define _GNU_SOURCE
+#include "fake_mpi.h"
+
+#include "wrappers.h"
+
+#include <string.h>
+
+__thread void (*fake_inside)(void);
+int fake_answer;
+_Atomic uint64_t fake_type_factor = 1, fake_types_asked, fake_places_asked;
+void (*fake_frees_type)(void);
+struct place fake_place;
+int fake_topology = -1;
+
+/* ---- the table ---- */
+
+const struct function functions[] = {
+#define ROW(name, bind, out, in) { #name, BIND_##bind, out, in },
+	FUNCTIONS(ROW)
+#undef ROW
+};
+const unsigned function_count = FUNCTION_COUNT;
+
+/* ---- the ABI ---- */
+
+static bool status_bytes(const void *status, uint64_t *bytes)
+{
+	memcpy(bytes, status, sizeof *bytes);
+	return true;
+}
+
+static intptr_t null_type(void)
+{
+	return FAKE_NULL_TYPE;
+}
+
+static const struct calls_abi fake = {
+	.number = 7,
+	.name = "fake",
+	.proc_null = -1,
+	.root = -2,
+	.cart = 1,
+	.graph = 2,
+	.dist_graph = 3,
+	.handle_size = 4,
+	.handle_mask = UINT32_MAX,
+	.status_size = 8,
+	.status_bytes = status_bytes,
+	.datatype_null = null_type,
+	.no_op = null_type,
+};
+
+const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
+
+/* ---- the library ---- */
+
+#define LIBRARY(name, bind, out, in)                                                                                  \
+	__attribute__((noinline)) int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)    \
+	{                                                                                                             \
+		(void)buffer;                                                                                         \
+		(void)count;                                                                                          \
+		(void)type;                                                                                           \
+		(void)handle;                                                                                         \
+		if (fake_inside != NULL)                                                                              \
+			fake_inside();                                                                                \
+		return fake_answer;                                                                                   \
+	}
+FUNCTIONS(LIBRARY)
+
+static int free_type(void *type)
+{
+	(void)type;
+	if (fake_frees_type != NULL)
+		fake_frees_type();
+	return 0;
+}
+
+static int comm_rank(intptr_t comm, int *rank)
+{
+	(void)comm;
+	*rank = fake_place.rank;
+	return 0;
+}
+
+static int comm_size(intptr_t comm, int *size)
+{
+	(void)comm;
+	atomic_fetch_add(&fake_places_asked, 1);
+	*size = fake_place.size;
+	return 0;
+}
+
+static int comm_test_inter(intptr_t comm, int *inter)
+{
+	(void)comm;
+	*inter = fake_place.inter;
+	return 0;
+}
+
+static int comm_remote_size(intptr_t comm, int *size)
+{
+	(void)comm;
+	*size = fake_place.remote_size;
+	return 0;
+}
+
+static int topo_test(intptr_t comm, int *topology)
+{
+	(void)comm;
+	*topology = fake_topology;
+	return 0;
+}
+
+static int cartdim_get(intptr_t comm, int *dimensions)
+{
+	(void)comm;
+	*dimensions = 3;
+	return 0;
+}
+
+static int graph_neighbors_count(intptr_t comm, intptr_t rank, int *neighbors)
+{
+	(void)comm;
+	*neighbors = 10 + (int)rank;
+	return 0;
+}
+
+static int dist_graph_neighbors_count(intptr_t comm, int *in, int *out, int *weighted)
+{
+	(void)comm;
+	*in = 4;
+	*out = 5;
+	*weighted = 0;
+	return 0;
+}
+
+static int type_size_x(intptr_t type, long long *bytes)
+{
+	atomic_fetch_add(&fake_types_asked, 1);
+	*bytes = (long long)((uint64_t)type * atomic_load(&fake_type_factor));
+	return 0;
+}
+
+void *fake_find(const char *function)
+{
+	static const struct {
+		const char *name;
+		void *function;
+	} known[] = {
+		{ "PMPI_Comm_rank", comm_rank },
+		{ "PMPI_Comm_size", comm_size },
+		{ "PMPI_Comm_test_inter", comm_test_inter },
+		{ "PMPI_Comm_remote_size", comm_remote_size },
+		{ "PMPI_Topo_test", topo_test },
+		{ "PMPI_Cartdim_get", cartdim_get },
+		{ "PMPI_Graph_neighbors_count", graph_neighbors_count },
+		{ "PMPI_Dist_graph_neighbors_count", dist_graph_neighbors_count },
+		{ "PMPI_Type_size_x", type_size_x },
+		{ "PMPI_Type_free", free_type },
+#define KNOWN(name, bind, out, in) { "P" #name, fake_##name },
+		FUNCTIONS(KNOWN)
+#undef KNOWN
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].name, function) == 0)
+			return known[i].function;
+	return NULL;
+}
+
+void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
+{
+	char name[64] = "P";
+	void *found;
+
+	(void)caller;
+	strncat(name, function + (*function == 'P'), sizeof name - 2);
+	found = fake_find(name);
+	atomic_store_explicit(known, found, memory_order_relaxed);
+	return found;
+}
+
+/* ---- the wrappers ---- */
+
+typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
+
+#define HAS(direction, bytes) ((direction) != NULL ? (bytes) : 0)
+
+#define WRAPPER(symbol, name, bind, has_out, has_in)                                                                          \
+	EXPORT int symbol(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)                                    \
+	{                                                                                                                     \
+		NEXT(next_4, symbol);                                                                                         \
+		return measure_##name(next, FRAME, buffer, count, type, handle);                                              \
+	}
+#define WRAPPERS(name, bind, has_out, has_in)                                                                                 \
+	static MEASURES int measure_##name(next_4 *next, const void *frame, intptr_t buffer, intptr_t count, intptr_t type,   \
+					   intptr_t handle)                                                                   \
+	{                                                                                                                     \
+		struct call call;                                                                                             \
+		uint64_t bytes = 0;                                                                                           \
+                                                                                                                              \
+		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, frame))                                         \
+			return next(buffer, count, type, handle);                                                             \
+		int rc = next(buffer, count, type, handle);                                                                   \
+		call_returns(&call);                                                                                          \
+		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                                          \
+			bytes = (uint64_t)count * type_bytes(type);                                                           \
+		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                                  \
+		return rc;                                                                                                    \
+	}                                                                                                                     \
+	WRAPPER(name, name, bind, has_out, has_in)                                                                            \
+	WRAPPER(P##name, name, bind, has_out, has_in)
+FUNCTIONS(WRAPPERS)

@@ -1,0 +1,39 @@
+/* fake_mpi.h - the MPI library that the runtime's tests play, and the functions that the program calls, all with four registers. */
+#ifndef MPIT_CALLS_FAKE_MPI_H
+#define MPIT_CALLS_FAKE_MPI_H
+
+#include "calls.h"
+#include "functions.h"
+
+#include <stdint.h>
+
+/* The wrappers: what a program calls. */
+#define DECLARE(name, bind, out, in)                                                              \
+	int name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);                \
+	int P##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);             \
+	int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);
+FUNCTIONS(DECLARE)
+#undef DECLARE
+int MPI_Type_free(void *type);
+
+/* What every call does inside the library; NULL: nothing. Of the thread. */
+extern __thread void (*fake_inside)(void);
+/* What every call answers. */
+extern int fake_answer;
+
+/* A type's size: what the handle says, times this; how often it has been asked for. */
+extern _Atomic uint64_t fake_type_factor, fake_types_asked;
+/* What MPI_Type_free does, with the type's number. */
+extern void (*fake_frees_type)(void);
+
+/* Of every communicator that is asked about; how often MPI_Comm_size was called. */
+extern struct place fake_place;
+extern int fake_topology; /* of the ABI's numbers */
+extern _Atomic uint64_t fake_places_asked;
+
+#define FAKE_NULL_TYPE 0x3fffff
+
+/* source_mpi.find */
+void *fake_find(const char *function);
+
+#endif

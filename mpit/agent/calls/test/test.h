@@ -1,0 +1,92 @@
+/* test.h - what the tests of the call profile's runtime share, and their names. */
+#ifndef MPIT_CALLS_TEST_H
+#define MPIT_CALLS_TEST_H
+
+#include "block.h"
+#include "fake_mpi.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+extern source_function mpit_agent_source;
+/* Begun, in main. */
+extern const struct source *source;
+/* Numbers of objects, of which none is used twice. */
+extern uint32_t next_object;
+
+/* A live object of the program's; its number. */
+uint32_t make(int kind, intptr_t handle);
+void freed(int kind, intptr_t handle, uint32_t number);
+
+/* What the agent would read: variable by its name, which must be there. */
+size_t variable(const char *name);
+uint64_t bytes(const char *name, uint32_t object);
+/* How many calls, and where they are counted. */
+uint64_t calls(const char *function, uint32_t object);
+
+/* What discover tells, appended. */
+struct told {
+	size_t count;
+	struct {
+		size_t variable;
+		uint32_t object;
+	} pairs[4096];
+};
+void tells(struct told *told);
+bool tells_of(const struct told *told, const char *name, uint32_t object);
+
+/* In a thread of its own, to its end. */
+void in_a_thread(void *(*run)(void *), void *argument);
+/* Blocks there are. */
+unsigned block_count(void);
+/* Whether mmap fails. */
+extern _Atomic bool no_memory;
+
+/* clock_test.c */
+void test_buckets_end_where_they_should(void);
+void test_buckets_of_nanoseconds_are_exact(void);
+void test_sums_are_exact_and_never_fall(void);
+void test_the_clocks_agree(void);
+
+/* calls_test.c */
+void test_calls_and_bytes(void);
+void test_a_failed_call_has_no_bytes(void);
+void test_a_duration_goes_into_its_bucket(void);
+void test_nothing_is_counted_while_switched_off(void);
+void test_variables_and_pairs_are_told_of_once(void);
+void test_sizes_of_types_are_kept_until_one_is_freed(void);
+void test_places(void);
+
+/* marks_test.c */
+void test_only_the_outermost_call_counts(void);
+void test_a_call_left_by_longjmp_blinds_nobody(void);
+void test_marks_on_other_stacks(void);
+
+/* objects_test.c */
+void test_a_handle_that_is_used_again_is_another_object(void);
+void test_an_untracked_object_is_object_0(void);
+void test_an_object_freed_during_a_call(void);
+void test_objects_are_found_while_others_come_and_go(void);
+void test_the_registry_is_bounded(void);
+
+/* cells_test.c */
+void test_cells_of_gone_objects_are_used_again(void);
+void test_a_full_block_counts_on_object_0(void);
+
+/* threads_test.c */
+void test_threads_against_a_reader(void);
+void test_a_handle_goes_from_thread_to_thread(void);
+void test_counts_outlive_their_threads(void);
+void test_calls_without_memory_are_counted(void);
+void test_a_child_measures_nothing(void);
+
+#endif
