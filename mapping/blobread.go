@@ -222,6 +222,18 @@ func decodeBlob(b []byte) (*restored, error) {
 		case recordSplit:
 			key, k := place(false)
 			out.folds.readSplit(r, restoredKey{key, k.object, k.elem})
+		case recordAdjusted:
+			key, k := place(true)
+			k.number = uint32(r.uint(math.MaxUint32))
+			if k.buckets = r.buckets(-maxEvents); !r.bad && k.buckets != nil {
+				out.of(key).add(k)
+			}
+		case recordFoldBuckets:
+			key, k := place(false)
+			out.folds.readFoldBuckets(r, restoredKey{key, k.object, k.elem})
+		case recordSplitBuckets:
+			key, k := place(false)
+			out.folds.readSplitBuckets(r, restoredKey{key, k.object, k.elem})
 		default:
 			r.fail()
 		}
@@ -273,4 +285,26 @@ func (r *blobReader) timer() *observed {
 		return nil
 	}
 	return t
+}
+
+// buckets reads those of a distribution, each from least to maxEvents; nil: none is there.
+func (r *blobReader) buckets(least int64) (list []int64) {
+	for range r.uint(maxDistribution) {
+		at := len(list) + int(r.uint(maxDistribution))
+		x := r.int64()
+		if r.bad || at >= maxDistribution-1 || x < least || x > maxEvents || x == 0 {
+			r.fail()
+			return nil
+		}
+		list = append(extend(list, at), x)
+	}
+	return list
+}
+
+// counts is buckets that are not below zero.
+func (r *blobReader) counts() (list []uint64) {
+	for _, x := range r.buckets(0) {
+		list = append(list, uint64(x))
+	}
+	return list
 }

@@ -45,6 +45,7 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		if fresh {
 			h.step(r, e, c, i, values[i])
 		}
+		h.ok = fresh
 		c.want++
 		c.unselected = c.unselected || h.offset < 0
 		if !e.ok {
@@ -266,6 +267,9 @@ func (c *cell) settle(r *Rank, now time.Time) {
 
 // hasHistory says whether the exporter itself has something to add to the cell.
 func (c *cell) hasHistory() bool {
+	if d := c.exactly(); d != nil && d.hasCorrections() {
+		return true
+	}
 	return c.rare != nil && (c.rare.gone != 0 || c.rare.adjust != 0) || c.timer != nil && c.timer.hist.Count > 0
 }
 
