@@ -428,7 +428,8 @@ func (w *blobWriter) adjusted(key variableKey, k *kept) {
 	w.end()
 }
 
-// writeBuckets writes those that are not 0: how many, then each one's distance from the one before it, and its count.
+// writeBuckets writes how many there are, how many of them are not 0, and of these each one's distance from the one before it, and its
+// count.
 func writeBuckets[T int64 | uint64](w *blobWriter, list []T) {
 	n := 0
 	for _, x := range list {
@@ -436,6 +437,7 @@ func writeBuckets[T int64 | uint64](w *blobWriter, list []T) {
 			n++
 		}
 	}
+	w.uint(uint64(len(list)))
 	w.uint(uint64(n))
 	next := 0
 	for k, x := range list {

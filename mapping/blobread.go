@@ -225,7 +225,7 @@ func decodeBlob(b []byte) (*restored, error) {
 		case recordAdjusted:
 			key, k := place(true)
 			k.number = uint32(r.uint(math.MaxUint32))
-			if k.buckets = r.buckets(-maxEvents); !r.bad && k.buckets != nil {
+			if k.buckets = r.buckets(-maxEvents); !r.bad {
 				out.of(key).add(k)
 			}
 		case recordFoldBuckets:
@@ -287,16 +287,22 @@ func (r *blobReader) timer() *observed {
 	return t
 }
 
-// buckets reads those of a distribution, each from least to maxEvents; nil: none is there.
-func (r *blobReader) buckets(least int64) (list []int64) {
-	for range r.uint(maxDistribution) {
-		at := len(list) + int(r.uint(maxDistribution))
+// buckets reads those of a distribution, each from least to maxEvents.
+func (r *blobReader) buckets(least int64) []int64 {
+	list := make([]int64, r.uint(maxDistribution-1))
+	next := 0
+	for range r.uint(uint64(len(list))) {
+		at := next + int(r.uint(maxDistribution))
 		x := r.int64()
-		if r.bad || at >= maxDistribution-1 || x < least || x > maxEvents || x == 0 {
+		if r.bad || at >= len(list) || x < least || x > maxEvents {
 			r.fail()
 			return nil
 		}
-		list = append(extend(list, at), x)
+		list[at], next = x, at+1
+	}
+	if len(list) == 0 {
+		r.fail()
+		return nil
 	}
 	return list
 }

@@ -48,8 +48,8 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		h.ok = fresh
 		c.want++
 		c.unselected = c.unselected || h.offset < 0
-		if !e.ok {
-			continue
+		if !e.ok || h.v.exact && !fresh && !c.count.has {
+			continue // of a distribution only the time is remembered: its buckets are there when all are read
 		}
 		if x := h.amount(e, i); finite(x) {
 			c.sum += x

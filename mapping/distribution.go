@@ -59,7 +59,7 @@ func (s *settings) fix() {
 	s.elements, s.nonzero, s.companion, s.offset = "", false, NoCompanion, false
 }
 
-// hasElements says whether a distribution has so many: as many as the first handle that could be one.
+// hasElements says whether a distribution has so many: as many as the first handle that could be one, or an earlier exporter's.
 func (v *variable) hasElements(n int) bool {
 	if v.bucketCount == 0 && n >= minDistribution && n <= maxDistribution {
 		v.bucketCount = int32(n - 1)
@@ -358,6 +358,7 @@ func (c *cell) takeBuckets(list []int64, finer bool) {
 	if list == nil {
 		return
 	}
+	c.v.hasElements(1 + len(list))
 	m := c.correct()
 	if m.adjust = plusAll(m.adjust, list); finer {
 		m.base = plusAll(m.base, list)
@@ -367,10 +368,10 @@ func (c *cell) takeBuckets(list []int64, finer bool) {
 // keptBuckets is what the blob is to have of them; nil: nothing.
 func (c *cell) keptBuckets() []int64 {
 	d := c.exactly()
-	if d == nil || d.more == nil || !nonzero(d.more.adjust) {
+	if d == nil || d.more == nil {
 		return nil
 	}
-	list := slices.Clone(d.more.adjust)
+	list := extend(slices.Clone(d.more.adjust), int(c.v.bucketCount))
 	for k := range list {
 		list[k] -= at(d.more.base, k)
 	}
@@ -383,7 +384,7 @@ func (c *cell) keptBuckets() []int64 {
 // partBuckets is corrected.part; nil: it has nothing.
 func (c *cell) partBuckets() []uint64 {
 	if d := c.exactly(); d != nil && d.more != nil && nonzero(d.more.part) {
-		return d.more.part
+		return extend(d.more.part, int(c.v.bucketCount))
 	}
 	return nil
 }
@@ -391,7 +392,7 @@ func (c *cell) partBuckets() []uint64 {
 // keptOfOther is corrected.kept; nil: it has nothing.
 func (c *cell) keptOfOther() []uint64 {
 	if d := c.exactly(); d != nil && d.more != nil && nonzero(d.more.kept) {
-		return d.more.kept
+		return extend(d.more.kept, int(c.v.bucketCount))
 	}
 	return nil
 }

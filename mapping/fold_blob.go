@@ -413,6 +413,7 @@ func (r *Rank) takeFold(v *variable, how change) {
 			c.timer.recount = true
 		}
 		if d := c.exactly(); d != nil && !how.anew && one.buckets != nil {
+			c.v.hasElements(1 + len(one.buckets))
 			c.correct().kept = one.buckets
 		}
 		if how.anew {
@@ -445,6 +446,7 @@ func (w *wasFolded) give(c *cell) {
 			p.events.part = split.events
 		}
 		if d := c.exactly(); d != nil && w.factor > 0 && split.buckets != nil {
+			c.v.hasElements(1 + len(split.buckets))
 			c.correct().part = split.buckets
 		}
 	}
