@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // agent does what a real agent does with the figures of a rank: origins at renames, remains of what is freed, and what is
@@ -133,6 +134,9 @@ func (a *agent) add(v mpit.Variable) {
 func (a *agent) now() time.Time { return a.start.Add(a.clock) }
 
 func (a *agent) open(variable, object uint32, n int) *agentHandle {
+	if a.vars[variable].Distribution {
+		n = mpittest.DistributionElements
+	}
 	a.next++
 	h := &agentHandle{Handle: mpit.Handle{ID: a.next, Variable: variable, Object: object, Count: n, Created: a.now()}, values: make([]uint64, n)}
 	a.handles = append(a.handles, h)

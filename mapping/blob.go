@@ -31,19 +31,22 @@ const (
 
 // Types of records.
 const (
-	recordVariable  byte = iota + 1 // class, name
-	recordObject                    // name
-	recordCell                      // variable, object, element + 1, flags, then a number, float or time for each flag, in their order
-	recordHandle                    // variable, object, handle, number of elements: element, wraps, quarter
-	recordTimer                     // version 1: variable, object, element + 1, companion, seconds, events, buckets, native buckets
-	recordClosed                    // monotonic nanoseconds
-	recordBuckets                   // hash of the bounds of the timers that follow
-	recordExcluding                 // recordHandle, with a hash of the origin before the elements, and what was excluded behind each quarter
-	recordObserved                  // variable, object, element + 1, object's number, companion's hash, seconds, events, buckets, native buckets
-	recordShown                     // hashes of the variable and of its series (4 bytes each), flags, then scale and time of the last change
-	recordOwn                       // number of hashes: hash of a cell that has series of its own; they are numbered on from record to record
-	recordFold                      // variable, object, element + 1, what was kept of values and of events, created, companion's hash, scale, number of runs: skipped, taken cells of recordOwn
-	recordSplit                     // variable, object, element + 1, part of the value, of the events
+	recordVariable     byte = iota + 1 // class, name
+	recordObject                       // name
+	recordCell                         // variable, object, element + 1, flags, then a number, float or time for each flag, in their order
+	recordHandle                       // variable, object, handle, number of elements: element, wraps, quarter
+	recordTimer                        // version 1: variable, object, element + 1, companion, seconds, events, buckets, native buckets
+	recordClosed                       // monotonic nanoseconds
+	recordBuckets                      // hash of the bounds of the timers that follow
+	recordExcluding                    // recordHandle, with a hash of the origin before the elements, and what was excluded behind each quarter
+	recordObserved                     // variable, object, element + 1, object's number, companion's hash, seconds, events, buckets, native buckets
+	recordShown                        // hashes of the variable and of its series (4 bytes each), flags, then scale and time of the last change
+	recordOwn                          // number of hashes: hash of a cell that has series of its own; they are numbered on from record to record
+	recordFold                         // variable, object, element + 1, what was kept of values and of events, created, companion's hash, scale, number of runs: skipped, taken cells of recordOwn
+	recordSplit                        // variable, object, element + 1, part of the value, of the events
+	recordAdjusted                     // of a distribution: variable, object, element + 1, object's number, buckets: what is added to what the agent has counted
+	recordFoldBuckets                  // the same of recordFold: variable, object, element + 1, buckets: what was kept of them
+	recordSplitBuckets                 // and of recordSplit: variable, object, element + 1, buckets: part of them
 )
 
 // Flags of recordCell.
@@ -94,8 +97,12 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 	for _, v := range r.order {
 		w.wraps(v)
 		for _, c := range v.list {
-			if k := c.kept(); k.flags() != 0 {
+			k := c.kept()
+			if k.flags() != 0 {
 				w.cell(v.key(), &k)
+			}
+			if k.buckets != nil {
+				w.adjusted(v.key(), &k)
 			}
 		}
 	}
@@ -107,7 +114,7 @@ func (r *Rank) Blob() (blob []byte, changed bool) {
 	}
 	for _, v := range r.order {
 		for _, c := range v.list {
-			if c.timer != nil && (c.timer.hist.Count > 0 || c.timer.events > 0) { // events that were before a reset are not to come again
+			if c.timer != nil && c.timer.exact == nil && (c.timer.hist.Count > 0 || c.timer.events > 0) { // events that were before a reset are not to come again
 				w.timer(v.key(), &kept{object: c.id.object, elem: int(c.id.elem), number: c.id.number, timer: c.observed()})
 			}
 		}
@@ -310,6 +317,9 @@ func (w *blobWriter) list(key variableKey, list []kept) {
 		if list[i].flags() != 0 {
 			w.cell(key, &list[i])
 		}
+		if list[i].buckets != nil {
+			w.adjusted(key, &list[i])
+		}
 		if list[i].timer != nil {
 			w.timer(key, &list[i])
 		}
@@ -407,4 +417,34 @@ func (w *blobWriter) timer(key variableKey, k *kept) {
 		w.uint(b.Count)
 	}
 	w.end()
+}
+
+// adjusted writes what is added to the buckets of a distribution.
+func (w *blobWriter) adjusted(key variableKey, k *kept) {
+	w.place(recordAdjusted, key, k.object)
+	w.uint(uint64(k.elem + 1))
+	w.uint(uint64(k.number))
+	writeBuckets(w, k.buckets)
+	w.end()
+}
+
+// writeBuckets writes how many there are, how many of them are not 0, and of these each one's distance from the one before it, and its
+// count.
+func writeBuckets[T int64 | uint64](w *blobWriter, list []T) {
+	n := 0
+	for _, x := range list {
+		if x != 0 {
+			n++
+		}
+	}
+	w.uint(uint64(len(list)))
+	w.uint(uint64(n))
+	next := 0
+	for k, x := range list {
+		if x != 0 {
+			w.uint(uint64(k - next))
+			w.buf = binary.AppendVarint(w.buf, int64(x))
+			next = k + 1
+		}
+	}
 }

@@ -222,6 +222,18 @@ func decodeBlob(b []byte) (*restored, error) {
 		case recordSplit:
 			key, k := place(false)
 			out.folds.readSplit(r, restoredKey{key, k.object, k.elem})
+		case recordAdjusted:
+			key, k := place(true)
+			k.number = uint32(r.uint(math.MaxUint32))
+			if k.buckets = r.buckets(-maxEvents); !r.bad {
+				out.of(key).add(k)
+			}
+		case recordFoldBuckets:
+			key, k := place(false)
+			out.folds.readFoldBuckets(r, restoredKey{key, k.object, k.elem})
+		case recordSplitBuckets:
+			key, k := place(false)
+			out.folds.readSplitBuckets(r, restoredKey{key, k.object, k.elem})
 		default:
 			r.fail()
 		}
@@ -273,4 +285,32 @@ func (r *blobReader) timer() *observed {
 		return nil
 	}
 	return t
+}
+
+// buckets reads those of a distribution, each from least to maxEvents.
+func (r *blobReader) buckets(least int64) []int64 {
+	list := make([]int64, r.uint(maxDistribution-1))
+	next := 0
+	for range r.uint(uint64(len(list))) {
+		at := next + int(r.uint(maxDistribution))
+		x := r.int64()
+		if r.bad || at >= len(list) || x < least || x > maxEvents {
+			r.fail()
+			return nil
+		}
+		list[at], next = x, at+1
+	}
+	if len(list) == 0 {
+		r.fail()
+		return nil
+	}
+	return list
+}
+
+// counts is buckets that are not below zero.
+func (r *blobReader) counts() (list []uint64) {
+	for _, x := range r.buckets(0) {
+		list = append(list, uint64(x))
+	}
+	return list
 }

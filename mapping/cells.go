@@ -63,6 +63,9 @@ func (r *Rank) expose(c *cell) {
 			if c.timer == nil {
 				c.timer = r.slabs.timer()
 				*c.timer = newTimer(v.buckets)
+				if v.exact {
+					c.timer.hist.Schema, c.timer.exact = ExactSchema, &exact{}
+				}
 			}
 			c.series.Histogram = &c.timer.hist
 		}
@@ -206,7 +209,10 @@ func (r *Rank) leave(c *cell) {
 			p.base += c.rare.base
 			p.resetAt = max(p.resetAt, c.rare.resetAt)
 		}
-		if c.timer != nil && to.timer != nil {
+		switch {
+		case c.exactly() != nil:
+			c.joinBuckets(to)
+		case c.timer != nil && to.timer != nil:
 			to.timer.join(c.timer)
 		}
 	case modeWatermark:

@@ -45,10 +45,11 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		if fresh {
 			h.step(r, e, c, i, values[i])
 		}
+		h.ok = fresh
 		c.want++
 		c.unselected = c.unselected || h.offset < 0
-		if !e.ok {
-			continue
+		if !e.ok || h.v.exact && !fresh && !c.count.has {
+			continue // of a distribution only the time is remembered: its buckets are there when all are read
 		}
 		if x := h.amount(e, i); finite(x) {
 			c.sum += x
@@ -266,6 +267,9 @@ func (c *cell) settle(r *Rank, now time.Time) {
 
 // hasHistory says whether the exporter itself has something to add to the cell.
 func (c *cell) hasHistory() bool {
+	if d := c.exactly(); d != nil && d.hasCorrections() {
+		return true
+	}
 	return c.rare != nil && (c.rare.gone != 0 || c.rare.adjust != 0) || c.timer != nil && c.timer.hist.Count > 0
 }
 

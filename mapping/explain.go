@@ -17,6 +17,7 @@ type Decision struct {
 	Property string // as rules call it: class, unit, name …; labels are those of named groups
 	Value    string // as a rule would write it
 	Rule     *Rule  // nil: the default
+	Agent    bool   // whatever rules say: it is what the agent measures
 }
 
 // Explanation says what a variable becomes, and why.
@@ -88,7 +89,7 @@ func (m *Mapper) unsure(lib Library, v *mpit.Variable, categories []string, set 
 			continue
 		}
 		for p := range properties {
-			if r.sets[p] && !slices.Contains(m.rules[:i], set.by[p]) {
+			if r.sets[p] && !(v.Distribution && fixedByAgent(p)) && !slices.Contains(m.rules[:i], set.by[p]) {
 				out = append(out, r.Source)
 				break
 			}
@@ -105,6 +106,7 @@ func (m *Mapper) decisions(v *mpit.Variable, s *spec, set *settings) []Decision 
 		if r := set.by[p]; r != nil {
 			d.Rule = &r.Rule
 		}
+		d.Agent = v.Distribution && fixedByAgent(p)
 		out[p] = d
 	}
 	return out
@@ -144,10 +146,7 @@ func (m *Mapper) decided(p property, v *mpit.Variable, s *spec, set *settings) s
 	case propCompanion:
 		return cmp.Or(s.companion, NoCompanion)
 	case propBuckets:
-		bounds := set.buckets
-		if bounds == nil {
-			bounds = m.buckets
-		}
+		bounds := s.buckets
 		texts := make([]string, len(bounds))
 		for i, b := range bounds {
 			texts[i] = number64(b)
@@ -211,10 +210,7 @@ func (m *Mapper) lines(name string, kind Kind, s *spec, v *mpit.Variable, set *s
 	with := func(extra Label) []Label { return append(slices.Clone(labels), extra) }
 	switch {
 	case kind == KindHistogram:
-		bounds := set.buckets
-		if bounds == nil {
-			bounds = m.buckets
-		}
+		bounds := s.buckets
 		return []string{
 			line(name+"_bucket", with(Label{"le", number64(bounds[0])})), line(name+"_bucket", with(Label{"le", "+Inf"})),
 			line(name+"_sum", labels), line(name+"_count", labels),

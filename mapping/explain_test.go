@@ -140,5 +140,5 @@ func TestExplainWhatIsNotKnown(t *testing.T) {
 func TestExplainCompanion(t *testing.T) {
 	e := explained(t, "rules: [{match: {name: '*_time'}, companion: $1_calls}]", Library{}, mpit.Variable{Name: "x_time", Class: mpit.ClassTimer, Datatype: tDouble}, nil)
 	assert.Contains(t, e.Metric.Help, "COUNTER x_calls")
-	assert.Equal(t, Decision{"companion", "x_calls", e.Decisions[propCompanion].Rule}, e.Decisions[propCompanion])
+	assert.Equal(t, Decision{"companion", "x_calls", e.Decisions[propCompanion].Rule, false}, e.Decisions[propCompanion])
 }

@@ -91,7 +91,7 @@ func (c *cell) hide() {
 	if c.series = nil; c.state != nil {
 		c.state.series, c.state.outside = nil, nil
 	}
-	if c.timer != nil && c.timer.hist.Count == 0 {
+	if c.timer != nil && c.timer.exact == nil && c.timer.hist.Count == 0 {
 		c.timer = nil
 	}
 }
@@ -135,6 +135,9 @@ func (c *cell) flip(r *Rank) {
 	p.value.flip(c.count.value)
 	if n, _, known := c.companionCount(); known {
 		p.events.flip(n)
+	}
+	if c.exactly() != nil {
+		c.flipBuckets()
 	}
 	if !c.folded && p.value.own(false, c.count.value) == 0 {
 		// Its series begins now. One that goes on where it ended began when it did: with a later beginning, who adds up would take what it
@@ -342,6 +345,7 @@ func (c *cell) leave(r *Rank) {
 	if f == nil || c == f || c.v.mode != modeCount {
 		return
 	}
+	c.leaveBuckets(f)
 	p := c.seldom()
 	value := p.value.other(c.folded, c.count.value)
 	events := 0.0

@@ -82,8 +82,15 @@ func (r *Rank) writeFolds(w *blobWriter) {
 	}
 	for _, v := range folds {
 		for _, c := range v.list {
-			if p := c.rare; c != v.other && p != nil && (p.value.part > 0 || p.events.part > 0) {
-				w.split(v.key(), c.id, restoredSplit{p.value.part, p.events.part})
+			if c == v.other {
+				continue
+			}
+			split := restoredSplit{buckets: c.partBuckets()}
+			if p := c.rare; p != nil {
+				split.value, split.events = p.value.part, p.events.part
+			}
+			if split.value > 0 || split.events > 0 || split.buckets != nil {
+				w.split(v.key(), c.id, split)
 			}
 		}
 		if was := v.had().was; was != nil && was.fold != nil {
@@ -100,7 +107,7 @@ func (v *variable) foldNow(numbers map[uint64]int, place []int) *restoredFold {
 	f := v.other
 	rest := f.rest()
 	now := &restoredFold{
-		id: f.id, value: rest.value.kept, events: rest.events.kept, created: max(0, f.created), companion: v.companionHash(), scale: v.scale,
+		id: f.id, value: rest.value.kept, events: rest.events.kept, buckets: f.keptOfOther(), created: max(0, f.created), companion: v.companionHash(), scale: v.scale,
 	}
 	var own, folded []int
 	for _, c := range v.list {
@@ -162,6 +169,12 @@ func (w *blobWriter) fold(key variableKey, f *restoredFold) {
 		next = run[1]
 	}
 	w.end()
+	if f.buckets != nil {
+		w.place(recordFoldBuckets, key, f.id.object)
+		w.uint(uint64(f.id.elem + 1))
+		writeBuckets(w, f.buckets)
+		w.end()
+	}
 }
 
 func (w *blobWriter) splits(key variableKey, f *restoredFold) {
@@ -176,6 +189,12 @@ func (w *blobWriter) split(key variableKey, id cellID, s restoredSplit) {
 	w.float(s.value)
 	w.float(s.events)
 	w.end()
+	if s.buckets != nil {
+		w.place(recordSplitBuckets, key, id.object)
+		w.uint(uint64(id.elem + 1))
+		writeBuckets(w, s.buckets)
+		w.end()
+	}
 }
 
 // restoredKey is the place of a cell in a blob.
@@ -195,6 +214,7 @@ type restoredFolds struct {
 type restoredFold struct {
 	id            cellID
 	value, events float64
+	buckets       []uint64 // of a distribution
 	created       int64
 	companion     uint32 // hash, of whose events they are
 	scale         float64
@@ -202,7 +222,10 @@ type restoredFold struct {
 	splits        map[cellID]restoredSplit
 }
 
-type restoredSplit struct{ value, events float64 }
+type restoredSplit struct {
+	value, events float64
+	buckets       []uint64 // of a distribution
+}
 
 // wasFolded is what a blob had of a variable's cells, as long as some may be without one yet.
 type wasFolded struct {
@@ -303,21 +326,47 @@ func (f *restoredFolds) readFold(r *blobReader, key restoredKey) {
 
 func (f *restoredFolds) readSplit(r *blobReader, key restoredKey) {
 	id := cellID{object: key.object, elem: int32(r.uint(maxBlobElements+1)) - 1}
-	s := restoredSplit{r.amount(), r.amount()}
+	s := restoredSplit{value: r.amount(), events: r.amount()}
 	if r.bad {
 		return
 	}
+	if one := f.ofCell(key, id); one != nil { // else the blob was full
+		if one.splits == nil {
+			one.splits = map[cellID]restoredSplit{}
+		}
+		one.splits[id] = s
+	}
+}
+
+// ofCell is the fold that a cell takes part in; nil: none.
+func (f *restoredFolds) ofCell(key restoredKey, id cellID) *restoredFold {
 	if key.object != "" { // the place of other
 		key.object = Other
 	}
 	if key.elem = int(id.elem); key.elem >= 0 {
 		key.elem = otherElement
 	}
-	if one := f.folds[key]; one != nil { // else the blob was full
-		if one.splits == nil {
-			one.splits = map[cellID]restoredSplit{}
-		}
-		one.splits[id] = s
+	return f.folds[key]
+}
+
+func (f *restoredFolds) readFoldBuckets(r *blobReader, key restoredKey) {
+	key.elem = int(r.uint(maxBlobElements+1)) - 1
+	counts := r.counts()
+	if one := f.folds[key]; one != nil && !r.bad {
+		one.buckets = counts
+	}
+}
+
+func (f *restoredFolds) readSplitBuckets(r *blobReader, key restoredKey) {
+	id := cellID{object: key.object, elem: int32(r.uint(maxBlobElements+1)) - 1}
+	counts := r.counts()
+	one := f.ofCell(key, id)
+	if one == nil || r.bad {
+		return
+	}
+	if split, ok := one.splits[id]; ok {
+		split.buckets = counts
+		one.splits[id] = split
 	}
 }
 
@@ -363,6 +412,10 @@ func (r *Rank) takeFold(v *variable, how change) {
 		} else if c.timer != nil {
 			c.timer.recount = true
 		}
+		if d := c.exactly(); d != nil && !how.anew && one.buckets != nil {
+			c.v.hasElements(1 + len(one.buckets))
+			c.correct().kept = one.buckets
+		}
 		if how.anew {
 			c.restart(r.now)
 		}
@@ -391,6 +444,10 @@ func (w *wasFolded) give(c *cell) {
 		p := c.rarely()
 		if p.value.part = split.value * w.factor; w.events {
 			p.events.part = split.events
+		}
+		if d := c.exactly(); d != nil && w.factor > 0 && split.buckets != nil {
+			c.v.hasElements(1 + len(split.buckets))
+			c.correct().part = split.buckets
 		}
 	}
 }

@@ -340,9 +340,12 @@ func (p *groupPart) count() {
 		c.gain += x - p.last
 		p.last = x
 	}
-	if begun != 0 && begun != p.begun {
+	switch {
+	case begun != 0 && begun != p.begun:
 		p.begun = begun
 		c.since(s)
+	case begun == 0 && p.seen != s:
+		p.begun = 0 // that this series' beginning becomes known is no reset
 	}
 	p.seen = s
 	c.known = true

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"math"
 	"slices"
 	"sort"
 )
@@ -13,6 +14,8 @@ type groupBuckets struct {
 	count      uint64
 	nativeZero uint64
 	native     []NativeBucket
+	schema     int32
+	moved      bool // count and the native buckets are of a histogram of other bounds, or another schema
 }
 
 // newGroupBuckets prepares a histogram of such bounds for a cell of others. A bucket that the cell hasn't got goes into the next
@@ -30,6 +33,22 @@ func newGroupBuckets(bounds, cell []float64) *groupBuckets {
 	return b
 }
 
+// follow is the same for a histogram that has taken the place of the one before: with other rules it has other bounds, and the same
+// observations.
+func (b *groupBuckets) follow(h *Histogram, cell []float64) *groupBuckets {
+	switch {
+	case b == nil:
+		made := newGroupBuckets(h.Bounds, cell)
+		made.schema = h.Schema
+		return made
+	case b.schema == h.Schema && slices.Equal(b.bounds, h.Bounds):
+		return b
+	}
+	made := newGroupBuckets(h.Bounds, cell)
+	made.count, made.nativeZero, made.native, made.schema, made.moved = b.count, b.nativeZero, b.native, b.schema, true
+	return made
+}
+
 func (b *groupBuckets) clear() {
 	clear(b.counts)
 	b.count, b.nativeZero, b.native = 0, 0, b.native[:0]
@@ -42,15 +61,21 @@ func (p *groupPart) observe(h *Histogram, late, reset bool) {
 	if len(h.Counts) != len(b.counts) {
 		return // no Rank makes such a thing
 	}
-	if h.Count == b.count && !reset {
+	if h.Count == b.count && !reset && !b.moved {
 		return
 	}
-	if reset || b.shrinks(h) {
+	to := p.cell.series.Histogram
+	switch {
+	case b.moved && !reset && !late && b.moveTo(to, h):
+	case reset || b.moved || b.shrinks(h):
 		b.clear()
+		fallthrough
+	default:
+		if !late {
+			b.addTo(to, h)
+		}
 	}
-	if !late {
-		b.addTo(p.cell.series.Histogram, h)
-	}
+	b.moved, b.schema = false, h.Schema
 	copy(b.counts, h.Counts)
 	b.count, b.nativeZero = h.Count, h.NativeZero
 	b.native = append(b.native[:0], h.Native...)
@@ -97,14 +122,77 @@ func (b *groupBuckets) addTo(to, h *Histogram) {
 			old = old[1:]
 		}
 		if n > 0 {
-			to.addNative(bucket.Index, n)
+			to.addNative(lowerIndex(bucket.Index, h.Schema, to.Schema), n)
 		}
 	}
 }
 
+// moveTo adds what h has more than the histogram that it has taken the place of, as the native buckets say: each goes where its upper
+// end belongs. False: it has less of something.
+func (b *groupBuckets) moveTo(to, h *Histogram) bool {
+	schema := min(b.schema, h.Schema)
+	was := Histogram{Native: lowered(b.native, b.schema, schema)}
+	now := &Histogram{Native: lowered(h.Native, h.Schema, schema), NativeZero: h.NativeZero}
+	old := groupBuckets{nativeZero: b.nativeZero, native: was.Native}
+	if now.Count = math.MaxUint64; old.shrinks(now) {
+		return false
+	}
+	add := func(place int, n uint64) {
+		to.Counts[place] += n
+		to.Count += n
+	}
+	add(0, h.NativeZero-b.nativeZero)
+	to.NativeZero += h.NativeZero - b.nativeZero
+	for _, bucket := range now.Native {
+		n := bucket.Count
+		if i, found := was.findNative(bucket.Index); found {
+			n -= was.Native[i].Count
+		}
+		if n > 0 {
+			upper := math.Exp2(math.Ldexp(float64(bucket.Index), -int(schema)))
+			add(sort.SearchFloat64s(to.Bounds, upper), n)
+			to.addNative(lowerIndex(bucket.Index, schema, to.Schema), n)
+		}
+	}
+	return true
+}
+
+// lower gives a histogram a lower schema, so that it can have the observations of one that has it. Schemas never rise again.
+func (h *Histogram) lower(schema int32) {
+	if h.Schema > schema {
+		h.Native, h.Schema = lowered(h.Native, h.Schema, schema), schema
+	}
+}
+
+// lowered is native buckets in those of a lower schema, or the same.
+func lowered(native []NativeBucket, from, to int32) []NativeBucket {
+	if from <= to {
+		return native
+	}
+	var h Histogram
+	for _, b := range native {
+		h.addNative(lowerIndex(b.Index, from, to), b.Count)
+	}
+	return h.Native
+}
+
+// lowerIndex is the bucket of a lower schema that has all of one of a higher; of the same schema it is that bucket.
+func lowerIndex(index, from, to int32) int32 {
+	if from <= to {
+		return index
+	}
+	by := from - to
+	return (index + 1<<by - 1) >> by
+}
+
+// findNative looks for a native bucket.
+func (h *Histogram) findNative(index int32) (int, bool) {
+	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int { return int(b.Index) - int(index) })
+}
+
 // addNative adds n to a native bucket. Of more than maxNative the rest is left out; the classic ones have it.
 func (h *Histogram) addNative(index int32, n uint64) {
-	i, found := slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int { return int(b.Index) - int(index) })
+	i, found := h.findNative(index)
 	if !found {
 		if len(h.Native) >= maxNative {
 			return

@@ -76,8 +76,9 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 	if c.mode != groupCount {
 		c.since(s)
 	}
-	if s.Histogram != nil && (p.hist == nil || !slices.Equal(p.hist.bounds, s.Histogram.Bounds)) {
-		p.hist = newGroupBuckets(s.Histogram.Bounds, c.series.Histogram.Bounds)
+	if s.Histogram != nil {
+		c.series.Histogram.lower(s.Histogram.Schema)
+		p.hist = p.hist.follow(s.Histogram, c.series.Histogram.Bounds)
 	}
 	return p
 }
@@ -136,7 +137,7 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 	}
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
-		c.series.Histogram = &Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		c.series.Histogram = &Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
 	}
 	g.renew(c, s)
 	g.cells[c.key] = c

@@ -42,6 +42,7 @@ type Mapper struct {
 	rank       RankMode // of variables for which no rule says it
 	interval   time.Duration
 	buckets    []float64
+	exact      []float64 // buckets of distributions
 	max        int
 	categories bool // some rule matches by category
 
@@ -64,7 +65,7 @@ type family struct {
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
-		interval: cfg.TimerInterval, max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
+		interval: cfg.TimerInterval, exact: distributionBounds(), max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
 		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
@@ -181,6 +182,7 @@ type plain struct {
 	ranks     RankMode
 	across    Merge // of ranks
 	offset    bool
+	exact     bool   // a distribution
 	companion string // of a timer that is a histogram: name of the COUNTER, "" none
 	unit      string // UCUM, merely counted things as well
 }
@@ -219,7 +221,11 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
 		s.bits = uint(8 * v.DatatypeBytes)
 	}
-	if s.buckets == nil {
+	switch {
+	case s.buckets != nil:
+	case v.Distribution:
+		s.buckets = m.exact
+	default:
 		s.buckets = m.buckets
 	}
 	if s.ranks == "" {
@@ -252,7 +258,9 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	case mpit.ClassAggregate:
 		s.mode, sh.kind, sh.otel = modeCount, KindCounter, OTelSum
 	case mpit.ClassTimer:
-		s.mode = modeCount
+		if s.mode, s.exact = modeCount, v.Distribution; s.exact {
+			s.bits = 64
+		}
 		switch {
 		case sh.unit == "s" || sh.unit == "" && s.number == floating:
 			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
@@ -276,6 +284,8 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	switch {
 	case set.drop:
 		return s, wanted{}, ReasonRule
+	case v.Distribution && checkDistribution(v) != "":
+		return s, wanted{}, checkDistribution(v)
 	case s.number == notNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
 		return s, wanted{}, ReasonGenericString
 	case s.number == notNumber:
@@ -342,7 +352,10 @@ func (m *Mapper) observations(companion string) string {
 // help is HELP of a variable whose companion has been found, or is not asked for any more.
 func (m *Mapper) help(v *mpit.Variable, s *spec, want *wanted) string {
 	note := want.note
-	if want.Kind == KindHistogram {
+	switch {
+	case s.exact:
+		note = exactNote
+	case want.Kind == KindHistogram:
 		note = m.observations(s.companion)
 	}
 	return helpText(v, want.set, s.unit, note)

@@ -37,6 +37,9 @@ func (r *Rank) arrange() {
 			if c.timer != nil {
 				c.timer.companion = nil
 			}
+			if d := c.exactly(); d != nil {
+				d.expectParts()
+			}
 		}
 	}
 	r.follow()
@@ -106,7 +109,9 @@ func (r *Rank) follow() {
 		if v.separate && (v.lasts() || shared[place{v, v.shown(name)}] > 1) {
 			h.solo = lh.Object
 		}
-		r.place(h)
+		if !h.wrong {
+			r.place(h)
+		}
 		if h.offset < 0 && !v.asked {
 			v.asked, r.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
 		}
@@ -200,6 +205,9 @@ func (r *Rank) place(h *handle) {
 		if c != nil {
 			c.since(created)
 			c.born(h.of.Object)
+			if d := c.exactly(); d != nil {
+				d.handles = append(d.handles, h)
+			}
 		}
 	}
 }
@@ -287,11 +295,15 @@ func (s *spec) lasts() bool { return s.mode == modeCount || s.mode == modeWaterm
 func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 	h := r.slabs.handle()
 	h.of, h.v, h.name, h.n = lh, v, name, int32(lh.Count)
-	if h.n > 1 {
+	if h.n > 1 && !v.exact { // a distribution's buckets go their own way
 		h.several = &several{}
 	}
 	if r.handles != nil {
 		r.handles[lh.ID] = h
+	}
+	if v.exact && !v.hasElements(lh.Count) {
+		h.wrong = true
+		r.dropped[ReasonDistribution]++
 	}
 	if v.mode != modeCount {
 		return h

@@ -89,6 +89,8 @@ type variable struct {
 	cells map[cellID]*cell // of list, once find needs it
 	next  int32            // in list, where find looks first
 
+	bucketCount int32 // of a distribution; 0: not known yet
+
 	wanted   bool // to be read: shown, or the companion of one that is
 	held     bool // nobody knows yet what it becomes: its categories could make a difference
 	asked    bool // the agent has been asked to read what it left out
@@ -247,6 +249,7 @@ type handle struct {
 	placed bool // it has cells
 	based  bool // something is subtracted: see base
 	gaps   bool // and something that the program kept out: Excluded
+	wrong  bool // it can't be what its variable is, and is not read
 
 	// Most have one element. Others have what follows in several.
 	one     [1]*cell
@@ -395,6 +398,9 @@ func (r *Rank) clear() {
 
 // read brings one handle's values to its cells.
 func (h *handle) read(r *Rank, values []uint64) {
+	if h.wrong {
+		return
+	}
 	values, fresh := h.words(values)
 	fresh, h.failed = fresh && !h.failed, false
 	switch h.v.mode {
@@ -522,6 +528,9 @@ func (r *Rank) publish(s *mpit.Sample) {
 			// Backwards, so that what objects hand over to those of their name (change) comes before these.
 			for i := len(v.list) - 1; i >= 0; i-- {
 				v.list[i].settle(r, s.Time)
+				if v.exact {
+					v.list[i].tally(r, s.Values)
+				}
 			}
 		case modeState:
 			for _, c := range v.list {
@@ -539,6 +548,10 @@ func (r *Rank) publish(s *mpit.Sample) {
 	closing := r.closing(s)
 	for _, v := range r.order {
 		if v.metric == nil || v.metric.Kind != KindHistogram {
+			continue
+		}
+		if v.exact {
+			r.showBuckets(v)
 			continue
 		}
 		for _, c := range v.list {

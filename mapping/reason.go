@@ -12,6 +12,7 @@ const (
 	ReasonStartFailed     Reason = "start_failed"      // MPI_T_pvar_start
 	ReasonExhausted       Reason = "exhausted"         // the agent's memory or MPI_T's handles
 	ReasonDatatype        Reason = "datatype"          // not a number
+	ReasonDistribution    Reason = "distribution"      // of a class, a datatype or a number of elements that no distribution has; also of a handle
 	ReasonGenericString   Reason = "generic_string"    // GENERIC and a string
 	ReasonTypeConflict    Reason = "type_conflict"     // its family has another holder
 	ReasonLabelConflict   Reason = "label_conflict"    // another variable of the rank has the same family and the same labels

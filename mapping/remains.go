@@ -26,7 +26,17 @@ func (r *Rank) takeRemains() {
 			r.takeWatermarks(v, rm, id, created)
 			continue
 		}
-		for k, gained := range rm.Gained {
+		gained := rm.Gained
+		if v.exact {
+			if !v.hasElements(len(gained)) {
+				r.dropped[ReasonDistribution]++
+				continue
+			}
+			gained = gained[:1]
+			d := r.cell(v, id).exactly()
+			d.remains = append(d.remains, rm)
+		}
+		for k, gained := range gained {
 			if v.each != "" {
 				id.elem = int32(k)
 			}

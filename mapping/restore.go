@@ -42,6 +42,7 @@ type kept struct {
 	floor, low           float64
 	floorKnown, lowKnown bool
 	timer                *observed
+	buckets              []int64 // of a distribution: corrected.adjust
 }
 
 // observed is a timer's histogram, in whatever buckets.
@@ -317,7 +318,7 @@ func (r *Rank) take(v *variable, c change) {
 			cell.restart(was.moved)
 		}
 		r.changing(cell)
-		if known && now.series != was.series && v.scale != was.scale && cell.timer != nil {
+		if known && now.series != was.series && v.scale != was.scale && cell.timer != nil && !v.exact {
 			*cell.timer = timer{hist: cell.timer.hist} // seconds that aren't seconds
 			cell.timer.hist.clear()
 		}
@@ -411,7 +412,7 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 			r.takeWraps(v, k)
 			k.gone = 0
 		}
-		if k.flags()&^(hasFloor|hasLow) == 0 && k.timer == nil {
+		if k.flags()&^(hasFloor|hasLow) == 0 && k.timer == nil && k.buckets == nil {
 			if k.flags() != 0 { // of when it was a watermark
 				v.keep().add(*k)
 			}
@@ -435,12 +436,19 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 			if k.scale != 0 {
 				p.change = &change{scale: k.scale}
 			}
-			if k.timer != nil && c.timer != nil {
+			switch {
+			case k.buckets == nil:
+			case c.exactly() != nil:
+				c.takeBuckets(k.buckets, false)
+			default:
+				v.keep().add(kept{object: k.object, elem: k.elem, number: k.number, buckets: k.buckets})
+			}
+			if k.timer != nil && c.timer != nil && !v.exact {
 				c.timer.join(k.timer.in(v))
 				partsOf(c).exact = true
 				r.dirty = r.dirty || k.timer.bounds != boundsHash(v.buckets) // other buckets, which must not fall either
 			}
-			if c.timer == nil && k.timer != nil {
+			if (c.timer == nil || v.exact) && k.timer != nil {
 				v.keep().add(kept{object: k.object, elem: k.elem, number: k.number, timer: k.timer})
 			}
 		}
@@ -453,9 +461,12 @@ func (r *Rank) takeCounts(v *variable, h *history) {
 		}
 		c := r.cell(v, id)
 		c.rarely().base += k.adjust
+		if c.exactly() != nil {
+			c.takeBuckets(k.buckets, true)
+		}
 		p := partsOf(c)
 		p.resetAt = max(p.resetAt, k.resetAt)
-		if k.timer != nil && c.timer != nil && !p.exact {
+		if k.timer != nil && c.timer != nil && !p.exact && !v.exact {
 			c.timer.join(k.timer.in(v))
 		}
 	}
@@ -521,6 +532,7 @@ func (c *cell) apply(r *Rank, total float64) {
 	switch {
 	case how.anew:
 		p.adjust, n.restarted = -total, true
+		c.turn(turnAnew)
 		return
 	case how.hand && c.id.number != 0:
 		all := c.v.find(cellID{object: c.id.object, elem: c.id.elem})
@@ -534,6 +546,7 @@ func (c *cell) apply(r *Rank, total float64) {
 			all.rarely().adjust += total + p.adjust
 		}
 		p.adjust, p.begun = -total, r.now
+		c.turn(turnHand)
 		if c.timer != nil {
 			c.timer.recount = true
 		}
@@ -571,6 +584,7 @@ func (c *cell) kept() kept {
 		if p.base != 0 && p.base+k.adjust < p.adjust {
 			k.adjust = math.Nextafter(k.adjust, math.Inf(1))
 		}
+		k.buckets = c.keptBuckets()
 	case modeWatermark:
 		switch c.v.among() {
 		case MergeMax:

@@ -293,7 +293,7 @@ func TestLoad(t *testing.T) {
 		assert.Equal(t, Source{filepath.Join(dir, "own.conf"), 2}, s.Rules[0].Source)
 		assert.Equal(t, Source{filepath.Join(dir, "d/10.yaml"), 1}, s.Rules[1].Source)
 		assert.Equal(t, Source{filepath.Join(dir, "d/20.yml"), 1}, s.Rules[2].Source)
-		assert.Equal(t, "defaults/mpich.yaml", s.Rules[3].Source.File)
+		assert.Equal(t, "defaults/calls.yaml", s.Rules[3].Source.File)
 		assert.Equal(t, RankNode, s.Rank)
 		assert.Equal(t, Limits{7, 200_000, 250_000, 20_000, 2_000}, s.Limits)
 		assert.Len(t, s.Identity, 1)

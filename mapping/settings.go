@@ -51,7 +51,7 @@ type settings struct {
 	nonzero   bool
 	object    bool // false: no label with the object's name
 	companion string
-	buckets   []float64 // nil: those of Config
+	buckets   []float64 // nil: those of Config, or of distributions
 	offset    bool
 	rank      RankMode // "": that of Config
 }
@@ -107,6 +107,9 @@ func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, kn
 		case r.inCategory(categories):
 			s.apply(r, groups)
 		}
+	}
+	if v.Distribution {
+		s.fix()
 	}
 	return s, undecided
 }

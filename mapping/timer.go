@@ -14,6 +14,7 @@ type timer struct {
 	events    float64 // events of the companion that do
 	recount   bool    // events are another companion's: from now on those of this one
 	companion *cell   // the companion's, in this plan; nil: not looked for, or none
+	exact     *exact  // of a distribution; nil: it isn't, and what follows of it stands in no other field
 }
 
 func newTimer(bounds []float64) timer {
@@ -33,7 +34,7 @@ func (r *Rank) closing(s *mpit.Sample) bool {
 // observe brings a timer's histogram up to date; cells are settled.
 func (c *cell) observe(r *Rank, closing bool) {
 	t := c.timer
-	if t == nil || !c.count.has && c.rest() == nil {
+	if t == nil || t.exact != nil || !c.count.has && c.rest() == nil {
 		return
 	}
 	now := c.amount() * c.v.scale

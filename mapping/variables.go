@@ -103,7 +103,8 @@ func (k variableKey) compare(o variableKey) int {
 }
 
 func same(a, b *mpit.Variable) bool {
-	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind
+	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
+		a.Distribution == b.Distribution
 }
 
 // newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.

@@ -200,7 +200,7 @@ func (c *catalogue) takeVariables(payload []byte) error {
 // change takes over what may change in a variable. What it is may not: values would change their meaning.
 func (v *Variable) change(to Variable) error {
 	same := v.Name == to.Name && v.Class == to.Class && v.Datatype == to.Datatype && v.Bind == to.Bind &&
-		v.Description == to.Description && v.Enum == to.Enum
+		v.Distribution == to.Distribution && v.Description == to.Description && v.Enum == to.Enum
 	if !same {
 		return wire.Errorf(wire.ReasonMalformed, "variable %d was the %s %q and is now the %s %q", v.ID, v.Class, v.Name, to.Class, to.Name)
 	}

@@ -385,8 +385,11 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		frames []wire.Frame
 		reason string
 	}{
-		"a variable after a gap":        {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))}, mpit.ReasonMalformed},
-		"a variable twice":              {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
+		"a variable after a gap": {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))}, mpit.ReasonMalformed},
+		"a variable twice":       {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
+		"a distribution no more": {[]wire.Frame{
+			record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 0, 8)), busySample(), record(wire.TypeVariables, []uint64{2}, words(0, 0, 6, 1, 11, 8, 0, 0)),
+		}, mpit.ReasonMalformed},
 		"a variable that becomes other": {[]wire.Frame{oneVariable, busySample(), record(wire.TypeVariables, []uint64{2}, words(0, 0, 1))}, mpit.ReasonMalformed},
 		"an unknown enumeration":        {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
 		"an enumeration beyond 32 bits": {[]wire.Frame{oneEnum, record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1<<32+4))}, mpit.ReasonMalformed},
@@ -642,4 +645,21 @@ func TestLargeCatalogue(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, s.Variables.ByID, 1100)
 	assert.Len(t, s.Values, 1100)
+}
+
+// Each flag of a variable is a field of its own.
+func TestFlagsOfVariables(t *testing.T) {
+	for flags, want := range map[uint64]mpit.Variable{
+		0:        {},
+		1:        {ReadOnly: true},
+		2:        {Continuous: true},
+		4:        {Atomic: true},
+		8:        {Distribution: true},
+		1<<4 | 8: {Distribution: true}, // what a later version may say
+	} {
+		s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 1, flags)), busySample())
+		require.NoError(t, err)
+		got := s.Variables.ByID[0]
+		assert.Equal(t, want, mpit.Variable{ReadOnly: got.ReadOnly, Continuous: got.Continuous, Atomic: got.Atomic, Distribution: got.Distribution}, flags)
+	}
 }

@@ -3,6 +3,7 @@ package mpit_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -44,6 +45,9 @@ func FuzzAnswer(f *testing.F) {
 	seed(f, "FuzzAnswer", "paused", encoded(a.answer(wire.SampleRequest{})...))
 	r.Pcontrol(1)
 	seed(f, "FuzzAnswer", "excluded", encoded(a.answer(wire.SampleRequest{})...))
+	r.AddVariable(mpittest.DistributionVariable("calls", mpit.BindComm), mpittest.DistributionElements)
+	_ = r.Add("calls", mpit.ClassTimer, 1, mpittest.Distribution(time.Microsecond, time.Second)...)
+	seed(f, "FuzzAnswer", "distribution", encoded(a.answer(wire.SampleRequest{})...))
 	r.Busy(1)
 	seed(f, "FuzzAnswer", "busy", encoded(a.answer(wire.SampleRequest{})...))
 

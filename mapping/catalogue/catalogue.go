@@ -18,7 +18,7 @@ import (
 // Catalogue is the performance variables of one version of an MPI library.
 type Catalogue struct {
 	Name    string `yaml:"-"`       // of the file, without .yaml
-	Library string `yaml:"library"` // as rules name it: openmpi, mpich …
+	Library string `yaml:"library"` // as rules name it: openmpi, mpich …; empty: the agent's own, in any library
 	Version string `yaml:"version"` // what MPI_Get_library_version answers, its first line
 	Source  string `yaml:"source"`  // where the facts are from, in words
 	// Like names another catalogue, whose variables stand in for this library's: of that one nothing is public.
@@ -38,6 +38,8 @@ type Variable struct {
 	Enum        []string `yaml:"enum,omitempty"`        // of a STATE: names of the values from 0 on
 	Category    string   `yaml:"category,omitempty"`    // the one it stands in directly
 	Description string   `yaml:"description,omitempty"` // ours, not the library's
+
+	Distribution bool `yaml:"distribution,omitempty"` // docs/protocol.md, Distributions
 }
 
 // datatypes are those of MPI-4.1 §15.3.7 by the names that catalogues give them.
@@ -47,6 +49,7 @@ var datatypes = map[string]struct {
 }{
 	"int": {mpit.DatatypeInt, 4}, "unsigned": {mpit.DatatypeUnsigned, 4}, "unsigned_long": {mpit.DatatypeUnsignedLong, 8},
 	"unsigned_long_long": {mpit.DatatypeUnsignedLongLong, 8}, "double": {mpit.DatatypeDouble, 8}, "char": {mpit.DatatypeChar, 1},
+	"uint64": {mpit.DatatypeUint64, 8},
 }
 
 // Read reads all catalogues of a directory, in the order of their names. An error names the file.
@@ -162,7 +165,7 @@ func (c *Catalogue) Categories() []mpit.Category {
 }
 
 func (v *Variable) mpit() (mpit.Variable, error) {
-	m := mpit.Variable{Name: v.Name, Description: v.Description, ReadOnly: true, Continuous: true}
+	m := mpit.Variable{Name: v.Name, Description: v.Description, ReadOnly: true, Continuous: true, Distribution: v.Distribution}
 	if err := m.Class.UnmarshalText([]byte(strings.ToUpper(v.Class))); err != nil {
 		return m, err
 	}

@@ -28,8 +28,8 @@ type Config struct {
 	Variables []mpit.Variable
 	// Objects are numbered from 1 in this order, except where they have an ID.
 	Objects []mpit.Object
-	// Elements is the number of elements of variables by name: 1 where it says nothing, PerPeer as many as the object's
-	// size.
+	// Elements is the number of elements of variables by name: 1 where it says nothing, or DistributionElements, PerPeer as many as
+	// the object's size.
 	Elements map[string]int
 	// Initial is what each element of a new handle begins with, by the variable's name: 0 where it says nothing. Of several
 	// classes that share a name, one alone is meant by "name/TIMER" and so on.
@@ -162,7 +162,11 @@ func New(cfg Config) *Rank {
 	}
 	for _, v := range cfg.Variables {
 		elements, ok := cfg.Elements[v.Name]
-		if !ok {
+		switch {
+		case ok:
+		case v.Distribution:
+			elements = DistributionElements
+		default:
 			elements = 1
 		}
 		r.AddVariable(v, elements)
