@@ -26,7 +26,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: exporter agent ## bin/mpit-exporter and bin/libmpit-agent.so
+build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so
 
 # Without cgo, so that the binary runs on every node whatever its C library.
 .PHONY: exporter
@@ -34,12 +34,13 @@ exporter:
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
 
+# Both libraries that are preloaded: the agent and, in OUT_CALLS, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
 agent:
 	@mkdir -p $(BIN)
 	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
-	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so OUT_CALLS=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
@@ -88,7 +89,7 @@ test-bench:
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory -C mpit/agent test MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
+	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
 
 # The tests are real jobs that share the machine's cores: -p 1.
 .PHONY: test-e2e
