@@ -21,7 +21,6 @@ func (n *node) stored(r *mpittest.Rank) {
 
 // Whatever becomes of connections and exporters, what counts on the page is what the programs counted, and never falls.
 func TestPagesNeverFall(t *testing.T) {
-	t.Parallel()
 	path := socketPath(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := newTestClock()
