@@ -12,7 +12,7 @@ RUN make build && mpicc.openmpi -O2 -o bin/halo examples/demo/halo.c
 
 FROM debian:bookworm-slim AS exporter
 COPY --from=build /src/bin/mpit-exporter /usr/bin/mpit-exporter
-COPY --from=build /src/bin/libmpit-agent.so /usr/lib/mpit-exporter/libmpit-agent.so
+COPY --from=build /src/bin/libmpit-agent.so /src/bin/libmpit-calls.so /usr/lib/mpit-exporter/
 COPY --from=build /src/LICENSE /usr/share/doc/mpit-exporter/copyright
 # A number, so that Kubernetes can see that it is not root's. A volume for the sockets gets the directory's owner.
 RUN install -d -o 65532 -g 65532 /run/mpit-exporter

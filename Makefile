@@ -34,12 +34,13 @@ exporter:
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
 
+# Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
 agent:
 	@mkdir -p $(BIN)
 	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
-	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
@@ -88,12 +89,13 @@ test-bench:
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory -C mpit/agent test MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
+	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
 
-# The tests are real jobs that share the machine's cores: -p 1.
+# The tests are real jobs that share the machine's cores: -p 1. Most of them wait most of the time, for launchers or for what is to be
+# seen on a page: these run beside each other (t.Parallel), four at a time.
 .PHONY: test-e2e
 test-e2e: build
-	cd test && $(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) ./...
+	cd test && $(GO) test -count=1 -p 1 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent

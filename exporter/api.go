@@ -96,25 +96,26 @@ type ObjectStatus struct {
 
 // VariableStatus is a performance variable and what becomes of it.
 type VariableStatus struct {
-	Name        string             `json:"name"`
-	Class       mpit.Class         `json:"class"`
-	Description string             `json:"description"`
-	Verbosity   mpit.Verbosity     `json:"verbosity"`
-	Bind        mpit.Bind          `json:"bind"`
-	Datatype    mpit.Datatype      `json:"datatype"`
-	ReadOnly    bool               `json:"readonly"`
-	Continuous  bool               `json:"continuous"`
-	Atomic      bool               `json:"atomic"`
-	Enum        []EnumItemStatus   `json:"enum,omitempty"`
-	State       mpit.VariableState `json:"state"`          // open, or what was in the way
-	Code        string             `json:"code,omitempty"` // MPI_T's, where it was MPI_T that was in the way
-	Metric      string             `json:"metric,omitempty"`
-	Kind        string             `json:"kind,omitempty"`    // of the metric
-	Unit        string             `json:"unit,omitempty"`    // of the metric, in UCUM
-	Dropped     string             `json:"dropped,omitempty"` // why it has no metric
-	Categories  []string           `json:"categories,omitempty"`
+	Name         string             `json:"name"`
+	Class        mpit.Class         `json:"class"`
+	Description  string             `json:"description"`
+	Verbosity    mpit.Verbosity     `json:"verbosity"`
+	Bind         mpit.Bind          `json:"bind"`
+	Datatype     mpit.Datatype      `json:"datatype"`
+	ReadOnly     bool               `json:"readonly"`
+	Continuous   bool               `json:"continuous"`
+	Atomic       bool               `json:"atomic"`
+	Distribution bool               `json:"distribution,omitempty"` // each duration has been counted by itself: see mpit.Variable
+	Enum         []EnumItemStatus   `json:"enum,omitempty"`
+	State        mpit.VariableState `json:"state"`          // open, or what was in the way
+	Code         string             `json:"code,omitempty"` // MPI_T's, where it was MPI_T that was in the way
+	Metric       string             `json:"metric,omitempty"`
+	Kind         string             `json:"kind,omitempty"`    // of the metric
+	Unit         string             `json:"unit,omitempty"`    // of the metric, in UCUM
+	Dropped      string             `json:"dropped,omitempty"` // why it has no metric
+	Categories   []string           `json:"categories,omitempty"`
 
-	index int // MPI_T's
+	index int // MPI_T's, or the agent's of a variable of its own; no two have the same
 }
 
 // EnumItemStatus is one value of an enumeration.
@@ -476,17 +477,18 @@ func objectStatus(objects []mpit.Object) []ObjectStatus {
 
 func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper, items enumItems) VariableStatus {
 	s := VariableStatus{
-		Name:        v.Name,
-		Class:       v.Class,
-		Description: v.Description,
-		Verbosity:   v.Verbosity,
-		Bind:        v.Bind,
-		Datatype:    v.Datatype,
-		ReadOnly:    v.ReadOnly,
-		Continuous:  v.Continuous,
-		Atomic:      v.Atomic,
-		State:       v.State,
-		index:       v.Index,
+		Name:         v.Name,
+		Class:        v.Class,
+		Description:  v.Description,
+		Verbosity:    v.Verbosity,
+		Bind:         v.Bind,
+		Datatype:     v.Datatype,
+		ReadOnly:     v.ReadOnly,
+		Continuous:   v.Continuous,
+		Atomic:       v.Atomic,
+		Distribution: v.Distribution,
+		State:        v.State,
+		index:        v.Index,
 	}
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()

@@ -113,6 +113,22 @@ func TestAPICatalogue(t *testing.T) {
 	assert.Equal(t, 2, *c.Objects[2].Rank)
 }
 
+// What the agent measures by itself is marked, and the others are not.
+func TestAPIMarksDistributions(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(withDistribution(small("1", 0))))
+	text := get(n.API(), "/api/v1/catalogue").Body.Bytes()
+	var list CatalogueList
+	require.NoError(t, json.Unmarshal(text, &list), string(text))
+	marked := map[string]bool{}
+	for _, v := range list.Catalogues[0].Variables {
+		marked[v.Name] = v.Distribution
+	}
+	assert.Equal(t, map[string]bool{"calls": false, "depth": false, "peak": false, "waiting": false, callTime: true}, marked)
+	assert.Equal(t, 1, strings.Count(string(text), `"distribution": true`))
+	assert.NotContains(t, string(text), `"distribution": false`)
+}
+
 func TestObjectStatus(t *testing.T) {
 	list := objectStatus([]mpit.Object{
 		{ID: 4, Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Inter: true, Details: []mpit.Detail{{Key: "remote_size", Value: "3"}}},

@@ -191,14 +191,15 @@ func common(texts []string) string {
 // checkLikeness checks that what is said of a library that is like another is true.
 func checkLikeness(t *testing.T, of []*catalogue.Catalogue) {
 	t.Helper()
+	known, mapper := catalogues(t), newMapper(t)
 	for _, c := range of {
-		for _, other := range catalogues(t) {
+		for _, other := range known {
 			if other.Name != c.Like {
 				continue
 			}
 			for _, v := range c.MPIT() {
-				mine, _, ok := newMapper(t).Metric(mapping.ParseLibrary(c.Version), v)
-				theirs, _, also := newMapper(t).Metric(mapping.ParseLibrary(other.Version), v)
+				mine, _, ok := mapper.Metric(mapping.ParseLibrary(c.Version), v)
+				theirs, _, also := mapper.Metric(mapping.ParseLibrary(other.Version), v)
 				if assert.Equal(t, also, ok, v.Name) && ok {
 					assert.Equal(t, theirs.Name, mine.Name)
 					assert.Equal(t, theirs.Kind, mine.Kind)
@@ -213,6 +214,7 @@ func documentClasses(t *testing.T, b *strings.Builder) {
 	t.Helper()
 	b.WriteString("### Variables that nobody knows\n\nOf a variable `foo` for which there is no rule:\n\n")
 	b.WriteString("| class | datatype | family | type | unit |\n|---|---|---|---|---|\n")
+	mapper := newMapper(t)
 	for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
 		types := []mpit.Datatype{mpit.DatatypeUnsignedLongLong}
 		switch class {
@@ -227,7 +229,7 @@ func documentClasses(t *testing.T, b *strings.Builder) {
 		}
 		for _, datatype := range types {
 			family, kind, unit := "", "", ""
-			metric, reason, ok := newMapper(t).Metric(mapping.Library{}, mpit.Variable{Name: "foo", Class: class, Datatype: datatype, DatatypeBytes: 8})
+			metric, reason, ok := mapper.Metric(mapping.Library{}, mpit.Variable{Name: "foo", Class: class, Datatype: datatype, DatatypeBytes: 8})
 			if ok {
 				family, kind, unit = "`"+metric.Name+"`", metric.Kind.String(), unitWord(metric.Unit)
 			} else {

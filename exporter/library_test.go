@@ -143,7 +143,7 @@ func TestGoldenLibraries(t *testing.T) {
 			require.Equal(t, http.StatusOK, text.Code)
 			golden(t, "golden/"+name+".txt", variablesOnly(text.Body.String()))
 
-			problems, err := promlint.New(bytes.NewReader(text.Body.Bytes())).Lint()
+			problems, err := promlint.New(strings.NewReader(someSeries(text.Body.String()))).Lint()
 			require.NoError(t, err)
 			assert.Empty(t, problems)
 			parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -167,6 +167,20 @@ func fewCalls(c *catalogue.Catalogue) *catalogue.Catalogue {
 		return !slices.Contains([]string{"Sendrecv", "Wait", "Put", "File_iread", ""}, function)
 	})
 	return &few
+}
+
+// someSeries leaves a few lines of each name: promlint, which is about names and words, compares each series of a family with each other.
+// That none stands twice test/exposition sees.
+func someSeries(page string) string {
+	var b strings.Builder
+	lines := map[string]int{}
+	for line := range strings.Lines(page) {
+		name := line[:strings.IndexAny(line+" ", " {\n")]
+		if lines[name]++; strings.HasPrefix(line, "#") || lines[name] <= 20 {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // withoutComments is what the parser of the old format understands of OpenMetrics.

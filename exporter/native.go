@@ -17,13 +17,13 @@ type native struct {
 }
 
 func newNative() *native {
-	return &native{schema: mapping.NativeSchema, threshold: mapping.NativeZeroThreshold}
+	return &native{threshold: mapping.NativeZeroThreshold}
 }
 
 // set writes h's buckets into the message to. Prometheus refuses a whole page for a histogram whose buckets don't add up to its
 // count, so such a one stays classic.
 func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
-	n.deltas, n.zero = n.deltas[:0], h.NativeZero
+	n.schema, n.deltas, n.zero = h.Schema, n.deltas[:0], h.NativeZero
 	total, before, used := h.NativeZero, uint64(0), 0
 	for i, b := range h.Native {
 		if i > 0 && b.Index == h.Native[i-1].Index+1 {

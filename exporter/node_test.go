@@ -75,8 +75,11 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	return n
 }
 
+// shippedRules have been read once for all tests.
+var shippedRules = sync.OnceValue(mapping.Defaults)
+
 func newMapper(t testing.TB) *mapping.Mapper {
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second})
+	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rules: shippedRules()})
 	require.NoError(t, err)
 	return m
 }

@@ -11,7 +11,7 @@ import (
 
 // OTelConfig says how a reader wants metric data.
 type OTelConfig struct {
-	Exponential bool   // timers as exponential histograms, of the scale of mapping.NativeSchema, instead of explicit buckets
+	Exponential bool   // timers as exponential histograms, of the scale mapping.NativeSchema or mapping.ExactSchema, instead of explicit buckets
 	Version     string // of the instrumentation scope: the build's. "": none
 }
 

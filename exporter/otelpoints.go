@@ -186,7 +186,7 @@ func exponentialPoint(h *mapping.Histogram) (point metricdata.ExponentialHistogr
 	}
 	point = metricdata.ExponentialHistogramDataPoint[float64]{
 		Count: countOfAll(h, classic), Sum: h.Sum,
-		Scale: mapping.NativeSchema, ZeroCount: h.NativeZero, ZeroThreshold: mapping.NativeZeroThreshold,
+		Scale: h.Schema, ZeroCount: h.NativeZero, ZeroThreshold: mapping.NativeZeroThreshold,
 	}
 	total := h.NativeZero
 	if n := len(h.Native); n > 0 {

@@ -360,6 +360,7 @@ func checkPoints(t *rapid.T) {
 				s.Metric.Unit = "s"
 			}
 			if h := s.Histogram; h != nil && rapid.Bool().Draw(t, "native") {
+				h.Schema = rapid.SampledFrom([]int32{mapping.NativeSchema, mapping.ExactSchema}).Draw(t, "schema")
 				h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
 				rest := h.Count - h.NativeZero
 				at := rapid.Int32Range(-200, 50).Draw(t, "index")
@@ -396,11 +397,11 @@ func checkPoints(t *rapid.T) {
 // Prometheus' bucket 0 ends at 1, OpenTelemetry's begins there.
 func TestExponentialPoint(t *testing.T) {
 	p, whole := exponentialPoint(&mapping.Histogram{
-		Bounds: []float64{1}, Counts: []uint64{4, 5}, Count: 9, Sum: 30, NativeZero: 1,
+		Bounds: []float64{1}, Counts: []uint64{4, 5}, Count: 9, Sum: 30, Schema: mapping.NativeSchema, NativeZero: 1,
 		Native: []mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 12, Count: 4}},
 	})
 	require.True(t, whole)
-	assert.EqualValues(t, 2, p.Scale)
+	assert.EqualValues(t, mapping.NativeSchema, p.Scale)
 	assert.EqualValues(t, 9, p.Count)
 	assert.Equal(t, 30.0, p.Sum)
 	assert.EqualValues(t, 1, p.ZeroCount)
@@ -411,6 +412,27 @@ func TestExponentialPoint(t *testing.T) {
 	base := math.Exp2(math.Exp2(-float64(p.Scale)))
 	assert.Less(t, math.Pow(base, float64(p.PositiveBucket.Offset)), 1.0)
 	assert.Equal(t, 1.0, math.Pow(base, float64(p.PositiveBucket.Offset+1)))
+}
+
+// Of a distribution each bucket is the agent's: (2^(n-1), 2^n] seconds is bucket n to Prometheus, n-1 to OpenTelemetry. The last one,
+// longer than 4096 s, has one above it to end in.
+func TestExponentialPointOfDistribution(t *testing.T) {
+	p, whole := exponentialPoint(&mapping.Histogram{
+		Bounds: []float64{1}, Counts: []uint64{7, 2}, Count: 9, Sum: 5000, Schema: mapping.ExactSchema, NativeZero: 1,
+		Native: []mapping.NativeBucket{{Index: -29, Count: 4}, {Index: -20, Count: 2}, {Index: 13, Count: 2}},
+	})
+	require.True(t, whole)
+	assert.EqualValues(t, mapping.ExactSchema, p.Scale)
+	assert.Equal(t, 1e-9, p.ZeroThreshold)
+	assert.EqualValues(t, 1, p.ZeroCount)
+	assert.EqualValues(t, -30, p.PositiveBucket.Offset)
+	require.Len(t, p.PositiveBucket.Counts, 43, "all that the agent has, but the one in the zero bucket")
+	base := math.Exp2(math.Exp2(-float64(p.Scale)))
+	assert.Equal(t, 2.0, base)
+	for i, n := range p.PositiveBucket.Counts {
+		upper := math.Pow(base, float64(p.PositiveBucket.Offset)+float64(i)+1)
+		assert.Equal(t, map[float64]uint64{0x1p-29: 4, 0x1p-20: 2, 8192: 2}[upper], n, "up to %v s", upper)
+	}
 }
 
 // What comes from a rank is not believed.

@@ -155,7 +155,7 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 func TestHistogram(t *testing.T) {
 	p, _ := countingPage()
 	r, figures := pageRank(0, "mpit_x")
-	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20}
+	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20, Schema: mapping.NativeSchema}
 	figures.series = []*mapping.Series{{
 		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
 	}}
@@ -179,6 +179,10 @@ func TestHistogram(t *testing.T) {
 	assert.Equal(t, []int32{-3, 5}, []int32{got.PositiveSpan[0].GetOffset(), got.PositiveSpan[1].GetOffset()})
 	assert.Equal(t, []uint32{2, 1}, []uint32{got.PositiveSpan[0].GetLength(), got.PositiveSpan[1].GetLength()})
 	assert.Zero(t, testing.AllocsPerRun(10, func() { p.fill() }), "nothing is made anew")
+
+	h.Schema = mapping.ExactSchema
+	p.fill()
+	assert.EqualValues(t, mapping.ExactSchema, got.GetSchema(), "which schema it is the histogram says")
 
 	h.Native, h.NativeZero = h.Native[:1], 10
 	p.fill()

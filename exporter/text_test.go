@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // sameLines compares a page with what expfmt makes of the same families: line by line, numbers as numbers.
@@ -96,7 +97,7 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 			}
 			s.Value = drawNumber.Draw(t, "number")
 			if kind == mapping.KindHistogram {
-				h := &mapping.Histogram{Bounds: [][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9}}[rapid.IntRange(0, 2).Draw(t, "bounds")], Sum: s.Value}
+				h := &mapping.Histogram{Bounds: rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9}, exactBounds()}).Draw(t, "bounds"), Sum: s.Value}
 				for range len(h.Bounds) + 1 {
 					n := rapid.Uint64Range(0, 1<<50).Draw(t, "count")
 					h.Counts = append(h.Counts, n)
@@ -132,6 +133,50 @@ func checkText(t *rapid.T) {
 	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p, textStyle{created: true}))
 	assert.Equal(t, series, p.series)
 	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p, textStyle{openMetrics: true, created: true}))
+}
+
+// exactBounds are powers of two, as those of the call profile.
+func exactBounds() (bounds []float64) {
+	for e := -20; e <= 4; e += 2 {
+		bounds = append(bounds, math.Ldexp(1, e))
+	}
+	return bounds
+}
+
+// The bounds of a distribution are powers of two: a reader of the page gets the very same ones, and the very same sum.
+func TestBoundsOfDistributionsAsText(t *testing.T) {
+	for _, openMetrics := range []bool{false, true} {
+		p, _ := countingPage()
+		r, figures := pageRank(0, "mpit_x")
+		h := &mapping.Histogram{Schema: mapping.ExactSchema, Bounds: exactBounds(), Sum: 12345678901 * mpit.DistributionUnit}
+		for i := range len(h.Bounds) + 1 {
+			h.Counts = append(h.Counts, uint64(i))
+			h.Count += uint64(i)
+		}
+		figures.series = []*mapping.Series{{Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true}}
+		p.update(r, 100)
+		var bounds []float64
+		lines := map[string]string{}
+		for line := range strings.Lines(byPage(p, textStyle{openMetrics: openMetrics})) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			series, _, _ := strings.Cut(name, "{")
+			lines[series] = value
+			if _, le, is := strings.Cut(name, `,le="`); is {
+				le, _, _ = strings.Cut(le, `"`)
+				bound, err := strconv.ParseFloat(le, 64)
+				require.NoError(t, err)
+				bounds = append(bounds, bound)
+				if openMetrics {
+					assert.True(t, strings.ContainsAny(le, ".eI"), "%s is no float to OpenMetrics", le)
+				}
+			}
+		}
+		assert.Equal(t, append(exactBounds(), math.Inf(1)), bounds)
+		sum, err := strconv.ParseFloat(lines["mpit_x_sum"], 64)
+		require.NoError(t, err)
+		assert.Equal(t, h.Sum, sum)
+		assert.Equal(t, "91", lines["mpit_x_count"])
+	}
 }
 
 func TestNumbersAsText(t *testing.T) {

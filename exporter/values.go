@@ -52,12 +52,13 @@ type WorldValues struct {
 
 // VariableValues is the series of one variable in one family.
 type VariableValues struct {
-	Name   string        `json:"name"`            // as in a catalogue; empty, as Class: of merged series, nobody knows any more
-	Class  string        `json:"class,omitempty"` // the same
-	Metric string        `json:"metric"`
-	Kind   string        `json:"kind"`           // counter, gauge, histogram, untyped
-	Unit   string        `json:"unit,omitempty"` // of the values, in UCUM
-	Series []SeriesValue `json:"series"`
+	Name         string        `json:"name"`            // as in a catalogue; empty, as Class: of merged series, nobody knows any more
+	Class        string        `json:"class,omitempty"` // the same
+	Metric       string        `json:"metric"`
+	Distribution bool          `json:"distribution,omitempty"` // each duration has been counted by itself: Count is of calls, Sum their time
+	Kind         string        `json:"kind"`                   // counter, gauge, histogram, untyped
+	Unit         string        `json:"unit,omitempty"`         // of the values, in UCUM
+	Series       []SeriesValue `json:"series"`
 }
 
 // SeriesValue is one series. Numbers are texts, as on the page of metrics, for JSON has neither NaN nor infinities.
@@ -253,7 +254,7 @@ func (x *variableIndex) variable(i int, m *mapping.Metric) VariableValues {
 		v.Name, v.Class = x.infos[i].Name, x.infos[i].Class.String()
 	}
 	if i >= 0 && i < len(x.raw) {
-		v.Name = x.raw[i].Name
+		v.Name, v.Distribution = x.raw[i].Name, x.raw[i].Distribution
 	}
 	return v
 }

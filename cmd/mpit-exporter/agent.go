@@ -11,37 +11,57 @@ import (
 	"time"
 )
 
-const agentLibraryName = "libmpit-agent.so"
+// The libraries that are preloaded into programs: the agent, and the call profile, which is of use beside the agent only.
+const (
+	agentLibraryName = "libmpit-agent.so"
+	callsLibraryName = "libmpit-calls.so"
+)
 
 // Environment variables that the agent reads, and that make its host tell more. docs/protocol.md is not concerned with them.
 const (
-	envLibrary    = "MPIT_AGENT_LIBRARY" // read here, not by the agent
-	envSocket     = "MPIT_SOCKET"
-	envJobID      = "MPIT_JOB_ID"
-	envDeny       = "MPIT_AGENT_DENY"
-	envLog        = "MPIT_AGENT_LOG"
-	envFinalWait  = "MPIT_AGENT_FINAL_WAIT"
-	envLinger     = "MPIT_AGENT_LINGER"
-	envPreload    = "LD_PRELOAD"
-	envAllowWrite = "MPIT_AGENT_ALLOW_WRITE"
-	envMonitoring = "OMPI_MCA_pml_monitoring_enable"
+	envLibrary      = "MPIT_AGENT_LIBRARY" // read here, not by the agent; so are the next two
+	envCallsLibrary = "MPIT_CALLS_LIBRARY"
+	envCalls        = "MPIT_CALLS"
+	envSocket       = "MPIT_SOCKET"
+	envJobID        = "MPIT_JOB_ID"
+	envDeny         = "MPIT_AGENT_DENY"
+	envLog          = "MPIT_AGENT_LOG"
+	envFinalWait    = "MPIT_AGENT_FINAL_WAIT"
+	envLinger       = "MPIT_AGENT_LINGER"
+	envPreload      = "LD_PRELOAD"
+	envAllowWrite   = "MPIT_AGENT_ALLOW_WRITE"
+	envMonitoring   = "OMPI_MCA_pml_monitoring_enable"
 )
 
-// findAgent returns the absolute path of the agent library: where MPIT_AGENT_LIBRARY says, beside the program, or in
+// library is one that is preloaded.
+type library struct {
+	what string // for errors
+	file string
+	env  string // variable that names it
+}
+
+func agentLibrary() library { return library{"agent library", agentLibraryName, envLibrary} }
+
+func callsLibrary() library {
+	return library{"call profile's library", callsLibraryName, envCallsLibrary}
+}
+
+// find returns the absolute path of the library: where its variable says, in one of the directories near, beside the program, or in
 // ../lib/mpit-exporter/ of it.
-func findAgent(named, executable string) (string, error) {
+func (l library) find(named, executable string, near ...string) (string, error) {
 	var places []string
 	if named != "" {
 		path, err := filepath.Abs(named)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", envLibrary, err)
+			return "", fmt.Errorf("%s: %w", l.env, err)
 		}
 		places = []string{path}
 	} else {
 		dir := filepath.Dir(executable)
-		places = []string{
-			filepath.Join(dir, agentLibraryName),
-			filepath.Join(filepath.Dir(dir), "lib", programName, agentLibraryName),
+		for _, dir := range append(near, dir, filepath.Join(filepath.Dir(dir), "lib", programName)) {
+			if path := filepath.Join(dir, l.file); !slices.Contains(places, path) {
+				places = append(places, path)
+			}
 		}
 	}
 	i := slices.IndexFunc(places, func(path string) bool {
@@ -50,38 +70,47 @@ func findAgent(named, executable string) (string, error) {
 	})
 	switch {
 	case i < 0 && named != "":
-		return "", fmt.Errorf("agent library: %s, which %s names, is not there; correct or unset it", places[0], envLibrary)
+		return "", fmt.Errorf("%s: %s, which %s names, is not there; correct or unset it", l.what, places[0], l.env)
 	case i < 0:
-		return "", fmt.Errorf("agent library %s not found (looked for %s); build it with make, or name it in %s",
-			agentLibraryName, strings.Join(places, " and "), envLibrary)
+		return "", fmt.Errorf("%s %s not found (looked for %s); build it with make, or name it in %s",
+			l.what, l.file, strings.Join(places, " and "), l.env)
 	case strings.ContainsAny(places[i], " :$"):
 		// ld.so splits LD_PRELOAD at spaces and colons, and expands what follows a dollar; there is no way to quote.
-		return "", fmt.Errorf("agent library: the path %q has a space, colon or dollar in it, which %s can't express; move it, or name a link to it in %s",
-			places[i], envPreload, envLibrary)
+		return "", fmt.Errorf("%s: the path %q has a space, colon or dollar in it, which %s can't express; move it, or name a link to it in %s",
+			l.what, places[i], envPreload, l.env)
 	}
 	return places[i], nil
 }
 
 // agentSettings are what exec and list change in a program's environment.
 type agentSettings struct {
-	library    string // absolute path
-	socket     string
-	jobID      string
-	deny       []string
-	log        bool
-	monitoring bool
-	allowWrite bool
-	finalWait  time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
-	linger     time.Duration // list's: how long MPI_Finalize waits to be asked
+	library      string // absolute path
+	calls        bool   // with the call profile
+	callsSaid    bool   // calls is the command line's word, which goes before the environment's
+	callsLibrary string // absolute path
+	socket       string
+	jobID        string
+	deny         []string
+	log          bool
+	monitoring   bool
+	allowWrite   bool
+	finalWait    time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
+	linger       time.Duration // list's: how long MPI_Finalize waits to be asked
 }
 
 // environ returns env with the settings, and what the user should know about them.
 func (s agentSettings) environ(env []string) (changed, notes []string) {
 	e := environment(slices.Clone(env))
 	preload := []string{s.library}
-	// A library that stands there already comes to the front; loading it once is enough.
+	if s.calls {
+		preload = []string{s.callsLibrary, s.library}
+	}
+	// A library that stands there already comes to the front; loading it once is enough. Of the call profile one is enough wherever it
+	// is, and none where it is not wanted.
+	ours := len(preload)
 	for _, other := range strings.FieldsFunc(e.get(envPreload), func(r rune) bool { return r == ':' || r == ' ' }) {
-		if other != s.library {
+		isCalls := filepath.Base(other) == callsLibraryName
+		if !slices.Contains(preload[:ours], other) && !(isCalls && (s.calls || s.callsSaid)) {
 			preload = append(preload, other)
 		}
 	}
@@ -111,6 +140,15 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 		notes = e.monitor()
 	}
 	return e, notes
+}
+
+// wantsCalls says whether a call profile is to be made: the command line's word, else the environment's, as the agent reads such.
+func (s *agentSettings) wantsCalls(env environment) bool {
+	if s.callsSaid {
+		return s.calls
+	}
+	value := env.get(envCalls)
+	return value != "" && value != "0"
 }
 
 // environment is a list as os.Environ returns it.

@@ -31,7 +31,7 @@ func TestFindAgent(t *testing.T) {
 			`agent library: the path "` + dir + `/with space/agent.so" has a space, colon or dollar in it, which LD_PRELOAD can't express; move it, or name a link to it in MPIT_AGENT_LIBRARY`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := findAgent(test.named, filepath.Join(dir, test.executable))
+			got, err := agentLibrary().find(test.named, filepath.Join(dir, test.executable))
 			if test.err != "" {
 				assert.EqualError(t, err, test.err)
 				return
@@ -39,6 +39,58 @@ func TestFindAgent(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, filepath.Join(dir, test.want), got)
 		})
+	}
+}
+
+// The call profile is looked for beside the agent first, which may have been named; then where the agent is looked for.
+func TestFindCalls(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"near/" + callsLibraryName, "beside/" + callsLibraryName, "lib/mpit-exporter/" + callsLibraryName, "own/calls.so"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), nil, 0o600))
+	}
+	for _, test := range []struct {
+		name, named, executable, agent string
+		want                           string // in dir
+		err                            string
+	}{
+		{"beside the agent", "", "beside/mpit-exporter", "near/agent.so", "near/" + callsLibraryName, ""},
+		{"beside the program", "", "beside/mpit-exporter", "elsewhere/agent.so", "beside/" + callsLibraryName, ""},
+		{"where packages put it", "", "bin/mpit-exporter", "elsewhere/agent.so", "lib/mpit-exporter/" + callsLibraryName, ""},
+		{"where the environment says", dir + "/own/calls.so", "beside/mpit-exporter", "near/agent.so", "own/calls.so", ""},
+		{"nowhere", "", "a/b/mpit-exporter", "a/b/agent.so", "", "call profile's library libmpit-calls.so not found (looked for " + dir + "/a/b/libmpit-calls.so and " +
+			dir + "/a/lib/mpit-exporter/libmpit-calls.so); build it with make, or name it in MPIT_CALLS_LIBRARY"},
+		{"not where the environment says", dir + "/none", "beside/mpit-exporter", "near/agent.so", "", "call profile's library: " + dir +
+			"/none, which MPIT_CALLS_LIBRARY names, is not there; correct or unset it"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := callsLibrary().find(test.named, filepath.Join(dir, test.executable), filepath.Dir(filepath.Join(dir, test.agent)))
+			if test.err != "" {
+				assert.EqualError(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, filepath.Join(dir, test.want), got)
+		})
+	}
+}
+
+// The command line goes before the environment, whichever way.
+func TestWantsCalls(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		settings agentSettings
+		env      environment
+		want     bool
+	}{
+		{"nobody says anything", agentSettings{}, nil, false},
+		{"--calls", agentSettings{calls: true, callsSaid: true}, environment{"MPIT_CALLS=0"}, true},
+		{"--no-calls", agentSettings{callsSaid: true}, environment{"MPIT_CALLS=1"}, false},
+		{"the environment", agentSettings{}, environment{"MPIT_CALLS=1"}, true},
+		{"the environment does not want it", agentSettings{}, environment{"MPIT_CALLS=0"}, false},
+		{"the environment says nothing", agentSettings{}, environment{"MPIT_CALLS="}, false},
+	} {
+		assert.Equal(t, test.want, test.settings.wantsCalls(test.env), test.name)
 	}
 }
 
@@ -54,6 +106,12 @@ func TestAgentEnvironment(t *testing.T) {
 		{"nothing but the library", agentSettings{}, []string{"A=1"}, []string{"A=1", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"in front of other libraries", agentSettings{}, []string{"LD_PRELOAD=a.so b.so:c.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so:b.so:c.so"}, nil},
 		{"there already", agentSettings{}, []string{"LD_PRELOAD=a.so:/lib/agent.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so"}, nil},
+		{"the call profile in front of the agent", agentSettings{calls: true}, []string{"LD_PRELOAD=a.so"}, []string{"LD_PRELOAD=/lib/calls.so:/lib/agent.so:a.so"}, nil},
+		{"both there already", agentSettings{calls: true}, []string{"LD_PRELOAD=a.so:/lib/agent.so:/lib/calls.so"}, []string{"LD_PRELOAD=/lib/calls.so:/lib/agent.so:a.so"}, nil},
+		{"another call profile there already", agentSettings{calls: true}, []string{"LD_PRELOAD=/other/libmpit-calls.so a.so"}, []string{"LD_PRELOAD=/lib/calls.so:/lib/agent.so:a.so"}, nil},
+		{"a call profile that the environment has brought", agentSettings{}, []string{"LD_PRELOAD=/other/libmpit-calls.so:/lib/agent.so:a.so"},
+			[]string{"LD_PRELOAD=/lib/agent.so:/other/libmpit-calls.so:a.so"}, nil},
+		{"and that is not wanted", agentSettings{callsSaid: true}, []string{"LD_PRELOAD=/other/libmpit-calls.so:/lib/agent.so:a.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so"}, nil},
 		{"everything", agentSettings{socket: "/s", jobID: "j", deny: []string{"a*", "b"}, log: true, monitoring: true},
 			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other", "MPIT_AGENT_LOG=0"},
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1", "OMPI_MCA_pml_monitoring_enable=2"}, nil},
@@ -74,7 +132,7 @@ func TestAgentEnvironment(t *testing.T) {
 			[]string{"--monitoring is left out: the monitoring component of Open MPI 10.0.0 ends programs in MPI_Init; set OMPI_MCA_pml_monitoring_enable=2 yourself if yours is known to work"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.settings.library = library
+			test.settings.library, test.settings.callsLibrary = library, "/lib/calls.so"
 			before := append([]string(nil), test.env...)
 			got, notes := test.settings.environ(test.env)
 			assert.Equal(t, test.want, got)

@@ -28,6 +28,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
 	cmd.Flag("monitoring", "Switch on Open MPI's monitoring component, which counts messages and bytes (it makes small messages slower by a few percent).").
 		BoolVar(&c.settings.monitoring)
+	c.settings.addCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+callsLibraryName+" as well ($"+envCalls+"=1). "+
+		"It costs each call a little, and brings several series for each function.")
 	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+envSocket+").").PlaceHolder("PATH").StringVar(&c.settings.socket)
 	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+envJobID+").").PlaceHolder("ID").StringVar(&c.settings.jobID)
 	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+envDeny+").").
@@ -76,14 +78,25 @@ func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	return execProgram(path, c.program, changed)
 }
 
-// complete finds the agent library and makes the socket's path one that a change of directory doesn't change.
+// addCalls adds the flag --calls.
+func (s *agentSettings) addCalls(cmd *kingpin.CmdClause, help string) {
+	cmd.Flag("calls", help).IsSetByUser(&s.callsSaid).BoolVar(&s.calls)
+}
+
+// complete finds the libraries and makes the socket's path one that a change of directory doesn't change.
 func (s *agentSettings) complete(env []string) error {
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("agent library: finding my own path: %w", err)
 	}
-	if s.library, err = findAgent(environment(env).get(envLibrary), executable); err != nil {
+	if s.library, err = agentLibrary().find(environment(env).get(envLibrary), executable); err != nil {
 		return err
+	}
+	if s.calls = s.wantsCalls(env); s.calls {
+		// Beside the agent, wherever that is: both are of one build.
+		if s.callsLibrary, err = callsLibrary().find(environment(env).get(envCallsLibrary), executable, filepath.Dir(s.library)); err != nil {
+			return err
+		}
 	}
 	if s.socket != "" {
 		if s.socket, err = filepath.Abs(s.socket); err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +50,43 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 		"MPIT_AGENT_ALLOW_WRITE=1",
 		"OMPI_MCA_pml_monitoring_enable=2",
 	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
+}
+
+// TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library nothing is run.
+func TestExecWithTheCallProfile(t *testing.T) {
+	agent, calls := filepath.Join(built, agentLibraryName), filepath.Join(built, callsLibraryName)
+	alone := filepath.Join(t.TempDir(), agentLibraryName) // the agent, and nothing beside it
+	other := filepath.Join(t.TempDir(), "calls.so")
+	text, err := os.ReadFile(agent)
+	require.NoError(t, err)
+	for _, path := range []string{alone, other} {
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+	}
+	for _, test := range []struct {
+		name string
+		env  []string
+		args []string
+		want string
+	}{
+		{"asked for", nil, []string{"--calls"}, calls + ":" + agent},
+		{"beside other flags", nil, []string{"--monitoring", "--calls", "--deny=osc_*", "--log"}, calls + ":" + agent},
+		{"by the environment", []string{"MPIT_CALLS=1"}, nil, calls + ":" + agent},
+		{"not asked for", nil, nil, agent},
+		{"the environment's word taken back", []string{"MPIT_CALLS=1", "LD_PRELOAD=" + calls}, []string{"--no-calls"}, agent},
+		{"by a module", []string{"LD_PRELOAD=" + calls + ":" + agent}, nil, agent + ":" + calls},
+		{"not beside the agent", []string{"MPIT_AGENT_LIBRARY=" + alone}, []string{"--calls"}, calls + ":" + alone},
+		{"named", []string{"MPIT_CALLS_LIBRARY=" + other}, []string{"--calls"}, other + ":" + agent},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := runBinary(t, test.env, slices.Concat([]string{"exec"}, test.args, []string{"--", "printenv", "LD_PRELOAD"})...)
+			assert.Zero(t, got.status, got.stderr)
+			assert.Equal(t, test.want+"\n", got.stdout)
+		})
+	}
+	for _, command := range []string{"exec", "list"} {
+		got := runBinary(t, []string{"MPIT_CALLS_LIBRARY=/no/such.so"}, command, "--calls", "--", "echo", "run")
+		assert.Equal(t, outcome{stderr: "mpit-exporter: call profile's library: /no/such.so, which MPIT_CALLS_LIBRARY names, is not there; correct or unset it\n", status: exitExecFailed}, got)
+	}
 }
 
 // TestExecLeavesArgumentsAlone: what follows the program's name is not ours, with or without --.

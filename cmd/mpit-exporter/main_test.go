@@ -23,7 +23,7 @@ import (
 // patience bounds failures on a loaded machine; no test measures time.
 const patience = 30 * time.Second
 
-// built is where the real thing is: mpit-exporter, and beside it a library that stands for the agent and does nothing.
+// built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call profile and do nothing.
 var built string
 
 func TestMain(m *testing.M) {
@@ -56,6 +56,7 @@ func build() (dir string, err error) {
 	for _, command := range [][]string{
 		{"go", "build", "-o", filepath.Join(dir, programName), "."},
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, agentLibraryName), "-x", "c", os.DevNull},
+		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, callsLibraryName), "-x", "c", os.DevNull},
 	} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it

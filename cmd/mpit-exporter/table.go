@@ -29,7 +29,7 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 		row(t, len(c.Variables) > 0, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
 		for i := range c.Variables {
 			v := &c.Variables[i]
-			row(t, true, v.Name, v.Class.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), withCode(v.State.String(), v.Code),
+			row(t, true, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), withCode(v.State.String(), v.Code),
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
 	}
@@ -165,6 +165,14 @@ func title(r *exporter.RankStatus) string {
 		s += ": " + r.Executable
 	}
 	return s
+}
+
+// classCell says of a variable that is the agent's own distribution that it is one.
+func classCell(v *exporter.VariableStatus) string {
+	if v.Distribution {
+		return v.Class.String() + " (distribution)"
+	}
+	return v.Class.String()
 }
 
 // metricCell is the metric's name, or why there is none.

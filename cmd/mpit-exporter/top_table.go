@@ -38,8 +38,10 @@ type movement struct {
 
 // figure is a series' value.
 type figure struct {
-	value  float64
-	counts bool // it only grows, so that those of several ranks can be added up
+	value  float64 // of a histogram: its sum
+	count  float64 // of a histogram's observations
+	counts bool    // it only grows, so that those of several ranks can be added up
+	timer  bool    // a histogram
 }
 
 // seriesKey names a series of a rank. world and jobid alone stand for those of all ranks together.
@@ -86,9 +88,15 @@ func (m *movement) add(key seriesKey, variables []exporter.VariableValues) {
 		}
 		for _, s := range v.Series {
 			key.labels = labelCell(s.Labels)
-			if value, err := strconv.ParseFloat(cmp.Or(s.Value, s.Sum), 64); err == nil && !math.IsNaN(value) {
-				m.values[key] = figure{value, v.Kind == "counter" || v.Kind == "histogram"}
+			value, err := strconv.ParseFloat(cmp.Or(s.Value, s.Sum), 64)
+			if err != nil || math.IsNaN(value) {
+				continue
 			}
+			f := figure{value: value, counts: v.Kind == "counter" || v.Kind == "histogram"}
+			if count, err := strconv.ParseFloat(s.Count, 64); err == nil && v.Kind == "histogram" {
+				f.count, f.timer = count, true
+			}
+			m.values[key] = f
 		}
 	}
 }
@@ -110,7 +118,10 @@ type moving struct {
 	ranks          int
 	value, rate    float64 // of all ranks: added up of what counts, else the largest; the rate in 1/s
 	most           float64 // the largest rate of a rank
-	who            seriesKey
+
+	timer       bool    // a histogram's sum
+	count, took float64 // of it: how many observations there were between the two looks, and the sum of them; of one look, all there are
+	who         seriesKey
 }
 
 // moved brings the ranks of each world together. What falls has been reset, or is a gauge: either way it has moved.
@@ -132,6 +143,15 @@ func (m *movement) moved(order string) []moving {
 		rate := 0.0
 		if known && m.elapsed > 0 {
 			rate = (now.value - before.value) / m.elapsed
+		}
+		if now.timer {
+			l.timer = true
+			l.count += now.count
+			l.took += now.value
+			if known && m.elapsed > 0 {
+				l.count -= before.count
+				l.took -= before.value
+			}
 		}
 		if math.Abs(rate) > math.Abs(l.most) || math.Abs(rate) == math.Abs(l.most) && lessRank(key, l.who) {
 			l.most, l.who = rate, key
@@ -214,8 +234,13 @@ func (m *movement) table(order string, lines, columns int) string {
 	b.WriteString("\n")
 
 	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line(t, "RATE/s", "MOST/s", "OF RANK", "VALUE", "RANKS", "JOBID", "SERIES"+heading)
 	moved := m.moved(order)
+	timers := slices.ContainsFunc(moved, func(l moving) bool { return l.timer })
+	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "SERIES" + heading}
+	if !timers {
+		headings = slices.Delete(headings, 4, 6)
+	}
+	line(t, headings...)
 	for _, l := range moved {
 		who := "all"
 		switch {
@@ -228,7 +253,11 @@ func (m *movement) table(order string, lines, columns int) string {
 		if l.labels != "" {
 			series += "{" + l.labels + "}"
 		}
-		row(t, true, m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value), strconv.Itoa(l.ranks), l.jobID, series)
+		cells := []string{m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value)}
+		if timers {
+			cells = append(cells, l.countCell(m.elapsed), l.meanCell())
+		}
+		row(t, true, append(cells, strconv.Itoa(l.ranks), l.jobID, series)...)
 	}
 	_ = t.Flush()
 	if len(moved) == 0 && len(m.ranks) > 0 {
@@ -242,6 +271,22 @@ func (m *movement) rateCell(rate float64) string {
 		return ""
 	}
 	return numberText(rate)
+}
+
+// countCell is how often a second what a timer times has been observed; empty where there is no rate, or no timer.
+func (l *moving) countCell(elapsed float64) string {
+	if !l.timer || elapsed == 0 {
+		return ""
+	}
+	return numberText(l.count / elapsed)
+}
+
+// meanCell is how long each took; empty where nothing was observed, or has been reset.
+func (l *moving) meanCell() string {
+	if !l.timer || l.count <= 0 || l.took < 0 {
+		return ""
+	}
+	return numberText(l.took / l.count)
 }
 
 // numberText is short enough for a column: four digits and a power of 1000.

@@ -33,7 +33,7 @@ func valuesOf(second int, zero, one, waited string) *exporter.ValueList {
 		Ranks: []exporter.RankValues{
 			{Rank: rank(0, "up"), Variables: []exporter.VariableValues{
 				counter(zero),
-				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Series: []exporter.SeriesValue{{Count: "3", Sum: waited}}},
+				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Series: []exporter.SeriesValue{{Count: zero, Sum: waited}}},
 			}},
 			{Rank: rank(1, "late"), Variables: []exporter.VariableValues{counter(one)}},
 		},
@@ -58,13 +58,13 @@ func TestTopTable(t *testing.T) {
 	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM" + heading}, fields(1))
 	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
 	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
-	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "RANKS", "JOBID", "SERIES" + heading}, fields(5))
-	assert.Equal(t, []string{"510", "500", "1", "1035", "2", "17", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
-	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "1", "17", "mpit_wait_time_seconds_sum"}, fields(7))
-	assert.Equal(t, []string{"0", "0", "-", "12.35M", "1", "17", "mpit_node_peak"}, fields(8))
+	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "SERIES" + heading}, fields(5))
+	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
+	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "mpit_wait_time_seconds_sum"}, fields(7), "20 in 2 s that took 1 s")
+	assert.Equal(t, []string{"0", "0", "-", "12.35M", "-", "-", "1", "17", "mpit_node_peak"}, fields(8))
 
 	first := func(order string) string {
-		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[6]
+		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[8]
 	}
 	assert.Equal(t, "mpit_node_peak", first(byValue))
 	assert.Contains(t, first(byName), "mpit_calls_total")
@@ -75,6 +75,33 @@ func TestTopTable(t *testing.T) {
 	for line := range strings.Lines(small) {
 		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), heading))), 20, line)
 	}
+}
+
+// How often and how long, of all ranks together: of what was observed between two looks, of one look of all.
+func TestTopOfTimers(t *testing.T) {
+	look := func(second int, counts, sums [2]string) *exporter.ValueList {
+		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+		for i := range counts {
+			l.Ranks = append(l.Ranks, exporter.RankValues{
+				Rank: exporter.RankStatus{JobID: "1", World: "0", Rank: i},
+				Variables: []exporter.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true, Series: []exporter.SeriesValue{
+					{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
+				}}},
+			})
+		}
+		return l
+	}
+	var m movement
+	cells := func() []string { return strings.Fields(strings.Split(m.table(byRate, unlimited, 0), "\n")[6]) }
+	series := `mpit_call_time_seconds_sum{function="MPI_Send"}`
+	m.take(look(0, [2]string{"10", "30"}, [2]string{"1", "3"}))
+	assert.Equal(t, []string{"-", "-", "-", "4", "-", "0.1", "2", "1", series}, cells())
+	require.True(t, m.take(look(2, [2]string{"10", "130"}, [2]string{"1", "4"})))
+	assert.Equal(t, []string{"0.5", "0.5", "1", "5", "50", "0.01", "2", "1", series}, cells())
+	require.True(t, m.take(look(4, [2]string{"10", "130"}, [2]string{"1", "4"})))
+	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", series}, cells(), "nothing was observed, so that nothing has a mean")
+	require.True(t, m.take(look(5, [2]string{"5", "130"}, [2]string{"0.5", "4"})))
+	assert.Equal(t, "-", cells()[5], "it has been reset")
 }
 
 // A watermark or a share of several ranks has no sum, and what two jobs have none either.

@@ -2,11 +2,23 @@
 # TaskProlog= of slurm.conf: every task of every job is observed, whether its user knows of it or not. slurmstepd takes what stands behind
 # "export" on standard output into the task's environment. No SPANK plugin is needed.
 #
-# Programs without MPI are left alone; MPIT_AGENT_DISABLE=1 is the user's way out.
+# Programs without MPI are left alone; MPIT_AGENT_DISABLE=1 is the user's way out. MPIT_CALLS=1 in a job's environment (sbatch
+# --export=ALL,MPIT_CALLS=1) brings the call profile; a site that wants it of all jobs sets the variable here.
 library=${MPIT_AGENT_LIBRARY:-/usr/lib/mpit-exporter/libmpit-agent.so}
+calls=${MPIT_CALLS_LIBRARY:-${library%/*}/libmpit-calls.so}
 
 [ -r "$library" ] || exit 0 # else the dynamic linker would complain in each program
-case ":$LD_PRELOAD:" in
-*":$library:"*) exit 0 ;; # mpit-exporter exec, or the module
+preload=$LD_PRELOAD
+add() {
+	[ -r "$1" ] || return 0
+	case ":$preload:" in
+	*":$1:"*) ;; # mpit-exporter exec, or the module
+	*) preload=$1${preload:+:$preload} ;;
+	esac
+}
+add "$library"
+case ${MPIT_CALLS:-0} in
+0) ;;
+*) add "$calls" ;;
 esac
-echo "export LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}"
+[ "$preload" = "$LD_PRELOAD" ] || echo "export LD_PRELOAD=$preload"

@@ -182,6 +182,43 @@ func TestDeltaOfBuckets(t *testing.T) {
 	}
 }
 
+// What is measured otherwise than before has another scale. A coarser one goes on, where each of its buckets holds what was delivered
+// of it; anything else begins anew, and is delivered whole: nothing that was never counted is subtracted.
+func TestDeltaOfOtherScales(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		was, is  int32
+		before   []uint64 // from bucket 0 up
+		now      []uint64
+		want     []uint64
+		wantFrom int // second at which the delta begins
+	}{
+		{"the same", 2, 2, []uint64{1, 2, 0, 1}, []uint64{2, 2, 0, 4}, []uint64{1, 0, 0, 3}, 2},
+		{"means, then single durations, no fewer", 2, 0, []uint64{1, 2, 0, 1}, []uint64{7, 3}, []uint64{3, 3}, 2},
+		{"means, then single durations elsewhere", 2, 0, []uint64{1, 2, 0, 1}, []uint64{3, 9}, []uint64{3, 9}, 2},
+		{"single durations, then means", 0, 2, []uint64{1, 2}, []uint64{4, 4, 4, 4}, []uint64{4, 4, 4, 4}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
+			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
+			push := func(now int, scale int32, counts []uint64) metricdata.ExponentialHistogramDataPoint[float64] {
+				points, next := deltaExponential(d, table, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(now),
+					Count: total(counts), Sum: float64(total(counts)), Scale: scale, PositiveBucket: metricdata.ExponentialBucket{Counts: counts}}})
+				require.Len(t, points, 1)
+				next[0].apply()
+				return points[0]
+			}
+			push(2, tt.was, tt.before)
+			got := push(3, tt.is, tt.now)
+			assert.Equal(t, tt.is, got.Scale)
+			assert.Equal(t, tt.want, got.PositiveBucket.Counts)
+			assert.Equal(t, total(tt.want), got.Count)
+			assert.Equal(t, float64(total(tt.want)), got.Sum)
+			assert.Equal(t, at(tt.wantFrom), got.StartTime)
+		})
+	}
+}
+
 // New rules may change a histogram's bounds while it goes on: nothing is counted twice.
 func TestDeltaOfOtherBounds(t *testing.T) {
 	for _, tt := range []struct {

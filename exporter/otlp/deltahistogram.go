@@ -81,7 +81,7 @@ func (d *distribution) within(bounds []float64) []uint64 {
 }
 
 // deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that is coarser; a
-// finer one begins anew.
+// finer one begins anew: so do Prometheus' native histograms.
 func deltaExponential[N int64 | float64](d *deltas, t *table, points []metricdata.ExponentialHistogramDataPoint[N]) ([]metricdata.ExponentialHistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {

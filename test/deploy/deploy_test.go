@@ -189,7 +189,8 @@ func TestKubernetesManifests(t *testing.T) {
 
 // Shell scripts can be read, and TaskProlog's words are those that Slurm takes.
 func TestScripts(t *testing.T) {
-	library := filepath.Join(t.TempDir(), "libmpit-agent.so")
+	dir := t.TempDir()
+	library, calls := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
 	require.NoError(t, os.WriteFile(library, nil, 0o600))
 	prolog := func(environ ...string) string {
 		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "examples/slurm/task_prolog.sh"))
@@ -203,6 +204,13 @@ func TestScripts(t *testing.T) {
 	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n", prolog(named, "LD_PRELOAD=/a.so"))
 	assert.Empty(t, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
 	assert.Empty(t, prolog("MPIT_AGENT_LIBRARY=/not/there"), "the dynamic linker would complain in every program")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=1"), "there is no call profile")
+	require.NoError(t, os.WriteFile(calls, nil, 0o600))
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named), "nobody asks for it")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=0"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
+	assert.Empty(t, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
 	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst", "examples/debian/prerm", "examples/debian/postrm"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join(root, script)).CombinedOutput()
 		assert.NoError(t, err, "%s", out)

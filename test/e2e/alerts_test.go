@@ -22,6 +22,7 @@ import (
 // Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job that is well has none, nor
 // has it when it ends. The rules are those of alerts/ but for their times: see inSeconds.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	limits := filepath.Join(t.TempDir(), "limits.yaml")
 	writeFile(t, limits, "limits: {series_per_variable: 5}\n")
 	var (

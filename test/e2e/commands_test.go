@@ -67,6 +67,7 @@ func TestSocketFile(t *testing.T) {
 
 // "list" shows the same catalogue from an exporter's ranks and from a program that it runs itself.
 func TestList(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			server := suite.Exporter(t)

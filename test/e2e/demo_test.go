@@ -16,7 +16,7 @@ func TestDemo(t *testing.T) {
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	demo := suite.Start(t, []string{"make", "--no-print-directory", "-C", suite.Root(), "demo"},
-		[]string{"DEMO_SECONDS=15", "DEMO_PORT=" + port})
+		[]string{"DEMO_SECONDS=9", "DEMO_EVERY=2", "DEMO_PORT=" + port})
 	result := demo.Wait(t)
 	require.Zero(t, result.Status, "%s\n%s", result.Stdout, result.Stderr)
 	output := result.Stdout + result.Stderr
@@ -24,6 +24,7 @@ func TestDemo(t *testing.T) {
 	assert.Contains(t, output, unexpectedQueue)
 	assert.Regexp(t, `4 ranks up`, output)
 	assert.Regexp(t, `rank 3: \d+`, output)
+	assert.Regexp(t, `rank 0: MPI_\w+.* \d+ calls of [\d.]+ us each`, output)
 	assert.Empty(t, demo.Leftovers(), "processes of the demo still run")
 	_, err = net.Dial("tcp", address)
 	assert.Error(t, err, "somebody still listens")

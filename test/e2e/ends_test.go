@@ -17,6 +17,7 @@ import (
 
 // Whatever way a rank ends: the job's status and output are what they are without the agent, and the page says how it ended.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	ends := []struct {
 		how    string
 		reason string
@@ -38,6 +39,7 @@ func TestEnds(t *testing.T) {
 				continue
 			}
 			t.Run(mpi.Name+"/"+end.how, func(t *testing.T) {
+				t.Parallel()
 				job := harness.Job{MPI: mpi, Program: "ends.c", Args: []string{end.how, harness.HoldDir}, Socket: exporter.Socket}
 				run := suite.Run(t, job)
 				run.AtHold(t, "up")
@@ -61,6 +63,7 @@ func TestEnds(t *testing.T) {
 
 // The same of a rank that no launcher stands in front of: its own status, to the signal that ended it, and all it wrote.
 func TestEndsAlone(t *testing.T) {
+	t.Parallel()
 	ends := []struct{ how, reason string }{
 		{"exit", "exit"},
 		{"_exit", "lost"},

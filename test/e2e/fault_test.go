@@ -21,6 +21,7 @@ import (
 // A rank is stopped for a while and goes on: meanwhile it is late, keeps its counters and holds nobody up; then it is as if nothing had
 // been, for the program as well. MPIT_SOAK_STOP_SECONDS makes it longer than the 3 seconds that suffice daily.
 func TestFaultRankStopped(t *testing.T) {
+	t.Parallel()
 	stopped := 3 * time.Second
 	if text := os.Getenv("MPIT_SOAK_STOP_SECONDS"); text != "" {
 		seconds, err := strconv.Atoi(text)

@@ -67,6 +67,7 @@ var touchDescriptors = []string{
 
 // What programs do to themselves comes out as without the agent; meanwhile the rank stays on the page, and its end is told.
 func TestGuests(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		var ends []check
@@ -89,6 +90,7 @@ func TestGuests(t *testing.T) {
 // A container that refuses unshare, and one that refuses close_range as well: the agent's descriptor is one of the program's then, and
 // still in nobody's way. A program that closes it is seen to be back, or to have ended, as soon as may be.
 func TestGuestsInContainers(t *testing.T) {
+	t.Parallel()
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
 	if result := suite.Start(t, []string{refuse, "unshare", "/bin/true"}, nil).Wait(t); result.Status != 0 {
 		t.Skipf("this system takes no filter of system calls: %+v", result)
@@ -181,6 +183,7 @@ func TestControlVariablesWithoutDescriptors(t *testing.T) {
 
 // Limits and surroundings that are tight or strange: at worst the program runs on unobserved.
 func TestGuestsWithLimits(t *testing.T) {
+	t.Parallel()
 	prlimit := harness.Tool(t, "prlimit")
 	large := suite.PlainProgram(t, "libtls.c", "large", "-shared", "-fPIC", "-DBYTES=16000000")
 	surroundings := []struct {
@@ -237,6 +240,7 @@ func TestStaticTLS(t *testing.T) {
 
 // Whatever the agent is refused, its thread or any of its allocations, the program runs on.
 func TestRefusedResources(t *testing.T) {
+	t.Parallel()
 	library := suite.PlainProgram(t, "librefuse.c", "library", "-shared", "-fPIC", "-pthread")
 	refusals := []string{"REFUSE_THREAD=1"}
 	for _, n := range []int{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233} {

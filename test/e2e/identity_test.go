@@ -98,6 +98,7 @@ func TestSpawnedWorld(t *testing.T) {
 
 // Jobs that are shorter than a scrape interval are all there at the next scrape, with all that they have counted.
 func TestShortJobs(t *testing.T) {
+	t.Parallel()
 	const jobs = 20
 	exporter := suite.Exporter(t)
 	mpi := harness.OpenMPI(t)

@@ -17,6 +17,7 @@ import (
 // The same tour in every language: the page shows the job while it runs, what it has made, and how it ended; and the job
 // notices nothing.
 func TestLanguages(t *testing.T) {
+	t.Parallel()
 	languages := []struct {
 		name, program string
 		only          string // this MPI; empty: both

@@ -14,6 +14,7 @@ import (
 
 // With no exporter anywhere a job does what it does without the agent.
 func TestNoExporter(t *testing.T) {
+	t.Parallel()
 	programs := []struct {
 		name, program string
 		args          []string
@@ -42,6 +43,7 @@ func TestNoExporter(t *testing.T) {
 
 // With an exporter the thread levels that MPI answers are the same, too.
 func TestThreadLevels(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		for _, level := range []string{"none", "single", "funneled", "serialized", "multiple"} {
@@ -106,6 +108,7 @@ func TestExporterKilledAndRestarted(t *testing.T) {
 
 // A stopped exporter holds nobody up, not even at the end; when it goes on, it gets what was sent meanwhile.
 func TestExporterStopped(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

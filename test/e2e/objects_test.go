@@ -95,6 +95,7 @@ func TestObjects(t *testing.T) {
 
 // Fortran's bindings come to the same functions by another way.
 func TestObjectsInFortran(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, program := range []string{"objects_mpifh.f", "objects_f08.f90"} {
 			t.Run(mpi.Name+"/"+program, func(t *testing.T) {

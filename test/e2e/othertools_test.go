@@ -17,6 +17,7 @@ import (
 // Another tool that stands in front of MPI calls counts every one once, whichever of the two comes first, and the agent sees the objects
 // and the end all the same.
 func TestAnotherPMPITool(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		tool := suite.Library(t, mpi, "libpmpitool.c")
@@ -75,6 +76,7 @@ func read(t *testing.T, path string) string {
 
 // Programs that use MPI_T themselves, before, during and after MPI, are answered what they are answered without the agent.
 func TestProgramsThatUseMPIT(t *testing.T) {
+	t.Parallel()
 	uses := []struct {
 		when string
 		mpi  string // the only one, for the other one's library crashes without the agent; "": both
@@ -126,6 +128,7 @@ func TestMPITStaysInitialised(t *testing.T) {
 
 // An MPI library that the program opens itself works as without the agent, whichever way its functions are looked up.
 func TestOpenedLibrary(t *testing.T) {
+	t.Parallel()
 	program := suite.PlainProgram(t, "dlopened.c", "any", "-ldl")
 	for _, mpi := range harness.Both(t) {
 		library := libraryOf(t, suite.Program(t, mpi, "tour.c"))

@@ -57,9 +57,13 @@ func countingProgram(t *testing.T, exporter *harness.Exporter) *fixture.Program 
 // A real job and a counter that is reset, pushed over both protocols, as totals and as deltas: in one run, whatever a receiver has added up is
 // what /metrics shows at that moment, before and after a reset, an outage of the receiver and the ranks' ends.
 func TestOTLPTruth(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
 		for _, temporality := range []string{"cumulative", "delta"} {
-			t.Run(strings.ReplaceAll(protocol, "/", "-")+"/"+temporality, func(t *testing.T) { otlpTruth(t, protocol, temporality) })
+			t.Run(strings.ReplaceAll(protocol, "/", "-")+"/"+temporality, func(t *testing.T) {
+				t.Parallel()
+				otlpTruth(t, protocol, temporality)
+			})
 		}
 	}
 }
@@ -204,6 +208,7 @@ func TestOTLPNames(t *testing.T) {
 
 // A scrape and a push that come together make one round: the rank is asked once, and both get the same, figures that move by being read included.
 func TestOTLPSharesRounds(t *testing.T) {
+	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
 	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), never)
 	program := countingProgram(t, exporter)
@@ -285,6 +290,7 @@ func TestOTLPAndScrapesDisturbNobody(t *testing.T) {
 
 // The receiver is killed and comes back time after time while many ranks count: when all is over, what has arrived adds up to what they counted.
 func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	const ranks = 64
 	for _, temporality := range []string{"cumulative", "delta"} {
 		t.Run(temporality, func(t *testing.T) {
@@ -336,6 +342,7 @@ func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 
 // Where no exporter serves the node, push --once is one for a few seconds; the job runs on without it.
 func TestPushOnceAlone(t *testing.T) {
+	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
 	socket := filepath.Join(suite.Dir(t), "agent.sock")
 	run := suite.Run(t, harness.Job{

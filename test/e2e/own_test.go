@@ -192,9 +192,11 @@ func TestOwnUnscraped(t *testing.T) {
 
 // TestOwnEnds: a job ends as it does without.
 func TestOwnEnds(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, how := range []string{"exit", "abort", "kill", "segv"} {
 			t.Run(mpi.Name+"/"+how, func(t *testing.T) {
+				t.Parallel()
 				o := newOwn(t)
 				job := o.job(mpi, 2, "--own.linger=500ms")
 				job.Args[0] = how

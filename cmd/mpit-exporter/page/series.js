@@ -85,6 +85,7 @@ function group(v, about, together, series) {
     kind: v.kind ?? "",
     unit: v.unit ?? "",
     verbosity: about.verbosity ?? "",
+    distribution: v.distribution ?? about.distribution ?? false,
     description: about.description ?? "",
     categories: about.categories ?? [],
     why: series.length > 0 || !about.name ? "" : why(about),
@@ -92,7 +93,7 @@ function group(v, about, together, series) {
     series,
   };
   g.key = JSON.stringify([together, g.name, g.class, g.metric]);
-  g.words = [g.name, g.class, g.metric, g.unit, g.verbosity, g.description, ...g.categories, together ? "all ranks" : ""].join("\n").toLowerCase();
+  g.words = [g.name, g.class, g.metric, g.unit, g.verbosity, g.description, ...g.categories, g.distribution ? "distribution" : "", together ? "all ranks" : ""].join("\n").toLowerCase();
   return g;
 }
 

@@ -24,7 +24,7 @@ export class Table {
       cut += series.length - shown.length;
       if (room <= 0) continue;
       room -= Math.max(shown.length, 1);
-      const signature = JSON.stringify([group.verbosity, group.description, group.categories, group.why, group.unit, shown.map((s) => s.key)]);
+      const signature = JSON.stringify([group.verbosity, group.distribution, group.description, group.categories, group.why, group.unit, shown.map((s) => s.key)]);
       let had = this.bodies.get(group.key);
       if (had?.signature !== signature) had = { signature, ...makeBody(group, shown) };
       bodies.set(group.key, had);
@@ -45,7 +45,7 @@ function makeBody(group, series) {
   if (group.metric) place.append(foreign(group.metric, { class: "metric" }), " ");
   if (group.categories.length > 0) place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
   about.append(place);
-  const first = [about, element("td", { rowspan: n }, group.class, element("div", { class: "description" }, group.verbosity))];
+  const first = [about, element("td", { rowspan: n }, group.class, element("div", { class: "description" }, group.verbosity), element("div", { class: "description" }, group.distribution ? "distribution" : ""))];
   if (series.length === 0) {
     return { rows: [], body: element("tbody", {}, element("tr", {}, ...first, element("td", { colspan: "4", class: "faint" }, foreign(group.why)))) };
   }
@@ -59,11 +59,12 @@ function makeRow(group, series) {
   for (const [name, value] of series.labels) of.append(element("div", {}, `${name} `, foreign(value)));
   const value = element("data", { class: "value" });
   const sum = series.sum === undefined ? null : element("data", { class: "sum" });
+  const mean = sum && element("span");
   const cell = element("td", { class: "number" }, value);
-  if (sum) cell.append(element("div", { class: "description" }, "sum ", sum));
+  if (sum) cell.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
   const rate = element("td", { class: "number" });
   const curve = makeCurve();
-  return { cells: [of, cell, rate, element("td", { class: "curve" }, curve)], value, sum, rate, curve };
+  return { cells: [of, cell, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
 }
 
 function fill(row, group, series, history) {
@@ -74,6 +75,7 @@ function fill(row, group, series, history) {
   if (row.sum) {
     row.sum.value = series.sum;
     say(row.sum, show(toNumber(series.sum), group.unit));
+    say(row.mean, toNumber(number) > 0 ? show(toNumber(series.sum) / toNumber(number), group.unit) : "–");
   }
   const rate = history.rate(group, series);
   say(row.rate, Number.isFinite(rate) ? show(rate, unit) : "");

@@ -1,0 +1,16 @@
+#%Module
+## Environment Modules: the call profile of all MPI programs that are started while this module is loaded, beside the module mpit-exporter.
+proc ModulesHelp { } {
+    puts stderr "Counts and times every MPI call of your ranks, by function and communicator. Costs each call a little; unload it to do without."
+}
+module-whatis "Call profile of MPI jobs (https://github.com/mpit-exporter/mpit-exporter)"
+
+set library /usr/lib/mpit-exporter/libmpit-calls.so
+
+prereq mpit-exporter
+# A library that is not there would make the dynamic linker complain in front of each program.
+if { [file isfile $library] } {
+    prepend-path LD_PRELOAD $library
+    setenv MPIT_CALLS 1
+    setenv MPIT_CALLS_LIBRARY $library
+}
