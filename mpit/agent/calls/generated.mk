@@ -40,7 +40,7 @@ test-calls-prototypes: $(CALLS_MADE)/made
 # bytes.c and the wrappers, with a runtime (test/fake) and an MPI library that the tests play.
 CALLS_TESTED := calls/bytes.c $(addprefix $(CALLS_MADE)/,$(CALLS_MADE_SOURCES))
 CALLS_TESTS := calls/test/bytes_test.c calls/test/wrappers_test.c calls/test/fake/runtime.c
-CALLS_TEST_CFLAGS := -std=gnu11 -O1 -g $(WARNINGS) -include calls/test/fake/calls.h -Icalls/test/fake $(CALLS_CFLAGS)
+CALLS_TEST_CFLAGS := -std=gnu11 -O0 -g $(WARNINGS) -include calls/test/fake/calls.h -Icalls/test/fake $(CALLS_CFLAGS)
 
 $(BUILD)/calls-test-plain: $(CALLS_TESTS) $(CALLS_MADE)/made $(wildcard calls/*.[ch] calls/test/*.h calls/test/fake/*.h) $(BUILD)/flags
 	$(CC) $(CALLS_TEST_CFLAGS) -o $@ $(CALLS_TESTS) $(CALLS_TESTED)

@@ -180,6 +180,8 @@ static void test_alltoallw(void)
 	MOVED(bytes_alltoallw(&call, IN_PLACE, NO_COUNTS, GARBAGE, int_counts((intptr_t)in), (intptr_t)in_ints), 24, 24);
 	fake_abi(false);
 	MOVED(bytes_alltoallw(&call, 0, wide_counts((intptr_t)wide_out), (intptr_t)out_pointers, int_counts((intptr_t)in), (intptr_t)in_pointers), 80, 24);
+	/* With nothing to exchange at all there may be no types. */
+	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)(const int[4]){ 0 }), GARBAGE, int_counts((intptr_t)in), (intptr_t)in_pointers), 0, 24);
 	fake_place = (struct place){ .rank = 0, .size = 1, .remote_size = 4, .inter = true };
 	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)out), (intptr_t)out_pointers, int_counts((intptr_t)in), (intptr_t)in_pointers), 80, 24);
 }
