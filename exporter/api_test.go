@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -116,7 +118,19 @@ func TestAPICatalogue(t *testing.T) {
 // What the agent measures by itself is marked, and the others are not.
 func TestAPIMarksDistributions(t *testing.T) {
 	n := startNode(t, Config{})
-	n.connect(mpittest.New(withDistribution(small("1", 0))))
+	n.connect(mpittest.New(withDistribution(small("1", 0), time.Microsecond, 2*time.Microsecond, time.Hour)))
+	values := fromJSON[ValueList](t, get(n.API(), "/api/v1/values"))
+	for _, v := range values.Ranks[0].Variables {
+		assert.Equal(t, v.Name == callTime, v.Distribution, v.Name)
+		if v.Distribution {
+			require.Len(t, v.Series, 1)
+			assert.Equal(t, map[string]string{"comm": "halo", "function": "MPI_Send"}, v.Series[0].Labels)
+			assert.Equal(t, "3", v.Series[0].Count)
+			sum, err := strconv.ParseFloat(v.Series[0].Sum, 64)
+			require.NoError(t, err)
+			assert.InDelta(t, 3600.000003, sum, 3*mpit.DistributionUnit)
+		}
+	}
 	text := get(n.API(), "/api/v1/catalogue").Body.Bytes()
 	var list CatalogueList
 	require.NoError(t, json.Unmarshal(text, &list), string(text))

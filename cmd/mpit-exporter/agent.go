@@ -109,8 +109,8 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 	// is, and none where it is not wanted.
 	ours := len(preload)
 	for _, other := range strings.FieldsFunc(e.get(envPreload), func(r rune) bool { return r == ':' || r == ' ' }) {
-		isCalls := filepath.Base(other) == callsLibraryName
-		if !slices.Contains(preload[:ours], other) && !(isCalls && (s.calls || s.callsSaid)) {
+		unwanted := filepath.Base(other) == callsLibraryName && (s.calls || s.callsSaid)
+		if !unwanted && !slices.Contains(preload[:ours], other) {
 			preload = append(preload, other)
 		}
 	}

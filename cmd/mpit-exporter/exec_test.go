@@ -57,9 +57,10 @@ func TestExecWithTheCallProfile(t *testing.T) {
 	agent, calls := filepath.Join(built, agentLibraryName), filepath.Join(built, callsLibraryName)
 	alone := filepath.Join(t.TempDir(), agentLibraryName) // the agent, and nothing beside it
 	other := filepath.Join(t.TempDir(), "calls.so")
+	pair := t.TempDir() // both of another build
 	text, err := os.ReadFile(agent)
 	require.NoError(t, err)
-	for _, path := range []string{alone, other} {
+	for _, path := range []string{alone, other, filepath.Join(pair, agentLibraryName), filepath.Join(pair, callsLibraryName)} {
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 	}
 	for _, test := range []struct {
@@ -74,6 +75,8 @@ func TestExecWithTheCallProfile(t *testing.T) {
 		{"not asked for", nil, nil, agent},
 		{"the environment's word taken back", []string{"MPIT_CALLS=1", "LD_PRELOAD=" + calls}, []string{"--no-calls"}, agent},
 		{"by a module", []string{"LD_PRELOAD=" + calls + ":" + agent}, nil, agent + ":" + calls},
+		{"beside the agent that is named", []string{"MPIT_AGENT_LIBRARY=" + filepath.Join(pair, agentLibraryName)}, []string{"--calls"},
+			filepath.Join(pair, callsLibraryName) + ":" + filepath.Join(pair, agentLibraryName)},
 		{"not beside the agent", []string{"MPIT_AGENT_LIBRARY=" + alone}, []string{"--calls"}, calls + ":" + alone},
 		{"named", []string{"MPIT_CALLS_LIBRARY=" + other}, []string{"--calls"}, other + ":" + agent},
 	} {
