@@ -2,10 +2,12 @@ package mapping
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
@@ -109,5 +111,89 @@ func TestUpdateAllocatesNothing(t *testing.T) {
 	r.Update(s)
 	if n := testing.AllocsPerRun(100, func() { s.Values[0]++; r.Update(s) }); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// distributionRank is a rank with 60 distributions, each on a communicator, and what its agent sends: what moves of them is calls' alone.
+func distributionRank(t fataler) (*Rank, *agent) {
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("v%d", i))
+	}
+	a := newAgent(calls(mpit.BindComm, names...)...)
+	for i := range 5 {
+		a.object(fmt.Sprintf("comm_%d", i), 1)
+	}
+	for i, h := range a.handles {
+		for k := range 12 { // a function's calls take from less than a microsecond to some milliseconds
+			h.took(time.Duration(500+i) << k)
+		}
+	}
+	return newRank(t, nil), a
+}
+
+// BenchmarkDistributions is one sample of a rank with 60 distributions, each of which has moved, or none.
+func BenchmarkDistributions(b *testing.B) {
+	for _, moves := range []bool{true, false} {
+		b.Run(map[bool]string{true: "all move", false: "none moves"}[moves], func(b *testing.B) {
+			r, a := distributionRank(b)
+			s := a.sample()
+			r.Update(s)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Monotonic += time.Second
+				for i := 0; moves && i < len(s.Values); i += mpittest.DistributionElements {
+					s.Values[i] += 3000
+					for k := 10; k < 16; k++ {
+						s.Values[i+k]++
+					}
+				}
+				r.Update(s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/60, "ns/distribution")
+		})
+	}
+}
+
+// TestDistributionsAllocateNothing holds while the structure stays, also where some fold.
+func TestDistributionsAllocateNothing(t *testing.T) {
+	r, a := distributionRank(t)
+	r.SetVariableLimit(48)
+	s := a.sample()
+	r.Update(s)
+	if n := testing.AllocsPerRun(100, func() {
+		for i := 0; i < len(s.Values); i += mpittest.DistributionElements {
+			s.Values[i]++
+			s.Values[i+12]++
+		}
+		r.Update(s)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkDistributionMemory is what 1,000 ranks hold that have 60 distributions each: the mapping's own, without what the agent's
+// answers take.
+func BenchmarkDistributionMemory(b *testing.B) {
+	for b.Loop() {
+		_, a := distributionRank(b)
+		m := newMapper(b)
+		s := a.sample()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		ranks := make([]*Rank, 1000)
+		for i := range ranks {
+			r, err := m.NewRank(Library{}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r.Update(s)
+			ranks[i] = r
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/60_000, "B/histogram")
+		runtime.KeepAlive(ranks)
 	}
 }

@@ -373,7 +373,7 @@ func (c *cell) keptBuckets() []int64 {
 	}
 	list := extend(slices.Clone(d.more.adjust), int(c.v.bucketCount))
 	for k := range list {
-		list[k] -= at(d.more.base, k)
+		list[k] = bounded(list[k] - at(d.more.base, k))
 	}
 	if !nonzero(list) {
 		return nil

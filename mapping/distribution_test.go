@@ -431,3 +431,125 @@ func TestDistributionsTakeNoRoomInTheBlob(t *testing.T) {
 		assert.Less(t, len(blob), 64)
 	}
 }
+
+// Of ranks of which some measure single durations and others know what an interval took, the node's histogram has what both have: in the
+// wider of the two kinds of buckets.
+func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
+	exact := func(durations ...time.Duration) *Series {
+		s := like(mpit.ClassTimer, 0)
+		s.Histogram = &Histogram{Schema: ExactSchema, Bounds: distributionBounds(), Counts: make([]uint64, 14)}
+		var was, now [mpittest.DistributionElements - 1]uint64
+		for k, w := range mpittest.Distribution(durations...)[1:] {
+			now[k] = w.(uint64)
+		}
+		s.Histogram.rise(was[:], now[:])
+		return s
+	}
+	estimated := func(seconds ...float64) *Series {
+		s := like(mpit.ClassTimer, 0)
+		s.Histogram.Schema = NativeSchema
+		for _, x := range seconds {
+			s.Histogram.add(x, 1)
+			s.Histogram.Sum += x
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name    string
+		members []*Series
+		schema  int32
+		native  []NativeBucket
+		counts  map[float64]uint64
+	}{
+		{"both estimated", []*Series{estimated(1, 1.1), estimated(1.5)}, NativeSchema, []NativeBucket{{0, 1}, {1, 1}, {3, 1}}, map[float64]uint64{1: 1, 2: 2}},
+		{"both exact", []*Series{exact(time.Second), exact(time.Second, 2*time.Second)}, ExactSchema, []NativeBucket{{0, 2}, {1, 1}}, map[float64]uint64{1: 2, 4: 1}},
+		{"an exact one comes to an estimated one", []*Series{estimated(0.7, 1, 1.1, 2.5), exact(time.Second, 3*time.Second)}, ExactSchema,
+			[]NativeBucket{{0, 3}, {1, 1}, {2, 2}}, map[float64]uint64{1: 3, 2: 1, 4: 2}},
+		{"an estimated one comes to an exact one", []*Series{exact(time.Second, 3*time.Second), estimated(0.7, 1, 1.1, 2.5)}, ExactSchema,
+			[]NativeBucket{{0, 3}, {1, 1}, {2, 2}}, map[float64]uint64{1: 3, 4: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewGroup()
+			one := []Member{rankOf(0, c.members[0])}
+			g.Update(one)
+			two := append(one, rankOf(1, c.members[1]))
+			for range 2 {
+				g.Update(two)
+				require.Len(t, g.Series(), 1)
+				h := g.Series()[0].Histogram
+				assert.Equal(t, c.schema, h.Schema)
+				assert.Equal(t, c.native, h.Native)
+				counts := map[float64]uint64{}
+				total := uint64(0)
+				for i, n := range h.Counts {
+					if total += n; n > 0 {
+						counts[append(slices.Clone(h.Bounds), math.Inf(1))[i]] = n
+					}
+				}
+				assert.Equal(t, c.counts, counts)
+				assert.Equal(t, total, h.Count)
+			}
+		})
+	}
+	t.Run("a rank whose figures become exact counts on from where it was", func(t *testing.T) {
+		g := NewGroup()
+		m := rankOf(0, estimated(1, 3))
+		g.Update([]Member{m})
+		m.Structure++
+		m.Series = []*Series{exact(time.Second, 3*time.Second, 3*time.Second)}
+		for range 2 {
+			g.Update([]Member{m})
+			h := g.Series()[0].Histogram
+			assert.Equal(t, []NativeBucket{{0, 1}, {2, 2}}, h.Native)
+			assert.Equal(t, []uint64{1, 0, 2, 0}, h.Counts)
+			assert.Equal(t, uint64(3), h.Count)
+		}
+	})
+}
+
+// New bounds of a rank's histogram are no new observations: the node's has them already, and keeps its own bounds.
+func TestGroupKeepsItsBucketsWhenRulesChangeThem(t *testing.T) {
+	for name, variable := range map[string]mpit.Variable{"exact": mpittest.DistributionVariable("v", mpit.BindComm), "estimated": on("v", mpit.ClassTimer, tDouble)} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(variable)
+			x := a.object("c", 1)
+			count := func(seconds int) {
+				if variable.Distribution {
+					a.took("v", x, time.Duration(seconds)*time.Second)
+				} else {
+					h := a.handle("v", x)
+					h.values[0] = word(math.Float64frombits(h.values[0]) + float64(seconds))
+				}
+			}
+			g := NewGroup()
+			rules := uint64(0)
+			look := func(r *Rank) *Histogram {
+				r.Update(a.after(time.Minute).sample())
+				g.Update([]Member{{Key: mpit.RankID{1}, Figures: r, Structure: r.Structure(), Rules: rules, Series: r.Series(), Live: true}})
+				require.Len(t, g.Series(), 1)
+				return g.Series()[0].Histogram
+			}
+			r := newRank(t, nil, Rule{Rank: RankNode})
+			count(1)
+			look(r)
+			count(4)
+			h := look(r)
+			bounds := slices.Clone(h.Bounds)
+			for i, others := range [][]float64{{1, 3}, {0.5, 1, 2, 8}, {100}} {
+				rules++
+				r = reload(t, r, Rule{Rank: RankNode, Buckets: others})
+				count(4)
+				h = look(r)
+				assert.Equal(t, uint64(3+i), h.Count)
+				assert.Equal(t, []NativeBucket{{0, 1}, {2 << h.Schema, uint64(2 + i)}}, h.Native)
+				assert.Equal(t, bounds, h.Bounds)
+				assert.Equal(t, float64(9+4*i), h.Sum)
+				total := uint64(0)
+				for _, n := range h.Counts {
+					total += n
+				}
+				assert.Equal(t, h.Count, total)
+			}
+		})
+	}
+}

@@ -52,6 +52,28 @@ func foldedBlob(t fataler) []byte {
 	return blob
 }
 
+// distributionBlob is a blob with records of distributions that have folded, been reset, and been merged otherwise.
+func distributionBlob(t fataler, rule Rule) []byte {
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	x, y := a.object("a", 1), a.object("b", 1)
+	a.object("c", 1)
+	r := newRank(t, nil)
+	for i, limit := range []int{60, 32, 32, 60} {
+		a.took("v", x, time.Second, 0)
+		a.took("v", y, time.Duration(i)*time.Millisecond)
+		if i == 2 {
+			clear(a.handle("v", y).values)
+		}
+		r.SetLimit(limit, ReasonRankOverLimit)
+		r.Update(a.after(time.Minute).sample())
+		r = reload(t, r, rule)
+		r.SetLimit(limit, ReasonRankOverLimit)
+		r.Update(a.after(time.Minute).sample())
+	}
+	blob, _ := r.Blob()
+	return blob
+}
+
 // fuzzRules are ways to show the same variables.
 var fuzzRules = [][]Rule{
 	nil,
@@ -64,6 +86,8 @@ var fuzzRules = [][]Rule{
 
 func FuzzBlob(f *testing.F) {
 	a, blob := seedBlob(f)
+	c := newAgent(calls(mpit.BindComm, "v")...)
+	c.took("v", c.object("a", 1), time.Second)
 	f.Add(blob)
 	f.Add(foldedBlob(f))
 	f.Add([]byte{})
@@ -71,6 +95,8 @@ func FuzzBlob(f *testing.F) {
 	_, each := seedBlob(f, Rule{Merge: MergeEach, Elements: ElementsPeer})
 	f.Add(each)
 	f.Add(append([]byte{blobOldest}, blob[1:]...))
+	f.Add(distributionBlob(f, Rule{}))
+	f.Add(distributionBlob(f, Rule{Merge: MergeEach}))
 	f.Add([]byte{blobVersion, recordVariable, 6, 1, 'v', recordObject, 1, 'c', recordExcluding, 0, 0, 1, 5, 1, 0, 1, 3, 9})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, rules := range fuzzRules {
@@ -84,6 +110,16 @@ func FuzzBlob(f *testing.F) {
 			for i := range 3 {
 				r.SetLimit(10*i, ReasonRankOverLimit)
 				r.Update(a.sample())
+			}
+			again, _ := newMapper(t, rules...).NewRank(Library{}, b)
+			for i := range 3 {
+				again.SetLimit(20*i, ReasonRankOverLimit)
+				again.Update(c.sample())
+				for _, s := range again.Series() {
+					if s.Histogram != nil && s.Valid {
+						exactBuckets(t, s.Histogram)
+					}
+				}
 			}
 			for _, s := range r.Series() {
 				if s.Valid && s.Metric.Monotonic && !(s.Value >= 0) {
@@ -166,6 +202,9 @@ func FuzzUpdate(f *testing.F) {
 			for i := range next() % 8 {
 				v := mpit.Variable{ID: uint32(i), Name: string(rune('a' + next()%4)), Class: mpit.Class(next() % 12), Datatype: mpit.Datatype(next() % 17),
 					DatatypeBytes: next() % 20, Bind: mpit.Bind(next() % 14), State: mpit.VariableState(next() % 8)}
+				if next()%4 == 0 {
+					v.Class, v.Datatype, v.Distribution = mpit.ClassTimer, mpit.DatatypeUint64, true
+				}
 				if next()%2 == 0 {
 					v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: int64(next()), Name: "x"}, {Value: 1, Name: "x"}}}
 				}

@@ -141,6 +141,9 @@ func (x *explainFlags) question() (q question, err error) {
 	return q, nil
 }
 
+// callTimes is how the names of the agent's own distributions begin (docs/protocol.md, Distributions).
+const callTimes = "mpit_call_time_"
+
 // usualDatatype is what a variable of a class mostly is, out of what MPI-4.1 §15.3.7 allows.
 func usualDatatype(c mpit.Class) mpit.Datatype {
 	switch c {
@@ -188,7 +191,8 @@ type explainedMetric struct {
 type explainedReason struct {
 	Property string `json:"property"`
 	Value    string `json:"value"`
-	Rule     string `json:"rule,omitempty"` // file and line; none: the default
+	Rule     string `json:"rule,omitempty"`  // file and line; none: the default
+	Agent    bool   `json:"agent,omitempty"` // whatever rules say: it is what the agent measures
 }
 
 func (x *explainFlags) run(std stdio) error {
@@ -226,7 +230,11 @@ func (q *question) answer(m *mapping.Mapper, categories []string) (list []explai
 	one := func(lib mapping.Library, class mpit.Class) explained {
 		v := q.variable
 		v.Class = class
-		if !q.datatype {
+		switch {
+		case q.datatype:
+		case class == mpit.ClassTimer && strings.HasPrefix(v.Name, callTimes):
+			v.Datatype, v.Distribution = mpit.DatatypeUint64, true
+		default:
 			v.Datatype = usualDatatype(class)
 		}
 		v.DatatypeBytes = datatypeBytes(v.Datatype)
@@ -271,7 +279,7 @@ func newExplained(lib mapping.Library, v *mpit.Variable, from mapping.Explanatio
 		e.Metric = &explainedMetric{metric.Name, metric.Kind.String(), metric.Unit, metric.Help, metric.OTelName}
 	}
 	for _, d := range from.Decisions {
-		reason := explainedReason{Property: d.Property, Value: d.Value}
+		reason := explainedReason{Property: d.Property, Value: d.Value, Agent: d.Agent}
 		if d.Rule != nil {
 			reason.Rule = cmp.Or(sourceText(d.Rule.Source), "a rule")
 			e.named = e.named || d.Rule.Match.Name != "" || d.Rule.Match.Regexp != ""
@@ -346,7 +354,11 @@ func (e *explained) write(w io.Writer, name, library string) error {
 		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what is left out
 		// defaults but the class say nothing.
 		meant := d.Rule != "" || e.Metric != nil && e.Metric.Type == mapping.KindHistogram.String() || e.Metric != nil && d.Property != "buckets" && d.Property != "companion"
-		row(t, meant || d.Property == "class", d.Property, cmp.Or(d.Rule, "default"), d.Value)
+		by := "default"
+		if d.Agent {
+			by = "the agent"
+		}
+		row(t, meant || d.Property == "class", d.Property, cmp.Or(d.Rule, by), d.Value)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -203,6 +203,11 @@ func TestConfigExplain(t *testing.T) {
 			"any other counter mpit_foo_total counter defaults",
 			"any other generic mpit_foo_generic untyped defaults",
 		}, []string{"openmpi", "PROPERTY"}},
+		{"what the agent itself measures", []string{"mpit_call_time_MPI_Send", "--bind=comm"}, []string{
+			"mpit_call_time_MPI_Send of class TIMER, MPI_UINT64_T, in any library",
+			`mpit_call_time_seconds_count{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
+			"name defaults/calls.yaml:4 call_time", "class the agent timer", "unit the agent s", "object default true",
+		}, []string{"any other library"}},
 		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
 		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in intelmpi, whatever version"}, []string{"COUNTER"}},
 		{"libraries that rules say something of", []string{"pml_ob1_posted_recvq_length", "--class=size"}, []string{
