@@ -1,6 +1,6 @@
 /*
  * profile_messages DIR [FAMILY ...]: point-to-point calls of every kind, between neighbours on communicator "ring", with books (books.h). Families: blocking,
- * types, nothing, errors, nonblocking, completion, persistent, probes, large, off; all of them if none is named. Two rounds: hold points "half" and "done". The books of the
+ * types, nothing, errors, nonblocking, completion, persistent, partitioned, probes, large, off; all of them if none is named. Two rounds: hold points "half" and "done". The books of the
  * end are named "end".
  */
 #include "books.h"
@@ -40,7 +40,7 @@ static void blocking(void)
     PASS(MPI_Ssend, 4, 1, MPI_INT, RECEIVE(4, MPI_STATUS_IGNORE));
     MPI_Buffer_attach(buffer, sizeof buffer);
     PASS(MPI_Bsend, 24, 6, MPI_INT, RECEIVE(24, &status));
-    MPI_Buffer_detach(&detached, &length);
+    DO("-", NONE, NONE, MPI_Buffer_detach, &detached, &length); /* waits until all has gone out */
     PASS(MPI_Send, 12, 3, MPI_INT, DO(RING, NONE, RECEIVED(12), MPI_Recv, in, 100, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, ring, MPI_STATUS_IGNORE));
 
     /* What is sent ready needs a receive that is there: both post it, then tell each other. */
@@ -135,7 +135,7 @@ static void nonblocking(void)
     DO(RING, SENT(12), NONE, MPI_Ibsend, out, 3, MPI_INT, next, 2, ring, &requests[6]);
     DO(RING, SENT(16), NONE, MPI_Irsend, out, 4, MPI_INT, next, 3, ring, &requests[7]);
     DO("-", NONE, NONE, MPI_Waitall, 8, requests, statuses);
-    MPI_Buffer_detach(&detached, &length);
+    DO("-", NONE, NONE, MPI_Buffer_detach, &detached, &length);
 #if MPI_VERSION >= 4
     DO(RING, SENT(20), POSTED(80), MPI_Isendrecv, out, 5, MPI_INT, next, 4, in, 20, MPI_INT, before, 4, ring, &requests[0]);
     DO("-", NONE, NONE, MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
@@ -211,7 +211,7 @@ static void persistent(void)
         DO("-", NONE, NONE, MPI_Startall, 6, r);
         DO("-", NONE, NONE, MPI_Waitall, 6, r, MPI_STATUSES_IGNORE);
     }
-    MPI_Buffer_detach(&detached, &length);
+    DO("-", NONE, NONE, MPI_Buffer_detach, &detached, &length);
     for (int i = 1; i < 6; i++)
         MPI_Request_free(&r[i]);
 
@@ -222,6 +222,26 @@ static void persistent(void)
     DO("-", NONE, NONE, MPI_Waitall, 2, r, MPI_STATUSES_IGNORE);
     MPI_Request_free(&r[0]);
     MPI_Request_free(&r[1]);
+}
+
+/* Messages in parts: nothing tells the bytes, as of all that is persistent. */
+static void partitioned(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Request r[2];
+    int flag;
+
+    DO(RING, NONE, NONE, MPI_Precv_init, in, 4, 5, MPI_INT, before, 1, ring, MPI_INFO_NULL, &r[0]);
+    DO(RING, NONE, NONE, MPI_Psend_init, out, 4, 5, MPI_INT, next, 1, ring, MPI_INFO_NULL, &r[1]);
+    DO("-", NONE, NONE, MPI_Startall, 2, r);
+    DO("-", NONE, NONE, MPI_Pready, 0, r[1]);
+    DO("-", NONE, NONE, MPI_Pready_range, 1, 2, r[1]);
+    DO("-", NONE, NONE, MPI_Pready_list, 1, (int[]){3}, r[1]);
+    DO("-", NONE, NONE, MPI_Parrived, r[0], 0, &flag);
+    DO("-", NONE, NONE, MPI_Waitall, 2, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+#endif
 }
 
 static void probes(void)
@@ -310,7 +330,7 @@ int main(int argc, char **argv)
         void (*calls)(void);
     } families[] = {
         {"blocking", blocking}, {"types", types}, {"nothing", nothing}, {"errors", errors}, {"nonblocking", nonblocking}, {"completion", completion},
-        {"persistent", persistent}, {"probes", probes}, {"large", large}, {"off", off},
+        {"persistent", persistent}, {"partitioned", partitioned}, {"probes", probes}, {"large", large}, {"off", off},
     };
 
     MPI_Init(&argc, &argv);
