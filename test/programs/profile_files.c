@@ -79,7 +79,7 @@ static void nonblocking(void)
     /* A read without waiting tells what there is room for. */
     DO(data, NONE, POSTED(16), MPI_File_iread, file, in, 4, MPI_INT, &r[0]);
     DO("-", NONE, NONE, MPI_Wait, &r[0], MPI_STATUS_IGNORE);
-    DO(data, NONE, POSTED(20), MPI_File_iread_at, file, size * BLOCK, in, 5, MPI_INT, &r[0]);
+    DO(data, NONE, POSTED(20), MPI_File_iread_at, file, mine, in, 5, MPI_INT, &r[0]);
     DO("-", NONE, NONE, MPI_Wait, &r[0], MPI_STATUS_IGNORE);
     DO(data, WRITTEN(24), NONE, MPI_File_iwrite_all, file, out, 6, MPI_INT, &r[0]);
     DO("-", NONE, NONE, MPI_Wait, &r[0], MPI_STATUS_IGNORE);
