@@ -66,7 +66,11 @@ func (m *MPI) compiler(source string) []string {
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
-		return []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall", filepath.Join(filepath.Dir(source), "hold.f90")}
+		command := []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall", filepath.Join(filepath.Dir(source), "hold.f90")}
+		if strings.HasPrefix(filepath.Base(source), "profile_") {
+			command = append(command, filepath.Join(filepath.Dir(source), "books.f90"))
+		}
+		return command
 	}
 }
 

@@ -92,6 +92,9 @@ func (s *Suite) Binary() string { return filepath.Join(s.root, "bin", "mpit-expo
 // Agent is the path of the library that is preloaded into ranks.
 func (s *Suite) Agent() string { return filepath.Join(s.root, "bin", "libmpit-agent.so") }
 
+// Calls is the path of the library that is preloaded with it for a profile of MPI calls.
+func (s *Suite) Calls() string { return filepath.Join(s.root, "bin", "libmpit-calls.so") }
+
 // Dir makes a new directory with a short path, which goes with the suite.
 func (s *Suite) Dir(tb testing.TB) string {
 	tb.Helper()

@@ -1,7 +1,5 @@
 """tour DIR: the tour of README.md in Python, with mpi4py."""
-import os
 import sys
-import time
 
 import mpi4py
 
@@ -9,21 +7,11 @@ mpi4py.rc.thread_level = "funneled"  # not every one-sided component allows more
 
 from mpi4py import MPI  # noqa: E402 (starts MPI, so what is set must be set before)
 
+sys.dont_write_bytecode = True  # beside the sources
+
+from hold import hold  # noqa: E402
+
 SUMS = 3
-HOLD_LIMIT_SECONDS = 120
-
-
-def hold(directory, name, rank):
-    """A hold point, see README.md."""
-    if directory == "-":
-        return
-    with open(os.path.join(directory, f"{name}.{rank}"), "w"):
-        pass
-    limit = time.monotonic() + HOLD_LIMIT_SECONDS
-    while not os.path.exists(os.path.join(directory, name + ".go")):
-        if time.monotonic() > limit:
-            os._exit(99)
-        time.sleep(0.005)
 
 
 def main():
