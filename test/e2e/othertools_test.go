@@ -138,9 +138,11 @@ func TestOpenedLibrary(t *testing.T) {
 				bare := suite.Start(t, command, mpi.Env()).Wait(t)
 				assert.Zero(t, bare.Status)
 				assert.Contains(t, bare.Stdout, "dlopened: codes 0 0 0 0 0, initialized 1,")
-				exporter := filepath.Join(suite.Dir(t), "nobody.sock")
-				observed := suite.Start(t, append(suite.ExecCommand("--socket="+exporter), command...), mpi.Env()).Wait(t)
-				assert.Equal(t, bare, observed)
+				socket := "--socket=" + filepath.Join(suite.Dir(t), "nobody.sock")
+				for _, flags := range [][]string{{socket}, {socket, "--calls"}} {
+					observed := suite.Start(t, append(suite.ExecCommand(flags...), command...), mpi.Env()).Wait(t)
+					assert.Equal(t, bare, observed, flags)
+				}
 			})
 		}
 	}

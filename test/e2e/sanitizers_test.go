@@ -10,7 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The sanitizers have nothing to say of the agent in a storm of two threads, on either library, while it is read a thousand times a second.
+// The sanitizers have nothing to say of the agent and the call profile in a storm of two threads, on either library, while it is read a thousand times a
+// second.
 func TestStormUnderSanitizers(t *testing.T) {
 	for _, sanitizer := range harness.Sanitizers(suite.Root()) {
 		agent := suite.SanitizedAgent(t, sanitizer)
@@ -24,7 +25,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 
 				sampler := startSampler(t, time.Millisecond)
 				job = stormJob(mpi, 1, 2, "multiple")
-				job.Flags, job.Socket = sanitizer.Flags, sampler.socket
+				job.Flags, job.Socket, job.Exec = sanitizer.Flags, sampler.socket, []string{"--calls"}
 				job.Env = append(job.Env, agent...)
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)

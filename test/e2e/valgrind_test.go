@@ -44,6 +44,30 @@ func TestMemcheck(t *testing.T) {
 	assertAgentClean(t, memcheck(true), memcheck(false))
 }
 
+// Nor does it find anything that the call profile has done: one whose calls have statuses, derived datatypes, errors and requests of all kinds.
+func TestMemcheckOfCallProfile(t *testing.T) {
+	valgrind := harness.Tool(t, "valgrind")
+	exporter := suite.Exporter(t)
+	memcheck := func(bare bool) []memcheckError {
+		dir := suite.Dir(t)
+		run := suite.Run(t, harness.Job{
+			MPI: harness.OpenMPI(t), Program: "profile_messages.c", Args: []string{harness.HoldDir, "blocking", "types", "errors", "completion", "probes"},
+			Wrap: memcheckCommand(valgrind, dir),
+			Bare: bare, Socket: exporter.Socket, Exec: []string{"--calls"},
+		})
+		run.AtHold(t, "half")
+		if !bare {
+			exporter.Await(t, "calls from under valgrind", all(up(run), profiled(run, readBooks(t, run, "half"))))
+		}
+		run.Finish(t, "half", "done")
+		if !bare {
+			exporter.Await(t, "the end under valgrind", all(ended(run, "finalize"), profiled(run, readBooks(t, run, "end"))))
+		}
+		return readMemcheck(t, dir, run.Ranks)
+	}
+	assertAgentClean(t, memcheck(true), memcheck(false))
+}
+
 // memcheckCommand runs a program under valgrind, which leaves a report for each process in dir.
 func memcheckCommand(valgrind, dir string) []string {
 	return []string{
@@ -91,10 +115,10 @@ type memcheckFrame struct {
 	Line     int    `xml:"line"`
 }
 
-// agentDepth is the number of frames below the innermost one of the agent; -1: the agent has nothing to do with it.
+// agentDepth is the number of frames below the innermost one of the agent or the call profile; -1: they have nothing to do with it.
 func (e memcheckError) agentDepth() int {
 	for i, f := range e.frames {
-		if strings.HasSuffix(f.Object, "libmpit-agent.so") {
+		if strings.HasPrefix(filepath.Base(f.Object), "libmpit-") {
 			return i
 		}
 	}

@@ -32,13 +32,13 @@ func Sanitizers(root string) []Sanitizer {
 	}
 }
 
-// SanitizedAgent compiles the agent with a sanitizer and returns what a job with it needs in the environment. In the end the test fails for each
-// report that the agent has part in.
+// SanitizedAgent compiles the agent and the call profile's library with a sanitizer and returns what a job with them needs in the environment. In the
+// end the test fails for each report that one of them has part in.
 func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) (env []string) {
 	tb.Helper()
 	dir := s.Dir(tb)
 	library := filepath.Join(dir, "libmpit-agent.so")
-	command := []string{"-s", "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library}
+	command := []string{"-s", "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "OUT_CALLS=" + filepath.Join(dir, "libmpit-calls.so")}
 	for variable, family := range map[string]string{"MPICC_OPENMPI_INC": "openmpi", "MPICC_MPICH_INC": "mpich"} {
 		// Without a library's mpi.h the agent is built for the other one.
 		include, _ := exec.CommandContext(tb.Context(), filepath.Join(s.root, "scripts", "mpi-include"), family).Output()
@@ -73,10 +73,10 @@ func expectNoReports(tb testing.TB, reports string) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if strings.Contains(string(text), "libmpit-agent") {
+		if strings.Contains(string(text), "libmpit-") {
 			tb.Errorf("a sanitizer's report:\n%s", text)
 		} else {
-			tb.Logf("a sanitizer's report that has nothing to do with the agent:\n%s", text)
+			tb.Logf("a sanitizer's report that has nothing to do with the agent or the call profile:\n%s", text)
 		}
 	}
 }
