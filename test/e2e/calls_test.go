@@ -9,8 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the midst of it and
-// in the end, and no others. See test/programs/books.h.
+// Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the
+// midst of it and in the end, and no others. See test/programs/books.h.
 func TestCallProfile(t *testing.T) {
 	programs := []struct {
 		name, file string

@@ -3,8 +3,8 @@
  *
  *   DO("comm:ring", SENT(40), NONE, MPI_Send, buffer, 10, MPI_INT, next, 0, ring);
  *
- * calls MPI_Send and writes down: one call of MPI_Send on communicator "ring", 40 bytes sent. The numbers come from the program's own knowledge of
- * what it does, never from MPI. A call that is written without DO is one that must not be counted. Thread-safe.
+ * calls MPI_Send and writes down: one call of MPI_Send on communicator "ring", 40 bytes sent. The numbers come from the program's own
+ * knowledge of what it does, never from MPI. A call that is written without DO is one that must not be counted. Thread-safe.
  */
 #ifndef BOOKS_H
 #define BOOKS_H
@@ -88,7 +88,10 @@ static inline void books_expect(const char *function, int code, int success)
     }
 }
 
-/* The entry of a function and an object, found or made. The name is the one of MPI-3: MPIX_Bcast_init is MPI_Bcast_init, MPI_Send_c is MPI_Send. */
+/*
+ * The entry of a function and an object, found or made. The name is the one of MPI-3: MPIX_Bcast_init is MPI_Bcast_init, MPI_Send_c is
+ * MPI_Send.
+ */
 static inline struct books_entry *books_entry(const char *function, const char *object)
 {
     char name[sizeof books.entries[0].function];

@@ -1,7 +1,8 @@
 /*
- * profile_churn COUNT DIR: COUNT communicators that are made, called on and freed, so that handles come again under other names, with books (books.h); a window with every 50th. Some get
- * no name, some another one in the midst of their life, some are made in a life before the calls on others. Hold points: "half", while a few are alive, and "done", when none
- * is. The books of the end are named "end".
+ * profile_churn COUNT DIR: COUNT communicators that are made, called on and freed, so that handles come again under other names, with
+ * books (books.h); a window with every 50th. Some get no name, some another one in the midst of their life, some are made in a life
+ * before the calls on others. Hold points: "half", while a few are alive, and "done", when none is. The books of the end are named
+ * "end".
  */
 #include "books.h"
 
@@ -14,7 +15,8 @@ static void calls(MPI_Comm comm, const char *object, int number)
     char out[64] = {0}, in[64];
     int one = 1, sum = 0;
 
-    DO(object, SENT(number % 50), RECEIVED(number % 50), MPI_Sendrecv, out, number % 50, MPI_BYTE, next, 0, in, 50, MPI_BYTE, before, 0, comm, MPI_STATUS_IGNORE);
+    DO(object, SENT(number % 50), RECEIVED(number % 50), MPI_Sendrecv, out, number % 50, MPI_BYTE, next, 0, in, 50, MPI_BYTE, before,
+       0, comm, MPI_STATUS_IGNORE);
     if (number % 3 == 0)
         DO(object, SENT(4), RECEIVED(4), MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, comm);
 }

@@ -1,6 +1,7 @@
 /*
- * profile_collectives DIR [FAMILY ...]: collective calls in all their forms, with books (books.h), by three ranks or more. Families: simple, vectors, in_place, neighbours,
- * inter, constructors, large; all of them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
+ * profile_collectives DIR [FAMILY ...]: collective calls in all their forms, with books (books.h), by three ranks or more. Families:
+ * simple, vectors, in_place, neighbours, inter, constructors, large; all of them if none is named. Two rounds: hold points "half" and
+ * "done". The books of the end are named "end".
  */
 #include "books.h"
 
@@ -24,8 +25,10 @@ static int counts[MOST], places[MOST], mine[MOST], bytes_places[MOST];
 static MPI_Datatype types[MOST];
 static MPI_Aint far_places[MOST];
 
-/* The same operation in the form that waits, with a request, and persistent. Persistent operations count when they are made and when they are started, but
- * nothing says then how much they move. */
+/*
+ * The same operation in the form that waits, with a request, and persistent. Persistent operations count when they are made and when
+ * they are started, but nothing says then how much they move.
+ */
 #define FORMS(object, out_, in_, name, iname, ...)                                      \
     do {                                                                                \
         DO(object, out_, in_, MPI_##name, __VA_ARGS__);                                 \
@@ -106,7 +109,8 @@ static void vectors(void)
     FORMS(ALL, SENT(is_root(sum)), RECEIVED(own), Scatterv, Iscatterv, out, counts, places, MPI_INT, in, rank + 1, MPI_INT, ROOT, all);
     FORMS(ALL, SENT(own), RECEIVED(sum), Allgatherv, Iallgatherv, out, rank + 1, MPI_INT, in, counts, places, MPI_INT, all);
     FORMS(ALL, SENT(size * own), RECEIVED(sum), Alltoallv, Ialltoallv, out, mine, places, MPI_INT, in, counts, places, MPI_INT, all);
-    FORMS(ALL, SENT(size * own), RECEIVED(sum), Alltoallw, Ialltoallw, out, mine, bytes_places, types, in, counts, bytes_places, types, all);
+    FORMS(ALL, SENT(size * own), RECEIVED(sum), Alltoallw, Ialltoallw, out, mine, bytes_places, types, in, counts, bytes_places,
+          types, all);
     FORMS(ALL, SENT(sum), RECEIVED(own), Reduce_scatter, Ireduce_scatter, out, in, counts, MPI_INT, MPI_SUM, all);
 }
 
@@ -127,8 +131,10 @@ static void in_place(void)
         starts = 1; /* as above */
         FORMS(ALL, SENT(20 * size), RECEIVED(20), Scatter, Iscatter, in, 5, MPI_INT, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, ROOT, all);
         starts = 2;
-        FORMS(ALL, SENT(own), RECEIVED(sum), Gatherv, Igatherv, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, counts, places, MPI_INT, ROOT, all);
-        FORMS(ALL, SENT(sum), RECEIVED(own), Scatterv, Iscatterv, in, counts, places, MPI_INT, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, ROOT, all);
+        FORMS(ALL, SENT(own), RECEIVED(sum), Gatherv, Igatherv, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, counts, places, MPI_INT,
+              ROOT, all);
+        FORMS(ALL, SENT(sum), RECEIVED(own), Scatterv, Iscatterv, in, counts, places, MPI_INT, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL,
+              ROOT, all);
         FORMS(ALL, SENT(28), RECEIVED(28), Reduce, Ireduce, MPI_IN_PLACE, in, 7, MPI_INT, MPI_SUM, ROOT, all);
     } else {
         /* What isn't significant at this rank may be anything. */
@@ -141,9 +147,11 @@ static void in_place(void)
         FORMS(ALL, SENT(28), NONE, Reduce, Ireduce, out, NULL, 7, MPI_INT, MPI_SUM, ROOT, all);
     }
     FORMS(ALL, SENT(16), RECEIVED(16 * size), Allgather, Iallgather, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, 4, MPI_INT, all);
-    FORMS(ALL, SENT(own), RECEIVED(sum), Allgatherv, Iallgatherv, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, counts, places, MPI_INT, all);
+    FORMS(ALL, SENT(own), RECEIVED(sum), Allgatherv, Iallgatherv, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, counts, places, MPI_INT,
+          all);
     DO(ALL, SENT(24 * size), RECEIVED(24 * size), MPI_Alltoall, MPI_IN_PLACE, 77, MPI_DATATYPE_NULL, in, 6, MPI_INT, all);
-    DO(ALL, SENT(8 * size), RECEIVED(8 * size), MPI_Alltoallv, MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, mine, places, MPI_INT, all);
+    DO(ALL, SENT(8 * size), RECEIVED(8 * size), MPI_Alltoallv, MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, mine, places, MPI_INT,
+       all);
     DO(ALL, SENT(8 * size), RECEIVED(8 * size), MPI_Alltoallw, MPI_IN_PLACE, NULL, NULL, NULL, in, mine, bytes_places, types, all);
     FORMS(ALL, SENT(4), RECEIVED(4), Allreduce, Iallreduce, MPI_IN_PLACE, in, 1, MPI_INT, MPI_SUM, all);
     FORMS(ALL, SENT(8 * size), RECEIVED(8), Reduce_scatter_block, Ireduce_scatter_block, MPI_IN_PLACE, in, 2, MPI_INT, MPI_SUM, all);
@@ -152,7 +160,10 @@ static void in_place(void)
     FORMS(ALL, SENT(44), RECEIVED(44), Exscan, Iexscan, MPI_IN_PLACE, in, 11, MPI_INT, MPI_SUM, all);
 }
 
-/* All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there once, whoever gets it. */
+/*
+ * All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there once, whoever gets
+ * it.
+ */
 static void neighbourhood(MPI_Comm comm, const char *object, int from, int to)
 {
     for (int i = 0; i < MOST; i++) {
@@ -164,10 +175,13 @@ static void neighbourhood(MPI_Comm comm, const char *object, int from, int to)
     }
     /* The blocks of the vectors all have three elements, but the last argument of the sums differs. */
     FORMS(object, SENT(16), RECEIVED(16 * from), Neighbor_allgather, Ineighbor_allgather, out, 4, MPI_INT, in, 16, MPI_BYTE, comm);
-    FORMS(object, SENT(12), RECEIVED(12 * from), Neighbor_allgatherv, Ineighbor_allgatherv, out, 3, MPI_INT, in, mine, places, MPI_INT, comm);
+    FORMS(object, SENT(12), RECEIVED(12 * from), Neighbor_allgatherv, Ineighbor_allgatherv, out, 3, MPI_INT, in, mine, places,
+          MPI_INT, comm);
     FORMS(object, SENT(24 * to), RECEIVED(24 * from), Neighbor_alltoall, Ineighbor_alltoall, out, 6, MPI_INT, in, 24, MPI_BYTE, comm);
-    FORMS(object, SENT(12 * to), RECEIVED(12 * from), Neighbor_alltoallv, Ineighbor_alltoallv, out, mine, places, MPI_INT, in, mine, places, MPI_INT, comm);
-    FORMS(object, SENT(12 * to), RECEIVED(12 * from), Neighbor_alltoallw, Ineighbor_alltoallw, out, mine, far_places, types, in, mine, far_places, types, comm);
+    FORMS(object, SENT(12 * to), RECEIVED(12 * from), Neighbor_alltoallv, Ineighbor_alltoallv, out, mine, places, MPI_INT, in, mine,
+          places, MPI_INT, comm);
+    FORMS(object, SENT(12 * to), RECEIVED(12 * from), Neighbor_alltoallw, Ineighbor_alltoallw, out, mine, far_places, types, in, mine,
+          far_places, types, comm);
 }
 
 static void neighbours(void)
@@ -198,9 +212,11 @@ static void neighbours(void)
         if (i != ROOT)
             others[n++] = i;
     if (rank == ROOT)
-        DO(ALL, NONE, NONE, MPI_Dist_graph_create_adjacent, all, size - 1, others, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &star);
+        DO(ALL, NONE, NONE, MPI_Dist_graph_create_adjacent, all, size - 1, others, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED,
+           MPI_INFO_NULL, 0, &star);
     else
-        DO(ALL, NONE, NONE, MPI_Dist_graph_create_adjacent, all, 0, NULL, MPI_UNWEIGHTED, 1, (int[]){ROOT}, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &star);
+        DO(ALL, NONE, NONE, MPI_Dist_graph_create_adjacent, all, 0, NULL, MPI_UNWEIGHTED, 1, (int[]){ROOT}, MPI_UNWEIGHTED,
+           MPI_INFO_NULL, 0, &star);
     MPI_Comm_set_name(star, "star");
     neighbourhood(star, "comm:star", rank == ROOT ? size - 1 : 0, rank == ROOT ? 0 : 1);
 
@@ -232,26 +248,30 @@ static void inter(void)
             places[i] = 20 * i;
         }
         FORMS("comm:bridge", SENT(at_root * 40), RECEIVED(at_others * 40), Bcast, Ibcast, out, 10, MPI_INT, root, bridge);
-        FORMS("comm:bridge", SENT(at_others * 20), RECEIVED(at_root * 20 * remote), Gather, Igather, out, 5, MPI_INT, in, 5, MPI_INT, root, bridge);
-        FORMS("comm:bridge", SENT(at_root * 12 * remote), RECEIVED(at_others * 12), Scatter, Iscatter, out, 3, MPI_INT, in, 3, MPI_INT, root, bridge);
-        FORMS("comm:bridge", SENT(at_others * 28), RECEIVED(at_root * 28), Reduce, Ireduce, out, in, 7, MPI_INT, MPI_SUM, root, bridge);
-        FORMS("comm:bridge", SENT(at_others * 4 * (local_rank + 1)), RECEIVED(at_root * 4 * triangle(remote)), Gatherv, Igatherv, out, local_rank + 1, MPI_INT, in, counts,
-              places, MPI_INT, root, bridge);
-        FORMS("comm:bridge", SENT(at_root * 4 * triangle(remote)), RECEIVED(at_others * 4 * (local_rank + 1)), Scatterv, Iscatterv, out, counts, places, MPI_INT, in,
-              local_rank + 1, MPI_INT, root, bridge);
+        FORMS("comm:bridge", SENT(at_others * 20), RECEIVED(at_root * 20 * remote), Gather, Igather, out, 5, MPI_INT, in, 5, MPI_INT,
+              root, bridge);
+        FORMS("comm:bridge", SENT(at_root * 12 * remote), RECEIVED(at_others * 12), Scatter, Iscatter, out, 3, MPI_INT, in, 3,
+              MPI_INT, root, bridge);
+        FORMS("comm:bridge", SENT(at_others * 28), RECEIVED(at_root * 28), Reduce, Ireduce, out, in, 7, MPI_INT, MPI_SUM, root,
+              bridge);
+        FORMS("comm:bridge", SENT(at_others * 4 * (local_rank + 1)), RECEIVED(at_root * 4 * triangle(remote)), Gatherv, Igatherv, out,
+              local_rank + 1, MPI_INT, in, counts, places, MPI_INT, root, bridge);
+        FORMS("comm:bridge", SENT(at_root * 4 * triangle(remote)), RECEIVED(at_others * 4 * (local_rank + 1)), Scatterv, Iscatterv,
+              out, counts, places, MPI_INT, in, local_rank + 1, MPI_INT, root, bridge);
     }
     for (int i = 0; i < MOST; i++)
         mine[i] = local_rank + 1;
     FORMS("comm:bridge", NONE, NONE, Barrier, Ibarrier, bridge);
     FORMS("comm:bridge", SENT(16), RECEIVED(16 * remote), Allgather, Iallgather, out, 4, MPI_INT, in, 4, MPI_INT, bridge);
-    FORMS("comm:bridge", SENT(4 * (local_rank + 1)), RECEIVED(4 * triangle(remote)), Allgatherv, Iallgatherv, out, local_rank + 1, MPI_INT, in, counts, places, MPI_INT, bridge);
+    FORMS("comm:bridge", SENT(4 * (local_rank + 1)), RECEIVED(4 * triangle(remote)), Allgatherv, Iallgatherv, out, local_rank + 1,
+          MPI_INT, in, counts, places, MPI_INT, bridge);
     FORMS("comm:bridge", SENT(24 * remote), RECEIVED(24 * remote), Alltoall, Ialltoall, out, 6, MPI_INT, in, 6, MPI_INT, bridge);
-    FORMS("comm:bridge", SENT(4 * (local_rank + 1) * remote), RECEIVED(4 * triangle(remote)), Alltoallv, Ialltoallv, out, mine, places, MPI_INT, in, counts, places, MPI_INT,
-          bridge);
+    FORMS("comm:bridge", SENT(4 * (local_rank + 1) * remote), RECEIVED(4 * triangle(remote)), Alltoallv, Ialltoallv, out, mine,
+          places, MPI_INT, in, counts, places, MPI_INT, bridge);
     FORMS("comm:bridge", SENT(8), RECEIVED(8), Allreduce, Iallreduce, out, in, 2, MPI_INT, MPI_SUM, bridge);
     /* Both sides give as much as comes to the other one; each rank gets its part of that. */
-    FORMS("comm:bridge", SENT(8 * (size - 1)), RECEIVED(8 * (size - 1) / local), Reduce_scatter_block, Ireduce_scatter_block, out, in, 2 * (size - 1) / local, MPI_INT, MPI_SUM,
-          bridge);
+    FORMS("comm:bridge", SENT(8 * (size - 1)), RECEIVED(8 * (size - 1) / local), Reduce_scatter_block, Ireduce_scatter_block, out, in,
+          2 * (size - 1) / local, MPI_INT, MPI_SUM, bridge);
 
     DO("-", NONE, NONE, MPI_Comm_free, &bridge);
     DO("-", NONE, NONE, MPI_Comm_free, &side);
@@ -353,7 +373,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*calls)(void);
     } families[] = {
-        {"simple", simple}, {"vectors", vectors}, {"in_place", in_place}, {"neighbours", neighbours}, {"inter", inter}, {"constructors", constructors}, {"large", large},
+        {"simple", simple}, {"vectors", vectors}, {"in_place", in_place}, {"neighbours", neighbours}, {"inter", inter},
+        {"constructors", constructors}, {"large", large},
     };
 
     MPI_Init(&argc, &argv);

@@ -1,6 +1,7 @@
 /*
- * profile_files DIR [FAMILY ...]: reads and writes of every kind, with books (books.h), all ranks in one file DIR/data (with "-": ./data.PID). Families: own, at, collective,
- * nonblocking, shared, ordered, split, rest, large; all of them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
+ * profile_files DIR [FAMILY ...]: reads and writes of every kind, with books (books.h), all ranks in one file DIR/data (with "-":
+ * ./data.PID). Families: own, at, collective, nonblocking, shared, ordered, split, rest, large; all of them if none is named. Two
+ * rounds: hold points "half" and "done". The books of the end are named "end".
  */
 #include "books.h"
 
@@ -182,7 +183,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*calls)(void);
     } families[] = {
-        {"own", own}, {"at", at}, {"collective", collective}, {"nonblocking", nonblocking}, {"shared", shared}, {"ordered", ordered}, {"split", split}, {"rest", rest},
+        {"own", own}, {"at", at}, {"collective", collective}, {"nonblocking", nonblocking}, {"shared", shared}, {"ordered", ordered},
+        {"split", split}, {"rest", rest},
         {"large", large},
     };
 
@@ -196,7 +198,8 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "%s/data", dir);
     else
         snprintf(name, sizeof name, "data.%ld", (long)getpid());
-    DO(WORLD, SENT(rank == 0 ? sizeof name : 0), RECEIVED(rank == 0 ? 0 : sizeof name), MPI_Bcast, name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    DO(WORLD, SENT(rank == 0 ? sizeof name : 0), RECEIVED(rank == 0 ? 0 : sizeof name), MPI_Bcast, name, sizeof name, MPI_CHAR, 0,
+       MPI_COMM_WORLD);
     snprintf(data, sizeof data, "file:%s", name);
     DO(WORLD, NONE, NONE, MPI_File_open, MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     for (int round = 0; round < 2; round++) {

@@ -1,7 +1,7 @@
 /*
- * profile_messages DIR [FAMILY ...]: point-to-point calls of every kind, between neighbours on communicator "ring", with books (books.h). Families: blocking,
- * types, nothing, errors, nonblocking, completion, persistent, partitioned, probes, large, off; all of them if none is named. Two rounds: hold points "half" and "done". The books of the
- * end are named "end".
+ * profile_messages DIR [FAMILY ...]: point-to-point calls of every kind, between neighbours on communicator "ring", with books
+ * (books.h). Families: blocking, types, nothing, errors, nonblocking, completion, persistent, partitioned, probes, large, off; all of
+ * them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
  */
 #include "books.h"
 
@@ -11,7 +11,9 @@ static MPI_Comm ring;
 static int rank, size, next, before;
 static int out[100], in[100];
 
-/* One message of COUNT of TYPE (BYTES bytes in all) to the next rank by FUNCTION; the one from the rank before is received by RECEIVE. */
+/*
+ * One message of COUNT of TYPE (BYTES bytes in all) to the next rank by FUNCTION; the one from the rank before is received by RECEIVE.
+ */
 #define PASS(function, bytes, count, type, receive)                                     \
     do {                                                                                \
         if (rank % 2 == 1)                                                              \
@@ -41,7 +43,8 @@ static void blocking(void)
     MPI_Buffer_attach(buffer, sizeof buffer);
     PASS(MPI_Bsend, 24, 6, MPI_INT, RECEIVE(24, &status));
     DO("-", NONE, NONE, MPI_Buffer_detach, &detached, &length); /* waits until all has gone out */
-    PASS(MPI_Send, 12, 3, MPI_INT, DO(RING, NONE, RECEIVED(12), MPI_Recv, in, 100, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, ring, MPI_STATUS_IGNORE));
+    PASS(MPI_Send, 12, 3, MPI_INT, DO(RING, NONE, RECEIVED(12), MPI_Recv, in, 100, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, ring,
+         MPI_STATUS_IGNORE));
 
     /* What is sent ready needs a receive that is there: both post it, then tell each other. */
     DO(RING, POSTED(400), NONE, MPI_Irecv, in, 100, MPI_INT, before, 2, ring, &request);
@@ -54,7 +57,8 @@ static void blocking(void)
     DO(RING, SENT(36), RECEIVED(36), MPI_Sendrecv_replace, in, 9, MPI_INT, next, 5, before, 5, ring, MPI_STATUS_IGNORE);
 
     /* Each rank says a number of its own, and the next one does not know it before. */
-    DO(RING, SENT(4 * (rank + 1)), RECEIVED(4 * (before + 1)), MPI_Sendrecv, out, rank + 1, MPI_INT, next, 6, in, 100, MPI_INT, before, 6, ring, &status);
+    DO(RING, SENT(4 * (rank + 1)), RECEIVED(4 * (before + 1)), MPI_Sendrecv, out, rank + 1, MPI_INT, next, 6, in, 100, MPI_INT,
+       before, 6, ring, &status);
 
     /* A message to oneself, on a communicator that nobody has named. */
     DO("comm:MPI_COMM_SELF", POSTED(8), NONE, MPI_Irecv, in, 2, MPI_INT, 0, 1, MPI_COMM_SELF, &request);
@@ -79,8 +83,10 @@ static void types(void)
         DO(RING, SENT(6 * n), RECEIVED(6 * n), MPI_Sendrecv, out, 3, pair, next, n, in, 3, pair, before, n, ring, MPI_STATUS_IGNORE);
         MPI_Type_free(&pair);
     }
-    DO(RING, SENT(24), RECEIVED(24), MPI_Sendrecv, wide, 2, MPI_DOUBLE_INT, next, 1, wide + 10, 4, MPI_DOUBLE_INT, before, 1, ring, MPI_STATUS_IGNORE);
-    DO(RING, SENT(3), RECEIVED(3), MPI_Sendrecv, wide, 3, MPI_BYTE, next, 1, wide + 10, 10, MPI_BYTE, before, 1, ring, MPI_STATUS_IGNORE);
+    DO(RING, SENT(24), RECEIVED(24), MPI_Sendrecv, wide, 2, MPI_DOUBLE_INT, next, 1, wide + 10, 4, MPI_DOUBLE_INT, before, 1, ring,
+       MPI_STATUS_IGNORE);
+    DO(RING, SENT(3), RECEIVED(3), MPI_Sendrecv, wide, 3, MPI_BYTE, next, 1, wide + 10, 10, MPI_BYTE, before, 1, ring,
+       MPI_STATUS_IGNORE);
 }
 
 /* Nothing is moved: no elements, or nobody there. */
@@ -100,10 +106,10 @@ static void nothing(void)
     DO("-", NONE, NONE, MPI_Wait, &request, MPI_STATUS_IGNORE);
     DO("-", NONE, NONE, MPI_Wait, &request, MPI_STATUS_IGNORE); /* for no request at all */
     /* Along a line: the first has nobody to receive from, the last nobody to send to. */
-    DO(RING, SENT(rank + 1 < size ? 16 : 0), RECEIVED(rank > 0 ? 16 : 0), MPI_Sendrecv, out, 4, MPI_INT, rank + 1 < size ? next : MPI_PROC_NULL, 1, in, 50, MPI_INT,
-       rank > 0 ? before : MPI_PROC_NULL, 1, ring, MPI_STATUS_IGNORE);
-    DO(RING, SENT(rank + 1 < size ? 16 : 0), RECEIVED(rank > 0 ? 16 : 0), MPI_Sendrecv_replace, out, 4, MPI_INT, rank + 1 < size ? next : MPI_PROC_NULL, 1,
-       rank > 0 ? before : MPI_PROC_NULL, 1, ring, &status);
+    DO(RING, SENT(rank + 1 < size ? 16 : 0), RECEIVED(rank > 0 ? 16 : 0), MPI_Sendrecv, out, 4, MPI_INT,
+       rank + 1 < size ? next : MPI_PROC_NULL, 1, in, 50, MPI_INT, rank > 0 ? before : MPI_PROC_NULL, 1, ring, MPI_STATUS_IGNORE);
+    DO(RING, SENT(rank + 1 < size ? 16 : 0), RECEIVED(rank > 0 ? 16 : 0), MPI_Sendrecv_replace, out, 4, MPI_INT,
+       rank + 1 < size ? next : MPI_PROC_NULL, 1, rank > 0 ? before : MPI_PROC_NULL, 1, ring, &status);
 }
 
 /* What fails is a call like any other, but has moved nothing. */
@@ -128,7 +134,8 @@ static void nonblocking(void)
     /* A receive without waiting tells what there is room for, not what comes. */
     for (int i = 0; i < 4; i++)
         DO(RING, NONE, POSTED(80), MPI_Irecv, in + 20 * i, 20, MPI_INT, before, i, ring, &requests[i]);
-    DO(RING, SENT(4), RECEIVED(4), MPI_Sendrecv, out, 1, MPI_INT, before, 9, out + 1, 1, MPI_INT, next, 9, ring, MPI_STATUS_IGNORE); /* all are posted */
+    DO(RING, SENT(4), RECEIVED(4), MPI_Sendrecv, out, 1, MPI_INT, before, 9, out + 1, 1, MPI_INT, next, 9, ring,
+       MPI_STATUS_IGNORE); /* all are posted */
     MPI_Buffer_attach(buffer, sizeof buffer);
     DO(RING, SENT(4), NONE, MPI_Isend, out, 1, MPI_INT, next, 0, ring, &requests[4]);
     DO(RING, SENT(8), NONE, MPI_Issend, out, 2, MPI_INT, next, 1, ring, &requests[5]);
@@ -316,7 +323,8 @@ static void off(void)
     MPI_Isend(out, 7, MPI_INT, next, 5, quiet, &r[1]);
     MPI_Pcontrol(1);
     DO("-", NONE, NONE, MPI_Waitall, 2, r, MPI_STATUSES_IGNORE);
-    DO("comm:quiet", SENT(28), RECEIVED(28), MPI_Sendrecv, out, 7, MPI_INT, next, 4, in, 100, MPI_INT, before, 4, quiet, MPI_STATUS_IGNORE);
+    DO("comm:quiet", SENT(28), RECEIVED(28), MPI_Sendrecv, out, 7, MPI_INT, next, 4, in, 100, MPI_INT, before, 4, quiet,
+       MPI_STATUS_IGNORE);
     MPI_Pcontrol(0);
     MPI_Comm_free(&quiet);
     MPI_Pcontrol(1);
@@ -329,7 +337,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*calls)(void);
     } families[] = {
-        {"blocking", blocking}, {"types", types}, {"nothing", nothing}, {"errors", errors}, {"nonblocking", nonblocking}, {"completion", completion},
+        {"blocking", blocking}, {"types", types}, {"nothing", nothing}, {"errors", errors}, {"nonblocking", nonblocking},
+        {"completion", completion},
         {"persistent", persistent}, {"partitioned", partitioned}, {"probes", probes}, {"large", large}, {"off", off},
     };
 

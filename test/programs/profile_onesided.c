@@ -1,6 +1,7 @@
 /*
- * profile_onesided DIR [FAMILY ...]: one-sided calls between neighbours, with books (books.h). Families: fences, post_start, locks, requests, kinds, large; all of
- * them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
+ * profile_onesided DIR [FAMILY ...]: one-sided calls between neighbours, with books (books.h). Families: fences, post_start, locks,
+ * requests, kinds, large; all of them if none is named. Two rounds: hold points "half" and "done". The books of the end are named
+ * "end".
  */
 #include "books.h"
 
@@ -66,7 +67,8 @@ static void locks(void)
     DO(BOX, NONE, NONE, MPI_Win_flush_local, next, box);
     DO(BOX, NONE, NONE, MPI_Win_unlock, next, box);
     DO(BOX, NONE, NONE, MPI_Win_lock_all, 0, box);
-    DO(BOX, NONE, RECEIVED(20), MPI_Get_accumulate, out, 4, MPI_INT, in, 5, MPI_INT, next, 0, 5, MPI_INT, MPI_NO_OP, box); /* doesn't look at `out` */
+    DO(BOX, NONE, RECEIVED(20), MPI_Get_accumulate, out, 4, MPI_INT, in, 5, MPI_INT, next, 0, 5, MPI_INT, MPI_NO_OP,
+       box); /* doesn't look at `out` */
     DO(BOX, SENT(16), RECEIVED(16), MPI_Get_accumulate, out, 4, MPI_INT, in, 4, MPI_INT, next, 0, 4, MPI_INT, MPI_SUM, box);
     DO(BOX, SENT(4), RECEIVED(4), MPI_Fetch_and_op, out, in, MPI_INT, next, 0, MPI_SUM, box);
     DO(BOX, NONE, NONE, MPI_Fetch_and_op, out, in, MPI_INT, MPI_PROC_NULL, 0, MPI_SUM, box);
@@ -127,7 +129,8 @@ static void kinds(void)
     MPI_Win_set_name(win, "dynamic");
     MPI_Win_attach(win, more, sizeof more);
     MPI_Get_address(more, &here);
-    DO(WORLD, SENT(sizeof here), RECEIVED(sizeof here), MPI_Sendrecv, &here, 1, MPI_AINT, before, 0, &there, 1, MPI_AINT, next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    DO(WORLD, SENT(sizeof here), RECEIVED(sizeof here), MPI_Sendrecv, &here, 1, MPI_AINT, before, 0, &there, 1, MPI_AINT, next, 0,
+       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     DO("win:dynamic", NONE, NONE, MPI_Win_fence, 0, win);
     DO("win:dynamic", SENT(4), NONE, MPI_Put, out, 1, MPI_INT, next, there, 1, MPI_INT, win);
     DO("win:dynamic", NONE, NONE, MPI_Win_fence, 0, win);

@@ -1,7 +1,7 @@
 /*
- * profile_threads ROUNDS DIR: threads that call MPI at the same time (MPI_THREAD_MULTIPLE), with books (books.h). Four of them live all the time; each has a communicator of its
- * own, "own-0" to "own-3", and all use "shared". Others come, call and end. Hold points: "half", while the four stand still, and "done", when all have ended. The books of
- * the end are named "end".
+ * profile_threads ROUNDS DIR: threads that call MPI at the same time (MPI_THREAD_MULTIPLE), with books (books.h). Four of them live
+ * all the time; each has a communicator of its own, "own-0" to "own-3", and all use "shared". Others come, call and end. Hold points:
+ * "half", while the four stand still, and "done", when all have ended. The books of the end are named "end".
  */
 #include "books.h"
 
@@ -20,7 +20,8 @@ static void calls(int number)
     int one = 1, sum = 0;
     MPI_Request r[2];
 
-    DO(names[number], SENT(bytes), RECEIVED(bytes), MPI_Sendrecv, out, bytes, MPI_BYTE, next, 0, in, bytes, MPI_BYTE, before, 0, own[number], MPI_STATUS_IGNORE);
+    DO(names[number], SENT(bytes), RECEIVED(bytes), MPI_Sendrecv, out, bytes, MPI_BYTE, next, 0, in, bytes, MPI_BYTE, before, 0,
+       own[number], MPI_STATUS_IGNORE);
     DO(names[number], SENT(4), RECEIVED(4), MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, own[number]);
     EXPECT(sum == size);
     DO("comm:shared", NONE, POSTED(bytes), MPI_Irecv, in, bytes, MPI_BYTE, before, number, shared, &r[0]);
