@@ -17,7 +17,7 @@ static bool abi_status_bytes(const void *status, uint64_t *bytes)
 
 	memcpy(&s, status, sizeof s);
 	*bytes = s._ucount;
-	return s._cancelled == 0;
+	return true; /* what reads files doesn't set _cancelled */
 }
 
 /* Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope comes first. */
