@@ -28,7 +28,7 @@ var leftOut = []struct{ reason, patterns string }{
 	{"local: what a communicator is", "MPI_Comm_rank MPI_Comm_size MPI_Comm_remote_* MPI_Comm_test_inter MPI_Comm_compare MPI_Comm_group MPI_Comm_get_* MPI_Comm_set_* MPI_Session_get_*"},
 	{"local: topologies", "MPI_Topo_test MPI_Cart_coords MPI_Cart_get MPI_Cart_map MPI_Cart_rank MPI_Cart_shift MPI_Cartdim_get MPI_Dims_create MPI_Graph_get MPI_Graph_map MPI_Graph_neighbors* MPI_Graphdims_get MPI_Dist_graph_neighbors*"},
 	{"local: what a window is, and memory of a dynamic one", "MPI_Win_get_* MPI_Win_set_* MPI_Win_shared_query* MPI_Win_attach MPI_Win_detach"},
-	{"no data: what a file is, and where its pointer stands", "MPI_File_get_* MPI_File_set_info MPI_File_set_atomicity MPI_File_seek*"},
+	{"local: what a file is, and where this process's pointer stands", "MPI_File_get_amode MPI_File_get_atomicity MPI_File_get_byte_offset MPI_File_get_group MPI_File_get_info MPI_File_get_position MPI_File_get_size MPI_File_get_type_extent* MPI_File_get_view MPI_File_seek"},
 	{"local: ends a request, or asks for its end", "MPI_Cancel MPI_Request_free MPI_Grequest_* MPIX_Grequest_*"},
 	{"local: gives memory; MPI_Buffer_detach waits", "MPI_Buffer_attach*"},
 	{"names of servers: no messages", "MPI_Open_port MPI_Close_port MPI_Publish_name MPI_Unpublish_name MPI_Lookup_name"},
