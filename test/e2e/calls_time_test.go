@@ -33,14 +33,15 @@ func TestCallDurations(t *testing.T) {
 				profile, err := profileOf(scrape, run, rank)
 				require.NoError(t, err)
 				for key, want := range own {
-					if want.seconds/float64(want.calls) > 200e-6 {
+					// A thread's and a function's first call is longer, for what is made ready in it.
+					if want.calls >= 10 && want.seconds/float64(want.calls) > 200e-6 {
 						assert.InEpsilon(t, want.seconds, profile.there(key).seconds, 0.05, "rank %d: %v", rank, key)
 						compared++
 					}
 				}
 				expectNative(t, native, run, rank, profile)
 			}
-			assert.GreaterOrEqual(t, compared, 5, "of the calls that wait")
+			assert.GreaterOrEqual(t, compared, 5, "functions whose calls wait")
 
 			// The one call that has waited for most of a second: its bucket holds what lies between nine tenths of what the program has measured, and that.
 			slow := callers{"MPI_Allreduce", "comm:slow"}

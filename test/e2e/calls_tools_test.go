@@ -170,23 +170,17 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 // Programs run the same with the call profile's library and without an exporter, without the agent, and with the agent switched off.
 func TestCallProfileAlone(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
-		programs := []harness.Job{
-			{MPI: mpi, Program: "profile_messages.c", Args: []string{"-"}},
-			{MPI: mpi, Program: "profile_collectives.c", Args: []string{"-"}, Ranks: 3},
-			{MPI: mpi, Program: "profile_files.c", Args: []string{"-"}},
-		}
-		for _, job := range programs {
-			t.Run(mpi.Name+"/"+job.Program, func(t *testing.T) {
-				nobody := filepath.Join(suite.Dir(t), "nobody.sock")
-				bare, observed, disabled := job, job, job
-				bare.Bare = true
-				observed.Exec, observed.Socket = []string{"--calls"}, nobody
-				disabled.Exec, disabled.Socket, disabled.Env = []string{"--calls"}, nobody, []string{"MPIT_AGENT_DISABLE=1"}
-				want := suite.Run(t, bare).Finish(t)
-				assert.Equal(t, want, suite.Run(t, observed).Finish(t), "no exporter")
-				assert.Equal(t, want, suite.Run(t, disabled).Finish(t), "the agent switched off")
-				assert.Equal(t, want, suite.Run(t, preloaded(job, suite.Calls())).Finish(t), "no agent")
-			})
-		}
+		t.Run(mpi.Name, func(t *testing.T) {
+			job := harness.Job{MPI: mpi, Program: "profile_messages.c", Args: []string{"-"}}
+			nobody := filepath.Join(suite.Dir(t), "nobody.sock")
+			bare, observed, disabled := job, job, job
+			bare.Bare = true
+			observed.Exec, observed.Socket = []string{"--calls"}, nobody
+			disabled.Exec, disabled.Socket, disabled.Env = []string{"--calls"}, nobody, []string{"MPIT_AGENT_DISABLE=1"}
+			want := suite.Run(t, bare).Finish(t)
+			assert.Equal(t, want, suite.Run(t, observed).Finish(t), "no exporter")
+			assert.Equal(t, want, suite.Run(t, disabled).Finish(t), "the agent switched off")
+			assert.Equal(t, want, suite.Run(t, preloaded(job, suite.Calls())).Finish(t), "no agent")
+		})
 	}
 }

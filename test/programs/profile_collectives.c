@@ -161,8 +161,8 @@ static void in_place(void)
 }
 
 /*
- * All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there once, whoever gets
- * it.
+ * All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there once, however many
+ * get it, unless nobody does.
  */
 static void neighbourhood(MPI_Comm comm, const char *object, int from, int to)
 {
@@ -174,8 +174,8 @@ static void neighbourhood(MPI_Comm comm, const char *object, int from, int to)
         mine[i] = 3;
     }
     /* The blocks of the vectors all have three elements, but the last argument of the sums differs. */
-    FORMS(object, SENT(16), RECEIVED(16 * from), Neighbor_allgather, Ineighbor_allgather, out, 4, MPI_INT, in, 16, MPI_BYTE, comm);
-    FORMS(object, SENT(12), RECEIVED(12 * from), Neighbor_allgatherv, Ineighbor_allgatherv, out, 3, MPI_INT, in, mine, places,
+    FORMS(object, SENT(to > 0 ? 16 : 0), RECEIVED(16 * from), Neighbor_allgather, Ineighbor_allgather, out, 4, MPI_INT, in, 16, MPI_BYTE, comm);
+    FORMS(object, SENT(to > 0 ? 12 : 0), RECEIVED(12 * from), Neighbor_allgatherv, Ineighbor_allgatherv, out, 3, MPI_INT, in, mine, places,
           MPI_INT, comm);
     FORMS(object, SENT(24 * to), RECEIVED(24 * from), Neighbor_alltoall, Ineighbor_alltoall, out, 6, MPI_INT, in, 24, MPI_BYTE, comm);
     FORMS(object, SENT(12 * to), RECEIVED(12 * from), Neighbor_alltoallv, Ineighbor_alltoallv, out, mine, places, MPI_INT, in, mine,
