@@ -118,8 +118,8 @@ func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
 	}
 }
 
-// Where Open MPI's own monitoring counts the same, it has the same figures. Of 4.1.4 that is collective and one-sided calls; its counters of messages
-// stand still, so that there is nothing to compare these with.
+// Where Open MPI's own monitoring counts the same, it has the same figures. In 4.1.4 that is collective operations and one-sided transfers: of messages
+// it offers no variable.
 func TestCallProfileAndMonitoring(t *testing.T) {
 	const (
 		ranks  = 4

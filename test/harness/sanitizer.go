@@ -32,13 +32,16 @@ func Sanitizers(root string) []Sanitizer {
 	}
 }
 
-// SanitizedAgent compiles the agent and the call profile's library with a sanitizer and returns what a job with them needs in the environment. In the
-// end the test fails for each report that one of them has part in.
-func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer) (env []string) {
+// SanitizedAgent compiles the agent, and if that is wanted the call profile's library, with a sanitizer and returns what a job with them needs in the
+// environment. In the end the test fails for each report that one of them has part in.
+func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (env []string) {
 	tb.Helper()
 	dir := s.Dir(tb)
-	library := filepath.Join(dir, "libmpit-agent.so")
-	command := []string{"-s", "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "OUT_CALLS=" + filepath.Join(dir, "libmpit-calls.so")}
+	library, callsLibrary := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
+	command := []string{"-s", "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "OUT_CALLS=" + callsLibrary, library}
+	if calls {
+		command = append(command, callsLibrary)
+	}
 	for variable, family := range map[string]string{"MPICC_OPENMPI_INC": "openmpi", "MPICC_MPICH_INC": "mpich"} {
 		// Without a library's mpi.h the agent is built for the other one.
 		include, _ := exec.CommandContext(tb.Context(), filepath.Join(s.root, "scripts", "mpi-include"), family).Output()
