@@ -40,7 +40,7 @@ struct source_variable {
 /* What the source needs of MPI, found by the agent, valid until the process ends. */
 struct source_mpi {
 	uint64_t abi;                                        /* docs/protocol.md, HELLO: ABI */
-	void *(*find)(const char *function);                 /* of the MPI library, by its PMPI_ name; NULL: it has none */
+	void *(*find)(const char *symbol);                   /* of the MPI library: a function by its PMPI_ name, or data; NULL: it has none */
 };
 
 struct source {

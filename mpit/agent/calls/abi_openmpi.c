@@ -20,15 +20,25 @@ static bool abi_status_bytes(const void *status, uint64_t *bytes)
 	return true; /* what reads files doesn't set _cancelled */
 }
 
-/* Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope comes first. */
-static intptr_t abi_datatype_null(void)
+/*
+ * Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope comes first. A library
+ * that a plug-in has opened for itself alone is not in it.
+ */
+static intptr_t predefined(const char *symbol, void *(*find)(const char *symbol))
 {
-	return (intptr_t)dlsym(RTLD_DEFAULT, "ompi_mpi_datatype_null");
+	void *address = dlsym(RTLD_DEFAULT, symbol);
+
+	return (intptr_t)(address != NULL ? address : find(symbol));
 }
 
-static intptr_t abi_no_op(void)
+static intptr_t abi_datatype_null(void *(*find)(const char *symbol))
 {
-	return (intptr_t)dlsym(RTLD_DEFAULT, "ompi_mpi_op_no_op");
+	return predefined("ompi_mpi_datatype_null", find);
+}
+
+static intptr_t abi_no_op(void *(*find)(const char *symbol))
+{
+	return predefined("ompi_mpi_op_no_op", find);
 }
 
 #include "abi_template.h"

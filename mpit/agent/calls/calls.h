@@ -214,9 +214,9 @@ struct calls_abi {
 	size_t status_size;
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. False: none. */
 	bool (*status_bytes)(const void *status, uint64_t *bytes);
-	/* Handles that a call may name though they stand for nothing: what they are in a register. */
-	intptr_t (*datatype_null)(void);
-	intptr_t (*no_op)(void);
+	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */
+	intptr_t (*datatype_null)(void *(*find)(const char *symbol));
+	intptr_t (*no_op)(void *(*find)(const char *symbol));
 };
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;

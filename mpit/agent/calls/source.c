@@ -63,8 +63,8 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		return false;
 	}
 	calls_state.handle_mask = calls_abi->handle_mask;
-	calls_datatype_null = calls_abi->datatype_null();
-	calls_no_op = calls_abi->no_op();
+	calls_datatype_null = calls_abi->datatype_null(mpi->find);
+	calls_no_op = calls_abi->no_op(mpi->find);
 	return true;
 }
 

@@ -30,8 +30,9 @@ static bool status_bytes(const void *status, uint64_t *bytes)
 	return true;
 }
 
-static intptr_t null_type(void)
+static intptr_t null_type(void *(*find)(const char *))
 {
+	(void)find;
 	return FAKE_NULL_TYPE;
 }
 
