@@ -22,6 +22,7 @@ const (
 	uidJobs     = "mpit-jobs"
 	uidJob      = "mpit-job"
 	uidRanks    = "mpit-ranks"
+	uidCalls    = "mpit-calls"
 	uidExporter = "mpit-exporter"
 )
 
@@ -31,6 +32,7 @@ func files() map[string]grafana.Dashboard {
 		"mpi-jobs.json":          jobs(),
 		"one-job.json":           oneJob(),
 		"ranks-and-objects.json": ranksAndObjects(),
+		"mpi-calls.json":         callProfile(),
 		"exporter.json":          exporter(),
 	}
 }

@@ -116,8 +116,8 @@ func jobBalance() []*panel {
 		graph("Imbalance", "The busiest rank's share of the mean. "+even, "none").
 			query("max("+messages+") / avg("+messages+")", "messages sent").
 			query("max("+bytes+") / avg("+bytes+")", "bytes sent").thresholds(bad(uneven)).axis(1, uneven),
-		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job so far. "+even+" MPICH built with pvars, "+
-			"MVAPICH and Open MPI built with SPC have timers.", "none").
+		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job so far. "+even+" `exec --calls`, MPICH built "+
+			"with pvars, MVAPICH and Open MPI built with SPC have timers.", "none").
 			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")", "{{__name__}}").thresholds(bad(uneven)).axis(1, uneven),
 		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The label rank leads to the rank.",
 			column{label: "world"},
@@ -175,7 +175,7 @@ func jobLevels() []*panel {
 func jobCommunicators() []*panel {
 	const nameIsComm = `, "comm", "$1", "name", "(.*)")`
 	const needs = "Collectives need Open MPI with `exec --monitoring`, which counts those with a root in the root's rank alone, and knows of no " +
-		"other communicator than MPI_COMM_WORLD for other messages."
+		"other communicator than MPI_COMM_WORLD for other messages; or any library with `exec --calls`, which counts them in every rank."
 	ofObjects := ofRanks + `, kind="comm", name=~"$comm"`
 	long := bad(unexpectedMany)
 	return []*panel{
@@ -203,8 +203,8 @@ func jobTimers() []*panel {
 	sums, counts := ofTimer(timerSums, "sum", ofRanks), ofTimer(timerCounts, "count", ofRanks)
 	perRank := sumBy(process+", timer", sums)
 	return []*panel{
-		table("Time spent, by timer", "Since the job began. Events are the library's own where it counts them (MPICH, MVAPICH), else intervals in which "+
-			"the timer moved. MPICH built with pvars, MVAPICH and Open MPI built with SPC have timers.",
+		table("Time spent, by timer", "Since the job began. Events are calls (`exec --calls`), the library's own where it counts them (MPICH, MVAPICH), else "+
+			"intervals in which the timer moved. `exec --calls`, MPICH built with pvars, MVAPICH and Open MPI built with SPC have timers.",
 			column{label: "timer"},
 			column{title: "All ranks", expr: sumBy("timer", sums), unit: "s", gauge: true},
 			column{title: "Mean of ranks", expr: "avg by (timer) (" + perRank + ")", unit: "s"},
@@ -219,7 +219,8 @@ func jobTimer() []*panel {
 	perRank := sumBy(process, rateOf(selector("${timer}_sum", ofRanks)))
 	return []*panel{
 		graph("Share of time in ${timer}", "Seconds in a second: the rank that spends most there, the mean and the least.", "percentunit").spread(perRank),
-		heat("Durations of ${timer}", "Events of each duration. In each scrape interval new events stand in the bucket of their mean duration.", "short", "duration").
+		heat("Durations of ${timer}", "Events of each duration. Of libraries' timers new events stand in the bucket of their mean duration in each scrape interval; those of "+
+			"exec --calls are each by itself.", "short", "duration").
 			duration().
 			target(sumBy("le", "increase("+selector("${timer}_bucket", ofRanks)+perSecond+")"), "heatmap", "{{le}}", false),
 	}

@@ -313,6 +313,8 @@ var widths = map[string]int{
 	"world_size": 115, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
 	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115, "Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
+	"function": 200, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115,
+	"Calls of a rank": 140, "Least": 110, "Mean": 110,
 }
 
 // override says how a table's column is shown.

@@ -35,6 +35,7 @@ var (
 		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_messages_total"}},
 		{library: "Open MPI built with SPC: calls that send", families: []string{"mpit_runtime_spc_calls_total"},
 			match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
+		{library: "Any with `exec --calls`: calls that send, and puts", families: []string{callTime + "_count"}, match: `function=~"` + sendingCalls + `"`},
 		{library: "MVAPICH2", families: []string{"mpit_mv2_pt2pt_messages_total"}, match: `operation=~"i?send"`},
 		collectivesAndPuts("messages", "mpit_coll_monitoring_messages_total", "mpit_osc_monitoring_messages_sent_total"),
 	}
@@ -42,6 +43,7 @@ var (
 		{library: "Open MPI with `exec --monitoring`: all messages", families: []string{"mpit_pml_monitoring_bytes_total"}},
 		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
 		{library: "Open MPI built with SPC", families: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
+		{library: "Any with `exec --calls`: what stands in the send buffers of all calls", families: []string{callBytes}, match: `direction="sent"`},
 		{library: "MPICH built with pvars: through network cards", families: []string{"mpit_nic_sent_bytes_total"}},
 		{library: "MVAPICH 3 and 4", families: []string{"mpit_mvp_mpic_send_bytes_total", "mpit_mvp_mpic_isend_bytes_total"}},
 		{library: "MVAPICH2: through shared memory", families: []string{"mpit_mv2_smp_eager_sent_bytes_total", "mpit_mv2_smp_rndv_sent_bytes_total"}},
@@ -50,14 +52,20 @@ var (
 
 	// What is known of single communicators: their collectives. Point-to-point messages and puts are counted on MPI_COMM_WORLD, on whatever
 	// communicator they are sent.
-	collectivesOnComm = []source{{
-		library:  "Open MPI with `exec --monitoring`",
-		families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total", "mpit_coll_monitoring_o2a_count_total"},
-	}}
-	collectiveBytesOnComm = []source{{
-		library:  "Open MPI with `exec --monitoring`",
-		families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total", "mpit_coll_monitoring_o2a_bytes_total"},
-	}}
+	collectivesOnComm = []source{
+		{
+			library:  "Open MPI with `exec --monitoring`",
+			families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total", "mpit_coll_monitoring_o2a_count_total"},
+		},
+		{library: "Any with `exec --calls`", families: []string{callTime + "_count"}, match: `function=~"` + collectiveCalls + `"`},
+	}
+	collectiveBytesOnComm = []source{
+		{
+			library:  "Open MPI with `exec --monitoring`",
+			families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total", "mpit_coll_monitoring_o2a_bytes_total"},
+		},
+		{library: "Any with `exec --calls`", families: []string{callBytes}, match: `direction="sent", function=~"` + collectiveCalls + `"`},
+	}
 )
 
 func collectivesAndPuts(what, collectives, puts string) source {

@@ -1,7 +1,7 @@
 // Draws the dashboards from the answers of a Prometheus, as pictures: see docs/dashboards.md.
 //
 //   node draw.mjs --prometheus=URL --out=DIRECTORY [--seconds=180] [--to=UNIX_TIME] [--scrape-interval=15] [--width=1440]
-//                 [--jobid=ID] [--open=TITLE_OF_A_COLLAPSED_ROW …] [--only=FILE …]
+//                 [--jobid=ID] [--open=TITLE_OF_A_COLLAPSED_ROW …] [--only=FILE …] [--row=TITLE_OF_A_ROW …] [--suffix=OF_THE_PICTURES_NAME]
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { createServer } from 'node:http';
@@ -26,6 +26,8 @@ const { values: flags } = parseArgs({
     jobid: { type: 'string' },
     open: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', multiple: true, default: [] },
+    row: { type: 'string', multiple: true, default: [] },
+    suffix: { type: 'string', default: '' },
     chromium: { type: 'string', default: 'chromium' },
   },
 });
@@ -77,11 +79,34 @@ async function dashboardOf(file) {
       moved += Math.max(...panel.panels.map((p) => p.gridPos.y + p.gridPos.h)) - panel.gridPos.y - 1;
     }
   }
+  if (flags.row.length) {
+    keepRows(panels);
+  }
   for (const panel of panels) {
     panel.title = title(panel.title, choices);
     panel.answers = await Promise.all((panel.targets ?? []).map((target) => answerOf(target, values)));
   }
   return { title: dashboard.title, variables: choices.shown, panels, from: from * 1000, to: to * 1000, step: step * 1000 };
+}
+
+// keepRows leaves out all rows but those that are asked for, and moves these up.
+function keepRows(panels) {
+  const kept = [];
+  let keep = false;
+  let up = 0; // by how much the present row moves
+  let end = 0; // of what is kept
+  for (const panel of panels) {
+    if (panel.type === 'row') {
+      keep = flags.row.includes(panel.title);
+      up = panel.gridPos.y - end;
+    }
+    if (keep) {
+      panel.gridPos = { ...panel.gridPos, y: panel.gridPos.y - up };
+      end = Math.max(end, panel.gridPos.y + panel.gridPos.h);
+      kept.push(panel);
+    }
+  }
+  panels.splice(0, panels.length, ...kept);
 }
 
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json' };
@@ -123,7 +148,7 @@ try {
   const files = (await readdir(join(here, '..'))).filter((name) => name.endsWith('.json') && (!flags.only.length || flags.only.includes(name)));
   for (const name of files) {
     answers.now = await dashboardOf(join(here, '..', name));
-    await draw(basename(name, '.json'));
+    await draw(basename(name, '.json') + flags.suffix);
   }
 } finally {
   await browser?.close();

@@ -64,7 +64,7 @@ func read(t *testing.T) []dashboard {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "dashboards", "*.json"))
 	require.NoError(t, err)
-	require.Len(t, paths, 4)
+	require.Len(t, paths, 5)
 	var list []dashboard
 	for _, path := range paths {
 		text, err := os.ReadFile(path)

@@ -24,6 +24,7 @@ import (
 type site struct {
 	prometheus *harness.Prometheus
 	from, to   time.Time // the time range
+	profiled   []profiled
 }
 
 const (
@@ -47,12 +48,16 @@ func observe(t *testing.T) site {
 	s := site{from: time.Now()}
 	third := suite.Exporter(t)
 	s.prometheus = suite.PrometheusWith(t, nil, one, two, third)
+	measured := []*harness.Run{startStencil(t, harness.OpenMPI(t), stencilOpenMPI, one), startStencil(t, harness.MPICH(t), stencilMPICH, two)}
 	simulate(t, one, two)
 	simulateAlone(t, third)
 	openmpi := harness.OpenMPI(t)
+	for _, run := range measured {
+		s.scraped(t, fmt.Sprintf(`count(mpit_object_info{jobid=%q, name="residual"})`, run.ID), 2)
+	}
 
 	traffic := harness.Job{
-		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir}, Exec: []string{"--monitoring"},
+		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir}, Exec: []string{"--monitoring", "--calls"},
 	}
 	traffic.Socket, traffic.ID = one.Socket, early
 	first := suite.Run(t, traffic)
@@ -86,6 +91,10 @@ func observe(t *testing.T) site {
 		s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q})`, id), 2)
 		run.Release(t, "up")
 		run.Wait(t)
+	}
+	for _, run := range measured {
+		s.profiled = append(s.profiled, endOfStencil(t, run))
+		s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, run.ID), 2)
 	}
 	tour := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: one.Socket, ID: mpich})
 	tour.AtHold(t, "made")
@@ -191,7 +200,7 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 }
 
 // order is all jobs, real ones first.
-var order = append([]string{split, early, queued, phases, killed, aborted, mpich, "simulated", lost}, simulated...)
+var order = append([]string{split, early, queued, phases, killed, aborted, mpich, stencilOpenMPI, stencilMPICH, "simulated", lost}, simulated...)
 
 func with(values map[string]string, name, value string) map[string]string {
 	c := maps.Clone(values)
@@ -214,6 +223,7 @@ func TestDashboards(t *testing.T) {
 	t.Run("data", s.testData)
 	t.Run("tables", s.testTables)
 	t.Run("truth", s.testTruth)
+	t.Run("calls", s.testCalls)
 }
 
 // Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks fill are known.
@@ -250,15 +260,11 @@ func (s site) testData(t *testing.T) {
 
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.
 var onlySimulated = []string{
-	// Timers, states, shares and watermarks: see docs/metrics.md for who has some.
-	"Durations of ${timer}: simulated",
+	// States, shares and watermarks: see docs/metrics.md for who has some.
 	"High watermarks: simulated",
-	"Imbalance of time: simulated",
 	"Low watermarks: simulated",
-	"Share of time in ${timer}: simulated",
 	"Shares: simulated",
 	"States: simulated",
-	"Time spent, by timer: simulated",
 	"Watermarks of several ranks together: mvapich2-2.3",
 	"Which rank holds a watermark: simulated",
 	// Other builds of Open MPI and MPICH, and other libraries.

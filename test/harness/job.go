@@ -22,7 +22,7 @@ type Job struct {
 	MPI     *MPI
 	Ranks   int      // 0: 2
 	Alone   bool     // without a launcher: one rank, whose status is the command's
-	Program string   // a file of test/programs
+	Program string   // a file of test/programs, or with its folder one of examples
 	Link    []string // libraries that the program is linked with, beside MPI's, as Suite.Library makes them
 	Flags   []string // of the compiler, beside the usual ones; of programs in C
 	Args    []string // HoldDir is replaced

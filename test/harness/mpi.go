@@ -82,10 +82,18 @@ type compilation struct {
 	err  error
 }
 
-// Program compiles test/programs/source for an MPI library, when it is first asked for, and returns the executable's path.
+// source is the file of a program: one of test/programs, or with its folder one of examples.
+func (s *Suite) source(program string) string {
+	if strings.HasPrefix(program, "examples/") {
+		return filepath.Join(s.root, program)
+	}
+	return filepath.Join(s.root, "test", "programs", program)
+}
+
+// Program compiles test/programs/source, or examples/…, for an MPI library, when it is first asked for, and returns the executable's path.
 func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
 	tb.Helper()
-	path := filepath.Join(s.root, "test", "programs", source)
+	path := s.source(source)
 	return s.compile(tb, source, mpi.Name, append(mpi.compiler(path), path)...)
 }
 
@@ -120,7 +128,7 @@ func (s *Suite) Compile(tb testing.TB, name, variant string, command ...string) 
 func (s *Suite) compile(tb testing.TB, source, variant string, command ...string) string {
 	tb.Helper()
 	Tool(tb, command[0])
-	name := strings.ReplaceAll(source, ".", "-") + "." + variant
+	name := strings.NewReplacer(".", "-", "/", "-").Replace(source) + "." + variant
 	s.mutex.Lock()
 	c, ok := s.programs[name]
 	if !ok {

@@ -1,0 +1,150 @@
+package dashboards
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does three times the work.
+const (
+	stencilOpenMPI, stencilMPICH = "stencil-openmpi", "stencil-mpich"
+
+	steps, cells, every = 150, 64, 15
+	slow                = 1
+)
+
+// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, by their own clock.
+type profiled struct {
+	id    string
+	spent []map[string]float64 // by rank; seconds
+}
+
+func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Exporter) *harness.Run {
+	t.Helper()
+	return suite.Run(t, harness.Job{
+		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls"},
+		Args: []string{
+			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20", fmt.Sprintf("--slow=%d", slow),
+			"--output=" + filepath.Join(harness.HoldDir, "plate"), fmt.Sprintf("--every=%d", every), "--report",
+		},
+	})
+}
+
+var said = regexp.MustCompile(`(MPI_\w+) ([0-9.]+) s`)
+
+func endOfStencil(t *testing.T, run *harness.Run) profiled {
+	t.Helper()
+	job := profiled{id: run.ID}
+	result := run.Finish(t)
+	for _, line := range regexp.MustCompile(`(?m)^rank \d+: .*$`).FindAllString(result.Stdout, -1) {
+		spent := map[string]float64{}
+		for _, m := range said.FindAllStringSubmatch(line, -1) {
+			seconds, err := strconv.ParseFloat(m[2], 64)
+			require.NoError(t, err)
+			spent[m[1]] = seconds
+		}
+		job.spent = append(job.spent, spent)
+	}
+	require.Len(t, job.spent, 2, result.Stdout)
+	return job
+}
+
+// What the dashboard of the call profile says of jobs that know it themselves, with both libraries.
+func (s site) testCalls(t *testing.T) {
+	for _, d := range read(t) {
+		if d.UID != "mpit-calls" {
+			continue
+		}
+		for _, values := range s.choices(t, d) {
+			for _, job := range s.profiled {
+				if values["jobid"] == job.id {
+					t.Run(job.id, func(t *testing.T) { s.testProfile(t, d, job, values) })
+				}
+			}
+		}
+	}
+}
+
+func (s site) testProfile(t *testing.T, d dashboard, job profiled, values map[string]string) {
+	for _, p := range d.all() {
+		found := 0
+		for _, q := range p.Targets {
+			samples, err := s.ask(t.Context(), q, values)
+			require.NoError(t, err)
+			found += len(samples)
+		}
+		assert.Positive(t, found, "%s has no data", p.Title)
+	}
+
+	const ranks, sides = 2, 4
+	of := func(function string) (all float64) {
+		for _, spent := range job.spent {
+			all += spent[function]
+		}
+		return all
+	}
+	functions := panelOf(t, d.UID, "Functions and communicators")
+	rows := map[string]tableRow{}
+	for _, row := range s.rows(t, functions, values) {
+		rows[row.labels["function"]+" "+row.labels["comm"]+row.labels["file"]] = row
+	}
+	for _, want := range []struct {
+		row          string
+		calls, bytes float64 // of all ranks
+		spent        float64
+	}{
+		{"MPI_Irecv grid", ranks * sides * steps, ranks * sides * steps * cells * 8, 0},
+		{"MPI_Isend grid", ranks * sides * steps, ranks * sides * steps * cells * 8, 0},
+		{"MPI_Waitall ", ranks * steps, 0, 0},
+		{"MPI_Allreduce residual", ranks * steps, ranks * steps * 2 * 2 * 8, of("MPI_Allreduce")},
+		{"MPI_Comm_dup grid", ranks, 0, 0},
+	} {
+		row := rows[want.row]
+		assert.Equal(t, want.calls, row.values[letter(t, functions, "Calls")], "calls of %s", want.row)
+		assert.Equal(t, want.bytes, row.values[letter(t, functions, "Bytes")], "bytes of %s", want.row)
+		if want.spent > 0 {
+			assert.InEpsilon(t, want.spent, row.values[letter(t, functions, "Time")], 0.1, "time in %s", want.row)
+		}
+	}
+	written := rows["MPI_File_write_all "+job.file(rows)]
+	assert.Equal(t, ranks*steps/every*1.0, written.values[letter(t, functions, "Calls")])
+	assert.Equal(t, ranks*steps/every*(cells+2)*(cells+2)*8.0, written.values[letter(t, functions, "Bytes")])
+
+	// Rank 0 waits for rank 1, as long as its allreduces take longer.
+	balance := panelOf(t, d.UID, "Rank by rank")
+	seen := 0
+	for _, row := range s.rows(t, balance, values) {
+		seen++
+		waited := row.values[letter(t, balance, "Waited at least")]
+		if row.labels["rank"] == strconv.Itoa(slow) {
+			assert.Zero(t, waited)
+			continue
+		}
+		assert.InEpsilon(t, job.spent[0]["MPI_Allreduce"]-job.spent[slow]["MPI_Allreduce"], waited, 0.1)
+	}
+	assert.Equal(t, ranks, seen)
+	late := panelOf(t, d.UID, "Who is late, by communicator")
+	for _, row := range s.rows(t, late, values) {
+		if row.labels["comm"] == "residual" {
+			assert.Equal(t, strconv.Itoa(slow), row.labels["rank"])
+		}
+	}
+}
+
+// file is the name that the job's file has.
+func (job profiled) file(rows map[string]tableRow) string {
+	for _, row := range rows {
+		if row.labels["function"] == "MPI_File_write_all" {
+			return row.labels["file"]
+		}
+	}
+	return ""
+}
