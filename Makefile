@@ -17,6 +17,9 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 OPENMPI_INC ?= $(shell scripts/mpi-include openmpi)
 MPICH_INC ?= $(shell scripts/mpi-include mpich)
 
+# The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
+PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 
@@ -40,7 +43,7 @@ agent:
 	@mkdir -p $(BIN)
 	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
-	@$(MAKE) --no-print-directory -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
