@@ -112,6 +112,9 @@ func (m *callModel) exporter(t *rapid.T, rules int) {
 	}
 	if rules == m.rules {
 		m.g, m.grouped = NewGroup(), true
+		if m.a.loseRemains { // the Group knew what was lost while other rules were in force; the next one doesn't
+			maps.DeleteFunc(m.last, func(id string, _ histogramSeen) bool { return strings.HasPrefix(id, "node ") })
+		}
 	} else {
 		m.grouped = false
 	}
