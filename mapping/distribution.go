@@ -17,6 +17,9 @@ const (
 	minDistribution = 2 // elements: the time, and a bucket
 	maxDistribution = 128
 
+	// exactNote is what HELP says of a distribution.
+	exactNote = "The durations are single ones, measured by the agent and counted in buckets of powers of two."
+
 	// secondBucket is the bucket that ends at a second: bucket k ends at 2^(k-secondBucket) s.
 	secondBucket = 30
 )
@@ -517,6 +520,3 @@ func (h *Histogram) rise(was, now []uint64) {
 		h.addNative(int32(k-secondBucket), n)
 	}
 }
-
-// exactNote is what HELP says of a distribution.
-const exactNote = "The durations are single ones, measured by the agent and counted in buckets of powers of two."

@@ -553,3 +553,130 @@ func TestGroupKeepsItsBucketsWhenRulesChangeThem(t *testing.T) {
 		})
 	}
 }
+
+// What folds counts in other, bucket by bucket: nothing that other has ever had falls, whatever becomes of the objects.
+func TestDistributionsFold(t *testing.T) {
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	x, y := a.object("a", 1), a.object("b", 1)
+	r := newRank(t, nil)
+	look := func() map[string]pows {
+		r.SetVariableLimit(32) // a histogram has 16 lines
+		r.Update(a.after(time.Minute).sample())
+		return histograms(t, r)
+	}
+	a.took("v", x, time.Second)
+	a.took("v", y, 2*time.Second)
+	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, "b": {"2^1": 1}}, look())
+
+	z := a.object("c", 1)
+	a.took("v", y, 4*time.Second)
+	a.took("v", z, 8*time.Second)
+	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 1}}, look(), "of b, what came since")
+	r = reload(t, r)
+	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 1}}, look(), "an exporter restart goes on")
+
+	clear(a.handle("v", z).values)
+	a.took("v", z, 5*time.Second)
+	want := map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 2}}
+	assert.Equal(t, want, look(), "if one of them is reset, other goes on")
+	r = reload(t, r)
+	assert.Equal(t, want, look(), "which the next exporter knows")
+
+	r = reload(t, r)
+	r.SetVariableLimit(100)
+	a.took("v", y, 16*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	a.took("v", y, 16*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, "b": {"2^1": 1, "2^4": 1}, "c": {}, Other: {"2^2": 1, "2^3": 2, "2^4": 1}}, histograms(t, r),
+		"with series of its own again, b goes on where they ended, and c begins")
+}
+
+// Of more series than can be remembered that are gone, other still has what they had counted there.
+func TestFoldedDistributionsThatAreForgotten(t *testing.T) {
+	const n = maxGone + 50
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	a.loseRemains = true
+	r := newRank(t, nil)
+	r.SetVariableLimit(32)
+	first, folds := a.object("first", 1), a.object("folds", 1)
+	for i := range n {
+		a.took("v", a.object(fmt.Sprint(i), 1), time.Second, 2*time.Second)
+	}
+	want := map[string]pows{"first": {}, Other: {"2^0": n, "2^1": n}}
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, want, histograms(t, r))
+	a.objects, a.handles = a.objects[:2], a.handles[:2]
+	require.Equal(t, []uint32{first, folds}, []uint32{a.objects[0].ID, a.objects[1].ID})
+	a.lastLayout = nil
+	for i := range uint64(2) {
+		a.took("v", folds, time.Second)
+		want[Other]["2^0"] = n + i + 1
+		r.Update(a.after(time.Minute).sample())
+		assert.Equal(t, want, histograms(t, r))
+		assert.Positive(t, r.Dropped()[ReasonRemainsLost])
+	}
+	v := r.order[0]
+	assert.Less(t, len(v.list), n)
+	assert.Equal(t, uint64(n-len(v.list)+3), v.other.keptOfOther()[secondBucket], "of those that are forgotten")
+}
+
+// A program's own object called other is one with them; if it is reset, other goes on.
+func TestDistributionOfAnObjectCalledOther(t *testing.T) {
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	a.object("a", 1)
+	x, y := a.object(Other, 1), a.object("b", 1)
+	r := newRank(t, nil)
+	look := func() pows {
+		r.SetVariableLimit(32)
+		r.Update(a.after(time.Minute).sample())
+		return histograms(t, r)[Other]
+	}
+	a.took("v", x, time.Second, time.Second, time.Second)
+	a.took("v", y, time.Second)
+	assert.Equal(t, pows{"2^0": 4}, look())
+	clear(a.handle("v", x).values)
+	a.took("v", x, 0)
+	assert.Equal(t, pows{"2^0": 4, "zero": 1}, look())
+	a.took("v", x, time.Second)
+	a.took("v", y, time.Second)
+	assert.Equal(t, pows{"2^0": 6, "zero": 1}, look())
+	r = reload(t, r)
+	assert.Equal(t, pows{"2^0": 6, "zero": 1}, look())
+}
+
+// What a handle, or what remains of one, has in a bucket lies between nothing and what fits a float64.
+func TestCountsOfBuckets(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		w, base  uint64
+		excluded int64
+		want     uint64
+		good     bool
+	}{
+		{"counted", 7, 0, 0, 7, true},
+		{"since a rename", 7, 5, 0, 2, true},
+		{"but for a pause", 7, 2, 4, 1, true},
+		{"less than at the rename", 5, 7, 0, 0, false},
+		{"more in pauses than in all", 7, 2, 6, 0, false},
+		{"a pause that took something away", 7, 0, -5, 7, false},
+		{"more than there are calls", math.MaxUint64, 1, 0, maxEvents, true},
+		{"all of it in pauses", math.MaxUint64, 0, math.MaxInt64, maxEvents, true},
+		{"the longest pause", 0, 0, math.MinInt64, 0, false},
+	} {
+		n, good := countOf(c.w, c.base, c.excluded)
+		assert.Equal(t, [2]any{c.want, c.good}, [2]any{n, good}, c.name)
+	}
+	for _, c := range []struct {
+		gained, first []uint64
+		want          uint64
+	}{
+		{[]uint64{9, 4}, []uint64{9, 3}, 7},
+		{[]uint64{9, 4}, nil, 4},
+		{[]uint64{9, math.MaxUint64}, []uint64{9, 3}, 3}, // -1
+		{[]uint64{9, math.MaxInt64}, []uint64{9, math.MaxInt64}, maxEvents},
+		{[]uint64{9}, nil, 0},
+	} {
+		assert.Equal(t, c.want, remainOf(&mpit.Remain{Gained: c.gained, First: c.first}, 1), c)
+	}
+}

@@ -79,5 +79,5 @@ func TestRankWithADistribution(t *testing.T) {
 	want[0], want[31], want[33] = 5<<30, 2, 1
 	assert.Equal(t, want, sample.Values)
 	cancel()
-	<-served
+	assert.NoError(t, <-served)
 }
