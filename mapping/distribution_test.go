@@ -680,3 +680,27 @@ func TestCountsOfBuckets(t *testing.T) {
 		assert.Equal(t, c.want, remainOf(&mpit.Remain{Gained: c.gained, First: c.first}, 1), c)
 	}
 }
+
+// Whatever many ranks claim together, a node's histogram never overflows.
+func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
+	g := NewGroup()
+	var members []Member
+	var was uint64
+	for i := range 64 {
+		a := newAgent(calls(mpit.BindComm, "v")...)
+		h := a.handle("v", a.object("c", 1))
+		for k := range h.values {
+			h.values[k] = math.MaxUint64 - 5
+		}
+		r := newRank(t, nil, Rule{Rank: RankNode})
+		r.Update(a.sample())
+		members = append(members, Member{Key: mpit.RankID{byte(i)}, Number: i, Figures: r, Structure: r.Structure(), Series: r.Series(), Live: true})
+		g.Update(members)
+		h2 := g.Series()[0].Histogram
+		checkedBuckets(t, h2, true)
+		require.GreaterOrEqual(t, h2.Count, was)
+		was = h2.Count
+	}
+	assert.Less(t, was, uint64(1<<63))
+	assert.Greater(t, was, uint64(1<<61))
+}
