@@ -704,3 +704,34 @@ func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
 	assert.Less(t, was, uint64(1<<63))
 	assert.Greater(t, was, uint64(1<<61))
 }
+
+// An exporter of before there were distributions added up all elements of one. What it kept of them, in sums that fold and are reset,
+// is not taken for durations.
+func TestDistributionAfterAnExporterThatKnewNone(t *testing.T) {
+	plain := mpittest.DistributionVariable("v", mpit.BindComm)
+	plain.Distribution = false
+	a := newAgent(plain)
+	r := newRank(t, nil)
+	for i := range 4 {
+		a.object(fmt.Sprint(i), 45)
+	}
+	for i := range 3 {
+		for _, h := range a.handles {
+			clear(h.values[:2-i])
+			h.took(time.Duration(i)*time.Second, time.Second)
+		}
+		r.SetVariableLimit(2)
+		r.Update(a.after(time.Minute).sample())
+	}
+	require.Contains(t, show(r), "v_time_total{comm=other}")
+	r = reload(t, r)
+	a.vars[0].Distribution, a.lastVars = true, nil
+	for range 2 {
+		r.Update(a.after(time.Minute).sample())
+		require.Len(t, r.Series(), 4)
+		for i, s := range r.Series() {
+			assert.Equal(t, float64(a.handles[i].values[0])*mpit.DistributionUnit, s.Histogram.Sum)
+			assert.Equal(t, pows{"zero": 1, "2^0": 4, "2^1": 1}, exactBuckets(t, s.Histogram))
+		}
+	}
+}
