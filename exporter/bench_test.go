@@ -55,7 +55,15 @@ func benchSample(series int) *mpit.Sample {
 
 // benchSamples is what a node's ranks send, with one catalogue for all; advance changes every value.
 func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
-	first := benchSample(series)
+	return benchSamplesOf(ranks, benchSample(series), func(values []uint64) {
+		for v := range values {
+			values[v] += 7
+		}
+	})
+}
+
+// benchSamplesOf is that of ranks that send others.
+func benchSamplesOf(ranks int, first *mpit.Sample, move func(values []uint64)) (samples []*mpit.Sample, advance func()) {
 	for range ranks {
 		s := *first
 		s.Values = slices.Clone(first.Values)
@@ -64,9 +72,7 @@ func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
 	return samples, func() {
 		for _, s := range samples {
 			s.Monotonic++
-			for v := range s.Values {
-				s.Values[v] += 7
-			}
+			move(s.Values)
 		}
 	}
 }
@@ -74,6 +80,13 @@ func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
 // benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured. touch is
 // their next answers.
 func benchExporter(b testing.TB, ranks, series int, options ...func(*Exporter)) (e *Exporter, touch func()) {
+	samples, advance := benchSamples(ranks, series)
+	return benchExporterOf(b, samples, advance, options...)
+}
+
+// benchExporterOf is that of ranks that send others.
+func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), options ...func(*Exporter)) (e *Exporter, touch func()) {
+	ranks := len(samples)
 	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits, MaxEnded: ranks})
 	if err != nil {
 		b.Fatal(err)
@@ -81,7 +94,6 @@ func benchExporter(b testing.TB, ranks, series int, options ...func(*Exporter)) 
 	for _, o := range options {
 		o(e)
 	}
-	samples, advance := benchSamples(ranks, series)
 	list := make([]*rank, ranks)
 	for i := range list {
 		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
@@ -352,11 +364,15 @@ func benchGather(b *testing.B, touch func(), gather func() (families int, err er
 // BenchmarkRound is a whole scrape of ranks behind Unix sockets, all in this process: it counts what ranks do as well.
 func BenchmarkRound(b *testing.B) {
 	for _, ranks := range []int{64, 256, 1024} {
-		b.Run(fmt.Sprintf("ranks=%d", ranks), func(b *testing.B) { benchRound(b, ranks) })
+		b.Run(fmt.Sprintf("ranks=%d", ranks), func(b *testing.B) {
+			benchRound(b, ranks, func(rank int) mpittest.Config { return small("1", rank) }, nil)
+		})
 	}
 }
 
-func benchRound(b *testing.B, ranks int) {
+// benchRound scrapes ranks with such a configuration; move, if there is one, changes a rank's values before each scrape, which is not
+// counted.
+func benchRound(b *testing.B, ranks int, of func(rank int) mpittest.Config, move func(r *mpittest.Rank) error) {
 	dir, err := os.MkdirTemp("", "mpit")
 	if err != nil {
 		b.Fatal(err)
@@ -380,10 +396,12 @@ func benchRound(b *testing.B, ranks int) {
 		}
 		_ = l.Close()
 	}()
-	for i := range ranks {
-		cfg := small("1", i)
+	list := make([]*mpittest.Rank, ranks)
+	for i := range list {
+		cfg := of(i)
 		cfg.Hello.Size = ranks
 		r := mpittest.New(cfg)
+		list[i] = r
 		if err := r.Connect(ctx, l.Path()); err != nil {
 			b.Fatal(err)
 		}
@@ -405,13 +423,18 @@ func benchRound(b *testing.B, ranks int) {
 	h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	var took []float64
 	var cpu cpuMeter
-	cpu.start()
 	for b.Loop() {
+		for i := 0; move != nil && i < ranks; i++ {
+			if err := move(list[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		cpu.start()
 		began := time.Now()
 		h.ServeHTTP(discard{http.Header{}, new(int)}, req)
 		took = append(took, float64(time.Since(began).Microseconds())/1e3)
+		cpu.stop()
 	}
-	cpu.stop()
 	if n := up(); n != ranks {
 		b.Fatal(n, "ranks up")
 	}

@@ -1,8 +1,17 @@
 package exporter
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -16,4 +25,202 @@ func withDistribution(cfg mpittest.Config, durations ...time.Duration) mpittest.
 	cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Created: testTime})
 	cfg.Values = append(cfg.Values, mpittest.Value{Name: callTime, Class: mpit.ClassTimer, Object: uint32(len(cfg.Objects)), Values: mpittest.Distribution(durations...)})
 	return cfg
+}
+
+// bucketsOnPage are the buckets of all series of the family by power of two, of ranks by their labels, when count, +Inf and the native
+// buckets agree in each.
+func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string) map[string]map[int32]uint64 {
+	all := map[string]map[int32]uint64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			h, buckets := m.Histogram, map[int32]uint64{}
+			require.NotNil(t, h.Schema, "%v has native buckets", labels)
+			require.EqualValues(t, mapping.ExactSchema, h.GetSchema())
+			total, below := h.GetZeroCount(), uint64(0)
+			buckets[-30] = total
+			at, n, deltas := int32(0), int64(0), h.PositiveDelta
+			for _, span := range h.PositiveSpan {
+				at += span.GetOffset()
+				for range span.GetLength() {
+					n, deltas = n+deltas[0], deltas[1:]
+					buckets[at] = uint64(n)
+					total += uint64(n)
+					at++
+				}
+			}
+			for _, b := range h.Bucket {
+				require.GreaterOrEqual(t, b.GetCumulativeCount(), below)
+				below = b.GetCumulativeCount()
+			}
+			require.Equal(t, h.GetSampleCount(), total, labels)
+			require.LessOrEqual(t, below, total, labels)
+			all[strings.Join(labels, ",")] = buckets
+		}
+	}
+	return all
+}
+
+// Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which it is made, has each
+// single duration of the programs in its bucket, none of them twice, and none falls.
+func TestPagesOfDistributions(t *testing.T) {
+	path := socketPath(t)
+	const family = "mpit_call_time_seconds"
+	rules := []struct {
+		rules []mapping.Rule
+		ranks bool // there are series of each rank
+	}{
+		{nil, true},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, true},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, true},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, false},
+	}
+	type program struct {
+		*mpittest.Rank
+		comms   []uint32
+		counted map[int32]uint64
+		paused  bool
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		clock := newTestClock()
+		rule, limited := 0, false
+		limits := mapping.Limits{}
+		start := func() *node {
+			n := startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock))
+			return n
+		}
+		n := start()
+		defer func() { n.stop() }()
+		var programs []*program
+		for i := range 2 {
+			cfg := small("1", i)
+			cfg.Clock = clock.Now
+			cfg.Variables = append(slices.Clone(cfg.Variables), mpittest.DistributionVariable(callTime, mpit.BindComm))
+			p := &program{Rank: mpittest.New(cfg), counted: map[int32]uint64{}}
+			programs = append(programs, p)
+			defer p.Kill()
+		}
+		connect := func() {
+			for _, p := range programs {
+				n.connect(p.Rank)
+			}
+		}
+		connect()
+		last := map[string]map[int32]uint64{}
+		look := func(rt *rapid.T) {
+			clock.advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms")) * time.Millisecond)
+			n.scrape()
+			n.settle()
+			families, explicit, exponential := n.eachWay()
+			sameSaid(rt, families, explicit, exponential, clock.Now())
+			page := bucketsOnPage(rt, families, family)
+			for of, buckets := range page {
+				for k, was := range last[of] {
+					if buckets[k] < was {
+						rt.Fatalf("bucket %d of %s falls from %d to %d", k, of, was, buckets[k])
+					}
+				}
+				last[of] = buckets
+			}
+			for i, p := range programs {
+				got := map[int32]uint64{}
+				for of, buckets := range page {
+					for k, x := range buckets {
+						if strings.Contains(of, fmt.Sprint("rank=", i)) {
+							got[k] += x
+						}
+					}
+				}
+				for k := int32(-30); k <= 13; k++ {
+					if want := p.counted[k]; rules[rule].ranks && (got[k] > want || got[k] < want && !limited) {
+						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
+					}
+				}
+			}
+		}
+		one := func(rt *rapid.T) *program { return programs[rapid.IntRange(0, len(programs)-1).Draw(rt, "rank")] }
+		count := func(rt *rapid.T) {
+			p := one(rt)
+			if len(p.comms) == 0 {
+				rt.Skip("no communicator")
+			}
+			d := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 1000, time.Millisecond, time.Second, 3 * time.Second, 5000 * time.Second}).Draw(rt, "duration")
+			values := mpittest.Distribution(d)
+			require.NoError(rt, p.Add(callTime, mpit.ClassTimer, rapid.SampledFrom(p.comms).Draw(rt, "comm"), values...))
+			for k := range values[1:] {
+				if !p.paused {
+					p.counted[int32(k-30)] += values[1+k].(uint64)
+				}
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"count": count, "count more": count, "count again": count, "look": look, "look again": look,
+			"open": func(rt *rapid.T) {
+				if p := one(rt); len(p.comms) < 6 {
+					name := rapid.SampledFrom([]string{"", "a", "b", "c", mapping.Other}).Draw(rt, "name")
+					p.comms = append(p.comms, p.AddObject(mpit.Object{Kind: mpit.BindComm, Name: name, Size: 2, Created: clock.Now()}))
+				}
+			},
+			"free": func(rt *rapid.T) {
+				if p := one(rt); len(p.comms) > 0 {
+					require.NoError(rt, p.FreeObject(p.comms[0]))
+					p.comms = p.comms[1:]
+				}
+			},
+			"rename": func(rt *rapid.T) {
+				if p := one(rt); len(p.comms) > 0 {
+					require.NoError(rt, p.RenameObject(p.comms[0], rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "to")))
+				}
+			},
+			"pause": func(rt *rapid.T) {
+				p := one(rt)
+				p.paused = !p.paused
+				p.Pcontrol(map[bool]int{true: 0, false: 1}[p.paused])
+			},
+			"reconnect": func(rt *rapid.T) {
+				p := one(rt)
+				n.kill(p.Rank)
+				n.connect(p.Rank)
+			},
+			"limit": func(rt *rapid.T) {
+				look(rt)
+				limits = rapid.SampledFrom([]mapping.Limits{{}, {SeriesPerRank: 60}, {SeriesPerVariable: 48}}).Draw(rt, "limits")
+				limited = limited || limits != (mapping.Limits{})
+				n.changeLimits(limits)
+			},
+			"reload": func(rt *rapid.T) {
+				look(rt)
+				rule = rapid.IntRange(0, len(rules)-1).Draw(rt, "rules")
+				next := withRules(t, rules[rule].rules...)
+				next.Limits = limits
+				require.NoError(rt, n.Reload(next))
+				clear(last) // bounds and labels are others
+			},
+			"restart": func(rt *rapid.T) {
+				look(rt)
+				stored := rapid.Bool().Draw(rt, "stored") || limited
+				for _, p := range programs {
+					if stored {
+						n.stored(p.Rank)
+					}
+				}
+				n.stop()
+				for _, p := range programs {
+					<-p.Disconnected()
+				}
+				n = start()
+				connect()
+				if !rules[rule].ranks || limited {
+					clear(last) // of what has ended before it a node's histogram knows nothing
+				}
+			},
+		})
+		look(rt)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -219,6 +220,28 @@ func manyObjects(seq uint32, generation, n int) (layout []byte, values []any) {
 	return wireFrame(wireLayout, seq, generation+1, 0, 0, objects, handles), values
 }
 
+// distributionOf is a record of VARIABLES that says it is a distribution.
+func distributionOf(id int, class mpit.Class, datatype mpit.Datatype, name string) record {
+	r := variableOf(id, int(class), int(datatype), name)
+	r[7] = 8 // flags
+	return r
+}
+
+// distributions are those of a rank that calls so many functions, each with a handle of so many elements, and their values.
+func distributions(seq uint32, name string, elements ...int) (frames []byte, values []any) {
+	var handles list
+	for at := 0; at < len(elements); {
+		var l list
+		for ; at < len(elements) && len(l) < 10_000; at++ {
+			l = append(l, distributionOf(at, mpit.ClassTimer, mpit.DatatypeUint64, name+fmt.Sprint(at)))
+			handles = append(handles, record{at + 1, at, 0, elements[at], 0, 4})
+			values = append(values, make([]any, elements[at])...)
+		}
+		frames = append(frames, wireFrame(wireVariables, seq, 1, l)...)
+	}
+	return append(frames, wireFrame(wireLayout, seq, 1, 0, 0, list{}, handles)...), values
+}
+
 var hostilities = []struct {
 	name    string
 	attack  func(a *attacker)
@@ -354,6 +377,46 @@ var hostilities = []struct {
 			return append(b, sampleOf(seq, 1, n, math.Inf(1), math.NaN(), uint64(math.MaxUint64), math.Inf(-1))...)
 		})
 	}, `mpit_exporter_series_dropped_total{reason="not_a_number"}`, 3},
+	{"distributions that can't be any", func(a *attacker) {
+		a.answers(a.rank(), func(seq uint32, n int) []byte {
+			variables := list{
+				distributionOf(0, mpit.ClassCounter, mpit.DatatypeUint64, "counter"), distributionOf(1, mpit.ClassState, mpit.DatatypeUint64, "state"),
+				distributionOf(2, mpit.ClassTimer, mpit.DatatypeDouble, "double"), distributionOf(3, mpit.ClassTimer, mpit.DatatypeChar, "char"),
+				distributionOf(4, mpit.ClassGeneric, mpit.DatatypeUint64, "generic"), distributionOf(5, 99, mpit.DatatypeUint64, "unknown"),
+			}
+			b := append(wireFrame(wireVariables, seq, 1, variables), wireFrame(wireLayout, seq, 1, 0, 0, list{}, list{})...)
+			return append(b, sampleOf(seq, 1, n)...)
+		})
+	}, `mpit_exporter_series_dropped_total{reason="distribution"}`, 6},
+	{"distributions of as many elements as they like, with counts beyond all measure that fall and rise", func(a *attacker) {
+		a.answers(a.rank(), func(seq uint32, n int) []byte {
+			b, values := distributions(seq, "v", 1, 2, 45, 128, 129, 200_000)
+			for i := range values {
+				values[i] = []uint64{math.MaxUint64, 0, 1 << 63, math.MaxInt64}[(i+n)%4]
+			}
+			return append(b, sampleOf(seq, 1, n, values...)...)
+		})
+	}, `mpit_exporter_series_dropped_total{reason="distribution"}`, 3},
+	{"distributions that are none any more", func(a *attacker) {
+		a.answers(a.rank(), func(seq uint32, n int) []byte {
+			r := distributionOf(0, mpit.ClassTimer, mpit.DatatypeUint64, "v")
+			r[7] = 8 * (n % 2)
+			return append(wireFrame(wireVariables, seq, n+1, list{r}), sampleOf(seq, 0, n)...)
+		})
+	}, protocolErrors("malformed"), 1},
+	{"more functions than any program calls", func(a *attacker) {
+		elements := slices.Repeat([]int{45, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 4000)
+		a.answers(a.rank(), func(seq uint32, n int) []byte {
+			b, values := distributions(seq, "mpit_call_time_MPI_\"\n{}", elements...)
+			for i := range values {
+				values[i] = n
+			}
+			if n > 0 {
+				b = nil
+			}
+			return append(b, sampleOf(seq, 1, n, values...)...)
+		})
+	}, `mpit_exporter_series_dropped_total{reason="rank_over_limit"}`, 1000},
 	{"a time that is none", func(a *attacker) {
 		a.answers(a.rank(), func(seq uint32, _ int) []byte { return sampleOf(seq, 0, math.MinInt64) })
 	}, protocolErrors("malformed"), 1},

@@ -3,7 +3,6 @@ package mapping
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -502,21 +501,25 @@ func (h *Histogram) spread(to []uint64) {
 
 // rise adds to an exact histogram what buckets have more than before. The last one has no upper end.
 func (h *Histogram) rise(was, now []uint64) {
+	place, last := 0, len(now)-1
 	for k, n := range now {
 		if n <= was[k] {
 			continue
 		}
 		n -= was[k]
 		h.Count += n
-		place, last := len(h.Bounds), k == len(now)-1
-		if !last {
-			place = sort.SearchFloat64s(h.Bounds, math.Ldexp(1, k-secondBucket))
+		upper := upperEnd(k)
+		for place < len(h.Bounds) && (k == last || h.Bounds[place] < upper) {
+			place++
 		}
 		h.Counts[place] += n
-		if !last && math.Ldexp(1, k-secondBucket) <= NativeZeroThreshold {
+		if k < last && upper <= NativeZeroThreshold {
 			h.NativeZero += n
 			continue
 		}
 		h.addNative(int32(k-secondBucket), n)
 	}
 }
+
+// upperEnd is where bucket k ends, in seconds: what math.Ldexp says, without the cases that it has to tell apart.
+func upperEnd(k int) float64 { return math.Float64frombits(uint64(1023+k-secondBucket) << 52) }

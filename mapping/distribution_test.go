@@ -680,3 +680,58 @@ func TestCountsOfBuckets(t *testing.T) {
 		assert.Equal(t, c.want, remainOf(&mpit.Remain{Gained: c.gained, First: c.first}, 1), c)
 	}
 }
+
+// Whatever many ranks claim together, a node's histogram never overflows.
+func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
+	g := NewGroup()
+	var members []Member
+	var was uint64
+	for i := range 64 {
+		a := newAgent(calls(mpit.BindComm, "v")...)
+		h := a.handle("v", a.object("c", 1))
+		for k := range h.values {
+			h.values[k] = math.MaxUint64 - 5
+		}
+		r := newRank(t, nil, Rule{Rank: RankNode})
+		r.Update(a.sample())
+		members = append(members, Member{Key: mpit.RankID{byte(i)}, Number: i, Figures: r, Structure: r.Structure(), Series: r.Series(), Live: true})
+		g.Update(members)
+		h2 := g.Series()[0].Histogram
+		checkedBuckets(t, h2, true)
+		require.GreaterOrEqual(t, h2.Count, was)
+		was = h2.Count
+	}
+	assert.Less(t, was, uint64(1<<63))
+	assert.Greater(t, was, uint64(1<<61))
+}
+
+// An exporter of before there were distributions added up all elements of one. What it kept of them, in sums that fold and are reset,
+// is not taken for durations.
+func TestDistributionAfterAnExporterThatKnewNone(t *testing.T) {
+	plain := mpittest.DistributionVariable("v", mpit.BindComm)
+	plain.Distribution = false
+	a := newAgent(plain)
+	r := newRank(t, nil)
+	for i := range 4 {
+		a.object(fmt.Sprint(i), 45)
+	}
+	for i := range 3 {
+		for _, h := range a.handles {
+			clear(h.values[:2-i])
+			h.took(time.Duration(i)*time.Second, time.Second)
+		}
+		r.SetVariableLimit(2)
+		r.Update(a.after(time.Minute).sample())
+	}
+	require.Contains(t, show(r), "v_time_total{comm=other}")
+	r = reload(t, r)
+	a.vars[0].Distribution, a.lastVars = true, nil
+	for range 2 {
+		r.Update(a.after(time.Minute).sample())
+		require.Len(t, r.Series(), 4)
+		for i, s := range r.Series() {
+			assert.Equal(t, float64(a.handles[i].values[0])*mpit.DistributionUnit, s.Histogram.Sum)
+			assert.Equal(t, pows{"zero": 1, "2^0": 4, "2^1": 1}, exactBuckets(t, s.Histogram))
+		}
+	}
+}

@@ -6,6 +6,10 @@ import (
 	"sort"
 )
 
+// maxTogether is how many observations a Group's histogram takes, so that what ranks claim never overflows: none has more than 2^60, and
+// what came once there are so many would be lost in the others' rounding anyway.
+const maxTogether = 1 << 62
+
 // groupBuckets is what of a member's histogram is in the cell.
 type groupBuckets struct {
 	bounds     []float64
@@ -65,6 +69,7 @@ func (p *groupPart) observe(h *Histogram, late, reset bool) {
 		return
 	}
 	to := p.cell.series.Histogram
+	late = late || to.Count >= maxTogether
 	switch {
 	case b.moved && !reset && !late && b.moveTo(to, h):
 	case reset || b.moved || b.shrinks(h):

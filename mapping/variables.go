@@ -16,6 +16,9 @@ const (
 	// highRatio and levelRatio stand for a class in the keys of ratios.
 	highRatio  mpit.Class = 254
 	levelRatio mpit.Class = 253
+
+	// distribution stands for TIMER in the keys of distributions: what an exporter that knew none has kept of one is something else.
+	distribution mpit.Class = 252
 )
 
 // holding is a family that a rank holds, with the variables it is made of. Most are made of one.
@@ -116,7 +119,12 @@ func (r *Rank) newVariable(info *mpit.Variable) *variable {
 }
 
 // key is what the variable is known by.
-func (v *variable) key() variableKey { return variableKey{v.info.Name, v.info.Class} }
+func (v *variable) key() variableKey {
+	if v.info.Distribution {
+		return variableKey{v.info.Name, distribution}
+	}
+	return variableKey{v.info.Name, v.info.Class}
+}
 
 // resolve finds out what variables become, but for those whose categories would have to be known.
 func (r *Rank) resolve() {

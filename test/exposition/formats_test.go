@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,7 @@ func read(t *testing.T, body []byte, contentType string) page {
 			var l labels.Labels
 			parser.Labels(&l)
 			_, _, h, _ := parser.Histogram()
+			require.NoError(t, h.Validate(), l.String())
 			p.natives[l.String()] = h.String()
 		default:
 			require.Fail(t, "unexpected entry", "%v", entry)
@@ -173,8 +175,28 @@ func ranks(t *testing.T) map[string]mpittest.Config {
 			},
 		}
 	}
+	all["distributions"] = distributions(began)
 	require.Greater(t, len(all), 3)
 	return all
+}
+
+// distributions is a rank with what the call profile measures: nothing, the shortest, the longest, all kinds, and as many as a lie can have.
+func distributions(began time.Time) mpittest.Config {
+	cfg := mpittest.Config{Hello: mpit.Hello{ID: mpit.RankID{1}, PID: 4242, Size: 1, ThreadLevel: 3, InitTime: began, AgentVersion: "1.0"}}
+	every := make([]time.Duration, 44)
+	for k := range every {
+		every[k] = time.Duration(math.Ldexp(1e9, k-30))
+	}
+	lies := slices.Repeat([]any{uint64(math.MaxUint64)}, mpittest.DistributionElements)
+	for i, values := range [][]any{
+		mpittest.Distribution(), mpittest.Distribution(0), mpittest.Distribution(5000 * time.Second), mpittest.Distribution(every...), lies,
+		mpittest.Distribution(time.Nanosecond, time.Second, time.Second), mpittest.Distribution(2, 2, 3),
+	} {
+		v := mpittest.DistributionVariable(fmt.Sprint("mpit_call_time_MPI_", i), mpit.BindNone)
+		cfg.Variables = append(cfg.Variables, v)
+		cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Values: values})
+	}
+	return cfg
 }
 
 // serve is an exporter that knows the rank and has asked it.
@@ -241,6 +263,17 @@ func TestFormatsAreWhatPromhttpServes(t *testing.T) {
 						agree(t, want, pages[format])
 					})
 				}
+			}
+			if name == "distributions" {
+				natives, empty := 0, 0
+				for series, h := range pages["protobuf"].natives {
+					if strings.Contains(series, "mpit_call_time_seconds") {
+						natives++
+						empty += strings.Count(h, "{count:0, sum:0}")
+					}
+				}
+				assert.Equal(t, len(cfg.Variables), natives)
+				assert.Equal(t, 1, empty, "all but the first have counted")
 			}
 			sameValues(t, pages["text"], pages["OpenMetrics"])
 			sameValues(t, pages["text"], pages["protobuf"])
