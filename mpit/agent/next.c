@@ -22,63 +22,67 @@ void *library_at(const void *address)
 	return dlopen(map->l_name == NULL || *map->l_name == '\0' ? NULL : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Code of the libraries behind ours, in the dynamic linker's order. */
+/*
+ * One library of those behind ours, in the dynamic linker's order: the one with a number, or the one in which an address is. No list of them is
+ * kept, for this may run on a thread's stack of 16 KiB, in the middle of whose first call of a function.
+ */
 struct behind {
-	bool reached; /* ours */
-	int count;
-	uintptr_t code[MOST_LIBRARIES];
+	const void *wanted; /* an address in it; NULL: the one that has the number */
+	int number;         /* from 0; counted down */
+	bool reached;       /* ours */
+	uintptr_t code;     /* where its code begins; 0: there is no such library */
 };
 
-static int note(struct dl_phdr_info *info, size_t size, void *context)
+static int look(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct behind *behind = context;
-	uintptr_t self = (uintptr_t)note;
+	uintptr_t self = (uintptr_t)look, wanted = (uintptr_t)behind->wanted, code = 0;
+	bool ours = false, has_it = false;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
 
-		if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
+		if (segment->p_type != PT_LOAD)
 			continue;
-		if (at <= self && self < at + segment->p_memsz)
-			behind->reached = true;
-		else if (behind->reached && behind->count < MOST_LIBRARIES)
-			behind->code[behind->count++] = at;
-		break;
+		if (code == 0 && (segment->p_flags & PF_X) != 0)
+			code = at;
+		ours |= at <= self && self < at + segment->p_memsz;
+		has_it |= at <= wanted && wanted < at + segment->p_memsz;
 	}
-	return 0;
+	if (ours)
+		behind->reached = true;
+	else if (behind->reached && code != 0 && (behind->wanted != NULL ? has_it : behind->number-- == 0))
+		behind->code = code;
+	return behind->code != 0;
 }
 
-static bool is_behind(const struct behind *behind, void *found)
+static uintptr_t code_behind(const void *wanted, int number)
 {
-	void *library = library_at(found);
+	struct behind behind = { .wanted = wanted, .number = number };
 
-	for (int i = 0; library != NULL && i < behind->count; i++)
-		if (library_at((const void *)behind->code[i]) == library)
-			return true;
-	return false;
+	dl_iterate_phdr(look, &behind);
+	return behind.code;
 }
 
 /* What a library, with those that it needs, knows under the name, unless that stands in front of us: we would call each other for ever. */
-static void *found_in(void *library, const char *function, const struct behind *behind)
+static void *found_in(void *library, const char *function)
 {
 	void *found = library == NULL ? NULL : dlsym(library, function);
 
-	return found != NULL && is_behind(behind, found) ? found : NULL;
+	return found != NULL && code_behind(found, 0) != 0 ? found : NULL;
 }
 
 /* mpi4py and plug-ins open their MPI with RTLD_LOCAL: only who called us can see it. */
 static __attribute__((noinline)) void *locate_hidden(const char *function, const void *caller)
 {
-	struct behind behind = { .reached = false };
-	void *found;
+	void *found = found_in(library_at(caller), function);
+	uintptr_t code;
 
-	dl_iterate_phdr(note, &behind);
-	found = found_in(library_at(caller), function, &behind);
 	/* Who called us is another library that was preloaded, and can't see it either. */
-	for (int i = 0; found == NULL && i < behind.count; i++)
-		found = found_in(library_at((const void *)behind.code[i]), function, &behind);
+	for (int i = 0; found == NULL && i < MOST_LIBRARIES && (code = code_behind(NULL, i)) != 0; i++)
+		found = found_in(library_at((const void *)code), function);
 	return found;
 }
 

@@ -51,6 +51,7 @@ struct type_size {
 struct block {
 	struct block *next;   /* written before the block is in the list */
 	_Atomic bool owned;   /* by a thread that lives */
+	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
 	_Atomic uint64_t made; /* how often a cell has got a key */
 	_Atomic unsigned used; /* of the cells behind the functions' own */
 

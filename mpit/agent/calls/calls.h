@@ -63,21 +63,23 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 
 struct block;
 
-/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 32 bytes of a preloaded library's static TLS. */
+/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 40 bytes of a preloaded library's static TLS. */
 struct calls_thread {
 	struct cached_cell *cache; /* of its block; NULL: it has none */
 	struct block *block;
 	const void *mark;           /* frame of the wrapper of the outermost call; NULL: it is in none */
 	const struct call *running; /* in that frame */
+	uint64_t types;             /* calls_state.types when that call began */
 };
 extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
 
-/* What every call reads. Written in begin, except measuring, and epoch, which who holds the gate changes. A cache line of its own. */
+/* What every call reads. Written in begin, except measuring, epoch, which who holds the gate changes, and types. A cache line of its own. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
 	struct clock clock;
 	uint64_t handle_mask;    /* bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere */
 	_Atomic uint64_t epoch;  /* steps of EPOCH_STEP, from EPOCH_STEP on: changes when an object is made or freed */
+	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
 };
 extern struct calls_state calls_state HIDDEN;
 
@@ -154,6 +156,7 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	c->there = call_there(c, frame);
 	t->mark = frame;
 	t->running = c;
+	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire); /* before the call, which another thread's free may follow */
 	c->begin = clock_now(&calls_state.clock);
 	return true;
 }
@@ -190,7 +193,7 @@ ALWAYS_INLINE void call_counts(struct call *c, uint64_t out, uint64_t in)
 
 /*
  * Size of a datatype in bytes, from the argument's register; 0: it has none. Cached per thread until a datatype is freed. Program's threads,
- * after a call that has succeeded with it.
+ * after a call that has succeeded with it, before the thread's next one; meanwhile other threads may have freed it.
  */
 uint64_t type_bytes(intptr_t datatype) HIDDEN;
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -322,6 +323,119 @@ static struct place place_in(intptr_t comm)
 	return place;
 }
 
+/* ---- a type that another thread frees while this one is in a call with it ---- */
+
+static unsigned times_freed;
+
+static void frees_meanwhile(void)
+{
+	fake_inside = NULL;
+	for (unsigned i = 0; i < times_freed; i++) {
+		int type = 12;
+
+		CHECK(MPI_Type_free(&type) == 0);
+	}
+	atomic_store(&fake_type_factor, 1000); /* what the library says of the handle then has nothing to do with the type */
+}
+
+static void *frees_it(void *unused)
+{
+	frees_meanwhile();
+	return unused;
+}
+
+static void another_frees_it(void)
+{
+	fake_inside = NULL;
+	in_a_thread(frees_it, NULL);
+}
+
+static uint64_t sent_while_freed(unsigned times)
+{
+	times_freed = times;
+	fake_inside = another_frees_it;
+	return sent(12);
+}
+
+#define FREES 20000
+
+/* Rounds, in each of which one thread's call has just used the type and the other may free it. */
+static _Atomic unsigned round_begun, round_ended;
+
+static void begins_the_round(void)
+{
+	fake_inside = NULL;
+	atomic_fetch_add(&round_begun, 1);
+}
+
+static void gives_the_handle_up(void)
+{
+	atomic_store(&fake_type_factor, 1000);
+}
+
+static void *frees_at_once(void *unused)
+{
+	int type = 12;
+
+	for (unsigned i = 1; i <= FREES; i++) {
+		while (atomic_load(&round_begun) != i)
+			sched_yield();
+		for (volatile unsigned wait = 0; wait < i % 64; wait++)
+			;
+		CHECK(MPI_Type_free(&type) == 0);
+		atomic_store(&round_ended, i);
+	}
+	return unused;
+}
+
+/* Whichever comes first, the question or the end of the type: the answer is never what the library says afterwards. */
+void test_a_type_is_freed_while_its_size_is_asked_for(void)
+{
+	pthread_t other;
+	int type = 12;
+
+	sent(1);
+	fake_frees_type = gives_the_handle_up;
+	CHECK(pthread_create(&other, NULL, frees_at_once, NULL) == 0);
+	for (unsigned i = 1; i <= FREES; i++) {
+		fake_inside = begins_the_round;
+		CHECK(sent(12) == 12);
+		while (atomic_load(&round_ended) != i)
+			sched_yield();
+		atomic_store(&fake_type_factor, 1);
+	}
+	CHECK(pthread_join(other, NULL) == 0);
+	fake_frees_type = NULL;
+	CHECK(MPI_Type_free(&type) == 0);
+}
+
+void test_a_type_that_is_freed_during_a_call(void)
+{
+	intptr_t same_place = 12;
+	uint64_t uncounted;
+
+	/* Nobody has asked before, and after the call it is too late. */
+	sent(1);
+	CHECK(sent_while_freed(1) == 12);
+	/* From the next call on the handle stands for another type. */
+	CHECK(sent(12) == 12000);
+	atomic_store(&fake_type_factor, 1);
+	/* Freed, made and freed again: which of the two it was, nobody knows. */
+	uncounted = atomic_load(&calls_uncounted);
+	CHECK(sent_while_freed(2) == 0 && atomic_load(&calls_uncounted) == uncounted + 1);
+	atomic_store(&fake_type_factor, 1);
+	/* Others that are freed meanwhile don't matter, nor one that is kept in the same place. */
+	while (call_hash(0, ++same_place) != call_hash(0, 12))
+		;
+	times_freed = 1;
+	fake_inside = another_frees_it;
+	CHECK(sent(same_place) == 1000 * (uint64_t)same_place);
+	atomic_store(&fake_type_factor, 1);
+	frees_it(NULL);
+	atomic_store(&fake_type_factor, 1);
+	CHECK(sent(12) == 12 && sent(13) == 13);
+}
+
 void test_places(void)
 {
 	static const struct {
@@ -378,6 +492,8 @@ int main(void)
 	test_nothing_is_counted_while_switched_off();
 	test_variables_and_pairs_are_told_of_once();
 	test_sizes_of_types_are_kept_until_one_is_freed();
+	test_a_type_that_is_freed_during_a_call();
+	test_a_type_is_freed_while_its_size_is_asked_for();
 	test_places();
 	test_only_the_outermost_call_counts();
 	test_a_call_left_by_longjmp_blinds_nobody();
@@ -394,6 +510,6 @@ int main(void)
 	test_counts_outlive_their_threads();
 	test_calls_without_memory_are_counted();
 	test_a_child_measures_nothing();
-	puts("tests of the call profile's runtime: 26 passed, 0 failed");
+	puts("tests of the call profile's runtime: 28 passed, 0 failed");
 	return 0;
 }

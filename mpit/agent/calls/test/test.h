@@ -64,6 +64,8 @@ void test_a_duration_goes_into_its_bucket(void);
 void test_nothing_is_counted_while_switched_off(void);
 void test_variables_and_pairs_are_told_of_once(void);
 void test_sizes_of_types_are_kept_until_one_is_freed(void);
+void test_a_type_that_is_freed_during_a_call(void);
+void test_a_type_is_freed_while_its_size_is_asked_for(void);
 void test_places(void);
 
 /* marks_test.c */
