@@ -89,7 +89,7 @@ func (m *Mapper) unsure(lib Library, v *mpit.Variable, categories []string, set 
 			continue
 		}
 		for p := range properties {
-			if r.sets[p] && !(v.Distribution && fixedByAgent(p)) && !slices.Contains(m.rules[:i], set.by[p]) {
+			if r.sets[p] && (!v.Distribution || !fixedByAgent(p)) && !slices.Contains(m.rules[:i], set.by[p]) {
 				out = append(out, r.Source)
 				break
 			}
