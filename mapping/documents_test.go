@@ -54,6 +54,12 @@ func TestWhatTheExamplesDo(t *testing.T) {
 		{"function-families", MVAPICH, mpit.Variable{Name: "mv2_coll_bcast_binomial_bytes_send", Class: mpit.ClassCounter}, `mpit_coll_bytes_total{jobid="…",world="…",rank="0",algorithm="binomial",direction="send",function="bcast"}`},
 		{"function-families", MVAPICH, mpit.Variable{Name: "mv2_coll_reduce_scatter_ring_count_recv", Class: mpit.ClassCounter}, `mpit_coll_messages_total{jobid="…",world="…",rank="0",algorithm="ring",direction="recv",function="reduce_scatter"}`},
 		{"function-families", MVAPICH, mpit.Variable{Name: "mv2_coll_bcast_scatter_ring_allgather", Class: mpit.ClassCounter}, `mpit_coll_calls_total{jobid="…",world="…",rank="0",algorithm="scatter_ring_allgather",function="bcast"}`},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Iprobe", Class: mpit.ClassTimer, Bind: mpit.BindComm}, "rule"},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Cart_create", Class: mpit.ClassTimer, Bind: mpit.BindComm}, "rule"},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Win_allocate_shared", Class: mpit.ClassTimer, Bind: mpit.BindComm}, "rule"},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Waitall", Class: mpit.ClassTimer}, `mpit_call_time_seconds_bucket{jobid="…",world="…",rank="0",function="MPI_Waitall",le="1.52587890625e-05"}`},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Win_complete", Class: mpit.ClassTimer, Bind: mpit.BindWin}, `mpit_call_time_seconds_bucket{jobid="…",world="…",rank="0",function="MPI_Win_complete",win="unnamed",le="1.52587890625e-05"}`},
+		{"calls", MPICH, mpit.Variable{Name: "mpit_call_bytes_sent_MPI_Send", Class: mpit.ClassAggregate, Bind: mpit.BindComm}, `mpit_call_bytes_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",direction="sent",function="MPI_Send"}`},
 		{"limits", MPICH, mpit.Variable{Name: "x", Class: mpit.ClassTimer}, `mpit_x_time_seconds_bucket{jobid="…",world="…",rank="0",le="0.0001"}`},
 	} {
 		t.Run(c.file+" "+c.v.Name, func(t *testing.T) {

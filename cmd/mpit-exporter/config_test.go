@@ -68,7 +68,6 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigShow: the shipped files stand there as they are, and the output is a rule file that says the same.
 // Every example passes the check alone, and all of them together do. What is in force with each is a good file as well.
 func TestConfigCheckExamples(t *testing.T) {
 	const examples = "../../examples/rules"
@@ -88,6 +87,7 @@ func TestConfigCheckExamples(t *testing.T) {
 	}
 }
 
+// The shipped files stand there as they are, and the output is a rule file that says the same.
 func TestConfigShow(t *testing.T) {
 	got := runBinary(t, nil, "config", "show")
 	require.Equal(t, 0, got.status, got.stderr)

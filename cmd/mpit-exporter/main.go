@@ -108,6 +108,41 @@ func naming(app *kingpin.Application, args []string, err error) error {
 	return err
 }
 
+// valueOfSwitch is an error if args give a value to a flag that takes none: the parser would take the value for the next argument, and
+// exec --calls=1 run a program 1. What belongs to a program that is started is not looked at.
+func valueOfSwitch(app *kingpin.Application, args []string) error {
+	parsed, _ := app.ParseContext(args)
+	if parsed == nil || parsed.SelectedCommand == nil {
+		return nil
+	}
+	flags := map[string]*kingpin.FlagModel{}
+	for _, flag := range append(app.Model().Flags, parsed.SelectedCommand.Model().Flags...) {
+		flags[flag.Name] = flag
+	}
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		given, long := strings.CutPrefix(args[i], "--")
+		if !long {
+			if i < len(strings.Fields(parsed.SelectedCommand.FullCommand())) {
+				continue // the command's name
+			}
+			return nil // a program or another argument, or a short flag
+		}
+		name, _, valued := strings.Cut(given, "=")
+		flag := flags[name]
+		if flag == nil {
+			flag = flags[strings.TrimPrefix(name, "no-")]
+		}
+		switch {
+		case flag == nil:
+		case flag.IsBoolFlag() && valued:
+			return fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
+		case !flag.IsBoolFlag() && !valued:
+			i++ // its value
+		}
+	}
+	return nil
+}
+
 // run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
 func run(ctx context.Context, args []string, std stdio) error {
 	if len(args) == 3 && args[0] == ownCommand { // exec's own, and nobody else's
@@ -135,6 +170,9 @@ func run(ctx context.Context, args []string, std stdio) error {
 	config := newConfigCommand(app)
 
 	command, err := app.Parse(args)
+	if said := valueOfSwitch(app, args); said != nil {
+		err = said
+	}
 	if err != nil {
 		return usageErrorf("%w (see %s --help)", naming(app, args, err), helpOf(app, args))
 	}

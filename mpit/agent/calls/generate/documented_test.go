@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ const (
 	page       = "../../../../docs/calls.md"
 	tableBegin = "go test ./mpit/agent/calls/generate -update -->\n"
 	tableEnd   = "<!-- the end of the table -->\n"
+
+	catalogueFile  = "../../../../mapping/testdata/catalogues/calls.yaml"
+	variablesBegin = "variables:\n"
 )
 
 // The table of docs/calls.md is this table; -update makes it anew.
@@ -61,4 +65,53 @@ func directions(m movement) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// The catalogue that the shipped rules are tried on, and docs/metrics.md is made from, has the variables of this table with the descriptions
+// that the library gives them; -update makes them anew.
+func TestDeclaredVariables(t *testing.T) {
+	content, err := os.ReadFile(catalogueFile)
+	require.NoError(t, err)
+	head, variables, found := strings.Cut(string(content), variablesBegin)
+	require.True(t, found, "%s has no %q", catalogueFile, variablesBegin)
+	want := catalogue(shipped(t), descriptions(t))
+	if *update {
+		require.NoError(t, os.WriteFile(catalogueFile, []byte(head+variablesBegin+want), 0o600))
+		return
+	}
+	assert.Equal(t, want, variables, "go test ./mpit/agent/calls/generate -update")
+}
+
+// descriptions are source.c's, by kind of variable.
+func descriptions(t *testing.T) map[string]string {
+	source, err := os.ReadFile("../source.c")
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, m := range regexp.MustCompile(`\[([A-Z]+)\] = \{ [A-Z]+, (?:true|false), "(.*)" \}`).FindAllStringSubmatch(string(source), -1) {
+		all[m[1]] = m[2]
+	}
+	require.Len(t, all, 4, "kinds of variables in source.c")
+	return all
+}
+
+// catalogue has what source.c declares: of each function its time, what goes out and what comes in.
+func catalogue(functions []function, descriptions map[string]string) string {
+	binds := map[binding]string{bindComm: " bind: comm,", bindWin: " bind: win,", bindFile: " bind: file,", bindNone: ""}
+	var b strings.Builder
+	variable := func(name, properties, description string) {
+		fmt.Fprintf(&b, "  - {name: %s, %s category: mpit_calls, description: %q}\n", name, properties, description)
+	}
+	for _, f := range functions {
+		variable("mpit_call_time_"+f.name, "class: timer, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic, count: 45, distribution: true,",
+			descriptions["TIME"])
+		bytes := func(d direction, description string) {
+			if d != noDirection {
+				variable("mpit_call_bytes_"+string(d)+"_"+f.name, "class: aggregate, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic,", description)
+			}
+		}
+		bytes(f.movement.out, descriptions["OUT"])
+		bytes(f.movement.in, descriptions["IN"])
+	}
+	variable("mpit_call_uncounted", "class: counter, datatype: uint64, verbosity: user_basic,", descriptions["UNCOUNTED"])
+	return b.String()
 }
