@@ -86,6 +86,7 @@ func TestPagesOfDistributions(t *testing.T) {
 		comms   []uint32
 		counted map[int32]uint64
 		paused  bool
+		ended   bool
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := newTestClock()
@@ -106,8 +107,16 @@ func TestPagesOfDistributions(t *testing.T) {
 			programs = append(programs, p)
 			defer p.Kill()
 		}
-		connect := func() {
+		living := func() (list []*program) {
 			for _, p := range programs {
+				if !p.ended {
+					list = append(list, p)
+				}
+			}
+			return list
+		}
+		connect := func() {
+			for _, p := range living() {
 				n.connect(p.Rank)
 			}
 		}
@@ -129,6 +138,9 @@ func TestPagesOfDistributions(t *testing.T) {
 				last[of] = buckets
 			}
 			for i, p := range programs {
+				if p.ended && !strings.Contains(fmt.Sprint(page), fmt.Sprint("rank=", i)) {
+					continue // it has been forgotten
+				}
 				got := map[int32]uint64{}
 				for of, buckets := range page {
 					for k, x := range buckets {
@@ -144,7 +156,7 @@ func TestPagesOfDistributions(t *testing.T) {
 				}
 			}
 		}
-		one := func(rt *rapid.T) *program { return programs[rapid.IntRange(0, len(programs)-1).Draw(rt, "rank")] }
+		one := func(rt *rapid.T) *program { return rapid.SampledFrom(living()).Draw(rt, "rank") }
 		count := func(rt *rapid.T) {
 			p := one(rt)
 			if len(p.comms) == 0 {
@@ -183,6 +195,12 @@ func TestPagesOfDistributions(t *testing.T) {
 				p.paused = !p.paused
 				p.Pcontrol(map[bool]int{true: 0, false: 1}[p.paused])
 			},
+			"end": func(rt *rapid.T) {
+				if p := one(rt); len(living()) > 1 && !p.paused {
+					p.ended = true
+					n.finish(p.Rank, mpit.EndFinalize)
+				}
+			},
 			"reconnect": func(rt *rapid.T) {
 				p := one(rt)
 				n.kill(p.Rank)
@@ -205,13 +223,13 @@ func TestPagesOfDistributions(t *testing.T) {
 			"restart": func(rt *rapid.T) {
 				look(rt)
 				stored := rapid.Bool().Draw(rt, "stored") || limited
-				for _, p := range programs {
+				for _, p := range living() {
 					if stored {
 						n.stored(p.Rank)
 					}
 				}
 				n.stop()
-				for _, p := range programs {
+				for _, p := range living() {
 					<-p.Disconnected()
 				}
 				n = start()

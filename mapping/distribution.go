@@ -326,26 +326,23 @@ func (c *cell) resetBuckets(total, was []uint64) {
 	}
 }
 
-// otherBuckets is the part that belongs to other, of a value.
-func (m *corrected) otherBuckets(folded bool, value []uint64) []uint64 {
-	out := slices.Clone(value)
-	for k := range out {
-		if p := at(m.part, k); folded {
-			out[k] -= min(out[k], p)
-		} else {
-			out[k] = p
-		}
+// split divides n of a bucket between the cell's own series and other.
+func (m *corrected) split(folded bool, k int, n uint64) (own, other uint64) {
+	part := at(m.part, k)
+	rest := n - min(n, part)
+	if folded {
+		return part, rest
 	}
-	return out
+	return rest, part
 }
 
-// ownBucket is the part that belongs to the cell's own series.
-func (m *corrected) ownBucket(folded bool, k int) uint64 {
-	p := at(m.part, k)
-	if folded {
-		return p
+// otherBuckets is the part that belongs to other, of a value.
+func (m *corrected) otherBuckets(folded bool, value []uint64) []uint64 {
+	out := make([]uint64, len(value))
+	for k, n := range value {
+		_, out[k] = m.split(folded, k, n)
 	}
-	return m.value[k] - min(m.value[k], p)
+	return out
 }
 
 // turn notes what the cell's first value does to its buckets, if it has any.
@@ -421,7 +418,7 @@ func (r *Rank) showBuckets(v *variable) {
 		}
 		if m := d.more; m != nil {
 			for k := range want {
-				want[k] = m.ownBucket(c.folded, k)
+				want[k], _ = m.split(c.folded, k, m.value[k])
 			}
 			c.timer.hist.spread(was)
 			c.timer.hist.rise(was, want)
@@ -438,20 +435,12 @@ func (r *Rank) showBuckets(v *variable) {
 	}
 	for _, c := range v.list {
 		d := c.exactly()
-		switch {
-		case c == f || d == nil || d.more == nil:
-		case c.count.has:
-			for k := range want {
-				x := at(d.more.part, k)
-				if c.folded {
-					x = d.more.value[k] - min(d.more.value[k], x)
-				}
-				want[k] = min(want[k]+x, maxEvents)
-			}
-		case !c.folded:
-			for k := range want {
-				want[k] = min(want[k]+at(d.more.part, k), maxEvents)
-			}
+		if c == f || d == nil || d.more == nil || c.folded && !c.count.has {
+			continue
+		}
+		for k := range want {
+			_, x := d.more.split(c.folded, k, d.more.value[k])
+			want[k] = min(want[k]+x, maxEvents)
 		}
 	}
 	f.timer.hist.spread(was)
