@@ -76,6 +76,9 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 		}
 		list.Catalogues = []exporter.Catalogue{catalogue}
 	} else {
+		if c.settings.callsSaid || c.settings.monitoring || len(c.settings.deny) > 0 {
+			return usageErrorf("list: --calls, --monitoring and --deny are about a program that list runs; name one: %s list [flags] -- program arguments", programName)
+		}
 		var err error
 		if list, err = fetchCatalogues(ctx, c.url, c.jobID, c.world, c.number); err != nil {
 			return err
