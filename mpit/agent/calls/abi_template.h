@@ -7,11 +7,6 @@
 _Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
 _Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
 
-static bool status_bytes(const void *status, uint64_t *bytes)
-{
-	return abi_status_bytes(status, bytes);
-}
-
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
 	.name = ABI_NAME,
@@ -26,7 +21,7 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.handle_size = sizeof(MPI_Datatype),
 	.handle_mask = sizeof(MPI_Comm) == 8 ? UINT64_MAX : UINT32_MAX,
 	.status_size = sizeof(MPI_Status),
-	.status_bytes = status_bytes,
+	.status_bytes = abi_status_bytes,
 	.datatype_null = abi_datatype_null,
 	.no_op = abi_no_op,
 };

@@ -6,10 +6,7 @@
 /* No call that asks can have been cancelled. Open MPI's OMPIO leaves that mark unset in what a split read ends with, so that it says nothing. */
 uint64_t bytes_in_status(intptr_t status)
 {
-	uint64_t bytes = 0;
-
-	(void)calls_abi->status_bytes((const void *)status, &bytes);
-	return bytes;
+	return calls_abi->status_bytes((const void *)status);
 }
 
 static bool in_place(intptr_t buffer)

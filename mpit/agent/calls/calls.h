@@ -215,8 +215,8 @@ struct calls_abi {
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
 	size_t status_size;
-	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. False: none. */
-	bool (*status_bytes)(const void *status, uint64_t *bytes);
+	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. */
+	uint64_t (*status_bytes)(const void *status);
 	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */
 	intptr_t (*datatype_null)(void *(*find)(const char *symbol));
 	intptr_t (*no_op)(void *(*find)(const char *symbol));

@@ -24,10 +24,12 @@ const unsigned function_count = FUNCTION_COUNT;
 
 /* ---- the ABI ---- */
 
-static bool status_bytes(const void *status, uint64_t *bytes)
+static uint64_t status_bytes(const void *status)
 {
-	memcpy(bytes, status, sizeof *bytes);
-	return true;
+	uint64_t bytes;
+
+	memcpy(&bytes, status, sizeof bytes);
+	return bytes;
 }
 
 static intptr_t null_type(void *(*find)(const char *))

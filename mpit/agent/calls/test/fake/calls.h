@@ -25,7 +25,7 @@ struct calls_abi {
 	const void *in_place, *status_ignore, *statuses_ignore;
 	int proc_null, root;
 	size_t status_size;
-	bool (*status_bytes)(const void *status, uint64_t *bytes);
+	uint64_t (*status_bytes)(const void *status);
 	size_t handle_size;
 	uint64_t handle_mask;
 };

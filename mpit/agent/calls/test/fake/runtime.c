@@ -9,14 +9,13 @@ bool fake_measuring;
 intptr_t calls_no_op;
 const struct calls_abi *calls_abi;
 
-/* In its first word how much has come, in the second whether it was cancelled. */
-static bool status_bytes(const void *status, uint64_t *bytes)
+/* In its first word how much has come. */
+static uint64_t status_bytes(const void *status)
 {
-	uint64_t words[2];
+	uint64_t bytes;
 
-	memcpy(words, status, sizeof words);
-	*bytes = words[0];
-	return words[1] == 0;
+	memcpy(&bytes, status, sizeof bytes);
+	return bytes;
 }
 
 static struct calls_abi abi = {
