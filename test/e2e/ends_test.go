@@ -147,7 +147,8 @@ func withoutItsNumbers(r harness.Result) harness.Result {
 	return r
 }
 
-var digits = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+// A number, and the blanks that a column of numbers is filled up with.
+var digits = regexp.MustCompile(` *(0x[0-9a-f]+|[0-9]+) *`)
 
 // withoutNumbers makes launchers' reports comparable, which name process ids and addresses.
 func withoutNumbers(s string) string {
