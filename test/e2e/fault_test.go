@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +43,7 @@ func TestFaultRankStopped(t *testing.T) {
 
 			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			awaitStopped(t, pid)
 			scrapes := 0
 			for until := time.Now().Add(stopped); time.Now().Before(until); scrapes++ {
 				page := scrapeWithin(t, exporter, "1")
@@ -63,6 +66,21 @@ func TestFaultRankStopped(t *testing.T) {
 			assert.Equal(t, suite.Run(t, job).Wait(t), observed)
 		})
 	}
+}
+
+// awaitStopped waits until each thread of a process has seen that it is to stop: one that runs on another core does so a little later.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		for _, task := range tasks {
+			status, _ := os.ReadFile(task)
+			if !strings.Contains(string(status), "State:\tT") {
+				return false
+			}
+		}
+		return err == nil && len(tasks) > 0
+	}, 5*time.Second, time.Millisecond)
 }
 
 // scrapeWithin scrapes as a Prometheus with this timeout does, in seconds.
