@@ -49,6 +49,7 @@ static void find_mpi(const void *caller)
 		return;
 	looked = true;
 	agent_log_init();
+	gate_prepare();
 	if (!is_set("MPIT_AGENT_DISABLE"))
 		abi = locate_mpi(caller, library_version, sizeof library_version);
 }
@@ -350,7 +351,7 @@ static void begin(const union mpi_object *mpi_session)
 	exporter.session = &session;
 	link_paths(&exporter);
 	last_prepare();
-	if (pthread_atfork(NULL, NULL, forked) != 0 || atexit(exiting) != 0) {
+	if (call_in_forked_child(forked) != 0 || atexit(exiting) != 0) {
 		agent_log("out of memory; the program runs on unobserved");
 		return;
 	}

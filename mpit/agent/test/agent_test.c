@@ -3,12 +3,14 @@
  * that the test scripts. Run under the sanitizers and under valgrind by `make -C mpit/agent test`.
  * This is the list of the tests; what they share is in test.h.
  */
+#include "gate.h"
 #include "test.h"
 
 #include <stdio.h>
 
 int main(void)
 {
+	gate_prepare();
 	test_a_string_is_padded_with_zeros();
 	test_a_frame_over_the_bound_is_never_sent();
 	test_deny_list();
