@@ -49,6 +49,7 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 		"MPIT_AGENT_LOG=1",
 		"MPIT_AGENT_ALLOW_WRITE=1",
 		"OMPI_MCA_pml_monitoring_enable=2",
+		"MPIT_AGENT_OPEN=*",
 	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
 }
 

@@ -130,6 +130,19 @@ static void answer_select(struct answering *a, struct wire_reader *r)
 	gate_leave();
 }
 
+static void answer_open(struct answering *a, struct wire_reader *r)
+{
+	uint64_t words = wire_take(r);
+
+	if (words > wire_left(r))
+		words = wire_left(r);
+	if (!await_gate())
+		return; /* the rank has ended */
+	if (agent_state() == AGENT_RUNNING)
+		session_request(a->session, r->words + r->at, (size_t)words);
+	gate_leave();
+}
+
 /* Set by the agent's thread when all of a kind have been told, read by the program's. */
 static _Atomic bool cvars_told, categories_told;
 
@@ -231,6 +244,9 @@ bool answer(struct answering *a, const struct connection *c)
 		break;
 	case REQUEST_SELECT:
 		answer_select(a, &r);
+		break;
+	case REQUEST_OPEN:
+		answer_open(a, &r);
 		break;
 	case REQUEST_CVARS:
 	case REQUEST_CATEGORIES:

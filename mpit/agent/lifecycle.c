@@ -28,7 +28,7 @@ static _Atomic int sessions;  /* MPI-4's, alive */
 static const struct abi *abi;
 static int tool_level = -1; /* 0 … 3; -1: not known */
 static char library_version[512];
-static char deny[DENY_BYTES];
+static char deny[DENY_BYTES], requested[DENY_BYTES];
 static struct identity identity;
 static struct session session;
 static struct link exporter;
@@ -335,7 +335,8 @@ static void begin(const union mpi_object *mpi_session)
 	identity.passive = exporter.passive = identity.thread_level < 3;
 	identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	if (!session_open(&session, abi, deny, most_objects())) {
+	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), requested);
+	if (!session_open(&session, abi, deny, requested, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
 	}

@@ -14,9 +14,13 @@ int main(void)
 	test_a_string_is_padded_with_zeros();
 	test_a_frame_over_the_bound_is_never_sent();
 	test_deny_list();
+	test_open_list();
 	test_values_are_widened();
 	test_what_cannot_be_opened_is_said();
 	test_continuous_variables_are_never_started();
+	test_what_costs_something_is_opened_on_request();
+	test_what_is_requested_from_the_beginning();
+	test_a_request_is_held_to_what_may_be_opened();
 	test_variables_appear_later_and_come_to_life();
 	test_a_sample_gives_way();
 	test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way();
@@ -67,6 +71,7 @@ int main(void)
 	test_gate();
 	test_waking_a_thread_that_leaves_hurts_nobody();
 	test_a_passive_rank_is_read_by_its_program_alone();
+	test_a_request_to_open();
 	test_a_tool_has_sessions_and_handles_of_its_own();
 	test_a_tools_handle_ends_before_its_object();
 	test_tools_are_forgotten_when_mpi_is_over();
@@ -80,6 +85,6 @@ int main(void)
 	test_tools_stay_out_of_a_passive_rank();
 	test_a_sample_is_kept_and_told_until_it_has_been_seen();
 	test_conversation();
-	puts("agent tests: 69 passed, 0 failed");
+	puts("agent tests: 74 passed, 0 failed");
 	return 0;
 }

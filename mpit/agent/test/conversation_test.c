@@ -92,6 +92,71 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	end_conversation(listening);
 }
 
+/* Of a catalogue of two: the flags and the state of a variable as VARIABLES says them. */
+static uint64_t told(int fd, uint32_t sequence, uint64_t variable, uint64_t *flags)
+{
+	const uint64_t unseen[3] = { 0 };
+	uint64_t state = 99;
+	struct frame f;
+
+	request(fd, REQUEST_SAMPLE, sequence, unseen, 3);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_VARIABLES);
+	take(&f);
+	for (uint64_t n = take(&f); n > 0; n--) {
+		uint64_t words = take(&f), *record = f.words + f.at;
+
+		if (record[0] == variable) {
+			*flags = record[7];
+			state = record[9];
+		}
+		f.at += words;
+	}
+	free(f.words);
+	do {
+		f = next_frame(fd);
+		free(f.words);
+	} while (f.header.type != FRAME_SAMPLE);
+	return state;
+}
+
+void test_a_request_to_open(void)
+{
+	const uint64_t both[2] = { 1, 3 }, cut[1] = { 1000 }, unseen[3] = { 0 };
+	uint64_t flags = 0;
+	int listening, fd;
+
+	for (int passive = 0; passive < 2; passive++) {
+		fake_reset();
+		variable("cheap", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+		variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 7;
+		open_session("", 10);
+		CHECK(sample_with(NULL));
+		listening = begin_conversation(passive);
+		fd = accept(listening, NULL, NULL);
+		expect_hello(fd, CONNECTION_STAYS);
+		CHECK(told(fd, 1, 0, &flags) == VARIABLE_OPEN && (flags & 16) == 0);
+		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
+		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: none is read */
+		request(fd, REQUEST_OPEN, 4, NULL, 0);
+		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
+		request(fd, REQUEST_OPEN, 6, both, 2);
+		if (passive) {
+			request(fd, REQUEST_SAMPLE, 7, unseen, 3);
+			expect_sample(fd, 7, SAMPLE_PASSIVE, 2);
+			CHECK(fake_started == 1);
+			CHECK(gate_enter());
+			CHECK(sample_with(NULL)); /* the program's next call */
+			gate_leave();
+		}
+		CHECK(told(fd, 8, 1, &flags) == VARIABLE_OPEN && (flags & 16) != 0);
+		CHECK(fake_started == 2);
+		CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+		close(fd);
+		end_conversation(listening);
+	}
+}
+
 /* ---- the wait for a last sample to be handed on ---- */
 
 static _Atomic int handed_on, interrupted;

@@ -34,7 +34,7 @@ struct fake_variable *variable(const char *name, int mpi_class, int datatype, in
 
 void open_session(const char *deny, size_t most_objects)
 {
-	CHECK(session_open(&session, &fake_abi, deny, most_objects));
+	CHECK(session_open(&session, &fake_abi, deny, "", most_objects));
 }
 
 /* As the agent's thread does it. */
