@@ -87,8 +87,8 @@ func launcherVersion(tb testing.TB, launcher string) string {
 	return string(found[1])
 }
 
-// "mpirun (Open MPI) 4.1.4", "mpirun.openmpi (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
-var versionSaid = regexp.MustCompile(`(?:\(Open MPI\)|Version:)\s+([0-9][^\s]*)`)
+// "mpirun.openmpi (OpenRTE) 4.1.4", "mpirun (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
+var versionSaid = regexp.MustCompile(`(?:\(Open(?: MPI|RTE)\)|Version:)\s+([0-9][^\s]*)`)
 
 func (m *MPI) launcher() string { return "mpirun." + m.suffix }
 
