@@ -1,4 +1,4 @@
-# make help says what there is.
+# make help says what there is. V=1 shows the commands and what they say.
 
 GO ?= go
 BIN := $(CURDIR)/bin
@@ -20,6 +20,7 @@ MPICH_INC ?= $(shell scripts/mpi-include mpich)
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
+TEST_PARTS := test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 
@@ -35,7 +36,8 @@ build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit
 .PHONY: exporter
 exporter:
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
+	@scripts/step 'compiling the exporter (Go; the first time with all that it depends on, which takes a minute or more)' \
+		env CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
 
 # Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
@@ -43,7 +45,8 @@ agent:
 	@mkdir -p $(BIN)
 	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
 	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
-	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+	@scripts/step 'compiling the libraries for the ranks (C; a wrapper for every function of MPI)' \
+		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
@@ -54,7 +57,7 @@ install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
 	scripts/install-deps test
 
 .PHONY: demo
-demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
+demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
 	@scripts/install-deps demo || echo 'make: no Open MPI can be installed: the demo will show simulated ranks' >&2
 	@$(MAKE) --no-print-directory build
 	@scripts/demo
@@ -62,7 +65,9 @@ demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctr
 .PHONY: test
 test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
-	@$(MAKE) --no-print-directory test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
+	@start=$$(date +%s); $(MAKE) --no-print-directory build && \
+	for part in $(TEST_PARTS); do scripts/step "make $$part" $(MAKE) --no-print-directory $$part || exit 1; done && \
+	echo "everything passed in $$((($$(date +%s) - start) / 60)) min"
 
 .PHONY: test-format
 test-format:

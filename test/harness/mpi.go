@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,25 +15,35 @@ import (
 
 // MPI is an installed MPI library with its compilers and its launcher.
 type MPI struct {
-	Name   string // as in the metrics' label: "openmpi", "mpich"
-	suffix string // Debian's names: mpicc.openmpi, mpirun.mpich …
-	env    []string
+	Name    string // as in the metrics' label: "openmpi", "mpich"
+	Version string // of the launcher: "5.0.7"
+	Major   int    // of the version
+	suffix  string // Debian's names: mpicc.openmpi, mpirun.mpich …
+	env     []string
 }
 
 // OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told otherwise; its
-// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue.
+// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue. scripts/mpi-env
+// says the same to scripts.
 func OpenMPI(tb testing.TB) *MPI {
 	tb.Helper()
-	return find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
+	mpi := find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
 		"OMPI_ALLOW_RUN_AS_ROOT=1",
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_rmaps_base_oversubscribe=1",
 		"OMPI_MCA_mpi_yield_when_idle=1",
-		"OMPI_MCA_pml=^ucx", // not "ob1": that would shut monitoring out
-		"OMPI_MCA_btl=self,vader,tcp",
-		"OMPI_MCA_btl_vader_single_copy_mechanism=none",
+		"OMPI_MCA_pml=^ucx,cm", // not "ob1": that would shut monitoring out
+		"OMPI_MCA_btl=^openib,ofi,uct",
 		"OMPI_MCA_osc=^ucx",
 	}})
+	switch {
+	case mpi.Major < 5:
+		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_btl_vader_single_copy_mechanism=none")
+	case mpi.Major == 5:
+		mpi.env = append(mpi.env, "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "OMPI_MCA_smsc=^cma")
+	default:
+		mpi.env = append(mpi.env, "PRTE_MCA_mapby=:oversubscribe", "OMPI_MCA_smsc=^cma")
+	}
+	return mpi
 }
 
 // MPICH is Debian's MPICH. Its ranks spin while they wait: keep them few.
@@ -53,8 +65,30 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	tb.Helper()
 	Tool(tb, mpi.launcher())
 	Tool(tb, "mpicc."+mpi.suffix)
+	mpi.Version = launcherVersion(tb, mpi.launcher())
+	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
 	return mpi
 }
+
+var versions sync.Map // of launchers, by name
+
+// launcherVersion asks a launcher for its version, once.
+func launcherVersion(tb testing.TB, launcher string) string {
+	tb.Helper()
+	if known, ok := versions.Load(launcher); ok {
+		return known.(string)
+	}
+	out, err := exec.Command(launcher, "--version").CombinedOutput()
+	found := versionSaid.FindSubmatch(out)
+	if err != nil || found == nil {
+		tb.Fatalf("%s --version says no version: %v\n%s", launcher, err, out)
+	}
+	versions.Store(launcher, string(found[1]))
+	return string(found[1])
+}
+
+// "mpirun.openmpi (OpenRTE) 4.1.4", "mpirun (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
+var versionSaid = regexp.MustCompile(`(?:\(Open(?: MPI|RTE)\)|Version:)\s+([0-9][^\s]*)`)
 
 func (m *MPI) launcher() string { return "mpirun." + m.suffix }
 
