@@ -13,10 +13,6 @@ DATE := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 INFO := github.com/prometheus/common/version
 LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -X $(INFO).Branch=$(BRANCH) -X $(INFO).BuildDate=$(DATE)
 
-# Where the two families' mpi.h are. The agent is built for those that are there; an empty one is left out.
-OPENMPI_INC ?= $(shell scripts/mpi-include openmpi)
-MPICH_INC ?= $(shell scripts/mpi-include mpich)
-
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -43,10 +39,8 @@ exporter:
 .PHONY: agent
 agent:
 	@mkdir -p $(BIN)
-	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
-	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
 	@scripts/step 'compiling the libraries for the ranks (C; a wrapper for every function of MPI)' \
-		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' VERSION='$(VERSION)'
 
 .PHONY: deb
 deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
@@ -97,7 +91,7 @@ test-bench:
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
+	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)'
 
 # The tests are real jobs that share the machine's cores: -p 1. Most of them wait most of the time, for launchers or for what is to be
 # seen on a page: these run beside each other (t.Parallel), four at a time.

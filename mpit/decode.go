@@ -56,7 +56,7 @@ func decodeHello(f wire.Frame) (Hello, error) {
 		d.Fail(wire.ReasonMalformed, "rank %d of %d", h.Rank, h.Size)
 	}
 	h.ThreadLevel = d.Int("thread level")
-	h.ABI = known(d.Word(), ABIMPICH, ABIUnknown)
+	h.ABI = known(d.Word(), ABIStandard, ABIUnknown)
 	flags := d.Word()
 	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0, flags&helloSessions != 0
 	h.InitTime = d.Time("init time")

@@ -219,13 +219,15 @@ var statusNames = names{
 // String returns "fresh", "busy", "passive", "final" or "paused".
 func (s SampleStatus) String() string { return statusNames.format(uint8(s)) }
 
-// String returns the name of the libraries that have the ABI.
+// String returns the name of the libraries that have the ABI, or "MPI standard".
 func (a ABI) String() string {
 	switch a {
 	case ABIOpenMPI:
 		return "Open MPI"
 	case ABIMPICH:
 		return "MPICH"
+	case ABIStandard:
+		return "MPI standard"
 	}
 	return "unknown"
 }

@@ -47,7 +47,9 @@ func TestNames(t *testing.T) {
 		{mpit.VariableExhausted, "exhausted"},
 		{mpit.SampleFinal, "final"},
 		{mpit.ABIOpenMPI, "Open MPI"},
-		{mpit.ABIUnknown, "unknown"},
+		{mpit.ABIMPICH, "MPICH"},
+		{mpit.ABIStandard, "MPI standard"},
+{mpit.ABIUnknown, "unknown"},
 		{mpit.RankID{0xab, 1}, "ab010000000000000000000000000000"},
 	} {
 		assert.Equal(t, c.name, c.value.String())

@@ -16,11 +16,12 @@ type Peer struct {
 // ABI is the binary interface of the MPI library in a rank.
 type ABI uint8
 
-// The ABIs that an agent may have been built with.
+// The ABIs that an agent knows.
 const (
 	ABIUnknown ABI = iota
 	ABIOpenMPI
 	ABIMPICH
+	ABIStandard // MPI-5's own, which several libraries have
 )
 
 // Hello is what a rank says of itself when it connects. None of it is verified.

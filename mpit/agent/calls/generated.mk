@@ -32,7 +32,7 @@ $(BUILD)/calls/%.o: calls/%.c $(CALLS_MADE)/made $(BUILD)/flags
 # What is stood in front of against each library's own mpi.h. A compiler for C++ is needed for this and nothing else.
 test-calls-prototypes: $(CALLS_MADE)/made
 	@if command -v $(CXX) >/dev/null; then \
-	  for directory in $(MPICC_OPENMPI_INC) $(MPICC_MPICH_INC); do \
+	  for directory in $(OPENMPI_INC) $(MPICH_INC) $(STANDARD_INC); do \
 	    echo $(CXX) -fsyntax-only -isystem $$directory calls/test/prototypes.cpp; \
 	    $(CXX) -std=c++17 $(WARNINGS) -I$(CALLS_MADE) -isystem $$directory -fsyntax-only calls/test/prototypes.cpp || exit 1; done; \
 	else echo "$(CXX) is not installed: the call profile's functions were not compared with mpi.h"; fi

@@ -13,8 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-const struct abi *const abi_list[] = { NULL };
-
 struct session session; /* 10 KiB of selection: not for a stack */
 
 struct fake_variable *variable(const char *name, int mpi_class, int datatype, int bytes, int bind, int count)
