@@ -53,7 +53,24 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	tb.Helper()
 	Tool(tb, mpi.launcher())
 	Tool(tb, "mpicc."+mpi.suffix)
+	if standardABI != "" {
+		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
+	}
 	return mpi
+}
+
+// standardABI is the directory that MPIT_TEST_STANDARD_ABI names, if it does: programs in C are then compiled for MPI-5's own ABI. In include
+// is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
+var standardABI = os.Getenv("MPIT_TEST_STANDARD_ABI")
+
+// c returns the command that compiles C.
+func (m *MPI) c() []string {
+	flags := []string{"-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	if standardABI == "" {
+		return append([]string{"mpicc." + m.suffix}, flags...)
+	}
+	library := filepath.Join(standardABI, m.Name, "libmpi_abi.so.1")
+	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library}, flags...)
 }
 
 func (m *MPI) launcher() string { return "mpirun." + m.suffix }
@@ -62,7 +79,7 @@ func (m *MPI) launcher() string { return "mpirun." + m.suffix }
 func (m *MPI) compiler(source string) []string {
 	switch filepath.Ext(source) {
 	case ".c":
-		return []string{"mpicc." + m.suffix, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+		return m.c()
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
