@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 		{mpit.ABIOpenMPI, "Open MPI"},
 		{mpit.ABIMPICH, "MPICH"},
 		{mpit.ABIStandard, "MPI standard"},
-{mpit.ABIUnknown, "unknown"},
+		{mpit.ABIUnknown, "unknown"},
 		{mpit.RankID{0xab, 1}, "ab010000000000000000000000000000"},
 	} {
 		assert.Equal(t, c.name, c.value.String())

@@ -70,7 +70,24 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	Tool(tb, "mpicc."+mpi.suffix)
 	mpi.Version = launcherVersion(tb, mpi.launcher()[0])
 	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
+	if standardABI != "" {
+		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
+	}
 	return mpi
+}
+
+// standardABI is the directory that MPIT_TEST_STANDARD_ABI names, if it does: programs in C are then compiled for MPI-5's own ABI. In include
+// is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
+var standardABI = os.Getenv("MPIT_TEST_STANDARD_ABI")
+
+// c returns the command that compiles C.
+func (m *MPI) c() []string {
+	flags := []string{"-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	if standardABI == "" {
+		return append([]string{"mpicc." + m.suffix}, flags...)
+	}
+	library := filepath.Join(standardABI, m.Name, "libmpi_abi.so.1")
+	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library}, flags...)
 }
 
 var versions sync.Map // of launchers, by name
@@ -139,7 +156,7 @@ func (m *MPI) compiler(source string) []string {
 	}
 	switch filepath.Ext(source) {
 	case ".c":
-		return []string{"mpicc." + m.suffix, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+		return m.c()
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
