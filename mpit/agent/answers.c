@@ -46,7 +46,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. */
+/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the rank has ended. */
 static bool try_gate(void)
 {
 	for (int i = 0; i < GATE_TRIES && agent_state() == AGENT_RUNNING; i++) {
@@ -176,8 +176,14 @@ void answers_end(struct answering *a)
 	bool done = a->session->tools == NULL; /* only this thread makes them */
 
 	while (!done) {
+		bool entered = await_gate();
+
 		/* Where the rank has ended, the last sample's thread is just about to leave it. */
-		if (!await_gate() && !try_gate())
+		for (int i = 0; i < GATE_TRIES && !entered; i++) {
+			usleep(GATE_RETRY_US);
+			entered = gate_try();
+		}
+		if (!entered)
 			return; /* somebody is stuck in the gate: what is left is never touched again */
 		if (agent_state() == AGENT_RUNNING)
 			done = tools_close(a->session);
