@@ -450,7 +450,7 @@ int lifecycle_tool_provided(int required, int provided)
 
 void lifecycle_end(enum end_reason reason)
 {
-	struct farewell farewell = { .fd = -1 };
+	struct farewell farewell = { .c.fd = -1 };
 
 	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;

@@ -69,7 +69,11 @@ int main(void)
 	test_a_source_has_a_category();
 	test_variables_of_a_source_on_the_wire();
 	test_gate();
-	test_waking_a_thread_that_leaves_hurts_nobody();
+	test_the_end_wakes_who_sleeps();
+	test_filters_that_come_are_noticed();
+	test_the_last_sample_goes_over_the_connection_that_stands();
+	test_a_connection_that_stands_no_longer_takes_no_last_sample();
+	test_the_end_waits_for_a_connection_that_stands();
 	test_a_passive_rank_is_read_by_its_program_alone();
 	test_a_request_to_open();
 	test_a_tool_has_sessions_and_handles_of_its_own();
