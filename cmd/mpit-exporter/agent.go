@@ -25,6 +25,7 @@ const (
 	envSocket       = "MPIT_SOCKET"
 	envJobID        = "MPIT_JOB_ID"
 	envDeny         = "MPIT_AGENT_DENY"
+	envOpen         = "MPIT_AGENT_OPEN"
 	envLog          = "MPIT_AGENT_LOG"
 	envFinalWait    = "MPIT_AGENT_FINAL_WAIT"
 	envLinger       = "MPIT_AGENT_LINGER"
@@ -130,6 +131,9 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 		e.set(envLinger, strconv.FormatInt(s.linger.Milliseconds(), 10))
 	}
 	if s.monitoring {
+		if _, ok := e.lookup(envOpen); !ok {
+			e.set(envOpen, "*") // what is opened on request only
+		}
 		notes = append(notes, e.monitor()...)
 	}
 	if !s.file.alone {

@@ -114,15 +114,17 @@ func TestAgentEnvironment(t *testing.T) {
 		{"and that is not wanted", agentSettings{callsSaid: true}, []string{"LD_PRELOAD=/other/libmpit-calls.so:/lib/agent.so:a.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so"}, nil},
 		{"everything", agentSettings{socket: "/s", jobID: "j", deny: []string{"a*", "b"}, log: true, monitoring: true},
 			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other", "MPIT_AGENT_LOG=0"},
-			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1"}, []string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; if yours is known to run with it, " +
+			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=*"}, []string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; if yours is known to run with it, " +
 				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
 		{"what is not asked for stays", agentSettings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
 			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"monitoring is on already", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+		{"what is to be opened has been said", agentSettings{monitoring: true}, []string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2"},
+			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"the user has decided about monitoring", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=0"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so"}, nil},
-		{"monitoring stays off", agentSettings{monitoring: true}, nil, []string{"LD_PRELOAD=/lib/agent.so"},
+			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+		{"monitoring stays off", agentSettings{monitoring: true}, nil, []string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"},
 			[]string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; if yours is known to run with it, " +
 				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
 		{"nothing can be preloaded", agentSettings{file: programFile{unobserved: "why"}}, nil, []string{"LD_PRELOAD=/lib/agent.so"},

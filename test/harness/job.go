@@ -60,7 +60,7 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 
 	var command []string
 	if !job.Alone {
-		command = []string{job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks)}
+		command = append(job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks))
 	}
 	if !job.Bare {
 		command = append(command, s.ExecCommand(job.Exec...)...)

@@ -215,6 +215,7 @@ struct calls_abi {
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
 	size_t status_size;
+	bool asks_status; /* status_bytes calls library.get_count_c, which must be there */
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. */
 	uint64_t (*status_bytes)(const void *status);
 	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */
