@@ -1,7 +1,21 @@
-# make help says what there is.
+# make help says what there is. V=1 shows the commands and what they say.
 
 GO ?= go
 BIN := $(CURDIR)/bin
+
+# Another architecture's, from this machine: make build ARCH=arm64 leaves its files in bin/arm64. Debian's compiler for the libraries is in the
+# package gcc-aarch64-linux-gnu; CC names another one.
+ARCH :=
+OUT := $(BIN)$(addprefix /,$(ARCH))
+ifneq ($(ARCH),)
+CROSS_amd64 := x86_64-linux-gnu-
+CROSS_arm64 := aarch64-linux-gnu-
+CROSS := $(or $(CROSS_$(ARCH)),$(error ARCH is amd64 or arm64))
+ifeq ($(origin CC),default)
+CC := $(CROSS)gcc
+endif
+CROSS_BUILD = CC='$(CC)' BUILD=build/$(ARCH)
+endif
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(BIN)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
@@ -16,6 +30,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
+TEST_PARTS := test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 
@@ -25,30 +40,33 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so
+build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so (ARCH=arm64: in bin/arm64)
 
 # Without cgo, so that the binary runs on every node whatever its C library.
 .PHONY: exporter
 exporter:
-	@mkdir -p $(BIN)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
+	@mkdir -p $(OUT)
+	@scripts/step 'compiling the exporter (Go; the first time with all that it depends on, which takes a minute or more)' \
+		env $(if $(ARCH),GOARCH=$(ARCH) )CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/mpit-exporter ./cmd/mpit-exporter
 
 # Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
 agent:
-	@mkdir -p $(BIN)
-	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' VERSION='$(VERSION)'
+	@mkdir -p $(OUT)
+	@scripts/step 'compiling the libraries for the ranks (C; a wrapper for every function of MPI)' \
+		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(OUT)/libmpit-agent.so CALLS_OUT=$(OUT)/libmpit-calls.so $(CROSS_BUILD) GO='$(GO)' VERSION='$(VERSION)'
 
 .PHONY: deb
-deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
-	@scripts/build-deb
+deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION, ARCH)
+	$(if $(ARCH),@$(MAKE) --no-print-directory exporter ARCH=)
+	@ARCH='$(ARCH)' STRIP='$(CROSS)strip' scripts/build-deb
 
 .PHONY: install-deps
 install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
 	scripts/install-deps test
 
 .PHONY: demo
-demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
+demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
 	@scripts/install-deps demo || echo 'make: no Open MPI can be installed: the demo will show simulated ranks' >&2
 	@$(MAKE) --no-print-directory build
 	@scripts/demo
@@ -56,7 +74,9 @@ demo: ## serve a real 4-rank MPI job at http://localhost:10093/metrics until Ctr
 .PHONY: test
 test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
-	@$(MAKE) --no-print-directory test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
+	@start=$$(date +%s); $(MAKE) --no-print-directory build && \
+	for part in $(TEST_PARTS); do scripts/step "make $$part" $(MAKE) --no-print-directory $$part || exit 1; done && \
+	echo "everything passed in $$((($$(date +%s) - start) / 60)) min"
 
 .PHONY: test-format
 test-format:

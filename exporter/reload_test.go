@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -279,6 +280,65 @@ func TestManyReloads(t *testing.T) {
 	assert.Equal(t, 40.0, page[of("mpit_calls_total", "1", 0)])
 	assert.Equal(t, []float64{0, 30, 30}, []float64{page[reloadedFamily], page[reloadsOK], page[reloadsFailed]})
 	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
+}
+
+// What is opened on request is opened in running ranks once a rule asks, and stays open. A connection that is lost meanwhile changes nothing.
+func TestReloadOpens(t *testing.T) {
+	yes := true
+	cfg := small("1", 0)
+	cfg.Variables = append(cfg.Variables, mpit.Variable{
+		Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, State: mpit.VariableOnRequest, OnRequest: true,
+	})
+	cfg.Initial = map[string]float64{"sends": 1000}
+	n := startNode(t, Config{Mapper: withRules(t).Mapper})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	sends, inState := of("mpit_sends_total", "1", 0), func(state string) string { return `mpit_exporter_variables{state="` + state + `"}` }
+	page := n.scrape()
+	assert.NotContains(t, page, sends)
+	assert.Equal(t, []float64{4, 1}, []float64{page[inState("open")], page[inState("on_request")]})
+	assert.Error(t, r.Add("sends", mpit.ClassCounter, 0, 1), "it is not open")
+
+	// Asked, but not heard.
+	r.Stall(true)
+	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("sends"), Open: &yes})))
+	n.scrapeWithin(10 * time.Millisecond)
+	n.kill(r)
+	r.Stall(false)
+	n.connect(r)
+	n.scrape() // goes over to the rules, and asks
+	opened := func() bool { return r.Add("sends", mpit.ClassCounter, 0, 3) == nil }
+	require.Eventually(t, opened, 30*time.Second, time.Millisecond)
+	page = n.scrape()
+	assert.Equal(t, 3.0, page[sends], "what it was when it was opened is not counted")
+	assert.Equal(t, []float64{5, 0}, []float64{page[inState("open")], page[inState("on_request")]})
+
+	require.NoError(t, n.Reload(withRules(t)))
+	require.NoError(t, r.Add("sends", mpit.ClassCounter, 0, 4))
+	assert.Equal(t, 7.0, n.scrape()[sends], "it goes on without the rule")
+	assert.Zero(t, n.scrape()["mpit_exporter_rank_panics_total"])
+}
+
+// A request that can't be sent waits for the next round.
+func TestOpenIsTriedAgain(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.mu.Lock()
+	known := n.table.byID[r.Hello().ID]
+	known.send.open = []uint32{7}
+	session := known.session
+	n.mu.Unlock()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	n.push(over, known, session)
+	n.mu.Lock()
+	assert.Equal(t, []uint32{7}, known.send.open)
+	n.mu.Unlock()
+	n.push(t.Context(), known, session)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	assert.Empty(t, known.send.open)
 }
 
 // content is figures that never say that the agent has to be told anything.

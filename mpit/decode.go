@@ -116,7 +116,7 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 		Bind:          known(r.Word(), BindSession, BindUnknown),
 	}
 	flags := r.Word()
-	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution, v.OnRequest = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
 	if enum := r.Word(); enum != 0 {
 		v.Enum = enums[uint32(enum-1)]
 		if v.Enum == nil || enum-1 > math.MaxUint32 {

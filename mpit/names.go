@@ -185,7 +185,7 @@ func (s *Scope) UnmarshalText(text []byte) error { return parse(s, scopeNames, t
 
 var stateNames = names{
 	what: "state",
-	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted"},
+	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted", "on_request"},
 }
 
 // String returns "open" or a short word for what was in the way, for example "alloc_failed".

@@ -205,6 +205,20 @@ func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) err
 	return s.tell(ctx, "selecting variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
 }
 
+// Open asks the rank to open variables that are opened on request only (Variable.OnRequest), on all objects from now on. It is not answered:
+// later samples say what came of it, a passive rank's those after the program's next call. Numbers of others, and of variables that are open, mean
+// nothing. What has been opened stays so.
+func (s *Session) Open(ctx context.Context, ids []uint32) error {
+	var r wire.OpenRequest
+	for _, id := range ids {
+		if id >= wire.MaxVariables {
+			return fmt.Errorf("mpit: opening variable %d: numbers end at %d", id, wire.MaxVariables-1)
+		}
+		r.Set(id)
+	}
+	return s.tell(ctx, "opening variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
+}
+
 // StoreBlob gives the rank at most 64 KiB to keep, which come back in the HELLO of its next connection.
 func (s *Session) StoreBlob(blob []byte) error {
 	if len(blob) > wire.MaxBlob {

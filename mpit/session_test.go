@@ -240,6 +240,57 @@ func TestSelect(t *testing.T) {
 	assert.ErrorIs(t, s.Select(over, true, nil), context.Canceled)
 }
 
+func TestOpen(t *testing.T) {
+	ctx := testContext(t)
+	cfg := small()
+	n := uint32(len(cfg.Variables))
+	sends := mpit.Variable{Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, State: mpit.VariableOnRequest, OnRequest: true}
+	each := sends
+	each.Name, each.Bind = "sends_each", mpit.BindComm
+	denied := sends
+	denied.Name, denied.State = "denied", mpit.VariableDenied
+	cfg.Variables = append(slices.Clone(cfg.Variables), sends, each, denied)
+	s, r := session(t, cfg)
+	before := read(t, s)
+	assert.Equal(t, mpit.VariableOnRequest, before.Variables.ByID[n].State)
+	assert.True(t, before.Variables.ByID[n].OnRequest)
+	assert.False(t, before.Variables.ByID[0].OnRequest)
+	for _, h := range before.Layout.Handles {
+		assert.Less(t, h.Variable, n)
+	}
+
+	require.NoError(t, s.Open(ctx, []uint32{0, n + 1, n + 2, wire.MaxVariables - 1}))
+	after := read(t, s)
+	assert.Equal(t, mpit.VariableOnRequest, after.Variables.ByID[n].State, "it was not requested")
+	assert.Equal(t, mpit.VariableOpen, after.Variables.ByID[n+1].State)
+	assert.True(t, after.Variables.ByID[n+1].OnRequest)
+	assert.Equal(t, mpit.VariableDenied, after.Variables.ByID[n+2].State)
+	comms := 0
+	for _, o := range after.Layout.Objects {
+		if o.Kind == mpit.BindComm {
+			comms++
+		}
+	}
+	require.Positive(t, comms)
+	assert.Len(t, after.Layout.Handles, len(before.Layout.Handles)+comms)
+
+	r.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "later"})
+	require.NoError(t, s.Open(ctx, []uint32{n + 1})) // again
+	later := read(t, s)
+	opened := 0
+	for _, h := range later.Layout.Handles {
+		if h.Variable == n+1 {
+			opened++
+		}
+	}
+	assert.Equal(t, comms+1, opened, "objects made later as well, each once")
+
+	assert.ErrorContains(t, s.Open(ctx, []uint32{1 << 20}), "variable 1048576")
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, s.Open(over, nil), context.Canceled)
+}
+
 func TestControlVariablesAndCategories(t *testing.T) {
 	for name, page := range map[string]int{"in one answer": 0, "one at a time": 1, "two at a time": 2} {
 		t.Run(name, func(t *testing.T) {

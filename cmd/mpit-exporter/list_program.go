@@ -38,6 +38,7 @@ func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) 
 	if err != nil {
 		return exporter.Catalogue{}, err
 	}
+	c.settings.file = lookAt(path, c.settings.library)
 	mapper, err := mapping.New(mapping.Config{})
 	if err != nil {
 		return exporter.Catalogue{}, fmt.Errorf("mapping rules: %w", err)

@@ -11,6 +11,7 @@
 #define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
 #define ABI_NEVER_STOP ""
+#define ABI_ON_REQUEST ""
 #define HANDLE_PUT(object, handle) ((object)->integer = (int)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->integer)
 

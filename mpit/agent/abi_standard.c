@@ -16,6 +16,7 @@
 #define ABI_NAME "MPI standard"
 #define ABI_NUMBER 3
 #define ABI_NEVER_STOP NEVER_STOP_OPENMPI
+#define ABI_ON_REQUEST ON_REQUEST_OPENMPI
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 

@@ -11,6 +11,7 @@
  *   abi_own_name()                           whether the library has made a name up
  *   abi_learn()                              looks its symbols up, once, in resolve
  *   abi_pvar_writable(), ABI_NEVER_STOP      what tools must not do to performance variables (struct abi)
+ *   ABI_ON_REQUEST                           those that are opened only on request
  *   HANDLE_PUT(object, handle)               stores a handle in a union mpi_object
  *   HANDLE_GET(type, object)                 and takes it out
  */
@@ -783,6 +784,7 @@ const struct abi ABI_IDENTIFIER = {
 	.pvar_writable = abi_pvar_writable,
 	.pvar_index = pvar_index,
 	.never_stop = ABI_NEVER_STOP,
+	.on_request = ABI_ON_REQUEST,
 	.enum_describe = enum_describe,
 	.enum_item = enum_item,
 	.cvar_count = cvar_count,

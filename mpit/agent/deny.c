@@ -1,4 +1,4 @@
-/* deny.c - which variables are never opened. */
+/* deny.c - which variables are never opened, and which are opened only on request. */
 #define _GNU_SOURCE
 #include "deny.h"
 
@@ -14,6 +14,13 @@ void deny_list(const char *value, char list[DENY_BYTES])
 		snprintf(list, DENY_BYTES, "%s,%s", DENY_DEFAULT, value + 1);
 	else
 		snprintf(list, DENY_BYTES, "%s", value);
+}
+
+void open_list(const char *value, const char *monitoring, char list[DENY_BYTES])
+{
+	if (value == NULL)
+		value = monitoring == NULL || *monitoring == '\0' || strcmp(monitoring, "0") == 0 ? "" : "*_monitoring_*";
+	snprintf(list, DENY_BYTES, "%s", value);
 }
 
 bool deny_matches(const char *list, const char *name)

@@ -1,8 +1,9 @@
 /*
- * deny.h - which variables are never opened.
+ * deny.h - which variables are never opened, and which are opened only on request.
  *
- * A list of glob patterns (fnmatch) with commas between them. MPIT_AGENT_DENY takes the place of
- * the default; with a leading + it is added to it; empty denies nothing.
+ * Lists of glob patterns (fnmatch) with commas between them. MPIT_AGENT_DENY takes the place of
+ * the default; with a leading + it is added to it; empty denies nothing. MPIT_AGENT_OPEN requests
+ * variables from the beginning; others are requested while the program runs (session_request).
  */
 #ifndef MPIT_DENY_H
 #define MPIT_DENY_H
@@ -18,15 +19,19 @@
 #define DENY_DEFAULT "mtl_psm2_*,osc_rdma_*_count,*_monitoring_flush"
 
 /*
- * Of these Open MPI stops all handles of the process, and what they count, when one is stopped: a tool's own session would
- * end everybody's figures. They can be started, read, reset and freed.
+ * These Open MPI counts for the whole process from the first start of a handle on (runtime_spc_* then makes each message dearer), until one
+ * is stopped (SPC before version 5): a tool's own session would end everybody's figures. They can be started, read, reset and freed.
  */
-#define NEVER_STOP_OPENMPI "*_monitoring_*"
+#define NEVER_STOP_OPENMPI "*_monitoring_*,runtime_spc_*"
+#define ON_REQUEST_OPENMPI NEVER_STOP_OPENMPI
 
 #define DENY_BYTES 4096
 
 /* The list in force, from the value of MPIT_AGENT_DENY (NULL: not set). A longer list is cut. */
 void deny_list(const char *value, char list[DENY_BYTES]);
+
+/* The same of MPIT_AGENT_OPEN. Where it isn't set, who has switched Open MPI's monitoring on in the environment has requested that. */
+void open_list(const char *value, const char *monitoring, char list[DENY_BYTES]);
 
 bool deny_matches(const char *list, const char *name);
 

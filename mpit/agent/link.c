@@ -4,7 +4,9 @@
 
 #include "agent.h"
 #include "answers.h"
+#include "filter.h"
 #include "hello.h"
+#include "last.h"
 #include "wake.h"
 
 #include <fcntl.h>
@@ -19,7 +21,11 @@
 
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_LAST_MS 2000
-#define OWN_STACK (256u << 10) /* what we and MPI_T's functions may need */
+#define OWN_STACK (256u << 10)  /* what we and MPI_T's functions may need */
+#define LEAST_STACK (128u << 10) /* all that the thread of the end needs, and the least that there may be */
+
+/* The connection that stands; whose turn it is says who may touch it. */
+static struct connection standing = { .fd = -1 };
 
 void link_paths(struct link *l)
 {
@@ -85,31 +91,91 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 	return ms / 2 + (unsigned)(*seed >> 33) % (ms / 2 + 1);
 }
 
+/*
+ * Detached, all signals blocked. The C library's own size of a stack is at least as large as static TLS of the program's libraries, which counts
+ * against it, but under a small limit, or with a very large TLS, not much larger: `more` comes on top. 0: as little as there may be.
+ */
+static bool start(void *(*run)(void *), void *argument, size_t more)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	size_t stack;
+	int failed;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	if (more == 0)
+		pthread_attr_setstacksize(&attributes, LEAST_STACK);
+	else if (pthread_attr_getstacksize(&attributes, &stack) == 0)
+		pthread_attr_setstacksize(&attributes, stack + more);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&thread, &attributes, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return failed == 0;
+}
+
+/* The thread of the end. It shares the descriptors of the one that answers, and sleeps until there is an end: the last sample goes, and then the other. */
+static void *run_end(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "mpit-agent-end");
+	wake_await(FOREVER);
+	last_deliver(&standing);
+	connection_enter();
+	connection_shut(&standing);
+	connection_leave();
+	return NULL;
+}
+
+/* A turn of its own, so that no connection comes up behind the end's back. */
+static bool come_up(const struct link *l, struct answering *a)
+{
+	bool up;
+
+	connection_enter();
+	up = alive() && connection_open(&standing, &l->paths);
+	if (up) {
+		agent_log("connected, %s descriptor", standing.private ? "private" : "shared");
+		wire_reset(&a->out);
+		put_hello(&a->out, l->identity, CONNECTION_STAYS);
+		connection_send(&standing, &a->out); /* where that fails there is nothing to receive either */
+	}
+	connection_leave();
+	return up;
+}
+
+static void come_down(void)
+{
+	connection_enter();
+	connection_close(&standing);
+	last_unasked();
+	connection_leave();
+}
+
 static void *run(void *argument)
 {
 	const struct link *l = argument;
 	struct answering a = { .session = l->session, .passive = l->passive, .statistics.level = 1 };
-	struct connection c = { .fd = -1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
-	c.private = own_table();
-	if (c.private)
-		wake_prepare();
+	standing.private = own_table();
+	if (!start(run_end, NULL, 0) && !start(run_end, NULL, OWN_STACK))
+		agent_log("no second thread can be made: the first one leaves with its connection");
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
-	while (a.request != NULL && alive()) {
+	while (a.request != NULL && alive() && !filter_came()) {
 		bool served = false;
 
-		if (connection_open(&c, &l->paths)) {
-			agent_log("connected, %s descriptor", c.private ? "private" : "shared");
-			wire_reset(&a.out);
-			put_hello(&a.out, l->identity, CONNECTION_STAYS);
-			if (connection_send(&c, &a.out))
-				while (answer(&a, &c))
-					served = true;
-			connection_close(&c);
+		if (come_up(l, &a)) {
+			while (answer(&a, &standing))
+				served = true;
+			come_down();
 			answers_end(&a);
 			told = false;
 		} else if (!told) {
@@ -120,10 +186,10 @@ static void *run(void *argument)
 		if (served)
 			backoff = BACKOFF_FIRST_MS;
 		if (alive())
-			wake_sleep(-1, (int)jitter(&seed, backoff));
+			wake_await(monotonic_ns() + 1000000u * (uint64_t)jitter(&seed, backoff));
 		backoff = 2 * backoff < BACKOFF_LAST_MS ? 2 * backoff : BACKOFF_LAST_MS;
 	}
-	wake_forget();
+	wake_threads(); /* the other one, too, where this one leaves by itself */
 	free(a.request);
 	wire_free(&a.out);
 	return NULL;
@@ -131,37 +197,17 @@ static void *run(void *argument)
 
 bool link_start(struct link *l)
 {
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	pthread_t thread;
-	size_t stack;
-	int failed;
-
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
-	/*
-	 * Static TLS of the program's libraries counts against a thread's stack. The C library's default is at least as large as that,
-	 * but under a small limit, or with a very large TLS, not much larger.
-	 */
-	if (pthread_attr_getstacksize(&attributes, &stack) == 0)
-		pthread_attr_setstacksize(&attributes, stack + OWN_STACK);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&thread, &attributes, run, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return failed == 0;
+	filter_begin();
+	wake_prepare();
+	return start(run, l, OWN_STACK);
 }
 
 void link_stop(void)
 {
-	connection_shut_shared();
-	wake_thread();
+	wake_threads();
 }
 
 void link_forked(void)
 {
-	wake_forget();
 	connection_forked();
 }

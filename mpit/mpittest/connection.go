@@ -270,6 +270,11 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 			r.selection = selection
 			r.layoutGen++
 		}
+	case wire.TypeOpen:
+		var request wire.OpenRequest
+		if request, err = wire.DecodeOpenRequest(f.Payload); err == nil {
+			r.openRequested(request)
+		}
 	case wire.TypeAskCvars:
 		var first int
 		if first, err = wire.DecodeIndexRequest(f.Payload); err == nil {

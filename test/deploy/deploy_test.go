@@ -200,17 +200,23 @@ func TestScripts(t *testing.T) {
 		return string(out)
 	}
 	named := "MPIT_AGENT_LIBRARY=" + library
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named))
-	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n", prolog(named, "LD_PRELOAD=/a.so"))
-	assert.Empty(t, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
+	const options = "export ASAN_OPTIONS=verify_asan_link_order=0\n"
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named))
+	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n"+options, prolog(named, "LD_PRELOAD=/a.so"))
+	assert.Equal(t, options, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
 	assert.Empty(t, prolog("MPIT_AGENT_LIBRARY=/not/there"), "the dynamic linker would complain in every program")
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=1"), "there is no call profile")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=1"), "there is no call profile")
 	require.NoError(t, os.WriteFile(calls, nil, 0o600))
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named), "nobody asks for it")
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=0"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
-	assert.Empty(t, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named), "nobody asks for it")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=0"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
+	assert.Equal(t, options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
+	present := []string{named, "LD_PRELOAD=" + library}
+	assert.Equal(t, "export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n", prolog(append(present, "ASAN_OPTIONS=detect_leaks=0")...))
+	assert.Empty(t, prolog(append(present, "ASAN_OPTIONS=verify_asan_link_order=1")...), "the user's word")
+	assert.Empty(t, prolog(named, "MPIT_AGENT_DISABLE=1"), "the user's way out")
+	assert.NotEmpty(t, prolog(named, "MPIT_AGENT_DISABLE=0"))
 	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst", "examples/debian/prerm", "examples/debian/postrm"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join(root, script)).CombinedOutput()
 		assert.NoError(t, err, "%s", out)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,35 @@ func TestStormUnderSanitizers(t *testing.T) {
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)
 				sampler.stop(t, 2)
+			})
+		}
+	}
+}
+
+// Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody uses. Of MPICH, UCX's hooks
+// crash ThreadSanitizer without the agent as well.
+func TestSanitizedPrograms(t *testing.T) {
+	for _, sanitizer := range []struct {
+		flags []string
+		env   string
+		only  string // this MPI
+	}{
+		{[]string{"-fsanitize=address"}, "ASAN_OPTIONS=detect_leaks=0", ""},
+		{[]string{"-fsanitize=address", "-static-libasan"}, "ASAN_OPTIONS=detect_leaks=0", ""},
+		{[]string{"-fsanitize=thread"}, "TSAN_OPTIONS=report_bugs=0", "openmpi"},
+		{[]string{"-fsanitize=undefined"}, "UBSAN_OPTIONS=halt_on_error=1", ""},
+		{[]string{"-fsanitize=leak"}, "LSAN_OPTIONS=detect_leaks=0", ""},
+	} {
+		for _, mpi := range harness.Both(t) {
+			if sanitizer.only != "" && sanitizer.only != mpi.Name {
+				continue
+			}
+			t.Run(strings.Join(sanitizer.flags, "")+"/"+mpi.Name, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls"}}
+				result, end := visit(t, exporter, job, "finalize", "made", "freed")
+				assert.Zero(t, result.Status)
+				exporter.Await(t, "the end", all(end, healthy))
 			})
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,25 +15,38 @@ import (
 
 // MPI is an installed MPI library with its compilers and its launcher.
 type MPI struct {
-	Name   string // as in the metrics' label: "openmpi", "mpich"
-	suffix string // Debian's names: mpicc.openmpi, mpirun.mpich …
-	env    []string
+	Name    string // as in the metrics' label: "openmpi", "mpich"
+	Version string // of the launcher: "5.0.7"
+	Major   int    // of the version
+	suffix  string // Debian's names: mpicc.openmpi, mpirun.mpich …
+	env     []string
+	chroot  string   // the root directory of the system that it is in; empty: this one
+	cross   []string // another architecture's compiler and its arguments; for programs in C
+	at      string   // tells its executables from those of this system's library
 }
 
 // OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told otherwise; its
-// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue.
+// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue. scripts/mpi-env
+// says the same to scripts.
 func OpenMPI(tb testing.TB) *MPI {
 	tb.Helper()
-	return find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
+	mpi := find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
 		"OMPI_ALLOW_RUN_AS_ROOT=1",
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_rmaps_base_oversubscribe=1",
 		"OMPI_MCA_mpi_yield_when_idle=1",
-		"OMPI_MCA_pml=^ucx", // not "ob1": that would shut monitoring out
-		"OMPI_MCA_btl=self,vader,tcp",
-		"OMPI_MCA_btl_vader_single_copy_mechanism=none",
+		"OMPI_MCA_pml=^ucx,cm", // not "ob1": that would shut monitoring out
+		"OMPI_MCA_btl=^openib,ofi,uct",
 		"OMPI_MCA_osc=^ucx",
 	}})
+	switch {
+	case mpi.Major < 5:
+		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_btl_vader_single_copy_mechanism=none")
+	case mpi.Major == 5:
+		mpi.env = append(mpi.env, "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "OMPI_MCA_smsc=^cma")
+	default:
+		mpi.env = append(mpi.env, "PRTE_MCA_mapby=:oversubscribe", "OMPI_MCA_smsc=^cma")
+	}
+	return mpi
 }
 
 // MPICH is Debian's MPICH. Its ranks spin while they wait: keep them few.
@@ -51,8 +66,10 @@ func Both(tb testing.TB) []*MPI {
 
 func find(tb testing.TB, mpi *MPI) *MPI {
 	tb.Helper()
-	Tool(tb, mpi.launcher())
+	Tool(tb, mpi.launcher()[0])
 	Tool(tb, "mpicc."+mpi.suffix)
+	mpi.Version = launcherVersion(tb, mpi.launcher()[0])
+	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
 	if standardABI != "" {
 		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
 	}
@@ -73,10 +90,70 @@ func (m *MPI) c() []string {
 	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library}, flags...)
 }
 
-func (m *MPI) launcher() string { return "mpirun." + m.suffix }
+var versions sync.Map // of launchers, by name
 
-// compiler returns the command that compiles a source file, by the file's ending.
+// launcherVersion asks a launcher for its version, once.
+func launcherVersion(tb testing.TB, launcher string) string {
+	tb.Helper()
+	if known, ok := versions.Load(launcher); ok {
+		return known.(string)
+	}
+	out, err := exec.Command(launcher, "--version").CombinedOutput()
+	found := versionSaid.FindSubmatch(out)
+	if err != nil || found == nil {
+		tb.Fatalf("%s --version says no version: %v\n%s", launcher, err, out)
+	}
+	versions.Store(launcher, string(found[1]))
+	return string(found[1])
+}
+
+// "mpirun.openmpi (OpenRTE) 4.1.4", "mpirun (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
+var versionSaid = regexp.MustCompile(`(?:\(Open(?: MPI|RTE)\)|Version:)\s+([0-9][^\s]*)`)
+
+// In returns the library of the same name in another Debian, whose root directory is given. It must see the suite's directory and the
+// repository under the names that they have here.
+func (m *MPI) In(root string) *MPI {
+	other := *m
+	other.chroot, other.at = root, ".in-"+filepath.Base(root)
+	return &other
+}
+
+// ARM64 returns the MPICH of a Debian for arm64, whose files are in the root directory given. This machine's launcher starts its ranks, with
+// Emulate in front of each.
+func ARM64(tb testing.TB, root string) *MPI {
+	tb.Helper()
+	mpi := MPICH(tb)
+	lib := filepath.Join(root, "usr", "lib", "aarch64-linux-gnu", "libmpich.so.12")
+	mpi.cross = []string{Tool(tb, "aarch64-linux-gnu-gcc"), "-Wl,--no-as-needed,--allow-shlib-undefined", lib,
+		"-isystem", filepath.Join(root, "usr", "include", "aarch64-linux-gnu", "mpich")}
+	mpi.at = ".arm64"
+	return mpi
+}
+
+// Emulate is the command in front of a program for arm64, with libraries preloaded into it.
+func Emulate(tb testing.TB, root string, preload ...string) []string {
+	tb.Helper()
+	return []string{Tool(tb, "qemu-aarch64-static"), "-L", root, "-E", "LD_PRELOAD=" + strings.Join(preload, ":")}
+}
+
+func (m *MPI) launcher() []string { return m.inside("mpirun." + m.suffix) }
+
+// inside is a command in the system that the library is in.
+func (m *MPI) inside(command ...string) []string {
+	if m.chroot == "" {
+		return command
+	}
+	return append([]string{"chroot", m.chroot}, command...)
+}
+
+// compiler returns the command that compiles a source file, by the file's ending; the file's name comes last.
 func (m *MPI) compiler(source string) []string {
+	switch {
+	case m.cross != nil:
+		return append([]string{m.cross[0], "-O1", "-g", "-pthread"}, m.cross[1:]...)
+	case m.chroot != "":
+		return m.inside("mpicc."+m.suffix, "-O1", "-g", "-pthread")
+	}
 	switch filepath.Ext(source) {
 	case ".c":
 		return m.c()
@@ -111,7 +188,7 @@ func (s *Suite) source(program string) string {
 func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
 	tb.Helper()
 	path := s.source(source)
-	return s.compile(tb, source, mpi.Name, append(mpi.compiler(path), path)...)
+	return s.compile(tb, source, mpi.Name+mpi.at, append(mpi.compiler(path), path)...)
 }
 
 // Library compiles test/programs/source, in C, for an MPI library as a shared library of its own.

@@ -10,10 +10,10 @@ CALLS_MADE_SOURCES := functions.c $(CALLS_WRAPPERS)
 CALLS_GENERATED_OBJECTS := $(CALLS_MADE_SOURCES:%.c=$(CALLS_MADE)/%.o) $(BUILD)/calls/bytes.o $(BUILD)/calls/wrappers.o
 CALLS_CFLAGS := -Icalls -I$(CALLS_MADE)
 
-# One run makes all of it; a file that is right already keeps its time.
+# One run makes all of it; a file that is right already keeps its time. It runs here, whatever is built for.
 $(CALLS_MADE)/made: calls/functions.txt $(filter-out %_test.go,$(wildcard calls/generate/*.go))
 	@mkdir -p $(@D)
-	$(GO) run ./calls/generate -table calls/functions.txt -out $(@D)
+	GOARCH= $(GO) run ./calls/generate -table calls/functions.txt -out $(@D)
 	@touch $@
 
 $(addprefix $(CALLS_MADE)/,$(CALLS_MADE_SOURCES) functions.h prototypes.inc passed.inc): $(CALLS_MADE)/made ;

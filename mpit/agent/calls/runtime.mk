@@ -9,7 +9,7 @@ CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 CALLS_CORE := abi_list.c block.c clock.c library.c place.c registry.c source.c types.c
 # A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
-CALLS_LDFLAGS := -shared -pthread -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
+CALLS_LDFLAGS := -shared -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
                  -Wl,--no-undefined -Wl,--as-needed
 
 CALLS_ABIS := abi_mpich.c abi_openmpi.c abi_standard.c
@@ -19,8 +19,7 @@ all: $(CALLS_OUT)
 
 $(CALLS_OUT): $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) calls/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) -ldl
-	@$(NEEDS_GLIBC)
+	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) $(LIBRARIES)
 
 $(BUILD)/calls/%.o: AGENT_CFLAGS += -I.
 
