@@ -87,6 +87,39 @@ func TestGuests(t *testing.T) {
 	}
 }
 
+// A program that takes from all its threads the right to connect, or to open anything, and would be ended if one of them tried: it ends as without
+// the agent, and its last sample arrives over the connection that stands.
+func TestGuestsWithFilters(t *testing.T) {
+	t.Parallel()
+	filters := []struct{ what, reason, mpi string }{
+		{"denying_connections", "finalize", ""},
+		{"denying_descriptors", "finalize", "mpich"}, // Open MPI opens its session's directory in MPI_Finalize
+		{"denying_descriptors_to_exit", "exit", ""},
+	}
+	for _, mpi := range harness.Both(t) {
+		exporter := suite.Exporter(t)
+		var ends []check
+		for _, filter := range filters {
+			if filter.mpi != "" && filter.mpi != mpi.Name {
+				continue
+			}
+			t.Run(mpi.Name+"/"+filter.what, func(t *testing.T) {
+				job := harness.Job{
+					MPI: mpi, Program: "guest.c", Args: []string{filter.what, harness.HoldDir},
+					// With TCP UCX makes sockets in MPI_Finalize. The wait is for the exporter, however busy the machine.
+					Env: []string{"UCX_TLS=self,sm", "MPIT_AGENT_FINAL_WAIT=60000"},
+				}
+				result, end := visit(t, exporter, job, filter.reason, "up", "done")
+				if strings.Contains(result.Stdout, filter.what+" 26") {
+					t.Skip("this system takes no filter of system calls: not tested")
+				}
+				ends = append(ends, end)
+			})
+		}
+		exporter.Await(t, "the ends", all(append(ends, healthy)...))
+	}
+}
+
 // A container that refuses unshare, and one that refuses close_range as well: the agent's descriptor is one of the program's then, and
 // still in nobody's way. A program that closes it is seen to be back, or to have ended, as soon as may be.
 func TestGuestsInContainers(t *testing.T) {
