@@ -53,7 +53,7 @@ var whatGuestsDo = []struct {
 	{"closefrom", "finalize", ""},
 	{"close_everything", "exit", "mpich"}, // Open MPI hangs without its own, with and without the agent
 	{"exhaustion", "exit", ""},
-	{"exhaustion_to_the_end", "lost", ""}, // no descriptor for the last sample
+	{"exhaustion_to_the_end", "exit", ""}, // the last sample goes over the connection that stands
 	{"hiding_proc", "finalize", ""},
 	{"signals", "finalize", ""},
 	{"locking", "finalize", ""},
