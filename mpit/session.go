@@ -88,8 +88,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		questions:    make(map[uint32]*attempt),
 	}
 	if !hello.Final {
-		// The last sample over this connection: the rank may not be able to make another one when it ends. It is asked for first, for it is
-		// answered at any time from now on, or never.
+		// For its end: it may not be able to make another connection then.
 		var e wire.Encoder
 		wire.AppendFinal(&e)
 		if err := s.out.send(s, e.Bytes()); err != nil {
@@ -178,8 +177,8 @@ func (s *Session) Read(ctx context.Context) (Sample, error) {
 	}
 }
 
-// Final returns the rank's last sample, if the connection has brought it: one with Hello().Final, which does nothing else, or any other. It is there
-// once Done is closed. A rank may bring it over one or the other.
+// Final returns the rank's last sample, if the connection has brought it: one with Hello().Final, which does nothing else, or any
+// other. It is there once Done is closed.
 func (s *Session) Final() (Sample, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -311,7 +311,7 @@ static int by_denying_connections(void)
 static int no_more_descriptors(void)
 {
     static const int calls[] = {
-        SYS_socket, SYS_connect, SYS_socketpair, SYS_openat, SYS_pipe2, SYS_eventfd2, SYS_dup, SYS_dup3, SYS_fcntl,
+        SYS_socket, SYS_connect, SYS_socketpair, SYS_openat, SYS_pipe2, SYS_eventfd2, SYS_dup, SYS_dup3, SYS_fcntl, SYS_prctl,
         SYS_tgkill, SYS_kill, SYS_clone, SYS_unshare, SYS_execve,
 #ifdef SYS_open
         SYS_open, SYS_pipe, SYS_dup2, SYS_fork, SYS_vfork,

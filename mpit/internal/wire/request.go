@@ -74,7 +74,8 @@ func DecodeIndexRequest(payload []byte) (first int, err error) {
 	return first, err
 }
 
-// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that only brings a last sample.
+// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that only
+// brings a last sample.
 const SeqFinal = 0
 
 // AppendFinal appends FINAL.
