@@ -254,7 +254,7 @@ static uint64_t told(int fd, uint32_t sequence, uint64_t variable, uint64_t *fla
 
 void test_a_request_to_open(void)
 {
-	const uint64_t both[2] = { 1, 3 }, cut[1] = { 1000 }, unseen[3] = { 0 };
+	const uint64_t both[2] = { 1, 3 }, all[4] = { 1, 2, 3, 0 }, cut[1] = { 1000 }, unseen[3] = { 0 };
 	uint64_t flags = 0;
 	int listening, fd;
 
@@ -269,7 +269,9 @@ void test_a_request_to_open(void)
 		expect_hello(fd, CONNECTION_STAYS);
 		CHECK(told(fd, 1, 0, &flags) == VARIABLE_OPEN && (flags & 16) == 0);
 		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
-		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: none is read */
+		if (!passive)
+			request(fd, REQUEST_SELECT, 3, all, 4);
+		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: those of the request before it are none of its */
 		request(fd, REQUEST_OPEN, 4, NULL, 0);
 		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
 		request(fd, REQUEST_OPEN, 6, both, 2);
