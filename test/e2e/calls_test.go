@@ -12,6 +12,7 @@ import (
 // Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the
 // midst of it and in the end, and no others. See test/programs/books.h.
 func TestCallProfile(t *testing.T) {
+	t.Parallel()
 	programs := []struct {
 		name, file string
 		ranks      int
@@ -65,6 +66,7 @@ func TestCallProfile(t *testing.T) {
 
 // Each of Fortran's bindings, and mpi4py: their calls count as C's, once.
 func TestCallProfileOfLanguages(t *testing.T) {
+	t.Parallel()
 	languages := []struct {
 		name, program string
 		only          string // this MPI; empty: both
