@@ -14,27 +14,35 @@ import (
 
 // TestFinalTaken: a rank that waits in MPI_Finalize is let go when whoever has been told of its last sample says so, and not before.
 func TestFinalTaken(t *testing.T) {
-	told, let := make(chan int), make(chan struct{})
-	var n *node
-	n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
-		_, untaken := n.Remaining()
-		told <- untaken
-		<-let
-	}})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	finished := make(chan error, 1)
-	go func() { finished <- r.FinishAwaited(t.Context(), n.path, mpit.EndFinalize) }()
-	assert.Equal(t, 1, <-told, "it has ended, for whoever looks now")
-	living, _ := n.Remaining()
-	assert.Equal(t, 1, living, "while it waits")
-	select {
-	case err := <-finished:
-		t.Fatal("not let go yet", err)
-	case <-time.After(10 * time.Millisecond):
+	for name, finish := range map[string]func(r *mpittest.Rank, path string) error{
+		"a connection of its own":   func(r *mpittest.Rank, path string) error { return r.FinishAwaited(t.Context(), path, mpit.EndFinalize) },
+		"the connection that stood": func(r *mpittest.Rank, _ string) error { return r.FinishConnected(t.Context(), mpit.EndFinalize, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			told, let := make(chan int), make(chan struct{})
+			var n *node
+			n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
+				_, untaken := n.Remaining()
+				told <- untaken
+				<-let
+			}})
+			r := mpittest.New(small("1", 0))
+			n.connect(r)
+			finished := make(chan error, 1)
+			go func() { finished <- finish(r, n.path) }()
+			assert.Equal(t, 1, <-told, "it has ended, for whoever looks now")
+			living, _ := n.Remaining()
+			assert.Equal(t, 1, living, "while it waits")
+			select {
+			case err := <-finished:
+				t.Fatal("not let go yet", err)
+			case <-time.After(10 * time.Millisecond):
+			}
+			close(let)
+			require.NoError(t, <-finished)
+			n.wait(r, func(r *rank) bool { return r.end == mpit.EndFinalize && r.session == nil && r.state == stateEnded })
+		})
 	}
-	close(let)
-	require.NoError(t, <-finished)
 }
 
 // TestRemaining: what there is left to do before an exporter of one job may end.

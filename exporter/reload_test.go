@@ -339,6 +339,10 @@ func TestOpenIsTriedAgain(t *testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	assert.Empty(t, known.send.open)
+
+	alone := &rank{session: session, wake: make(chan struct{}, 1), send: outbox{open: []uint32{7}}}
+	alone.nudge()
+	assert.Len(t, alone.wake, 1, "it is enough to wake who sends it")
 }
 
 // content is figures that never say that the agent has to be told anything.

@@ -92,8 +92,8 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 }
 
 /*
- * Detached, all signals blocked. The C library's own size of a stack is at least as large as static TLS of the program's libraries, which counts
- * against it, but under a small limit, or with a very large TLS, not much larger: `more` comes on top. 0: as little as there may be.
+ * Detached, all signals blocked. Static TLS of the program's libraries counts against a thread's stack. The C library's default is at least
+ * as large as that, but under a small limit, or with a very large TLS, not much larger: `more` comes on top. 0: as little as there may be.
  */
 static bool start(void *(*run)(void *), void *argument, size_t more)
 {
@@ -118,7 +118,7 @@ static bool start(void *(*run)(void *), void *argument, size_t more)
 	return failed == 0;
 }
 
-/* The thread of the end. It shares the descriptors of the one that answers, and sleeps until there is an end: the last sample goes, and then the other. */
+/* The thread of the end shares the descriptors of the one that answers. It sends the last sample, then it lets the other one go. */
 static void *run_end(void *unused)
 {
 	(void)unused;
@@ -166,12 +166,19 @@ static void *run(void *argument)
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	standing.private = own_table();
-	if (!start(run_end, NULL, 0) && !start(run_end, NULL, OWN_STACK))
-		agent_log("no second thread can be made: the first one leaves with its connection");
+	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
+	if (!start(run_end, NULL, 0) && !start(run_end, NULL, OWN_STACK)) {
+		agent_log("no second thread can be made: only the last sample will be sent");
+		return NULL;
+	}
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
-	while (a.request != NULL && alive() && !filter_came()) {
+	while (a.request != NULL && alive()) {
 		bool served = false;
 
+		if (filter_came()) {
+			agent_log("a filter of system calls has come: no connection is made any more");
+			break;
+		}
 		if (come_up(l, &a)) {
 			while (answer(&a, &standing))
 				served = true;

@@ -222,3 +222,31 @@ func TestScripts(t *testing.T) {
 		assert.NoError(t, err, "%s", out)
 	}
 }
+
+// The module files set what is wanted where the library is, and nothing where it isn't: a Tcl interpreter reads those of Environment Modules.
+func TestModuleFiles(t *testing.T) {
+	tclsh, err := exec.LookPath("tclsh")
+	if err != nil {
+		t.Skip("tclsh is not installed")
+	}
+	dir := t.TempDir()
+	module := func(name string) string {
+		text := strings.ReplaceAll(string(read(t, "examples/modulefiles/"+name+".tcl")), "/usr/lib/mpit-exporter", dir)
+		words := "foreach word {module-whatis prereq} { proc $word args {} }\n" +
+			"foreach word {prepend-path append-path setenv} { proc $word {name value} \"puts \\\"$word \\$name \\$value\\\"\" }\n"
+		cmd := exec.CommandContext(t.Context(), tclsh)
+		cmd.Stdin = strings.NewReader(words + text)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	library, calls := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
+	for _, name := range []string{"mpit-exporter", "mpit-calls"} {
+		assert.Empty(t, module(name), "the library isn't there")
+	}
+	for _, path := range []string{library, calls} {
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+	}
+	assert.Equal(t, "prepend-path LD_PRELOAD "+library+"\nappend-path ASAN_OPTIONS verify_asan_link_order=0\nsetenv MPIT_AGENT_LIBRARY "+library+"\n", module("mpit-exporter"))
+	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS 1\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n", module("mpit-calls"))
+}

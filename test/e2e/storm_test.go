@@ -130,19 +130,25 @@ func startSampler(t *testing.T, every time.Duration) *sampler {
 	return s
 }
 
-// rank reads one rank until its connection ends.
+// rank reads one rank until its connection ends, and takes its last sample from whichever connection brings it.
 func (s *sampler) rank(ctx context.Context, session *mpit.Session, every time.Duration) {
 	defer session.Close()
 	if session.Hello().Final {
 		<-session.Done()
-		final, ok := session.Final()
-		if !ok {
+		if _, ok := session.Final(); !ok {
 			s.note(nil, fmt.Errorf("rank %d: no last sample: %w", session.Hello().Rank, session.Err()))
 			return
 		}
-		s.note(&final, nil)
-		return
+	} else {
+		s.follow(ctx, session, every)
 	}
+	if final, ok := session.Final(); ok {
+		s.note(&final, nil)
+	}
+}
+
+// follow reads a rank as long as it lives.
+func (s *sampler) follow(ctx context.Context, session *mpit.Session, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := 0; ; n++ {
