@@ -37,7 +37,7 @@ SOAK_SECONDS ?= 600
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so (ARCH=arm64: in bin/arm64)
@@ -77,6 +77,10 @@ test: ## everything: formatting, unit tests, the agent's tests, whole jobs with 
 	@start=$$(date +%s); $(MAKE) --no-print-directory build && \
 	for part in $(TEST_PARTS); do scripts/step "make $$part" $(MAKE) --no-print-directory $$part || exit 1; done && \
 	echo "everything passed in $$((($$(date +%s) - start) / 60)) min"
+
+.PHONY: test-distributions
+test-distributions: ## demo and test on Debian 13 and sid, the libraries on Debian 11, arm64 and the standard ABI: hours, as root
+	@scripts/test-distributions
 
 .PHONY: test-format
 test-format:

@@ -309,6 +309,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 			e.disconnect(r, s)
 			return
 		case <-s.Done():
+			if _, ok := s.Final(); ok {
+				e.receiveFinal(ctx, s, w) // first: it hasn't lost its connection
+			}
 			e.disconnect(r, s)
 			if err := s.Err(); !errors.Is(err, io.EOF) {
 				e.countProtocolError(err)

@@ -652,7 +652,7 @@ func (r *Rank) Requests() []uint32 {
 	var ids []uint32
 	var idle map[*variable]bool
 	for id, v := range r.byID {
-		if v.info.State != mpit.VariableOnRequest || !v.wanted || v.held || !v.open {
+		if v.info.State != mpit.VariableOnRequest || !v.wanted || !v.open {
 			continue
 		}
 		if idle == nil {

@@ -127,23 +127,16 @@ func newListedRanks(mapper *mapping.Mapper) *listedRanks {
 // handle serves one connection; it is mpit.Listener.Serve's.
 func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	defer func() { _ = s.Close() }()
-	if s.Hello().Final {
-		select {
-		case <-s.Done():
-		case <-ctx.Done():
-		}
-		if sample, ok := s.Final(); ok {
-			l.takeFinal(s, &sample)
-		}
-		return
-	}
-	if l.read(ctx, s) {
+	if !s.Hello().Final && l.read(ctx, s) {
 		l.follow(ctx, s)
 	}
 	// A closed connection would be made anew, again and again.
 	select {
 	case <-s.Done():
 	case <-ctx.Done():
+	}
+	if sample, ok := s.Final(); ok {
+		l.takeFinal(s, &sample)
 	}
 }
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "abi.h"
 #include "abi/mpich.h"
+#include "openmpi.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -72,8 +73,9 @@ static void abi_learn(void *library)
 }
 
 /* Keeps the address. */
-static void *abi_bound(union mpi_object *object)
+static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
+	(void)room;
 	return object;
 }
 

@@ -102,9 +102,9 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 	return openmpi_pvar_writable(is);
 }
 
-static void *abi_bound(union mpi_object *object)
+static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
-	return object == NULL ? NULL : openmpi_bound(object->pointer);
+	return object == NULL ? NULL : openmpi_bound(object->pointer, room);
 }
 
 static int abi_datatype(MPI_Datatype type);

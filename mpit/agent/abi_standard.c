@@ -83,18 +83,18 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 }
 
 /*
- * Open MPI's MPI_T takes its own handles, whatever the ABI (6.0.0rc2): a predefined one would be an address to it. Those of objects that the program
- * has made are the same in both. Others keep the address.
+ * Open MPI's MPI_T gets its own handle: not all of its versions translate the standard's, and a predefined one would be an address to it. What the
+ * program has made has the same handle in both. Others keep the address.
  */
-static void *abi_bound(union mpi_object *object)
+static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
 	if (object == NULL || openmpi_world == NULL)
 		return object;
 	if (object->pointer == MPI_COMM_WORLD)
-		return openmpi_bound(openmpi_world);
+		return openmpi_bound(openmpi_world, room);
 	if (object->pointer == MPI_COMM_SELF)
-		return openmpi_bound(openmpi_self);
-	return openmpi_bound(object->pointer);
+		return openmpi_bound(openmpi_self, room);
+	return openmpi_bound(object->pointer, room);
 }
 
 static int abi_datatype(MPI_Datatype type);

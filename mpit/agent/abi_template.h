@@ -4,7 +4,7 @@
  * Included once by each abi_*.c after its description of the ABI (abi/). The including file defines
  *   ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER     what it is
  *   abi_speaks()                             whether a library is of this family
- *   abi_bound()                              the address of an object's handle that MPI_T takes
+ *   abi_bound()                              where MPI_T is to find the handle of an object (openmpi.h)
  *   abi_comm_world() … abi_datatype()        its predefined handles
  *   abi_cvar_readable()                      whether a control variable can be read without a crash
  *   abi_object_in(), abi_object_at()         an object out of an argument register, and out of the program's memory
@@ -19,6 +19,7 @@
 
 #include "abi/functions.h"
 #include "agent.h"
+#include "openmpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -576,7 +577,9 @@ static int session_open(void **session)
 
 static int handle_open(void *session, int index, union mpi_object *object, void **handle, int *count)
 {
-	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object), (MPI_T_pvar_handle *)handle, count));
+	struct openmpi_bound bound;
+
+	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object, &bound), (MPI_T_pvar_handle *)handle, count));
 }
 
 static int handle_close(void *session, void **handle)
@@ -688,12 +691,13 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 
 static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
 {
+	struct openmpi_bound bound;
 	MPI_T_cvar_handle handle;
 	int rc;
 
 	if (!abi_cvar_readable(index, datatype == TYPE_CHAR))
 		return CODE_NOT_ACCESSIBLE;
-	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object), &handle, count);
+	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object, &bound), &handle, count);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	if (*count < 0 || datatype_bytes <= 0 || (size_t)*count > capacity / (size_t)datatype_bytes) {
@@ -707,6 +711,7 @@ static int cvar_read(int index, union mpi_object *object, int datatype, int data
 
 static int cvar_write(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room)
 {
+	struct openmpi_bound bound;
 	MPI_T_cvar_handle handle;
 	int rc;
 
@@ -714,7 +719,7 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 		return CODE_NOT_ACCESSIBLE;
 	if (lib_MPI_T_cvar_write == NULL)
 		return CODE_NOT_SUPPORTED;
-	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object), &handle, room);
+	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object, &bound), &handle, room);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	/* A string's count is the size of the buffer it is read into, which Open MPI doesn't check and MPICH only asserts. */

@@ -30,8 +30,8 @@ struct connection {
 int dial_any(const struct socket_paths *paths);
 
 /*
- * Whose turn it is on the connection that stands: the agent's thread's while it answers, and where it makes and closes the connection; the other one's
- * for the last sample. Agent's threads only.
+ * Whose turn it is on the connection that stands: the agent's thread's while it answers, and where it makes and closes the
+ * connection; the other one's for the last sample. Agent's threads only.
  */
 void connection_enter(void);
 bool connection_enter_before(uint64_t deadline);

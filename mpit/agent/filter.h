@@ -12,7 +12,10 @@
 /* Program's thread, in MPI_Init: a container's filters were there before, and the agent has got by with them. */
 void filter_begin(void);
 
-/* Whether the calling thread has more of them by now. Async-signal-safe. One system call; three more where there was a filter in MPI_Init. */
+/*
+ * Whether the calling thread has more of them by now. Async-signal-safe. One system call; three more where there was a filter in
+ * MPI_Init.
+ */
 bool filter_came(void);
 
 #endif

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define FINAL_PATIENCE_NS 20000000u
-#define OFFER_PATIENCE_NS 10000000u /* of it, for the agent's thread to come */
 #define WAIT_MS_MAX 60000
 #define LAST_WORDS_BYTES (2u << 20) /* of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB */
 
@@ -109,7 +108,7 @@ void last_deliver(const struct connection *c)
 /* Program's thread. True: it is sent or being sent that way; false: it has to go another way. */
 static bool hand_over(const unsigned char *bytes, size_t length, uint64_t deadline, bool awaited)
 {
-	uint64_t patience = monotonic_ns() + OFFER_PATIENCE_NS;
+	uint64_t now = monotonic_ns();
 
 	if (atomic_load(&stage) != STAGE_ASKED)
 		return false;
@@ -120,7 +119,7 @@ static bool hand_over(const unsigned char *bytes, size_t length, uint64_t deadli
 	if (!move(STAGE_ASKED, STAGE_OFFERED))
 		return false; /* the connection has just ended */
 	wake_threads();
-	word_await(&stage, STAGE_OFFERED, patience < deadline ? patience : deadline);
+	word_await(&stage, STAGE_OFFERED, now + (deadline > now ? deadline - now : 0) / 2);
 	/* Under a filter there is no other way. */
 	if (atomic_load(&stage) == STAGE_OFFERED && filter_came())
 		word_await(&stage, STAGE_OFFERED, deadline);
@@ -145,15 +144,15 @@ static int dial_before(const struct socket_paths *paths, uint64_t deadline)
 	return fd;
 }
 
-static struct farewell send_alone(const struct socket_paths *paths, const struct wire *w, uint64_t deadline, bool awaited)
+static struct farewell send_alone(int fd, const struct wire *w, uint64_t deadline, bool awaited)
 {
-	struct farewell f = { .c = { .fd = dial_before(paths, deadline), .private = true }, .deadline = deadline };
+	struct farewell f = { .c = { .fd = fd, .private = true }, .deadline = deadline };
 	struct stat st;
 	bool sent;
 
-	if (f.c.fd < 0)
+	if (fd < 0)
 		return f;
-	sent = connection_send_before(&f.c, w->bytes, w->length, deadline);
+	sent = !w->failed && connection_send_before(&f.c, w->bytes, w->length, deadline);
 	agent_log("last sample: %zu bytes %s", w->length, sent ? "sent" : "not all sent");
 	if (!sent || !awaited || fstat(f.c.fd, &st) != 0) {
 		close(f.c.fd);
@@ -174,24 +173,25 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 	struct farewell f = { .c.fd = -1, .deadline = deadline };
 	struct agent_statistics statistics = statistics_of(s);
 	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
-	static struct wire w;                              /* what is being sent by its deadline is not freed */
+	static struct wire w; /* not freed where it is still being sent at the deadline */
 	size_t hello;
+	int fd = -1;
 
+	if (atomic_load(&stage) != STAGE_ASKED && (fd = dial_before(paths, deadline)) < 0)
+		return f;
 	w = (struct wire){ 0 }; /* a program that is not in a signal handler: it may be as large as it must */
 	if (end != END_FINALIZE)
 		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	put_hello(&w, id, CONNECTION_FINAL);
 	hello = w.length;
 	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &statistics);
-	if (w.failed) {
-		agent_log("no memory for the last sample");
-	} else if (hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
+	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
 		f.handed_over = wait > 0;
 		agent_log("last sample: %zu bytes sent over the connection that stood", w.length - hello);
 		if (atomic_load(&stage) == STAGE_TAKEN)
 			return f;
 	} else {
-		f = send_alone(paths, &w, deadline, wait > 0);
+		f = send_alone(fd < 0 ? dial_before(paths, deadline) : fd, &w, deadline, wait > 0);
 	}
 	wire_free(&w);
 	return f;

@@ -23,7 +23,8 @@ struct farewell {
 void last_prepare(void);
 
 /*
- * Sends the last values read: as the answer to FINAL, or over a connection of its own, then HELLO and the same answer. Waits 20 ms at most in all, or MPIT_AGENT_FINAL_WAIT milliseconds where that is more and this is not MPI_Abort;
+ * Sends the last values read: as the answer to FINAL, or over a connection of its own HELLO and the same.
+ * Waits 20 ms at most in all, or MPIT_AGENT_FINAL_WAIT milliseconds where that is more and this is not MPI_Abort;
  * allocates nothing but in MPI_Finalize. The caller holds the gate. What is returned goes to last_await.
  */
 struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end);

@@ -34,19 +34,11 @@ bool openmpi_own_name(const char *name)
 	return strncmp(name, "Dup ", 4) == 0;
 }
 
-/*
- * 6.0 looks whether the object is valid, and takes the address of its handle for the object (ompit_obj_invalid of 6.0.0rc2): it looks for flags
- * behind the handle, which must say nothing. Zeroes for more bytes than its largest object has.
- */
-void *openmpi_bound(void *handle)
+void *openmpi_bound(void *handle, struct openmpi_bound *room)
 {
-	static struct {
-		void *handle;
-		unsigned char zeroes[8192];
-	} bound; /* the gate's */
-
-	bound.handle = handle;
-	return &bound;
+	memset(room, 0, sizeof *room);
+	room->handle = handle;
+	return room;
 }
 
 /*

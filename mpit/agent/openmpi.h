@@ -24,7 +24,16 @@ bool openmpi_pvar_writable(const struct pvar_description *is);
 /* Whether it has made a datatype's name up. */
 bool openmpi_own_name(const char *name);
 
-/* Where MPI_T is to find an object's handle, which is Open MPI's own. Valid until the next call: MPI_T keeps no address of it. */
-void *openmpi_bound(void *handle);
+/*
+ * Where MPI_T finds the handle of the object that a variable is bound to. 6.0 looks whether the object is valid, and takes the address of its handle
+ * for the object itself (ompit_obj_invalid of 6.0.0rc2): it looks for flags 224 bytes behind the handle, which must say nothing. The functions of
+ * the standard's ABI put a copy of the handle on the stack, so what is behind that is the caller's frame: room is to be there, and the
+ * first in it. MPI_T keeps no address.
+ */
+struct openmpi_bound {
+	void *handle;
+	unsigned char zeroes[2040];
+};
+void *openmpi_bound(void *handle, struct openmpi_bound *room);
 
 #endif

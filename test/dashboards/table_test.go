@@ -216,7 +216,7 @@ func (s site) testTruth(t *testing.T) {
 		assert.Greater(t, whole, half)
 		assert.Greater(t, half, float64(rounds))
 	}
-	assert.Greater(t, found[early].values[bytes], 2*2*rounds*1000.0, "a put of 1000 bytes in each round of each rank")
+	assert.GreaterOrEqual(t, found[early].values[bytes], 2*2*rounds*1000.0, "a put of 1000 bytes in each round of each rank")
 	ran := found[early].values[letter(t, jobs, "Ran for")]
 	assert.True(t, ran > 0 && ran <= s.to.Sub(s.from).Seconds()+5, "ran for %v s", ran)
 	assert.NotContains(t, found[mpich].values, messages, "MPICH counts nothing")

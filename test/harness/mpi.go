@@ -36,6 +36,7 @@ func OpenMPI(tb testing.TB) *MPI {
 		"OMPI_MCA_mpi_yield_when_idle=1",
 		"OMPI_MCA_pml=^ucx,cm", // not "ob1": that would shut monitoring out
 		"OMPI_MCA_btl=^openib,ofi,uct",
+		"OMPI_MCA_btl_tcp_if_include=lo", // Open MPI 5 warns where there is no other one
 		"OMPI_MCA_osc=^ucx",
 	}})
 	switch {

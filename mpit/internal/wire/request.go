@@ -108,6 +108,16 @@ func DecodeIndexRequest(payload []byte) (first int, err error) {
 	return first, err
 }
 
+// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that only
+// brings a last sample.
+const SeqFinal = 0
+
+// AppendFinal appends FINAL.
+func AppendFinal(e *Encoder) {
+	e.Begin(TypeAskFinal, SeqFinal)
+	e.Finish()
+}
+
 // AppendBlob appends BLOB.
 func AppendBlob(e *Encoder, seq uint32, blob []byte) {
 	e.Begin(TypeBlob, seq)

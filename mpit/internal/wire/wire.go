@@ -42,6 +42,7 @@ const (
 	TypeBlob          uint16 = 68
 	TypeAskTool       uint16 = 69
 	TypeOpen          uint16 = 70
+	TypeAskFinal      uint16 = 71
 )
 
 // The limits of docs/protocol.md.
