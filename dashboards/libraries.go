@@ -21,7 +21,7 @@ func rates(title, description, unit, by, legend string, families ...string) *pan
 }
 
 func jobMonitoring() []*panel {
-	const needs = "Open MPI with `exec --monitoring`."
+	const needs = "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`."
 	byComm := func(p *panel, family, what string) *panel {
 		return p.query("topk(5, "+sumBy("comm", rateOf(selector(family, ofComms)))+")", what+" on {{comm}}")
 	}
