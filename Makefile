@@ -84,6 +84,9 @@ test-distributions: ## demo and test on Debian 13 and sid, the libraries on Debi
 
 .PHONY: test-format
 test-format:
+	@for module in . test; do cd $(CURDIR)/$$module; \
+		has=$$(sed -n 's/^go //p' go.mod); needs=$$($(GO) list -test -deps -f '{{with .Module}}{{if not .Main}}{{if not .Replace}}{{.GoVersion}}{{end}}{{end}}{{end}}' ./... | sort -uV | tail -n 1); \
+		test "$$has" = "$$needs" || { echo "$$module/go.mod asks for Go $$has, and what it requires for $$needs" >&2; exit 1; }; done
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
 	$(GO) vet ./...

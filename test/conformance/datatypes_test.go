@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,13 +150,16 @@ func sameControls(t *testing.T, s *subject, d mpit.Datatype) {
 	t.Helper()
 	compared := 0
 	for _, c := range s.cvars(t) {
-		if c.Datatype != d || c.Bind != mpit.BindNone || c.Code != mpit.Success || compared == 40 {
+		if c.Datatype != d || c.Bind != mpit.BindNone || c.Code != mpit.Success || compared == 40 || slices.Contains(nowhere, c.Name) {
 			continue
 		}
 		compared++
 		sameValue(t, s, c)
 	}
 }
+
+// nowhere are control variables whose values lie in a stack frame of MPI_Init: Open MPI 5.0's. What is there changes.
+var nowhere = []string{"mpi_ft_verbose"}
 
 func sameValue(t *testing.T, s *subject, c mpit.ControlVariable) {
 	t.Helper()
@@ -205,7 +209,10 @@ func charVariables(t *testing.T, s *subject) outcome {
 	found := notOffered
 	for _, v := range s.variables {
 		if v.Datatype == mpit.DatatypeChar {
-			assert.Equal(t, mpit.VariableBadDatatype, v.State, v.Name)
+			// Open MPI's only one is denied before anybody looks at what it is of; since 5.0 that it has a count.
+			if v.State != mpit.VariableDenied {
+				assert.Equal(t, mpit.VariableBadDatatype, v.State, v.Name)
+			}
 			found = notSupported("A text is no number for a time series. The variable is listed and counted, and not read.")
 		}
 	}

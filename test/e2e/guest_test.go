@@ -289,6 +289,13 @@ func TestGuestsWithLimits(t *testing.T) {
 				job := harness.Job{
 					MPI: mpi, Program: "guest.c", Args: []string{"threads", harness.HoldDir}, Wrap: s.wrap, Env: s.env,
 				}
+				if s.env != nil {
+					bare := job
+					bare.Bare, bare.Args = true, []string{"threads", "-"}
+					if result := suite.Run(t, bare).Wait(t); result.Status != 0 {
+						t.Skipf("%s %s ends this program without the agent, too", mpi.Name, mpi.Version)
+					}
+				}
 				_, end := visit(t, exporter, job, "finalize", "up", "done")
 				ends = append(ends, end)
 			})

@@ -24,6 +24,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 				job := stormJob(mpi, 0.1, 2, "multiple")
 				job.Flags, job.Bare = sanitizer.Flags, true
 				job.Env = append(job.Env, agent...)
+				job.Env = append(job.Env, "PMIX_MCA_gds=hash") // its other store wants addresses that TSan has taken
 				bare := suite.Run(t, job).Wait(t)
 				require.Zero(t, bare.Status, "%+v", bare)
 
@@ -34,6 +35,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 					job.Exec = []string{"--calls"}
 				}
 				job.Env = append(job.Env, agent...)
+				job.Env = append(job.Env, "PMIX_MCA_gds=hash")
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)
 				sampler.stop(t, 2)

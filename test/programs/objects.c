@@ -136,7 +136,7 @@ static void make_rest(void)
 
     MPI_Send_init(number, 1, MPI_INT, (rank + 1) % size, 0, o.cart, &o.send);
     MPI_Recv_init(number + 1, 1, MPI_INT, (rank + size - 1) % size, 0, o.cart, &o.recv);
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5 /* which says that it is 3.1 */
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &o.barrier);
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
     MPIX_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &o.barrier);
