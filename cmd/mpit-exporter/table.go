@@ -195,8 +195,8 @@ func stateCell(v *exporter.VariableStatus) string {
 	switch {
 	case v.State == mpit.VariableOnRequest:
 		return "on request"
-	case v.OnRequest:
-		return withCode(v.State.String()+", on request", v.Code)
+	case v.State == mpit.VariableOpen && v.OnRequest:
+		return "open, on request"
 	}
 	return withCode(v.State.String(), v.Code)
 }

@@ -167,7 +167,7 @@ struct abi {
 	bool (*pvar_writable)(const struct pvar_description *is);
 	int (*pvar_index)(const char *name, int mpi_class, int *index);
 	const char *never_stop; /* globs of variables that stop for the whole process when one handle stops (deny.h) */
-	const char *on_request; /* globs of variables for which the program pays from when a handle is started on (deny.h) */
+	const char *on_request; /* globs of variables that the program pays for once a handle is started; never opened if continuous (deny.h) */
 
 	int (*enum_describe)(void *enumeration, int *items, struct text *name);
 	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);

@@ -184,6 +184,7 @@ static void variable_free(struct variable *v)
 static struct variable *describe(struct catalogue *c, const struct abi *abi, int index)
 {
 	struct variable *v = calloc(1, sizeof *v);
+	bool costly;
 
 	if (v == NULL)
 		return NULL;
@@ -191,6 +192,7 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 		free(v);
 		return NULL;
 	}
+	costly = deny_matches(abi->on_request, name_text.bytes);
 	v->index = index;
 	v->name = keep(&name_text);
 	v->description = keep(&description_text);
@@ -200,8 +202,8 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
 	v->selected = true;
-	v->on_request = deny_matches(abi->on_request, v->name);
-	if (deny_matches(c->deny, v->name) || (v->on_request && v->is.continuous))
+	v->on_request = costly && !v->is.continuous;
+	if (deny_matches(c->deny, v->name) || (costly && v->is.continuous))
 		v->state = VARIABLE_DENIED;
 	else if (!readable(&v->is))
 		v->state = VARIABLE_BAD_DATATYPE;

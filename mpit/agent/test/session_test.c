@@ -119,7 +119,7 @@ void test_what_costs_something_is_opened_on_request(void)
 	open_session("", 10);
 	make(BIND_COMM, 1);
 	CHECK(sample_with(NULL) && session.value_count == 1 && fake_started == 1);
-	CHECK(session.catalogue.variables[3]->state == VARIABLE_DENIED);
+	CHECK(session.catalogue.variables[3]->state == VARIABLE_DENIED && !session.catalogue.variables[3]->on_request);
 	CHECK(session.catalogue.variables[0]->state == VARIABLE_OPEN && !session.catalogue.variables[0]->on_request);
 	CHECK(session.catalogue.variables[1]->state == VARIABLE_ON_REQUEST && session.catalogue.variables[1]->on_request);
 	CHECK(session.catalogue.variables[2]->state == VARIABLE_ON_REQUEST);
