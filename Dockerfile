@@ -3,7 +3,8 @@
 # docker build --target exporter -t mpit-exporter .      the exporter, and the agent for images of MPI programs to copy
 # docker build --target demo -t mpit-exporter-demo .     a small MPI job under the agent, for docker-compose.yml
 FROM golang:1.26-bookworm AS build
-RUN apt-get update && apt-get install -y --no-install-recommends libopenmpi-dev libmpich-dev openmpi-bin && rm -rf /var/lib/apt/lists/*
+# For the demo's program alone.
+RUN apt-get update && apt-get install -y --no-install-recommends libopenmpi-dev openmpi-bin && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

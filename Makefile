@@ -2,6 +2,20 @@
 
 GO ?= go
 BIN := $(CURDIR)/bin
+
+# Another architecture's, from this machine: make build ARCH=arm64 leaves its files in bin/arm64. Debian's compiler for the libraries is in the
+# package gcc-aarch64-linux-gnu; CC names another one.
+ARCH :=
+OUT := $(BIN)$(addprefix /,$(ARCH))
+ifneq ($(ARCH),)
+CROSS_amd64 := x86_64-linux-gnu-
+CROSS_arm64 := aarch64-linux-gnu-
+CROSS := $(or $(CROSS_$(ARCH)),$(error ARCH is amd64 or arm64))
+ifeq ($(origin CC),default)
+CC := $(CROSS)gcc
+endif
+CROSS_BUILD = CC='$(CC)' BUILD=build/$(ARCH)
+endif
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(BIN)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
@@ -12,10 +26,6 @@ BRANCH := $(shell git symbolic-ref -q --short HEAD 2>/dev/null || echo unknown)
 DATE := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 INFO := github.com/prometheus/common/version
 LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -X $(INFO).Branch=$(BRANCH) -X $(INFO).BuildDate=$(DATE)
-
-# Where the two families' mpi.h are. The agent is built for those that are there; an empty one is left out.
-OPENMPI_INC ?= $(shell scripts/mpi-include openmpi)
-MPICH_INC ?= $(shell scripts/mpi-include mpich)
 
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -30,27 +40,26 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so
+build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit-calls.so (ARCH=arm64: in bin/arm64)
 
 # Without cgo, so that the binary runs on every node whatever its C library.
 .PHONY: exporter
 exporter:
-	@mkdir -p $(BIN)
+	@mkdir -p $(OUT)
 	@scripts/step 'compiling the exporter (Go; the first time with all that it depends on, which takes a minute or more)' \
-		env CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/mpit-exporter ./cmd/mpit-exporter
+		env $(if $(ARCH),GOARCH=$(ARCH) )CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/mpit-exporter ./cmd/mpit-exporter
 
 # Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
 agent:
-	@mkdir -p $(BIN)
-	@test -n '$(OPENMPI_INC)' || echo 'make: no mpi.h of Open MPI: the agent is built without it (scripts/install-deps demo)' >&2
-	@test -n '$(MPICH_INC)' || echo 'make: no mpi.h of MPICH: the agent is built without it (scripts/install-deps test)' >&2
+	@mkdir -p $(OUT)
 	@scripts/step 'compiling the libraries for the ranks (C; a wrapper for every function of MPI)' \
-		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(BIN)/libmpit-agent.so CALLS_OUT=$(BIN)/libmpit-calls.so GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)' VERSION='$(VERSION)'
+		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(OUT)/libmpit-agent.so CALLS_OUT=$(OUT)/libmpit-calls.so $(CROSS_BUILD) GO='$(GO)' VERSION='$(VERSION)'
 
 .PHONY: deb
-deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION)
-	@scripts/build-deb
+deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION, ARCH)
+	$(if $(ARCH),@$(MAKE) --no-print-directory exporter ARCH=)
+	@ARCH='$(ARCH)' STRIP='$(CROSS)strip' scripts/build-deb
 
 .PHONY: install-deps
 install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
@@ -104,7 +113,7 @@ test-bench:
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)' MPICC_OPENMPI_INC='$(OPENMPI_INC)' MPICC_MPICH_INC='$(MPICH_INC)'
+	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)'
 
 # The tests are real jobs that share the machine's cores: -p 1. Most of them wait most of the time, for launchers or for what is to be
 # seen on a page: these run beside each other (t.Parallel), four at a time.

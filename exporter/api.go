@@ -107,8 +107,9 @@ type VariableStatus struct {
 	Atomic       bool               `json:"atomic"`
 	Distribution bool               `json:"distribution,omitempty"` // each duration has been counted by itself: see mpit.Variable
 	Enum         []EnumItemStatus   `json:"enum,omitempty"`
-	State        mpit.VariableState `json:"state"`          // open, or what was in the way
-	Code         string             `json:"code,omitempty"` // MPI_T's, where it was MPI_T that was in the way
+	OnRequest    bool               `json:"on_request,omitempty"` // it costs the program something once it is open: see mpit.Variable
+	State        mpit.VariableState `json:"state"`                // open, or what was in the way
+	Code         string             `json:"code,omitempty"`       // MPI_T's, where it was MPI_T that was in the way
 	Metric       string             `json:"metric,omitempty"`
 	Kind         string             `json:"kind,omitempty"`    // of the metric
 	Unit         string             `json:"unit,omitempty"`    // of the metric, in UCUM
@@ -487,6 +488,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 		Continuous:   v.Continuous,
 		Atomic:       v.Atomic,
 		Distribution: v.Distribution,
+		OnRequest:    v.OnRequest,
 		State:        v.State,
 		index:        v.Index,
 	}

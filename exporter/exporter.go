@@ -309,6 +309,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 			e.disconnect(r, s)
 			return
 		case <-s.Done():
+			if _, ok := s.Final(); ok {
+				e.receiveFinal(ctx, s, w) // first: it hasn't lost its connection
+			}
 			e.disconnect(r, s)
 			if err := s.Err(); !errors.Is(err, io.EOF) {
 				e.countProtocolError(err)
@@ -625,6 +628,7 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
 		}
 		r.reselect = false
+		r.send.open = r.figures.Requests()
 	})
 }
 
@@ -682,7 +686,7 @@ func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
 func (e *Exporter) push(ctx context.Context, r *rank, s *mpit.Session) {
 	e.mu.Lock()
 	todo, blob := r.send, r.blob
-	r.send.blob, r.send.selection = false, false
+	r.send.blob, r.send.selection, r.send.open = false, false, nil
 	e.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
@@ -694,16 +698,25 @@ func (e *Exporter) push(ctx context.Context, r *rank, s *mpit.Session) {
 			e.log.Debug("selecting variables failed", append(rankAttrs(r), "err", err)...)
 		}
 	}
+	if len(todo.open) > 0 {
+		if err := s.Open(ctx, todo.open); err != nil {
+			again.open = todo.open
+			e.log.Debug("opening variables failed", append(rankAttrs(r), "err", err)...)
+		}
+	}
 	if todo.blob {
 		if err := s.StoreBlob(blob); err != nil { //nolint:contextcheck // it does not wait
 			again.blob = true
 			e.log.Debug("storing the blob failed", append(rankAttrs(r), "err", err)...)
 		}
 	}
-	if again.selection || again.blob { // the next round tries again
+	if again.selection || again.blob || len(again.open) > 0 { // the next round tries again
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		r.send.selection = r.send.selection || again.selection
 		r.send.blob = r.send.blob || again.blob
+		if r.send.open == nil {
+			r.send.open = again.open
+		}
 	}
 }

@@ -14,27 +14,35 @@ import (
 
 // TestFinalTaken: a rank that waits in MPI_Finalize is let go when whoever has been told of its last sample says so, and not before.
 func TestFinalTaken(t *testing.T) {
-	told, let := make(chan int), make(chan struct{})
-	var n *node
-	n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
-		_, untaken := n.Remaining()
-		told <- untaken
-		<-let
-	}})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	finished := make(chan error, 1)
-	go func() { finished <- r.FinishAwaited(t.Context(), n.path, mpit.EndFinalize) }()
-	assert.Equal(t, 1, <-told, "it has ended, for whoever looks now")
-	living, _ := n.Remaining()
-	assert.Equal(t, 1, living, "while it waits")
-	select {
-	case err := <-finished:
-		t.Fatal("not let go yet", err)
-	case <-time.After(10 * time.Millisecond):
+	for name, finish := range map[string]func(r *mpittest.Rank, path string) error{
+		"a connection of its own":   func(r *mpittest.Rank, path string) error { return r.FinishAwaited(t.Context(), path, mpit.EndFinalize) },
+		"the connection that stood": func(r *mpittest.Rank, _ string) error { return r.FinishConnected(t.Context(), mpit.EndFinalize, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			told, let := make(chan int), make(chan struct{})
+			var n *node
+			n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
+				_, untaken := n.Remaining()
+				told <- untaken
+				<-let
+			}})
+			r := mpittest.New(small("1", 0))
+			n.connect(r)
+			finished := make(chan error, 1)
+			go func() { finished <- finish(r, n.path) }()
+			assert.Equal(t, 1, <-told, "it has ended, for whoever looks now")
+			living, _ := n.Remaining()
+			assert.Equal(t, 1, living, "while it waits")
+			select {
+			case err := <-finished:
+				t.Fatal("not let go yet", err)
+			case <-time.After(10 * time.Millisecond):
+			}
+			close(let)
+			require.NoError(t, <-finished)
+			n.wait(r, func(r *rank) bool { return r.end == mpit.EndFinalize && r.session == nil && r.state == stateEnded })
+		})
 	}
-	close(let)
-	require.NoError(t, <-finished)
 }
 
 // TestRemaining: what there is left to do before an exporter of one job may end.
@@ -51,7 +59,7 @@ func TestRemaining(t *testing.T) {
 	n.connect(first, second)
 	is(2, 0, "two are there")
 	n.finish(first, mpit.EndFinalize)
-	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 1 }, longest, time.Millisecond)
 	is(1, 1, "one has ended")
 	n.scrape()
 	is(1, 0, "and been scraped")
@@ -66,7 +74,7 @@ func TestRemaining(t *testing.T) {
 	defer reader.Close()
 	third := mpittest.New(small("1", 2))
 	n.finish(third, mpit.EndFinalize)
-	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { l, _ := n.Remaining(); return l == 0 }, longest, time.Millisecond)
 	n.scrape()
 	_, untaken := n.Remaining()
 	assert.NotZero(t, untaken, "scraped, but not pushed")

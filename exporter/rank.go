@@ -21,6 +21,7 @@ type figures interface {
 	Structure() uint64
 	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
+	Requests() []uint32
 	Blob() (blob []byte, changed bool)
 	Dropped() map[mapping.Reason]uint64
 	Infos() []mapping.Info
@@ -113,9 +114,10 @@ type outbox struct {
 	selected  bool // there is a selection at all
 	def       bool // the selection: see mpit.Session.Select
 	ids       map[uint32]bool
+	open      []uint32 // variables that rules ask for: see mpit.Session.Open
 }
 
-const variableStates = int(mpit.VariableExhausted) + 1
+const variableStates = int(mpit.VariableOnRequest) + 1
 
 // newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
 func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
@@ -189,7 +191,7 @@ func (r *rank) answered() bool {
 
 // nudge tells the session's goroutine of what there is to send.
 func (r *rank) nudge() {
-	if r.session == nil || !r.send.blob && !r.send.selection && !r.send.inquiry {
+	if r.session == nil || !r.send.blob && !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
 		return
 	}
 	select {

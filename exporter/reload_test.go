@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -62,7 +63,7 @@ func TestReload(t *testing.T) {
 		assert.Equal(t, 1.0, page[`mpit_pvar_info{bind="NO_OBJECT",bits="64",class="LEVEL",name="depth",unit="{message}",verbosity="USER_BASIC"}`])
 		assert.Equal(t, before[dropped]+1, page[dropped])
 		require.Eventually(t, func() bool { return !r.Selected(0) && r.Selected(1) && r.Selected(2) && r.Selected(3) },
-			30*time.Second, time.Millisecond, "the agent is told")
+			longest, time.Millisecond, "the agent is told")
 	})
 	t.Run("the same rules again: nothing is left out that has not been counted", func(t *testing.T) {
 		require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes})))
@@ -74,7 +75,7 @@ func TestReload(t *testing.T) {
 		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
 		require.NoError(t, n.Reload(withRules(t)))
 		n.scrape()
-		require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)
 		page := n.scrape()
 		assert.Equal(t, 17.0, page[calls])
 		assert.Equal(t, []float64{5, before[count] + 1}, []float64{page[sum], page[count]})
@@ -125,13 +126,13 @@ func TestReloadPassesOthersBy(t *testing.T) {
 	late.Stall(true)
 
 	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Name: "renamed"})))
-	page := n.scrapeWithin(time.Second)
+	page := n.scrapeFor(prompt)
 	assert.Equal(t, 10.0, page[of("mpit_renamed_total", "1", 0)])
 	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
 
 	late.Stall(false)
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_renamed_total", "1", 1)] == 11 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_renamed_total", "1", 1)] == 11 }, longest, time.Millisecond)
 	page = n.scrape()
 	assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
@@ -168,7 +169,7 @@ func TestReloadChangesTypes(t *testing.T) {
 			late.Stall(true)
 			require.NoError(t, n.Reload(withRules(t, test.to)))
 			for range 3 {
-				page = n.scrapeWithin(time.Second)
+				page = n.scrapeFor(prompt)
 				assert.NotContains(t, page, of(test.new, "1", 0))
 				assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`], "counted once")
 			}
@@ -178,7 +179,7 @@ func TestReloadChangesTypes(t *testing.T) {
 				_, first := page[of(test.new, "1", 0)]
 				_, second := page[of(test.new, "1", 1)]
 				return first && second
-			}, 30*time.Second, time.Millisecond)
+			}, longest, time.Millisecond)
 			n.mu.Lock()
 			is := n.page.byName[test.new].kind
 			n.mu.Unlock()
@@ -281,6 +282,69 @@ func TestManyReloads(t *testing.T) {
 	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
 }
 
+// What is opened on request is opened in running ranks once a rule asks, and stays open. A connection that is lost meanwhile changes nothing.
+func TestReloadOpens(t *testing.T) {
+	yes := true
+	cfg := small("1", 0)
+	cfg.Variables = append(cfg.Variables, mpit.Variable{
+		Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, State: mpit.VariableOnRequest, OnRequest: true,
+	})
+	cfg.Initial = map[string]float64{"sends": 1000}
+	n := startNode(t, Config{Mapper: withRules(t).Mapper})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	sends, inState := of("mpit_sends_total", "1", 0), func(state string) string { return `mpit_exporter_variables{state="` + state + `"}` }
+	page := n.scrape()
+	assert.NotContains(t, page, sends)
+	assert.Equal(t, []float64{4, 1}, []float64{page[inState("open")], page[inState("on_request")]})
+	assert.Error(t, r.Add("sends", mpit.ClassCounter, 0, 1), "it is not open")
+
+	// Asked, but not heard.
+	r.Stall(true)
+	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("sends"), Open: &yes})))
+	n.scrapeWithin(10 * time.Millisecond)
+	n.kill(r)
+	r.Stall(false)
+	n.connect(r)
+	n.scrape() // goes over to the rules, and asks
+	opened := func() bool { return r.Add("sends", mpit.ClassCounter, 0, 3) == nil }
+	require.Eventually(t, opened, 30*time.Second, time.Millisecond)
+	page = n.scrape()
+	assert.Equal(t, 3.0, page[sends], "what it was when it was opened is not counted")
+	assert.Equal(t, []float64{5, 0}, []float64{page[inState("open")], page[inState("on_request")]})
+
+	require.NoError(t, n.Reload(withRules(t)))
+	require.NoError(t, r.Add("sends", mpit.ClassCounter, 0, 4))
+	assert.Equal(t, 7.0, n.scrape()[sends], "it goes on without the rule")
+	assert.Zero(t, n.scrape()["mpit_exporter_rank_panics_total"])
+}
+
+// A request that can't be sent waits for the next round.
+func TestOpenIsTriedAgain(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.mu.Lock()
+	known := n.table.byID[r.Hello().ID]
+	known.send.open = []uint32{7}
+	session := known.session
+	n.mu.Unlock()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	n.push(over, known, session)
+	n.mu.Lock()
+	assert.Equal(t, []uint32{7}, known.send.open)
+	n.mu.Unlock()
+	n.push(t.Context(), known, session)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	assert.Empty(t, known.send.open)
+
+	alone := &rank{session: session, wake: make(chan struct{}, 1), send: outbox{open: []uint32{7}}}
+	alone.nudge()
+	assert.Len(t, alone.wake, 1, "it is enough to wake who sends it")
+}
+
 // content is figures that never say that the agent has to be told anything.
 type content struct{ figures }
 
@@ -296,7 +360,7 @@ func TestReloadSelects(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	n.scrape()
-	require.Eventually(t, func() bool { return !r.Selected(0) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
 	n.mu.Lock()
 	sound := n.newRank
 	n.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
@@ -306,5 +370,5 @@ func TestReloadSelects(t *testing.T) {
 	n.mu.Unlock()
 	require.NoError(t, n.Reload(withRules(t)))
 	n.scrape()
-	require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)
 }

@@ -120,6 +120,9 @@ func (a *agent) add(v mpit.Variable) {
 	}
 	a.vars = append(a.vars, v)
 	a.lastVars = nil
+	if v.State == mpit.VariableOnRequest {
+		return
+	}
 	if v.Bind == mpit.BindNone {
 		a.open(v.ID, 0, 1)
 		return

@@ -113,7 +113,7 @@ func (r *compiledRule) compileProperties(note func(key string, err error) bool) 
 		propDrop: r.Drop != nil, propClass: r.Class != "", propUnit: r.Unit != "", propScale: r.Scale != nil, propName: r.Name != "",
 		propHelp: r.Help != "", propMerge: r.Merge != "", propElements: r.Elements != "", propNonzero: r.Nonzero != nil,
 		propObject: r.Object != nil, propCompanion: r.Companion != "", propBuckets: r.Buckets != nil, propOffset: r.Offset != nil,
-		propRank: r.Rank != "",
+		propRank: r.Rank != "", propOpen: r.Open != nil,
 	}
 	if r.Class != "" {
 		r.real, err = parseClass(r.Class)

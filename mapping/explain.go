@@ -156,6 +156,8 @@ func (m *Mapper) decided(p property, v *mpit.Variable, s *spec, set *settings) s
 		return strconv.FormatBool(set.offset)
 	case propRank:
 		return string(cmp.Or(set.rank, m.rank))
+	case propOpen:
+		return strconv.FormatBool(set.open)
 	}
 	return ""
 }

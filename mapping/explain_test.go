@@ -41,7 +41,7 @@ func TestExplainSaysWhoDecided(t *testing.T) {
 		"help": "Calls. (line 4)", "labels": `function="bcast" (line 2)`, "merge": "sum (default)", "elements": "sum (default)",
 		"nonzero": "false (default)", "object": "true (default)", "companion": "none (default)",
 		"buckets": "[1e-06, 4e-06, 1.6e-05, 6.4e-05, 0.000256, 0.001024, 0.004096, 0.016384, 0.065536, 0.262144, 1.048576, 4.194304, 16.777216, 67.108864] (default)",
-		"offset":  "false (default)", "rank": "keep (default)",
+		"offset":  "false (default)", "rank": "keep (default)", "open": "false (default)",
 	}, got)
 	assert.Equal(t, "class", e.Decisions[1].Property, "in the order of propertyNames")
 	require.NotNil(t, e.Metric)

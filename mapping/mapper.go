@@ -182,6 +182,7 @@ type plain struct {
 	ranks     RankMode
 	across    Merge // of ranks
 	offset    bool
+	open      bool   // to be opened, where that needs a request
 	exact     bool   // a distribution
 	companion string // of a timer that is a histogram: name of the COUNTER, "" none
 	unit      string // UCUM, merely counted things as well
@@ -216,7 +217,7 @@ func (m *Mapper) resolve(rules *ruleSet, v *mpit.Variable, categories []string, 
 func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	s := spec{labels: set.labels, buckets: set.buckets, plain: plain{
 		real: set.class, number: numberOf(v.Datatype), bits: 64, scale: set.unit.scale * set.scale,
-		ranks: set.rank, offset: set.offset, unit: set.unit.base, objects: MergeSum, elements: MergeSum,
+		ranks: set.rank, open: set.open, unit: set.unit.base, objects: MergeSum, elements: MergeSum,
 	}}
 	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
 		s.bits = uint(8 * v.DatatypeBytes)
@@ -228,6 +229,7 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	default:
 		s.buckets = m.buckets
 	}
+	s.offset = set.offset || v.OnRequest // of these, too, nobody knows what there was before the handle
 	if s.ranks == "" {
 		s.ranks = m.rank
 	}
@@ -361,9 +363,12 @@ func (m *Mapper) help(v *mpit.Variable, s *spec, want *wanted) string {
 	return helpText(v, want.set, s.unit, note)
 }
 
+// onRequestNote is what HELP says of a variable that is opened on request only.
+const onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
+
 // helpText is HELP: what the library says, then what the variable is called there.
 func helpText(v *mpit.Variable, set settings, unit, note string) string {
-	parts := make([]string, 0, 5)
+	parts := make([]string, 0, 6)
 	add := func(s string) {
 		if s = strings.TrimSpace(s); s == "" {
 			return
@@ -383,6 +388,9 @@ func helpText(v *mpit.Variable, set settings, unit, note string) string {
 	}
 	add(what)
 	add(note)
+	if v.OnRequest {
+		add(onRequestNote)
+	}
 	add(fold(set.help, maxDescription))
 	return strings.Join(parts, " ")
 }

@@ -646,6 +646,25 @@ func (r *Rank) Dropped() map[Reason]uint64 {
 	return d
 }
 
+// Requests are the variables by their Variable.ID that rules open, that are shown, and that nobody has requested yet. What the agent has been
+// asked for is no request any more once a sample says what came of it.
+func (r *Rank) Requests() []uint32 {
+	var ids []uint32
+	var idle map[*variable]bool
+	for id, v := range r.byID {
+		if v.info.State != mpit.VariableOnRequest || !v.wanted || !v.open {
+			continue
+		}
+		if idle == nil {
+			idle = r.idle()
+		}
+		if !idle[v] {
+			ids = append(ids, uint32(id))
+		}
+	}
+	return ids
+}
+
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
 // true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that was made
 // with a blob: what the agent was told before, by another exporter or with other rules, is not known. The map is the caller's.

@@ -463,6 +463,58 @@ func TestAnOlderSampleIsLeftOut(t *testing.T) {
 	assert.Equal(t, m{"v_total": 9}, show(r))
 }
 
+// A variable that is opened on request is requested where a rule asks, once, and counts from then on.
+func TestRequests(t *testing.T) {
+	yes, no := true, false
+	costly := func(name string, class mpit.Class) mpit.Variable {
+		return mpit.Variable{Name: name, Class: class, Datatype: tULong, State: mpit.VariableOnRequest, OnRequest: true}
+	}
+	a := newAgent(mpit.Variable{Name: "cheap", Class: mpit.ClassCounter, Datatype: tULong}, costly("sends", mpit.ClassCounter),
+		costly("sends_dropped", mpit.ClassCounter), costly("sends_never", mpit.ClassCounter), costly("receives", mpit.ClassCounter),
+		costly("held", mpit.ClassCounter), costly("text", mpit.ClassGeneric))
+	a.vars[6].Datatype = mpit.DatatypeChar
+	r := newRank(t, nil,
+		Rule{Match: Match{Name: "sends_dropped"}, Drop: &yes},
+		Rule{Match: Match{Name: "sends_never"}, Open: &no},
+		Rule{Match: Match{Name: "sends*"}, Open: &yes},
+		Rule{Match: Match{Name: "cheap"}, Open: &yes},
+		Rule{Match: Match{Name: "text"}, Open: &yes},
+		Rule{Match: Match{Name: "held", Category: "costly"}, Open: &yes},
+	)
+	r.Update(a.sample())
+	assert.Equal(t, []uint32{1}, r.Requests(), "what is dropped is not opened, nor is what may be dropped yet")
+	assert.Equal(t, m{"cheap_total": 0}, show(r))
+	assert.Equal(t, map[Reason]uint64{ReasonRule: 1, ReasonGenericString: 1}, r.Dropped(), "what nobody has asked for is not dropped")
+	r.SetCategories(func(string, mpit.Class) []string { return []string{"costly"} })
+	r.Update(a.sample())
+	assert.Equal(t, []uint32{1, 5}, r.Requests())
+
+	a.after(time.Minute)
+	a.vars[1].State, a.lastVars = mpit.VariableOpen, nil
+	a.open(1, 0, 1)
+	h := a.handle("sends", 0)
+	h.First, h.values[0] = []uint64{1000}, 1004
+	h.Created = a.start.Add(time.Minute)
+	a.lastLayout = nil
+	r.Update(a.sample())
+	assert.Equal(t, []uint32{5}, r.Requests())
+	assert.Equal(t, m{"cheap_total": 0, "sends_total": 4}, show(r), "what was there before is not counted")
+	for _, s := range r.Series() {
+		if s.Metric.Name == "mpit_sends_total" {
+			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), s.Created().UnixNano())
+			assert.Contains(t, s.Metric.Help, "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true).")
+		} else {
+			assert.NotContains(t, s.Metric.Help, "on request")
+		}
+	}
+
+	// By rules that don't ask for it any more it goes on.
+	other := newRank(t, nil)
+	other.Update(a.sample())
+	assert.Empty(t, other.Requests())
+	assert.Equal(t, m{"cheap_total": 0, "sends_total": 4}, show(other))
+}
+
 func TestSelect(t *testing.T) {
 	yes := true
 	r := newRank(t, nil, Rule{Match: Match{Name: "drop*"}, Drop: &yes})

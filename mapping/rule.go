@@ -87,4 +87,5 @@ type Rule struct {
 	Buckets   []float64 `yaml:"buckets,omitempty"`   // of a timer's histogram: upper bounds in seconds
 	Offset    *bool     `yaml:"offset,omitempty"`    // the source starts anywhere: count from the value at handle allocation
 	Rank      RankMode  `yaml:"rank,omitempty"`      // default: that of Settings
+	Open      *bool     `yaml:"open,omitempty"`      // true: opened where agents open it on request only (mpit.Variable.OnRequest)
 }

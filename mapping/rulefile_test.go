@@ -51,6 +51,7 @@ rules:
     buckets: [0.001, 1, 1e3]
     offset: true
     rank: node
+    open: true
   - name: plain
 `))
 	require.NoError(t, err)
@@ -69,8 +70,8 @@ rules:
 				Bind: List{"comm", "win"}, Verbosity: "<=user_all", Category: "coll*",
 			},
 			Drop: &no, Class: "timer", Unit: "us", Scale: &thousand, Name: "x_time", Help: "Time in x.", Merge: MergeSum, Elements: ElementsPeer,
-			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000}, Offset: &yes, Rank: RankNode,
-		}, {Source: Source{"all.yaml", 33}, Name: "plain"}},
+			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000}, Offset: &yes, Rank: RankNode, Open: &yes,
+		}, {Source: Source{"all.yaml", 34}, Name: "plain"}},
 	}, f)
 }
 

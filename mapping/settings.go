@@ -27,12 +27,14 @@ const (
 	propBuckets
 	propOffset
 	propRank
+	propOpen
 	properties // how many there are
 )
 
 // propertyNames is what rules call them. Labels have no key: they are named groups of match.regexp.
 var propertyNames = [properties]string{
 	"drop", "class", "unit", "scale", "name", "help", "labels", "merge", "elements", "nonzero", "object", "companion", "buckets", "offset", "rank",
+	"open",
 }
 
 // settings is what all matching rules together say of one variable.
@@ -54,6 +56,7 @@ type settings struct {
 	buckets   []float64 // nil: those of Config, or of distributions
 	offset    bool
 	rank      RankMode // "": that of Config
+	open      bool
 }
 
 // forLibrary is the rules that can match variables of lib, in order.
@@ -162,6 +165,8 @@ func (s *settings) apply(r *compiledRule, groups []string) {
 			s.offset = *r.Offset
 		case propRank:
 			s.rank = r.Rank
+		case propOpen:
+			s.open = *r.Open
 		}
 	}
 }

@@ -37,6 +37,7 @@ func TestRanksShareTheirCatalogue(t *testing.T) {
 		{"verbosity", func(v *mpit.Variable) { v.Verbosity++ }},
 		{"atomic", func(v *mpit.Variable) { v.Atomic = !v.Atomic }},
 		{"distribution", func(v *mpit.Variable) { v.Distribution = !v.Distribution }},
+		{"on request", func(v *mpit.Variable) { v.OnRequest = !v.OnRequest }},
 		{"enumeration", func(v *mpit.Variable) {
 			v.Enum = &mpit.Enum{ID: 77, Name: "e", Items: []mpit.EnumItem{{Value: 1, Name: "one"}}}
 		}},

@@ -56,7 +56,7 @@ func decodeHello(f wire.Frame) (Hello, error) {
 		d.Fail(wire.ReasonMalformed, "rank %d of %d", h.Rank, h.Size)
 	}
 	h.ThreadLevel = d.Int("thread level")
-	h.ABI = known(d.Word(), ABIMPICH, ABIUnknown)
+	h.ABI = known(d.Word(), ABIStandard, ABIUnknown)
 	flags := d.Word()
 	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0, flags&helloSessions != 0
 	h.InitTime = d.Time("init time")
@@ -116,7 +116,7 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 		Bind:          known(r.Word(), BindSession, BindUnknown),
 	}
 	flags := r.Word()
-	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution, v.OnRequest = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
 	if enum := r.Word(); enum != 0 {
 		v.Enum = enums[uint32(enum-1)]
 		if v.Enum == nil || enum-1 > math.MaxUint32 {

@@ -42,6 +42,25 @@ func TestHeldFinals(t *testing.T) {
 	}
 }
 
+// TestHeldFinalOverTheConnectionThatStands: the same.
+func TestHeldFinalOverTheConnectionThatStands(t *testing.T) {
+	l := listen(t, mpit.WithHeldFinals())
+	r := mpittest.New(small())
+	s := connect(t, l, r)
+	finished := make(chan error, 1)
+	go func() { finished <- r.FinishConnected(testContext(t), mpit.EndFinalize, true) }()
+	await(t, "the sample", s.Done())
+	_, ok := s.Final()
+	assert.True(t, ok)
+	select {
+	case err := <-finished:
+		t.Fatal("it was let go before Close", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, <-finished)
+}
+
 // TestHeldFinalOfAnImpatientRank: one that doesn't wait, or no longer, is nobody's problem.
 func TestHeldFinalOfAnImpatientRank(t *testing.T) {
 	l := listen(t, mpit.WithHeldFinals())

@@ -185,7 +185,7 @@ func (s *Scope) UnmarshalText(text []byte) error { return parse(s, scopeNames, t
 
 var stateNames = names{
 	what: "state",
-	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted"},
+	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted", "on_request"},
 }
 
 // String returns "open" or a short word for what was in the way, for example "alloc_failed".
@@ -219,13 +219,15 @@ var statusNames = names{
 // String returns "fresh", "busy", "passive", "final" or "paused".
 func (s SampleStatus) String() string { return statusNames.format(uint8(s)) }
 
-// String returns the name of the libraries that have the ABI.
+// String returns the name of the libraries that have the ABI, or "MPI standard".
 func (a ABI) String() string {
 	switch a {
 	case ABIOpenMPI:
 		return "Open MPI"
 	case ABIMPICH:
 		return "MPICH"
+	case ABIStandard:
+		return "MPI standard"
 	}
 	return "unknown"
 }

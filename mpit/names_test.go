@@ -47,6 +47,8 @@ func TestNames(t *testing.T) {
 		{mpit.VariableExhausted, "exhausted"},
 		{mpit.SampleFinal, "final"},
 		{mpit.ABIOpenMPI, "Open MPI"},
+		{mpit.ABIMPICH, "MPICH"},
+		{mpit.ABIStandard, "MPI standard"},
 		{mpit.ABIUnknown, "unknown"},
 		{mpit.RankID{0xab, 1}, "ab010000000000000000000000000000"},
 	} {

@@ -16,11 +16,12 @@ type Peer struct {
 // ABI is the binary interface of the MPI library in a rank.
 type ABI uint8
 
-// The ABIs that an agent may have been built with.
+// The ABIs that an agent knows.
 const (
 	ABIUnknown ABI = iota
 	ABIOpenMPI
 	ABIMPICH
+	ABIStandard // MPI-5's own, which several libraries have
 )
 
 // Hello is what a rank says of itself when it connects. None of it is verified.
@@ -56,6 +57,7 @@ const (
 	VariableReadFailed
 	VariableBadDatatype
 	VariableExhausted
+	VariableOnRequest // nobody has requested it yet: see Variable.OnRequest
 )
 
 // Variable is a performance variable as the library describes it (MPI_T_pvar_get_info).
@@ -75,9 +77,12 @@ type Variable struct {
 	// Distribution says that the elements are not alike: the first is the accumulated time, the others are the numbers of durations in
 	// buckets. See DistributionUnit.
 	Distribution bool
-	Enum         *Enum // nil: none
-	State        VariableState
-	Code         ReturnCode // belongs to State
+	// OnRequest says that the program pays for it from when it is opened on, so that it is opened only on request: by MPIT_AGENT_OPEN in the
+	// rank's environment, or by Session.Open. What counts begins then.
+	OnRequest bool
+	Enum      *Enum // nil: none
+	State     VariableState
+	Code      ReturnCode // belongs to State
 }
 
 // DistributionUnit is the unit of a Variable's first element where it is a Distribution, in seconds: 2⁻³⁰. The second element counts

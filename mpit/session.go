@@ -87,6 +87,14 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		toolSlots:    make(chan struct{}, maxToolQuestions),
 		questions:    make(map[uint32]*attempt),
 	}
+	if !hello.Final {
+		// For its end: it may not be able to make another connection then.
+		var e wire.Encoder
+		wire.AppendFinal(&e)
+		if err := s.out.send(s, e.Bytes()); err != nil {
+			return nil, protocolError("asking for the last sample", err)
+		}
+	}
 	go s.read()
 	return s, nil
 }
@@ -97,7 +105,7 @@ func (s *Session) Hello() Hello { return s.hello }
 // Peer returns what the kernel says of the rank's process.
 func (s *Session) Peer() Peer { return s.peer }
 
-// Done returns a channel that is closed when the connection has ended, for whatever reason. After a last sample that is when the sample has
+// Done returns a channel that is closed when the connection has ended, for whatever reason. With a last sample that is when the sample has
 // come, even where the connection is held (WithHeldFinals).
 func (s *Session) Done() <-chan struct{} { return s.done }
 
@@ -169,7 +177,8 @@ func (s *Session) Read(ctx context.Context) (Sample, error) {
 	}
 }
 
-// Final returns the sample that a connection with Hello().Final has brought. It is there once Done is closed.
+// Final returns the rank's last sample, if the connection has brought it: one with Hello().Final, which does nothing else, or any
+// other. It is there once Done is closed.
 func (s *Session) Final() (Sample, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,6 +212,20 @@ func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) err
 		}
 	}
 	return s.tell(ctx, "selecting variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
+}
+
+// Open asks the rank to open variables that are opened on request only (Variable.OnRequest), on all objects from now on. It is not answered:
+// later samples say what came of it, a passive rank's those after the program's next call. Numbers of others, and of variables that are open, mean
+// nothing. What has been opened stays so.
+func (s *Session) Open(ctx context.Context, ids []uint32) error {
+	var r wire.OpenRequest
+	for _, id := range ids {
+		if id >= wire.MaxVariables {
+			return fmt.Errorf("mpit: opening variable %d: numbers end at %d", id, wire.MaxVariables-1)
+		}
+		r.Set(id)
+	}
+	return s.tell(ctx, "opening variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
 }
 
 // StoreBlob gives the rank at most 64 KiB to keep, which come back in the HELLO of its next connection.
@@ -321,7 +344,7 @@ func (s *Session) take(f wire.Frame) error {
 	if f.Type == wire.TypeHello || f.Type > wire.TypeTool {
 		return s.skip(f)
 	}
-	if s.hello.Final {
+	if s.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError { // an agent that is too old for FINAL refuses it
 		return s.takeFinal(f)
 	}
 	s.mu.Lock()
@@ -333,6 +356,8 @@ func (s *Session) take(f wire.Frame) error {
 		return s.takeAnswer(f)
 	case a != nil:
 		return s.takeQuestion(f, a)
+	case f.Type == wire.TypeError && f.Seq == wire.SeqFinal:
+		return nil
 	case f.Type == wire.TypeError:
 		return s.skip(f) // to something that is not answered
 	}
@@ -382,11 +407,14 @@ func (s *Session) takeAnswer(f wire.Frame) error {
 	return nil
 }
 
-// takeFinal takes a frame of a last sample, which nobody asked for.
+// takeFinal takes a frame of a last sample, which comes whole whatever has come before.
 func (s *Session) takeFinal(f wire.Frame) error {
 	sample, whole, err := s.catalogue.frame(f)
 	if err != nil || !whole {
 		return err
+	}
+	if !s.hello.Final && sample.Status != SampleFinal {
+		return wire.Errorf(wire.ReasonMalformed, "a sample of status %d as the last one", sample.Status)
 	}
 	s.mu.Lock()
 	s.final = &sample

@@ -240,6 +240,57 @@ func TestSelect(t *testing.T) {
 	assert.ErrorIs(t, s.Select(over, true, nil), context.Canceled)
 }
 
+func TestOpen(t *testing.T) {
+	ctx := testContext(t)
+	cfg := small()
+	n := uint32(len(cfg.Variables))
+	sends := mpit.Variable{Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, State: mpit.VariableOnRequest, OnRequest: true}
+	each := sends
+	each.Name, each.Bind = "sends_each", mpit.BindComm
+	denied := sends
+	denied.Name, denied.State = "denied", mpit.VariableDenied
+	cfg.Variables = append(slices.Clone(cfg.Variables), sends, each, denied)
+	s, r := session(t, cfg)
+	before := read(t, s)
+	assert.Equal(t, mpit.VariableOnRequest, before.Variables.ByID[n].State)
+	assert.True(t, before.Variables.ByID[n].OnRequest)
+	assert.False(t, before.Variables.ByID[0].OnRequest)
+	for _, h := range before.Layout.Handles {
+		assert.Less(t, h.Variable, n)
+	}
+
+	require.NoError(t, s.Open(ctx, []uint32{0, n + 1, n + 2, wire.MaxVariables - 1}))
+	after := read(t, s)
+	assert.Equal(t, mpit.VariableOnRequest, after.Variables.ByID[n].State, "it was not requested")
+	assert.Equal(t, mpit.VariableOpen, after.Variables.ByID[n+1].State)
+	assert.True(t, after.Variables.ByID[n+1].OnRequest)
+	assert.Equal(t, mpit.VariableDenied, after.Variables.ByID[n+2].State)
+	comms := 0
+	for _, o := range after.Layout.Objects {
+		if o.Kind == mpit.BindComm {
+			comms++
+		}
+	}
+	require.Positive(t, comms)
+	assert.Len(t, after.Layout.Handles, len(before.Layout.Handles)+comms)
+
+	r.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "later"})
+	require.NoError(t, s.Open(ctx, []uint32{n + 1})) // again
+	later := read(t, s)
+	opened := 0
+	for _, h := range later.Layout.Handles {
+		if h.Variable == n+1 {
+			opened++
+		}
+	}
+	assert.Equal(t, comms+1, opened, "objects made later as well, each once")
+
+	assert.ErrorContains(t, s.Open(ctx, []uint32{1 << 20}), "variable 1048576")
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, s.Open(over, nil), context.Canceled)
+}
+
 func TestControlVariablesAndCategories(t *testing.T) {
 	for name, page := range map[string]int{"in one answer": 0, "one at a time": 1, "two at a time": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -447,6 +498,33 @@ func TestFinish(t *testing.T) {
 	assert.ErrorIs(t, s.StoreBlob(nil), io.EOF)
 }
 
+// The last sample over the connection that stands is whole, whatever has been sent before.
+func TestFinishConnected(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		l := listen(t)
+		r := mpittest.New(small())
+		s := connect(t, l, r)
+		if asked {
+			read(t, s)
+			_, ok := s.Final()
+			assert.False(t, ok)
+		}
+		require.NoError(t, r.Set("messages", mpit.ClassCounter, 0, 99))
+		require.NoError(t, r.FinishConnected(testContext(t), mpit.EndAbort, false))
+		await(t, "the end", s.Done())
+		assert.Equal(t, io.EOF, s.Err())
+		assert.False(t, s.Hello().Final)
+		sample, ok := s.Final()
+		require.True(t, ok)
+		assert.Equal(t, mpit.SampleFinal, sample.Status)
+		assert.Equal(t, mpit.EndAbort, sample.End)
+		assert.Equal(t, []uint64{99}, values(t, sample, "messages", 0))
+		assert.Len(t, sample.Variables.ByID, 5)
+		_, err := s.Read(testContext(t))
+		assert.Equal(t, io.EOF, err)
+	}
+}
+
 // A process that is shorter than it takes to be asked has its last sample all the same.
 func TestFinishAtOnce(t *testing.T) {
 	l := listen(t)
@@ -570,7 +648,7 @@ func TestEndWhileNotReading(t *testing.T) {
 func TestUnknownFramesAreSkipped(t *testing.T) {
 	s, r := session(t, small())
 	unknown := encoded(wire.Frame{Type: 1000, Seq: 5, Payload: make([]byte, 80)}, wire.Frame{Type: 12})
-	refusal := encoded(wire.Frame{Type: wire.TypeError, Seq: 0, Payload: make([]byte, 16)})
+	refusal := encoded(wire.Frame{Type: wire.TypeError, Seq: 99, Payload: make([]byte, 16)})
 	require.NoError(t, r.SendRaw(append(unknown, refusal...)))
 	assert.Equal(t, mpit.SampleFresh, read(t, s).Status)
 	assert.Equal(t, uint64(3), s.Skipped())
@@ -589,13 +667,14 @@ func TestBreaches(t *testing.T) {
 		raw    []byte
 		reason string
 	}{
-		"nonsense":            {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), mpit.ReasonBadMagic},
-		"too long a payload":  {oversized, mpit.ReasonTooLarge},
-		"a newer version":     {newer, mpit.ReasonVersion},
-		"an unasked answer":   {header, mpit.ReasonMalformed},
-		"a second HELLO":      {encoded(wire.Frame{Type: wire.TypeHello}), mpit.ReasonMalformed},
-		"half a frame":        {header[:10], mpit.ReasonTruncated},
-		"an answer to no one": {encoded(wire.Frame{Type: wire.TypeCvars, Seq: 9}), mpit.ReasonMalformed},
+		"nonsense":              {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), mpit.ReasonBadMagic},
+		"too long a payload":    {oversized, mpit.ReasonTooLarge},
+		"a newer version":       {newer, mpit.ReasonVersion},
+		"a last one that isn't": {header, mpit.ReasonMalformed},
+		"an unasked answer":     {encoded(wire.Frame{Type: wire.TypeSample, Seq: 9}), mpit.ReasonMalformed},
+		"a second HELLO":        {encoded(wire.Frame{Type: wire.TypeHello}), mpit.ReasonMalformed},
+		"half a frame":          {header[:10], mpit.ReasonTruncated},
+		"an answer to no one":   {encoded(wire.Frame{Type: wire.TypeCvars, Seq: 9}), mpit.ReasonMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r := session(t, small())
@@ -620,8 +699,8 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	s := accept(t, l)
 
-	// The next requests are answered with these codes, in turn.
-	codes := []uint64{wire.ErrorUnsupported, wire.ErrorNotNow, wire.ErrorTooLarge, wire.ErrorMalformed}
+	// The next requests are answered with these codes, in turn. The first is FINAL, which an agent may be too old for.
+	codes := []uint64{wire.ErrorUnsupported, wire.ErrorUnsupported, wire.ErrorNotNow, wire.ErrorTooLarge, wire.ErrorMalformed}
 	answered := make(chan error, 1)
 	go func() {
 		requests := wire.NewReader(conn, wire.MaxExporterPayload)
@@ -655,6 +734,7 @@ func TestRefusals(t *testing.T) {
 	assert.Equal(t, wire.ErrorMalformed, refused.Code)
 	require.NoError(t, <-answered)
 	assert.NoError(t, s.Err())
+	assert.Zero(t, s.Skipped())
 }
 
 func TestManyRanksAtOnce(t *testing.T) {

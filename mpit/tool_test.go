@@ -424,6 +424,9 @@ func scripted(t *testing.T, answers ...func(e *wire.Encoder, f wire.Frame)) (*mp
 	go func() {
 		defer close(answered)
 		requests := wire.NewReader(conn, wire.MaxExporterPayload)
+		if f, err := requests.Next(); !assert.NoError(t, err) || !assert.Equal(t, wire.TypeAskFinal, f.Type) {
+			return
+		}
 		for _, answer := range answers {
 			f, err := requests.Next()
 			if !assert.NoError(t, err) {

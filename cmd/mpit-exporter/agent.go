@@ -25,12 +25,15 @@ const (
 	envSocket       = "MPIT_SOCKET"
 	envJobID        = "MPIT_JOB_ID"
 	envDeny         = "MPIT_AGENT_DENY"
+	envOpen         = "MPIT_AGENT_OPEN"
 	envLog          = "MPIT_AGENT_LOG"
 	envFinalWait    = "MPIT_AGENT_FINAL_WAIT"
 	envLinger       = "MPIT_AGENT_LINGER"
 	envPreload      = "LD_PRELOAD"
 	envAllowWrite   = "MPIT_AGENT_ALLOW_WRITE"
 	envMonitoring   = "OMPI_MCA_pml_monitoring_enable"
+	envASan         = "ASAN_OPTIONS"
+	envUCXEvents    = "UCX_MEM_EVENTS"
 )
 
 // library is one that is preloaded.
@@ -96,25 +99,16 @@ type agentSettings struct {
 	allowWrite   bool
 	finalWait    time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
 	linger       time.Duration // list's: how long MPI_Finalize waits to be asked
+	file         programFile   // the program's
 }
 
 // environ returns env with the settings, and what the user should know about them.
 func (s agentSettings) environ(env []string) (changed, notes []string) {
 	e := environment(slices.Clone(env))
-	preload := []string{s.library}
-	if s.calls {
-		preload = []string{s.callsLibrary, s.library}
+	e.preload(s)
+	if s.file.unobserved != "" {
+		notes = append(notes, "the program runs unobserved: "+s.file.unobserved)
 	}
-	// A library that stands there already comes to the front; loading it once is enough. Of the call profile one is enough wherever it
-	// is, and none where it is not wanted.
-	ours := len(preload)
-	for _, other := range strings.FieldsFunc(e.get(envPreload), func(r rune) bool { return r == ':' || r == ' ' }) {
-		unwanted := filepath.Base(other) == callsLibraryName && (s.calls || s.callsSaid)
-		if !unwanted && !slices.Contains(preload[:ours], other) {
-			preload = append(preload, other)
-		}
-	}
-	e.set(envPreload, strings.Join(preload, ":"))
 	if s.socket != "" {
 		e.set(envSocket, s.socket)
 	}
@@ -137,7 +131,13 @@ func (s agentSettings) environ(env []string) (changed, notes []string) {
 		e.set(envLinger, strconv.FormatInt(s.linger.Milliseconds(), 10))
 	}
 	if s.monitoring {
-		notes = e.monitor()
+		if _, ok := e.lookup(envOpen); !ok {
+			e.set(envOpen, "*") // what is opened on request only
+		}
+		notes = append(notes, e.monitor()...)
+	}
+	if !s.file.alone {
+		e.sanitizers(s.file)
 	}
 	return e, notes
 }
@@ -173,27 +173,54 @@ func (e *environment) set(name, value string) {
 	*e = append(slices.DeleteFunc(*e, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+value)
 }
 
-// monitor switches Open MPI's monitoring component on, unless somebody has decided about it or it would crash the program.
-// Other MPI libraries don't know the variable.
+// preload names the libraries to the dynamic loader, or takes them away from a program that must not have them.
+func (e *environment) preload(s agentSettings) {
+	var preload []string
+	switch {
+	case s.file.alone:
+	case s.calls:
+		preload = []string{s.callsLibrary, s.library}
+	default:
+		preload = []string{s.library}
+	}
+	// A library that stands there already comes to the front; loading it once is enough. Of the call profile one is enough wherever it
+	// is, and none where it is not wanted.
+	ours := len(preload)
+	before, ok := e.lookup(envPreload)
+	for _, other := range strings.FieldsFunc(before, func(r rune) bool { return r == ':' || r == ' ' }) {
+		name := filepath.Base(other)
+		unwanted := name == callsLibraryName && (s.calls || s.callsSaid || s.file.alone) || name == agentLibraryName && s.file.alone
+		if !unwanted && !slices.Contains(preload[:ours], other) {
+			preload = append(preload, other)
+		}
+	}
+	if len(preload) > 0 || ok {
+		e.set(envPreload, strings.Join(preload, ":"))
+	}
+}
+
+// sanitizers tells those of the compiler to let the agent be.
+func (e *environment) sanitizers(file programFile) {
+	// AddressSanitizer ends a program in which a library comes before its own, unless it is told not to look. All programs are told: a
+	// script's children are not known.
+	const order = "verify_asan_link_order"
+	if options := e.get(envASan); !strings.Contains(options, order) {
+		e.set(envASan, strings.TrimPrefix(options+":"+order+"=0", ":"))
+	}
+	// MPI_T, started by the agent, opens UCX where Open MPI doesn't use it; its hooks in memory functions crash ThreadSanitizer.
+	if _, ok := e.lookup(envUCXEvents); file.threadSanitizer && !ok {
+		e.set(envUCXEvents, "n")
+	}
+}
+
+// monitor says what there is to know of Open MPI's monitoring component, unless somebody has decided about it. It isn't switched on here:
+// on every version it ends programs that are correct, and no part of it works without the others (docs/no-harm.md).
 func (e *environment) monitor() (notes []string) {
-	const on = "2" // tells messages of the library itself from the program's
-	if value, ok := e.lookup(envMonitoring); ok {
-		if value == on {
-			return nil
-		}
-		return []string{fmt.Sprintf("--monitoring changes nothing: %s is already set to %q in the environment (or with mpirun --mca), and that is left as it is",
-			envMonitoring, value)}
+	if _, ok := e.lookup(envMonitoring); ok {
+		return nil
 	}
-	// mpirun of Open MPI 5 and later says which one it is.
-	if version := e.get("OMPI_VERSION"); version != "" {
-		major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-		if len(major) > 1 || major > "5" {
-			return []string{fmt.Sprintf("--monitoring is left out: the monitoring component of Open MPI %s ends programs in MPI_Init; set %s=%s yourself if yours is known to work",
-				version, envMonitoring, on)}
-		}
-	}
-	e.set(envMonitoring, on)
-	return nil
+	return []string{fmt.Sprintf("--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; "+
+		"if yours is known to run with it, set %s=2. --calls counts messages and bytes and harms nothing", envMonitoring)}
 }
 
 // firstRank says whether this process is the one of a job that should speak for all.

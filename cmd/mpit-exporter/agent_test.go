@@ -114,31 +114,60 @@ func TestAgentEnvironment(t *testing.T) {
 		{"and that is not wanted", agentSettings{callsSaid: true}, []string{"LD_PRELOAD=/other/libmpit-calls.so:/lib/agent.so:a.so"}, []string{"LD_PRELOAD=/lib/agent.so:a.so"}, nil},
 		{"everything", agentSettings{socket: "/s", jobID: "j", deny: []string{"a*", "b"}, log: true, monitoring: true},
 			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other", "MPIT_AGENT_LOG=0"},
-			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1", "OMPI_MCA_pml_monitoring_enable=2"}, nil},
+			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b", "MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=*"}, []string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; if yours is known to run with it, " +
+				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
 		{"what is not asked for stays", agentSettings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
 			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"monitoring is on already", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+		{"what is to be opened has been said", agentSettings{monitoring: true}, []string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2"},
+			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"the user has decided about monitoring", agentSettings{monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=0"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so"},
-			[]string{`--monitoring changes nothing: OMPI_MCA_pml_monitoring_enable is already set to "0" in the environment (or with mpirun --mca), and that is left as it is`}},
-		{"monitoring with Open MPI 5", agentSettings{monitoring: true}, []string{"OMPI_VERSION=5.0.7"},
-			[]string{"OMPI_VERSION=5.0.7", "LD_PRELOAD=/lib/agent.so", "OMPI_MCA_pml_monitoring_enable=2"}, nil},
-		{"monitoring would crash Open MPI 6", agentSettings{monitoring: true}, []string{"OMPI_VERSION=6.0.0rc2"},
-			[]string{"OMPI_VERSION=6.0.0rc2", "LD_PRELOAD=/lib/agent.so"},
-			[]string{"--monitoring is left out: the monitoring component of Open MPI 6.0.0rc2 ends programs in MPI_Init; set OMPI_MCA_pml_monitoring_enable=2 yourself if yours is known to work"}},
-		{"nor can a later one be trusted", agentSettings{monitoring: true}, []string{"OMPI_VERSION=10.0.0"},
-			[]string{"OMPI_VERSION=10.0.0", "LD_PRELOAD=/lib/agent.so"},
-			[]string{"--monitoring is left out: the monitoring component of Open MPI 10.0.0 ends programs in MPI_Init; set OMPI_MCA_pml_monitoring_enable=2 yourself if yours is known to work"}},
+			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+		{"monitoring stays off", agentSettings{monitoring: true}, nil, []string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"},
+			[]string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; if yours is known to run with it, " +
+				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
+		{"nothing can be preloaded", agentSettings{file: programFile{unobserved: "why"}}, nil, []string{"LD_PRELOAD=/lib/agent.so"},
+			[]string{"the program runs unobserved: why"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.settings.library, test.settings.callsLibrary = library, "/lib/calls.so"
 			before := append([]string(nil), test.env...)
 			got, notes := test.settings.environ(test.env)
-			assert.Equal(t, test.want, got)
+			assert.Equal(t, append(test.want, "ASAN_OPTIONS=verify_asan_link_order=0"), got)
 			assert.Equal(t, test.notes, notes)
 			assert.Equal(t, before, test.env, "the caller's environment is its own")
 		})
+	}
+}
+
+// A program that our libraries must not be in gets none of them, wherever they come from; what else is preloaded stays.
+func TestAloneEnvironment(t *testing.T) {
+	settings := agentSettings{library: "/lib/agent.so", callsLibrary: "/lib/calls.so", calls: true, file: programFile{unobserved: "why", alone: true}}
+	got, notes := settings.environ([]string{"LD_PRELOAD=/other/libmpit-calls.so a.so:/other/libmpit-agent.so", "A=1"})
+	assert.Equal(t, []string{"A=1", "LD_PRELOAD=a.so"}, got)
+	assert.Equal(t, []string{"the program runs unobserved: why"}, notes)
+	got, _ = settings.environ([]string{"A=1"})
+	assert.Equal(t, []string{"A=1"}, got)
+}
+
+func TestSanitizersEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		file programFile
+		env  environment
+		want environment
+	}{
+		{"nothing set", programFile{}, nil, environment{"ASAN_OPTIONS=verify_asan_link_order=0"}},
+		{"empty", programFile{}, environment{"ASAN_OPTIONS="}, environment{"ASAN_OPTIONS=verify_asan_link_order=0"}},
+		{"other options", programFile{}, environment{"ASAN_OPTIONS=detect_leaks=0"}, environment{"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"}},
+		{"the user's word", programFile{}, environment{"ASAN_OPTIONS=verify_asan_link_order=1"}, environment{"ASAN_OPTIONS=verify_asan_link_order=1"}},
+		{"of threads", programFile{threadSanitizer: true}, nil, environment{"ASAN_OPTIONS=verify_asan_link_order=0", "UCX_MEM_EVENTS=n"}},
+		{"of threads, and the user's word", programFile{threadSanitizer: true}, environment{"UCX_MEM_EVENTS=y"},
+			environment{"UCX_MEM_EVENTS=y", "ASAN_OPTIONS=verify_asan_link_order=0"}},
+	} {
+		test.env.sanitizers(test.file)
+		assert.Equal(t, test.want, test.env, test.name)
 	}
 }
 

@@ -26,7 +26,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	c := &execCommand{name: "exec"}
 	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program arguments. "+
 		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
-	cmd.Flag("monitoring", "Switch on Open MPI's monitoring component, which counts messages and bytes (it makes small messages slower by a few percent).").
+	cmd.Flag("monitoring", "Open the variables for which each message pays: Open MPI's software performance counters. Its monitoring component is left off unless you set "+
+		envMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
 		BoolVar(&c.settings.monitoring)
 	c.settings.addCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+callsLibraryName+" as well ($"+envCalls+"=1). "+
 		"It costs each call a little, and brings several series for each function.")
@@ -57,6 +58,7 @@ func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	if err != nil {
 		return err
 	}
+	c.settings.file = lookAt(path, c.settings.library)
 	if c.own.enabled {
 		if c.settings.jobID != "" {
 			(*environment)(&env).set(envJobID, c.settings.jobID) // the exporter's as well

@@ -38,6 +38,7 @@ func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) 
 	if err != nil {
 		return exporter.Catalogue{}, err
 	}
+	c.settings.file = lookAt(path, c.settings.library)
 	mapper, err := mapping.New(mapping.Config{})
 	if err != nil {
 		return exporter.Catalogue{}, fmt.Errorf("mapping rules: %w", err)
@@ -126,23 +127,16 @@ func newListedRanks(mapper *mapping.Mapper) *listedRanks {
 // handle serves one connection; it is mpit.Listener.Serve's.
 func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	defer func() { _ = s.Close() }()
-	if s.Hello().Final {
-		select {
-		case <-s.Done():
-		case <-ctx.Done():
-		}
-		if sample, ok := s.Final(); ok {
-			l.takeFinal(s, &sample)
-		}
-		return
-	}
-	if l.read(ctx, s) {
+	if !s.Hello().Final && l.read(ctx, s) {
 		l.follow(ctx, s)
 	}
 	// A closed connection would be made anew, again and again.
 	select {
 	case <-s.Done():
 	case <-ctx.Done():
+	}
+	if sample, ok := s.Final(); ok {
+		l.takeFinal(s, &sample)
 	}
 }
 

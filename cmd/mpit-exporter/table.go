@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // maxCell is how many characters of a control variable's value a table shows; JSON has all.
@@ -29,8 +30,11 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 		row(t, len(c.Variables) > 0, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
 		for i := range c.Variables {
 			v := &c.Variables[i]
-			row(t, true, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), withCode(v.State.String(), v.Code),
+			row(t, true, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
 				metricCell(v), listCell(v.Categories), v.Description)
+		}
+		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
+			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; from then on it counts, and makes messages dearer")
 		}
 	}
 	if shows(listControls) {
@@ -184,6 +188,17 @@ func metricCell(v *exporter.VariableStatus) string {
 		return "none (" + v.Dropped + ")"
 	}
 	return "none"
+}
+
+// stateCell says of a variable that is opened on request only that it is one.
+func stateCell(v *exporter.VariableStatus) string {
+	switch {
+	case v.State == mpit.VariableOnRequest:
+		return "on request"
+	case v.OnRequest:
+		return withCode(v.State.String()+", on request", v.Code)
+	}
+	return withCode(v.State.String(), v.Code)
 }
 
 func withCode(text, code string) string {

@@ -24,6 +24,8 @@ func TestTables(t *testing.T) {
 				Code: "MPI_T_ERR_INVALID", Dropped: "generic_string"},
 			{Name: "mpit_call_time_MPI_Send", Class: mpit.ClassTimer, Distribution: true, Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm, Datatype: mpit.DatatypeUint64,
 				Metric: "mpit_call_time_seconds"},
+			{Name: "spc_a", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, OnRequest: true},
+			{Name: "spc_b", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, OnRequest: true, State: mpit.VariableOnRequest},
 		},
 		ControlVariables: []exporter.ControlVariableStatus{
 			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Value: &value, Description: "Eager\x1b[31m limit",
@@ -47,11 +49,14 @@ func TestTables(t *testing.T) {
 	require.NoError(t, writeTables(&out, c, func(string) bool { return true }))
 	assert.Equal(t, `openmpi 4.1.4, as in rank 2 of 4 of job 17, world 17.0: /bin/app
 
-PERFORMANCE VARIABLES (3)
+PERFORMANCE VARIABLES (5)
 NAME                     CLASS                 VERBOSITY   BIND       DATATYPE      STATE                             METRIC                  CATEGORIES    DESCRIPTION
 messages                 COUNTER               USER_BASIC  MPI_COMM   MPI_UNSIGNED  open                              mpit_messages_total     traffic, all  Messages, all of them
 word                     GENERIC               TUNER_ALL   NO_OBJECT  MPI_CHAR      alloc_failed (MPI_T_ERR_INVALID)  none (generic_string)   -             -
 mpit_call_time_MPI_Send  TIMER (distribution)  USER_BASIC  MPI_COMM   MPI_UINT64_T  open                              mpit_call_time_seconds  -             -
+spc_a                    SIZE                  USER_BASIC  NO_OBJECT  MPI_INT       open, on request                  none                    -             -
+spc_b                    SIZE                  USER_BASIC  NO_OBJECT  MPI_INT       on request                        none                    -             -
+on request: opened by exec --monitoring or a rule with open: true; from then on it counts, and makes messages dearer
 
 CONTROL VARIABLES (4)
 NAME        VALUE                                     SCOPE     VERBOSITY   BIND       DATATYPE  ENUMERATION  CATEGORIES  DESCRIPTION

@@ -9,7 +9,7 @@ set library /usr/lib/mpit-exporter/libmpit-calls.so
 
 prereq mpit-exporter
 # A library that is not there would make the dynamic linker complain in front of each program.
-if { [file isfile $library] } {
+if { [file isfile $library] && [file readable $library] } {
     prepend-path LD_PRELOAD $library
     setenv MPIT_CALLS 1
     setenv MPIT_CALLS_LIBRARY $library

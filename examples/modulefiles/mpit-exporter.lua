@@ -9,5 +9,6 @@ local library = "/usr/lib/mpit-exporter/libmpit-agent.so"
 -- A library that is not there would make the dynamic linker complain in front of each program.
 if isFile(library) then
 	prepend_path("LD_PRELOAD", library)
+	append_path("ASAN_OPTIONS", "verify_asan_link_order=0") -- or AddressSanitizer ends its programs, for a library comes before its own
 	setenv("MPIT_AGENT_LIBRARY", library) -- for mpit-exporter exec
 end

@@ -2,11 +2,15 @@
 # TaskProlog= of slurm.conf: every task of every job is observed, whether its user knows of it or not. slurmstepd takes what stands behind
 # "export" on standard output into the task's environment. No SPANK plugin is needed.
 #
-# Programs without MPI are left alone; MPIT_AGENT_DISABLE=1 is the user's way out. MPIT_CALLS=1 in a job's environment (sbatch
+# Programs without MPI are left alone; with MPIT_AGENT_DISABLE=1, the user's way out, nothing is preloaded. MPIT_CALLS=1 in a job's environment (sbatch
 # --export=ALL,MPIT_CALLS=1) brings the call profile; a site that wants it of all jobs sets the variable here.
 library=${MPIT_AGENT_LIBRARY:-/usr/lib/mpit-exporter/libmpit-agent.so}
 calls=${MPIT_CALLS_LIBRARY:-${library%/*}/libmpit-calls.so}
 
+case ${MPIT_AGENT_DISABLE:-0} in
+0) ;;
+*) exit 0 ;;
+esac
 [ -r "$library" ] || exit 0 # else the dynamic linker would complain in each program
 preload=$LD_PRELOAD
 add() {
@@ -22,3 +26,8 @@ case ${MPIT_CALLS:-0} in
 *) add "$calls" ;;
 esac
 [ "$preload" = "$LD_PRELOAD" ] || echo "export LD_PRELOAD=$preload"
+# AddressSanitizer ends a program in which a library comes before its own, unless it is told not to look.
+case $ASAN_OPTIONS in
+*verify_asan_link_order*) ;;
+*) echo "export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" ;;
+esac

@@ -1,9 +1,9 @@
 /*
  * abi.h - MPI as the agent sees it, whatever the library's binary interface.
  *
- * One file per ABI (abi_openmpi.c, abi_mpich.c) is compiled against that family's mpi.h and
- * translates its constants and handles; every function it calls is looked up with dlsym, so the
- * agent links to no MPI. All functions return normalised return codes (enum mpit_code).
+ * One file per ABI (abi_openmpi.c, abi_mpich.c, abi_standard.c) translates its constants and
+ * handles, which abi/ describes; every function it calls is looked up with dlsym, so the agent
+ * is built without MPI and links to none. All functions return normalised return codes (enum mpit_code).
  *
  * Who may call: only who holds the gate (gate.h), except resolve and tool_init, which run in the
  * program's first MPI_Init or MPI_Session_init, before anything else exists.
@@ -129,7 +129,7 @@ struct abi {
 	const char *name;
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
 
-	/* True if this ABI is that of the library whose version string this is. */
+	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's: NULL. */
 	bool (*speaks)(const char *library_version);
 	/* Looks everything up in an open library (dlopen handle, kept); false if something is missing. */
 	bool (*resolve)(void *library);
@@ -167,6 +167,7 @@ struct abi {
 	bool (*pvar_writable)(const struct pvar_description *is);
 	int (*pvar_index)(const char *name, int mpi_class, int *index);
 	const char *never_stop; /* globs of variables that stop for the whole process when one handle stops (deny.h) */
+	const char *on_request; /* globs of variables for which the program pays from when a handle is started on (deny.h) */
 
 	int (*enum_describe)(void *enumeration, int *items, struct text *name);
 	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);
@@ -217,7 +218,6 @@ struct abi {
 	void *(*marked)(int kind, const union mpi_object *object);
 };
 
-/* The ABIs of this build, ended by NULL. */
-extern const struct abi *const abi_list[];
+extern const struct abi abi_openmpi, abi_mpich, abi_standard;
 
 #endif

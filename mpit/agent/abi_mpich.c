@@ -1,8 +1,8 @@
 /* abi_mpich.c - the ABI that MPICH, Intel MPI, MVAPICH and Cray MPICH share: handles are integers. */
 #define _GNU_SOURCE
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
 #include "abi.h"
+#include "abi/mpich.h"
+#include "openmpi.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
 #define ABI_NEVER_STOP ""
+#define ABI_ON_REQUEST ""
 #define HANDLE_PUT(object, handle) ((object)->integer = (int)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->integer)
 
@@ -66,8 +67,16 @@ static bool abi_own_name(const char *name)
 	return false;
 }
 
-static void abi_learn(void)
+static void abi_learn(void *library)
 {
+	(void)library;
+}
+
+/* Keeps the address. */
+static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
+{
+	(void)room;
+	return object;
 }
 
 static int abi_datatype(MPI_Datatype type);
@@ -87,32 +96,4 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 }
 
 #include "abi_template.h"
-
-static int abi_datatype(MPI_Datatype type)
-{
-	static const struct {
-		MPI_Datatype mpi;
-		int ours;
-	} types[] = {
-		{ MPI_INT, TYPE_INT },
-		{ MPI_UNSIGNED, TYPE_UNSIGNED },
-		{ MPI_UNSIGNED_LONG, TYPE_UNSIGNED_LONG },
-		{ MPI_UNSIGNED_LONG_LONG, TYPE_UNSIGNED_LONG_LONG },
-		{ MPI_COUNT, TYPE_COUNT },
-		{ MPI_CHAR, TYPE_CHAR },
-		{ MPI_DOUBLE, TYPE_DOUBLE },
-		{ MPI_INT32_T, TYPE_INT32 },
-		{ MPI_INT64_T, TYPE_INT64 },
-		{ MPI_UINT32_T, TYPE_UINT32 },
-		{ MPI_UINT64_T, TYPE_UINT64 },
-		{ MPI_LONG, TYPE_LONG },
-		{ MPI_LONG_LONG, TYPE_LONG_LONG },
-		{ MPI_FLOAT, TYPE_FLOAT },
-		{ MPI_C_BOOL, TYPE_BOOL },
-	};
-
-	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		if (types[i].mpi == type)
-			return types[i].ours;
-	return TYPE_OTHER;
-}
+#include "abi_types.h"

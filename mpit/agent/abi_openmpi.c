@@ -1,22 +1,18 @@
 /* abi_openmpi.c - Open MPI's ABI: handles are pointers, predefined ones are data symbols. */
 #define _GNU_SOURCE
-#define OMPI_SKIP_MPICXX 1
-#include <mpi.h>
 #include "abi.h"
+#include "abi/openmpi.h"
 #include "deny.h"
-#include <dlfcn.h>
-#include <errno.h>
+#include "openmpi.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define ABI_IDENTIFIER abi_openmpi
 #define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
 #define ABI_NEVER_STOP NEVER_STOP_OPENMPI
+#define ABI_ON_REQUEST ON_REQUEST_OPENMPI
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 
@@ -25,12 +21,8 @@ static bool abi_speaks(const char *library_version)
 	return strncmp(library_version, "Open MPI", 8) == 0;
 }
 
-static void *predefined(const char *symbol);
-
 /* Looked up once, in resolve: the dynamic linker's lock is none that the gate's holder may wait for. */
 static void *comm_world_handle, *comm_self_handle, *comm_null_handle, *datatype_null_handle;
-/* Open MPI's own function that tells where the value of a control variable lies; NULL: it has none. */
-static int (*where_is)(int, const void *, void *, const char **);
 
 static MPI_Comm abi_comm_world(void)
 {
@@ -56,7 +48,7 @@ static MPI_Datatype abi_datatype_null(void)
 static void *untracked[20]; /* as above */
 static size_t untracked_count;
 
-static void abi_learn(void)
+static void abi_learn(void *library)
 {
 	static const char *const symbols[] = {
 		"ompi_mpi_comm_null", "ompi_mpi_win_null", "ompi_mpi_file_null", "ompi_mpi_datatype_null", "ompi_mpi_group_null",
@@ -65,14 +57,14 @@ static void abi_learn(void)
 		"ompi_mpi_errors_abort", "ompi_mpi_errors_throw_exceptions", "ompi_mpi_instance_null",
 	};
 
-	comm_world_handle = predefined("ompi_mpi_comm_world");
-	comm_self_handle = predefined("ompi_mpi_comm_self");
-	comm_null_handle = predefined("ompi_mpi_comm_null");
-	datatype_null_handle = predefined("ompi_mpi_datatype_null");
-	*(void **)&where_is = predefined("mca_base_var_get_value");
+	openmpi_find(library);
+	comm_world_handle = openmpi_symbol(library, "ompi_mpi_comm_world");
+	comm_self_handle = openmpi_symbol(library, "ompi_mpi_comm_self");
+	comm_null_handle = openmpi_symbol(library, "ompi_mpi_comm_null");
+	datatype_null_handle = openmpi_symbol(library, "ompi_mpi_datatype_null");
 	untracked_count = 0;
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-		void *address = predefined(symbols[i]);
+		void *address = openmpi_symbol(library, symbols[i]);
 
 		if (address != NULL)
 			untracked[untracked_count++] = address;
@@ -95,28 +87,29 @@ static bool abi_object_at(int kind, const void *address, union mpi_object *out)
 	return out->pointer != NULL;
 }
 
-/* A copy's name is the copied one's behind "Dup ", whatever made it a copy. */
 static bool abi_own_name(const char *name)
 {
-	return strncmp(name, "Dup ", 4) == 0;
+	return openmpi_own_name(name);
+}
+
+static bool abi_cvar_readable(int index, bool string)
+{
+	return openmpi_cvar_readable(index, string);
+}
+
+static bool abi_pvar_writable(const struct pvar_description *is)
+{
+	return openmpi_pvar_writable(is);
+}
+
+static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
+{
+	return object == NULL ? NULL : openmpi_bound(object->pointer, room);
 }
 
 static int abi_datatype(MPI_Datatype type);
-static bool abi_cvar_readable(int index, bool string);
-static bool abi_pvar_writable(const struct pvar_description *is);
 
 #include "abi_template.h"
-
-/*
- * A C program may hold these objects itself (copy relocations), and then its copy is the one that
- * the library uses too: the global scope comes before the library.
- */
-static void *predefined(const char *symbol)
-{
-	void *address = dlsym(RTLD_DEFAULT, symbol);
-
-	return address != NULL ? address : dlsym(library, symbol);
-}
 
 static int abi_datatype(MPI_Datatype type)
 {
@@ -146,59 +139,10 @@ static int abi_datatype(MPI_Datatype type)
 	static bool known;
 
 	for (size_t i = 0; !known && i < TYPES; i++)
-		handles[i] = predefined(types[i].symbol);
+		handles[i] = openmpi_symbol(library, types[i].symbol);
 	known = true;
 	for (size_t i = 0; i < TYPES; i++)
 		if ((void *)type == handles[i])
 			return types[i].ours;
 	return TYPE_OTHER;
-}
-
-/*
- * Whether memory can be read, found out by the kernel: its copy fails where a load would crash. Without a descriptor: where the table is the
- * program's, it may close ours and get the number for a file of its own between any two calls. The agent's thread.
- */
-static bool memory_readable(const void *address, size_t length)
-{
-	unsigned char bytes[sizeof(void *)];
-	struct iovec to = { bytes, length }, from = { (void *)(uintptr_t)address, length };
-
-	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)length)
-		return true;
-	if (errno == EFAULT)
-		return false;
-	/*
-	 * Containers' filters may refuse that, but hardly this one, which copies eight bytes, aligned and so of one page, before it finds that
-	 * it is to do nothing with them.
-	 */
-	return syscall(SYS_rt_sigprocmask, -1, (uintptr_t)address & ~(uintptr_t)7, NULL, 8) == 0 || errno == EINVAL;
-}
-
-/*
- * A component that isn't used is unloaded, and a library shared by several (UCX's, in Debian's 4.1.4) leaves its
- * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies without
- * touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
- */
-static bool abi_cvar_readable(int index, bool string)
-{
-	const void *storage = NULL;
-	const char *value;
-
-	if (where_is == NULL || where_is(index, &storage, NULL, NULL) != 0 || storage == NULL)
-		return false;
-	if (!string)
-		return memory_readable(storage, 1);
-	if (!memory_readable(storage, sizeof value))
-		return false;
-	memcpy(&value, storage, sizeof value);
-	return value == NULL || memory_readable(value, 1);
-}
-
-/*
- * What it writes it also copies into the handle's memory of the last value, which only these have (mca_base_pvar_handle_write_value): with
- * another it would write to the address zero.
- */
-static bool abi_pvar_writable(const struct pvar_description *is)
-{
-	return !is->continuous || (is->mpi_class >= CLASS_HIGHWATERMARK && is->mpi_class <= CLASS_TIMER);
 }

@@ -1,106 +1,35 @@
 /*
  * abi_template.h - the body of an abi file: MPI's functions behind struct abi.
  *
- * Included once by each abi_*.c after that family's mpi.h. The including file defines
+ * Included once by each abi_*.c after its description of the ABI (abi/). The including file defines
  *   ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER     what it is
  *   abi_speaks()                             whether a library is of this family
+ *   abi_bound()                              where MPI_T is to find the handle of an object (openmpi.h)
  *   abi_comm_world() … abi_datatype()        its predefined handles
  *   abi_cvar_readable()                      whether a control variable can be read without a crash
  *   abi_object_in(), abi_object_at()         an object out of an argument register, and out of the program's memory
  *   abi_own_name()                           whether the library has made a name up
  *   abi_learn()                              looks its symbols up, once, in resolve
  *   abi_pvar_writable(), ABI_NEVER_STOP      what tools must not do to performance variables (struct abi)
+ *   ABI_ON_REQUEST                           those that are opened only on request
  *   HANDLE_PUT(object, handle)               stores a handle in a union mpi_object
  *   HANDLE_GET(type, object)                 and takes it out
  */
 #include "abi.h"
 
+#include "abi/functions.h"
 #include "agent.h"
+#include "openmpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LIBRARY_FUNCTIONS(X)          \
-	X(MPI_T_init_thread)          \
-	X(MPI_T_pvar_get_num)         \
-	X(MPI_T_pvar_get_info)        \
-	X(MPI_T_pvar_session_create)  \
-	X(MPI_T_pvar_handle_alloc)    \
-	X(MPI_T_pvar_handle_free)     \
-	X(MPI_T_pvar_start)           \
-	X(MPI_T_pvar_read)            \
-	X(MPI_T_enum_get_info)        \
-	X(MPI_T_enum_get_item)        \
-	X(MPI_T_cvar_get_num)         \
-	X(MPI_T_cvar_get_info)        \
-	X(MPI_T_cvar_handle_alloc)    \
-	X(MPI_T_cvar_handle_free)     \
-	X(MPI_T_cvar_read)            \
-	X(MPI_T_category_get_num)     \
-	X(MPI_T_category_get_info)    \
-	X(MPI_T_category_get_pvars)   \
-	X(MPI_T_category_get_cvars)   \
-	X(MPI_T_category_get_categories) \
-	X(MPI_Comm_rank)              \
-	X(MPI_Comm_size)              \
-	X(MPI_Comm_test_inter)        \
-	X(MPI_Comm_get_parent)        \
-	X(MPI_Comm_get_name)          \
-	X(MPI_Comm_create_keyval)     \
-	X(MPI_Comm_set_attr)          \
-	X(MPI_Comm_get_attr)          \
-	X(MPI_Comm_remote_size)       \
-	X(MPI_Topo_test)              \
-	X(MPI_Cartdim_get)            \
-	X(MPI_Cart_get)               \
-	X(MPI_Graphdims_get)          \
-	X(MPI_Dist_graph_neighbors_count) \
-	X(MPI_Win_get_name)           \
-	X(MPI_Win_create_keyval)      \
-	X(MPI_Win_set_attr)           \
-	X(MPI_Win_get_attr)           \
-	X(MPI_Win_get_group)          \
-	X(MPI_Group_rank)             \
-	X(MPI_Group_size)             \
-	X(MPI_Group_free)             \
-	X(MPI_Op_commutative)         \
-	X(MPI_Info_get_nkeys)         \
-	X(MPI_Info_get_nthkey)        \
-	X(MPI_Info_get_valuelen)      \
-	X(MPI_Type_create_keyval)     \
-	X(MPI_Type_set_attr)          \
-	X(MPI_Type_get_attr)          \
-	X(MPI_Type_get_name)          \
-	X(MPI_Type_get_envelope)      \
-	X(MPI_Type_get_extent_x)      \
-	X(MPI_Type_size_x)
-
-/* Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for who asks for it. */
-#define OPTIONAL_FUNCTIONS(X)         \
-	X(MPI_T_pvar_session_free)    \
-	X(MPI_T_pvar_stop)            \
-	X(MPI_T_pvar_write)           \
-	X(MPI_T_pvar_reset)           \
-	X(MPI_T_pvar_readreset)       \
-	X(MPI_T_pvar_get_index)       \
-	X(MPI_T_cvar_write)           \
-	X(MPI_T_cvar_get_index)       \
-	X(MPI_T_category_get_index)   \
-	X(MPI_T_category_changed)
-
 /* Written once by resolve, in MPI_Init, before any other function here may be called. */
-#define DECLARE(name) static __typeof__(&name) lib_##name;
+#define DECLARE(name, parameters) static int (*lib_##name) parameters;
 LIBRARY_FUNCTIONS(DECLARE)
 OPTIONAL_FUNCTIONS(DECLARE)
 static void *library;
-
-/*
- * MPI-4's, which the library may lack (NULL) and whose types this build's mpi.h may lack. A session's handle is an int or a pointer: it
- * passes as a register.
- */
-static int (*lib_type_get_envelope_c)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
-static int (*lib_group_from_session_pset)(intptr_t, const char *, MPI_Group *);
 
 /* Set in observe, in MPI_Init; invalid before. */
 static int comm_keyval = MPI_KEYVAL_INVALID, win_keyval = MPI_KEYVAL_INVALID, type_keyval = MPI_KEYVAL_INVALID,
@@ -113,17 +42,15 @@ static bool resolve(void *opened)
 	bool complete = true;
 
 	library = opened;
-#define RESOLVE(name)                                                  \
+#define RESOLVE(name, parameters)                                      \
 	*(void **)&lib_##name = dlsym(opened, "P" #name);              \
 	if (lib_##name == NULL) {                                      \
 		agent_log("the MPI library has no P%s", #name);        \
 		complete = false;                                      \
 	}
 	LIBRARY_FUNCTIONS(RESOLVE)
-	*(void **)&lib_type_get_envelope_c = dlsym(opened, "PMPI_Type_get_envelope_c");
-	*(void **)&lib_group_from_session_pset = dlsym(opened, "PMPI_Group_from_session_pset");
-	abi_learn();
-#define RESOLVE_OPTIONAL(name) *(void **)&lib_##name = dlsym(opened, "P" #name);
+	abi_learn(opened);
+#define RESOLVE_OPTIONAL(name, parameters) *(void **)&lib_##name = dlsym(opened, "P" #name);
 	OPTIONAL_FUNCTIONS(RESOLVE_OPTIONAL)
 	return complete;
 }
@@ -148,30 +75,35 @@ static int code(int rc)
 	case MPI_T_ERR_PVAR_NO_ATOMIC: return CODE_PVAR_NO_ATOMIC;
 	case MPI_T_ERR_INVALID_NAME: return CODE_INVALID_NAME;
 	case MPI_T_ERR_INVALID: return CODE_INVALID;
-#ifdef MPI_T_ERR_NOT_SUPPORTED
 	case MPI_T_ERR_NOT_SUPPORTED: return CODE_NOT_SUPPORTED;
-#endif
-#ifdef MPI_T_ERR_NOT_ACCESSIBLE
 	case MPI_T_ERR_NOT_ACCESSIBLE: return CODE_NOT_ACCESSIBLE;
-#endif
 	default: return CODE_OTHER;
 	}
 }
 
-/* The constants of each kind are consecutive in every library seen; only where they start differs. */
-static int consecutive(int value, int first, int count, int base, int unknown)
+/* The constants of most kinds are consecutive in every ABI; only where they start differs. Ours start at 0. */
+static int consecutive(int value, int first, int last, int unknown)
 {
-	return value >= first && value - first < count ? value - first + base : unknown;
+	return value >= first && value <= last ? value - first : unknown;
 }
 
 static int verbosity_of(int value)
 {
-	return consecutive(value, MPI_T_VERBOSITY_USER_BASIC, 9, 1, 0);
+	static const int values[] = {
+		MPI_T_VERBOSITY_USER_BASIC,   MPI_T_VERBOSITY_USER_DETAIL,   MPI_T_VERBOSITY_USER_ALL,
+		MPI_T_VERBOSITY_TUNER_BASIC,  MPI_T_VERBOSITY_TUNER_DETAIL,  MPI_T_VERBOSITY_TUNER_ALL,
+		MPI_T_VERBOSITY_MPIDEV_BASIC, MPI_T_VERBOSITY_MPIDEV_DETAIL, MPI_T_VERBOSITY_MPIDEV_ALL,
+	};
+
+	for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++)
+		if (values[i] == value)
+			return i + 1;
+	return 0;
 }
 
 static int bind_of(int value)
 {
-	return consecutive(value, MPI_T_BIND_NO_OBJECT, 12, 0, BIND_UNKNOWN);
+	return consecutive(value, MPI_T_BIND_NO_OBJECT, MPI_T_BIND_MPI_SESSION, BIND_UNKNOWN);
 }
 
 static int thread_level(int value)
@@ -270,8 +202,8 @@ static bool session_world(const union mpi_object *session, int *rank, int *size)
 	MPI_Group group;
 	bool known;
 
-	if (lib_group_from_session_pset == NULL ||
-	    lib_group_from_session_pset((intptr_t)session->pointer, "mpi://WORLD", &group) != MPI_SUCCESS)
+	if (lib_MPI_Group_from_session_pset == NULL ||
+	    lib_MPI_Group_from_session_pset(HANDLE_GET(MPI_Session, session), "mpi://WORLD", &group) != MPI_SUCCESS)
 		return false;
 	known = lib_MPI_Group_rank(group, rank) == MPI_SUCCESS && lib_MPI_Group_size(group, size) == MPI_SUCCESS;
 	lib_MPI_Group_free(&group);
@@ -508,8 +440,8 @@ static bool describe_datatype(MPI_Datatype type, struct object_description *out)
 	int few[3], combiner = MPI_COMBINER_NAMED, rc;
 
 	/* A type made with large counts can't be asked by the old function: that is an error, and an error is fatal. */
-	if (lib_type_get_envelope_c != NULL)
-		rc = lib_type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
+	if (lib_MPI_Type_get_envelope_c != NULL)
+		rc = lib_MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
 	else
 		rc = lib_MPI_Type_get_envelope(type, &few[0], &few[1], &few[2], &combiner);
 	/* Predefined ones may be committed too, and take no attribute. Fortran's live as long as MPI does. */
@@ -626,7 +558,7 @@ static int pvar_describe(int index, struct pvar_description *out, struct text *n
 				     description->bytes, &description_length, &bind, &readonly, &continuous, &atomic);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
-	out->mpi_class = consecutive(mpi_class, MPI_T_PVAR_CLASS_STATE, 10, 0, CLASS_UNKNOWN);
+	out->mpi_class = consecutive(mpi_class, MPI_T_PVAR_CLASS_STATE, MPI_T_PVAR_CLASS_GENERIC, CLASS_UNKNOWN);
 	out->verbosity = verbosity_of(verbosity);
 	out->bind = bind_of(bind);
 	/* MVAPICH answers 2 for yes. */
@@ -645,7 +577,9 @@ static int session_open(void **session)
 
 static int handle_open(void *session, int index, union mpi_object *object, void **handle, int *count)
 {
-	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, object, (MPI_T_pvar_handle *)handle, count));
+	struct openmpi_bound bound;
+
+	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object, &bound), (MPI_T_pvar_handle *)handle, count));
 }
 
 static int handle_close(void *session, void **handle)
@@ -677,10 +611,9 @@ static int handle_stop(void *session, void *handle)
 	return OPTIONAL(MPI_T_pvar_stop, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
 }
 
-/* Some mpi.h declare the values of writes without const. */
 static int handle_write(void *session, void *handle, const void *values)
 {
-	return OPTIONAL(MPI_T_pvar_write, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, (void *)(uintptr_t)values));
+	return OPTIONAL(MPI_T_pvar_write, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
 }
 
 static int handle_reset(void *session, void *handle)
@@ -748,7 +681,7 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 				     &description_length, &bind, &scope);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
-	out->scope = consecutive(scope, MPI_T_SCOPE_CONSTANT, 7, 0, 255);
+	out->scope = consecutive(scope, MPI_T_SCOPE_CONSTANT, MPI_T_SCOPE_ALL_EQ, 255);
 	out->verbosity = verbosity_of(verbosity);
 	out->bind = bind_of(bind);
 	out->enumeration = enumeration == MPI_T_ENUM_NULL ? NULL : (void *)enumeration;
@@ -758,12 +691,13 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 
 static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
 {
+	struct openmpi_bound bound;
 	MPI_T_cvar_handle handle;
 	int rc;
 
 	if (!abi_cvar_readable(index, datatype == TYPE_CHAR))
 		return CODE_NOT_ACCESSIBLE;
-	rc = lib_MPI_T_cvar_handle_alloc(index, object, &handle, count);
+	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object, &bound), &handle, count);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	if (*count < 0 || datatype_bytes <= 0 || (size_t)*count > capacity / (size_t)datatype_bytes) {
@@ -777,6 +711,7 @@ static int cvar_read(int index, union mpi_object *object, int datatype, int data
 
 static int cvar_write(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room)
 {
+	struct openmpi_bound bound;
 	MPI_T_cvar_handle handle;
 	int rc;
 
@@ -784,7 +719,7 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 		return CODE_NOT_ACCESSIBLE;
 	if (lib_MPI_T_cvar_write == NULL)
 		return CODE_NOT_SUPPORTED;
-	rc = lib_MPI_T_cvar_handle_alloc(index, object, &handle, room);
+	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object, &bound), &handle, room);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
 	/* A string's count is the size of the buffer it is read into, which Open MPI doesn't check and MPICH only asserts. */
@@ -792,7 +727,7 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 		lib_MPI_T_cvar_handle_free(&handle);
 		return CODE_MEMORY;
 	}
-	rc = lib_MPI_T_cvar_write(handle, (void *)(uintptr_t)bytes);
+	rc = lib_MPI_T_cvar_write(handle, bytes);
 	lib_MPI_T_cvar_handle_free(&handle);
 	return code(rc);
 }
@@ -849,6 +784,7 @@ const struct abi ABI_IDENTIFIER = {
 	.pvar_writable = abi_pvar_writable,
 	.pvar_index = pvar_index,
 	.never_stop = ABI_NEVER_STOP,
+	.on_request = ABI_ON_REQUEST,
 	.enum_describe = enum_describe,
 	.enum_item = enum_item,
 	.cvar_count = cvar_count,

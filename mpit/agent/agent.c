@@ -16,7 +16,7 @@ static bool log_enabled; /* written once in MPI_Init, before the agent's thread 
 
 enum agent_state agent_state(void)
 {
-	return (enum agent_state)atomic_load_explicit(&state, memory_order_relaxed);
+	return (enum agent_state)atomic_load_explicit(&state, memory_order_acquire);
 }
 
 bool agent_move(enum agent_state from, enum agent_state to)

@@ -29,7 +29,10 @@ enum agent_state {
 	AGENT_OFF,     /* a forked child, or given up: the agent touches nothing any more */
 };
 
-/* Any thread. One relaxed load: it stands in front of every wrapper's work. */
+/*
+ * Any thread. One load: it stands in front of every wrapper's work. Acquire, so that a thread that sees the agent running sees all that was set
+ * before; on x86-64 that is the same instruction as a relaxed load.
+ */
 enum agent_state agent_state(void);
 
 /* Moves from one state to another; false if the state was another one. Any thread. */

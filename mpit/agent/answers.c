@@ -5,10 +5,10 @@
 #include "agent.h"
 #include "gate.h"
 #include "hello.h"
+#include "last.h"
 #include "lists.h"
 #include "pcontrol.h"
 #include "tools.h"
-#include "wake.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -46,10 +46,10 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. */
+/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the rank has ended. */
 static bool try_gate(void)
 {
-	for (int i = 0; i < GATE_TRIES; i++) {
+	for (int i = 0; i < GATE_TRIES && agent_state() == AGENT_RUNNING; i++) {
 		if (gate_try())
 			return true;
 		usleep(GATE_RETRY_US);
@@ -130,6 +130,19 @@ static void answer_select(struct answering *a, struct wire_reader *r)
 	gate_leave();
 }
 
+static void answer_open(struct answering *a, struct wire_reader *r)
+{
+	uint64_t words = wire_take(r);
+
+	if (words > wire_left(r))
+		words = wire_left(r);
+	if (!await_gate())
+		return; /* the rank has ended */
+	if (agent_state() == AGENT_RUNNING)
+		session_request(a->session, r->words + r->at, (size_t)words);
+	gate_leave();
+}
+
 /* Set by the agent's thread when all of a kind have been told, read by the program's. */
 static _Atomic bool cvars_told, categories_told;
 
@@ -176,8 +189,14 @@ void answers_end(struct answering *a)
 	bool done = a->session->tools == NULL; /* only this thread makes them */
 
 	while (!done) {
+		bool entered = await_gate();
+
 		/* Where the rank has ended, the last sample's thread is just about to leave it. */
-		if (!await_gate() && !try_gate())
+		for (int i = 0; i < GATE_TRIES && !entered; i++) {
+			usleep(GATE_RETRY_US);
+			entered = gate_try();
+		}
+		if (!entered)
 			return; /* somebody is stuck in the gate: what is left is never touched again */
 		if (agent_state() == AGENT_RUNNING)
 			done = tools_close(a->session);
@@ -202,52 +221,57 @@ bool lists_told(void)
 	return atomic_load(&cvars_told) && atomic_load(&categories_told);
 }
 
-/*
- * Sleeps until a request comes; nothing else wakes the thread but the rank's end. False: that is it. Where the descriptor is in the program's
- * table the sleep is recv's: it stays with the socket, where poll would look again at a number that may be another file's by then.
- */
-static bool await_request(const struct connection *c)
+static bool answer_request(struct answering *a, const struct connection *c, const struct wire_header *header)
 {
-	if (c->private)
-		wake_sleep(c->fd, -1);
-	return agent_state() == AGENT_RUNNING;
+	struct wire_reader r = { .words = a->request, .count = header->words };
+
+	wire_reset(&a->out);
+	switch (header->type) {
+	case REQUEST_SAMPLE:
+		answer_sample(a, header->sequence, &r);
+		break;
+	case REQUEST_SELECT:
+		answer_select(a, &r);
+		break;
+	case REQUEST_OPEN:
+		answer_open(a, &r);
+		break;
+	case REQUEST_CVARS:
+	case REQUEST_CATEGORIES:
+		answer_list(a, header->sequence, header->type, &r);
+		break;
+	case REQUEST_TOOL:
+		answer_tool(a, header->sequence, &r);
+		break;
+	case REQUEST_BLOB:
+		answer_blob(&r);
+		break;
+	case REQUEST_FINAL:
+		last_asked();
+		break;
+	default:
+		frame_error(&a->out, header->sequence, ERROR_UNSUPPORTED, "this agent doesn't know that request");
+	}
+	if (a->out.failed) {
+		wire_reset(&a->out);
+		frame_error(&a->out, header->sequence, ERROR_TOO_LARGE, "the answer is too large, or memory is used up");
+	}
+	return connection_send(c, &a->out);
 }
 
 bool answer(struct answering *a, const struct connection *c)
 {
 	unsigned char bytes[WIRE_HEADER_BYTES];
 	struct wire_header header;
-	struct wire_reader r;
+	bool answered;
 
-	if (!await_request(c) || !connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
+	/* Sleeps until a request comes, or the connection is shut because the rank has ended: nothing else wakes the thread. */
+	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
 		return false;
 	if (!connection_receive(c, a->request, (size_t)header.words * sizeof *a->request))
 		return false;
-	r = (struct wire_reader){ .words = a->request, .count = header.words };
-	wire_reset(&a->out);
-	switch (header.type) {
-	case REQUEST_SAMPLE:
-		answer_sample(a, header.sequence, &r);
-		break;
-	case REQUEST_SELECT:
-		answer_select(a, &r);
-		break;
-	case REQUEST_CVARS:
-	case REQUEST_CATEGORIES:
-		answer_list(a, header.sequence, header.type, &r);
-		break;
-	case REQUEST_TOOL:
-		answer_tool(a, header.sequence, &r);
-		break;
-	case REQUEST_BLOB:
-		answer_blob(&r);
-		break;
-	default:
-		frame_error(&a->out, header.sequence, ERROR_UNSUPPORTED, "this agent doesn't know that request");
-	}
-	if (a->out.failed) {
-		wire_reset(&a->out);
-		frame_error(&a->out, header.sequence, ERROR_TOO_LARGE, "the answer is too large, or memory is used up");
-	}
-	return connection_send(c, &a->out);
+	connection_enter();
+	answered = agent_state() == AGENT_RUNNING && answer_request(a, c, &header);
+	connection_leave();
+	return answered;
 }

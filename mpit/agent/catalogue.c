@@ -181,7 +181,7 @@ static void variable_free(struct variable *v)
 	free(v);
 }
 
-static struct variable *describe(struct catalogue *c, const struct abi *abi, int index, const char *deny)
+static struct variable *describe(struct catalogue *c, const struct abi *abi, int index)
 {
 	struct variable *v = calloc(1, sizeof *v);
 
@@ -200,10 +200,13 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
 	v->selected = true;
-	if (deny_matches(deny, v->name))
+	v->on_request = deny_matches(abi->on_request, v->name);
+	if (deny_matches(c->deny, v->name) || (v->on_request && v->is.continuous))
 		v->state = VARIABLE_DENIED;
 	else if (!readable(&v->is))
 		v->state = VARIABLE_BAD_DATATYPE;
+	else if (v->on_request && !deny_matches(c->open, v->name))
+		v->state = VARIABLE_ON_REQUEST;
 	return v;
 }
 
@@ -224,7 +227,7 @@ static bool add(struct catalogue *c, struct variable *v)
 	return true;
 }
 
-struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i, const char *deny)
+struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i)
 {
 	struct source_variable is;
 	struct variable *v = c->count < MAX_VARIABLES ? calloc(1, sizeof *v) : NULL;
@@ -249,7 +252,7 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 		.selected = true,
 		.name = strndup(is.name, TEXT_BYTES - 1),
 		.description = strndup(is.description, TEXT_BYTES - 1),
-		.state = deny_matches(deny, is.name) ? VARIABLE_DENIED : VARIABLE_OPEN,
+		.state = deny_matches(c->deny, is.name) ? VARIABLE_DENIED : VARIABLE_OPEN,
 	};
 	if (v->name == NULL || v->description == NULL || !add(c, v)) {
 		variable_free(v);
@@ -263,7 +266,7 @@ static bool never(void)
 	return false;
 }
 
-size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char *deny, bool again, bool (*stop)(void))
+size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void))
 {
 	size_t before = c->count;
 	int count = 0;
@@ -291,7 +294,7 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char 
 			c->interrupted = true;
 			break; /* the rest at the next call: seen says how far this one came */
 		}
-		v = describe(c, abi, i, deny);
+		v = describe(c, abi, i);
 		if (v != NULL && !add(c, v)) {
 			variable_free(v);
 			v = NULL;
@@ -316,7 +319,7 @@ void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state
 
 bool variable_usable(const struct variable *v)
 {
-	return v->state != VARIABLE_DENIED && v->state != VARIABLE_BAD_DATATYPE;
+	return v->state != VARIABLE_DENIED && v->state != VARIABLE_BAD_DATATYPE && v->state != VARIABLE_ON_REQUEST;
 }
 
 void catalogue_free(struct catalogue *c)

@@ -20,6 +20,7 @@ enum variable_state {
 	VARIABLE_READ_FAILED,
 	VARIABLE_BAD_DATATYPE,
 	VARIABLE_EXHAUSTED,
+	VARIABLE_ON_REQUEST, /* nobody has requested it yet */
 };
 
 struct enumeration {
@@ -44,12 +45,15 @@ struct variable {
 	enum variable_state state;
 	int code;
 	bool selected;
+	bool on_request; /* it costs the program something once it is open */
+	bool requested;  /* and is to be opened at the next opportunity */
 	size_t handles; /* open now */
 	char *name, *description;
 	uint64_t generation; /* the catalogue's, when it was found or last changed */
 };
 
 struct catalogue {
+	const char *deny, *open; /* lists (deny.h): of what is never opened, and of what has been requested from the beginning */
 	struct variable **variables;
 	size_t count, room;
 	struct enumeration **enumerations;
@@ -65,13 +69,13 @@ struct catalogue {
  * be described before (a component may have come to life). Stops early when `stop` says so.
  * Returns how many variables are new; they are the last ones of the list.
  */
-size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, const char *deny, bool again, bool (*stop)(void));
+size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void));
 
 /*
  * Adds variable i of a source, of the generation that comes next; allocates. NULL: there is no memory, or no number left for it. Who has
  * added some raises the catalogue's generation by one.
  */
-struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i, const char *deny);
+struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i);
 
 /*
  * Notes what an attempt to open a variable came to; changes the generation if that is news. One that is open on
@@ -79,7 +83,7 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
  */
 void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state state, int code);
 
-/* True if a variable may be opened at all. */
+/* True if a variable may be opened now. */
 bool variable_usable(const struct variable *v);
 
 /* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,10 +17,34 @@
 
 #define SEND_PATIENCE_S 10
 #define HIGH_DESCRIPTOR 900
+#define TURN_RETRY_US 200
 
-/* The agent's thread's, where it has no table of its own; read by the program's threads below. -1: none. */
+/* The agent's thread's, where it has no table of its own; read by a forked child below. -1: none. */
 static _Atomic int shared_descriptor = -1;
 static _Atomic uint64_t shared_inode;
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+void connection_enter(void)
+{
+	pthread_mutex_lock(&turn);
+}
+
+/* By trying: a timed lock goes by a clock that may be set, or is newer than the C library. */
+bool connection_enter_before(uint64_t deadline)
+{
+	while (pthread_mutex_trylock(&turn) != 0) {
+		if (monotonic_ns() >= deadline)
+			return false;
+		usleep(TURN_RETRY_US);
+	}
+	return true;
+}
+
+void connection_leave(void)
+{
+	pthread_mutex_unlock(&turn);
+}
 
 static bool is_socket(int fd, ino_t inode)
 {
@@ -32,11 +58,16 @@ static bool still_ours(const struct connection *c)
 	return c->private || is_socket(c->fd, c->inode);
 }
 
+void connection_let_go(const struct connection *c)
+{
+	if (c->fd >= 0 && still_ours(c))
+		close(c->fd);
+}
+
 void connection_close(struct connection *c)
 {
 	atomic_store(&shared_descriptor, -1);
-	if (c->fd >= 0 && still_ours(c))
-		close(c->fd);
+	connection_let_go(c);
 	c->fd = -1;
 }
 
@@ -137,6 +168,50 @@ bool connection_send(const struct connection *c, const struct wire *w)
 	return true;
 }
 
+bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline)
+{
+	const unsigned char *at = bytes;
+
+	while (length > 0) {
+		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+		ssize_t n;
+
+		if (!still_ours(c))
+			return false;
+		n = send(c->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			at += n;
+			length -= (size_t)n;
+			continue;
+		}
+		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || !still_ours(c))
+			return false;
+		if (poll(&p, 1, 1) < 0 && errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+void connection_await_end(const struct connection *c, uint64_t deadline)
+{
+	/* POLLHUP comes unasked; what the exporter might say is not looked at. */
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+	uint64_t now;
+
+	while (still_ours(c) && (now = monotonic_ns()) < deadline) {
+		int ready = poll(&p, 1, (int)((deadline - now) / 1000000u) + 1);
+
+		if (ready > 0 || (ready < 0 && errno != EINTR))
+			return;
+	}
+}
+
+void connection_shut(const struct connection *c)
+{
+	if (c->fd >= 0 && still_ours(c))
+		shutdown(c->fd, SHUT_RDWR);
+}
+
 bool connection_receive(const struct connection *c, void *to, size_t length)
 {
 	unsigned char *at = to;
@@ -155,14 +230,6 @@ bool connection_receive(const struct connection *c, void *to, size_t length)
 		length -= (size_t)n;
 	}
 	return true;
-}
-
-void connection_shut_shared(void)
-{
-	int fd = atomic_load(&shared_descriptor);
-
-	if (fd >= 0 && is_socket(fd, (ino_t)atomic_load(&shared_inode)))
-		shutdown(fd, SHUT_RDWR);
 }
 
 void connection_forked(void)

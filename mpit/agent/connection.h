@@ -19,7 +19,7 @@ struct socket_paths {
 	char path[2][SOCKET_PATH_BYTES];
 };
 
-/* The agent's thread's alone. */
+/* Written in the agent's thread's turn; it sleeps in connection_receive without one. */
 struct connection {
 	int fd;       /* -1: none */
 	bool private; /* in a descriptor table of the thread's own */
@@ -29,14 +29,28 @@ struct connection {
 /* A connected non-blocking socket; -1 with errno, EAGAIN for an exporter that is there and has no time. Any thread. */
 int dial_any(const struct socket_paths *paths);
 
+/*
+ * Whose turn it is on the connection that stands: the agent's thread's while it answers, and where it makes and closes the
+ * connection; the other one's for the last sample. Agent's threads only.
+ */
+void connection_enter(void);
+bool connection_enter_before(uint64_t deadline);
+void connection_leave(void);
+
 bool connection_open(struct connection *c, const struct socket_paths *paths);
 void connection_close(struct connection *c);
 /* All of it or false. Sending waits ten seconds at most. */
 bool connection_send(const struct connection *c, const struct wire *w);
+/* The same by a deadline (CLOCK_MONOTONIC, ns), which it tries at least once to keep. Any thread, async-signal-safe. */
+bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline);
+/* Returns when the other side has closed it, or at the deadline. As above. */
+void connection_await_end(const struct connection *c, uint64_t deadline);
+/* Ends what is received and sent on it: the agent's thread wakes up. */
+void connection_shut(const struct connection *c);
+/* Closes it, if the number is still its own; nothing else of it is touched. */
+void connection_let_go(const struct connection *c);
 bool connection_receive(const struct connection *c, void *to, size_t length);
 
-/* Program's thread: ends a connection whose descriptor is shared, so that the agent's thread wakes up. */
-void connection_shut_shared(void);
 /* In a forked child: lets go of a shared descriptor. Async-signal-safe. */
 void connection_forked(void);
 

@@ -1,8 +1,9 @@
 /*
- * deny.h - which variables are never opened.
+ * deny.h - which variables are never opened, and which are opened only on request.
  *
- * A list of glob patterns (fnmatch) with commas between them. MPIT_AGENT_DENY takes the place of
- * the default; with a leading + it is added to it; empty denies nothing.
+ * Lists of glob patterns (fnmatch) with commas between them. MPIT_AGENT_DENY takes the place of
+ * the default; with a leading + it is added to it; empty denies nothing. MPIT_AGENT_OPEN requests
+ * variables from the beginning; others are requested while the program runs (session_request).
  */
 #ifndef MPIT_DENY_H
 #define MPIT_DENY_H
@@ -23,10 +24,22 @@
  */
 #define NEVER_STOP_OPENMPI "*_monitoring_*"
 
+/*
+ * From the first start of a handle on, each message pays for these (Open MPI 5's SPC). Those of Open MPI 4 are continuous, and freed in
+ * MPI_Finalize before the last sample, in which reading them would crash: they are never opened.
+ */
+#define ON_REQUEST_OPENMPI "runtime_spc_*," NEVER_STOP_OPENMPI
+
 #define DENY_BYTES 4096
 
 /* The list in force, from the value of MPIT_AGENT_DENY (NULL: not set). A longer list is cut. */
 void deny_list(const char *value, char list[DENY_BYTES]);
+
+/*
+ * The same of MPIT_AGENT_OPEN. Where it isn't set, who has switched such variables on in the environment has requested them, by Open MPI's
+ * parameters pml_monitoring_enable (a number) and mpi_spc_attach (names with commas between them, or all).
+ */
+void open_list(const char *value, const char *monitoring, const char *attached, char list[DENY_BYTES]);
 
 bool deny_matches(const char *list, const char *name);
 

@@ -130,7 +130,7 @@ static void frame_variables(struct wire *w, uint32_t sequence, const struct cata
 		wire_word(w, (uint64_t)v->is.datatype_bytes);
 		wire_word(w, (uint64_t)v->is.bind);
 		wire_word(w, (v->is.readonly ? 1u : 0) | (v->is.continuous ? 2u : 0) | (v->is.atomic ? 4u : 0) |
-				     (v->distribution ? 8u : 0));
+				     (v->distribution ? 8u : 0) | (v->on_request ? 16u : 0));
 		wire_word(w, v->enumeration == NULL ? 0 : (uint64_t)v->enumeration->number + 1);
 		wire_word(w, (uint64_t)v->state);
 		wire_word(w, (uint64_t)v->code);

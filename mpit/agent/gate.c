@@ -4,6 +4,7 @@
 
 #include "agent.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -24,20 +25,22 @@ static void note_wait(uint64_t waited)
 		;
 }
 
-/* From glibc 2.30 on; an older one has only the wait that a step of the clock shortens or stretches. */
-extern int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *) __attribute__((weak));
+/* pthread_mutex_clocklock. NULL: an older glibc than 2.30, or musl, has only the wait that a step of the clock shortens or stretches. */
+static int (*clocklock)(pthread_mutex_t *, clockid_t, const struct timespec *);
+
+void gate_prepare(void)
+{
+#ifndef __SANITIZE_THREAD__ /* GCC 12's does not see that it takes the mutex */
+	*(void **)&clocklock = dlsym(RTLD_DEFAULT, "pthread_mutex_clocklock");
+#endif
+}
 
 static int lock_within(uint64_t patience_ns)
 {
-#ifdef __SANITIZE_THREAD__
-	bool steady = false; /* GCC 12's ThreadSanitizer does not see that the other takes the mutex */
-#else
-	bool steady = pthread_mutex_clocklock != NULL;
-#endif
-	uint64_t end = (steady ? monotonic_ns() : realtime_ns()) + patience_ns;
+	uint64_t end = (clocklock != NULL ? monotonic_ns() : realtime_ns()) + patience_ns;
 	struct timespec until = { .tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u) };
 
-	return steady ? pthread_mutex_clocklock(&gate, CLOCK_MONOTONIC, &until) : pthread_mutex_timedlock(&gate, &until);
+	return clocklock != NULL ? clocklock(&gate, CLOCK_MONOTONIC, &until) : pthread_mutex_timedlock(&gate, &until);
 }
 
 bool gate_enter_within(uint64_t patience_ns)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ static void add(struct identity *id, const char *key, const char *value)
 
 static void make_id(struct identity *id)
 {
-	if (getrandom(id->id, sizeof id->id, GRND_NONBLOCK) == (ssize_t)sizeof id->id)
+	if (syscall(SYS_getrandom, id->id, sizeof id->id, GRND_NONBLOCK) == (long)sizeof id->id)
 		return;
 	/* A kernel that has no random numbers yet, or a filter that refuses them: differ as well as can be. */
 	id->id[0] = realtime_ns() * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();

@@ -1,21 +1,36 @@
-/* last.c - the last sample, taken to the exporter by the program's own thread. */
+/* last.c - the last sample: what the program's own thread does with it, and what the agent's. */
 #define _GNU_SOURCE
 #include "last.h"
 
 #include "agent.h"
 #include "answers.h"
+#include "filter.h"
 #include "hello.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FINAL_PATIENCE_NS 20000000u
 #define WAIT_MS_MAX 60000
 #define LAST_WORDS_BYTES (2u << 20) /* of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB */
+
+/* Of the last sample over the connection that stands. */
+enum stage {
+	STAGE_UNASKED,
+	STAGE_ASKED,     /* an exporter wants the last sample that way */
+	STAGE_OFFERED,   /* by the program's thread, which may take it back */
+	STAGE_TAKEN,     /* by the thread of the end */
+	STAGE_SENT,      /* to the exporter, which may keep the connection for as long as the program is to wait */
+	STAGE_HANDED_ON, /* it has closed it */
+	STAGE_FAILED,
+};
+
+static _Atomic uint32_t stage;
 
 static uint64_t final_wait_ns; /* written in MPI_Init, before the agent's thread exists */
 
@@ -31,6 +46,7 @@ static uint64_t nanoseconds(const char *variable)
 void last_prepare(void)
 {
 	final_wait_ns = nanoseconds("MPIT_AGENT_FINAL_WAIT");
+	atomic_store(&stage, STAGE_UNASKED);
 }
 
 void last_linger(void)
@@ -41,14 +57,112 @@ void last_linger(void)
 		usleep(1000);
 }
 
-static bool before_deadline(uint64_t deadline, int fd)
+/* ---- over the connection that stands: the agent's threads have it ---- */
+
+/* The program's thread's, and from STAGE_OFFERED to STAGE_SENT the other one's. */
+static struct {
+	const unsigned char *bytes;
+	size_t length;
+	uint64_t deadline;
+	bool awaited;
+} offer;
+
+static bool move(enum stage from, enum stage to)
+{
+	uint32_t expected = from;
+
+	return atomic_compare_exchange_strong(&stage, &expected, to);
+}
+
+void last_asked(void)
+{
+	move(STAGE_UNASKED, STAGE_ASKED);
+}
+
+void last_unasked(void)
+{
+	if (!move(STAGE_ASKED, STAGE_UNASKED) && move(STAGE_OFFERED, STAGE_FAILED))
+		word_set(&stage, STAGE_FAILED);
+}
+
+void last_deliver(const struct connection *c)
+{
+	uint64_t deadline;
+	bool awaited, sent;
+
+	if (!connection_enter_before(atomic_load(&stage) == STAGE_OFFERED ? offer.deadline : 0))
+		return; /* it is busy with an answer that nobody reads */
+	if (move(STAGE_OFFERED, STAGE_TAKEN)) {
+		deadline = offer.deadline;
+		awaited = offer.awaited;
+		sent = c->fd >= 0 && connection_send_before(c, offer.bytes, offer.length, deadline);
+		word_set(&stage, sent ? STAGE_SENT : STAGE_FAILED);
+		if (sent && awaited) {
+			connection_await_end(c, deadline);
+			word_set(&stage, STAGE_HANDED_ON);
+		}
+	}
+	connection_leave();
+}
+
+/* Program's thread. True: it is sent or being sent that way; false: it has to go another way. */
+static bool hand_over(const unsigned char *bytes, size_t length, uint64_t deadline, bool awaited)
 {
 	uint64_t now = monotonic_ns();
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
-	if (now >= deadline)
+	if (atomic_load(&stage) != STAGE_ASKED)
 		return false;
-	return poll(&p, fd < 0 ? 0 : 1, 1) >= 0 || errno == EINTR;
+	offer.bytes = bytes;
+	offer.length = length;
+	offer.deadline = deadline;
+	offer.awaited = awaited;
+	if (!move(STAGE_ASKED, STAGE_OFFERED))
+		return false; /* the connection has just ended */
+	wake_threads();
+	word_await(&stage, STAGE_OFFERED, now + (deadline > now ? deadline - now : 0) / 2);
+	/* Under a filter there is no other way. */
+	if (atomic_load(&stage) == STAGE_OFFERED && filter_came())
+		word_await(&stage, STAGE_OFFERED, deadline);
+	if (move(STAGE_OFFERED, STAGE_UNASKED))
+		return false;
+	word_await(&stage, STAGE_TAKEN, deadline);
+	return atomic_load(&stage) != STAGE_FAILED;
+}
+
+/* ---- over a connection of its own ---- */
+
+static int dial_before(const struct socket_paths *paths, uint64_t deadline)
+{
+	int fd;
+
+	/* A filter's answer to socket or connect may be the process's end. */
+	if (filter_came())
+		return -1;
+	while ((fd = dial_any(paths)) < 0)
+		if (errno != EAGAIN || monotonic_ns() >= deadline || (poll(NULL, 0, 1) < 0 && errno != EINTR))
+			return -1; /* no exporter, or a stopped one: the last sample is lost, docs say so */
+	return fd;
+}
+
+static struct farewell send_alone(int fd, const struct wire *w, uint64_t deadline, bool awaited)
+{
+	struct farewell f = { .c = { .fd = fd, .private = true }, .deadline = deadline };
+	struct stat st;
+	bool sent;
+
+	if (fd < 0)
+		return f;
+	sent = !w->failed && connection_send_before(&f.c, w->bytes, w->length, deadline);
+	agent_log("last sample: %zu bytes %s", w->length, sent ? "sent" : "not all sent");
+	if (!sent || !awaited || fstat(f.c.fd, &st) != 0) {
+		close(f.c.fd);
+		f.c.fd = -1;
+		return f;
+	}
+	/* Another thread of the program may close it, and the number be somebody else's then. */
+	f.c.private = false;
+	f.c.inode = st.st_ino;
+	return f;
 }
 
 struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end)
@@ -56,38 +170,28 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 	/* An abort is not to be held up: other ranks wait to be ended by it. */
 	uint64_t wait = end == END_ABORT ? 0 : final_wait_ns;
 	uint64_t deadline = monotonic_ns() + (wait > FINAL_PATIENCE_NS ? wait : FINAL_PATIENCE_NS);
-	struct farewell none = { .fd = -1 }, f;
-	struct stat st;
+	struct farewell f = { .c.fd = -1, .deadline = deadline };
 	struct agent_statistics statistics = statistics_of(s);
 	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
-	struct wire w = { .bytes = last_words, .room = sizeof last_words, .fixed = true };
-	size_t sent = 0;
-	int fd;
+	static struct wire w; /* not freed where it is still being sent at the deadline */
+	size_t hello;
+	int fd = -1;
 
-	if (end == END_FINALIZE)
-		w = (struct wire){ 0 }; /* a program that is not in a signal handler: it may be as large as it must */
-	while ((fd = dial_any(paths)) < 0)
-		if (errno != EAGAIN || !before_deadline(deadline, -1))
-			return none; /* no exporter, or a stopped one: the last sample is lost, docs say so */
+	if (atomic_load(&stage) != STAGE_ASKED && (fd = dial_before(paths, deadline)) < 0)
+		return f;
+	w = (struct wire){ 0 }; /* a program that is not in a signal handler: it may be as large as it must */
+	if (end != END_FINALIZE)
+		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	put_hello(&w, id, CONNECTION_FINAL);
+	hello = w.length;
 	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &statistics);
-	while (!w.failed && sent < w.length) {
-		ssize_t n = send(fd, w.bytes + sent, w.length - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n > 0)
-			sent += (size_t)n;
-		else if (errno != EAGAIN && errno != EINTR)
-			break;
-		else if (!before_deadline(deadline, fd))
-			break;
-	}
-	agent_log("last sample: %zu of %zu bytes sent", sent, w.length);
-	f = (struct farewell){ .fd = fd, .deadline = deadline };
-	if (wait == 0 || w.failed || sent < w.length || fstat(fd, &st) != 0) {
-		close(fd);
-		f = none;
+	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
+		f.handed_over = wait > 0;
+		agent_log("last sample: %zu bytes sent over the connection that stood", w.length - hello);
+		if (atomic_load(&stage) == STAGE_TAKEN)
+			return f;
 	} else {
-		f.inode = st.st_ino;
+		f = send_alone(fd < 0 ? dial_before(paths, deadline) : fd, &w, deadline, wait > 0);
 	}
 	wire_free(&w);
 	return f;
@@ -95,27 +199,20 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 
 void last_await(const struct farewell *f)
 {
-	/* POLLHUP comes unasked; what the exporter might say is not looked at. */
-	struct pollfd p = { .fd = f->fd, .events = POLLRDHUP };
-	uint64_t now = monotonic_ns(), began = now;
-	struct stat st;
+	uint64_t began = monotonic_ns();
 
-	if (f->fd < 0)
+	if (!f->handed_over && f->c.fd < 0)
 		return;
 	/*
 	 * The program's own thread has to stand here: once the last rank of a job has returned from MPI_Finalize and ended, batch systems
 	 * kill whatever is left on the node, the exporter too, and what it had not handed on by then is lost. A signal's handler may have
 	 * run in between; that makes the wait no longer.
 	 */
-	while (now < f->deadline) {
-		int ready = poll(&p, 1, (int)((f->deadline - now) / 1000000u) + 1);
-
-		if (ready > 0 || (ready < 0 && errno != EINTR))
-			break;
-		now = monotonic_ns();
+	if (f->handed_over) {
+		word_await(&stage, STAGE_SENT, f->deadline);
+	} else {
+		connection_await_end(&f->c, f->deadline);
+		connection_let_go(&f->c);
 	}
-	/* Another thread of the program may have closed it, and the number be somebody else's by now. */
-	if (fstat(f->fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == f->inode)
-		close(f->fd);
 	agent_log("waited %llu us for the last sample to be handed on", (unsigned long long)(monotonic_ns() - began) / 1000u);
 }

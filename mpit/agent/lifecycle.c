@@ -28,7 +28,7 @@ static _Atomic int sessions;  /* MPI-4's, alive */
 static const struct abi *abi;
 static int tool_level = -1; /* 0 … 3; -1: not known */
 static char library_version[512];
-static char deny[DENY_BYTES];
+static char deny[DENY_BYTES], requested[DENY_BYTES];
 static struct identity identity;
 static struct session session;
 static struct link exporter;
@@ -49,6 +49,7 @@ static void find_mpi(const void *caller)
 		return;
 	looked = true;
 	agent_log_init();
+	gate_prepare();
 	if (!is_set("MPIT_AGENT_DISABLE"))
 		abi = locate_mpi(caller, library_version, sizeof library_version);
 }
@@ -334,7 +335,8 @@ static void begin(const union mpi_object *mpi_session)
 	identity.passive = exporter.passive = identity.thread_level < 3;
 	identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	if (!session_open(&session, abi, deny, most_objects())) {
+	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), getenv("OMPI_MCA_mpi_spc_attach"), requested);
+	if (!session_open(&session, abi, deny, requested, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
 	}
@@ -350,7 +352,7 @@ static void begin(const union mpi_object *mpi_session)
 	exporter.session = &session;
 	link_paths(&exporter);
 	last_prepare();
-	if (pthread_atfork(NULL, NULL, forked) != 0 || atexit(exiting) != 0) {
+	if (call_in_forked_child(forked) != 0 || atexit(exiting) != 0) {
 		agent_log("out of memory; the program runs on unobserved");
 		return;
 	}
@@ -448,7 +450,7 @@ int lifecycle_tool_provided(int required, int provided)
 
 void lifecycle_end(enum end_reason reason)
 {
-	struct farewell farewell = { .fd = -1 };
+	struct farewell farewell = { .c.fd = -1 };
 
 	if (agent_state() != AGENT_RUNNING || !in_the_rank())
 		return;

@@ -4,13 +4,16 @@
 
 #include "agent.h"
 #include "answers.h"
+#include "filter.h"
 #include "hello.h"
+#include "last.h"
 #include "wake.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +23,11 @@
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_LAST_MS 2000
 #define OWN_STACK (256u << 10) /* what we and MPI_T's functions may need */
+#define END_STACK (128u << 10) /* what the thread of the end needs */
+#define LARGEST_PAGE (64u << 10)
+
+/* The connection that stands; whose turn it is says who may touch it. */
+static struct connection standing = { .fd = -1 };
 
 void link_paths(struct link *l)
 {
@@ -85,31 +93,122 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 	return ms / 2 + (unsigned)(*seed >> 33) % (ms / 2 + 1);
 }
 
+/*
+ * The C library's size of a stack. Static TLS of the program's libraries counts against it; it is at least as large as that, but under a
+ * small limit, or with a very large TLS, not much larger.
+ */
+static size_t default_stack(void)
+{
+	pthread_attr_t attributes;
+	size_t size = 8u << 20;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return size;
+	pthread_attr_getstacksize(&attributes, &size);
+	pthread_attr_destroy(&attributes);
+	return size;
+}
+
+/* How much of this thread's stack lies above the address of a local variable: static TLS for the most part. */
+static size_t stack_above(const void *local)
+{
+	pthread_attr_t attributes;
+	void *lowest = NULL;
+	size_t size = 0, above = default_stack();
+
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return above;
+	if (pthread_attr_getstack(&attributes, &lowest, &size) == 0)
+		above = (uintptr_t)lowest + size - (uintptr_t)local;
+	pthread_attr_destroy(&attributes);
+	return above;
+}
+
+/* Detached, all signals blocked. */
+static bool start(void *(*run)(void *), void *argument, size_t stack)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int failed;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	pthread_attr_setstacksize(&attributes, (stack | (LARGEST_PAGE - 1)) + 1);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&thread, &attributes, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return failed == 0;
+}
+
+/* The thread of the end shares the descriptors of the one that answers. It sends the last sample, then it lets the other one go. */
+static void *run_end(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "mpit-agent-end");
+	wake_await(FOREVER);
+	last_deliver(&standing);
+	connection_enter();
+	connection_shut(&standing);
+	connection_leave();
+	return NULL;
+}
+
+/* A turn of its own, so that no connection comes up behind the end's back. */
+static bool come_up(const struct link *l, struct answering *a)
+{
+	bool up;
+
+	connection_enter();
+	up = alive() && connection_open(&standing, &l->paths);
+	if (up) {
+		agent_log("connected, %s descriptor", standing.private ? "private" : "shared");
+		wire_reset(&a->out);
+		put_hello(&a->out, l->identity, CONNECTION_STAYS);
+		connection_send(&standing, &a->out); /* where that fails there is nothing to receive either */
+	}
+	connection_leave();
+	return up;
+}
+
+static void come_down(void)
+{
+	connection_enter();
+	connection_close(&standing);
+	last_unasked();
+	connection_leave();
+}
+
 static void *run(void *argument)
 {
 	const struct link *l = argument;
 	struct answering a = { .session = l->session, .passive = l->passive, .statistics.level = 1 };
-	struct connection c = { .fd = -1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
-	c.private = own_table();
-	if (c.private)
-		wake_prepare();
+	standing.private = own_table();
+	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
+	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
+		agent_log("no second thread can be made: only the last sample will be sent");
+		return NULL;
+	}
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
 	while (a.request != NULL && alive()) {
 		bool served = false;
 
-		if (connection_open(&c, &l->paths)) {
-			agent_log("connected, %s descriptor", c.private ? "private" : "shared");
-			wire_reset(&a.out);
-			put_hello(&a.out, l->identity, CONNECTION_STAYS);
-			if (connection_send(&c, &a.out))
-				while (answer(&a, &c))
-					served = true;
-			connection_close(&c);
+		if (filter_came()) {
+			agent_log("a filter of system calls has come: no connection is made any more");
+			break;
+		}
+		if (come_up(l, &a)) {
+			while (answer(&a, &standing))
+				served = true;
+			come_down();
 			answers_end(&a);
 			told = false;
 		} else if (!told) {
@@ -120,10 +219,10 @@ static void *run(void *argument)
 		if (served)
 			backoff = BACKOFF_FIRST_MS;
 		if (alive())
-			wake_sleep(-1, (int)jitter(&seed, backoff));
+			wake_await(monotonic_ns() + 1000000u * (uint64_t)jitter(&seed, backoff));
 		backoff = 2 * backoff < BACKOFF_LAST_MS ? 2 * backoff : BACKOFF_LAST_MS;
 	}
-	wake_forget();
+	wake_threads(); /* the other one, too, where this one leaves by itself */
 	free(a.request);
 	wire_free(&a.out);
 	return NULL;
@@ -131,37 +230,17 @@ static void *run(void *argument)
 
 bool link_start(struct link *l)
 {
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	pthread_t thread;
-	size_t stack;
-	int failed;
-
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
-	/*
-	 * Static TLS of the program's libraries counts against a thread's stack. The C library's default is at least as large as that,
-	 * but under a small limit, or with a very large TLS, not much larger.
-	 */
-	if (pthread_attr_getstacksize(&attributes, &stack) == 0)
-		pthread_attr_setstacksize(&attributes, stack + OWN_STACK);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&thread, &attributes, run, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return failed == 0;
+	filter_begin();
+	wake_prepare();
+	return start(run, l, default_stack() + OWN_STACK);
 }
 
 void link_stop(void)
 {
-	connection_shut_shared();
-	wake_thread();
+	wake_threads();
 }
 
 void link_forked(void)
 {
-	wake_forget();
 	connection_forked();
 }

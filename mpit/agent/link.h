@@ -1,7 +1,8 @@
 /*
  * link.h - the agent's thread: it looks for the exporter, and answers it.
  *
- * It sleeps in connect's back-off or until a request comes; nobody asks, nothing runs.
+ * It sleeps in connect's back-off or until a request comes; nobody asks, nothing runs. A second one sleeps until the rank ends: it sends the
+ * last sample over the connection that stands, whose descriptor the program's own threads can't use, and wakes the first.
  */
 #ifndef MPIT_LINK_H
 #define MPIT_LINK_H
@@ -24,11 +25,11 @@ struct link {
 /* Reads MPIT_SOCKET and XDG_RUNTIME_DIR. Program's thread, in MPI_Init. */
 void link_paths(struct link *l);
 
-/* Starts the thread, all signals blocked in it. False: no thread, nobody will ask. */
+/* Starts the threads, all signals blocked in them. False: no thread, nobody will ask. */
 bool link_start(struct link *l);
 
 /*
- * Ends the thread, after the last sample: a program whose last thread calls pthread_exit would otherwise never end.
+ * Ends the threads, after the last sample: a program whose last thread calls pthread_exit would otherwise never end.
  * Program's thread; allocates nothing, waits for nothing.
  */
 void link_stop(void);

@@ -11,8 +11,20 @@
 /* Longest version string that any MPI may write: MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) to 8192 (MPICH). */
 #define VERSION_BYTES 8192
 
-/* libmpi_abi.so is MPICH by its version string, and has other handles and constants. */
-static bool standard_abi(const void *address)
+/*
+ * The version of the standard's own ABI that a library has; 0: none, but its family's. MPICH and Open MPI build one library of each kind from the
+ * same source, with the same version string.
+ */
+static int standard_abi(void *library)
+{
+	int (*get_version)(int *, int *), major = -1, minor = -1;
+
+	*(void **)&get_version = dlsym(library, "PMPI_Abi_get_version");
+	return get_version == NULL || get_version(&major, &minor) != 0 || major < 0 ? 0 : major;
+}
+
+/* A library of that name which doesn't tell its ABI's version has one from before the standard: other constants (MPICH 4.2 and 4.3). */
+static bool named_standard(const void *address)
 {
 	const char *base;
 	Dl_info info;
@@ -20,7 +32,17 @@ static bool standard_abi(const void *address)
 	if (dladdr(address, &info) == 0 || info.dli_fname == NULL)
 		return false;
 	base = strrchr(info.dli_fname, '/');
-	return strstr(base == NULL ? info.dli_fname : base, "_abi") != NULL;
+	return strstr(base == NULL ? info.dli_fname : base, "mpi_abi") != NULL;
+}
+
+/* NULL: none that we know. init: an address in the library. */
+static const struct abi *abi_of(void *library, const void *init, const char *version)
+{
+	int standard = standard_abi(library);
+
+	if (standard != 0 || named_standard(init))
+		return standard == 1 ? &abi_standard : NULL;
+	return abi_openmpi.speaks(version) ? &abi_openmpi : abi_mpich.speaks(version) ? &abi_mpich : NULL;
 }
 
 static void *mpi_library; /* written in locate_mpi, before the agent runs */
@@ -43,15 +65,12 @@ const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 	static char text[VERSION_BYTES]; /* program's thread, in MPI_Init, once */
 	int (*get_version)(char *, int *);
 	void *init = locate_next("PMPI_Init", caller), *library;
+	const struct abi *abi;
 	int length;
 
 	library = init == NULL ? NULL : library_at(init);
 	if (library == NULL) {
 		agent_log("no MPI library found; the program runs on unobserved");
-		return NULL;
-	}
-	if (standard_abi(init)) {
-		agent_log("a library of MPI-5's standard ABI, which this build doesn't know; the program runs on unobserved");
 		return NULL;
 	}
 	*(void **)&get_version = dlsym(library, "PMPI_Get_library_version");
@@ -61,14 +80,14 @@ const struct abi *locate_mpi(const void *caller, char *version, size_t size)
 	}
 	copy_string(version, size, text);
 	version[strcspn(version, "\n")] = '\0';
-	for (const struct abi *const *abi = abi_list; *abi != NULL; abi++)
-		if ((*abi)->speaks(version)) {
-			mpi_library = library;
-			if ((*abi)->resolve(library))
-				return *abi;
-			agent_log("%s lacks functions; the program runs on unobserved", version);
-			return NULL;
-		}
-	agent_log("no ABI of this build fits \"%s\"; the program runs on unobserved", version);
+	abi = abi_of(library, init, version);
+	if (abi == NULL) {
+		agent_log("no ABI that the agent knows fits \"%s\"; the program runs on unobserved", version);
+		return NULL;
+	}
+	mpi_library = library;
+	if (abi->resolve(library))
+		return abi;
+	agent_log("%s lacks functions; the program runs on unobserved", version);
 	return NULL;
 }

@@ -10,7 +10,7 @@
 #include "source.h"
 
 /*
- * The ABI that speaks the process's MPI, resolved; NULL: no MPI, or one that this build doesn't know.
+ * The ABI that speaks the process's MPI, resolved; NULL: no MPI, or one whose ABI the agent doesn't know.
  * caller: an address in the code that called us, for programs whose MPI is not in the global scope.
  * version (of size bytes): first line of MPI_Get_library_version.
  */

@@ -11,15 +11,39 @@
 /* More than this many libraries behind ours are not looked at. */
 #define MOST_LIBRARIES 1024
 
+/* Where an address lies, in which object. */
+struct holder {
+	uintptr_t address;
+	bool found, later; /* later: than the first object, which is the program */
+	const char *name;  /* NULL: the program */
+};
+
+static bool has(const struct dl_phdr_info *info, const ElfW(Phdr) *segment, uintptr_t address)
+{
+	uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+	return segment->p_type == PT_LOAD && at <= address && address < at + segment->p_memsz;
+}
+
+static int look_for_holder(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct holder *holder = context;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		holder->found |= has(info, &info->dlpi_phdr[i], holder->address);
+	if (holder->found && holder->later)
+		holder->name = info->dlpi_name;
+	holder->later = true;
+	return holder->found;
+}
+
 void *library_at(const void *address)
 {
-	struct link_map *map = NULL;
-	Dl_info info;
+	struct holder holder = { .address = (uintptr_t)address };
 
-	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
-		return NULL;
-	/* The program itself has an empty name. */
-	return dlopen(map->l_name == NULL || *map->l_name == '\0' ? NULL : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+	dl_iterate_phdr(look_for_holder, &holder);
+	return holder.found ? dlopen(holder.name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 /*
@@ -36,20 +60,17 @@ struct behind {
 static int look(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct behind *behind = context;
-	uintptr_t self = (uintptr_t)look, wanted = (uintptr_t)behind->wanted, code = 0;
+	uintptr_t code = 0;
 	bool ours = false, has_it = false;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
 
-		if (segment->p_type != PT_LOAD)
-			continue;
-		if (code == 0 && (segment->p_flags & PF_X) != 0)
-			code = at;
-		ours |= at <= self && self < at + segment->p_memsz;
-		has_it |= at <= wanted && wanted < at + segment->p_memsz;
+		if (code == 0 && segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0)
+			code = info->dlpi_addr + segment->p_vaddr;
+		ours |= has(info, segment, (uintptr_t)look);
+		has_it |= has(info, segment, (uintptr_t)behind->wanted);
 	}
 	if (ours)
 		behind->reached = true;

@@ -535,15 +535,15 @@ struct object *session_object(const struct session *s, uint64_t number)
 
 static void count_bound(struct session *s, const struct variable *v)
 {
-	if (v->is.bind < BIND_KINDS)
+	if (v->is.bind < BIND_KINDS && variable_usable(v))
 		s->bound[v->is.bind]++;
 }
 
-bool session_open(struct session *s, const struct abi *abi, const char *deny, size_t most_objects)
+bool session_open(struct session *s, const struct abi *abi, const char *deny, const char *open, size_t most_objects)
 {
 	*s = (struct session){
 		.abi = abi,
-		.deny = deny,
+		.catalogue = { .deny = deny, .open = open },
 		.most_objects = most_objects,
 		.selection.beyond = true,
 		.layout_generation = 1,
@@ -561,7 +561,7 @@ bool session_open(struct session *s, const struct abi *abi, const char *deny, si
 	remains_init(&s->remains, most_objects, MAX_FRAME_WORDS);
 	if (abi->session_open(&s->mpi) != CODE_SUCCESS)
 		return false;
-	catalogue_refresh(&s->catalogue, abi, deny, false, NULL);
+	catalogue_refresh(&s->catalogue, abi, false, NULL);
 	for (size_t i = 0; i < s->catalogue.count; i++)
 		count_bound(s, s->catalogue.variables[i]);
 	open_handles(s, &s->unbound, 0, s->catalogue.count);
@@ -597,6 +597,15 @@ void session_select(struct session *s, bool beyond, const uint64_t *map, size_t 
 	s->layout_generation++;
 }
 
+/* Opens variable i on all objects. */
+static void open_variable(struct session *s, size_t i)
+{
+	count_bound(s, s->catalogue.variables[i]);
+	for (struct object *o = &s->unbound; o != NULL; o = o->after)
+		open_handles(s, o, i, i + 1);
+	s->layout_generation++;
+}
+
 /* Opens the variables that the last refresh found; between any two of them a program's thread may ask for the gate. */
 static bool open_new(struct session *s, bool (*stop)(void))
 {
@@ -608,11 +617,36 @@ static bool open_new(struct session *s, bool (*stop)(void))
 		if (stop != NULL && stop())
 			return false;
 		v->selected = session_selects(s, v->number);
-		count_bound(s, v);
-		for (struct object *o = &s->unbound; o != NULL; o = o->after)
-			open_handles(s, o, s->opened, s->opened + 1);
-		s->layout_generation++;
+		open_variable(s, s->opened);
 	}
+	return true;
+}
+
+void session_request(struct session *s, const uint64_t *map, size_t words)
+{
+	for (size_t i = 0; i < s->catalogue.count && i / 64 < words; i++) {
+		struct variable *v = s->catalogue.variables[i];
+
+		if ((map[i / 64] >> (i % 64) & 1) != 0 && v->state == VARIABLE_ON_REQUEST)
+			v->requested = s->requested = true;
+	}
+}
+
+/* Opens what has been requested, in the same way. */
+static bool open_requested(struct session *s, bool (*stop)(void))
+{
+	for (size_t i = 0; s->requested && i < s->catalogue.count; i++) {
+		struct variable *v = s->catalogue.variables[i];
+
+		if (!v->requested)
+			continue;
+		if (stop != NULL && stop())
+			return false;
+		v->requested = false;
+		catalogue_note(&s->catalogue, v, VARIABLE_OPEN, CODE_SUCCESS); /* unless an attempt says otherwise */
+		open_variable(s, i);
+	}
+	s->requested = false;
 	return true;
 }
 
@@ -625,8 +659,8 @@ uint64_t session_category_stamp(const struct session *s)
 
 bool session_discover(struct session *s, bool (*stop)(void))
 {
-	catalogue_refresh(&s->catalogue, s->abi, s->deny, s->again, stop);
-	if (s->catalogue.interrupted || !open_new(s, stop))
+	catalogue_refresh(&s->catalogue, s->abi, s->again, stop);
+	if (s->catalogue.interrupted || !open_new(s, stop) || !open_requested(s, stop))
 		return false;
 	s->again = false;
 	if (!sources_discover(s, stop))

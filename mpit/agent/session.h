@@ -74,11 +74,11 @@ struct tools; /* tools.h */
 
 struct session {
 	const struct abi *abi;
-	const char *deny;
 	void *mpi;
 	struct catalogue catalogue;
 	size_t opened; /* variables of the catalogue whose handles have been made on all objects */
 	bool again;    /* look once more at variables that could not be described */
+	bool requested; /* some of those before it are requested and not open yet */
 
 	struct object unbound; /* head of the list of objects, in the order of their making */
 	struct object *last;
@@ -111,8 +111,10 @@ struct session {
 	struct tools *tools;     /* of who is connected; NULL: nobody has made a session */
 };
 
-/* Opens it and every variable that needs no object. False: nothing can be observed. */
-bool session_open(struct session *s, const struct abi *abi, const char *deny, size_t most_objects);
+/*
+ * Opens it and every variable that needs no object. deny and open are lists (deny.h), which must live on. False: nothing can be observed.
+ */
+bool session_open(struct session *s, const struct abi *abi, const char *deny, const char *open, size_t most_objects);
 
 /*
  * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0. NULL: over the bound,
@@ -151,6 +153,12 @@ struct object *session_object(const struct session *s, uint64_t number);
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
 
+/*
+ * Variables that session_discover is to open: of those in the map that are opened on request only, those that are not open yet. map may be
+ * longer than the catalogue. What has been opened stays so.
+ */
+void session_request(struct session *s, const uint64_t *map, size_t words);
+
 /* Whether a variable's values are to be read. */
 bool session_selects(const struct session *s, uint32_t variable);
 
@@ -163,7 +171,7 @@ void session_pair(struct session *s, struct object *o, struct variable *v);
  */
 uint64_t session_category_stamp(const struct session *s);
 
-/* Finds and opens variables that have appeared; allocates. False if `stop` (may be NULL) said to leave in the middle: call it again. */
+/* Finds and opens variables that have appeared or been requested; allocates. False if `stop` (may be NULL) said to leave in the middle: call it again. */
 bool session_discover(struct session *s, bool (*stop)(void));
 /*
  * Reads every selected handle; allocates nothing. False if `stop` (may be NULL) said to leave in the middle: the

@@ -67,7 +67,7 @@ static void add_variables(struct session *s)
 	size_t count = d->source->count(), before = d->count;
 
 	for (; d->count < count; d->count++) {
-		struct variable *v = room_for_variable(d) ? catalogue_add(&s->catalogue, d->source, d->count, s->deny) : NULL;
+		struct variable *v = room_for_variable(d) ? catalogue_add(&s->catalogue, d->source, d->count) : NULL;
 
 		if (v == NULL)
 			break;

@@ -1,23 +1,26 @@
 /*
- * wake.h - how the agent's thread sleeps, and how the rank's end wakes it.
+ * wake.h - how the agent's threads sleep, and how the rank's end wakes them.
  *
- * A pipe in the thread's own descriptor table, of which the program never sees anything: its thread opens the writing
- * end through /proc when the time has come. Without a table of the thread's own, or without /proc, nothing wakes it
- * but its connection.
+ * By words in memory (futex): the program's thread, which can't reach the agent's descriptors and may by then be denied whatever would
+ * make one (a seccomp filter), needs no other system call than every mutex does.
  */
 #ifndef MPIT_WAKE_H
 #define MPIT_WAKE_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
-/* The agent's thread, once, in its own descriptor table; and when it leaves. */
+#define FOREVER UINT64_MAX
+
+/* Sleeps while the word has that value, until the deadline (CLOCK_MONOTONIC, ns) at most. Any thread, async-signal-safe, as is the next. */
+void word_await(_Atomic uint32_t *word, uint32_t value, uint64_t deadline);
+/* Gives the word a value, and wakes all who wait for it. */
+void word_set(_Atomic uint32_t *word, uint32_t value);
+
+/* Program's thread, before the agent's exist. */
 void wake_prepare(void);
-void wake_forget(void);
-
-/* The agent's thread: sleeps until fd can be read (any other than -1), ms have passed (any below 0: no limit), or it is woken. */
-void wake_sleep(int fd, int ms);
-
-/* Program's thread; allocates nothing, waits for nothing. Async-signal-safe but for the log. */
-void wake_thread(void);
+/* The agent's threads: sleeps until the rank ends, or the deadline. */
+void wake_await(uint64_t deadline);
+/* The rank has ended. Any thread; may be called again. */
+void wake_threads(void);
 
 #endif

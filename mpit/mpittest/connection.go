@@ -23,6 +23,7 @@ type connection struct {
 	closed chan struct{} // by hangUp
 	once   sync.Once
 	done   chan struct{} // closed when the goroutine has ended
+	final  chan struct{} // closed when the exporter has asked for the last sample over it
 	write  sync.Mutex
 }
 
@@ -74,7 +75,7 @@ func (r *Rank) Connect(ctx context.Context, path string) error {
 	r.selection = wire.SelectRequest{Default: true}
 	r.layoutGen++
 	r.tools = tools{}
-	c := &connection{net: raw, closed: make(chan struct{}), done: make(chan struct{})}
+	c := &connection{net: raw, closed: make(chan struct{}), done: make(chan struct{}), final: make(chan struct{})}
 	r.conn = c
 	go func() {
 		defer close(c.done)
@@ -150,7 +151,8 @@ func (r *Rank) SendRaw(b []byte) error {
 	return c.send(b)
 }
 
-// Finish leaves a last sample over a connection of its own, and ends the first one, if there is one.
+// Finish leaves a last sample over a connection of its own, and ends the first one, if there is one: as an agent does that was
+// not asked for it over the first.
 func (r *Rank) Finish(ctx context.Context, path string, reason mpit.EndReason) error {
 	return r.finish(ctx, path, reason, false)
 }
@@ -194,13 +196,50 @@ func (r *Rank) finish(ctx context.Context, path string, reason mpit.EndReason, a
 	return nil
 }
 
+// FinishConnected leaves a last sample over the connection that stands, as soon as the exporter has asked for that, and ends it.
+// With await it waits, as a rank with MPIT_AGENT_FINAL_WAIT, until the exporter has ended it.
+func (r *Rank) FinishConnected(ctx context.Context, reason mpit.EndReason, await bool) error {
+	r.mu.Lock()
+	c := r.conn
+	r.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("mpittest: rank %d is not connected", r.hello.Rank)
+	}
+	select {
+	case <-c.final:
+	case <-ctx.Done():
+		return fmt.Errorf("mpittest: rank %d waits to be asked for its last sample: %w", r.hello.Rank, ctx.Err())
+	}
+	var e wire.Encoder
+	r.mu.Lock()
+	r.answer(&e, wire.SeqFinal, wire.SampleRequest{}, mpit.SampleFinal, reason)
+	r.mu.Unlock()
+	if err := c.send(e.Bytes()); err != nil {
+		return fmt.Errorf("mpittest: rank %d leaves its last sample: %w", r.hello.Rank, err)
+	}
+	if await {
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+		}
+	}
+	r.Kill()
+	return nil
+}
+
 // serve answers requests until the connection ends.
 func (r *Rank) serve(c *connection) {
 	frames := wire.NewReader(c.net, wire.MaxExporterPayload)
+	asked := false
 	for {
 		f, err := frames.Next()
 		if err != nil {
 			return
+		}
+		if f.Type == wire.TypeAskFinal && !asked {
+			asked = true
+			close(c.final)
+			continue
 		}
 		if !r.pause(c) {
 			return
@@ -269,6 +308,11 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 		if selection, err = wire.DecodeSelectRequest(f.Payload); err == nil {
 			r.selection = selection
 			r.layoutGen++
+		}
+	case wire.TypeOpen:
+		var request wire.OpenRequest
+		if request, err = wire.DecodeOpenRequest(f.Payload); err == nil {
+			r.openRequested(request)
 		}
 	case wire.TypeAskCvars:
 		var first int

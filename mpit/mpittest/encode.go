@@ -120,7 +120,7 @@ func (r *Rank) encodeVariables(e *wire.Encoder, seq uint32, since uint64) {
 		e.Word(uint64(v.Datatype))
 		e.Int(v.DatatypeBytes)
 		e.Word(uint64(v.Bind))
-		e.Word(bit(v.ReadOnly, 1) | bit(v.Continuous, 2) | bit(v.Atomic, 4) | bit(v.Distribution, 8))
+		e.Word(bit(v.ReadOnly, 1) | bit(v.Continuous, 2) | bit(v.Atomic, 4) | bit(v.Distribution, 8) | bit(v.OnRequest, 16))
 		e.Word(enumNumber(v.Enum))
 		e.Word(uint64(v.State))
 		e.Word(uint64(v.Code))

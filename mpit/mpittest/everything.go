@@ -349,7 +349,7 @@ func (e *everything) states() {
 		mpit.VariableBadDatatype: mpit.ErrNotSupported,
 		mpit.VariableExhausted:   mpit.ErrOutOfHandles,
 	}
-	for state := mpit.VariableDenied; state <= mpit.VariableExhausted; state++ {
+	for state := mpit.VariableDenied; state <= mpit.VariableOnRequest; state++ {
 		e.add(mpit.Variable{
 			Name:        "closed_" + state.String(),
 			Description: "Can't be read.",
@@ -357,6 +357,7 @@ func (e *everything) states() {
 			Datatype:    mpit.DatatypeUnsignedLong,
 			State:       state,
 			Code:        codes[state],
+			OnRequest:   state == mpit.VariableOnRequest,
 		}, 1, nil)
 	}
 }

@@ -24,7 +24,7 @@ type Config struct {
 	// Hello is what the rank says of itself. A missing ID is made at random.
 	Hello mpit.Hello
 	// Variables are numbered from 0 in this order, whatever their ID says. Variables that are not VariableOpen have no
-	// handles.
+	// handles. Those that are VariableOnRequest get some when they are requested.
 	Variables []mpit.Variable
 	// Objects are numbered from 1 in this order, except where they have an ID.
 	Objects []mpit.Object
@@ -213,15 +213,33 @@ func (r *Rank) AddVariable(v mpit.Variable, elements int) (id uint32) {
 	r.variablesGen++
 	v.ID = uint32(len(r.variables))
 	r.variables = append(r.variables, variable{Variable: v, elements: elements, generation: r.variablesGen})
+	r.openEverywhere(&r.variables[v.ID])
+	return v.ID
+}
+
+// openEverywhere opens a variable on all objects that fit. The caller holds mu.
+func (r *Rank) openEverywhere(v *variable) {
 	if v.Bind == mpit.BindNone {
-		r.open(&r.variables[v.ID], nil)
+		r.open(v, nil)
 	}
 	for i := range r.objects {
 		if r.objects[i].Kind == v.Bind {
-			r.open(&r.variables[v.ID], &r.objects[i])
+			r.open(v, &r.objects[i])
 		}
 	}
-	return v.ID
+}
+
+// openRequested opens those that are opened on request only. The caller holds mu.
+func (r *Rank) openRequested(q wire.OpenRequest) {
+	for i := range r.variables {
+		v := &r.variables[i]
+		if v.State != mpit.VariableOnRequest || !q.Opens(v.ID) {
+			continue
+		}
+		r.variablesGen++
+		v.State, v.generation = mpit.VariableOpen, r.variablesGen
+		r.openEverywhere(v)
+	}
 }
 
 // SetState says that a variable could or could not be opened. Handles stay as they are.

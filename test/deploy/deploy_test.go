@@ -200,19 +200,53 @@ func TestScripts(t *testing.T) {
 		return string(out)
 	}
 	named := "MPIT_AGENT_LIBRARY=" + library
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named))
-	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n", prolog(named, "LD_PRELOAD=/a.so"))
-	assert.Empty(t, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
+	const options = "export ASAN_OPTIONS=verify_asan_link_order=0\n"
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named))
+	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n"+options, prolog(named, "LD_PRELOAD=/a.so"))
+	assert.Equal(t, options, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
 	assert.Empty(t, prolog("MPIT_AGENT_LIBRARY=/not/there"), "the dynamic linker would complain in every program")
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=1"), "there is no call profile")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=1"), "there is no call profile")
 	require.NoError(t, os.WriteFile(calls, nil, 0o600))
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named), "nobody asks for it")
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n", prolog(named, "MPIT_CALLS=0"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n", prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
-	assert.Empty(t, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named), "nobody asks for it")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=0"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
+	assert.Equal(t, options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
+	present := []string{named, "LD_PRELOAD=" + library}
+	assert.Equal(t, "export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n", prolog(append(present, "ASAN_OPTIONS=detect_leaks=0")...))
+	assert.Empty(t, prolog(append(present, "ASAN_OPTIONS=verify_asan_link_order=1")...), "the user's word")
+	assert.Empty(t, prolog(named, "MPIT_AGENT_DISABLE=1"), "the user's way out")
+	assert.NotEmpty(t, prolog(named, "MPIT_AGENT_DISABLE=0"))
 	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst", "examples/debian/prerm", "examples/debian/postrm"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join(root, script)).CombinedOutput()
 		assert.NoError(t, err, "%s", out)
 	}
+}
+
+// The module files set what is wanted where the library is, and nothing where it isn't: a Tcl interpreter reads those of Environment Modules.
+func TestModuleFiles(t *testing.T) {
+	tclsh, err := exec.LookPath("tclsh")
+	if err != nil {
+		t.Skip("tclsh is not installed")
+	}
+	dir := t.TempDir()
+	module := func(name string) string {
+		text := strings.ReplaceAll(string(read(t, "examples/modulefiles/"+name+".tcl")), "/usr/lib/mpit-exporter", dir)
+		words := "foreach word {module-whatis prereq} { proc $word args {} }\n" +
+			"foreach word {prepend-path append-path setenv} { proc $word {name value} \"puts \\\"$word \\$name \\$value\\\"\" }\n"
+		cmd := exec.CommandContext(t.Context(), tclsh)
+		cmd.Stdin = strings.NewReader(words + text)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	library, calls := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
+	for _, name := range []string{"mpit-exporter", "mpit-calls"} {
+		assert.Empty(t, module(name), "the library isn't there")
+	}
+	for _, path := range []string{library, calls} {
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+	}
+	assert.Equal(t, "prepend-path LD_PRELOAD "+library+"\nappend-path ASAN_OPTIONS verify_asan_link_order=0\nsetenv MPIT_AGENT_LIBRARY "+library+"\n", module("mpit-exporter"))
+	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS 1\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n", module("mpit-calls"))
 }

@@ -12,59 +12,73 @@ import (
 // Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the
 // midst of it and in the end, and no others. See test/programs/books.h.
 func TestCallProfile(t *testing.T) {
-	programs := []struct {
-		name, file string
-		ranks      int
-		rounds     int // its first argument; 0: it has none
-		restart    bool
-	}{
-		{name: "messages", file: "profile_messages.c", ranks: 2, restart: true},
-		{name: "collectives", file: "profile_collectives.c", ranks: 3},
-		{name: "one-sided", file: "profile_onesided.c", ranks: 2},
-		{name: "files", file: "profile_files.c", ranks: 2},
-		{name: "threads", file: "profile_threads.c", ranks: 1, rounds: 100},
-		{name: "churn", file: "profile_churn.c", ranks: 1, rounds: 5000},
-	}
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
-		for _, p := range programs {
+		for _, p := range profilePrograms {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
-				args := []string{harness.HoldDir}
-				if p.rounds > 0 {
-					args = []string{strconv.Itoa(p.rounds), harness.HoldDir}
-				}
-				run := suite.Run(t, harness.Job{
-					MPI: mpi, Ranks: p.ranks, Program: p.file, Args: args, Socket: exporter.Socket, Exec: []string{"--calls"},
-				})
-				run.AtHold(t, "half")
-				half := readBooks(t, run, "half")
-				scrape := exporter.Await(t, "the calls so far", all(up(run), profiled(run, half)))
-				assertDurations(t, scrape, run, half)
-				if p.restart {
-					// The ranks keep their figures, so another exporter shows the same.
-					exporter.Kill(t)
-					exporter.Restart(t)
-					again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half)))
-					assertDurations(t, again, run, half)
-				}
-
-				run.Release(t, "half")
-				run.AtHold(t, "done")
-				done := readBooks(t, run, "done")
-				scrape = exporter.Await(t, "all calls", all(up(run), profiled(run, done)))
-				assertDurations(t, scrape, run, done)
-
-				run.Finish(t, "done")
-				end := readBooks(t, run, "end")
-				scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), healthy))
-				assertDurations(t, scrape, run, end)
+				p.run(t, exporter, harness.Job{MPI: mpi, Exec: []string{"--calls"}})
 			})
 		}
 	}
 }
 
+// profileProgram is a program that keeps books.
+type profileProgram struct {
+	name, file string
+	ranks      int
+	rounds     int // its first argument; 0: it has none
+	restart    bool
+	families   []string // none: all
+}
+
+var profilePrograms = []profileProgram{
+	{name: "messages", file: "profile_messages.c", ranks: 2, restart: true},
+	{name: "collectives", file: "profile_collectives.c", ranks: 3},
+	{name: "one-sided", file: "profile_onesided.c", ranks: 2},
+	{name: "files", file: "profile_files.c", ranks: 2},
+	{name: "threads", file: "profile_threads.c", ranks: 1, rounds: 100},
+	{name: "churn", file: "profile_churn.c", ranks: 1, rounds: 5000},
+}
+
+// run runs the program as the job says, and compares the page with the books: in the middle, before the end, and after it.
+func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harness.Job) {
+	t.Helper()
+	job.Ranks, job.Program, job.Socket = p.ranks, p.file, exporter.Socket
+	job.Args = []string{harness.HoldDir}
+	if p.rounds > 0 {
+		job.Args = []string{strconv.Itoa(p.rounds), harness.HoldDir}
+	}
+	job.Args = append(job.Args, p.families...)
+	job.Env = []string{"MPIT_AGENT_FINAL_WAIT=60000"} // the last sample comes, however busy the machine
+	run := suite.Run(t, job)
+	run.AtHold(t, "half")
+	half := readBooks(t, run, "half")
+	scrape := exporter.Await(t, "the calls so far", all(up(run), profiled(run, half)))
+	assertDurations(t, scrape, run, half)
+	if p.restart {
+		// The ranks keep their figures, so another exporter shows the same.
+		exporter.Kill(t)
+		exporter.Restart(t)
+		again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half)))
+		assertDurations(t, again, run, half)
+	}
+
+	run.Release(t, "half")
+	run.AtHold(t, "done")
+	done := readBooks(t, run, "done")
+	scrape = exporter.Await(t, "all calls", all(up(run), profiled(run, done)))
+	assertDurations(t, scrape, run, done)
+
+	run.Finish(t, "done")
+	end := readBooks(t, run, "end")
+	scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), healthy))
+	assertDurations(t, scrape, run, end)
+}
+
 // Each of Fortran's bindings, and mpi4py: their calls count as C's, once.
 func TestCallProfileOfLanguages(t *testing.T) {
+	t.Parallel()
 	languages := []struct {
 		name, program string
 		only          string // this MPI; empty: both

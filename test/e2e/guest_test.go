@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ var whatGuestsDo = []struct {
 	{"closefrom", "finalize", ""},
 	{"close_everything", "exit", "mpich"}, // Open MPI hangs without its own, with and without the agent
 	{"exhaustion", "exit", ""},
-	{"exhaustion_to_the_end", "lost", ""}, // no descriptor for the last sample
+	{"exhaustion_to_the_end", "exit", ""}, // the last sample goes over the connection that stands
 	{"hiding_proc", "finalize", ""},
 	{"signals", "finalize", ""},
 	{"locking", "finalize", ""},
@@ -85,6 +86,83 @@ func TestGuests(t *testing.T) {
 		}
 		exporter.Await(t, "the ends", all(append(ends, healthy)...))
 	}
+}
+
+// A program that takes from all its threads the right to connect, or to open anything, and would be ended if one of them tried: it
+// ends as without the agent, and its last sample arrives over the connection that stands.
+func TestGuestsWithFilters(t *testing.T) {
+	t.Parallel()
+	filters := []struct{ what, reason, mpi string }{
+		{"denying_connections", "finalize", ""},
+		{"denying_descriptors", "finalize", "mpich"}, // Open MPI opens its session's directory in MPI_Finalize
+		{"denying_descriptors_to_exit", "exit", ""},
+	}
+	for _, mpi := range harness.Both(t) {
+		exporter := suite.Exporter(t)
+		var ends []check
+		for _, filter := range filters {
+			if filter.mpi != "" && filter.mpi != mpi.Name {
+				continue
+			}
+			t.Run(mpi.Name+"/"+filter.what, func(t *testing.T) {
+				job := harness.Job{
+					MPI: mpi, Program: "guest.c", Args: []string{filter.what, harness.HoldDir},
+					// With TCP UCX makes sockets in MPI_Finalize. The wait is for the exporter, however busy the machine.
+					Env: []string{"UCX_TLS=self,sm", "MPIT_AGENT_FINAL_WAIT=60000"},
+				}
+				result, end := visit(t, exporter, job, filter.reason, "up", "done")
+				if strings.Contains(result.Stdout, filter.what+" 26") {
+					t.Skip("this system takes no filter of system calls: not tested")
+				}
+				ends = append(ends, end)
+			})
+		}
+		exporter.Await(t, "the ends", all(append(ends, healthy)...))
+	}
+}
+
+// Under such a filter a connection that is lost isn't made anew, and none at the end.
+func TestFilterAndAnExporterThatGoes(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			job := harness.Job{
+				MPI: mpi, Alone: true, Program: "guest.c", Args: []string{"denying_connections", harness.HoldDir}, Socket: exporter.Socket,
+				Env: []string{"UCX_TLS=self,sm"},
+			}
+			run := suite.Run(t, job)
+			run.AtHold(t, "up")
+			exporter.Await(t, "the rank", up(run))
+			run.Release(t, "up")
+			run.AtHold(t, "done")
+			require.NotEmpty(t, agentsThreads(t, run.PID()))
+			exporter.Kill(t)
+			exporter.Restart(t)
+			require.Eventually(t, func() bool { return run.Ended() || len(agentsThreads(t, run.PID())) == 0 }, time.Minute, time.Millisecond)
+			run.Release(t, "done")
+			observed := run.Wait(t)
+
+			job.Bare = true
+			bare := suite.Run(t, job)
+			bare.Release(t, "up")
+			bare.Release(t, "done")
+			assert.Equal(t, bare.Wait(t), observed)
+		})
+	}
+}
+
+// agentsThreads are the names of the agent's threads in a process.
+func agentsThreads(t *testing.T, pid int) (names []string) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	require.NoError(t, err)
+	for _, task := range tasks {
+		if name, err := os.ReadFile(task); err == nil && strings.HasPrefix(string(name), "mpit-agent") {
+			names = append(names, string(name))
+		}
+	}
+	return names
 }
 
 // A container that refuses unshare, and one that refuses close_range as well: the agent's descriptor is one of the program's then, and
@@ -121,6 +199,7 @@ func TestGuestsInContainers(t *testing.T) {
 
 // That the filter does what the tests above suppose: the agent itself says which descriptor it has.
 func TestRefusedUnshare(t *testing.T) {
+	t.Parallel()
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)

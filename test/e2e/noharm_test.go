@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -84,6 +85,7 @@ func halfway(t *testing.T, mpi *harness.MPI, exporter *harness.Exporter) (harnes
 
 // An exporter that is killed and comes back finds the ranks again, and no figure has fallen: what was sent meanwhile is counted.
 func TestExporterKilledAndRestarted(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
@@ -164,25 +166,38 @@ func startTimes(t *testing.T, exporter *harness.Exporter, run *harness.Run) []fl
 // Programs that aren't MPI, or that no agent can follow, run on as they are.
 func TestUnobservablePrograms(t *testing.T) {
 	dir := filepath.Dir(suite.PlainProgram(t, "libstranger.c", "lib", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.99"))
-	programs := []struct {
+	type unobservable struct {
 		name    string
 		command []string
-	}{
+	}
+	programs := []unobservable{
 		{"no MPI", []string{suite.PlainProgram(t, "plain.c", "dynamic")}},
 		{"static", []string{suite.PlainProgram(t, "plain.c", "static", "-static")}},
 		{"a script", []string{"/bin/sh", "-c", "echo out; echo err >&2; exit 9"}},
 		{"an MPI that no agent knows", []string{suite.PlainProgram(t, "stranger.c", "unknown",
 			filepath.Join(dir, "libstranger-c.lib"), "-Wl,-rpath,"+dir)}},
 		{"killed", []string{"/bin/sh", "-c", "kill -TERM $$"}},
+		{"AddressSanitizer", []string{suite.PlainProgram(t, "plain.c", "addresses", "-fsanitize=address")}},
+		{"AddressSanitizer out of a script", []string{"/bin/sh", "-c", suite.PlainProgram(t, "plain.c", "addresses", "-fsanitize=address")}},
+		{"ThreadSanitizer", []string{suite.PlainProgram(t, "plain.c", "threads", "-fsanitize=thread")}},
 	}
+	if _, err := exec.LookPath("musl-gcc"); err == nil {
+		path := suite.Compile(t, "plain.c", "musl", "musl-gcc", filepath.Join(suite.Root(), "test", "programs", "plain.c"))
+		programs = append(programs, unobservable{"musl", []string{path}})
+	}
+	const note = "mpit-exporter: the program runs unobserved: it is linked statically, and nothing can be preloaded into it\n"
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			bare := suite.Start(t, p.command, nil).Wait(t)
 			observed := suite.Start(t, append(suite.ExecCommand(), p.command...), nil).Wait(t)
+			if p.name == "static" {
+				assert.Contains(t, observed.Stderr, note)
+			}
+			observed.Stderr = strings.Replace(observed.Stderr, note, "", 1)
 			assert.Equal(t, bare, observed)
 
 			logging := suite.Start(t, append(suite.ExecCommand(), p.command...), []string{"MPIT_AGENT_LOG=1"}).Wait(t)
-			said := strings.TrimPrefix(logging.Stderr, bare.Stderr)
+			said := strings.Replace(strings.TrimPrefix(logging.Stderr, note), bare.Stderr, "", 1)
 			assert.LessOrEqual(t, strings.Count(said, "\n"), 1, "more than one line: %s", said)
 			assert.Equal(t, bare.Stdout, logging.Stdout)
 			assert.Equal(t, bare.Status, logging.Status)
@@ -242,6 +257,7 @@ func TestForkingRank(t *testing.T) {
 
 // The agent's descriptor is neither in the program's way nor in its reach.
 func TestDescriptors(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

@@ -67,6 +67,11 @@ func (r *ranks) take(ctx context.Context, s *mpit.Session) {
 	case <-ctx.Done():
 		_ = s.Close()
 	}
+	if _, ok := s.Final(); ok {
+		r.mutex.Lock()
+		r.final[s.Hello().Rank] = s
+		r.mutex.Unlock()
+	}
 }
 
 func (r *ranks) complain(_ mpit.Peer, err error) {

@@ -80,3 +80,65 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	run.Finish(t, "done")
 	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), back, healthy))
 }
+
+// What makes messages dearer is opened when a rule asks for it, and counts from then on. A rule that doesn't ask any more closes nothing.
+func TestRulesOpenWhileAJobRuns(t *testing.T) {
+	const (
+		ranks  = 2
+		rounds = 20
+		bytes  = 1000
+
+		reloads   = "mpit_exporter_config_reloads_total"
+		variables = "mpit_exporter_variables"
+	)
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const (
+		plain = "rank: keep\n"
+		open  = `rules:
+  - match: {library: openmpi, name: coll_monitoring_*}
+    open: true
+  - match: {library: openmpi, name: osc_monitoring_messages_sent_size}
+    open: true
+`
+	)
+	write(plain)
+	exporter := suite.Exporter(t, "--config.file="+rules)
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Ranks: ranks, Program: "traffic.c", Args: []string{"20", "1000", harness.HoldDir}, Socket: exporter.Socket,
+		// Open MPI counts, but nobody has asked the agent for it.
+		Env: []string{"OMPI_MCA_pml_monitoring_enable=2", "MPIT_AGENT_OPEN="},
+	})
+	reload := func(text string, times float64) check {
+		t.Helper()
+		write(text)
+		exporter.Signal(t, syscall.SIGHUP)
+		return expect(reloads, harness.Labels{"result": "success"}, times)
+	}
+	onRequest := func(n float64) check { return expect(variables, harness.Labels{"state": "on_request"}, n*ranks) }
+	counts := func(n float64) check {
+		return all(counted(run, oneToAllCalls, "ring", atRoot(n)), counted(run, allToAllCalls, "sums", always(n)),
+			counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes)), absent(putMessages, harness.Labels{"jobid": run.ID}), onRequest(3))
+	}
+
+	run.AtHold(t, "ready")
+	run.Release(t, "ready")
+	run.AtHold(t, "half")
+	exporter.Await(t, "nothing that nobody has asked for", all(up(run), onRequest(12),
+		absent(allToAllCalls, harness.Labels{"jobid": run.ID}), absent(putBytes, harness.Labels{"jobid": run.ID})))
+
+	exporter.Await(t, "what a rule asks for, from now on", all(reload(open, 1), counts(0)))
+	run.Release(t, "half")
+	run.AtHold(t, "done")
+	exporter.Await(t, "exact counts of the second half", counts(rounds))
+
+	exporter.Await(t, "the same without the rule", all(reload(plain, 2), counts(rounds)))
+	run.Finish(t, "done")
+	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), counted(run, allToAllCalls, "sums", always(rounds)),
+		counted(run, putBytes, "MPI_COMM_WORLD", always(rounds*bytes)), healthy))
+}

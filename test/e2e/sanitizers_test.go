@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // threads has nothing to say of the call profile beside it. (Its wrappers take a minute to compile with the other one: what is behind
 // them is tested with it by mpit/agent's own tests.)
 func TestStormUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	for _, sanitizer := range harness.Sanitizers(suite.Root()) {
 		calls := sanitizer.Name == "threads"
 		agent := suite.SanitizedAgent(t, sanitizer, calls)
@@ -37,6 +39,35 @@ func TestStormUnderSanitizers(t *testing.T) {
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)
 				sampler.stop(t, 2)
+			})
+		}
+	}
+}
+
+// Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody uses. Of MPICH, UCX's hooks
+// crash ThreadSanitizer without the agent as well.
+func TestSanitizedPrograms(t *testing.T) {
+	for _, sanitizer := range []struct {
+		flags []string
+		env   string
+		only  string // this MPI
+	}{
+		{[]string{"-fsanitize=address"}, "ASAN_OPTIONS=detect_leaks=0", ""},
+		{[]string{"-fsanitize=address", "-static-libasan"}, "ASAN_OPTIONS=detect_leaks=0", ""},
+		{[]string{"-fsanitize=thread"}, "TSAN_OPTIONS=report_bugs=0", "openmpi"},
+		{[]string{"-fsanitize=undefined"}, "UBSAN_OPTIONS=halt_on_error=1", ""},
+		{[]string{"-fsanitize=leak"}, "LSAN_OPTIONS=detect_leaks=0", ""},
+	} {
+		for _, mpi := range harness.Both(t) {
+			if sanitizer.only != "" && sanitizer.only != mpi.Name {
+				continue
+			}
+			t.Run(strings.Join(sanitizer.flags, "")+"/"+mpi.Name, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls"}}
+				result, end := visit(t, exporter, job, "finalize", "made", "freed")
+				assert.Zero(t, result.Status)
+				exporter.Await(t, "the end", all(end, healthy))
 			})
 		}
 	}

@@ -22,6 +22,7 @@ import (
 // second: the program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it longer than the second that
 // suffices daily.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	seconds := 1.0
 	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
 		var err error
@@ -59,6 +60,7 @@ func TestStorm(t *testing.T) {
 
 // Memcheck has nothing to say of the agent in a storm, on either library.
 func TestStormUnderMemcheck(t *testing.T) {
+	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
@@ -130,19 +132,25 @@ func startSampler(t *testing.T, every time.Duration) *sampler {
 	return s
 }
 
-// rank reads one rank until its connection ends.
+// rank reads one rank until its connection ends, and takes its last sample from whichever connection brings it.
 func (s *sampler) rank(ctx context.Context, session *mpit.Session, every time.Duration) {
 	defer session.Close()
 	if session.Hello().Final {
 		<-session.Done()
-		final, ok := session.Final()
-		if !ok {
+		if _, ok := session.Final(); !ok {
 			s.note(nil, fmt.Errorf("rank %d: no last sample: %w", session.Hello().Rank, session.Err()))
 			return
 		}
-		s.note(&final, nil)
-		return
+	} else {
+		s.follow(ctx, session, every)
 	}
+	if final, ok := session.Final(); ok {
+		s.note(&final, nil)
+	}
+}
+
+// follow reads a rank as long as it lives.
+func (s *sampler) follow(ctx context.Context, session *mpit.Session, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := 0; ; n++ {

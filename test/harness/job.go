@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 
 	var command []string
 	if !job.Alone {
-		command = []string{job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks)}
+		command = append(job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks))
 	}
 	if !job.Bare {
 		command = append(command, s.ExecCommand(job.Exec...)...)
@@ -93,9 +94,14 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	return run
 }
 
-// ExecCommand returns the beginning of a command line that runs a program under the agent.
+// ExecCommand returns the beginning of a command line that runs a program under the agent. With --monitoring, Open MPI's component is on:
+// exec leaves that to those who know that their program runs with it.
 func (s *Suite) ExecCommand(flags ...string) []string {
-	return append(append([]string{s.Binary(), "exec"}, flags...), "--")
+	var command []string
+	if slices.Contains(flags, "--monitoring") {
+		command = []string{"env", "OMPI_MCA_pml_monitoring_enable=2"}
+	}
+	return append(append(append(command, s.Binary(), "exec"), flags...), "--")
 }
 
 // HoldDir is the directory that stands for HoldDir in the job's arguments.

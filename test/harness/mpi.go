@@ -20,6 +20,9 @@ type MPI struct {
 	Major   int    // of the version
 	suffix  string // Debian's names: mpicc.openmpi, mpirun.mpich …
 	env     []string
+	chroot  string   // the root directory of the system that it is in; empty: this one
+	cross   []string // another architecture's compiler and its arguments; for programs in C
+	at      string   // tells its executables from those of this system's library
 }
 
 // OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told otherwise; its
@@ -64,11 +67,28 @@ func Both(tb testing.TB) []*MPI {
 
 func find(tb testing.TB, mpi *MPI) *MPI {
 	tb.Helper()
-	Tool(tb, mpi.launcher())
+	Tool(tb, mpi.launcher()[0])
 	Tool(tb, "mpicc."+mpi.suffix)
-	mpi.Version = launcherVersion(tb, mpi.launcher())
+	mpi.Version = launcherVersion(tb, mpi.launcher()[0])
 	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
+	if standardABI != "" {
+		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
+	}
 	return mpi
+}
+
+// standardABI is the directory that MPIT_TEST_STANDARD_ABI names, if it does: programs in C are then compiled for MPI-5's own ABI. In include
+// is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
+var standardABI = os.Getenv("MPIT_TEST_STANDARD_ABI")
+
+// c returns the command that compiles C.
+func (m *MPI) c() []string {
+	flags := []string{"-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	if standardABI == "" {
+		return append([]string{"mpicc." + m.suffix}, flags...)
+	}
+	library := filepath.Join(standardABI, m.Name, "libmpi_abi.so.1")
+	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library}, flags...)
 }
 
 var versions sync.Map // of launchers, by name
@@ -91,13 +111,53 @@ func launcherVersion(tb testing.TB, launcher string) string {
 // "mpirun.openmpi (OpenRTE) 4.1.4", "mpirun (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
 var versionSaid = regexp.MustCompile(`(?:\(Open(?: MPI|RTE)\)|Version:)\s+([0-9][^\s]*)`)
 
-func (m *MPI) launcher() string { return "mpirun." + m.suffix }
+// In returns the library of the same name in another Debian, whose root directory is given. It must see the suite's directory and the
+// repository under the names that they have here.
+func (m *MPI) In(root string) *MPI {
+	other := *m
+	other.chroot, other.at = root, ".in-"+filepath.Base(root)
+	return &other
+}
 
-// compiler returns the command that compiles a source file, by the file's ending.
+// ARM64 returns the MPICH of a Debian for arm64, whose files are in the root directory given. This machine's launcher starts its ranks, with
+// Emulate in front of each.
+func ARM64(tb testing.TB, root string) *MPI {
+	tb.Helper()
+	mpi := MPICH(tb)
+	lib := filepath.Join(root, "usr", "lib", "aarch64-linux-gnu", "libmpich.so.12")
+	mpi.cross = []string{Tool(tb, "aarch64-linux-gnu-gcc"), "-Wl,--no-as-needed,--allow-shlib-undefined", lib,
+		"-isystem", filepath.Join(root, "usr", "include", "aarch64-linux-gnu", "mpich")}
+	mpi.at = ".arm64"
+	return mpi
+}
+
+// Emulate is the command in front of a program for arm64, with libraries preloaded into it.
+func Emulate(tb testing.TB, root string, preload ...string) []string {
+	tb.Helper()
+	return []string{Tool(tb, "qemu-aarch64-static"), "-L", root, "-E", "LD_PRELOAD=" + strings.Join(preload, ":")}
+}
+
+func (m *MPI) launcher() []string { return m.inside("mpirun." + m.suffix) }
+
+// inside is a command in the system that the library is in.
+func (m *MPI) inside(command ...string) []string {
+	if m.chroot == "" {
+		return command
+	}
+	return append([]string{"chroot", m.chroot}, command...)
+}
+
+// compiler returns the command that compiles a source file, by the file's ending; the file's name comes last.
 func (m *MPI) compiler(source string) []string {
+	switch {
+	case m.cross != nil:
+		return append([]string{m.cross[0], "-O1", "-g", "-pthread"}, m.cross[1:]...)
+	case m.chroot != "":
+		return m.inside("mpicc."+m.suffix, "-O1", "-g", "-pthread")
+	}
 	switch filepath.Ext(source) {
 	case ".c":
-		return []string{"mpicc." + m.suffix, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+		return m.c()
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
@@ -129,7 +189,7 @@ func (s *Suite) source(program string) string {
 func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
 	tb.Helper()
 	path := s.source(source)
-	return s.compile(tb, source, mpi.Name, append(mpi.compiler(path), path)...)
+	return s.compile(tb, source, mpi.Name+mpi.at, append(mpi.compiler(path), path)...)
 }
 
 // Library compiles test/programs/source, in C, for an MPI library as a shared library of its own.

@@ -44,11 +44,6 @@ func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (
 	if calls {
 		command = append(command, callsLibrary)
 	}
-	for variable, family := range map[string]string{"MPICC_OPENMPI_INC": "openmpi", "MPICC_MPICH_INC": "mpich"} {
-		// Without a library's mpi.h the agent is built for the other one.
-		include, _ := exec.CommandContext(tb.Context(), filepath.Join(s.root, "scripts", "mpi-include"), family).Output()
-		command = append(command, variable+"="+strings.TrimSpace(string(include)))
-	}
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Minute) // it is much to compile
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", command...)

@@ -7,15 +7,20 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -275,6 +280,53 @@ static int by_hiding_proc(void)
     return access("/proc/self", F_OK) == 0;
 }
 
+/* From now on a call of the list ends the process, in whatever thread. */
+static int deny(const int *calls, int count)
+{
+    struct sock_filter code[64];
+    struct sock_fprog program = {.filter = code};
+    int n = 0;
+
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < count; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    program.len = (unsigned short)n;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return 26;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0 ? 0 : 26;
+}
+
+/* No connection may be made any more. */
+static int by_denying_connections(void)
+{
+    static const int calls[] = {SYS_socket, SYS_connect};
+
+    return deny(calls, 2);
+}
+
+/* Nor anything else that would be a descriptor, nor a look at one. */
+static int no_more_descriptors(void)
+{
+    static const int calls[] = {
+        SYS_socket, SYS_connect, SYS_socketpair, SYS_openat, SYS_pipe2, SYS_eventfd2, SYS_dup, SYS_dup3, SYS_fcntl, SYS_prctl,
+        SYS_tgkill, SYS_kill, SYS_clone, SYS_unshare, SYS_execve,
+#ifdef SYS_open
+        SYS_open, SYS_pipe, SYS_dup2, SYS_fork, SYS_vfork,
+#endif
+    };
+
+    return deny(calls, sizeof calls / sizeof calls[0]);
+}
+
+static int by_denying_descriptors(void)
+{
+    afterwards = no_more_descriptors; /* hold points are files */
+    return 0;
+}
+
 /* How many libraries with static TLS of their own still find room for it: GUEST_TLS names a file with %d in it. */
 static int by_tls(void)
 {
@@ -310,6 +362,8 @@ int main(int argc, char **argv)
         {"close", by_close, 0},       {"closefrom", by_closefrom, 0}, {"close_everything", by_close_everything, 1},
         {"exhaustion", by_exhaustion, 1}, {"exhaustion_to_the_end", by_exhaustion_to_the_end, 1},
         {"hiding_proc", by_hiding_proc, 0},
+        {"denying_connections", by_denying_connections, 0}, {"denying_descriptors", by_denying_descriptors, 0},
+        {"denying_descriptors_to_exit", by_denying_descriptors, 1},
         {"signals", by_signals, 0},   {"locking", by_locking, 0},     {"setuid", by_setuid, 0},
         {"tls", by_tls, 0},           {"nothing", NULL, 0},
     };

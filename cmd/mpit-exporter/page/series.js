@@ -46,6 +46,7 @@ export class History {
 
 // why says why a variable has no value.
 function why(v) {
+  if (v.state === "on_request") return "on request: opened by exec --monitoring or a rule with open: true";
   if (v.state && v.state.toLowerCase() !== "open") return `${v.state}${v.code ? ` (${v.code})` : ""}`;
   if (v.dropped) return `left out: ${v.dropped}`;
   return "no value now";

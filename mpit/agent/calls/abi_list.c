@@ -1,19 +1,6 @@
-/* abi_list.c - the ABIs of this build. */
+/* abi_list.c - the ABIs that there are. */
 #include "calls.h"
 
-#ifdef MPIT_ABI_OPENMPI
-extern const struct calls_abi calls_abi_openmpi HIDDEN;
-#endif
-#ifdef MPIT_ABI_MPICH
-extern const struct calls_abi calls_abi_mpich HIDDEN;
-#endif
+extern const struct calls_abi calls_abi_openmpi HIDDEN, calls_abi_mpich HIDDEN, calls_abi_standard HIDDEN;
 
-const struct calls_abi *const calls_abi_list[] = {
-#ifdef MPIT_ABI_OPENMPI
-	&calls_abi_openmpi,
-#endif
-#ifdef MPIT_ABI_MPICH
-	&calls_abi_mpich,
-#endif
-	NULL,
-};
+const struct calls_abi *const calls_abi_list[] = { &calls_abi_openmpi, &calls_abi_mpich, &calls_abi_standard, NULL };

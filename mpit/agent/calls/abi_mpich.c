@@ -1,13 +1,13 @@
 /* abi_mpich.c - the constants of MPICH, Intel MPI, MVAPICH and Cray MPICH. */
 #define _GNU_SOURCE
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
+#include "abi/mpich.h"
 #include "calls.h"
 #include <string.h>
 
 #define ABI_IDENTIFIER calls_abi_mpich
 #define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
+#define ABI_ASKS_STATUS false
 
 /* 63 bits of a count, and one that says cancelled. */
 static uint64_t abi_status_bytes(const void *status)

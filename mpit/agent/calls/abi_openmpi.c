@@ -1,7 +1,6 @@
 /* abi_openmpi.c - Open MPI's constants. */
 #define _GNU_SOURCE
-#define OMPI_SKIP_MPICXX 1
-#include <mpi.h>
+#include "abi/openmpi.h"
 #include "calls.h"
 #include <dlfcn.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #define ABI_IDENTIFIER calls_abi_openmpi
 #define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
+#define ABI_ASKS_STATUS false
 
 /* What MPI_Get_count divides by the datatype's size, in 4.x and 5.x alike. */
 static uint64_t abi_status_bytes(const void *status)

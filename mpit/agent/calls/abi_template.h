@@ -1,8 +1,8 @@
 /*
- * abi_template.h - the body of an abi file: constants of mpi.h, behind struct calls_abi.
+ * abi_template.h - the body of an abi file: the ABI's constants behind struct calls_abi.
  *
- * Included once by each abi_*.c after that family's mpi.h. The including file defines ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER, abi_status_bytes(),
- * abi_datatype_null() and abi_no_op(). No function of the library is called.
+ * Included once by each abi_*.c after its description of the ABI (../abi). The including file defines ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER,
+ * ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
  */
 _Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
 _Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
@@ -21,6 +21,7 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.handle_size = sizeof(MPI_Datatype),
 	.handle_mask = sizeof(MPI_Comm) == 8 ? UINT64_MAX : UINT32_MAX,
 	.status_size = sizeof(MPI_Status),
+	.asks_status = ABI_ASKS_STATUS,
 	.status_bytes = abi_status_bytes,
 	.datatype_null = abi_datatype_null,
 	.no_op = abi_no_op,

@@ -300,9 +300,10 @@ bool call_counts_late(const struct call *c)
 
 /*
  * The thread is marked as being in a call. If that call was left by longjmp or an exception, its frame is gone and the mark stale. Stacks grow
- * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, two words of the running call's frame tell, which are
- * at their places as long as it is. They are looked at only where they must be mapped: on the thread's own stack, above the frame that runs
- * now. Left to chance is that both lie untouched under a deeper frame, and then the calls from there are not counted.
+ * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, two words of the running call's frame tell (on
+ * x86-64; elsewhere one), which are at their places as long as it is. They are looked at only where they must be mapped: on the thread's own
+ * stack, above the frame that runs now. Left to chance is that they lie untouched under a deeper frame, and then the calls from there are not
+ * counted.
  *
  * Of frames on other stacks (coroutines) only the addresses are compared.
  */

@@ -55,7 +55,7 @@ static inline bool reads_origin(intptr_t op)
 	return (((uint64_t)op ^ (uint64_t)calls_no_op) & calls_abi->handle_mask) != 0;
 }
 
-/* Where the library puts a status that the program doesn't want and that tells how much has come. Larger than any library's (24 bytes). */
+/* Where the library puts a status that the program doesn't want and that tells how much has come. Larger than any ABI's (32 bytes). */
 union own_status {
 	uint64_t words[8];
 };

@@ -3,7 +3,7 @@
  *
  *	struct call call;
  *
- *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_frame_address(0)))
+ *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_dwarf_cfa()))
  *		return next(...);
  *	int rc = next(...);
  *	call_returns(&call);
@@ -67,8 +67,8 @@ struct block;
 struct calls_thread {
 	struct cached_cell *cache; /* of its block; NULL: it has none */
 	struct block *block;
-	const void *mark;           /* frame of the wrapper of the outermost call; NULL: it is in none */
-	const struct call *running; /* in that frame */
+	const void *mark;           /* where the frame of the outermost call's wrapper begins; NULL: it is in none */
+	const struct call *running; /* below, in a frame that is there as long as the call */
 	uint64_t types;             /* calls_state.types when that call began */
 };
 extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
@@ -86,7 +86,7 @@ extern struct calls_state calls_state HIDDEN;
 #define EPOCH_STEP ((uint64_t)1 << 16) /* a function's number is below */
 #define EPOCH_NEVER 1                  /* of a call that can't be counted */
 
-/* In the wrapper's frame. */
+/* In the frame of the function around the call. */
 struct call {
 	struct cell *cell; /* NULL: no memory for this thread's block */
 	uint64_t begin;    /* ticks; after call_returns how many it took */
@@ -96,16 +96,15 @@ struct call {
 };
 
 /*
- * A word that goes with a call and its wrapper's frame, and with where that returns to, which stands above the frame's address on these two.
- * frame: __builtin_frame_address(0), for which a compiler makes a frame record.
+ * A word that goes with a call and its wrapper's frame, and on x86-64 with where that returns to, which the call instruction has put where the
+ * frame begins. Elsewhere that is in a register, and then wherever a compiler likes.
  */
 ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
 {
-#if defined __x86_64__ || defined __aarch64__
-	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ ((const uintptr_t *)frame)[1];
+#if defined __x86_64__
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ ((const uintptr_t *)frame)[-1];
 #else
-	(void)frame;
-	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e;
+	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ (uintptr_t)frame;
 #endif
 }
 
@@ -117,8 +116,8 @@ struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64
 bool call_counts_late(const struct call *c) HIDDEN;
 
 /*
- * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is the wrapper's,
- * __builtin_frame_address(0). kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a function; handle is
+ * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is where
+ * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a function; handle is
  * the argument's register.
  *
  * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions): then everything
@@ -215,6 +214,7 @@ struct calls_abi {
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
 	size_t status_size;
+	bool asks_status; /* status_bytes calls library.get_count_c, which must be there */
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. */
 	uint64_t (*status_bytes)(const void *status);
 	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */

@@ -10,10 +10,10 @@ CALLS_MADE_SOURCES := functions.c $(CALLS_WRAPPERS)
 CALLS_GENERATED_OBJECTS := $(CALLS_MADE_SOURCES:%.c=$(CALLS_MADE)/%.o) $(BUILD)/calls/bytes.o $(BUILD)/calls/wrappers.o
 CALLS_CFLAGS := -Icalls -I$(CALLS_MADE)
 
-# One run makes all of it; a file that is right already keeps its time.
+# One run makes all of it; a file that is right already keeps its time. It runs here, whatever is built for.
 $(CALLS_MADE)/made: calls/functions.txt $(filter-out %_test.go,$(wildcard calls/generate/*.go))
 	@mkdir -p $(@D)
-	$(GO) run ./calls/generate -table calls/functions.txt -out $(@D)
+	GOARCH= $(GO) run ./calls/generate -table calls/functions.txt -out $(@D)
 	@touch $@
 
 $(addprefix $(CALLS_MADE)/,$(CALLS_MADE_SOURCES) functions.h prototypes.inc passed.inc): $(CALLS_MADE)/made ;
@@ -32,7 +32,7 @@ $(BUILD)/calls/%.o: calls/%.c $(CALLS_MADE)/made $(BUILD)/flags
 # What is stood in front of against each library's own mpi.h. A compiler for C++ is needed for this and nothing else.
 test-calls-prototypes: $(CALLS_MADE)/made
 	@if command -v $(CXX) >/dev/null; then \
-	  for directory in $(MPICC_OPENMPI_INC) $(MPICC_MPICH_INC); do \
+	  for directory in $(OPENMPI_INC) $(MPICH_INC) $(STANDARD_INC); do \
 	    echo $(CXX) -fsyntax-only -isystem $$directory calls/test/prototypes.cpp; \
 	    $(CXX) -std=c++17 $(WARNINGS) -I$(CALLS_MADE) -isystem $$directory -fsyntax-only calls/test/prototypes.cpp || exit 1; done; \
 	else echo "$(CXX) is not installed: the call profile's functions were not compared with mpi.h"; fi

@@ -1,6 +1,8 @@
 /* library.c - looks up what library.h lists. */
 #include "library.h"
 
+#include "calls.h"
+
 #include <stddef.h>
 
 struct library library;
@@ -10,8 +12,9 @@ bool library_find(void *(*find)(const char *function), const char **why)
 	const struct {
 		void **where;
 		const char *name, *lacking;
+		bool optional;
 	} wanted[] = {
-#define WANTED(field, function) { (void **)&library.field, "PMPI_" #function, "the MPI library has no PMPI_" #function }
+#define WANTED(field, function) { (void **)&library.field, "PMPI_" #function, "the MPI library has no PMPI_" #function, false }
 		WANTED(comm_rank, Comm_rank),
 		WANTED(comm_size, Comm_size),
 		WANTED(comm_test_inter, Comm_test_inter),
@@ -21,11 +24,12 @@ bool library_find(void *(*find)(const char *function), const char **why)
 		WANTED(graph_neighbors_count, Graph_neighbors_count),
 		WANTED(dist_graph_neighbors_count, Dist_graph_neighbors_count),
 		WANTED(type_size_x, Type_size_x),
+		{ (void **)&library.get_count_c, "PMPI_Get_count_c", "the MPI library has no PMPI_Get_count_c", !calls_abi->asks_status },
 	};
 
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		*wanted[i].where = find(wanted[i].name);
-		if (*wanted[i].where == NULL) {
+		if (*wanted[i].where == NULL && !wanted[i].optional) {
 			*why = wanted[i].lacking;
 			return false;
 		}

@@ -19,12 +19,13 @@ struct library {
 	int (*cartdim_get)(intptr_t comm, int *dimensions);
 	int (*graph_neighbors_count)(intptr_t comm, intptr_t rank, int *neighbors);
 	int (*dist_graph_neighbors_count)(intptr_t comm, int *in, int *out, int *weighted);
-	int (*type_size_x)(intptr_t datatype, long long *bytes); /* MPI_Count is 64 bits wide in both ABIs */
+	int (*type_size_x)(intptr_t datatype, long long *bytes); /* MPI_Count is 64 bits wide in every ABI */
+	int (*get_count_c)(intptr_t status, intptr_t datatype, long long *count); /* MPI-4's: may be NULL where calls_abi doesn't ask it */
 };
 /* Written in begin. */
 extern struct library library __attribute__((visibility("hidden")));
 
-/* Once, in begin. False: the library lacks one; *why says which. */
+/* Once, in begin, when the ABI is known. False: the library lacks one; *why says which. */
 bool library_find(void *(*find)(const char *function), const char **why);
 
 #endif

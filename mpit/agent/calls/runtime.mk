@@ -9,28 +9,19 @@ CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 CALLS_CORE := abi_list.c block.c clock.c library.c place.c registry.c source.c types.c
 # A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
-CALLS_LDFLAGS := -shared -pthread -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
+CALLS_LDFLAGS := -shared -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
                  -Wl,--no-undefined -Wl,--as-needed
 
-CALLS_OBJECTS := $(CALLS_CORE:%.c=$(BUILD)/calls/%.o) $(BUILD)/next.o
-ifneq ($(MPICC_OPENMPI_INC),)
-CALLS_OBJECTS += $(BUILD)/calls/abi_openmpi.o
-endif
-ifneq ($(MPICC_MPICH_INC),)
-CALLS_OBJECTS += $(BUILD)/calls/abi_mpich.o
-endif
+CALLS_ABIS := abi_mpich.c abi_openmpi.c abi_standard.c
+CALLS_OBJECTS := $(CALLS_CORE:%.c=$(BUILD)/calls/%.o) $(CALLS_ABIS:%.c=$(BUILD)/calls/%.o) $(BUILD)/next.o
 
 all: $(CALLS_OUT)
 
 $(CALLS_OUT): $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) calls/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) -ldl
-	@$(NEEDS_GLIBC)
+	$(CC) $(CALLS_LDFLAGS) $(LDFLAGS) -o $@ $(CALLS_OBJECTS) $(CALLS_GENERATED_OBJECTS) $(LIBRARIES)
 
 $(BUILD)/calls/%.o: AGENT_CFLAGS += -I.
-$(BUILD)/calls/abi_list.o: CFLAGS += $(LIST_FLAGS)
-$(BUILD)/calls/abi_openmpi.o: CFLAGS += -isystem $(MPICC_OPENMPI_INC)
-$(BUILD)/calls/abi_mpich.o: CFLAGS += -isystem $(MPICC_MPICH_INC)
 
 # ---- tests: the runtime with an MPI library and a table of functions that the tests play ----
 

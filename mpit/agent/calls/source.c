@@ -53,7 +53,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		if ((*abi)->number == mpi->abi)
 			calls_abi = *abi;
 	if (calls_abi == NULL) {
-		*why = "the build's calls library doesn't know the ABI: it was made without that mpi.h";
+		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
 	if (!library_find(mpi->find, why) || !blocks_open(why) || !clock_choose(&calls_state.clock, why))

@@ -20,7 +20,11 @@
  */
 #define MEASURES __attribute__((noinline))
 
-#define FRAME __builtin_frame_address(0)
+/*
+ * Where the frame begins of the function that this stands in: the stack pointer before it was called. The same whatever function is called from
+ * there, and right also when the frame is gone, which gives way to that of the function around the call where compilers can let it.
+ */
+#define FRAME __builtin_dwarf_cfa()
 
 /* What a function that the library doesn't have answers: MPI_ERR_OTHER or an unknown class, never success. */
 #define NOT_THERE 16

@@ -3,18 +3,24 @@
  * that the test scripts. Run under the sanitizers and under valgrind by `make -C mpit/agent test`.
  * This is the list of the tests; what they share is in test.h.
  */
+#include "gate.h"
 #include "test.h"
 
 #include <stdio.h>
 
 int main(void)
 {
+	gate_prepare();
 	test_a_string_is_padded_with_zeros();
 	test_a_frame_over_the_bound_is_never_sent();
 	test_deny_list();
+	test_open_list();
 	test_values_are_widened();
 	test_what_cannot_be_opened_is_said();
 	test_continuous_variables_are_never_started();
+	test_what_costs_something_is_opened_on_request();
+	test_what_is_requested_from_the_beginning();
+	test_a_request_is_held_to_what_may_be_opened();
 	test_variables_appear_later_and_come_to_life();
 	test_a_sample_gives_way();
 	test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way();
@@ -63,8 +69,13 @@ int main(void)
 	test_a_source_has_a_category();
 	test_variables_of_a_source_on_the_wire();
 	test_gate();
-	test_waking_a_thread_that_leaves_hurts_nobody();
+	test_the_end_wakes_who_sleeps();
+	test_filters_that_come_are_noticed();
+	test_the_last_sample_goes_over_the_connection_that_stands();
+	test_a_connection_that_stands_no_longer_takes_no_last_sample();
+	test_the_end_waits_for_a_connection_that_stands();
 	test_a_passive_rank_is_read_by_its_program_alone();
+	test_a_request_to_open();
 	test_a_tool_has_sessions_and_handles_of_its_own();
 	test_a_tools_handle_ends_before_its_object();
 	test_tools_are_forgotten_when_mpi_is_over();
@@ -78,6 +89,6 @@ int main(void)
 	test_tools_stay_out_of_a_passive_rank();
 	test_a_sample_is_kept_and_told_until_it_has_been_seen();
 	test_conversation();
-	puts("agent tests: 69 passed, 0 failed");
+	puts("agent tests: 74 passed, 0 failed");
 	return 0;
 }

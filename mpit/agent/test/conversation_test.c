@@ -1,15 +1,20 @@
-/* conversation_test.c - the gate, waking the thread, and what the thread and the exporter say to each other, in a passive rank too. */
+/* conversation_test.c - the gate, the end, and what the thread and the exporter say to each other, in a passive rank too. */
 #define _GNU_SOURCE
+#include "filter.h"
 #include "gate.h"
 #include "last.h"
 #include "test.h"
 #include "wake.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,20 +49,147 @@ void test_gate(void)
 	CHECK(agent_state() == AGENT_IDLE);
 }
 
-/* ---- waking the thread ---- */
+/* ---- the end ---- */
 
-void test_waking_a_thread_that_leaves_hurts_nobody(void)
+static void *sleeper(void *unused)
 {
-	int reading_end = dup(STDOUT_FILENO); /* the number that the pipe's reading end gets */
+	(void)unused;
+	wake_await(FOREVER);
+	return NULL;
+}
 
-	close(reading_end);
+void test_the_end_wakes_who_sleeps(void)
+{
+	pthread_t thread;
+	uint64_t deadline;
+
 	wake_prepare();
-	wake_thread();
-	wake_sleep(-1, -1); /* returns: the byte is there */
-	close(reading_end);
-	wake_thread(); /* no SIGPIPE */
-	wake_forget();
-	wake_thread();
+	deadline = monotonic_ns() + 1000000u;
+	wake_await(deadline);
+	CHECK(monotonic_ns() >= deadline);
+	CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
+	wake_threads();
+	wake_threads(); /* it may be gone by now */
+	CHECK(pthread_join(thread, NULL) == 0);
+	wake_await(FOREVER);
+}
+
+/* A filter that allows everything, for the calling thread alone. */
+static bool add_filter(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog program = { .len = 1, .filter = &allow };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+static void *filtered_thread(void *listening)
+{
+	filter_begin();
+	CHECK(!filter_came());
+	if (!add_filter()) {
+		fprintf(stderr, "this system takes no filter of system calls: not tested\n");
+		return NULL;
+	}
+	CHECK(filter_came());
+	CHECK(gate_enter());
+	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_EXIT).c.fd < 0);
+	gate_leave();
+	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0); /* no connection has been made */
+	filter_begin();
+	CHECK(!filter_came()); /* a container's */
+	CHECK(add_filter() && filter_came());
+	return NULL;
+}
+
+/* The thread of the agent, which has connected already, is not the one that has the filter. */
+void test_filters_that_come_are_noticed(void)
+{
+	pthread_t thread;
+	int listening, fd;
+
+	fake_reset();
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	CHECK(pthread_create(&thread, NULL, filtered_thread, &listening) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	filter_begin();
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+/* A conversation in which the exporter has asked for the last sample, and knows that the agent has heard it. */
+static int ask_for_the_last(int *listening)
+{
+	const uint64_t unseen[3] = { 0 };
+	int fd;
+
+	fake_reset();
+	variable("mood", LEVEL, TYPE_INT, 4, BIND_NONE, 1)->value[0][0].i = 7;
+	open_session("", 10);
+	last_prepare();
+	fd = open_conversation(listening);
+	request(fd, REQUEST_FINAL, 0, NULL, 0);
+	request(fd, REQUEST_SAMPLE, 1, unseen, 3);
+	CHECK(expect_sample(fd, 1, SAMPLE_FRESH, 2) == 7); /* VARIABLES, LAYOUT: nothing has come for FINAL */
+	fake_variables[0].value[0][0].i = 8;
+	CHECK(gate_enter());
+	CHECK(agent_move(AGENT_RUNNING, AGENT_FINAL));
+	CHECK(session_sample(&session, NULL));
+	gate_leave();
+	return fd;
+}
+
+static void end_after_the_last(int listening)
+{
+	CHECK(agent_move(AGENT_FINAL, AGENT_IDLE));
+	end_conversation(listening);
+}
+
+static struct farewell say_last(enum end_reason end)
+{
+	struct farewell f;
+
+	CHECK(gate_enter());
+	f = last_send(&link_of_rank.paths, &identity, &session, end);
+	link_stop();
+	gate_leave();
+	return f;
+}
+
+/* With time for a thread that is late on a busy machine. */
+void test_the_last_sample_goes_over_the_connection_that_stands(void)
+{
+	const enum end_reason ends[] = { END_FINALIZE, END_EXIT };
+
+	setenv("MPIT_AGENT_FINAL_WAIT", "60000", 1);
+	for (size_t i = 0; i < 2; i++) {
+		int listening, fd = ask_for_the_last(&listening);
+		struct farewell f = say_last(ends[i]);
+
+		CHECK(f.c.fd < 0 && f.handed_over);
+		CHECK(expect_sample(fd, 0, SAMPLE_FINAL, 2) == 8);
+		CHECK(poll(&(struct pollfd){ .fd = listening, .events = POLLIN }, 1, 0) == 0); /* there is no other one */
+		close(fd);
+		last_await(&f);
+		end_after_the_last(listening);
+	}
+	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	last_prepare();
+}
+
+void test_a_connection_that_stands_no_longer_takes_no_last_sample(void)
+{
+	int listening, final, fd = ask_for_the_last(&listening);
+
+	close(fd); /* the agent's thread may have noticed that, or not */
+	say_last(END_FINALIZE);
+	final = accept(listening, NULL, NULL);
+	expect_hello(final, CONNECTION_FINAL);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 2) == 8);
+	close(final);
+	end_after_the_last(listening);
 }
 
 void test_a_passive_rank_is_read_by_its_program_alone(void)
@@ -90,6 +222,73 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
 	close(fd);
 	end_conversation(listening);
+}
+
+/* Of a catalogue of two: the flags and the state of a variable as VARIABLES says them. */
+static uint64_t told(int fd, uint32_t sequence, uint64_t variable, uint64_t *flags)
+{
+	const uint64_t unseen[3] = { 0 };
+	uint64_t state = 99;
+	struct frame f;
+
+	request(fd, REQUEST_SAMPLE, sequence, unseen, 3);
+	f = next_frame(fd);
+	CHECK(f.header.type == FRAME_VARIABLES);
+	take(&f);
+	for (uint64_t n = take(&f); n > 0; n--) {
+		uint64_t words = take(&f), *record = f.words + f.at;
+
+		if (record[0] == variable) {
+			*flags = record[7];
+			state = record[9];
+		}
+		f.at += words;
+	}
+	free(f.words);
+	do {
+		f = next_frame(fd);
+		free(f.words);
+	} while (f.header.type != FRAME_SAMPLE);
+	return state;
+}
+
+void test_a_request_to_open(void)
+{
+	const uint64_t both[2] = { 1, 3 }, all[4] = { 1, 2, 3, 0 }, cut[1] = { 1000 }, unseen[3] = { 0 };
+	uint64_t flags = 0;
+	int listening, fd;
+
+	for (int passive = 0; passive < 2; passive++) {
+		fake_reset();
+		variable("cheap", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+		variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 7;
+		open_session("", 10);
+		CHECK(sample_with(NULL));
+		listening = begin_conversation(passive);
+		fd = accept(listening, NULL, NULL);
+		expect_hello(fd, CONNECTION_STAYS);
+		CHECK(told(fd, 1, 0, &flags) == VARIABLE_OPEN && (flags & 16) == 0);
+		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
+		if (!passive)
+			request(fd, REQUEST_SELECT, 3, all, 4);
+		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: those of the request before it are none of its */
+		request(fd, REQUEST_OPEN, 4, NULL, 0);
+		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
+		request(fd, REQUEST_OPEN, 6, both, 2);
+		if (passive) {
+			request(fd, REQUEST_SAMPLE, 7, unseen, 3);
+			expect_sample(fd, 7, SAMPLE_PASSIVE, 2);
+			CHECK(fake_started == 1);
+			CHECK(gate_enter());
+			CHECK(sample_with(NULL)); /* the program's next call */
+			gate_leave();
+		}
+		CHECK(told(fd, 8, 1, &flags) == VARIABLE_OPEN && (flags & 16) != 0);
+		CHECK(fake_started == 2);
+		CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+		close(fd);
+		end_conversation(listening);
+	}
 }
 
 /* ---- the wait for a last sample to be handed on ---- */
@@ -131,6 +330,46 @@ static struct farewell say_farewell(const char *wait, enum end_reason end)
 	return f;
 }
 
+/* An exporter that has it over the connection that stands, and closes that when it likes. */
+static void *hand_on_later(void *connection)
+{
+	int fd = *(int *)connection;
+
+	CHECK(expect_sample(fd, 0, SAMPLE_FINAL, 2) == 8);
+	usleep(20000);
+	atomic_store(&handed_on, 1);
+	close(fd);
+	return NULL;
+}
+
+void test_the_end_waits_for_a_connection_that_stands(void)
+{
+	struct farewell f;
+	pthread_t exporter;
+	int listening, fd;
+
+	setenv("MPIT_AGENT_FINAL_WAIT", "60000", 1);
+	fd = ask_for_the_last(&listening);
+	atomic_store(&handed_on, 0);
+	CHECK(pthread_create(&exporter, NULL, hand_on_later, &fd) == 0);
+	f = say_last(END_FINALIZE);
+	last_await(&f);
+	CHECK(atomic_load(&handed_on));
+	pthread_join(exporter, NULL);
+	end_after_the_last(listening);
+
+	/* An exporter that never closes it. */
+	setenv("MPIT_AGENT_FINAL_WAIT", "1000", 1);
+	fd = ask_for_the_last(&listening);
+	f = say_last(END_EXIT);
+	last_await(&f);
+	CHECK(monotonic_ns() >= f.deadline);
+	close(fd);
+	end_after_the_last(listening);
+	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	last_prepare();
+}
+
 static void await_what_is_handed_on(int listening)
 {
 	struct sigaction action = { .sa_handler = interrupt };
@@ -145,11 +384,11 @@ static void await_what_is_handed_on(int listening)
 		atomic_store(&handed_on, 0);
 		atomic_store(&interrupted, 0);
 		f = say_farewell("60000", ends[i]);
-		CHECK(f.fd >= 0);
+		CHECK(f.c.fd >= 0);
 		CHECK(pthread_create(&exporter, NULL, hand_on, &listening) == 0);
 		last_await(&f);
 		CHECK(atomic_load(&handed_on) && atomic_load(&interrupted));
-		CHECK(fcntl(f.fd, F_GETFD) < 0);
+		CHECK(fcntl(f.c.fd, F_GETFD) < 0);
 		pthread_join(exporter, NULL);
 	}
 	signal(SIGUSR1, SIG_DFL);
@@ -157,7 +396,7 @@ static void await_what_is_handed_on(int listening)
 	/* An exporter that never closes, and one that isn't there any more when it has been told everything. */
 	f = say_farewell("30", END_FINALIZE);
 	last_await(&f);
-	CHECK(monotonic_ns() >= f.deadline && fcntl(f.fd, F_GETFD) < 0);
+	CHECK(monotonic_ns() >= f.deadline && fcntl(f.c.fd, F_GETFD) < 0);
 	close(accept(listening, NULL, NULL));
 	f = say_farewell("60000", END_FINALIZE);
 	close(accept(listening, NULL, NULL));
@@ -166,19 +405,19 @@ static void await_what_is_handed_on(int listening)
 	/* The program has closed it meanwhile, and given its number to something else: that stays. */
 	f = say_farewell("60000", END_EXIT);
 	null = open("/dev/null", O_RDONLY);
-	CHECK(dup2(null, f.fd) == f.fd);
+	CHECK(dup2(null, f.c.fd) == f.c.fd);
 	f.deadline = 0;
 	last_await(&f);
-	CHECK(fcntl(f.fd, F_GETFD) >= 0);
-	close(f.fd);
+	CHECK(fcntl(f.c.fd, F_GETFD) >= 0);
+	close(f.c.fd);
 	close(null);
 	close(accept(listening, NULL, NULL));
 
 	/* An abort is not held up, nor is anybody where nothing is to be waited for. */
-	CHECK(say_farewell("60000", END_ABORT).fd < 0);
-	CHECK(say_farewell("0", END_FINALIZE).fd < 0);
-	CHECK(say_farewell("nonsense", END_FINALIZE).fd < 0);
-	CHECK(say_farewell("-1", END_FINALIZE).fd < 0);
+	CHECK(say_farewell("60000", END_ABORT).c.fd < 0);
+	CHECK(say_farewell("0", END_FINALIZE).c.fd < 0);
+	CHECK(say_farewell("nonsense", END_FINALIZE).c.fd < 0);
+	CHECK(say_farewell("-1", END_FINALIZE).c.fd < 0);
 	for (int i = 0; i < 4; i++)
 		close(accept(listening, NULL, NULL));
 	say_farewell("60000", END_ABORT);
@@ -274,7 +513,7 @@ void test_conversation(void)
 	close(listening);
 	unlink(path);
 	CHECK(gate_enter());
-	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE).fd < 0);
+	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_FINALIZE).c.fd < 0);
 	gate_leave();
 	unsetenv("MPIT_AGENT_FINAL_WAIT");
 	last_prepare();

@@ -395,6 +395,7 @@ const struct abi fake_abi = {
 	.pvar_writable = pvar_writable,
 	.pvar_index = pvar_index,
 	.never_stop = "shared_*",
+	.on_request = "costly_*",
 	.enum_describe = enum_describe,
 	.enum_item = enum_item,
 	.cvar_count = cvar_count,

@@ -13,8 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-const struct abi *const abi_list[] = { NULL };
-
 struct session session; /* 10 KiB of selection: not for a stack */
 
 struct fake_variable *variable(const char *name, int mpi_class, int datatype, int bytes, int bind, int count)
@@ -34,7 +32,7 @@ struct fake_variable *variable(const char *name, int mpi_class, int datatype, in
 
 void open_session(const char *deny, size_t most_objects)
 {
-	CHECK(session_open(&session, &fake_abi, deny, most_objects));
+	CHECK(session_open(&session, &fake_abi, deny, "", most_objects));
 }
 
 /* As the agent's thread does it. */
@@ -184,26 +182,26 @@ struct identity identity;
 struct link link_of_rank;
 char path[128];
 static char directory[64];
-static pthread_t agents_thread;
+static pthread_t agents_threads[2];
+static size_t agents_thread_count; /* the second is made by the first, which is joined before that is looked at */
 
 /*
- * The linker puts it in pthread_create's place (--wrap). The agent's thread, the only one with attributes, is detached: here it isn't, so that
- * a test can wait for its end, and ThreadSanitizer sees that it did.
+ * The linker puts it in pthread_create's place (--wrap). The agent's threads, the only ones with attributes, are detached: here they aren't, so
+ * that a test can wait for their end, and ThreadSanitizer sees that it did.
  */
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
-	int failed;
+	pthread_t *made;
 
 	if (attributes == NULL)
 		return __real_pthread_create(thread, NULL, run, argument);
-	failed = pthread_attr_setdetachstate((pthread_attr_t *)attributes, PTHREAD_CREATE_JOINABLE);
-	if (failed == 0)
-		failed = __real_pthread_create(thread, attributes, run, argument);
-	if (failed == 0)
-		agents_thread = *thread;
-	return failed;
+	made = &agents_threads[agents_thread_count++]; /* before there is a thread that makes another one */
+	CHECK(pthread_attr_setdetachstate((pthread_attr_t *)attributes, PTHREAD_CREATE_JOINABLE) == 0);
+	CHECK(__real_pthread_create(thread, attributes, run, argument) == 0);
+	*made = *thread;
+	return 0;
 }
 
 /* Lets the agent's thread run against a socket of the test's own; the session is open. */
@@ -230,7 +228,9 @@ void end_conversation(int listening)
 	close(listening);
 	unlink(path);
 	rmdir(directory);
-	CHECK(pthread_join(agents_thread, NULL) == 0); /* it sees its end of file and leaves */
+	for (size_t i = 0; i < agents_thread_count; i++)
+		CHECK(pthread_join(agents_threads[i], NULL) == 0); /* the first sees its end of file and leaves, the second follows */
+	agents_thread_count = 0;
 	session_drop(&session);
 }
 

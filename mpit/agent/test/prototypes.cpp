@@ -62,7 +62,7 @@ INFOS(INFO)
 REQUESTS(REQUEST)
 DATATYPES(DATATYPE)
 
-#ifndef OPEN_MPI /* whose mpi.h makes the removed ones an error */
+#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION) /* in Open MPI's mpi.h the removed ones are an error, the standard's has none */
 ERRHANDLERS_1(ERRHANDLER)
 #endif
 

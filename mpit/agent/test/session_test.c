@@ -5,7 +5,12 @@
 #include "deny.h"
 #include "test.h"
 
-/* ---- deny ---- */
+static bool always(void)
+{
+	return true;
+}
+
+/* ---- deny, open ---- */
 
 void test_deny_list(void)
 {
@@ -24,6 +29,27 @@ void test_deny_list(void)
 	CHECK(!deny_matches(list, "mtl_psm2_x"));
 	deny_list(",,a?,", list);
 	CHECK(deny_matches(list, "ab") && !deny_matches(list, "abc") && !deny_matches(list, ""));
+}
+
+void test_open_list(void)
+{
+	char list[DENY_BYTES];
+
+	open_list(NULL, NULL, NULL, list);
+	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
+	open_list(NULL, "0", "", list);
+	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
+	open_list(NULL, "2", NULL, list); /* who has switched Open MPI's monitoring on */
+	CHECK(deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
+	open_list("*", NULL, NULL, list);
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
+	open_list("", "2", "all", list);
+	CHECK(!deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
+	open_list(NULL, NULL, "all", list);
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND") && !deny_matches(list, "coll_monitoring_a2a_count"));
+	open_list(NULL, "2", "OMPI_SPC_ISEND,,a,OMPI_SPC_SEND", list);
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND") && deny_matches(list, "runtime_spc_OMPI_SPC_ISEND"));
+	CHECK(deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_RECV"));
 }
 
 /* ---- variables ---- */
@@ -79,6 +105,81 @@ void test_continuous_variables_are_never_started(void)
 	session_drop(&session);
 }
 
+static const uint64_t everything = ~UINT64_C(0);
+
+void test_what_costs_something_is_opened_on_request(void)
+{
+	uint64_t before;
+
+	fake_reset();
+	variable("cheap", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 40;
+	variable("costly_bytes", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	variable("costly_and_freed_early", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->continuous = true;
+	open_session("", 10);
+	make(BIND_COMM, 1);
+	CHECK(sample_with(NULL) && session.value_count == 1 && fake_started == 1);
+	CHECK(session.catalogue.variables[3]->state == VARIABLE_DENIED);
+	CHECK(session.catalogue.variables[0]->state == VARIABLE_OPEN && !session.catalogue.variables[0]->on_request);
+	CHECK(session.catalogue.variables[1]->state == VARIABLE_ON_REQUEST && session.catalogue.variables[1]->on_request);
+	CHECK(session.catalogue.variables[2]->state == VARIABLE_ON_REQUEST);
+
+	before = session.catalogue.generation;
+	session_request(&session, &(uint64_t){ 2 }, 1);
+	CHECK(fake_started == 1); /* the next sample does it, or in a passive rank the program's next call */
+	CHECK(sample_with(NULL) && session.value_count == 2 && session.values[1] == 40);
+	CHECK(fake_started == 2 && session.catalogue.variables[1]->state == VARIABLE_OPEN);
+	CHECK(session.catalogue.variables[1]->generation > before);
+	CHECK(session.unbound.handles[1].first[0] == 40);
+
+	/* On all objects, and on those that come. */
+	session_request(&session, &everything, 1);
+	make(BIND_COMM, 2);
+	CHECK(sample_with(NULL) && session.value_count == 4 && fake_started == 4);
+	make(BIND_COMM, 3);
+	CHECK(sample_with(NULL) && session.value_count == 5);
+
+	/* Again: nothing changes. */
+	session_request(&session, &everything, 1);
+	CHECK(sample_with(NULL) && session.value_count == 5 && fake_started == 5 && fake_stopped == 0);
+	session_drop(&session);
+	CHECK(fake_open_handles == 0);
+}
+
+void test_what_is_requested_from_the_beginning(void)
+{
+	fake_reset();
+	variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	variable("costly_receives", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	CHECK(session_open(&session, &fake_abi, "", "*_sends", 10));
+	variable("costly_late_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	CHECK(sample_with(NULL) && session.value_count == 2);
+	CHECK(session.catalogue.variables[0]->state == VARIABLE_OPEN && session.catalogue.variables[0]->on_request);
+	CHECK(session.catalogue.variables[1]->state == VARIABLE_ON_REQUEST);
+	CHECK(session.catalogue.variables[2]->state == VARIABLE_OPEN);
+	session_drop(&session);
+}
+
+void test_a_request_is_held_to_what_may_be_opened(void)
+{
+	fake_reset();
+	variable("costly_denied", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	variable("costly_word", COUNTER, TYPE_CHAR, 1, BIND_NONE, 1);
+	variable("costly_refused", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->alloc_code = CODE_OUT_OF_HANDLES;
+	variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("*_denied", 10);
+	session_request(&session, &everything, 0);
+	CHECK(sample_with(NULL) && session.value_count == 0 && !session.requested);
+	session_request(&session, (const uint64_t[]){ ~UINT64_C(0), ~UINT64_C(0) }, 2); /* beyond the catalogue */
+	CHECK(!session_discover(&session, always) && fake_started == 0); /* it gives way, and is not forgotten */
+	CHECK(sample_with(NULL) && session.value_count == 1 && fake_started == 1);
+	CHECK(session.catalogue.variables[0]->state == VARIABLE_DENIED);
+	CHECK(session.catalogue.variables[1]->state == VARIABLE_BAD_DATATYPE);
+	CHECK(session.catalogue.variables[2]->state == VARIABLE_ALLOC_FAILED);
+	CHECK(session.catalogue.variables[2]->code == CODE_OUT_OF_HANDLES);
+	session_drop(&session);
+}
+
 void test_variables_appear_later_and_come_to_life(void)
 {
 	fake_reset();
@@ -97,11 +198,6 @@ void test_variables_appear_later_and_come_to_life(void)
 	CHECK(sample_with(NULL));
 	CHECK(session.catalogue.count == 3 && session.value_count == 3);
 	session_drop(&session);
-}
-
-static bool always(void)
-{
-	return true;
 }
 
 void test_a_sample_gives_way(void)

@@ -98,9 +98,13 @@ void test_a_frame_over_the_bound_is_never_sent(void);
 
 /* session_test.c */
 void test_deny_list(void);
+void test_open_list(void);
 void test_values_are_widened(void);
 void test_what_cannot_be_opened_is_said(void);
 void test_continuous_variables_are_never_started(void);
+void test_what_costs_something_is_opened_on_request(void);
+void test_what_is_requested_from_the_beginning(void);
+void test_a_request_is_held_to_what_may_be_opened(void);
 void test_variables_appear_later_and_come_to_life(void);
 void test_a_sample_gives_way(void);
 void test_what_comes_to_life_is_not_forgotten_when_a_sample_gives_way(void);
@@ -171,8 +175,13 @@ void test_variables_of_a_source_on_the_wire(void);
 
 /* conversation_test.c */
 void test_gate(void);
-void test_waking_a_thread_that_leaves_hurts_nobody(void);
+void test_the_end_wakes_who_sleeps(void);
+void test_filters_that_come_are_noticed(void);
+void test_the_last_sample_goes_over_the_connection_that_stands(void);
+void test_a_connection_that_stands_no_longer_takes_no_last_sample(void);
+void test_the_end_waits_for_a_connection_that_stands(void);
 void test_a_passive_rank_is_read_by_its_program_alone(void);
+void test_a_request_to_open(void);
 void test_conversation(void);
 
 #endif

@@ -57,6 +57,40 @@ func DecodeSelectRequest(payload []byte) (SelectRequest, error) {
 	return r, err
 }
 
+// OpenRequest is the payload of OPEN.
+type OpenRequest struct {
+	Map []uint64 // bit n%64 of word n/64: whether variable n is to be opened
+}
+
+// Set adds a variable.
+func (r *OpenRequest) Set(variable uint32) {
+	for len(r.Map) <= int(variable/64) {
+		r.Map = append(r.Map, 0)
+	}
+	r.Map[variable/64] |= 1 << (variable % 64)
+}
+
+// Opens reports whether a variable is to be opened.
+func (r OpenRequest) Opens(variable uint32) bool {
+	word := int(variable / 64)
+	return word < len(r.Map) && r.Map[word]>>(variable%64)&1 != 0
+}
+
+// Append appends the request as a frame.
+func (r OpenRequest) Append(e *Encoder, seq uint32) {
+	e.Begin(TypeOpen, seq)
+	e.Array(r.Map)
+	e.Finish()
+}
+
+// DecodeOpenRequest reads an OpenRequest.
+func DecodeOpenRequest(payload []byte) (OpenRequest, error) {
+	var err error
+	d := NewDecoder(payload, &err)
+	r := OpenRequest{Map: d.Array("words of variables to open", MaxVariables/64)}
+	return r, err
+}
+
 // AppendIndexRequest appends CVARS or CATEGORIES, which ask for what follows an index.
 func AppendIndexRequest(e *Encoder, typ uint16, seq uint32, first int) {
 	e.Begin(typ, seq)
@@ -72,6 +106,16 @@ func DecodeIndexRequest(payload []byte) (first int, err error) {
 		d.Fail(ReasonMalformed, "first index %d", first)
 	}
 	return first, err
+}
+
+// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that only
+// brings a last sample.
+const SeqFinal = 0
+
+// AppendFinal appends FINAL.
+func AppendFinal(e *Encoder) {
+	e.Begin(TypeAskFinal, SeqFinal)
+	e.Finish()
 }
 
 // AppendBlob appends BLOB.

@@ -41,6 +41,8 @@ const (
 	TypeAskCategories uint16 = 67
 	TypeBlob          uint16 = 68
 	TypeAskTool       uint16 = 69
+	TypeOpen          uint16 = 70
+	TypeAskFinal      uint16 = 71
 )
 
 // The limits of docs/protocol.md.

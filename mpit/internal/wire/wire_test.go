@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -222,6 +223,11 @@ func TestRequestsComeBack(t *testing.T) {
 			Kept: rapid.Uint64().Draw(t, "kept"),
 		}
 		selection := SelectRequest{Default: rapid.Bool().Draw(t, "default"), Map: rapid.SliceOfN(rapid.Uint64(), 1, 20).Draw(t, "map")}
+		var open OpenRequest
+		ids := rapid.SliceOfN(rapid.Uint32Range(0, MaxVariables-1), 0, 20).Draw(t, "variables to open")
+		for _, id := range ids {
+			open.Set(id)
+		}
 		blob := rapid.SliceOf(rapid.Byte()).Draw(t, "blob")
 		first := rapid.IntRange(0, MaxVariables).Draw(t, "first")
 		var e Encoder
@@ -229,6 +235,7 @@ func TestRequestsComeBack(t *testing.T) {
 		selection.Append(&e, 2)
 		AppendBlob(&e, 3, blob)
 		AppendIndexRequest(&e, TypeAskCvars, 4, first)
+		open.Append(&e, 5)
 
 		r := NewReader(bytes.NewReader(e.Bytes()), MaxExporterPayload)
 		next := func(typ uint16, seq uint32) []byte {
@@ -248,6 +255,11 @@ func TestRequestsComeBack(t *testing.T) {
 		gotFirst, err := DecodeIndexRequest(next(TypeAskCvars, 4))
 		require.NoError(t, err)
 		require.Equal(t, first, gotFirst)
+		gotOpen, err := DecodeOpenRequest(next(TypeOpen, 5))
+		require.NoError(t, err)
+		for _, id := range append(ids, rapid.Uint32Range(0, 2*MaxVariables).Draw(t, "any variable")) {
+			require.Equal(t, slices.Contains(ids, id), gotOpen.Opens(id), id)
+		}
 	})
 }
 
@@ -324,6 +336,9 @@ func FuzzRequest(f *testing.F) {
 	SelectRequest{Default: true, Map: []uint64{5, 6}}.Append(&e, 1)
 	f.Add(e.Bytes()[HeaderBytes:])
 	e = Encoder{}
+	OpenRequest{Map: []uint64{5, 6}}.Append(&e, 1)
+	f.Add(e.Bytes()[HeaderBytes:])
+	e = Encoder{}
 	AppendBlob(&e, 1, []byte("blob"))
 	f.Add(e.Bytes()[HeaderBytes:])
 	for _, r := range allTools() {
@@ -335,6 +350,9 @@ func FuzzRequest(f *testing.F) {
 		payload = payload[:len(payload)/WordBytes*WordBytes]
 		DecodeSampleRequest(payload)
 		if r, err := DecodeSelectRequest(payload); err == nil && len(r.Map) > MaxVariables/64 {
+			t.Fatalf("a map of %d words", len(r.Map))
+		}
+		if r, err := DecodeOpenRequest(payload); err == nil && len(r.Map) > MaxVariables/64 {
 			t.Fatalf("a map of %d words", len(r.Map))
 		}
 		if first, err := DecodeIndexRequest(payload); err == nil && first < 0 {

@@ -172,7 +172,7 @@ void test_a_duration_goes_into_its_bucket(void)
 
 	calls_state.clock.ratio = ratio_of(1, 1);
 	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
-		CHECK(call_begins(&c, FUNCTION_MPI_Recv, BIND_COMM, 0x100, __builtin_frame_address(0)));
+		CHECK(call_begins(&c, FUNCTION_MPI_Recv, BIND_COMM, 0x100, __builtin_dwarf_cfa()));
 		call_returns(&c);
 		c.begin = durations[i];
 		call_counts(&c, 0, 7);
@@ -186,7 +186,7 @@ void test_a_duration_goes_into_its_bucket(void)
 	calls_state.clock.ratio = before;
 
 	/* A clock that runs backwards between two cores. */
-	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x100, __builtin_frame_address(0)));
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x100, __builtin_dwarf_cfa()));
 	c.begin = UINT64_MAX;
 	call_returns(&c);
 	call_counts(&c, 0, 0);
@@ -316,7 +316,7 @@ static struct place place_in(intptr_t comm)
 	struct place place;
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Bcast, BIND_COMM, comm, __builtin_frame_address(0)));
+	CHECK(call_begins(&c, FUNCTION_MPI_Bcast, BIND_COMM, comm, __builtin_dwarf_cfa()));
 	call_returns(&c);
 	place = *call_place(&c);
 	call_counts(&c, 0, 0);

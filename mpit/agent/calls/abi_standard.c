@@ -1,0 +1,35 @@
+/* abi_standard.c - the constants of the standard's own ABI. */
+#define _GNU_SOURCE
+#include "abi/standard.h"
+#include "calls.h"
+#include "library.h"
+
+#define ABI_IDENTIFIER calls_abi_standard
+#define ABI_NAME "MPI standard"
+#define ABI_NUMBER 3
+#define ABI_ASKS_STATUS true
+
+/*
+ * Where in a status the number stands is each library's own business. MPICH 5 and Open MPI 6 have it in different places, and there will be others,
+ * so the library is asked, which takes a few nanoseconds.
+ */
+static uint64_t abi_status_bytes(const void *status)
+{
+	long long bytes = 0;
+
+	return library.get_count_c((intptr_t)status, (intptr_t)MPI_BYTE, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static intptr_t abi_datatype_null(void *(*find)(const char *symbol))
+{
+	(void)find;
+	return (intptr_t)MPI_DATATYPE_NULL;
+}
+
+static intptr_t abi_no_op(void *(*find)(const char *symbol))
+{
+	(void)find;
+	return (intptr_t)MPI_NO_OP;
+}
+
+#include "abi_template.h"
