@@ -30,7 +30,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-TEST_PARTS := test-format test-unit-file test-deb test-unit test-bench test-agent test-e2e
+TEST_PARTS := test-format test-unit-file test-deb test-unit test-race test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 
@@ -104,7 +104,13 @@ test-deb: build
 
 .PHONY: test-unit
 test-unit: build
-	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+# Everything takes three times as long under the race detector, so properties are tried less often there. What else -short leaves out happens
+# in other processes than the tests'.
+.PHONY: test-race
+test-race:
+	$(GO) test -race -short -timeout $(TEST_TIMEOUT) ./cmd/... ./exporter/... ./mapping/... ./mpit/...
 
 # Each benchmark once: not for its figures, but so that it is known to run.
 .PHONY: test-bench
@@ -113,7 +119,7 @@ test-bench:
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory -C mpit/agent test GO='$(GO)'
+	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)'
 
 # The tests are real jobs that share the machine's cores: -p 1. Most of them wait most of the time, for launchers or for what is to be
 # seen on a page: these run beside each other (t.Parallel), four at a time.
