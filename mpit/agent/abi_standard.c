@@ -100,4 +100,4 @@ static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 static int abi_datatype(MPI_Datatype type);
 
 #include "abi_template.h"
-#include "abi_types.h"
+#include "abi_datatype.h"
