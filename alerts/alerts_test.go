@@ -91,6 +91,9 @@ func TestRulesAreRight(t *testing.T) {
 
 // What each alert says of made-up series: tests/<alert>.yaml.
 func TestRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("promtool takes seconds for all of them")
+	}
 	// Read here as well, so that the result is not kept when one of them changes.
 	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
 		_, err := os.ReadFile(name)

@@ -174,7 +174,7 @@ func jobLevels() []*panel {
 
 func jobCommunicators() []*panel {
 	const nameIsComm = `, "comm", "$1", "name", "(.*)")`
-	const needs = "Collectives need Open MPI with `exec --monitoring`, which counts those with a root in the root's rank alone, and knows of no " +
+	const needs = "Collectives need Open MPI with `OMPI_MCA_pml_monitoring_enable=2`, which counts those with a root in the root's rank alone, and knows of no " +
 		"other communicator than MPI_COMM_WORLD for other messages; or any library with `exec --calls`, which counts them in every rank."
 	ofObjects := ofRanks + `, kind="comm", name=~"$comm"`
 	long := bad(unexpectedMany)

@@ -21,7 +21,7 @@ func rates(title, description, unit, by, legend string, families ...string) *pan
 }
 
 func jobMonitoring() []*panel {
-	const needs = "Open MPI with `exec --monitoring`."
+	const needs = "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`."
 	byComm := func(p *panel, family, what string) *panel {
 		return p.query("topk(5, "+sumBy("comm", rateOf(selector(family, ofComms)))+")", what+" on {{comm}}")
 	}
@@ -41,7 +41,7 @@ func jobMonitoring() []*panel {
 }
 
 func jobSPC() []*panel {
-	const needs = "Open MPI built with --enable-spc, with `exec --monitoring` or rules that open its counters."
+	const needs = "Open MPI 5 built with --enable-spc, with `exec --monitoring` or rules that open its counters."
 	return []*panel{
 		rates("Calls of MPI functions", "The ten most frequent. "+needs, "cps", "function", "{{function}}", "mpit_runtime_spc_calls_total"),
 		rates("Bytes", "By direction, and by whether the program or the library itself sent them. "+needs, "binBps", "direction, by", "{{direction}} {{by}}",

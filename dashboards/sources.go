@@ -31,7 +31,7 @@ type source struct {
 // can lack the monitoring of point-to-point messages, as Debian's does; the other two kinds are what is left then.
 var (
 	messagesSent = []source{
-		{library: "Open MPI with `exec --monitoring`: all messages", families: []string{"mpit_pml_monitoring_messages_total"}},
+		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages", families: []string{"mpit_pml_monitoring_messages_total"}},
 		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_messages_total"}},
 		{library: "Open MPI built with SPC: calls that send", families: []string{"mpit_runtime_spc_calls_total"},
 			match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
@@ -40,7 +40,7 @@ var (
 		collectivesAndPuts("messages", "mpit_coll_monitoring_messages_total", "mpit_osc_monitoring_messages_sent_total"),
 	}
 	bytesSent = []source{
-		{library: "Open MPI with `exec --monitoring`: all messages", families: []string{"mpit_pml_monitoring_bytes_total"}},
+		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages", families: []string{"mpit_pml_monitoring_bytes_total"}},
 		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
 		{library: "Open MPI built with SPC", families: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
 		{library: "Any with `exec --calls`: what stands in the send buffers of all calls", families: []string{callBytes}, match: `direction="sent"`},
@@ -54,14 +54,14 @@ var (
 	// communicator they are sent.
 	collectivesOnComm = []source{
 		{
-			library:  "Open MPI with `exec --monitoring`",
+			library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
 			families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total", "mpit_coll_monitoring_o2a_count_total"},
 		},
 		{library: "Any with `exec --calls`", families: []string{callTime + "_count"}, match: `function=~"` + collectiveCalls + `"`},
 	}
 	collectiveBytesOnComm = []source{
 		{
-			library:  "Open MPI with `exec --monitoring`",
+			library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
 			families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total", "mpit_coll_monitoring_o2a_bytes_total"},
 		},
 		{library: "Any with `exec --calls`", families: []string{callBytes}, match: `direction="sent", function=~"` + collectiveCalls + `"`},
@@ -70,7 +70,7 @@ var (
 
 func collectivesAndPuts(what, collectives, puts string) source {
 	return source{
-		library:  "Open MPI with `exec --monitoring` where it does not count point-to-point messages (Debian's 4.1.4): " + what + " of collectives and puts",
+		library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2` where it does not count point-to-point messages (Debian's 4.1.4): " + what + " of collectives and puts",
 		families: []string{collectives, puts},
 	}
 }

@@ -235,6 +235,7 @@ func TestAPIErrors(t *testing.T) {
 
 // A rank that does not answer hides only itself.
 func TestAPICatalogueOfALateRank(t *testing.T) {
+	t.Parallel() // it waits
 	n := startNode(t, Config{})
 	stuck, good := mpittest.New(small("1", 0)), small("2", 0)
 	good.Hello.LibraryVersion = "MPICH Version: 4.0.2"

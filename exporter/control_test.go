@@ -73,7 +73,7 @@ func TestControlTurns(t *testing.T) {
 		n.control.mu.Lock()
 		defer n.control.mu.Unlock()
 		return n.control.worlds[ownedWorld{ownUID, "7", "7.0"}].users == 2
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 	status, _ := n.set(ownUID, `{"world":"7.1","name":"all_eq","value":"3"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, []string{"1"}, fakes[0].writes, "the second one has not begun")
@@ -116,7 +116,7 @@ func TestControlClientGone(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	close(goOn)
-	require.Eventually(t, func() bool { return fakes[1].has("all_eq") == "9" }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return fakes[1].has("all_eq") == "9" }, longest, time.Millisecond)
 }
 
 // At the exporter's end what is under way is finished.
@@ -143,7 +143,7 @@ func TestControlEndsGracefully(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(n.path)
 		return errors.Is(err, os.ErrNotExist)
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 	close(goOn)
 	<-stopped
 	assert.Equal(t, CvarOK, (<-answers).Result)
@@ -234,7 +234,7 @@ func TestControlPace(t *testing.T) {
 		n.control.calls.mu.Lock()
 		defer n.control.calls.mu.Unlock()
 		return n.control.calls.users[otherUID] == maxUserControlCalls
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 	assert.Equal(t, http.StatusServiceUnavailable, ask(otherUID).Code)
 	assert.Equal(t, http.StatusOK, ask(0).Code)
 	select {

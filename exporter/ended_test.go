@@ -250,7 +250,7 @@ func TestLostBlobIsSentAgain(t *testing.T) {
 	cfg.Hello.ID = r.Hello().ID
 	again := mpittest.New(cfg) // the same process, which never got it
 	n.connect(again)
-	require.Eventually(t, func() bool { return bytes.Equal(want, again.Blob()) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return bytes.Equal(want, again.Blob()) }, longest, time.Millisecond)
 }
 
 func TestReconnectGoesOn(t *testing.T) {

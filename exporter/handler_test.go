@@ -353,7 +353,7 @@ func TestTooManyScrapes(t *testing.T) {
 	r.Stall(true)
 	first := make(chan int, 1)
 	go func() { first <- get(n.Handler(), "/metrics").Code }()
-	require.Eventually(t, func() bool { return n.waiting() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.waiting() == 1 }, longest, time.Millisecond)
 
 	w := get(n.Handler(), "/metrics") // another handler of the same exporter
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)

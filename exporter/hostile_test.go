@@ -441,7 +441,7 @@ func TestHostileRanks(t *testing.T) {
 				for _, r := range honest {
 					require.NoError(t, r.Set("depth", mpit.ClassLevel, 0, value))
 				}
-				page := n.scrapeWithin(2 * time.Second)
+				page := n.scrapeFor(honest...)
 				for i := range honest {
 					require.Equal(t, float64(value), page[of("mpit_depth_level", "1", i)], "rank %d in round %d", i, value)
 					require.Equal(t, 1.0, page[of("mpit_rank_up", "1", i)])
@@ -454,7 +454,7 @@ func TestHostileRanks(t *testing.T) {
 			require.Eventually(t, func() bool {
 				value++
 				return fresh(value)[test.counted] >= test.atLeast
-			}, time.Minute, 20*time.Millisecond, test.counted)
+			}, longest, 20*time.Millisecond, test.counted)
 			stop()
 			fresh(value + 1)
 			parsesAsText(t, n)
@@ -526,7 +526,7 @@ func TestHostileMemory(t *testing.T) {
 			})
 		}
 	})
-	require.Eventually(t, func() bool { return n.scrapeWithin(time.Second)[protocolErrors("memory")] > 0 }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrapeWithin(time.Second)[protocolErrors("memory")] > 0 }, longest, 100*time.Millisecond)
 	stop()
 	most := heap() - before
 	for range 5 { // and what was late
@@ -541,7 +541,7 @@ func TestHostileMemory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n.scrapeWithin(time.Second)
 		return len(n.Ranks()) == 0
-	}, time.Minute, 100*time.Millisecond)
+	}, longest, 100*time.Millisecond)
 	left := int64(heap()) - int64(before)
 	t.Logf("%d MiB when they are gone", left>>20)
 	assert.Less(t, left, int64(limit/4))

@@ -136,7 +136,7 @@ func TestCategories(t *testing.T) {
 			defer n.mu.Unlock()
 			return w.source != nil && w.source.id.Rank == 3 && !w.asking
 		},
-			30*time.Second, time.Millisecond)
+			longest, time.Millisecond)
 	})
 	t.Run("all have gone", func(t *testing.T) {
 		n.finish(ranks[3], mpit.EndFinalize)
@@ -411,7 +411,7 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 		defer n.mu.Unlock()
 		return n.table.byID[ranks[maxInquiries].Hello().ID].inquiry != 0
 	},
-		30*time.Second, time.Millisecond)
+		longest, time.Millisecond)
 	for _, r := range ranks[1:] {
 		r.Stall(false)
 	}
@@ -432,7 +432,7 @@ func TestInquiriesOfOthersGoOn(t *testing.T) {
 		defer n.mu.Unlock()
 		return len(n.categories.rows) == len(groupedPage())
 	},
-		30*time.Second, time.Millisecond)
+		longest, time.Millisecond)
 }
 
 // A rank that is forgotten while it is being asked for its world's categories lets another one be asked.
@@ -459,7 +459,7 @@ func TestForgottenWhileAsked(t *testing.T) {
 		defer n.mu.Unlock()
 		return len(n.categories.rows) == len(groupedPage())
 	},
-		30*time.Second, time.Millisecond)
+		longest, time.Millisecond)
 	asked.Stall(false)
 }
 

@@ -205,7 +205,7 @@ func TestLimitsChange(t *testing.T) {
 	require.Eventually(t, func() bool { // once the agents read again what had been left out
 		page := n.scrape()
 		return pvars(page, "1", 2) == 21 && pvars(page, "1", 1) == 21 && pvars(page, "1", 0) == 20
-	}, 10*time.Second, 10*time.Millisecond, "where a counter has folded, other stays")
+	}, longest, 10*time.Millisecond, "where a counter has folded, other stays")
 
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -52,7 +52,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			assert.Eventually(t, func() bool {
 				runtime.GC()
 				return figures.Value() == nil && series.Value() == nil && message.Value() == nil
-			}, 30*time.Second, time.Millisecond)
+			}, longest, time.Millisecond)
 		})
 	}
 }

@@ -25,6 +25,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// longest is how long anything may take on a busy machine. No test measures time: it only bounds failures.
+const longest = 2 * time.Minute
+
 // node is an Exporter that serves a socket.
 type node struct {
 	*Exporter
@@ -117,7 +120,7 @@ func (n *node) wait(r *mpittest.Rank, such func(*rank) bool) {
 		defer n.mu.Unlock()
 		known := n.table.byID[id]
 		return known != nil && such(known)
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 }
 
 // settle waits until no rank is being asked for more than a sample.
@@ -127,7 +130,7 @@ func (n *node) settle() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		return len(n.inquiries) == 0
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 }
 
 // known says whether the exporter still keeps a rank.
@@ -138,10 +141,81 @@ func (n *node) known(r *mpittest.Rank) bool {
 	return n.table.byID[id] != nil
 }
 
-// scrape gathers and returns all values by their names and labels, as the text format writes them.
+// scrape gathers and returns all values by their names and labels, as the text format writes them. It waits for all ranks.
 func (n *node) scrape() map[string]float64 {
 	n.t.Helper()
-	return n.scrapeUntil(n.t.Context())
+	return n.scrapeWithin(longest)
+}
+
+// scrapeFor gathers with a deadline that comes when these ranks have answered: the others are late, however fast the machine is.
+func (n *node) scrapeFor(ranks ...*mpittest.Rank) map[string]float64 {
+	n.t.Helper()
+	ctx, stop := n.deadlineAfter(ranks...)
+	defer stop()
+	return n.scrapeUntil(ctx)
+}
+
+// deadline is a context whose deadline comes when a channel is closed.
+type deadline struct {
+	context.Context
+	come chan struct{}
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+
+func (d deadline) Done() <-chan struct{} { return d.come }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.come:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// deadlineAfter is for one scrape, which begins after it: its deadline comes when these ranks have answered.
+func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop func()) {
+	n.mu.Lock()
+	before, readers := n.round, n.waitingLocked()
+	n.mu.Unlock()
+	awaited := map[mpit.RankID]bool{}
+	for _, r := range ranks {
+		awaited[r.Hello().ID] = true
+	}
+	answered := func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.round == nil || n.round == before && n.waitingLocked() <= readers {
+			return false // it has not begun, or is over
+		}
+		for _, q := range n.round.questions {
+			select {
+			case <-q.pending.Done():
+			default:
+				if awaited[q.rank.key] {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	d, stopped, done := deadline{n.t.Context(), make(chan struct{})}, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(d.come)
+		for given := time.Now().Add(longest); !answered() && time.Now().Before(given); {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return d, sync.OnceFunc(func() {
+		close(stopped)
+		<-done
+	})
 }
 
 func (n *node) scrapeUntil(ctx context.Context) map[string]float64 {

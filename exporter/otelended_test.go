@@ -208,7 +208,7 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 		_, _, err := reader.Read(t.Context())
 		read <- err
 	}()
-	require.Eventually(t, func() bool { return n.waiting() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.waiting() == 1 }, longest, time.Millisecond)
 	reader.Close()
 	r.Stall(false)
 	require.NoError(t, <-read)
@@ -402,7 +402,7 @@ func TestReadersAndScrapersShareARound(t *testing.T) {
 	}
 	pages := make(chan map[string]float64, 1)
 	go func() { pages <- n.scrapeWithin(time.Hour) }()
-	require.Eventually(t, func() bool { return n.waiting() == 4 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.waiting() == 4 }, longest, time.Millisecond)
 	r.Stall(false)
 	page := <-pages
 	var all []answer
@@ -449,8 +449,8 @@ func TestReadWithALateRank(t *testing.T) {
 	n.connect(r)
 	reader.read()
 	r.Stall(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, stop := n.deadlineAfter()
+	defer stop()
 	scopes, _, err := reader.Read(ctx)
 	require.NoError(t, err)
 	values := pointsOf(t, scopes)

@@ -63,7 +63,7 @@ func TestReload(t *testing.T) {
 		assert.Equal(t, 1.0, page[`mpit_pvar_info{bind="NO_OBJECT",bits="64",class="LEVEL",name="depth",unit="{message}",verbosity="USER_BASIC"}`])
 		assert.Equal(t, before[dropped]+1, page[dropped])
 		require.Eventually(t, func() bool { return !r.Selected(0) && r.Selected(1) && r.Selected(2) && r.Selected(3) },
-			30*time.Second, time.Millisecond, "the agent is told")
+			longest, time.Millisecond, "the agent is told")
 	})
 	t.Run("the same rules again: nothing is left out that has not been counted", func(t *testing.T) {
 		require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes})))
@@ -75,7 +75,7 @@ func TestReload(t *testing.T) {
 		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
 		require.NoError(t, n.Reload(withRules(t)))
 		n.scrape()
-		require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)
 		page := n.scrape()
 		assert.Equal(t, 17.0, page[calls])
 		assert.Equal(t, []float64{5, before[count] + 1}, []float64{page[sum], page[count]})
@@ -126,13 +126,13 @@ func TestReloadPassesOthersBy(t *testing.T) {
 	late.Stall(true)
 
 	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Name: "renamed"})))
-	page := n.scrapeWithin(time.Second)
+	page := n.scrapeFor(prompt)
 	assert.Equal(t, 10.0, page[of("mpit_renamed_total", "1", 0)])
 	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
 
 	late.Stall(false)
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_renamed_total", "1", 1)] == 11 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_renamed_total", "1", 1)] == 11 }, longest, time.Millisecond)
 	page = n.scrape()
 	assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
@@ -169,7 +169,7 @@ func TestReloadChangesTypes(t *testing.T) {
 			late.Stall(true)
 			require.NoError(t, n.Reload(withRules(t, test.to)))
 			for range 3 {
-				page = n.scrapeWithin(time.Second)
+				page = n.scrapeFor(prompt)
 				assert.NotContains(t, page, of(test.new, "1", 0))
 				assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`], "counted once")
 			}
@@ -179,7 +179,7 @@ func TestReloadChangesTypes(t *testing.T) {
 				_, first := page[of(test.new, "1", 0)]
 				_, second := page[of(test.new, "1", 1)]
 				return first && second
-			}, 30*time.Second, time.Millisecond)
+			}, longest, time.Millisecond)
 			n.mu.Lock()
 			is := n.page.byName[test.new].kind
 			n.mu.Unlock()
@@ -360,7 +360,7 @@ func TestReloadSelects(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	n.scrape()
-	require.Eventually(t, func() bool { return !r.Selected(0) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
 	n.mu.Lock()
 	sound := n.newRank
 	n.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
@@ -370,5 +370,5 @@ func TestReloadSelects(t *testing.T) {
 	n.mu.Unlock()
 	require.NoError(t, n.Reload(withRules(t)))
 	n.scrape()
-	require.Eventually(t, func() bool { return r.Selected(0) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)
 }

@@ -62,7 +62,7 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 
 	late.Stall(true)
 	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
-	page := n.scrapeWithin(time.Second)
+	page := n.scrapeFor(prompt)
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
 	assert.Equal(t, 6.0, page[of("mpit_depth_level", "1", 0)])
 	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 1)])
@@ -81,7 +81,7 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 
 	// It has answered the old question when it answers the next one.
 	late.Stall(false)
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 1)] == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 1)] == 1 }, longest, time.Millisecond)
 	assert.Equal(t, 5.0, n.scrape()[of("mpit_depth_level", "1", 1)])
 }
 
@@ -97,7 +97,7 @@ func TestSimultaneousScrapesShareOneRound(t *testing.T) {
 	for i := range scrapers {
 		wg.Go(func() { pages[i] = n.scrapeWithin(time.Hour) })
 	}
-	require.Eventually(t, func() bool { return n.waiting() == scrapers }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.waiting() == scrapers }, longest, time.Millisecond)
 	r.Stall(false)
 	wg.Wait()
 	for _, page := range pages {
@@ -110,6 +110,10 @@ func TestSimultaneousScrapesShareOneRound(t *testing.T) {
 func (n *node) waiting() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.waitingLocked()
+}
+
+func (n *node) waitingLocked() int {
 	if n.round == nil {
 		return 0
 	}
@@ -126,7 +130,7 @@ func (n *node) begin() <-chan map[string]float64 {
 	before := n.waiting()
 	page := make(chan map[string]float64, 1)
 	go func() { page <- n.scrapeWithin(time.Hour) }()
-	require.Eventually(n.t, func() bool { return n.waiting() == before+1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(n.t, func() bool { return n.waiting() == before+1 }, longest, time.Millisecond)
 	return page
 }
 
@@ -138,7 +142,7 @@ func TestReaderInAHurryEndsNobodysRound(t *testing.T) {
 	r.Stall(true)
 
 	before := n.begin()
-	hurried := n.scrapeWithin(10 * time.Millisecond)
+	hurried := n.scrapeFor()
 	assert.Equal(t, 0.0, hurried[up])
 	assert.Equal(t, 1.0, hurried[`mpit_exporter_samples_total{result="late"}`])
 	after := n.begin() // there is nothing to inherit from who was in a hurry
@@ -161,7 +165,7 @@ func TestReaderInAHurryMakesNobodyTardy(t *testing.T) {
 	n.connect(r)
 	r.Stall(true)
 	for range 3 {
-		assert.Equal(t, 0.0, n.scrapeWithin(10 * time.Millisecond)[of("mpit_rank_up", "1", 0)])
+		assert.Equal(t, 0.0, n.scrapeFor()[of("mpit_rank_up", "1", 0)])
 	}
 	page := n.begin()
 	r.Stall(false)
@@ -179,7 +183,7 @@ func TestOverlappingRounds(t *testing.T) {
 	n.wait(prompt, func(r *rank) bool { return r.last == stateUp && r.asked == nil })
 	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
 
-	second := n.scrapeWithin(time.Second)
+	second := n.scrapeFor(prompt)
 	assert.Equal(t, 6.0, second[of("mpit_depth_level", "1", 0)], "asked anew")
 	assert.Equal(t, 2.0, second[of("mpit_rank_agent_samples_total", "1", 0)])
 	assert.Equal(t, 0.0, second[of("mpit_rank_up", "1", 1)])
@@ -218,7 +222,7 @@ func TestAnswerBetweenRounds(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	r.Stall(true)
-	assert.Equal(t, 0.0, n.scrapeWithin(10 * time.Millisecond)[of("mpit_rank_up", "1", 0)])
+	assert.Equal(t, 0.0, n.scrapeFor()[of("mpit_rank_up", "1", 0)])
 	r.Stall(false)
 	n.wait(r, (*rank).answered)
 
@@ -276,7 +280,7 @@ func TestReaderThatGoesAwayTakesItsRoundAlong(t *testing.T) {
 		done()
 		gone <- err
 	}()
-	require.Eventually(t, func() bool { return n.waiting() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.waiting() == 1 }, longest, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	r.Stall(false)
@@ -368,13 +372,13 @@ func TestAnotherUsersID(t *testing.T) {
 		defer mine.Kill()
 		require.Eventually(t, func() bool {
 			return n.scrape()[`mpit_exporter_connections_refused_total{reason="other_uid"}`] == 1
-		}, 30*time.Second, time.Millisecond)
+		}, longest, time.Millisecond)
 	})
 	t.Run("a last sample with another user's id", func(t *testing.T) {
 		require.NoError(t, mine.Finish(t.Context(), n.path, mpit.EndFinalize))
 		require.Eventually(t, func() bool {
 			return n.scrape()[`mpit_exporter_connections_refused_total{reason="other_uid"}`] == 2
-		}, 30*time.Second, time.Millisecond)
+		}, longest, time.Millisecond)
 		assert.NotContains(t, n.scrape(), `mpit_rank_end_info{jobid="1",rank="0",reason="finalize",world="0"}`)
 	})
 	assert.Equal(t, 1.0, n.scrape()[of("mpit_rank_up", "1", 1)])
@@ -411,7 +415,7 @@ func TestPeerThatBreaksTheProtocol(t *testing.T) {
 	require.Eventually(t, func() bool {
 		page := n.scrape()
 		return page[`mpit_exporter_protocol_errors_total{reason="bad_magic"}`] == 1 && page[`mpit_exporter_connections{user="alice"}`] == 0
-	}, 30*time.Second, time.Millisecond)
+	}, longest, time.Millisecond)
 }
 
 // unsound is a rank's figures that panic when they are told to.
@@ -629,7 +633,7 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 	for range maxFinals {
 		silent = append(silent, begin(n))
 	}
-	require.Eventually(t, func() bool { return inFlight(n) == maxFinals }, 4*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inFlight(n) == maxFinals }, longest, time.Millisecond)
 	over := begin(n)
 	_, err := over.Read(make([]byte, 1))
 	assert.Error(t, err, "closed")
@@ -643,12 +647,12 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 	// There is room again.
 	_, err = silent[0].Write(words[len(words)-1:])
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return inFlight(n) < maxFinals }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inFlight(n) < maxFinals }, longest, time.Millisecond)
 	page := n.scrape()
 	assert.Equal(t, 2.0, page[`mpit_exporter_samples_total{result="final"}`])
 	assert.Equal(t, 1.0, page[refused])
 	for _, c := range silent {
 		require.NoError(t, c.Close())
 	}
-	require.Eventually(t, func() bool { return inFlight(n) == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inFlight(n) == 0 }, longest, time.Millisecond)
 }

@@ -240,7 +240,9 @@ func TestShadowedRulesHaveNoEffect(t *testing.T) {
 			}
 		}
 	})
-	assert.Positive(t, shadowed, "some rules have to be found")
+	if !testing.Short() { // which draws too few
+		assert.Positive(t, shadowed, "some rules have to be found")
+	}
 }
 
 func propertyAt(i int) property { return property(i) }

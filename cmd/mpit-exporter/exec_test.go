@@ -16,19 +16,22 @@ import (
 // TestExecBecomesTheProgram: same process, same status, and the limits and signals that the program would have had.
 func TestExecBecomesTheProgram(t *testing.T) {
 	script := `echo $$; ulimit -Sn; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; exit 7`
-	direct := exec.Command("sh", "-c", script)
-	direct.Env = cleanEnviron()
-	want := wait(t, direct)
+	// As it is started by hand, and in a script's background.
+	for _, trap := range []string{"", "trap '' INT HUP; "} {
+		direct := exec.Command("sh", "-c", trap+`exec "$@"`, "sh", "sh", "-c", script)
+		direct.Env = cleanEnviron()
+		want := wait(t, direct)
 
-	cmd := exec.Command(binary(), "exec", "--", "sh", "-c", script)
-	cmd.Env = cleanEnviron()
-	got := wait(t, cmd)
-	assert.Equal(t, 7, got.status)
-	assert.Empty(t, got.stderr)
-	pid, rest, _ := strings.Cut(got.stdout, "\n")
-	assert.Equal(t, strconv.Itoa(cmd.Process.Pid), pid)
-	_, wantRest, _ := strings.Cut(want.stdout, "\n")
-	assert.Equal(t, wantRest, rest)
+		cmd := exec.Command("sh", "-c", trap+`exec "$@"`, "sh", binary(), "exec", "--", "sh", "-c", script)
+		cmd.Env = cleanEnviron()
+		got := wait(t, cmd)
+		assert.Equal(t, 7, got.status)
+		assert.Empty(t, got.stderr)
+		pid, rest, _ := strings.Cut(got.stdout, "\n")
+		assert.Equal(t, strconv.Itoa(cmd.Process.Pid), pid)
+		_, wantRest, _ := strings.Cut(want.stdout, "\n")
+		assert.Equal(t, wantRest, rest)
+	}
 }
 
 func TestExecSetsTheEnvironment(t *testing.T) {

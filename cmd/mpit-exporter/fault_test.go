@@ -189,6 +189,9 @@ func fill(t *testing.T, dir string) (makeRoom func()) {
 // The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there are served, and it is made
 // when there is room.
 func TestFaultDiskFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	t.Parallel()
 	dir := shortDir(t)
 	mountTmpfs(t, dir, "nr_inodes=8", 0)
@@ -211,6 +214,9 @@ func TestFaultDiskFull(t *testing.T) {
 // An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its ranks, and the socket of one
 // that was only pushed aside is not taken from the other.
 func TestFaultSecondExporter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	t.Parallel()
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	job := mpittest.NewJob(1)
@@ -233,6 +239,9 @@ func TestFaultSecondExporter(t *testing.T) {
 
 // 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and no counter has fallen.
 func TestFaultKilledUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	const ranks = 256
 	socket := filepath.Join(shortDir(t), "agent.sock")
 	first := startExporter(t, socket, "--timer-interval=1ms") // so that histograms count, too
@@ -279,6 +288,9 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 
 // A thousand ranks of one user that come at once are all taken.
 func TestFaultThousandRanksAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	const ranks = 1000
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	job := mpittest.NewJob(ranks)

@@ -50,7 +50,7 @@ func newListCommand(app *kingpin.Application) *listCommand {
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
 		PlaceHolder("NAME").StringVar(&c.category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
-	cmd.Flag("monitoring", "Open the variables that make messages slower by counting them, as exec --monitoring does.").BoolVar(&c.settings.monitoring)
+	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").BoolVar(&c.settings.monitoring)
 	c.settings.addCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions that it calls.")
 	cmd.Flag("deny", "Variables that the agent must not open in the program, besides those known to crash; may be repeated.").
 		PlaceHolder("PATTERN").StringsVar(&c.settings.deny)

@@ -53,7 +53,12 @@ type stdio struct {
 func main() {
 	// A file name that begins with @ is nothing special: exec hands arguments on as they are.
 	kingpin.EnableFileExpansion = false
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	signals := []os.Signal{syscall.SIGTERM}
+	// In a script's background it is ignored, and stays so: for the program that exec starts, too.
+	if !signal.Ignored(syscall.SIGINT) {
+		signals = append(signals, syscall.SIGINT)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first signal the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})

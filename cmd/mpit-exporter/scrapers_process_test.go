@@ -150,6 +150,9 @@ func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *
 
 // A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted, and nothing stays.
 func TestScrapersAThousandAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	e, _, files, goroutines := settled(t, 4)
 	before := e.page(t)
 	var pages, refused, cut atomic.Int64
@@ -307,6 +310,9 @@ func TestScrapersThatGoAway(t *testing.T) {
 
 // After 10,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory. MPIT_SOAK_SCRAPES is another number.
 func TestScrapersLeaveNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	total := 10_000
 	if text := os.Getenv("MPIT_SOAK_SCRAPES"); text != "" {
 		var err error

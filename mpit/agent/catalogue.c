@@ -201,7 +201,7 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
 	v->selected = true;
 	v->on_request = deny_matches(abi->on_request, v->name);
-	if (deny_matches(c->deny, v->name))
+	if (deny_matches(c->deny, v->name) || (v->on_request && v->is.continuous))
 		v->state = VARIABLE_DENIED;
 	else if (!readable(&v->is))
 		v->state = VARIABLE_BAD_DATATYPE;

@@ -16,11 +16,21 @@ void deny_list(const char *value, char list[DENY_BYTES])
 		snprintf(list, DENY_BYTES, "%s", value);
 }
 
-void open_list(const char *value, const char *monitoring, char list[DENY_BYTES])
+void open_list(const char *value, const char *monitoring, const char *attached, char list[DENY_BYTES])
 {
-	if (value == NULL)
-		value = monitoring == NULL || *monitoring == '\0' || strcmp(monitoring, "0") == 0 ? "" : "*_monitoring_*";
-	snprintf(list, DENY_BYTES, "%s", value);
+	if (value != NULL) {
+		snprintf(list, DENY_BYTES, "%s", value);
+		return;
+	}
+	snprintf(list, DENY_BYTES, "%s", monitoring == NULL || *monitoring == '\0' || strcmp(monitoring, "0") == 0 ? "" : "*_monitoring_*");
+	while (attached != NULL && *attached != '\0') {
+		size_t n = strcspn(attached, ","), used = strlen(list);
+		const char *name = n == 3 && strncmp(attached, "all", n) == 0 ? "*" : attached;
+
+		if (n > 0 && n < 256)
+			snprintf(list + used, DENY_BYTES - used, ",runtime_spc_%.*s", (int)n, name);
+		attached += n + (attached[n] == ',');
+	}
 }
 
 bool deny_matches(const char *list, const char *name)

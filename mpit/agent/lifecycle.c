@@ -335,7 +335,7 @@ static void begin(const union mpi_object *mpi_session)
 	identity.passive = exporter.passive = identity.thread_level < 3;
 	identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), requested);
+	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), getenv("OMPI_MCA_mpi_spc_attach"), requested);
 	if (!session_open(&session, abi, deny, requested, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,8 +22,9 @@
 
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_LAST_MS 2000
-#define OWN_STACK (256u << 10)  /* what we and MPI_T's functions may need */
-#define LEAST_STACK (128u << 10) /* all that the thread of the end needs, and the least that there may be */
+#define OWN_STACK (256u << 10) /* what we and MPI_T's functions may need */
+#define END_STACK (128u << 10) /* what the thread of the end needs */
+#define LARGEST_PAGE (64u << 10)
 
 /* The connection that stands; whose turn it is says who may touch it. */
 static struct connection standing = { .fd = -1 };
@@ -92,23 +94,47 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 }
 
 /*
- * Detached, all signals blocked. Static TLS of the program's libraries counts against a thread's stack. The C library's default is at least
- * as large as that, but under a small limit, or with a very large TLS, not much larger: `more` comes on top. 0: as little as there may be.
+ * The C library's size of a stack. Static TLS of the program's libraries counts against it; it is at least as large as that, but under a
+ * small limit, or with a very large TLS, not much larger.
  */
-static bool start(void *(*run)(void *), void *argument, size_t more)
+static size_t default_stack(void)
+{
+	pthread_attr_t attributes;
+	size_t size = 8u << 20;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return size;
+	pthread_attr_getstacksize(&attributes, &size);
+	pthread_attr_destroy(&attributes);
+	return size;
+}
+
+/* How much of this thread's stack lies above the address of a local variable: static TLS for the most part. */
+static size_t stack_above(const void *local)
+{
+	pthread_attr_t attributes;
+	void *lowest = NULL;
+	size_t size = 0, above = default_stack();
+
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return above;
+	if (pthread_attr_getstack(&attributes, &lowest, &size) == 0)
+		above = (uintptr_t)lowest + size - (uintptr_t)local;
+	pthread_attr_destroy(&attributes);
+	return above;
+}
+
+/* Detached, all signals blocked. */
+static bool start(void *(*run)(void *), void *argument, size_t stack)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
 	pthread_t thread;
-	size_t stack;
 	int failed;
 
 	if (pthread_attr_init(&attributes) != 0)
 		return false;
-	if (more == 0)
-		pthread_attr_setstacksize(&attributes, LEAST_STACK);
-	else if (pthread_attr_getstacksize(&attributes, &stack) == 0)
-		pthread_attr_setstacksize(&attributes, stack + more);
+	pthread_attr_setstacksize(&attributes, (stack | (LARGEST_PAGE - 1)) + 1);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -167,7 +193,7 @@ static void *run(void *argument)
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	standing.private = own_table();
 	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
-	if (!start(run_end, NULL, 0) && !start(run_end, NULL, OWN_STACK)) {
+	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
 		agent_log("no second thread can be made: only the last sample will be sent");
 		return NULL;
 	}
@@ -206,7 +232,7 @@ bool link_start(struct link *l)
 {
 	filter_begin();
 	wake_prepare();
-	return start(run, l, OWN_STACK);
+	return start(run, l, default_stack() + OWN_STACK);
 }
 
 void link_stop(void)

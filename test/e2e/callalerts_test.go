@@ -10,6 +10,7 @@ import (
 // The alerts of the call profile fire for real jobs with both libraries, each for what it is meant for and no other. TestAlerts has jobs
 // without a profile: they bring none of these.
 func TestAlertsOfCalls(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	prometheus := suite.PrometheusWith(t, alertRules(t), exporter)
 

@@ -12,6 +12,7 @@ import (
 // Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the
 // midst of it and in the end, and no others. See test/programs/books.h.
 func TestCallProfile(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, p := range profilePrograms {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
@@ -77,6 +78,7 @@ func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harnes
 
 // Each of Fortran's bindings, and mpi4py: their calls count as C's, once.
 func TestCallProfileOfLanguages(t *testing.T) {
+	t.Parallel()
 	languages := []struct {
 		name, program string
 		only          string // this MPI; empty: both

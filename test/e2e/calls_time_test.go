@@ -16,6 +16,7 @@ import (
 // Durations agree with those that the program has measured by its own clock around the same calls: sums within 5 %, where calls are long enough that
 // what lies between the two pairs of clock reads is nothing beside them; and the one long call stands in its bucket.
 func TestCallDurations(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

@@ -60,6 +60,7 @@ func preloaded(job harness.Job, preload string) harness.Job {
 
 // Another tool that counts calls sees each of them once, and so does the call profile, whichever comes first.
 func TestCallProfileBesideAnotherTool(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		tool := suite.Library(t, mpi, "libpmpitool.c")
@@ -92,6 +93,7 @@ func TestCallProfileBesideAnotherTool(t *testing.T) {
 // A tool whose wrappers call MPI: behind the call profile it is inside of the program's call, which alone counts. Before it, its calls are those that
 // there are.
 func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
+	t.Parallel()
 	const n = 5
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
@@ -169,6 +171,7 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 
 // Programs run the same with the call profile's library and without an exporter, without the agent, and with the agent switched off.
 func TestCallProfileAlone(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			job := harness.Job{MPI: mpi, Program: "profile_messages.c", Args: []string{"-"}}

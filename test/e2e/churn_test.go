@@ -19,6 +19,7 @@ import (
 // Communicators and windows come and go as fast as they can while several scrapers read as fast as they can: no wrong result, no
 // crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 3 seconds that suffice daily.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	seconds := 3.0
 	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
 		var err error

@@ -12,6 +12,7 @@ import (
 
 // "make demo" shows live series of a real job, ends by itself and leaves nothing behind.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	address := harness.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 // A page with live, ended and lost ranks of both MPIs passes the two checkers that Prometheus has.
 func TestExpositionIsClean(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	var held []*harness.Run
 	for _, mpi := range harness.Both(t) {

@@ -13,6 +13,7 @@ import (
 // A library has variables x_<function>_calls, _bytes and _time; with the rules that docs/rules.md gives as an example they are three
 // families with a label function, and the histograms have the counts of the calls.
 func TestFunctionsBecomeOneFamily(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t, "--timer-interval=50ms", ruleFile(t, `
 rules:
   - match: {regexp: 'x_(?P<function>[a-z]+)_(?P<what>calls|bytes)', class: counter}

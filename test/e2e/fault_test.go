@@ -101,6 +101,7 @@ func scrapeWithin(t *testing.T, exporter *harness.Exporter, timeout string) *har
 
 // Somebody deletes the socket, or replaces its directory, while a job runs: that job's ranks stay, the next job's come.
 func TestFaultSocketDeletedUnderAJob(t *testing.T) {
+	t.Parallel()
 	mpi := harness.OpenMPI(t)
 	exporter := suite.Exporter(t, "--no-landlock") // whose rights are of a directory, not of its name
 	_, first := halfway(t, mpi, exporter)

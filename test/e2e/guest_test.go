@@ -199,6 +199,7 @@ func TestGuestsInContainers(t *testing.T) {
 
 // That the filter does what the tests above suppose: the agent itself says which descriptor it has.
 func TestRefusedUnshare(t *testing.T) {
+	t.Parallel()
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)

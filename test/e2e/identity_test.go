@@ -39,6 +39,7 @@ func TestTwoLaunchesOfOneJob(t *testing.T) {
 
 // Without MPIT_JOB_ID and without a scheduler the launcher names the job: two are two.
 func TestLaunchesWithoutJobID(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

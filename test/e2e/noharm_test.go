@@ -85,6 +85,7 @@ func halfway(t *testing.T, mpi *harness.MPI, exporter *harness.Exporter) (harnes
 
 // An exporter that is killed and comes back finds the ranks again, and no figure has fallen: what was sent meanwhile is counted.
 func TestExporterKilledAndRestarted(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
@@ -256,6 +257,7 @@ func TestForkingRank(t *testing.T) {
 
 // The agent's descriptor is neither in the program's way nor in its reach.
 func TestDescriptors(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

@@ -26,6 +26,7 @@ func alive(want []string) func(mpit.Sample) error {
 // Objects of every kind are seen with what MPI tells of them, once each, and are gone when the program has freed them, in the
 // order in which it likes to.
 func TestObjects(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			bare := suite.Run(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{"-"}, Bare: true}).Wait(t)

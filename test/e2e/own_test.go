@@ -179,6 +179,7 @@ func TestOwnHoldsNoPipe(t *testing.T) {
 
 // TestOwnUnscraped: an exporter that nobody asks ends by itself.
 func TestOwnUnscraped(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
@@ -220,6 +221,7 @@ func TestOwnEnds(t *testing.T) {
 
 // TestOwnLauncherKilled: a launcher that is killed leaves nothing of this behind.
 func TestOwnLauncherKilled(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
@@ -374,6 +376,7 @@ func programs(run *harness.Run) (pids []int) {
 
 // TestOwnReceiverAway: nobody waits longer than he is told to for a receiver that isn't there, and the exporter not for ever.
 func TestOwnReceiverAway(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)

@@ -67,6 +67,7 @@ func TestPcontrolSubtractsWhatIsCountedMeanwhile(t *testing.T) {
 
 // The calls come through from each language, with both libraries.
 func TestPcontrolOfEachLanguage(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, program := range []string{"pcontrol_f08.f90", "pcontrol_mpifh.f90"} {
 			t.Run(mpi.Name+" "+program, func(t *testing.T) {

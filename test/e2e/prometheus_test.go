@@ -9,6 +9,7 @@ import (
 
 // A real Prometheus scrapes during a job and answers the questions that the exporter is there for.
 func TestPrometheus(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	prometheus := suite.Prometheus(t, exporter)
 	mpi := harness.OpenMPI(t)

@@ -21,6 +21,7 @@ func ruleFile(t *testing.T, text string) string {
 
 // One series stands for all ranks of a node: the sum of what they have counted, the largest of their watermarks with whose it is.
 func TestRanksTogether(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t, ruleFile(t, `
 rank: node
 rules:
@@ -66,6 +67,7 @@ rules:
 
 // The extreme of a watermark over all ranks has the number of the rank that holds it.
 func TestExtremeRank(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t, ruleFile(t, `
 rules:
   - match: {name: pml_ob1_unexpected_msgq_length}

@@ -15,6 +15,7 @@ import (
 // threads has nothing to say of the call profile beside it. (Its wrappers take a minute to compile with the other one: what is behind
 // them is tested with it by mpit/agent's own tests.)
 func TestStormUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	for _, sanitizer := range harness.Sanitizers(suite.Root()) {
 		calls := sanitizer.Name == "threads"
 		agent := suite.SanitizedAgent(t, sanitizer, calls)

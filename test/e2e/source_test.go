@@ -54,6 +54,7 @@ func times(n int, line string) []string { return slices.Repeat([]string{line}, n
 // What another library measures is read as the MPI library's own variables are, whichever of the two comes first; it is switched off in
 // children, and before the last sample.
 func TestAnotherLibraryMeasures(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, agentFirst := range []bool{false, true} {
 			t.Run(mpi.Name+map[bool]string{false: "/source, agent", true: "/agent, source"}[agentFirst], func(t *testing.T) {
@@ -124,6 +125,7 @@ func TestAnotherLibraryIsToldOfObjects(t *testing.T) {
 // A library that can't measure, or that doesn't know this agent's version, leaves everything as it is without it; the log says why. Where
 // the agent is switched off nothing is measured.
 func TestAnotherLibraryIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		env   []string

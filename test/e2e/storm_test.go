@@ -22,6 +22,7 @@ import (
 // second: the program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it longer than the second that
 // suffices daily.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	seconds := 1.0
 	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
 		var err error
@@ -59,6 +60,7 @@ func TestStorm(t *testing.T) {
 
 // Memcheck has nothing to say of the agent in a storm, on either library.
 func TestStormUnderMemcheck(t *testing.T) {
+	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {

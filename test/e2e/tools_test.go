@@ -164,6 +164,7 @@ var settable = map[string]struct{ number, text string }{
 
 // What a tool sets is what the program itself reads afterwards, where the job's environment allows it and nowhere else.
 func TestToolsSetControlVariables(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, c := range []struct {
 			name, variable string

@@ -17,6 +17,7 @@ import (
 // Memcheck finds nothing in a rank that the agent has done. Open MPI itself gives it much to say. A leak is the agent's if the agent
 // allocated it; any other error is, if its stack goes through the agent and what lies below isn't reported without the agent, too.
 func TestMemcheck(t *testing.T) {
+	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	exporter := suite.Exporter(t)
 	memcheck := func(bare bool) []memcheckError {
@@ -46,6 +47,7 @@ func TestMemcheck(t *testing.T) {
 
 // Nor does it find anything that the call profile has done: one whose calls have statuses, derived datatypes, errors and requests of all kinds.
 func TestMemcheckOfCallProfile(t *testing.T) {
+	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	exporter := suite.Exporter(t)
 	memcheck := func(bare bool) []memcheckError {

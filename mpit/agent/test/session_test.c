@@ -35,16 +35,21 @@ void test_open_list(void)
 {
 	char list[DENY_BYTES];
 
-	open_list(NULL, NULL, list);
+	open_list(NULL, NULL, NULL, list);
 	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
-	open_list(NULL, "0", list);
+	open_list(NULL, "0", "", list);
 	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
-	open_list(NULL, "2", list); /* who has switched Open MPI's monitoring on */
+	open_list(NULL, "2", NULL, list); /* who has switched Open MPI's monitoring on */
 	CHECK(deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
-	open_list("*", NULL, list);
+	open_list("*", NULL, NULL, list);
 	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
-	open_list("", "2", list);
-	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
+	open_list("", "2", "all", list);
+	CHECK(!deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
+	open_list(NULL, NULL, "all", list);
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND") && !deny_matches(list, "coll_monitoring_a2a_count"));
+	open_list(NULL, "2", "OMPI_SPC_ISEND,,a,OMPI_SPC_SEND", list);
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND") && deny_matches(list, "runtime_spc_OMPI_SPC_ISEND"));
+	CHECK(deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_RECV"));
 }
 
 /* ---- variables ---- */
@@ -110,9 +115,11 @@ void test_what_costs_something_is_opened_on_request(void)
 	variable("cheap", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
 	variable("costly_sends", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 40;
 	variable("costly_bytes", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	variable("costly_and_freed_early", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->continuous = true;
 	open_session("", 10);
 	make(BIND_COMM, 1);
 	CHECK(sample_with(NULL) && session.value_count == 1 && fake_started == 1);
+	CHECK(session.catalogue.variables[3]->state == VARIABLE_DENIED);
 	CHECK(session.catalogue.variables[0]->state == VARIABLE_OPEN && !session.catalogue.variables[0]->on_request);
 	CHECK(session.catalogue.variables[1]->state == VARIABLE_ON_REQUEST && session.catalogue.variables[1]->on_request);
 	CHECK(session.catalogue.variables[2]->state == VARIABLE_ON_REQUEST);
