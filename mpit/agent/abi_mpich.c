@@ -96,4 +96,4 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 }
 
 #include "abi_template.h"
-#include "abi_types.h"
+#include "abi_datatype.h"

@@ -1,6 +1,6 @@
 /*
- * abi_standard.c - the ABI of the standard itself (MPI-5.0): handles are pointers, predefined ones are small numbers. Which library implements
- * it makes a difference where Open MPI must be treated with care (openmpi.h).
+ * abi_standard.c - the ABI of the standard itself (MPI-5.0): handles are pointers, predefined ones are small numbers.
+ * Which library implements it makes a difference where Open MPI must be treated with care (openmpi.h).
  */
 #define _GNU_SOURCE
 #include "abi.h"
@@ -83,8 +83,8 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 }
 
 /*
- * Open MPI's MPI_T gets its own handle: not all of its versions translate the standard's, and a predefined one would be an address to it. What the
- * program has made has the same handle in both. Others keep the address.
+ * Open MPI's MPI_T gets its own handle: not all of its versions translate the standard's, and a predefined one would
+ * be an address to it. What the program has made has the same handle in both. Others keep the address.
  */
 static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
@@ -100,4 +100,4 @@ static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 static int abi_datatype(MPI_Datatype type);
 
 #include "abi_template.h"
-#include "abi_types.h"
+#include "abi_datatype.h"

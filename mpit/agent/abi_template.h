@@ -579,7 +579,8 @@ static int handle_open(void *session, int index, union mpi_object *object, void 
 {
 	struct openmpi_bound bound;
 
-	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object, &bound), (MPI_T_pvar_handle *)handle, count));
+	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object, &bound),
+						(MPI_T_pvar_handle *)handle, count));
 }
 
 static int handle_close(void *session, void **handle)

@@ -12,8 +12,8 @@
 #define VERSION_BYTES 8192
 
 /*
- * The version of the standard's own ABI that a library has; 0: none, but its family's. MPICH and Open MPI build one library of each kind from the
- * same source, with the same version string.
+ * The version of the standard's own ABI that a library has; 0: none, but its family's. MPICH and Open MPI build one
+ * library of each kind from the same source, with the same version string.
  */
 static int standard_abi(void *library)
 {
@@ -23,7 +23,10 @@ static int standard_abi(void *library)
 	return get_version == NULL || get_version(&major, &minor) != 0 || major < 0 ? 0 : major;
 }
 
-/* A library of that name which doesn't tell its ABI's version has one from before the standard: other constants (MPICH 4.2 and 4.3). */
+/*
+ * A library of that name which doesn't tell its ABI's version has one from before the standard: other constants
+ * (MPICH 4.2 and 4.3).
+ */
 static bool named_standard(const void *address)
 {
 	const char *base;

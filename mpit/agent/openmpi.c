@@ -9,7 +9,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Open MPI's own function that tells where the value of a control variable lies; NULL: it has none. Written in openmpi_find. */
+/*
+ * Open MPI's own function that tells where the value of a control variable lies; NULL: it has none. Written in
+ * openmpi_find.
+ */
 static int (*where_is)(int, const void *, void *, const char **);
 
 /*
@@ -42,8 +45,9 @@ void *openmpi_bound(void *handle, struct openmpi_bound *room)
 }
 
 /*
- * Whether memory can be read, found out by the kernel: its copy fails where a load would crash. Without a descriptor: where the table is the
- * program's, it may close ours and get the number for a file of its own between any two calls. The agent's thread.
+ * Whether memory can be read, found out by the kernel: its copy fails where a load would crash. Without a descriptor:
+ * where the table is the program's, it may close ours and get the number for a file of its own between any two calls.
+ * The agent's thread.
  */
 static bool memory_readable(const void *address, size_t length)
 {
@@ -55,16 +59,16 @@ static bool memory_readable(const void *address, size_t length)
 	if (errno == EFAULT)
 		return false;
 	/*
-	 * Containers' filters may refuse that, but hardly this one, which copies eight bytes, aligned and so of one page, before it finds that
-	 * it is to do nothing with them.
+	 * Containers' filters may refuse that, but hardly this one, which copies eight bytes, aligned and so of one
+	 * page, before it finds that it is to do nothing with them.
 	 */
 	return syscall(SYS_rt_sigprocmask, -1, (uintptr_t)address & ~(uintptr_t)7, NULL, 8) == 0 || errno == EINVAL;
 }
 
 /*
  * A component that isn't used is unloaded, and a library shared by several (UCX's, in Debian's 4.1.4) leaves its
- * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies without
- * touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
+ * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies
+ * without touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
  */
 bool openmpi_cvar_readable(int index, bool string)
 {
@@ -82,8 +86,8 @@ bool openmpi_cvar_readable(int index, bool string)
 }
 
 /*
- * What it writes it also copies into the handle's memory of the last value, which only these have (mca_base_pvar_handle_write_value): with
- * another it would write to the address zero.
+ * What it writes it also copies into the handle's memory of the last value, which only these have
+ * (mca_base_pvar_handle_write_value): with another it would write to the address zero.
  */
 bool openmpi_pvar_writable(const struct pvar_description *is)
 {

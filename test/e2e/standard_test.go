@@ -18,19 +18,21 @@ func standardProgram(t *testing.T, variant string, flags ...string) string {
 	programs, agent := filepath.Join(suite.Root(), "test", "programs"), filepath.Join(suite.Root(), "mpit", "agent")
 	flags = append([]string{"-I" + agent}, flags...)
 	library := filepath.Join(suite.Dir(t), "libmpi_abi.so.1")
-	built := suite.PlainProgram(t, "libstandard.c", variant, append(flags, filepath.Join(programs, "libstandard_rest.c"), "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1")...)
+	shared := append(flags, filepath.Join(programs, "libstandard_rest.c"), "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1")
+	built := suite.PlainProgram(t, "libstandard.c", variant, shared...)
 	require.NoError(t, os.Link(built, library))
 	return suite.PlainProgram(t, "standard.c", variant, append(flags, library, "-Wl,-rpath,"+filepath.Dir(library))...)
 }
 
-// A library that says that it has version 1 of MPI-5's own ABI is observed through it, whatever its version string; the library is asked
-// how much a status tells of. Where a library doesn't say so (MPICH 4.3's libmpi_abi.so), or has a version that there is not yet, the program runs on unobserved.
-// scripts/test-standard-abi has the real libraries.
+// A library that says that it has version 1 of MPI-5's own ABI is observed through it, whatever its version string;
+// the library is asked how much a status tells of. Where a library doesn't say so (MPICH 4.3's libmpi_abi.so), or has
+// a version that there is not yet, the program runs on unobserved. scripts/test-standard-abi has the real libraries.
 func TestStandardABI(t *testing.T) {
 	t.Run("version 1", func(t *testing.T) {
 		exporter := suite.Exporter(t)
 		program := standardProgram(t, "one", "-DABI_VERSION=1")
-		run := suite.Start(t, append(suite.ExecCommand("--calls"), program), []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard"})
+		env := []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard"}
+		run := suite.Start(t, append(suite.ExecCommand("--calls"), program), env)
 		assert.Equal(t, harness.Result{Stdout: "standard: done\n"}, run.Wait(t))
 		received := harness.Labels{"jobid": "standard", "rank": "0", "function": "MPI_Recv", "direction": "received"}
 		exporter.Await(t, "the last sample", func(s *harness.Scrape) error {

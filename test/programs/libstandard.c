@@ -1,6 +1,7 @@
 /*
- * A library with MPI-5's own ABI, where none is installed: one process, with a version string as MPICH's. It has what the agent and the call
- * profile look up, and answers right where they would notice. A message is 40 bytes long; the number stands in the status where only it knows.
+ * A library with MPI-5's own ABI, where none is installed: one process, with a version string as MPICH's. It has what
+ * the agent and the call profile look up, and answers right where they would notice. A message is 40 bytes long; the
+ * number stands in the status where only it knows.
  *
  * ABI_VERSION is what MPI_Abi_get_version answers; without it there is no such function.
  */

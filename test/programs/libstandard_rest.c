@@ -1,4 +1,7 @@
-/* The functions that libstandard.c doesn't need to have, but the agent looks for: they do nothing, and answer with what was there. */
+/*
+ * The functions that libstandard.c doesn't need to have, but the agent looks for: they do nothing, and answer with
+ * what was there.
+ */
 #include "abi/standard.h"
 
 #include "abi/functions.h"

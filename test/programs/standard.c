@@ -1,4 +1,7 @@
-/* standard: a program for MPI-5's own ABI (libstandard.c) that receives two messages, one of them without looking at the status. */
+/*
+ * standard: a program for MPI-5's own ABI (libstandard.c) that receives two messages, one of them without looking at
+ * the status.
+ */
 #include "abi/standard.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * functions.h - the functions of the MPI library that the agent calls, with their parameters: one table for the code (abi_template.h) and for
- * the test that compares it with each library's mpi.h. X(name, (parameters)); types are those of the ABI's description.
+ * functions.h - the functions of the MPI library that the agent calls, with their parameters: one table for the code
+ * (abi_template.h) and for the test that compares it with each library's mpi.h. X(name, (parameters)); types are
+ * those of the ABI's description.
  */
 #ifndef MPIT_ABI_FUNCTIONS_H
 #define MPIT_ABI_FUNCTIONS_H
@@ -70,8 +71,8 @@
 	X(MPI_Type_size_x, (MPI_Datatype type, MPI_Count *bytes))
 
 /*
- * Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for who asks for it. The last two
- * are MPI-4's.
+ * Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for
+ * who asks for it. The last two are MPI-4's.
  */
 #define OPTIONAL_FUNCTIONS(X)                                                                                       \
 	X(MPI_T_pvar_session_free, (MPI_T_pvar_session *session))                                                   \

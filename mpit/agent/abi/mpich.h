@@ -1,5 +1,6 @@
 /*
- * mpich.h - what the agent needs to know of the binary interface that MPICH from 3.1 to 5.0, Intel MPI, MVAPICH and Cray MPICH share.
+ * mpich.h - what the agent needs to know of the binary interface that MPICH from 3.1 to 5.0, Intel MPI, MVAPICH and
+ * Cray MPICH share.
  *
  * In place of its mpi.h, which the tests compare it with where there is one (test/descriptions). Handles are integers.
  */

@@ -1,7 +1,9 @@
 /*
- * openmpi.h - what the agent needs to know of Open MPI's binary interface: the same in 4.0, 4.1, 5.0 and 6.0, but for what is marked.
+ * openmpi.h - what the agent needs to know of Open MPI's binary interface: the same in 4.0, 4.1, 5.0 and 6.0, but for
+ * what is marked.
  *
- * In place of its mpi.h, which the tests compare it with where there is one (test/descriptions). Predefined handles are addresses of data symbols.
+ * In place of its mpi.h, which the tests compare it with where there is one (test/descriptions). Predefined handles
+ * are addresses of data symbols.
  */
 #ifndef MPIT_ABI_OPENMPI_H
 #define MPIT_ABI_OPENMPI_H

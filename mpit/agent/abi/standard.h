@@ -1,8 +1,9 @@
 /*
- * standard.h - what the agent needs to know of the standard's own binary interface (MPI-5.0 chapter 20), version 1: MPICH 5, Open MPI 6.
+ * standard.h - what the agent needs to know of the standard's own binary interface (MPI-5.0 chapter 20), version 1:
+ * MPICH 5, Open MPI 6.
  *
- * In place of its mpi.h, which the tests compare it with where there is one (test/descriptions). Handles are pointers; predefined ones are
- * small numbers.
+ * In place of its mpi.h, which the tests compare it with where there is one (test/descriptions). Handles are
+ * pointers; predefined ones are small numbers.
  */
 #ifndef MPIT_ABI_STANDARD_H
 #define MPIT_ABI_STANDARD_H

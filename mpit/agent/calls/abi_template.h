@@ -1,8 +1,8 @@
 /*
  * abi_template.h - the body of an abi file: the ABI's constants behind struct calls_abi.
  *
- * Included once by each abi_*.c after its description of the ABI (../abi). The including file defines ABI_IDENTIFIER, ABI_NAME, ABI_NUMBER,
- * ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
+ * Included once by each abi_*.c after its description of the ABI (../abi). The including file defines ABI_IDENTIFIER,
+ * ABI_NAME, ABI_NUMBER, ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
  */
 _Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
 _Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");

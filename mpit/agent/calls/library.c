@@ -14,17 +14,18 @@ bool library_find(void *(*find)(const char *function), const char **why)
 		const char *name, *lacking;
 		bool optional;
 	} wanted[] = {
-#define WANTED(field, function) { (void **)&library.field, "PMPI_" #function, "the MPI library has no PMPI_" #function, false }
-		WANTED(comm_rank, Comm_rank),
-		WANTED(comm_size, Comm_size),
-		WANTED(comm_test_inter, Comm_test_inter),
-		WANTED(comm_remote_size, Comm_remote_size),
-		WANTED(topo_test, Topo_test),
-		WANTED(cartdim_get, Cartdim_get),
-		WANTED(graph_neighbors_count, Graph_neighbors_count),
-		WANTED(dist_graph_neighbors_count, Dist_graph_neighbors_count),
-		WANTED(type_size_x, Type_size_x),
-		{ (void **)&library.get_count_c, "PMPI_Get_count_c", "the MPI library has no PMPI_Get_count_c", !calls_abi->asks_status },
+#define WANTED(field, function, optional) \
+	{ (void **)&library.field, "PMPI_" #function, "the MPI library has no PMPI_" #function, optional }
+		WANTED(comm_rank, Comm_rank, false),
+		WANTED(comm_size, Comm_size, false),
+		WANTED(comm_test_inter, Comm_test_inter, false),
+		WANTED(comm_remote_size, Comm_remote_size, false),
+		WANTED(topo_test, Topo_test, false),
+		WANTED(cartdim_get, Cartdim_get, false),
+		WANTED(graph_neighbors_count, Graph_neighbors_count, false),
+		WANTED(dist_graph_neighbors_count, Dist_graph_neighbors_count, false),
+		WANTED(type_size_x, Type_size_x, false),
+		WANTED(get_count_c, Get_count_c, !calls_abi->asks_status),
 	};
 
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {

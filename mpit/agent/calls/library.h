@@ -20,7 +20,8 @@ struct library {
 	int (*graph_neighbors_count)(intptr_t comm, intptr_t rank, int *neighbors);
 	int (*dist_graph_neighbors_count)(intptr_t comm, int *in, int *out, int *weighted);
 	int (*type_size_x)(intptr_t datatype, long long *bytes); /* MPI_Count is 64 bits wide in every ABI */
-	int (*get_count_c)(intptr_t status, intptr_t datatype, long long *count); /* MPI-4's: may be NULL where calls_abi doesn't ask it */
+	/* MPI-4's: may be NULL where calls_abi doesn't ask it. */
+	int (*get_count_c)(intptr_t status, intptr_t datatype, long long *count);
 };
 /* Written in begin. */
 extern struct library library __attribute__((visibility("hidden")));

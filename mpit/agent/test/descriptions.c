@@ -1,6 +1,7 @@
 /*
- * descriptions.c - what is compared of an ABI: compiled with our description of it (abi/) and with a library's mpi.h, and what the two print
- * must be the same (test/descriptions). With mpi.h, functions that abi/functions.h has otherwise are an error of the compiler.
+ * descriptions.c - what is compared of an ABI: compiled with our description of it (abi/) and with a library's mpi.h,
+ * and what the two print must be the same (test/descriptions). With mpi.h, functions that abi/functions.h has
+ * otherwise are an error of the compiler.
  *
  * DESCRIBED  our description
  * FACTS      FACT(name) for each constant in it, MISSING(name) for those that the mpi.h is too old for

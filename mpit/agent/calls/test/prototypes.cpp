@@ -28,7 +28,8 @@ constexpr bool points_to = std::is_pointer<P>::value && std::is_same<std::remove
 
 KIND(buffer, (points_to<P, void>))
 KIND(count, IS(int))
-#if defined(MPI_ABI_VERSION) && !defined(OPEN_MPI) /* MPICH 5.0's mpi.h of the standard's ABI has an int in MPI_Psend_init: nothing is counted there */
+/* MPICH 5.0's mpi.h of the standard's ABI has an int in MPI_Psend_init: nothing is counted there. */
+#if defined(MPI_ABI_VERSION) && !defined(OPEN_MPI)
 KIND(wide_count, IS(MPI_Count) || IS(int))
 #else
 KIND(wide_count, IS(MPI_Count))

@@ -1,4 +1,4 @@
-/* abi_types.h - abi_datatype() where predefined datatypes are constants. Included after abi_template.h. */
+/* abi_datatype.h - abi_datatype() where predefined datatypes are constants. Included after abi_template.h. */
 static int abi_datatype(MPI_Datatype type)
 {
 	static const struct {
