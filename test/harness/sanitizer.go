@@ -40,7 +40,7 @@ func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (
 	tb.Helper()
 	dir := s.Dir(tb)
 	library, callsLibrary := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
-	command := []string{"-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "CALLS_OUT=" + callsLibrary, library}
+	command := []string{"-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "CALLS_OUT=" + callsLibrary, "OPTIMISATION=-O0", library}
 	if calls {
 		command = append(command, callsLibrary)
 	}
