@@ -46,14 +46,14 @@ build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit
 .PHONY: exporter
 exporter:
 	@mkdir -p $(OUT)
-	@scripts/step 'compiling the exporter (Go; the first time with all that it depends on, which takes a minute or more)' \
+	@scripts/step 'compiling the exporter (the first time with all that it depends on: a minute or more)' \
 		env $(if $(ARCH),GOARCH=$(ARCH) )CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/mpit-exporter ./cmd/mpit-exporter
 
 # Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
 agent:
 	@mkdir -p $(OUT)
-	@scripts/step 'compiling the libraries for the ranks (C; a wrapper for every function of MPI)' \
+	@scripts/step 'compiling the libraries for the ranks (a wrapper for every function of MPI)' \
 		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(OUT)/libmpit-agent.so CALLS_OUT=$(OUT)/libmpit-calls.so $(CROSS_BUILD) GO='$(GO)' VERSION='$(VERSION)'
 
 .PHONY: deb
