@@ -15,6 +15,9 @@
  */
 static int (*where_is)(int, const void *, void *, const char **);
 
+#define OF_A_STACK ((uintptr_t)1 << 20) /* how far from begin_frame a variable that MPI_Init had on its stack may lie */
+static uintptr_t begin_frame;           /* of the program's thread in MPI_Init, written in openmpi_find */
+
 /*
  * A C program may hold these objects itself (copy relocations), and then its copy is the one that
  * the library uses too: the global scope comes before the library.
@@ -29,6 +32,7 @@ void *openmpi_symbol(void *library, const char *name)
 void openmpi_find(void *library)
 {
 	*(void **)&where_is = openmpi_symbol(library, "mca_base_var_get_value");
+	begin_frame = (uintptr_t)__builtin_frame_address(0);
 }
 
 /* A copy's name is the copied one's behind "Dup ", whatever made it a copy. */
@@ -69,6 +73,9 @@ static bool memory_readable(const void *address, size_t length)
  * A component that isn't used is unloaded, and a library shared by several (UCX's, in Debian's 4.1.4) leaves its
  * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies
  * without touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
+ *
+ * Open MPI 5 and 6 register some (mpi_ft_verbose, coll_ftagree_agreement) whose value was a local variable of a function
+ * that has returned long since: to write it would be to change whatever MPI_Init's caller has there now.
  */
 bool openmpi_cvar_readable(int index, bool string)
 {
@@ -76,6 +83,8 @@ bool openmpi_cvar_readable(int index, bool string)
 	const char *value;
 
 	if (where_is == NULL || where_is(index, &storage, NULL, NULL) != 0 || storage == NULL)
+		return false;
+	if ((uintptr_t)storage - begin_frame + OF_A_STACK < 2 * OF_A_STACK)
 		return false;
 	if (!string)
 		return memory_readable(storage, 1);
