@@ -33,6 +33,7 @@ type Session struct {
 	// The reader's own.
 	frames    *wire.Reader
 	catalogue catalogue
+	refused   bool   // the agent doesn't know FINAL
 	release   func() // gives back what the connection holds of its user's shares; once, whoever calls it
 	hold      bool   // a last sample's connection stays open until Close
 
@@ -356,7 +357,8 @@ func (s *Session) take(f wire.Frame) error {
 		return s.takeAnswer(f)
 	case a != nil:
 		return s.takeQuestion(f, a)
-	case f.Type == wire.TypeError && f.Seq == wire.SeqFinal:
+	case f.Type == wire.TypeError && f.Seq == wire.SeqFinal && !s.refused:
+		s.refused = true
 		return nil
 	case f.Type == wire.TypeError:
 		return s.skip(f) // to something that is not answered
