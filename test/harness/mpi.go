@@ -81,9 +81,14 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 // is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
 var standardABI = os.Getenv("MPIT_TEST_STANDARD_ABI")
 
+// CFlags are the C compiler's. Its warnings are errors where the environment says so, as for the libraries: WERROR=-Werror.
+func CFlags() []string {
+	return append([]string{"-O1", "-g", "-Wall", "-Wextra", "-pthread"}, strings.Fields(os.Getenv("WERROR"))...)
+}
+
 // c returns the command that compiles C.
 func (m *MPI) c() []string {
-	flags := []string{"-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	flags := CFlags()
 	if standardABI == "" {
 		return append([]string{"mpicc." + m.suffix}, flags...)
 	}
@@ -210,7 +215,8 @@ func (s *Suite) Linked(tb testing.TB, mpi *MPI, source string, libraries ...stri
 // PlainProgram compiles test/programs/source with the C compiler alone; flags come after the file's name.
 func (s *Suite) PlainProgram(tb testing.TB, source, variant string, flags ...string) string {
 	tb.Helper()
-	command := append([]string{"cc", "-O1", "-g", "-Wall", "-Wextra", filepath.Join(s.root, "test", "programs", source)}, flags...)
+	command := append(append([]string{"cc"}, CFlags()...), filepath.Join(s.root, "test", "programs", source))
+	command = append(command, flags...)
 	return s.compile(tb, source, variant, command...)
 }
 
