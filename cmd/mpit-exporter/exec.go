@@ -26,7 +26,7 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	c := &execCommand{name: "exec"}
 	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program arguments. "+
 		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
-	cmd.Flag("monitoring", "Open the variables for which each message pays: Open MPI's software performance counters. Its monitoring component is left off unless you set "+
+	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open MPI 5 and later. Its monitoring component is left off unless you set "+
 		envMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
 		BoolVar(&c.settings.monitoring)
 	c.settings.addCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+callsLibraryName+" as well ($"+envCalls+"=1). "+

@@ -34,7 +34,7 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
 		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
-			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; from then on it counts, and makes messages dearer")
+			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each message costs more")
 		}
 	}
 	if shows(listControls) {

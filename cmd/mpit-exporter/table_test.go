@@ -56,7 +56,7 @@ word                     GENERIC               TUNER_ALL   NO_OBJECT  MPI_CHAR  
 mpit_call_time_MPI_Send  TIMER (distribution)  USER_BASIC  MPI_COMM   MPI_UINT64_T  open                              mpit_call_time_seconds  -             -
 spc_a                    SIZE                  USER_BASIC  NO_OBJECT  MPI_INT       open, on request                  none                    -             -
 spc_b                    SIZE                  USER_BASIC  NO_OBJECT  MPI_INT       on request                        none                    -             -
-on request: opened by exec --monitoring or a rule with open: true; from then on it counts, and makes messages dearer
+on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each message costs more
 
 CONTROL VARIABLES (4)
 NAME        VALUE                                     SCOPE     VERBOSITY   BIND       DATATYPE  ENUMERATION  CATEGORIES  DESCRIPTION

@@ -81,7 +81,7 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), back, healthy))
 }
 
-// What makes messages dearer is opened when a rule asks for it, and counts from then on. A rule that doesn't ask any more closes nothing.
+// What each message pays for is opened when a rule asks for it, and counts from then on. A rule that no longer asks closes nothing.
 func TestRulesOpenWhileAJobRuns(t *testing.T) {
 	const (
 		ranks  = 2
