@@ -308,7 +308,7 @@ func TestReloadOpens(t *testing.T) {
 	n.connect(r)
 	n.scrape() // goes over to the rules, and asks
 	opened := func() bool { return r.Add("sends", mpit.ClassCounter, 0, 3) == nil }
-	require.Eventually(t, opened, 30*time.Second, time.Millisecond)
+	require.Eventually(t, opened, longest, time.Millisecond)
 	page = n.scrape()
 	assert.Equal(t, 3.0, page[sends], "what it was when it was opened is not counted")
 	assert.Equal(t, []float64{5, 0}, []float64{page[inState("open")], page[inState("on_request")]})

@@ -31,7 +31,7 @@ func TestStandardABI(t *testing.T) {
 	t.Run("version 1", func(t *testing.T) {
 		exporter := suite.Exporter(t)
 		program := standardProgram(t, "one", "-DABI_VERSION=1")
-		env := []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard"}
+		env := []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard", "MPIT_AGENT_FINAL_WAIT=60000"} // however busy the machine
 		run := suite.Start(t, append(suite.ExecCommand("--calls"), program), env)
 		assert.Equal(t, harness.Result{Stdout: "standard: done\n"}, run.Wait(t))
 		received := harness.Labels{"jobid": "standard", "rank": "0", "function": "MPI_Recv", "direction": "received"}
