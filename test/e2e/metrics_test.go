@@ -69,6 +69,7 @@ func TestCatalogueOfOpenMPI(t *testing.T) {
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
+		Env: []string{"OMPI_MCA_pml=^ucx"}, // with cm, which closes the psm2 that it can't use
 	})
 	run.AtHold(t, "made")
 	page := server.Await(t, "the ranks", up(run))
