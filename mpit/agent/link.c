@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,11 @@
 #define END_STACK (128u << 10) /* what the thread of the end needs */
 #define LARGEST_PAGE (64u << 10)
 
+#define BEGIN_PATIENCE_NS 10000000u
+
 /* The connection that stands; whose turn it is says who may touch it. */
 static struct connection standing = { .fd = -1 };
+static _Atomic uint32_t begun; /* the thread has its descriptors, and has looked for an exporter once, or has left */
 
 void link_paths(struct link *l)
 {
@@ -195,17 +199,21 @@ static void *run(void *argument)
 	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
 	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
 		agent_log("no second thread can be made: only the last sample will be sent");
+		word_set(&begun, 1);
 		return NULL;
 	}
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
 	while (a.request != NULL && alive()) {
-		bool served = false;
+		bool served = false, up;
 
 		if (filter_came()) {
 			agent_log("a filter of system calls has come: no connection is made any more");
 			break;
 		}
-		if (come_up(l, &a)) {
+		up = come_up(l, &a);
+		if (atomic_load(&begun) == 0)
+			word_set(&begun, 1);
+		if (up) {
 			while (answer(&a, &standing))
 				served = true;
 			come_down();
@@ -222,6 +230,7 @@ static void *run(void *argument)
 			wake_await(monotonic_ns() + 1000000u * (uint64_t)jitter(&seed, backoff));
 		backoff = 2 * backoff < BACKOFF_LAST_MS ? 2 * backoff : BACKOFF_LAST_MS;
 	}
+	word_set(&begun, 1);
 	wake_threads(); /* the other one, too, where this one leaves by itself */
 	free(a.request);
 	wire_free(&a.out);
@@ -232,7 +241,15 @@ bool link_start(struct link *l)
 {
 	filter_begin();
 	wake_prepare();
-	return start(run, l, default_stack() + OWN_STACK);
+	atomic_store(&begun, 0);
+	if (!start(run, l, default_stack() + OWN_STACK))
+		return false;
+	/*
+	 * The program may deny itself files and sockets right after MPI_Init (filter.h), and end for what the thread then still had to do. That
+	 * takes it a fraction of a millisecond.
+	 */
+	word_await(&begun, 0, monotonic_ns() + BEGIN_PATIENCE_NS);
+	return true;
 }
 
 void link_stop(void)

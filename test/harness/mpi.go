@@ -34,19 +34,20 @@ func OpenMPI(tb testing.TB) *MPI {
 		"OMPI_ALLOW_RUN_AS_ROOT=1",
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 		"OMPI_MCA_mpi_yield_when_idle=1",
-		"OMPI_MCA_pml=^ucx,cm", // not "ob1": that would shut monitoring out
-		"OMPI_MCA_btl=^openib,ofi,uct",
-		"OMPI_MCA_btl_tcp_if_include=lo", // Open MPI 5 warns where there is no other one
 		"OMPI_MCA_osc=^ucx",
 	}})
-	switch {
-	case mpi.Major < 5:
-		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_btl_vader_single_copy_mechanism=none")
-	case mpi.Major == 5:
-		mpi.env = append(mpi.env, "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "OMPI_MCA_smsc=^cma")
-	default:
-		mpi.env = append(mpi.env, "PRTE_MCA_mapby=:oversubscribe", "OMPI_MCA_smsc=^cma")
+	if mpi.Major < 5 {
+		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+			"OMPI_MCA_pml=^ucx", // not "ob1": that would shut monitoring out
+			"OMPI_MCA_btl=self,vader,tcp")
+		return mpi
 	}
+	mapping := "PRTE_MCA_mapby"
+	if mpi.Major == 5 {
+		mapping = "PRTE_MCA_rmaps_default_mapping_policy"
+	}
+	mpi.env = append(mpi.env, mapping+"=:oversubscribe", "OMPI_MCA_smsc=^cma", "OMPI_MCA_pml=^ucx,cm", "OMPI_MCA_btl=^openib,ofi,uct",
+		"OMPI_MCA_btl_tcp_if_include=lo") // it warns where there is no other one
 	return mpi
 }
 
