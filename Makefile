@@ -121,11 +121,11 @@ test-bench:
 test-agent:
 	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)'
 
-# The tests are real jobs that share the machine's cores: -p 1. Most of them wait most of the time, for launchers or for what is to be
-# seen on a page: these run beside each other (t.Parallel), four at a time.
+# Most of these tests, which are real jobs, wait most of the time, for launchers or for what is to be
+# seen on a page: four of a package run beside each other (t.Parallel), and two packages.
 .PHONY: test-e2e
 test-e2e: build
-	cd test && $(GO) test -count=1 -p 1 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
+	cd test && $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
