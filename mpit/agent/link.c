@@ -151,7 +151,7 @@ static void *run_end(void *unused)
 	pthread_setname_np(pthread_self(), "mpit-agent-end");
 	wake_await(FOREVER);
 	last_deliver(&standing);
-	connection_enter();
+	connection_enter_over();
 	connection_shut(&standing);
 	connection_leave();
 	return NULL;
@@ -232,6 +232,7 @@ bool link_start(struct link *l)
 {
 	filter_begin();
 	wake_prepare();
+	connection_prepare();
 	return start(run, l, default_stack() + OWN_STACK);
 }
 

@@ -209,6 +209,32 @@ void test_a_connection_that_stands_no_longer_takes_no_last_sample(void)
 	end_after_the_last(listening);
 }
 
+/* A program that leaves main by pthread_exit ends with the last of the agent's threads. */
+void test_an_exporter_that_reads_nothing_keeps_no_thread(void)
+{
+	const uint64_t unseen[3] = { 0 };
+	struct wire w = { 0 };
+	uint64_t ended;
+	int listening, fd;
+
+	fake_reset();
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	wire_begin(&w, REQUEST_SAMPLE, 1);
+	wire_words(&w, unseen, 3);
+	wire_end(&w);
+	/* Until it takes no more requests, for its answers are not taken. */
+	while (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 500) == 1)
+		send(fd, w.bytes, w.length, MSG_DONTWAIT);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	ended = monotonic_ns();
+	link_stop();
+	end_conversation(listening);
+	CHECK(monotonic_ns() - ended < 8000000000u); /* of the ten seconds that it has while the rank lives */
+	close(fd);
+	wire_free(&w);
+}
+
 void test_a_passive_rank_is_read_by_its_program_alone(void)
 {
 	const uint64_t unseen[3] = { 0 }, second_only[3] = { 0, 1, 2 };
