@@ -235,6 +235,19 @@ void test_an_exporter_that_reads_nothing_keeps_no_thread(void)
 	wire_free(&w);
 }
 
+void test_giving_up_ends_the_threads(void)
+{
+	int listening, fd;
+
+	fake_reset();
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	agent_give_up("test");
+	end_conversation(listening); /* it waits for them; the exporter asks nothing and stays */
+	close(fd);
+	CHECK(agent_move(AGENT_OFF, AGENT_IDLE));
+}
+
 void test_a_passive_rank_is_read_by_its_program_alone(void)
 {
 	const uint64_t unseen[3] = { 0 }, second_only[3] = { 0, 1, 2 };
