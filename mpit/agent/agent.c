@@ -2,6 +2,7 @@
 #include "agent.h"
 
 #include "sources.h"
+#include "wake.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ void agent_give_up(const char *reason)
 	agent_log("gives up: %s; the program runs on unobserved", reason);
 	atomic_store(&state, AGENT_OFF);
 	sources_measure(false);
+	wake_threads();
 }
 
 static uint64_t clock_ns(clockid_t clock)

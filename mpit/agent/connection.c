@@ -15,7 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SEND_PATIENCE_S 10
+#define SEND_PATIENCE_NS 10000000000u
+#define SEND_GLANCE_US 100000 /* how often a thread that can't send looks whether it is to go on */
 #define HIGH_DESCRIPTOR 900
 #define TURN_RETRY_US 200
 
@@ -24,6 +25,12 @@ static _Atomic int shared_descriptor = -1;
 static _Atomic uint64_t shared_inode;
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool over; /* nobody wants what is being sent any more */
+
+void connection_prepare(void)
+{
+	atomic_store(&over, false);
+}
 
 void connection_enter(void)
 {
@@ -39,6 +46,12 @@ bool connection_enter_before(uint64_t deadline)
 		usleep(TURN_RETRY_US);
 	}
 	return true;
+}
+
+void connection_enter_over(void)
+{
+	atomic_store(&over, true);
+	connection_enter();
 }
 
 void connection_leave(void)
@@ -124,7 +137,7 @@ static int move_high(int fd)
 
 bool connection_open(struct connection *c, const struct socket_paths *paths)
 {
-	struct timeval patience = { .tv_sec = SEND_PATIENCE_S };
+	struct timeval glance = { .tv_usec = SEND_GLANCE_US };
 	struct stat st;
 
 	c->fd = dial_any(paths);
@@ -134,7 +147,7 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 		c->fd = move_high(c->fd);
 	/* From here on the thread may sleep in it: recv without a bound, send with one. */
 	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0 ||
-	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0) {
+	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &glance, sizeof glance) != 0) {
 		close(c->fd);
 		c->fd = -1;
 		return false;
@@ -149,6 +162,7 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 
 bool connection_send(const struct connection *c, const struct wire *w)
 {
+	uint64_t deadline = monotonic_ns() + SEND_PATIENCE_NS;
 	size_t sent = 0;
 
 	if (w->failed)
@@ -159,11 +173,12 @@ bool connection_send(const struct connection *c, const struct wire *w)
 		if (!still_ours(c))
 			return false;
 		n = send(c->fd, w->bytes + sent, w->length - sent, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || errno == EAGAIN) && !atomic_load(&over) && monotonic_ns() < deadline)
 			continue;
 		if (n <= 0)
 			return false;
 		sent += (size_t)n;
+		deadline = monotonic_ns() + SEND_PATIENCE_NS;
 	}
 	return true;
 }

@@ -26,6 +26,9 @@ struct connection {
 	ino_t inode;  /* of the socket: a shared number may be somebody else's by now */
 };
 
+/* Program's thread, before the agent's exist. */
+void connection_prepare(void);
+
 /* A connected non-blocking socket; -1 with errno, EAGAIN for an exporter that is there and has no time. Any thread. */
 int dial_any(const struct socket_paths *paths);
 
@@ -35,11 +38,13 @@ int dial_any(const struct socket_paths *paths);
  */
 void connection_enter(void);
 bool connection_enter_before(uint64_t deadline);
+/* The same when the rank has ended and the last sample is on its way: ends what is still being sent to an exporter that doesn't read. */
+void connection_enter_over(void);
 void connection_leave(void);
 
 bool connection_open(struct connection *c, const struct socket_paths *paths);
 void connection_close(struct connection *c);
-/* All of it or false. Sending waits ten seconds at most. */
+/* All of it or false. It waits ten seconds at most for the exporter to read some more. */
 bool connection_send(const struct connection *c, const struct wire *w);
 /* The same by a deadline (CLOCK_MONOTONIC, ns), which it tries at least once to keep. Any thread, async-signal-safe. */
 bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline);

@@ -3,18 +3,22 @@
 #include "filter.h"
 
 #include <fcntl.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 static int at_first; /* written in MPI_Init, before the agent's thread exists */
 
-/* How many the calling thread has: Linux tells it from 5.9 on, and before that there is one or none. */
+/*
+ * How many the calling thread has: Linux tells it from 5.9 on, and before that there is one or none. Little is read at a time, for exit may
+ * stand in a signal handler with a small stack of its own.
+ */
 static int filters(void)
 {
-	static const char field[] = "\nSeccomp_filters:";
-	char status[4096];
-	const char *at;
+	static const char field[] = "\nSeccomp_filters:\t";
+	char bytes[128];
+	size_t found = 0; /* characters of the field */
+	bool told = false;
 	ssize_t length;
 	int fd, n = 0;
 
@@ -23,18 +27,19 @@ static int filters(void)
 	fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 1;
-	length = read(fd, status, sizeof status - 1);
+	while (!told && (length = read(fd, bytes, sizeof bytes)) > 0)
+		for (ssize_t i = 0; i < length && !told; i++) {
+			char c = bytes[i];
+
+			if (field[found] != '\0')
+				found = c == field[found] ? found + 1 : c == field[0];
+			else if (c >= '0' && c <= '9' && n < 100000)
+				n = 10 * n + (c - '0');
+			else
+				told = true;
+		}
 	close(fd);
-	status[length < 0 ? 0 : length] = '\0';
-	at = strstr(status, field);
-	if (at == NULL)
-		return 1;
-	/* Without strtol, which looks at the locale: exit may stand in a signal handler. */
-	for (at += sizeof field - 1; *at == '\t' || *at == ' '; at++)
-		;
-	for (; *at >= '0' && *at <= '9' && n < 100000; at++)
-		n = 10 * n + (*at - '0');
-	return n;
+	return n > 0 ? n : 1;
 }
 
 void filter_begin(void)

@@ -13,8 +13,8 @@
 void filter_begin(void);
 
 /*
- * Whether the calling thread has more of them by now. Async-signal-safe. One system call; three more where there was a filter in
- * MPI_Init.
+ * Whether the calling thread has more of them by now. Async-signal-safe. One system call; some more where there was a
+ * filter in MPI_Init.
  */
 bool filter_came(void);
 

@@ -155,7 +155,7 @@ static void *run_end(void *unused)
 	pthread_setname_np(pthread_self(), "mpit-agent-end");
 	wake_await(FOREVER);
 	last_deliver(&standing);
-	connection_enter();
+	connection_enter_over();
 	connection_shut(&standing);
 	connection_leave();
 	return NULL;
@@ -241,6 +241,7 @@ bool link_start(struct link *l)
 {
 	filter_begin();
 	wake_prepare();
+	connection_prepare();
 	atomic_store(&begun, 0);
 	if (!start(run, l, default_stack() + OWN_STACK))
 		return false;

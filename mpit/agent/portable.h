@@ -8,6 +8,14 @@
 #ifndef MPIT_PORTABLE_H
 #define MPIT_PORTABLE_H
 
+/*
+ * What a distribution's flags ask for: musl lacks the functions that check sizes, an older glibc those for large files
+ * under another name. Not by -U on the command line, where what -Wp passes to the preprocessor comes last.
+ */
+#undef _FORTIFY_SOURCE
+#undef _FILE_OFFSET_BITS
+#undef _TIME_BITS
+
 /* As the files say too, which may come too late: the headers below have been read by then. */
 #define _GNU_SOURCE
 

@@ -92,6 +92,24 @@ func TestProgramsOfMusl(t *testing.T) {
 	}
 }
 
+// Nor do the flags matter with which distributions compile what they package (these are Fedora's and others'), though
+// they ask for newer features and for functions that musl lacks.
+func TestLibrariesCompiledAsPackages(t *testing.T) {
+	made := pair{filepath.Join(t.TempDir(), "libmpit-agent.so"), suite.Calls()}
+	command := []string{
+		"make", "-C", filepath.Join(suite.Root(), "mpit", "agent"), "BUILD=" + filepath.Dir(made.agent),
+		"OPTIMISATION=-O1", made.agent,
+	}
+	result := suite.Start(t, command, []string{
+		"CFLAGS=-Wp,-D_FORTIFY_SOURCE=3 -D_FILE_OFFSET_BITS=64 -flto=auto -fstack-protector-strong",
+		"LDFLAGS=-Wl,-z,pack-relative-relocs",
+	}).Wait(t)
+	require.Zero(t, result.Status, "%+v", result)
+	assertNeedsAnOldGlibc(t, made.agent)
+	source := filepath.Join(suite.Root(), "test", "programs", "plain.c")
+	made.assertRunsAsBare(t, 7, nil, suite.Compile(t, "plain.c", "musl", "musl-gcc", "-O1", "-g", source))
+}
+
 // pair are the two libraries of one build.
 type pair struct{ agent, calls string }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- the gate ---- */
@@ -83,6 +84,16 @@ static bool add_filter(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
+/* The calling thread alone: without the C library, which asks all of them to. */
+static bool join_groups(void)
+{
+	gid_t groups[1000];
+
+	for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+		groups[i] = 1000000 + (gid_t)i;
+	return syscall(SYS_setgroups, sizeof groups / sizeof groups[0], groups) == 0;
+}
+
 static void *filtered_thread(void *listening)
 {
 	filter_begin();
@@ -98,6 +109,12 @@ static void *filtered_thread(void *listening)
 	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0); /* no connection has been made */
 	filter_begin();
 	CHECK(!filter_came()); /* a container's */
+	CHECK(add_filter() && filter_came());
+	/* The kernel tells them behind the groups, of which a user may have many. */
+	if (!join_groups())
+		fprintf(stderr, "this user may not join groups: not tested\n");
+	filter_begin();
+	CHECK(!filter_came());
 	CHECK(add_filter() && filter_came());
 	return NULL;
 }
@@ -190,6 +207,45 @@ void test_a_connection_that_stands_no_longer_takes_no_last_sample(void)
 	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 2) == 8);
 	close(final);
 	end_after_the_last(listening);
+}
+
+/* A program that leaves main by pthread_exit ends with the last of the agent's threads. */
+void test_an_exporter_that_reads_nothing_keeps_no_thread(void)
+{
+	const uint64_t unseen[3] = { 0 };
+	struct wire w = { 0 };
+	uint64_t ended;
+	int listening, fd;
+
+	fake_reset();
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	wire_begin(&w, REQUEST_SAMPLE, 1);
+	wire_words(&w, unseen, 3);
+	wire_end(&w);
+	/* Until it takes no more requests, for its answers are not taken. */
+	while (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 500) == 1)
+		send(fd, w.bytes, w.length, MSG_DONTWAIT);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	ended = monotonic_ns();
+	link_stop();
+	end_conversation(listening);
+	CHECK(monotonic_ns() - ended < 8000000000u); /* of the ten seconds that it has while the rank lives */
+	close(fd);
+	wire_free(&w);
+}
+
+void test_giving_up_ends_the_threads(void)
+{
+	int listening, fd;
+
+	fake_reset();
+	open_session("", 10);
+	fd = open_conversation(&listening);
+	agent_give_up("test");
+	end_conversation(listening); /* it waits for them; the exporter asks nothing and stays */
+	close(fd);
+	CHECK(agent_move(AGENT_OFF, AGENT_IDLE));
 }
 
 void test_a_passive_rank_is_read_by_its_program_alone(void)

@@ -179,6 +179,8 @@ void test_the_end_wakes_who_sleeps(void);
 void test_filters_that_come_are_noticed(void);
 void test_the_last_sample_goes_over_the_connection_that_stands(void);
 void test_a_connection_that_stands_no_longer_takes_no_last_sample(void);
+void test_an_exporter_that_reads_nothing_keeps_no_thread(void);
+void test_giving_up_ends_the_threads(void);
 void test_the_end_waits_for_a_connection_that_stands(void);
 void test_a_passive_rank_is_read_by_its_program_alone(void);
 void test_a_request_to_open(void);
