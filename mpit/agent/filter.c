@@ -22,7 +22,7 @@ static int filters(void)
 	ssize_t length;
 	int fd, n = 0;
 
-	if (prctl(PR_GET_SECCOMP) <= 0)
+	if (prctl(PR_GET_SECCOMP, 0L, 0L, 0L, 0L) <= 0)
 		return 0;
 	fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -49,5 +49,5 @@ void filter_begin(void)
 
 bool filter_came(void)
 {
-	return at_first == 0 ? prctl(PR_GET_SECCOMP) > 0 : filters() > at_first;
+	return at_first == 0 ? prctl(PR_GET_SECCOMP, 0L, 0L, 0L, 0L) > 0 : filters() > at_first;
 }
