@@ -154,11 +154,11 @@ func withoutNumbers(s string) string {
 	return strings.TrimSpace(digits.ReplaceAllString(s, "#"))
 }
 
-// sameEnd compares what launchers say of two ends. That of MPICH 4.2 and later says at times that all is well where a rank has crashed, with
-// the agent or without: then nothing is compared, and TestEndsAlone has no launcher.
+// sameEnd compares what launchers say of two ends. MPICH's tells of the rank that it hears of first, which may be the other one, that it has
+// killed; from 4.2 on it says at times that all is well. Then nothing is compared: TestEndsAlone has no launcher.
 func sameEnd(t *testing.T, mpi *harness.MPI, bare, observed harness.Result) {
 	t.Helper()
-	if mpi.Name == "mpich" && mpi.Version != "4.0.2" && (bare.Status == 0) != (observed.Status == 0) {
+	if mpi.Name == "mpich" && bare.Status != observed.Status {
 		return
 	}
 	assert.Equal(t, bare.Status, observed.Status)
