@@ -254,7 +254,7 @@ func sessionsModel() section {
 
 func sessionsAlone(t *testing.T, s *subject) outcome {
 	// Open MPI 5.0's monitoring crashes in MPI_Session_finalize.
-	r := s.startBare(t, s.library, fixture.Options{Env: []string{"OMPI_MCA_pml_monitoring_enable=0"}})
+	r := s.startBare(t, s.library, fixture.Options{Env: []string{monitoringOff}})
 	if _, err := r.Try(t, "session-init s"); err != nil {
 		require.Equal(t, "none", s.Do(t, "tool-events"), "the library is older than MPI-4")
 		return notOffered

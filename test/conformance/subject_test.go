@@ -105,6 +105,9 @@ func (s *subject) begin(t *testing.T, p *fixture.Program) {
 	p.Init(t)
 }
 
+// monitoringOff is of programs that crash with Open MPI's monitoring.
+const monitoringOff = "OMPI_MCA_pml_monitoring_enable=0"
+
 // startBare starts one that hasn't called anything of MPI yet.
 func (s *subject) startBare(t *testing.T, library *fixture.Library, options fixture.Options) *rank {
 	t.Helper()
@@ -112,7 +115,9 @@ func (s *subject) startBare(t *testing.T, library *fixture.Library, options fixt
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
 	options.Socket = listener.Path()
-	options.Exec = append(s.monitoring(), options.Exec...)
+	if !slices.Contains(options.Env, monitoringOff) {
+		options.Exec = append(s.monitoring(), options.Exec...)
+	}
 	return &rank{Program: fixture.Start(t, s.build, library, options), listener: listener}
 }
 
