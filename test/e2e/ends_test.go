@@ -26,7 +26,7 @@ func TestEnds(t *testing.T) {
 		{"finalize", "finalize", ""},
 		{"pthread_exit", "finalize", ""},
 		{"exit", "exit", ""},
-		{"handler", "exit", "openmpi"}, // MPICH's own exit handlers allocate, and hang without the agent as well
+		{"handler", "exit", "openmpi"}, // the exit handlers of MPICH, and of libraries of Open MPI 5, allocate, and hang without the agent as well
 		{"abort", "abort", ""},
 		{"_exit", "lost", ""},
 		{"kill", "lost", ""},
@@ -35,7 +35,7 @@ func TestEnds(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		for _, end := range ends {
-			if end.mpi != "" && end.mpi != mpi.Name {
+			if end.mpi != "" && (end.mpi != mpi.Name || mpi.Major > 4) {
 				continue
 			}
 			t.Run(mpi.Name+"/"+end.how, func(t *testing.T) {
