@@ -212,7 +212,7 @@ func TestOwnEnds(t *testing.T) {
 				bare.AtHold(t, "up")
 				bare.Release(t, "up")
 				want := bare.Wait(t)
-				sameEnd(t, mpi, want, observed)
+				sameEnd(t, mpi, how, want, observed)
 			})
 		}
 	}
