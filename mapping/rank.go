@@ -17,6 +17,7 @@ import (
 // outlives the Rank stands in blob.go; what becomes of it under other rules, in restore.go.
 type Rank struct {
 	mapper *Mapper
+	lib    Library
 	rules  *ruleSet
 
 	// What the plan has been compiled from.
@@ -321,6 +322,7 @@ func (h *handle) words(values []uint64) ([]uint64, bool) {
 func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
 	r := &Rank{
 		mapper:    m,
+		lib:       lib,
 		rules:     m.rulesFor(lib),
 		ratios:    map[variableKey]*variable{},
 		families:  map[string]holding{},
@@ -341,6 +343,19 @@ func (m *Mapper) NewRank(lib Library, blob []byte) (*Rank, error) {
 	r.restored, r.again, r.reselect, r.blob = restored, true, true, slices.Clone(blob)
 	r.closed, r.hasClosed = restored.closed, restored.hasClosed
 	return r, nil
+}
+
+// Reload puts the rules of another Mapper into force, at a time of the exporter's clock. The next Update shows what they make of the
+// variables, and Select says what the agent is to be told. A series whose meaning they change begins at zero; all others go on.
+func (r *Rank) Reload(m *Mapper, _ time.Time) {
+	blob, _ := r.Blob()
+	next, err := m.NewRank(r.lib, blob)
+	if err != nil {
+		panic(err) // it has just been written
+	}
+	next.structure, next.dropped, next.limits.rank, next.limits.variable = r.structure+1, r.dropped, r.limits.rank, r.limits.variable
+	r.Close()
+	*r = *next
 }
 
 // Update takes a sample in. It keeps references to the sample's catalogue, layout and remains, none to its values.
