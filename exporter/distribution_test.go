@@ -74,12 +74,12 @@ func TestPagesOfDistributions(t *testing.T) {
 	const family = "mpit_call_time_seconds"
 	rules := []struct {
 		rules []mapping.Rule
-		ranks bool // there are series of each rank
+		rank  mapping.RankMode
 	}{
-		{nil, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, false},
+		{nil, mapping.RankKeep},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, mapping.RankKeep},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
 	}
 	type program struct {
 		*mpittest.Rank
@@ -92,11 +92,10 @@ func TestPagesOfDistributions(t *testing.T) {
 		clock := newTestClock()
 		rule, limited := 0, false
 		limits := mapping.Limits{}
-		start := func() *node {
-			n := startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock))
-			return n
+		start := func(at time.Time) *node {
+			return startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock), startedAt(at))
 		}
-		n := start()
+		n := start(testTime)
 		defer func() { n.stop() }()
 		var programs []*program
 		for i := range 2 {
@@ -150,7 +149,7 @@ func TestPagesOfDistributions(t *testing.T) {
 					}
 				}
 				for k := int32(-30); k <= 13; k++ {
-					if want := p.counted[k]; rules[rule].ranks && (got[k] > want || got[k] < want && !limited) {
+					if want := p.counted[k]; rules[rule].rank != mapping.RankNode && (got[k] > want || got[k] < want && !limited) {
 						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
 					}
 				}
@@ -222,20 +221,14 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"restart": func(rt *rapid.T) {
 				look(rt)
-				stored := rapid.Bool().Draw(rt, "stored") || limited
-				for _, p := range living() {
-					if stored {
-						n.stored(p.Rank)
-					}
-				}
 				n.stop()
 				for _, p := range living() {
 					<-p.Disconnected()
 				}
-				n = start()
+				n = start(clock.Now())
 				connect()
-				if !rules[rule].ranks || limited {
-					clear(last) // of what has ended before it a node's histogram knows nothing
+				if rules[rule].rank != mapping.RankKeep || limited {
+					clear(last) // what is of several ranks begins at zero, and objects fold otherwise
 				}
 			},
 		})

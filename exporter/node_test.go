@@ -59,7 +59,8 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	}
 	e, err := New(cfg)
 	require.NoError(t, err)
-	e.proc = fstest.MapFS{} // not what these tests happen to run in
+	e.proc = fstest.MapFS{}              // not what these tests happen to run in
+	e.started = testTime.Add(-time.Hour) // before any rank
 	for _, f := range change {
 		f(e)
 	}
@@ -77,6 +78,9 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	t.Cleanup(n.stop)
 	return n
 }
+
+// startedAt makes an Exporter one that has started then.
+func startedAt(at time.Time) func(*Exporter) { return func(e *Exporter) { e.started = at } }
 
 // shippedRules have been read once for all tests.
 var shippedRules = sync.OnceValue(mapping.Defaults)
