@@ -101,11 +101,9 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	}
 	touch = func() {
 		advance()
-		e.mu.Lock()
-		defer e.mu.Unlock()
 		for i, r := range list {
 			s := *samples[i]
-			if !e.absorb(r, &s) {
+			if !e.absorbed(r, &s) {
 				b.Fatal("no figures")
 			}
 			r.state = stateUp
@@ -200,9 +198,9 @@ func BenchmarkExposition(b *testing.B) {
 			}
 			render := func() {
 				body := newBody(pageBodies, 1)
-				e.mu.Lock()
-				e.page.render(body, textStyle{openMetrics: f.way == asOpenMetrics})
-				e.mu.Unlock()
+				p, unlock := e.pages.lock()
+				p.render(body, textStyle{openMetrics: f.way == asOpenMetrics})
+				unlock()
 				body.release()
 			}
 			render() // the pool has a body

@@ -5,8 +5,7 @@ import (
 )
 
 // Bounds of what is taken in of one rank, far above what libraries have: the largest known has 1,100 variables, an agent tracks 1,024
-// objects of each kind unless its job says otherwise. Everybody waits while one rank's catalogue is mapped, so the protocol's own
-// bounds, which are those of memory, are too much (BenchmarkHold).
+// objects of each kind unless its job says otherwise. The protocol's own bounds, which are those of memory, are too much to map (BenchmarkHold).
 const (
 	maxVariables = 4096
 	maxObjects   = 16384
@@ -35,9 +34,8 @@ func (p *trim[T]) of(whole *T, over bool, shorten func(T) *T) *T {
 	return p.rest
 }
 
-// bounded returns a sample with no more than is taken in. What is left out is counted, as if the agent had left it out. The caller holds
-// mu.
-func (e *Exporter) bounded(r *rank, s *mpit.Sample) *mpit.Sample {
+// bounded returns a sample with no more than is taken in. What is left out is counted, as if the agent had left it out.
+func (e *Exporter) bounded(r *contents, s *mpit.Sample) *mpit.Sample {
 	short := *s
 	if v := s.Variables; v != nil {
 		short.Variables = r.trimmed.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {

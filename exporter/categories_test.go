@@ -109,8 +109,8 @@ func matchingByCategory(on *bool, told *[]mapping.Categories) func(*Exporter) {
 	return func(e *Exporter) {
 		e.grouped = func() bool { return *on }
 		sound := e.newRank
-		e.newRank = func(lib mapping.Library, since time.Time) figures {
-			f := sound(lib, since)
+		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
+			f := sound(m, lib, since)
 			return curious{f, told}
 		}
 	}

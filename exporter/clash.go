@@ -9,11 +9,14 @@ import (
 // clashLogInterval is how often one user's clashes of labels are worth a line: he can make any number of them.
 const clashLogInterval = time.Minute
 
+// maxWays is at how many ranks with the same labels a new one looks, for an ended one in whose place it could be.
+const maxWays = 16
+
 // makeWay removes the ended rank whose labels a new one would have, if it is the same user's and nobody waits for its last values.
 // A job that is requeued, or a program that is started again and again by one shell, so goes on in the same series, which begin anew; with
 // a label dup it would be another one until its end. Others keep their labels. The caller holds mu.
 func (e *Exporter) makeWay(id Identity, uid uint32) {
-	for ; ; id.Dup++ {
+	for ; id.Dup < maxWays; id.Dup++ {
 		i, found := e.table.find(id)
 		if !found {
 			return

@@ -58,7 +58,7 @@ func TestTwoExporters(t *testing.T) {
 		assert.Contains(t, w.Body.String(), of("mpit_calls_total", "1", 0)+" 10\n")
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		assert.Zero(t, a.page.messages.leases)
+		assert.Zero(t, a.pages.page.messages.leases.Load())
 	})
 }
 

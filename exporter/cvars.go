@@ -72,21 +72,31 @@ func (e *Exporter) controlsDue(r *rank, now time.Time) bool {
 
 // takeControls takes a rank's control variables in. If they could not be read, the last ones stand.
 func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error) {
-	c := &r.controls
-	if r.end != mpit.EndNone {
-		return
+	var rows []controlRow
+	var unreadable, over int
+	if err == nil {
+		rows, unreadable, over = e.controlRows(r, list)
 	}
-	c.at = e.now()
-	if err != nil {
-		c.at = c.at.Add(min(inquiryRetry, e.cfg.ControlVariableInterval) - e.cfg.ControlVariableInterval)
-		e.log.Debug("asking a rank for its control variables failed", append(rankAttrs(r), "err", err)...)
-		return
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.table.byID[r.key] != r || r.end != mpit.EndNone:
+	case err != nil:
+		e.controlsFailed(r, err)
+	default:
+		c := &r.controls
+		c.at = e.now()
+		var more int
+		c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
+		countMore(e.drop, c.left, droppedControl, unreadable)
+		countMore(e.drop, c.left, droppedBound, over+more)
 	}
-	rows, unreadable, over := e.controlRows(r, list)
-	var more int
-	c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
-	countMore(e.drop, c.left, droppedControl, unreadable)
-	countMore(e.drop, c.left, droppedBound, over+more)
+}
+
+// controlsFailed notes that a rank's control variables could not be read. The caller holds mu.
+func (e *Exporter) controlsFailed(r *rank, err error) {
+	r.controls.at = e.now().Add(min(inquiryRetry, e.cfg.ControlVariableInterval) - e.cfg.ControlVariableInterval)
+	e.log.Debug("asking a rank for its control variables failed", append(rankAttrs(r), "err", err)...)
 }
 
 // dropControls takes a rank that has ended out of all counts. The caller holds mu.
@@ -141,13 +151,13 @@ func globMatches(pattern, name string) bool {
 }
 
 // addControls makes mpit_cvar_ranks anew, if it has changed.
-func (p *page) addControls(t *tally[controlRow]) {
-	if p.controls == t.generation {
+func (p *page) addControls(sums map[controlRow]int, generation uint64) {
+	if p.controls == generation {
 		return
 	}
-	p.controls = t.generation
+	p.controls = generation
 	var rows []row
-	for r, n := range t.sums() {
+	for r, n := range sums {
 		labels := []mapping.Label{
 			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "name", Value: r.name}, {Name: "value", Value: r.value},
 		}

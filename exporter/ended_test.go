@@ -167,8 +167,8 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 	var made *unsound
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(lib mapping.Library, since time.Time) figures {
-			f := sound(lib, since)
+		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
+			f := sound(m, lib, since)
 			made = &unsound{figures: f}
 			return made
 		}
@@ -189,6 +189,7 @@ func TestEvictionIsFair(t *testing.T) {
 	add := func(id byte, uid uint32, at time.Duration) {
 		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{Rank: int(id)}}})
 		r.finish(mpit.EndExit, testTime.Add(at))
+		table.enter(r)
 	}
 	add(1, 100, 0) // the oldest of all
 	add(2, 200, 1)

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -76,6 +75,9 @@ const (
 	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one stopped
 	// process would make every scrape take until its deadline.
 	patience = 250 * time.Millisecond
+	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last has seen some of them
+	// answer.
+	welcome = 250 * time.Millisecond
 	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
 	overdue = time.Second
 	// shareable is how old a round may be that another reader joins: its answers are as old.
@@ -85,8 +87,6 @@ const (
 	maxFinals = 64
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
-	// finalPace is how often it is looked whether it is a last sample's turn.
-	finalPace = 20 * time.Millisecond
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
 	maxEndedBytes = 256 << 20
 	// pushTimeout bounds the sending of a selection.
@@ -103,15 +103,15 @@ type Exporter struct {
 	reads   chan struct{} // the same for catalogues, values and kept samples
 	control *control
 	now     func() time.Time
-	newRank func(lib mapping.Library, since time.Time) figures
+	newRank func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures
 	proc    fs.FS                     // /proc
 	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
 	grouped func() bool               // rules match by category
 
-	patience, overdue, shareable, grace time.Duration
-	recent                              time.Duration
-	describing, describingUser          int // see maxDescribing
-	endedBytes                          int // see maxEndedBytes
+	patience, welcome, overdue, shareable, grace time.Duration
+	recent                                       time.Duration
+	describing, describingUser                   int // see maxDescribing
+	endedBytes                                   int // see maxEndedBytes
 
 	deaf deafness
 
@@ -119,24 +119,22 @@ type Exporter struct {
 
 	lastScrape atomic.Pointer[time.Time] // when the last page was delivered to a scraper; nil: none has been
 
-	mu     sync.Mutex // guards what follows, and everything in the ranks
-	rules  Rules
-	epoch  uint64 // how often rules have come into force
-	table  table
-	page   *page
-	round  *round         // the last one that is under way
-	infos  uint64         // changes when mpit_pvar_info has to be made anew
-	finals map[uint32]int // connections that are to bring a last sample, by uid
+	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables such as budgets.
+	rounds  rounds
+	pages   pages
+	places  *places
+	budgets *budgets
+	rules   atomic.Pointer[ruling]
 
-	rounds    uint64    // pages that were brought up to date
-	committed time.Time // when the last one was; zero: none
-	joined    []*world  // of the running one
+	reloading sync.Mutex // held while rules come into force
+
+	mu      sync.Mutex // guards what follows, and the attendance of ranks; held for a look or a change, never while ranks are taken in
+	table   table
+	removed []*rank        // from the table, to be closed
+	finals  map[uint32]int // connections that are to bring a last sample, by uid
 
 	readers   map[*OTelReader]bool // those that are open
 	producing bool                 // somebody reads metric data besides
-
-	budgets *budgets
-	turns   turns
 
 	worlds     map[worldID]*world
 	worldNames map[worldName]bool // of all worlds
@@ -199,6 +197,7 @@ func New(cfg Config) (*Exporter, error) {
 		now:        time.Now,
 		proc:       os.DirFS("/proc"),
 		patience:   patience,
+		welcome:    welcome,
 		overdue:    overdue,
 		shareable:  shareable,
 		recent:     recent,
@@ -206,10 +205,9 @@ func New(cfg Config) (*Exporter, error) {
 		describing: maxDescribing, describingUser: maxDescribingUser,
 		endedBytes: maxEndedBytes,
 		started:    time.Now(),
-		rules:      Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
 		table:      newTable(),
 		budgets:    budgets,
-		turns:      newTurns(),
+		places:     newPlaces(),
 		finals:     map[uint32]int{},
 		inquiries:  map[uint32]int{},
 		readers:    map[*OTelReader]bool{},
@@ -221,16 +219,17 @@ func New(cfg Config) (*Exporter, error) {
 
 		clashLogged: map[uint32]time.Time{},
 	}
-	e.newRank = func(lib mapping.Library, _ time.Time) figures {
-		f, _ := e.rules.Mapper.NewRank(lib, nil)
+	e.newRank = func(m *mapping.Mapper, lib mapping.Library, _ time.Time) figures {
+		f, _ := m.NewRank(lib, nil)
 		return f
 	}
-	e.grouped = func() bool { return e.rules.Mapper.NeedsCategories() }
+	e.rules.Store(&ruling{Rules: Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)}})
+	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.relabel.Store(relabel)
 	e.control = newControl(e)
-	e.page = e.newPage()
+	e.pages.page = e.newPage()
 	e.self.reloadSucceeded(e.now())
-	e.showLimits()
+	e.showLimits(budgets.limits)
 	return e, nil
 }
 
@@ -290,18 +289,24 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.receiveFinal(ctx, s, w)
 		return
 	}
-	r, wake, err := e.connect(s, w)
+	r, line, err := e.connect(s, w)
 	if err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
 		return
 	}
 	e.log.Debug("rank connected", rankAttrs(r)...)
+	defer line.giveUp() // when nobody asks any more
+	var asked *question
+	var answered <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
+			line.put(asked)
 			e.disconnect(r, s)
 			return
 		case <-s.Done():
+			line.put(asked)
+			e.takeLast(ctx, line)
 			if _, ok := s.Final(); ok {
 				e.receiveFinal(ctx, s, w) // first: it hasn't lost its connection
 			}
@@ -313,12 +318,55 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 				e.log.Debug("rank disconnected", rankAttrs(r)...)
 			}
 			return
-		case <-wake:
+		case asked = <-line.questions:
+			answered = asked.pending.Done()
+		case <-answered:
+			e.take(ctx, asked)
+			asked, answered = nil, nil
+		case <-line.wake:
 			e.push(ctx, r, s)
 			if what := e.begin(r); what != 0 {
 				asking.Go(func() { e.askRank(ctx, r, s, what) })
 			}
 		}
+	}
+}
+
+// line is how the goroutine of a rank's connection is told what to do.
+type line struct {
+	questions chan *question // at most one is open
+	wake      chan struct{}  // there is something in the outbox
+}
+
+func newLine() *line { return &line{questions: make(chan *question, 1), wake: make(chan struct{}, 1)} }
+
+// put puts a question back that has been taken from the line.
+func (l *line) put(q *question) {
+	if q != nil {
+		l.questions <- q
+	}
+}
+
+// giveUp lets those go who wait for an answer that nobody will take in.
+func (l *line) giveUp() {
+	select {
+	case q := <-l.questions:
+		close(q.taken)
+	default:
+	}
+}
+
+// takeLast takes the answer to the last question of a connection in that has ended, if it came before.
+func (e *Exporter) takeLast(ctx context.Context, l *line) {
+	select {
+	case q := <-l.questions:
+		<-q.pending.Done()
+		if _, err := q.pending.Sample(); err != nil {
+			close(q.taken)
+			return
+		}
+		e.take(ctx, q)
+	default:
 	}
 }
 
@@ -332,11 +380,11 @@ var (
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, error) {
+func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 	h, peer := s.Hello(), s.Peer()
-	r, wake, old, err := func() (*rank, <-chan struct{}, *mpit.Session, error) {
+	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
 		e.mu.Lock()
-		defer e.mu.Unlock()
+		defer e.unlock()
 		r := e.table.byID[h.ID]
 		switch {
 		case r != nil && r.peer.UID != peer.UID:
@@ -351,24 +399,33 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, erro
 			r.revive()
 		}
 		old := r.session
-		e.takeLast(r)
-		r.session, r.asked = s, nil
+		r.session, r.line, r.asked = s, newLine(), nil
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew
 		}
-		r.wake = make(chan struct{}, 1)
 		if r.send.selected {
 			// An agent may or may not remember what its last connection selected.
 			r.send.selection = true
 		}
+		e.table.enter(r)
 		r.nudge()
-		return r, r.wake, old, nil
+		return r, r.line, old, nil
 	}()
 	if old != nil {
 		_ = old.Close()
 	}
-	return r, wake, err
+	return r, l, err
+}
+
+// unlock gives mu back, and closes what has been removed from the table.
+func (e *Exporter) unlock() {
+	removed := e.removed
+	e.removed = nil
+	e.mu.Unlock()
+	for _, r := range removed {
+		e.close(r)
+	}
 }
 
 // add puts a new rank into the table. The caller holds mu.
@@ -390,17 +447,17 @@ func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 // disconnect notes the end of a connection, unless the rank has a newer one.
 func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	if r.session != s {
 		return
 	}
-	e.takeLast(r)
-	r.session, r.asked = nil, nil
+	r.session, r.line, r.asked = nil, nil, nil
 	e.abandon(r)
 	if r.end == mpit.EndNone {
 		r.gone = e.now()
 		r.state = stateLate
 	}
+	e.table.enter(r)
 	e.evict()
 }
 
@@ -418,12 +475,12 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 	case <-taking.Done():
 		return
 	}
-	if e.takeFinal(taking, s, w) && e.cfg.FinalTaken != nil {
+	if e.takeFinal(ctx, s, w) && e.cfg.FinalTaken != nil {
 		e.cfg.FinalTaken(ctx)
 	}
 }
 
-// takeFinal takes the last sample of a connection that has brought all it had.
+// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
 func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 	sample, ok := s.Final()
 	if !ok {
@@ -431,41 +488,48 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 		e.log.Debug("no last sample", "user", w.user, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
-	h, peer := s.Hello(), s.Peer()
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for !e.turns.may(peer.UID) {
-		e.mu.Unlock()
-		select {
-		case <-time.After(finalPace):
-		case <-ctx.Done():
-		}
-		e.mu.Lock()
-		if ctx.Err() != nil {
-			e.self.samples.WithLabelValues(resultDeferred).Inc()
-			e.log.Debug("no time for a last sample", "user", w.user, "pid", s.Peer().PID)
-			return false
-		}
+	leave, err := e.enter(ctx, jobKey{w.id.JobID, s.Peer().UID})
+	if err != nil {
+		return false // the exporter ends
 	}
-	r := e.table.byID[h.ID]
-	switch {
-	case r == nil:
-		r = e.add(h, peer, w)
-	case r.peer.UID != peer.UID:
-		e.self.refused.WithLabelValues(refusedUID).Inc()
+	defer leave()
+	r := e.rankOfFinal(s, w)
+	if r == nil {
 		return false
 	}
 	e.self.samples.WithLabelValues(resultFinal).Inc()
-	end := e.turns.begin(peer.UID)
-	e.absorb(r, &sample)
-	end()
+	c := r.contents.Lock()
+	e.absorb(r, c, &sample)
+	r.contents.Unlock()
 	reason := sample.End
 	if reason == mpit.EndNone {
 		reason = mpit.EndExit
 	}
+	e.mu.Lock()
+	defer e.unlock()
+	if e.table.byID[r.key] != r {
+		return false // there were too many
+	}
 	e.finish(r, reason, e.now())
 	return true
+}
+
+// rankOfFinal returns the rank that a last sample is of; nil: it is not to be taken.
+func (e *Exporter) rankOfFinal(s *mpit.Session, w who) *rank {
+	h, peer := s.Hello(), s.Peer()
+	e.mu.Lock()
+	defer e.unlock()
+	r := e.table.byID[h.ID]
+	switch {
+	case r == nil:
+		r = e.add(h, peer, w)
+		r.gone = e.now()
+		e.table.enter(r)
+	case r.peer.UID != peer.UID:
+		e.self.refused.WithLabelValues(refusedUID).Inc()
+		return nil
+	}
+	return r
 }
 
 // enterFinal counts a connection that is to bring a last sample, if its user may have one more.
@@ -491,6 +555,7 @@ func (e *Exporter) leaveFinal(uid uint32) {
 // finish marks a rank as ended and makes room for it. The caller holds mu.
 func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
+	e.table.enter(r)
 	e.dropControls(r)
 	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
 	e.tellReaders()
@@ -510,37 +575,32 @@ func (e *Exporter) evict() {
 	}
 }
 
-// remove forgets a rank. The caller holds mu.
+// remove forgets a rank; it leaves the page when that is made next. The caller holds mu.
 func (e *Exporter) remove(r *rank) {
 	e.table.remove(r)
-	e.page.remove(r)
 	e.leaveWorld(r)
-	e.discard(r)
-	if len(r.infos) > 0 {
-		e.infos++
-	}
+	e.removed = append(e.removed, r)
 }
 
 // expire ends ranks whose last sample is overdue and forgets ended ones whose time is over. The caller holds mu.
 func (e *Exporter) expire() {
 	now := e.now()
-	var over []*rank
+	var over, lost []*rank
 	for _, r := range e.table.ordered {
-		if r.end != mpit.EndNone && !e.wanted(r) && now.Sub(r.ended) >= e.cfg.Retention {
+		switch {
+		case r.end != mpit.EndNone && !e.wanted(r) && now.Sub(r.ended) >= e.cfg.Retention:
 			over = append(over, r)
+		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
+			lost = append(lost, r)
 		}
 	}
 	for _, r := range over {
 		e.remove(r)
 	}
-	var lost []*rank
-	for _, r := range e.table.ordered {
-		if r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace {
-			lost = append(lost, r)
-		}
-	}
 	for _, r := range lost {
-		e.finish(r, mpit.EndLost, r.gone)
+		if e.table.byID[r.key] == r { // and has not been evicted meanwhile
+			e.finish(r, mpit.EndLost, r.gone)
+		}
 	}
 }
 
@@ -548,7 +608,7 @@ func (e *Exporter) expire() {
 // It asks none of them. An exporter that serves one job has nothing left to do when both are zero.
 func (e *Exporter) Remaining() (living, untaken int) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	e.expire()
 	for _, r := range e.table.ordered {
 		switch {
@@ -562,105 +622,6 @@ func (e *Exporter) Remaining() (living, untaken int) {
 		living += n
 	}
 	return living, untaken
-}
-
-// discard throws a rank's figures away. The caller holds mu.
-func (e *Exporter) discard(r *rank) {
-	f := r.figures
-	r.figures = nil
-	e.budgets.take(r, 0)
-	if f != nil {
-		e.guard(r, "closing its figures", f.Close)
-	}
-}
-
-// absorb takes a sample with values into the rank's figures and reports whether that went well. The caller holds mu.
-func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
-	r.count(&s.Stats)
-	r.keep(s)
-	r.size = s.Size()
-	s = e.bounded(r, s)
-	return e.guard(r, "mapping a sample", func() {
-		if r.figures == nil {
-			e.makeFigures(r)
-		} else if e.outdated(r, s) {
-			e.renew(r)
-		}
-		if s.Status == mpit.SampleFinal {
-			e.categoriesAtLast(r)
-		}
-		e.update(r, s)
-		r.clock = max(r.clock, s.Monotonic)
-		// Figures that are made after a panic leave out the same things, which have been counted already.
-		dropped := r.figures.Dropped()
-		for reason, n := range dropped {
-			if n > r.dropped[reason] {
-				e.self.dropped.WithLabelValues(string(reason)).Add(float64(n - r.dropped[reason]))
-			}
-		}
-		r.dropped = dropped
-		if s.Variables != nil && (r.anew || s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
-			r.variables = s.Variables
-			r.infos = r.world.describe(r.figures.Infos())
-			r.countVariables()
-			r.anew = false
-			e.infos++
-			e.logConflicts(r)
-		} else if s.Layout == r.layout && r.figures.Structure() == r.structure {
-			return // nothing new to select
-		}
-		r.layout, r.structure = s.Layout, r.figures.Structure()
-		if def, ids, changed := r.figures.Select(); changed || r.reselect {
-			r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, def, ids
-		}
-		r.reselect = false
-		r.send.open = r.figures.Requests()
-	})
-}
-
-// logConflicts says which variables of a rank find their names taken, and by what. The caller holds mu.
-func (e *Exporter) logConflicts(r *rank) {
-	for i := range r.infos {
-		if info := &r.infos[i]; info.Why != "" {
-			e.log.Debug("a variable is left out", append(rankAttrs(r),
-				"pvar", info.Name, "class", info.Class.String(), "reason", string(info.Reason), "why", info.Why)...)
-		}
-	}
-}
-
-// makeFigures makes a rank's figures by the rules that are in force. The caller holds mu.
-func (e *Exporter) makeFigures(r *rank) {
-	r.figures, r.epoch = e.newRank(r.library, r.since), e.epoch
-	r.made++
-	r.anew = true
-	r.reselect = r.reselect || r.send.selected
-	e.tellCategories(r)
-}
-
-func (r *rank) countVariables() {
-	r.byState = [variableStates]int{}
-	for i := range r.variables.ByID {
-		if state := int(r.variables.ByID[i].State); state < variableStates {
-			r.byState[state]++
-		}
-	}
-}
-
-// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew at its next answer and begin then,
-// as far as they can't be had from its agent; and nobody else anything. The caller holds mu.
-func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			ok = false
-			e.self.panics.Inc()
-			e.log.Error("panic on a rank's account; please report it",
-				append(rankAttrs(r), "doing", doing, "panic", p, "stack", string(debug.Stack()))...)
-			e.discard(r)
-			r.since = e.now()
-		}
-	}()
-	f()
-	return true
 }
 
 // push sends a rank's agent what has gathered in its outbox.

@@ -104,25 +104,25 @@ var rankFamilies = []struct {
 	Family
 	when     presence
 	liveOnly bool
-	value    func(r *rank) float64
+	value    func(r *portrait) float64
 }{
-	{familyRankUp, always, false, func(r *rank) float64 {
+	{familyRankUp, always, false, func(r *portrait) float64 {
 		if r.live() {
 			return 1
 		}
 		return 0
 	}},
-	{familyRankStart, always, false, func(r *rank) float64 { return seconds(r.started) }},
-	{familyAgentCPU, onceSampled, false, func(r *rank) float64 { return r.stats.CPUTime.Seconds() }},
-	{familyAgentGateWait, onceSampled, false, func(r *rank) float64 { return r.stats.GateWaitTime.Seconds() }},
-	{familyAgentGateWaitMax, onceSampled, false, func(r *rank) float64 { return r.stats.GateWaitMax.Seconds() }},
-	{familyAgentSamples, onceSampled, false, func(r *rank) float64 { return float64(r.stats.Samples) }},
-	{familyAgentBusy, onceSampled, false, func(r *rank) float64 { return float64(r.stats.Busy) }},
-	{familyAgentReadErrors, onceSampled, false, func(r *rank) float64 { return float64(r.stats.ReadErrors) }},
-	{familyPcontrolLevel, onceControlled, true, func(r *rank) float64 { return float64(r.stats.PcontrolLevel) }},
-	{familyPcontrolCalls, onceControlled, false, func(r *rank) float64 { return float64(r.stats.PcontrolCalls) }},
-	{familyPcontrolPaused, onceControlled, false, func(r *rank) float64 { return r.stats.PausedTime.Seconds() }},
-	{familyPcontrolKept, onceControlled, false, func(r *rank) float64 { return float64(r.stats.KeptSamples) }},
+	{familyRankStart, always, false, func(r *portrait) float64 { return seconds(r.rank.started) }},
+	{familyAgentCPU, onceSampled, false, func(r *portrait) float64 { return r.stats.CPUTime.Seconds() }},
+	{familyAgentGateWait, onceSampled, false, func(r *portrait) float64 { return r.stats.GateWaitTime.Seconds() }},
+	{familyAgentGateWaitMax, onceSampled, false, func(r *portrait) float64 { return r.stats.GateWaitMax.Seconds() }},
+	{familyAgentSamples, onceSampled, false, func(r *portrait) float64 { return float64(r.stats.Samples) }},
+	{familyAgentBusy, onceSampled, false, func(r *portrait) float64 { return float64(r.stats.Busy) }},
+	{familyAgentReadErrors, onceSampled, false, func(r *portrait) float64 { return float64(r.stats.ReadErrors) }},
+	{familyPcontrolLevel, onceControlled, true, func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }},
+	{familyPcontrolCalls, onceControlled, false, func(r *portrait) float64 { return float64(r.stats.PcontrolCalls) }},
+	{familyPcontrolPaused, onceControlled, false, func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }},
+	{familyPcontrolKept, onceControlled, false, func(r *portrait) float64 { return float64(r.stats.KeptSamples) }},
 }
 
 // The exporter's figures of itself.

@@ -43,13 +43,12 @@ func FuzzExposition(f *testing.F) {
 		}
 		e.mu.Lock()
 		r := e.add(hello, mpit.Peer{}, e.identify(&hello, mpit.Peer{}, "alice"))
-		r.gone = e.now().AddDate(1, 0, 0) // not lost yet
-		taken := e.absorb(r, s)
-		r.state = stateUp
+		r.gone, r.state = e.now().AddDate(1, 0, 0), stateUp // not lost yet
 		e.mu.Unlock()
+		taken := e.absorbed(r, s)
 		defer func() {
 			e.mu.Lock()
-			defer e.mu.Unlock()
+			defer e.unlock()
 			e.remove(r)
 		}()
 		if !taken {

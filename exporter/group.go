@@ -15,7 +15,7 @@ import (
 const groupRank = -1
 
 // group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It belongs to
-// Exporter.mu.
+// the page.
 type group struct {
 	id      Identity
 	labels  []*dto.LabelPair // of id, but its rank
@@ -23,6 +23,7 @@ type group struct {
 	weight  int                       // of its series, as the budgets know it
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left off the page, as counted there
+	sheet   *sheet
 }
 
 func newGroup(id Identity) *group {
@@ -43,56 +44,79 @@ func (g *group) counted() map[string]int        { return g.left }
 // live is always true: which of its ranks' values count is in its figures.
 func (g *group) live() bool { return true }
 
-// updateGroups merges the series of ranks that are to be shown together. The sheets of all ranks are up to date. The caller
-// holds mu.
-func (e *Exporter) updateGroups(p *page) {
-	e.rounds++
-	e.joined = e.joined[:0]
-	for _, r := range e.table.ordered {
-		w := r.world
-		if w.round != e.rounds {
-			w.round, w.members, w.grouped = e.rounds, w.members[:0], false
-			e.joined = append(e.joined, w)
+// gathered is the ranks of one world, while groups are brought up to date.
+type gathered struct {
+	refresh uint64 // the running one
+	members []mapping.Member
+	grouped bool // one of them has series to be merged
+}
+
+// updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
+func (e *Exporter) updateGroups(p *page, ranks []view) {
+	p.joined = p.joined[:0]
+	for i := range ranks {
+		r := ranks[i].rank
+		g := p.worlds[r.world]
+		if g == nil {
+			g = &gathered{}
+			p.worlds[r.world] = g
 		}
-		m := mapping.Member{Key: r.key, Number: r.id.Rank, Rules: r.epoch, Live: r.live(), Old: r.old}
-		if r.figures != nil {
-			m.Figures, m.Structure, m.Series = r.figures, r.figures.Structure(), r.figures.Series()
-			s := p.sheets[r]
-			w.grouped = w.grouped || s != nil && s.series.grouped
+		if g.refresh != e.pages.refreshes {
+			g.refresh, g.grouped = e.pages.refreshes, false
+			p.joined = append(p.joined, r.world)
 		}
-		w.members = append(w.members, m)
+		m := mapping.Member{Key: r.key, Number: r.id.Rank, Old: r.old}
+		if is := p.ranks[r]; is != nil {
+			m.Live = is.up
+			if c := is.merged; c != nil {
+				m.Figures, m.Structure, m.Rules, m.Series = c, c.structure, c.rules, c.list
+				g.grouped = true
+			}
+		}
+		g.members = append(g.members, m)
 	}
-	for _, w := range e.joined {
-		if w.group == nil && w.grouped {
-			e.makeGroup(w)
+	for w, g := range p.worlds {
+		if g.refresh == e.pages.refreshes {
+			continue
 		}
-		if w.group != nil {
-			e.updateGroup(w, p)
+		delete(p.worlds, w)
+		if p.groups[w] != nil {
+			e.dropGroup(p, w)
 		}
-		clear(w.members) // else a rank that has been removed is held until there are as many again
 	}
-	clear(e.joined)
+	for _, w := range p.joined {
+		g := p.worlds[w]
+		if p.groups[w] == nil && g.grouped {
+			p.groups[w] = e.makeGroup(w)
+		}
+		if p.groups[w] != nil {
+			e.updateGroup(p, w, g.members)
+		}
+		clear(g.members) // else a rank that has been removed is held until there are as many again
+		g.members = g.members[:0]
+	}
+	clear(p.joined)
 }
 
 // makeGroup makes the group of a world, which is called as the world is.
-func (e *Exporter) makeGroup(w *world) {
-	w.group = newGroup(Identity{JobID: w.key.jobID, World: w.key.world, Rank: groupRank, Dup: w.dup})
+func (e *Exporter) makeGroup(w *world) *group {
+	return newGroup(Identity{JobID: w.key.jobID, World: w.key.world, Rank: groupRank, Dup: w.dup})
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
-func (e *Exporter) updateGroup(w *world, p *page) {
-	g := w.group
+func (e *Exporter) updateGroup(p *page, w *world, members []mapping.Member) {
+	g := p.groups[w]
 	defer func() {
-		if p := recover(); p != nil {
+		if v := recover(); v != nil {
 			e.self.panics.Inc()
 			e.log.Error("panic while merging ranks; please report it",
-				"jobid", g.id.JobID, "world", g.id.World, "panic", p, "stack", string(debug.Stack()))
-			e.dropGroup(w)
+				"jobid", g.id.JobID, "world", g.id.World, "panic", v, "stack", string(debug.Stack()))
+			e.dropGroup(p, w)
 		}
 	}()
 	job := jobKey{w.key.jobID, w.key.uid}
 	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
-	g.figures.Update(w.members)
+	g.figures.Update(members)
 	had := g.weight
 	g.weight = g.figures.Weight()
 	e.budgets.takeMerged(job, had, g.weight)
@@ -105,30 +129,28 @@ func (e *Exporter) updateGroup(w *world, p *page) {
 	p.updateGroup(g)
 }
 
-// dropGroup forgets the group of a world, and takes it from the page. The caller holds mu.
-func (e *Exporter) dropGroup(w *world) {
-	if w.group == nil {
-		return
-	}
-	e.page.removeGroup(w.group)
-	e.budgets.takeMerged(jobKey{w.key.jobID, w.key.uid}, w.group.weight, 0)
-	w.group = nil
+// dropGroup forgets the group of a world, and takes it from the page.
+func (e *Exporter) dropGroup(p *page, w *world) {
+	g := p.groups[w]
+	p.clear(g.sheet)
+	delete(p.groups, w)
+	e.budgets.takeMerged(jobKey{w.key.jobID, w.key.uid}, g.weight, 0)
 }
 
 // updateGroup brings the sheet of a group up to date.
 func (p *page) updateGroup(g *group) {
-	s := p.groups[g]
-	if s == nil {
-		s = &sheet{}
-		p.groups[g] = s
+	key := sheetKey{generation: g.figures.Structure()}
+	if s := g.sheet; s != nil && s.key == key && !p.roomier(s) {
+		s.copyNumbers(p.created)
+	} else {
+		p.clear(s)
+		g.sheet = &sheet{owner: g, key: key}
+		var l listing
+		p.list(g.sheet, &l, g.figures.Series(), reservedToGroups)
+		p.list(g.sheet, &l, g.figures.Extremes(), func(string) bool { return false }) // whose the watermarks are
+		p.add(g.sheet, &l)
 	}
-	if key := (sheetKey{built: true, generation: g.figures.Structure()}); s.key != key || p.roomier(s) {
-		p.clear(g, s)
-		p.addList(g, s, g.figures.Series(), reservedToGroups)
-		p.addExtremes(g, s)
-		s.key = key
-	}
-	for reason, n := range s.dropped {
+	for reason, n := range g.sheet.dropped {
 		countMore(p.drop, g.left, reason, n)
 	}
 }
@@ -138,22 +160,4 @@ func reservedToGroups(name string) bool {
 	return Reserved(name) && (!strings.HasPrefix(name, mapping.NodePrefix) || name == mapping.ExtremeName)
 }
 
-// addExtremes adds whose the watermarks are.
-func (p *page) addExtremes(g *group, s *sheet) {
-	var extremes sheet
-	p.addList(g, &extremes, g.figures.Extremes(), func(string) bool { return false })
-	s.families = append(s.families, extremes.families...)
-	for reason, n := range extremes.dropped {
-		s.drop(reason, n)
-	}
-}
-
-// removeGroup takes everything of a group from the page.
-func (p *page) removeGroup(g *group) {
-	if s := p.groups[g]; s != nil {
-		p.clear(g, s)
-		delete(p.groups, g)
-	}
-}
-
-var _, _ owner = (*rank)(nil), (*group)(nil)
+var _, _ owner = (*portrait)(nil), (*group)(nil)

@@ -24,7 +24,7 @@ import (
 func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
 	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
 	require.NoError(t, err)
-	return func(e *Exporter) { e.rules.Mapper = m }
+	return func(e *Exporter) { e.rules.Store(&ruling{Rules: Rules{Mapper: m}}) }
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
@@ -185,7 +185,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	assert.Contains(t, page, `mpit_calls_total{jobid="2",world="0"}`)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	assert.Len(t, n.page.groups, 1)
+	assert.Len(t, n.pages.page.groups, 1)
 }
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
@@ -237,27 +237,19 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	a, b := mpittest.New(small("1", 0)), mpittest.New(small("2", 0))
 	n.connect(a, b)
 	n.scrape()
-	n.mu.Lock()
-	n.table.byID[a.Hello().ID].figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
-	e := n.Exporter
-	page := e.newPage()
-	e.page = page
-	n.mu.Unlock()
-	families := func() map[string]float64 {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		r, err := e.commit(nil, readers{asMessages: 1})
-		require.NoError(t, err)
-		r.messages.leases--
-		return valuesOf(r.families)
-	}()
+	n.contentsOf(a, func(c *contents) {
+		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
+	})
+	n.pages.page = n.newPage()
+	r, err := n.commit(&questions{}, readers{asMessages: 1})
+	require.NoError(t, err)
+	r.messages.leases.Add(-1)
+	families := valuesOf(r.families)
 	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
 	assert.NotContains(t, families, ofAll("mpit_calls_total"))
 	assert.Equal(t, 10.0, families[`mpit_calls_total{jobid="2",world="0"}`])
 	assert.Contains(t, log.String(), "goroutine", "the log says where")
-	n.mu.Lock()
-	n.table.byID[a.Hello().ID].figures = nil
-	n.mu.Unlock()
+	n.contentsOf(a, func(c *contents) { c.figures = nil })
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
 }
 
@@ -281,15 +273,14 @@ func TestOlderRanksBeginAtZeroTogether(t *testing.T) {
 // joined is a rank that has answered and is gone, in whatever user's name.
 func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
 	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
-	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
+	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
+	n.mu.Unlock()
 	s := benchSample(benchSeries)
 	s.Values[0] = calls
-	require.True(n.t, n.absorb(r, s))
-	r.state = stateUp
+	require.True(n.t, n.absorbed(r, s))
 	return r
 }
 
@@ -310,7 +301,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 17, `{dup="1",jobid="1",world="0"}`: 500}, sums())
 	forget := func(list ...*rank) {
 		n.mu.Lock()
-		defer n.mu.Unlock()
+		defer n.unlock()
 		for _, r := range list {
 			n.remove(r)
 		}
@@ -339,7 +330,7 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
 	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
-	shown := float64(len(r.infos) - n.page.sheets[r].infos)
+	shown := float64(len(r.facts.infos) - n.pages.page.ranks[r].shown)
 	assert.Equal(t, dropped+shown, page[key])
 	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
 }
@@ -352,21 +343,22 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	n.scrape()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	family := n.page.byName["mpit_variable_0_total"].message
+	family := n.pages.page.byName["mpit_variable_0_total"].message
 	require.Len(t, family.Metric, 1)
 	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		n.updateGroups(n.page)
-		n.page.fill()
+		n.pages.refreshes++
+		n.updateGroups(n.pages.page, n.pages.views)
+		n.pages.page.fill()
 	}))
-	assert.Same(t, metric, n.page.byName["mpit_variable_0_total"].message.Metric[0])
+	assert.Same(t, metric, n.pages.page.byName["mpit_variable_0_total"].message.Metric[0])
 }
 
 // A group's block stands before those of its ranks, in any family.
 func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	p, dropped := countingPage()
 	r, _ := pageRank(0, "mpit_x", "a")
-	p.update(r, 100)
+	show(p, r)
 	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
 	series := func(name, value string) *mapping.Series {
 		return &mapping.Series{
@@ -383,8 +375,8 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	assert.Equal(t, map[string]int{droppedReserved: 3}, maps.Clone(dropped))
 	p.updateGroup(g)
 	assert.Equal(t, map[string]int{droppedReserved: 3}, dropped, "counted once")
-	p.remove(r)
-	p.removeGroup(g)
+	p.remove(p.portrait(r))
+	p.clear(g.sheet)
 	assert.Empty(t, p.byName)
 }
 

@@ -24,6 +24,9 @@ const (
 	maxTimeout = 100 * time.Second
 	// timeoutMargin of the scraper's time is left for rendering and sending the page, though never more than a quarter.
 	timeoutMargin = 500 * time.Millisecond
+	// renderRate is how many bytes of the page are rendered and sent in a second, on a busy node. The time for all of them is left, too, though
+	// never more than half.
+	renderRate = 8 << 20
 )
 
 // formats are what the page can be had as. A client that accepts anything gets text.
@@ -111,7 +114,7 @@ func wayOf(format expfmt.Format) way {
 
 // render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
 func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
-	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header))
+	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header, h.e.pages.bytes(wayOf(format))))
 	defer cancel()
 	l, err := h.e.gather(ctx, wayOf(format))
 	if err != nil {
@@ -202,8 +205,9 @@ func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
 	return nil
 }
 
-// scrapeTimeout is the time that the ranks have: the scraper's, less a margin; 10 s where it says nothing sensible.
-func scrapeTimeout(header http.Header) time.Duration {
+// scrapeTimeout is the time that the ranks have for a page of so many bytes: the scraper's, less what rendering and sending may take; 10 s where
+// it says nothing sensible.
+func scrapeTimeout(header http.Header, bytes int) time.Duration {
 	s, err := strconv.ParseFloat(header.Get(timeoutHeader), 64)
 	if err != nil || math.IsNaN(s) || s <= 0 {
 		return defaultTimeout
@@ -212,5 +216,6 @@ func scrapeTimeout(header http.Header) time.Duration {
 	if s < maxTimeout.Seconds() {
 		timeout = time.Duration(s * float64(time.Second))
 	}
-	return timeout - min(timeoutMargin, timeout/4)
+	rendering := time.Duration(float64(bytes) / renderRate * float64(time.Second))
+	return max(timeout/2, timeout-min(timeoutMargin, timeout/4)-rendering)
 }

@@ -331,14 +331,18 @@ func TestScrapeTimeout(t *testing.T) {
 		"180":     99500 * time.Millisecond, // a server gives up on an answer that takes two minutes
 		"1000000": maxTimeout - timeoutMargin,
 	} {
-		assert.Equal(t, want, scrapeTimeout(http.Header{timeoutHeader: {header}}), "%q", header)
+		assert.Equal(t, want, scrapeTimeout(http.Header{timeoutHeader: {header}}, 0), "%q", header)
 	}
+	ten := http.Header{timeoutHeader: {"10"}}
+	assert.Equal(t, 7500*time.Millisecond, scrapeTimeout(ten, 16<<20), "a large page takes time")
+	assert.Equal(t, 5*time.Second, scrapeTimeout(ten, 1<<30), "but ranks have half of it")
 }
 
 func TestScrapersDeadlineIsKept(t *testing.T) {
 	n := startNode(t, Config{})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
+	n.scrape()
 	r.Stall(true)
 	defer r.Stall(false)
 	// Without the header this would take 10 s.
@@ -395,10 +399,10 @@ func TestSlowClientHoldsNobodyUp(t *testing.T) {
 			}()
 			<-slow.reached
 			n.mu.Lock()
-			messages := n.page.messages
+			messages := n.pages.page.messages
 			n.mu.Unlock()
 			if accept == acceptProtobuf {
-				assert.Zero(t, messages.leases, "the messages were given back before the first byte")
+				assert.Zero(t, messages.leases.Load(), "the messages were given back before the first byte")
 			} else {
 				assert.Nil(t, messages, "text needs none")
 			}
@@ -406,7 +410,7 @@ func TestSlowClientHoldsNobodyUp(t *testing.T) {
 			assert.Equal(t, 20.0, n.scrape()[of("mpit_calls_total", "1", 0)])
 			if messages != nil {
 				n.mu.Lock()
-				assert.Same(t, messages, n.page.messages, "nor did it cost new ones")
+				assert.Same(t, messages, n.pages.page.messages, "nor did it cost new ones")
 				n.mu.Unlock()
 			}
 			close(slow.release)

@@ -443,6 +443,7 @@ func TestHostileRanks(t *testing.T) {
 			cfg.Hello.ID = mpit.RankID{1}
 			honest := []*mpittest.Rank{mpittest.New(cfg), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))}
 			n.connect(honest...)
+			require.Eventually(t, func() bool { return n.scrape()[`mpit_exporter_ranks{state="up"}`] == 3 }, longest, time.Millisecond)
 			fresh := func(value int) map[string]float64 {
 				for _, r := range honest {
 					require.NoError(t, r.Set("depth", mpit.ClassLevel, 0, value))
@@ -553,55 +554,6 @@ func TestHostileMemory(t *testing.T) {
 	assert.Less(t, left, int64(limit/4))
 }
 
-// While two users have ranks, one whose ranks keep everybody waiting has to wait: his answers are taken in when his debt is forgiven.
-func TestTurns(t *testing.T) {
-	clock := newTestClock()
-	cost := time.Duration(0)
-	turns := newTurns()
-	turns.now = clock.Now
-	turns.since = func(time.Time) time.Duration { return cost }
-	turns.users = 1
-	cost = time.Hour
-	turns.begin(1)()
-	assert.True(t, turns.may(1), "alone, nobody is kept waiting")
-	turns.users = 2
-	assert.False(t, turns.may(1))
-	assert.True(t, turns.may(2))
-	clock.advance(time.Hour)
-	assert.False(t, turns.may(1), "each may have a quarter of the time")
-	clock.advance(3*time.Hour - 4*time.Second + time.Millisecond)
-	assert.True(t, turns.may(1), "but for a second")
-	clock.advance(4 * time.Second)
-	turns.share(nil)
-	assert.Empty(t, turns.debts)
-}
-
-// A rank whose turn it isn't is late, and says why; its sample is taken in later.
-func TestDeferredRank(t *testing.T) {
-	n := startNode(t, Config{})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	n.scrape()
-	uid := n.peerOf(r).UID
-	n.mu.Lock()
-	h := mpit.Hello{ID: mpit.RankID{9}, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
-	other := n.add(h, mpit.Peer{UID: uid + 1}, who{claim: claimOf(&h, cgroup{})})
-	other.gone = n.now().AddDate(1, 0, 0)
-	n.turns.debts[uid] = debt{time.Hour, n.turns.now()}
-	n.mu.Unlock()
-	page := n.scrape()
-	assert.Equal(t, 0.0, page[of("mpit_rank_up", "1", 0)])
-	assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="deferred"}`])
-	samples := page[of("mpit_rank_agent_samples_total", "1", 0)]
-	n.scrape()
-	n.mu.Lock()
-	clear(n.turns.debts)
-	n.mu.Unlock()
-	page = n.scrape()
-	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
-	assert.Equal(t, samples+2, page[of("mpit_rank_agent_samples_total", "1", 0)], "it was asked once while it had to wait, and now")
-}
-
 func (n *node) peerOf(r *mpittest.Rank) mpit.Peer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -613,11 +565,14 @@ func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()
 	for i := range byte(4) {
 		r := table.add(mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, who{claim: claim{id: Identity{Rank: int(i)}}})
-		r.size = 100
+		r.facts.size = 100
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
+		table.enter(r)
 	}
 	require.Nil(t, table.surplus(100, 400))
 	assert.Equal(t, 1, table.surplus(100, 399).id.Rank, "the oldest of who holds most")
-	table.byID[mpit.RankID{2}].end, table.byID[mpit.RankID{2}].gone = mpit.EndNone, testTime.Add(time.Hour)
+	back := table.byID[mpit.RankID{2}]
+	back.end, back.gone = mpit.EndNone, testTime.Add(time.Hour)
+	table.enter(back)
 	assert.Equal(t, 2, table.surplus(100, 399).id.Rank, "it has lost its connection now")
 }

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -34,7 +35,7 @@ func (e *Exporter) inquire() {
 		if e.inquiries[r.peer.UID] >= maxInquiries {
 			continue
 		}
-		if r.session == nil || r.end != mpit.EndNone || r.figures == nil || r.inquiry != 0 || r.state == stateLate {
+		if r.session == nil || r.end != mpit.EndNone || !r.facts.figures || r.inquiry != 0 || r.state == stateLate {
 			continue
 		}
 		var what inquiry
@@ -85,35 +86,49 @@ func (e *Exporter) askRank(ctx context.Context, r *rank, s *mpit.Session, what i
 	if what&askControls != 0 {
 		a.controls, a.controlsErr = s.ControlVariables(ctx)
 	}
+	e.takeAnswers(r, what, &a)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.conclude(r, &a)
+	e.conclude(r)
+}
+
+// takeAnswers takes in what came of an inquiry.
+func (e *Exporter) takeAnswers(r *rank, what inquiry, a *answers) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.self.panics.Inc()
+			e.log.Error("panic on a rank's account; please report it",
+				append(rankAttrs(r), "doing", "taking in what it was asked for", "panic", p, "stack", string(debug.Stack()))...)
+		}
+	}()
+	if what&askCategories != 0 {
+		e.takeCategories(r, a.categories, a.categoriesErr)
+	}
+	if what&askControls != 0 {
+		e.takeControls(r, a.controls, a.controlsErr)
+	}
 }
 
 // abandon gives up an inquiry that nobody has begun, for its connection has ended. The caller holds mu.
 func (e *Exporter) abandon(r *rank) {
-	if r.send.inquiry {
-		r.send.inquiry = false
-		e.conclude(r, &answers{categoriesErr: mpit.ErrFinal, controlsErr: mpit.ErrFinal})
+	if !r.send.inquiry {
+		return
 	}
+	r.send.inquiry = false
+	if r.inquiry&askCategories != 0 {
+		e.categoriesFailed(r, mpit.ErrFinal)
+	}
+	if r.inquiry&askControls != 0 {
+		e.controlsFailed(r, mpit.ErrFinal)
+	}
+	e.conclude(r)
 }
 
-// conclude takes the answers in, and lets the next rank be asked. The caller holds mu.
-func (e *Exporter) conclude(r *rank, a *answers) {
-	what := r.inquiry
+// conclude lets the next rank be asked. The caller holds mu.
+func (e *Exporter) conclude(r *rank) {
 	r.inquiry = 0
 	if e.inquiries[r.peer.UID]--; e.inquiries[r.peer.UID] == 0 {
 		delete(e.inquiries, r.peer.UID)
-	}
-	if e.table.byID[r.key] == r {
-		e.guard(r, "taking in what it was asked for", func() {
-			if what&askCategories != 0 {
-				e.takeCategories(r, a.categories, a.categoriesErr)
-			}
-			if what&askControls != 0 {
-				e.takeControls(r, a.controls, a.controlsErr)
-			}
-		})
 	}
 	e.inquire()
 }

@@ -108,7 +108,7 @@ func TestCategories(t *testing.T) {
 		n.with()
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		assert.Equal(t, n.table.byID[ranks[0].Hello().ID].stats.CategoryStamp, w.stamp)
+		assert.Equal(t, n.table.byID[ranks[0].Hello().ID].facts.stamp, w.stamp)
 	})
 	t.Run("the one that was asked leaves", func(t *testing.T) {
 		n.finish(ranks[0], mpit.EndFinalize)
@@ -165,7 +165,7 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 		defer n.mu.Unlock()
 		r := n.table.byID[id]
 		r.world.begin(r)
-		n.takeCategories(r, nil, mpit.ErrCongested)
+		n.categoriesFailed(r, mpit.ErrCongested)
 	}
 	fail()
 	assert.Equal(t, groupedPage(), n.with(category, parent))
@@ -365,7 +365,7 @@ func TestControlVariablesThatCannotBeReadStand(t *testing.T) {
 	before := n.with("mpit_cvar_ranks")
 	n.mu.Lock()
 	known := n.table.byID[r.Hello().ID]
-	n.takeControls(known, nil, mpit.ErrCongested)
+	n.controlsFailed(known, mpit.ErrCongested)
 	assert.False(t, n.controlsDue(known, clock.Now().Add(inquiryRetry-1)))
 	assert.True(t, n.controlsDue(known, clock.Now().Add(inquiryRetry)))
 	n.mu.Unlock()

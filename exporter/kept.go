@@ -55,8 +55,8 @@ type kept struct {
 	cut  int // values left out
 }
 
-// keep holds on to a sample that a rank has kept: the last one. The caller holds mu.
-func (r *rank) keep(s *mpit.Sample) {
+// keep holds on to a sample that a rank has kept: the last one.
+func (r *contents) keep(s *mpit.Sample) {
 	if s.Kept == nil || r.kept.Kept != nil && s.Kept.Number <= r.kept.Number {
 		return
 	}
@@ -105,15 +105,16 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 		defer e.mu.Unlock()
 		size := 0
 		for _, r := range e.table.ordered {
-			if r.kept.Kept == nil || r.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
+			f := &r.facts
+			if f.kept.Kept == nil || f.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
 				number >= 0 && number != r.id.Rank {
 				continue
 			}
-			if size += r.kept.size; size > maxKeptAnswer {
+			if size += f.kept.size; size > maxKeptAnswer {
 				more++
 				continue
 			}
-			sources = append(sources, source{r.status(), r.kept, r.variables.ByID, r.infos})
+			sources = append(sources, source{r.status(), f.kept, f.variables.ByID, f.infos})
 		}
 	}()
 	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.

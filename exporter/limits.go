@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -27,8 +28,9 @@ const (
 
 // budgets is how many series of performance variables there are, and may be: of all ranks, of each job, of each user. Series
 // count by their weight (mapping.Rank.Weight). Who has series keeps them, whoever comes; an ended rank has them for as long as it
-// stands on the page. It belongs to Exporter.mu.
+// stands on the page. It is safe for concurrent use.
 type budgets struct {
+	mu     sync.Mutex
 	limits mapping.Limits // without zeros
 	all    int
 	jobs   map[jobKey]int
@@ -56,7 +58,7 @@ func newBudgets(l mapping.Limits) (*budgets, error) {
 
 func (r *rank) job() jobKey { return jobKey{r.id.JobID, r.peer.UID} }
 
-// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there.
+// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there. mu is held.
 func (b *budgets) left(key jobKey) [3]struct {
 	room   int
 	reason mapping.Reason
@@ -73,6 +75,8 @@ func (b *budgets) left(key jobKey) [3]struct {
 
 // offer is the most that a rank may have now: what it has, and what the tightest limit leaves.
 func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
 	for _, scope := range b.left(r.job()) {
 		most := r.budget.weight + scope.room
@@ -86,17 +90,40 @@ func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
 	return weight, reason
 }
 
+// crowded says whether as many ranks as are taken in at the same time could go over a limit of their job or user together.
+func (b *budgets) crowded(key jobKey) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most := maxTaking * b.limits.SeriesPerRank
+	return b.limits.SeriesPerJob-b.jobs[key] < most || b.limits.SeriesPerUser-b.users[key.uid] < most
+}
+
 // take notes what a rank has.
 func (b *budgets) take(r *rank, weight int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.add(r.job(), weight-r.budget.weight)
 	r.budget.weight = weight
 }
 
 // takeMerged notes that series of a job which belong to no rank have this weight instead of what they had.
-func (b *budgets) takeMerged(key jobKey, had, weight int) { b.add(key, weight-had) }
+func (b *budgets) takeMerged(key jobKey, had, weight int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(key, weight-had)
+}
+
+// of returns the limits.
+func (b *budgets) of() mapping.Limits {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limits
+}
 
 // offerMerged is the most that such series may have now.
 func (b *budgets) offerMerged(key jobKey, had int) (weight int, reason mapping.Reason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	weight = math.MaxInt
 	for _, scope := range b.left(key) {
 		if most := had + max(0, scope.room); most < weight {
@@ -106,6 +133,7 @@ func (b *budgets) offerMerged(key jobKey, had int) (weight int, reason mapping.R
 	return weight, reason
 }
 
+// add is called by who holds mu.
 func (b *budgets) add(key jobKey, weight int) {
 	b.all += weight
 	if b.jobs[key] += weight; b.jobs[key] == 0 {
@@ -116,9 +144,11 @@ func (b *budgets) add(key jobKey, weight int) {
 	}
 }
 
-// limit puts new limits into force. Where more has been given out than they allow, who was there first keeps what he has; ended
+// limit puts new limits into force, of ranks that nobody adds to or ends meanwhile. Where more has been given out than they allow, who was there first keeps what he has; ended
 // ranks can't give anything back.
 func (b *budgets) limit(l mapping.Limits, ranks []*rank) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.limits = l.WithDefaults()
 	ranks = slices.Clone(ranks)
 	slices.SortFunc(ranks, func(x, y *rank) int {
@@ -148,6 +178,8 @@ func (b *budgets) limit(l mapping.Limits, ranks []*rank) {
 
 // used is the most that any job, any user and any rank has, and what all have together.
 func (b *budgets) used(ranks []*rank) map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	used := map[string]int{scopeAll: b.all, scopeJob: 0, scopeUser: 0, scopeRank: 0}
 	for _, weight := range b.jobs {
 		used[scopeJob] = max(used[scopeJob], weight)
@@ -162,29 +194,22 @@ func (b *budgets) used(ranks []*rank) map[string]int {
 }
 
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an error the old
-// ones stay. The caller holds mu.
+// ones stay.
 func (e *Exporter) setLimits(l mapping.Limits) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	e.budgets.limit(l, e.table.ordered)
-	e.showLimits()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.budgets.limit(l, e.table.ordered) // for a look at which ranks have ended
+	e.showLimits(e.budgets.of())
 	return nil
 }
 
-func (e *Exporter) showLimits() {
-	l := e.budgets.limits
+func (e *Exporter) showLimits(l mapping.Limits) {
 	for scope, limit := range map[string]int{
 		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank, scopeVariable: l.SeriesPerVariable,
 	} {
 		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
 	}
-}
-
-// update takes a sample into a rank's figures, within its budget. The caller holds mu.
-func (e *Exporter) update(r *rank, s *mpit.Sample) {
-	r.figures.SetLimit(e.budgets.offer(r))
-	r.figures.SetVariableLimit(e.budgets.limits.SeriesPerVariable)
-	r.figures.Update(s)
-	e.budgets.take(r, r.figures.Weight())
 }

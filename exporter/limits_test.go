@@ -139,7 +139,7 @@ func TestEndedRanksCount(t *testing.T) {
 func TestEndedRanksKeepWhatTheyHave(t *testing.T) {
 	b, err := newBudgets(mapping.Limits{})
 	require.NoError(t, err)
-	live, ended := &rank{arrived: 1}, &rank{arrived: 2, end: mpit.EndExit}
+	live, ended := &rank{arrived: 1}, &rank{arrived: 2, attendance: attendance{end: mpit.EndExit}}
 	b.take(live, 20)
 	b.take(ended, 20)
 	b.limit(mapping.Limits{SeriesPerUser: 30}, []*rank{live, ended})
@@ -176,8 +176,6 @@ func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 
 func (n *node) changeLimits(l mapping.Limits) {
 	n.t.Helper()
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	require.NoError(n.t, n.setLimits(l))
 }
 
@@ -207,8 +205,6 @@ func TestLimitsChange(t *testing.T) {
 		return pvars(page, "1", 2) == 21 && pvars(page, "1", 1) == 21 && pvars(page, "1", 0) == 20
 	}, longest, 10*time.Millisecond, "where a counter has folded, other stays")
 
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "limit series is below zero: -1")
 	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.limits, "the old ones stay")
 }
@@ -239,15 +235,15 @@ func floodSample(variables, comms int) *mpit.Sample {
 func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	e, err := New(Config{Mapper: newMapper(t)})
 	require.NoError(t, err)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	id := byte(0)
 	come := func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
+		e.mu.Lock()
 		r := e.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
-		require.True(t, e.absorb(r, s))
 		r.state = stateUp
+		e.mu.Unlock()
+		require.True(t, e.absorbed(r, s))
 		return r
 	}
 	objects, variables := floodSample(10, 10_000), floodSample(4000, 5)
@@ -264,7 +260,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	ordinary := floodSample(60, 20)
 	for range 100 {
 		b := come(2000, "b", ordinary)
-		assert.Len(t, b.figures.Series(), 60*20)
+		assert.Equal(t, 60*20, b.facts.series)
 	}
 	b := e.budgets.users[2000]
 	assert.Equal(t, 100*60*20, b)

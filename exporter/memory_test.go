@@ -39,11 +39,13 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			}
 			n.scrape()
 			get(n.Handler(), "/metrics")
-			n.mu.Lock()
-			figures := weak.Make(n.table.byID[r.Hello().ID].figures.(*mapping.Rank))
-			series := weak.Make(n.table.byID[r.Hello().ID].figures.Series()[0])
-			message := weak.Make(n.page.byName["mpit_calls_total"].message.Metric[1])
-			n.mu.Unlock()
+			var figures weak.Pointer[mapping.Rank]
+			var series weak.Pointer[mapping.Series]
+			n.contentsOf(r, func(c *contents) {
+				figures = weak.Make(c.figures.(*mapping.Rank))
+				series = weak.Make(c.figures.Series()[0])
+			})
+			message := weak.Make(n.pages.page.byName["mpit_calls_total"].message.Metric[1])
 
 			n.finish(r, mpit.EndFinalize) // the last one of its world
 			read(n)
@@ -72,7 +74,7 @@ func TestMemoryOfASeries(t *testing.T) {
 		touch()
 	}
 	each := (liveHeap() - before) / (ranks * series)
-	assert.Same(t, &e.table.ordered[0].infos[0], &e.table.ordered[1].infos[0], "what describes the variables")
+	assert.Same(t, &e.table.ordered[0].facts.infos[0], &e.table.ordered[1].facts.infos[0], "what describes the variables")
 	t.Log(each, "bytes for each series")
 	assert.Less(t, each, bytesPerSeries)
 }

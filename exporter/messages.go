@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"strings"
+	"sync/atomic"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -12,9 +13,9 @@ import (
 
 // messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
 // take several times the memory of the rest, and kept: from then on a round sets numbers in place. While somebody holds them they
-// are not changed: who fills them next makes others. They belong to Exporter.mu, but what is leased may be read without.
+// are not changed: who fills them next makes others. They belong to the page, but what is leased may be read without.
 type messages struct {
-	leases   int
+	leases   atomic.Int32
 	families []*dto.MetricFamily // those with series, sorted by name: what the last fill found
 }
 
@@ -28,7 +29,8 @@ type message struct {
 
 // fill sets all numbers in the messages, making those that are missing.
 func (p *page) fill() *messages {
-	if p.messages == nil || p.messages.leases > 0 {
+	p.settle()
+	if p.messages == nil || p.messages.leases.Load() > 0 {
 		p.forget()
 		p.messages = &messages{}
 	}
@@ -64,50 +66,47 @@ func (p *page) forget() {
 	p.messages = nil
 	for _, f := range p.families {
 		f.message = nil
-		for i := range f.blocks {
-			f.blocks[i].messages = nil
-		}
 	}
+	p.eachSheet(func(s *sheet) { s.messages = nil })
 }
 
+// fill appends the messages of a block.
 func (b *block) fill(f *family, metrics []*dto.Metric) []*dto.Metric {
-	live := b.owner == nil || b.owner.live()
+	s := b.sheet
+	live := s.live()
 	if f.liveOnly && !live {
 		return metrics
 	}
-	if b.messages == nil {
-		b.makeMessages(f.kind)
+	if s.messages == nil {
+		s.makeMessages()
 	}
-	messages := *b.messages
-	for i := range b.entries {
-		if e := &b.entries[i]; e.shown(live) {
-			m := &messages[i]
-			m.set(e, b.owner)
+	for i := int(b.from); i < int(b.to); i++ {
+		if s.entries[i].shown(live) {
+			m := &s.messages[i]
+			m.set(s, i)
 			metrics = append(metrics, &m.Metric)
 		}
 	}
 	return metrics
 }
 
-func (b *block) makeMessages(kind dto.MetricType) {
-	var shared []*dto.LabelPair
-	if b.owner != nil {
-		shared = b.owner.sharedLabels()
-	}
-	messages := make([]message, len(b.entries))
-	b.messages = &messages
-	for i := range b.entries {
-		e, m := &b.entries[i], &messages[i]
-		m.Label = labelPairs(shared, e.own())
-		switch kind {
-		case dto.MetricType_COUNTER:
-			m.Counter = &dto.Counter{Value: &m.value}
-		case dto.MetricType_GAUGE:
-			m.Gauge = &dto.Gauge{Value: &m.value}
-		case dto.MetricType_HISTOGRAM:
-			m.makeHistogram(e.series.Histogram.Bounds)
-		default:
-			m.Untyped = &dto.Untyped{Value: &m.value}
+func (s *sheet) makeMessages() {
+	shared := s.sharedLabels()
+	s.messages = make([]message, len(s.entries))
+	for _, part := range s.parts {
+		for i := int(part.from); i < int(part.to); i++ {
+			m := &s.messages[i]
+			m.Label = labelPairs(shared, s.entries[i].series.Labels)
+			switch part.family.kind {
+			case dto.MetricType_COUNTER:
+				m.Counter = &dto.Counter{Value: &m.value}
+			case dto.MetricType_GAUGE:
+				m.Gauge = &dto.Gauge{Value: &m.value}
+			case dto.MetricType_HISTOGRAM:
+				m.makeHistogram(s.histogram(i).Bounds)
+			default:
+				m.Untyped = &dto.Untyped{Value: &m.value}
+			}
 		}
 	}
 }
@@ -125,14 +124,14 @@ func (m *message) makeHistogram(bounds []float64) {
 	m.native = newNative()
 }
 
-// set copies the entry's numbers into its message.
-func (m *message) set(e *entry, o owner) {
+// set copies an entry's numbers into its message.
+func (m *message) set(s *sheet, at int) {
 	switch {
 	case m.Counter != nil:
-		m.value = e.value()
-		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, e.created(o))
+		m.value = s.entries[at].value
+		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, s.created(at))
 	case m.Histogram != nil:
-		h := e.series.Histogram
+		h := s.histogram(at)
 		m.value = h.Sum
 		var sum uint64
 		last := len(m.histogram) - 1
@@ -142,9 +141,9 @@ func (m *message) set(e *entry, o owner) {
 		}
 		m.histogram[last] = countOfAll(h, sum)
 		m.native.set(m.Histogram, h)
-		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, e.created(o))
+		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, s.created(at))
 	default:
-		m.value = e.value()
+		m.value = s.entries[at].value
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,7 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	require.NoError(t, err)
 	e.proc = fstest.MapFS{}              // not what these tests happen to run in
 	e.started = testTime.Add(-time.Hour) // before any rank
+	e.welcome = longest                  // on however slow a machine
 	for _, f := range change {
 		f(e)
 	}
@@ -81,6 +83,23 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 
 // startedAt makes an Exporter one that has started then.
 func startedAt(at time.Time) func(*Exporter) { return func(e *Exporter) { e.started = at } }
+
+// absorbed takes a sample in that nobody has been asked for.
+func (e *Exporter) absorbed(r *rank, s *mpit.Sample) bool {
+	c := r.contents.Lock()
+	defer r.contents.Unlock()
+	return e.absorb(r, c, s)
+}
+
+// contentsOf is for a look at what is in a rank, or a change of it.
+func (n *node) contentsOf(r *mpittest.Rank, do func(c *contents)) {
+	n.mu.Lock()
+	known := n.table.byID[r.Hello().ID]
+	n.mu.Unlock()
+	c := known.contents.Lock()
+	defer known.contents.Unlock()
+	do(c)
+}
 
 // shippedRules have been read once for all tests.
 var shippedRules = sync.OnceValue(mapping.Defaults)
@@ -180,26 +199,22 @@ func (d deadline) Err() error {
 
 // deadlineAfter is for one scrape, which begins after it: its deadline comes when these ranks have answered.
 func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop func()) {
-	n.mu.Lock()
-	before, readers := n.round, n.waitingLocked()
-	n.mu.Unlock()
+	n.rounds.mu.Lock()
+	before, readers := n.rounds.current, n.waitingLocked()
+	n.rounds.mu.Unlock()
 	awaited := map[mpit.RankID]bool{}
 	for _, r := range ranks {
 		awaited[r.Hello().ID] = true
 	}
 	answered := func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.round == nil || n.round == before && n.waitingLocked() <= readers {
+		n.rounds.mu.Lock()
+		defer n.rounds.mu.Unlock()
+		if n.rounds.current == nil || n.rounds.current == before && n.waitingLocked() <= readers {
 			return false // it has not begun, or is over
 		}
-		for _, q := range n.round.questions {
-			select {
-			case <-q.pending.Done():
-			default:
-				if awaited[q.rank.key] {
-					return false
-				}
+		for _, list := range n.rounds.current.questions.all() {
+			if slices.ContainsFunc(list, func(q *question) bool { return awaited[q.rank.key] && !q.isTaken() }) {
+				return false
 			}
 		}
 		return true

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"sync"
 
-	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -127,20 +126,17 @@ type setKey struct {
 	labels string // all of them, as text
 }
 
-func (s *attributeSets) of(f *family, o owner, e *entry) attribute.Set {
-	key := setKey{labels: e.labels}
-	if e.row != nil && len(e.row.labels) > 0 {
+func (s *attributeSets) of(f *family, in *sheet, i int) attribute.Set {
+	e := &in.entries[i]
+	key, own := setKey{labels: e.labels}, e.series.Labels
+	if !in.figures && len(own) > 0 {
 		key.family = f.name
 	}
 	set, found := s.made[key]
 	if found {
 		return set
 	}
-	var shared []*dto.LabelPair
-	if o != nil {
-		shared = o.sharedLabels()
-	}
-	own := e.own()
+	shared := in.sharedLabels()
 	list := make([]attribute.KeyValue, 0, len(shared)+len(own))
 	for _, l := range shared {
 		list = append(list, keyValue(key.family, l.GetName(), l.GetValue()))

@@ -1,8 +1,6 @@
 package exporter
 
 import (
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -41,14 +39,14 @@ func (e *Exporter) took(reader *OTelReader, ended []ending) {
 // countLost counts what of an ended rank somebody will not get, who has been waited for: once, however many there are. The caller
 // holds mu.
 func (e *Exporter) countLost(r *rank) {
-	if r.figures == nil || !e.wanted(r) {
+	if !r.facts.figures || !e.wanted(r) {
 		return
 	}
 	reason := droppedUndelivered
 	if !r.scraped && len(r.took) == 0 {
 		reason = droppedEvicted
 	}
-	e.guard(r, "counting its series", func() { e.drop(reason, len(r.figures.Series())) })
+	e.drop(reason, r.facts.series)
 }
 
 // tellReaders tells all readers that a rank has ended. It does not wait. The caller holds mu.
@@ -64,57 +62,70 @@ func (e *Exporter) tellReaders() {
 // readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups of their worlds,
 // where their last values may stand alone.
 func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, ended []ending, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	defer e.saveThePage(&err)
-	if !e.readers[reader] {
+	if !reader.open() {
 		return nil, nil, errReaderClosed
 	}
+	e.pages.mu.Lock()
+	defer e.pages.mu.Unlock()
+	defer e.saveThePage(&err)
+	p := e.pages.page
+	p.created = true
 	wanted := map[owner]portion{}
-	for _, end := range e.refresh() {
-		if end.rank.took[reader] {
+	for _, end := range e.untaken(reader, e.refresh()) {
+		r := p.ranks[end.rank]
+		if r == nil {
 			continue
 		}
 		ended = append(ended, end)
-		wanted[end.rank] = wholePart
-		if g := end.rank.world.group; g != nil {
+		wanted[r] = wholePart
+		if g := p.groups[end.rank.world]; g != nil {
 			wanted[g] = lastingPart // the others are of ranks that nobody has asked now
 		}
 	}
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	return e.page.points(pointStyle{at: e.now().Round(0), exponential: reader.cfg.Exponential, ended: wanted}), ended, nil
+	return p.points(pointStyle{at: e.now().Round(0), exponential: reader.cfg.Exponential, ended: wanted}), ended, nil
+}
+
+// untaken returns those ended ranks that a reader has not taken.
+func (e *Exporter) untaken(reader *OTelReader, all []ending) (list []ending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, end := range all {
+		if !end.rank.took[reader] {
+			list = append(list, end)
+		}
+	}
+	return list
 }
 
 // closeReader forgets a reader; what ended ranks it was still to get is counted.
 func (e *Exporter) closeReader(reader *OTelReader) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.readers[reader] {
-		return
-	}
-	delete(e.readers, reader)
-	for _, r := range e.table.ordered {
-		if r.end != mpit.EndNone && r.figures != nil && !r.took[reader] {
-			e.guard(r, "counting its series", func() { e.drop(droppedUndelivered, len(r.figures.Series())) })
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.readers[reader] {
+			return
 		}
-	}
-	e.tidySets()
+		delete(e.readers, reader)
+		for _, r := range e.table.ordered {
+			if r.end != mpit.EndNone && r.facts.figures && !r.took[reader] {
+				e.drop(droppedUndelivered, r.facts.series)
+			}
+		}
+	}()
+	p, unlock := e.pages.lock()
+	defer unlock()
+	e.tidySets(p)
 }
 
-// tidySets gives up what is kept for readers of metric data, if there are none. The caller holds mu.
-func (e *Exporter) tidySets() {
-	if len(e.readers) == 0 && !e.producing {
-		e.page.forgetSets()
-	}
-}
-
-// saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred by who holds mu.
-func (e *Exporter) saveThePage(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("exporter: making the page: panic: %v", p)
-		e.page = e.newPage() // the old one is half done
-		e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
+// tidySets gives up what is kept for readers of metric data, if there are none. It is called by who has the page.
+func (e *Exporter) tidySets(p *page) {
+	e.mu.Lock()
+	needed := len(e.readers) > 0 || e.producing
+	e.mu.Unlock()
+	if !needed {
+		p.forgetSets()
 	}
 }

@@ -168,7 +168,7 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	n.scrape()
 	require.True(t, n.known(r))
 	n.mu.Lock()
-	assert.NotNil(t, n.page.byName["mpit_calls_total"].blocks[0].sets)
+	assert.NotNil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets)
 	n.mu.Unlock()
 
 	reader.Close()
@@ -178,9 +178,9 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	other.Close()
 	assert.Equal(t, 4.0, n.dropped(droppedUndelivered))
 	n.mu.Lock()
-	for _, f := range n.page.families {
+	for _, f := range n.pages.page.families {
 		for _, b := range f.blocks {
-			assert.Nil(t, b.sets, f.name)
+			assert.Nil(t, b.sheet.sets, f.name)
 		}
 	}
 	n.mu.Unlock()
@@ -214,7 +214,7 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 	require.NoError(t, <-read)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	assert.Nil(t, n.page.byName["mpit_calls_total"].blocks[0].sets)
+	assert.Nil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets)
 }
 
 func TestReadEnded(t *testing.T) {

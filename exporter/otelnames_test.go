@@ -70,7 +70,7 @@ func TestNameOfExtremes(t *testing.T) {
 	n, _ := togetherNode(t, Config{})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	assert.Equal(t, otelOfOwn(mapping.ExtremeName, dto.MetricType_GAUGE), n.page.byName[mapping.ExtremeName].otel)
+	assert.Equal(t, otelOfOwn(mapping.ExtremeName, dto.MetricType_GAUGE), n.pages.page.byName[mapping.ExtremeName].otel)
 }
 
 // Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no two are called

@@ -40,6 +40,7 @@ func (s *pointStyle) of(o owner) portion {
 
 // points makes metric data of the page's families, in their order. All are cumulative.
 func (p *page) points(s pointStyle) []metricdata.Metrics {
+	p.settle()
 	w := pointWriter{pointStyle: s, incomplete: map[owner]int{}}
 	list := make([]metricdata.Metrics, 0, len(p.families))
 	for _, f := range p.families {
@@ -58,11 +59,7 @@ func (p *page) points(s pointStyle) []metricdata.Metrics {
 
 // forgetSets gives up the sets of attributes: nobody reads metric data any more.
 func (p *page) forgetSets() {
-	for _, f := range p.families {
-		for i := range f.blocks {
-			f.blocks[i].sets = nil
-		}
-	}
+	p.eachSheet(func(s *sheet) { s.sets = nil })
 }
 
 // pointWriter makes data points.
@@ -76,8 +73,8 @@ type pointWriter struct {
 func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	room := 0
 	for i := range f.blocks {
-		if w.of(f.blocks[i].owner) != noPart {
-			room += len(f.blocks[i].entries)
+		if w.of(f.blocks[i].sheet.owner) != noPart {
+			room += int(f.blocks[i].to - f.blocks[i].from)
 		}
 	}
 	if room == 0 {
@@ -88,74 +85,74 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	switch {
 	case f.kind == dto.MetricType_HISTOGRAM && w.exponential:
 		list := make([]metricdata.ExponentialHistogramDataPoint[float64], 0, room)
-		w.each(f, func(b *block, sets []attribute.Set, i int) {
-			point, whole := exponentialPoint(b.entries[i].series.Histogram)
+		w.each(f, func(s *sheet, i int) {
+			point, whole := exponentialPoint(s.histogram(i))
 			if !whole {
-				w.incomplete[b.owner]++
+				w.incomplete[s.owner]++
 				return
 			}
-			point.Attributes, point.StartTime, point.Time = sets[i], b.entries[i].begun(b.owner), w.at
+			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.at
 			list = append(list, point)
 		})
 		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 		return m, len(list) > 0
 	case f.kind == dto.MetricType_HISTOGRAM:
 		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
-		w.each(f, func(b *block, sets []attribute.Set, i int) {
-			point := explicitPoint(b.entries[i].series.Histogram)
-			point.Attributes, point.StartTime, point.Time = sets[i], b.entries[i].begun(b.owner), w.at
+		w.each(f, func(s *sheet, i int) {
+			point := explicitPoint(s.histogram(i))
+			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.at
 			list = append(list, point)
 		})
 		m.Data = metricdata.Histogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(b *block, sets []attribute.Set, i int) {
-			e := &b.entries[i]
-			list = append(list, metricdata.DataPoint[float64]{Attributes: sets[i], StartTime: e.begun(b.owner), Time: w.at, Value: e.value()})
+		w.each(f, func(s *sheet, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i), Time: w.at, Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Sum[float64]{
 			DataPoints: list, Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.kind == dto.MetricType_COUNTER,
 		}
 	default:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(b *block, sets []attribute.Set, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: sets[i], Time: w.at, Value: b.entries[i].value()})
+		w.each(f, func(s *sheet, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.at, Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Gauge[float64]{DataPoints: list}
 	}
 	return m, w.n > before
 }
 
-// each calls do for the entries of a family that are wanted and stand on the page now; their blocks have sets.
-func (w *pointWriter) each(f *family, do func(b *block, sets []attribute.Set, i int)) {
+// each calls do for the entries of a family that are wanted and stand on the page now; their sheets have sets.
+func (w *pointWriter) each(f *family, do func(s *sheet, i int)) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
-		much := w.of(b.owner)
-		live := b.owner == nil || b.owner.live()
+		s := b.sheet
+		much, live := w.of(s.owner), s.live()
 		if much == noPart || f.liveOnly && !live {
 			continue
 		}
-		if b.sets == nil {
-			sets := make([]attribute.Set, len(b.entries))
-			for i := range b.entries {
-				sets[i] = w.sets.of(f, b.owner, &b.entries[i])
+		if s.sets == nil {
+			s.sets = make([]attribute.Set, len(s.entries))
+			for _, part := range s.parts {
+				for i := part.from; i < part.to; i++ {
+					s.sets[i] = w.sets.of(part.family, s, int(i))
+				}
 			}
-			b.sets = &sets
 		}
-		for i := range b.entries {
-			if e := &b.entries[i]; e.shown(live && much == wholePart) {
+		for i := int(b.from); i < int(b.to); i++ {
+			if s.entries[i].shown(live && much == wholePart) {
 				w.n++
-				do(b, *b.sets, i)
+				do(s, i)
 			}
 		}
 	}
 }
 
-// begun is when the entry began to count, else its owner did; the zero time: not known.
-func (e *entry) begun(o owner) time.Time {
-	at := e.created(o)
-	if at.IsZero() && o != nil {
-		at = o.begun()
+// begun is when an entry began to count, else its owner did; the zero time: not known.
+func (s *sheet) begun(i int) time.Time {
+	at := s.created(i)
+	if at.IsZero() && s.owner != nil {
+		at = s.owner.begun()
 	}
 	return at
 }

@@ -225,11 +225,9 @@ func startsAreKnown(t require.TestingT, list []metricdata.Metrics) {
 func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics) {
 	n.t.Helper()
 	n.scrape() // what there is
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	want := readers{}
 	want[asMessages], want[asPoints], want[asExponential] = 1, 1, 1
-	r, err := n.commit(nil, want)
+	r, err := n.commit(&questions{}, want)
 	require.NoError(n.t, err)
 	startsAreKnown(n.t, r.data[asPoints].list[0])
 	return r.families, r.data[asPoints].list[0], r.data[asExponential].list[0]
@@ -373,7 +371,7 @@ func checkPoints(t *rapid.T) {
 			}
 		}
 		r.state = rapid.SampledFrom([]rankState{stateUp, stateLate}).Draw(t, "state")
-		p.update(r, 100)
+		show(p, r)
 	}
 	families := p.fill().families
 	shown := p.series
@@ -504,7 +502,7 @@ func TestProducer(t *testing.T) {
 
 		n.OTelReader(OTelConfig{}).Close()
 		n.mu.Lock()
-		assert.NotNil(t, n.page.byName["mpit_calls_total"].blocks[0].sets, "they are still used")
+		assert.NotNil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets, "they are still used")
 		n.mu.Unlock()
 
 		n.finish(r, mpit.EndFinalize)

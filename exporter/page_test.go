@@ -23,6 +23,7 @@ type fixed struct {
 func (f *fixed) Structure() uint64             { return f.structure }
 func (f *fixed) Series() []*mapping.Series     { return f.series }
 func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
+func (f *fixed) Weight() int                   { return len(f.series) }
 
 // pageRank returns a rank that is up with such series of one gauge, one for each value of label l.
 func pageRank(number int, name string, values ...string) (*rank, *fixed) {
@@ -32,13 +33,26 @@ func pageRank(number int, name string, values ...string) (*rank, *fixed) {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
 	}
 	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", Rank: number}}})
-	r.figures, r.state = f, stateUp
+	c := r.contents.Lock()
+	defer r.contents.Unlock()
+	c.figures, r.state = f, stateUp
 	return r, f
+}
+
+// show brings the page up to date with a rank.
+func show(p *page, r *rank) {
+	c := r.contents.Lock()
+	defer r.contents.Unlock()
+	v := view{rank: r, state: r.state, end: r.end}
+	p.update(p.portrait(r), c, 100)
+	p.conclude(p.portrait(r), &v, r.state.live())
 }
 
 func countingPage() (*page, map[string]int) {
 	dropped := map[string]int{}
-	return newPage(func(reason string, n int) { dropped[reason] += n }), dropped
+	p := newPage(func(reason string, n int) { dropped[reason] += n })
+	p.created = true
+	return p, dropped
 }
 
 // labelsOf returns label l of all series of a family, in their order, with the rank in front.
@@ -63,19 +77,19 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 	p, _ := countingPage()
 	second, _ := pageRank(10, "mpit_x", "b", "10", "a", "9")
 	first, figures := pageRank(9, "mpit_x", "z", "y")
-	p.update(second, 100)
-	p.update(first, 100)
+	show(p, second)
+	show(p, first)
 	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"), "ranks and elements as numbers, names as text")
 
 	figures.series = figures.series[:1]
-	p.update(first, 100)
+	show(p, first)
 	assert.Len(t, labelsOf(p, "mpit_x"), 6, "nothing is built anew while the structure is the same")
 	figures.structure++
-	p.update(first, 100)
+	show(p, first)
 	assert.Equal(t, []string{"9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"))
 
-	p.remove(first)
-	p.remove(second)
+	p.remove(p.portrait(first))
+	p.remove(p.portrait(second))
 	assert.Empty(t, p.fill().families)
 	assert.Empty(t, p.families, "families without ranks are forgotten")
 	assert.Empty(t, p.byName)
@@ -85,21 +99,23 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 func TestValuesAreSetInPlace(t *testing.T) {
 	p, _ := countingPage()
 	r, figures := pageRank(0, "mpit_x", "a", "b")
-	p.update(r, 100)
+	show(p, r)
 	families := p.fill().families
 	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })
 	family, metric := families[at], families[at].Metric[0]
 
 	figures.series[0].Value = 42
-	p.update(r, 100)
+	show(p, r)
 	families = p.fill().families
 	assert.Same(t, family, families[at])
 	assert.Same(t, metric, families[at].Metric[0])
 	assert.Equal(t, 42.0, metric.Gauge.GetValue())
 
 	figures.series[0].Valid = false
+	show(p, r)
 	assert.Equal(t, []string{"0:b"}, labelsOf(p, "mpit_x"), "what was not read is left out")
 	figures.series[0].Valid = true
+	show(p, r)
 	assert.Equal(t, []string{"0:a", "0:b"}, labelsOf(p, "mpit_x"))
 }
 
@@ -145,7 +161,7 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 			p, dropped := countingPage()
 			r, figures := pageRank(0, "mpit_x", "a", "b", "c")
 			test.change(figures)
-			p.update(r, 100)
+			show(p, r)
 			assert.Equal(t, test.left, labelsOf(p, "mpit_x"))
 			assert.Equal(t, map[string]int{test.reason: 1}, dropped)
 		})
@@ -159,7 +175,7 @@ func TestHistogram(t *testing.T) {
 	figures.series = []*mapping.Series{{
 		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
 	}}
-	p.update(r, 100)
+	show(p, r)
 	families := p.fill().families
 	got := families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
 	require.Len(t, got.Bucket, 2)
@@ -171,6 +187,7 @@ func TestHistogram(t *testing.T) {
 
 	h.Native = []mapping.NativeBucket{{Index: -3, Count: 2}, {Index: -2, Count: 5}, {Index: 4, Count: 4}}
 	h.NativeZero = 1
+	show(p, r)
 	p.fill()
 	assert.EqualValues(t, mapping.NativeSchema, got.GetSchema())
 	assert.Equal(t, uint64(1), got.GetZeroCount())
@@ -178,13 +195,15 @@ func TestHistogram(t *testing.T) {
 	require.Len(t, got.PositiveSpan, 2)
 	assert.Equal(t, []int32{-3, 5}, []int32{got.PositiveSpan[0].GetOffset(), got.PositiveSpan[1].GetOffset()})
 	assert.Equal(t, []uint32{2, 1}, []uint32{got.PositiveSpan[0].GetLength(), got.PositiveSpan[1].GetLength()})
-	assert.Zero(t, testing.AllocsPerRun(10, func() { p.fill() }), "nothing is made anew")
+	assert.Zero(t, testing.AllocsPerRun(10, func() { show(p, r); p.fill() }), "nothing is made anew")
 
 	h.Schema = mapping.ExactSchema
+	show(p, r)
 	p.fill()
 	assert.EqualValues(t, mapping.ExactSchema, got.GetSchema(), "which schema it is the histogram says")
 
 	h.Native, h.NativeZero = h.Native[:1], 10
+	show(p, r)
 	p.fill()
 	assert.Len(t, got.PositiveSpan, 1)
 	assert.Equal(t, []int64{2}, got.PositiveDelta)

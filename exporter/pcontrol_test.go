@@ -36,11 +36,13 @@ func startTold(t *testing.T, cfg Config) *told {
 // take gives the rank a sample and returns the page.
 func (e *told) take(s mpit.Sample) map[string]float64 {
 	e.t.Helper()
+	c := e.r.contents.Lock()
+	result, state := e.accept(e.r, c, &s)
+	e.r.contents.Unlock()
 	e.mu.Lock()
-	var result string
-	result, e.r.state = e.accept(e.r, &s, nil)
-	e.self.samples.WithLabelValues(result).Inc()
+	e.r.state = state
 	e.mu.Unlock()
+	e.self.samples.WithLabelValues(result).Inc()
 	families, done, err := e.Gather(e.t.Context())
 	require.NoError(e.t, err)
 	defer done()
@@ -101,8 +103,8 @@ func TestPcontrolOnThePage(t *testing.T) {
 	assert.Equal(t, 3.0, page[of("mpit_depth_level", "1", 0)])
 
 	s.Status, s.Monotonic = mpit.SampleFinal, 3*time.Second
+	e.absorbed(e.r, &s)
 	e.mu.Lock()
-	e.absorb(e.r, &s)
 	e.finish(e.r, mpit.EndFinalize, e.now())
 	e.mu.Unlock()
 	families = families[1:]
@@ -234,7 +236,7 @@ func TestKept(t *testing.T) {
 		hello.ID = mpit.RankID{2, byte(i)}
 		other := e.add(hello, mpit.Peer{}, who{claim: claimOf(&hello, cgroup{})})
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
-		other.kept, other.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.variables
+		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
 	}
 	e.mu.Unlock()
 	all := get1("")

@@ -2,12 +2,12 @@ package exporter
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -49,7 +49,7 @@ func (s rankState) String() string {
 
 var stateNames = [...]string{"new", "up", "busy", "passive", "paused", "late", "ended"}
 
-// rank is one process. Everything in it belongs to Exporter.mu, except what never changes after newRank.
+// rank is one process. What is not said to be guarded never changes once it stands in the table.
 type rank struct {
 	key     mpit.RankID
 	id      Identity
@@ -62,25 +62,28 @@ type rank struct {
 	since   time.Time        // from when on the exporter can vouch for what only it counts; zero: from the rank's beginning on
 	version string           // of the library, as the rank wrote it
 	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
+	world   *world
 
-	session *mpit.Session // nil: not connected
-	wake    chan struct{} // tells the session's goroutine that there is something to send
+	contents *guard.Value[contents] // what has been taken in of it
+	budget   budget                 // guarded by budgets.mu
 
-	asked   *mpit.Pending // the session's open question, as long as its answer has not been taken in; nil: none
-	askedAt time.Time
-	last    rankState // what its last answer made of it
+	attendance // guarded by Exporter.mu
+}
 
-	figures  figures // nil: not made yet, or thrown away after a panic
-	budget   budget
-	epoch    uint64        // Exporter.epoch of the rules that figures are made by
+// contents is what has been taken in of a rank. Its lock is held while a sample is taken in and while the page copies it, never that of
+// another rank besides, and before any lock that ranks share.
+type contents struct {
+	figures  figures       // nil: not made yet, or thrown away after a panic
+	over     bool          // the rank has been forgotten: nothing more is taken in
+	since    time.Time     // when figures were thrown away; zero: never
+	epoch    uint64        // of the rules that figures are made by
 	made     uint64        // how often figures have been made
 	anew     bool          // figures have something new to say of the variables: they have just been made, or told categories
+	selected bool          // the agent has been told what to read
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
 	clock    time.Duration // of the newest sample that figures have taken
-	send     outbox
 
-	state     rankState // on the last page
-	sampled   bool      // stats hold something
+	sampled   bool // stats hold something
 	stats     mpit.AgentStats
 	variables *mpit.Variables
 	byState   [variableStates]int // variables by their state
@@ -88,12 +91,24 @@ type rank struct {
 	structure uint64 // of figures, for which variables were selected last
 	infos     []mapping.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left      map[string]int            // left off the page, as counted there
+	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
 	trimmed   trimmed
 	kept      kept // by its last MPI_Pcontrol(2)
 
-	world               *world
+	tell outbox // what came of the last sample, for the agent
+}
+
+// attendance is what of a rank may be looked at and changed without waiting for what is being taken in.
+type attendance struct {
+	session *mpit.Session // nil: not connected
+	line    *line         // to the session's goroutine; nil: there is none
+	asked   *question     // the session's open question, as long as its answer has not been taken in; nil: none
+	last    rankState     // what its last answer made of it
+	send    outbox
+	facts   facts
+	state   rankState // on the last page
+
 	inquiry             inquiry   // what it is being asked for besides samples
 	categoriesNotBefore time.Time // it could not say them
 	controls            controls
@@ -104,7 +119,26 @@ type rank struct {
 	scraped bool                 // since its last change
 	took    map[*OTelReader]bool // the same of readers of metric data
 	lives   int                  // changes with each end and each new beginning
+
+	entered account // as the table has it in its books
 }
+
+// facts is what is known of a rank without its lock, as of its last sample.
+type facts struct {
+	figures   bool // it has some
+	sampled   bool // it has answered
+	made      uint64
+	structure uint64 // of figures
+	series    int
+	size      int
+	stamp     uint64 // of its categories
+	variables *mpit.Variables
+	infos     []mapping.Info
+	kept      kept
+}
+
+// seriesKey changes with the rank's series, which has figures.
+func (f *facts) seriesKey() sheetKey { return sheetKey{made: f.made, generation: f.structure} }
 
 // outbox is what the session's goroutine is to send to the agent.
 type outbox struct {
@@ -122,17 +156,16 @@ const variableStates = int(mpit.VariableOnRequest) + 1
 func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	id := w.id
 	r := &rank{
-		key:     h.ID,
-		id:      id,
-		peer:    peer,
-		started: h.InitTime,
-		about:   describe(&h, peer, w),
-		library: mapping.ParseLibrary(h.LibraryVersion),
-		version: truncate(h.LibraryVersion, maxLabelValue),
-		left:    map[string]int{},
-
-		controls: controls{left: map[string]int{}},
+		key:      h.ID,
+		id:       id,
+		peer:     peer,
+		started:  h.InitTime,
+		about:    describe(&h, peer, w),
+		library:  mapping.ParseLibrary(h.LibraryVersion),
+		version:  truncate(h.LibraryVersion, maxLabelValue),
+		contents: guard.New(contents{left: map[string]int{}}),
 	}
+	r.controls.left = map[string]int{}
 	labels := []mapping.Label{
 		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)}, {Name: "world", Value: id.World},
 	}
@@ -143,64 +176,36 @@ func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	return r
 }
 
-// place is where the rank stands on the page.
-func (r *rank) place() Identity { return r.id }
-
-// sharedLabels are on all series of the rank.
-func (r *rank) sharedLabels() []*dto.LabelPair { return r.labels }
-
-// begun is when the rank's MPI_T session was opened; zero: not known.
-func (r *rank) begun() time.Time { return r.started }
-
-// counted is what is left off the page, as it has been counted.
-func (r *rank) counted() map[string]int { return r.left }
-
 // leftAt is when a rank without a connection ended, or lost it.
-func (r *rank) leftAt() time.Time {
+func (r *attendance) leftAt() time.Time {
 	if r.end == mpit.EndNone {
 		return r.gone
 	}
 	return r.ended
 }
 
-// live says whether all series of the rank stand on the page; else the lasting ones alone.
-func (r *rank) live() bool {
-	return r.state == stateUp || r.state == stateBusy || r.state == statePassive || r.state == statePaused
+// live says whether all series of a rank in this state stand on the page; else the lasting ones alone.
+func (s rankState) live() bool {
+	return s == stateUp || s == stateBusy || s == statePassive || s == statePaused
 }
-
-// controlled says whether the program has called MPI_Pcontrol.
-func (r *rank) controlled() bool { return r.stats.PcontrolCalls > 0 }
 
 // visible says whether the rank stands on the page at all.
-func (r *rank) visible() bool { return r.state != stateNew || r.sampled }
-
-// answered says whether the open question has been answered.
-func (r *rank) answered() bool {
-	if r.asked == nil {
-		return false
-	}
-	select {
-	case <-r.asked.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (r *attendance) visible() bool { return r.state != stateNew || r.facts.sampled }
 
 // nudge tells the session's goroutine of what there is to send.
-func (r *rank) nudge() {
-	if r.session == nil || !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
+func (r *attendance) nudge() {
+	if r.line == nil || !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
 		return
 	}
 	select {
-	case r.wake <- struct{}{}:
+	case r.line.wake <- struct{}{}:
 	default: // it knows
 	}
 }
 
 // count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy ones
 // and last ones don't say everything.
-func (r *rank) count(s *mpit.AgentStats) {
+func (r *contents) count(s *mpit.AgentStats) {
 	r.sampled = true
 	level := r.stats.PcontrolLevel
 	if s.PcontrolCalls > 0 && s.PcontrolCalls >= r.stats.PcontrolCalls {
@@ -225,7 +230,7 @@ func (r *rank) count(s *mpit.AgentStats) {
 }
 
 // finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank itself stands.
-func (r *rank) finish(reason mpit.EndReason, at time.Time) {
+func (r *attendance) finish(reason mpit.EndReason, at time.Time) {
 	if r.end == mpit.EndNone {
 		r.ended = at
 	}
@@ -238,102 +243,10 @@ func (r *rank) finish(reason mpit.EndReason, at time.Time) {
 }
 
 // revive makes a lost rank a living one: it was its connection that had been lost.
-func (r *rank) revive() {
+func (r *attendance) revive() {
 	r.end = mpit.EndNone
 	r.ended = time.Time{}
 	r.scraped, r.took = false, nil
 	r.lives++
 	r.state = stateNew
-}
-
-// table holds all ranks that are on the page or may come onto it.
-type table struct {
-	byID    map[mpit.RankID]*rank
-	taken   map[Identity]bool
-	ordered []*rank // by Identity
-	arrived uint64  // ranks so far
-}
-
-func newTable() table {
-	return table{byID: map[mpit.RankID]*rank{}, taken: map[Identity]bool{}}
-}
-
-// add puts a new rank into the table, with the lowest dup that is free for its labels.
-func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
-	for t.taken[w.id] {
-		w.id.Dup++
-	}
-	id := w.id
-	r := newRank(h, peer, w)
-	t.arrived++
-	r.arrived = t.arrived
-	t.byID[h.ID] = r
-	t.taken[id] = true
-	i, _ := t.find(id)
-	t.ordered = slices.Insert(t.ordered, i, r)
-	return r
-}
-
-func (t *table) remove(r *rank) {
-	delete(t.byID, r.key)
-	delete(t.taken, r.id)
-	if i, found := t.find(r.id); found {
-		t.ordered = slices.Delete(t.ordered, i, i+1)
-	}
-}
-
-// find returns a rank's place in ordered, or where it would be.
-func (t *table) find(id Identity) (int, bool) {
-	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.compare(id) })
-}
-
-// alive counts the ranks of one user that have not ended.
-func (t *table) alive(uid uint32) int {
-	n := 0
-	for _, r := range t.ordered {
-		if r.peer.UID == uid && r.end == mpit.EndNone {
-			n++
-		}
-	}
-	return n
-}
-
-// surplus returns the rank to be given up when there are more ended ones than limit, or they and those that have lost their connection
-// hold more than so many bytes: the oldest of the user who has most of it, so that nobody pushes out somebody else's. nil: not too many.
-func (t *table) surplus(limit, bytes int) *rank {
-	ended, held := 0, 0
-	for _, r := range t.ordered {
-		if r.end != mpit.EndNone {
-			ended++
-		}
-		if r.session == nil {
-			held += r.size
-		}
-	}
-	large := held > bytes
-	if !large && ended <= limit {
-		return nil
-	}
-	perUser := map[uint32]int{}
-	oldest := map[uint32]*rank{}
-	for _, r := range t.ordered {
-		weight := 1
-		if large {
-			weight = r.size
-		}
-		if r.end == mpit.EndNone && !large || r.session != nil || weight == 0 {
-			continue
-		}
-		perUser[r.peer.UID] += weight
-		if o := oldest[r.peer.UID]; o == nil || r.leftAt().Before(o.leftAt()) {
-			oldest[r.peer.UID] = r
-		}
-	}
-	var victim *rank
-	for uid, r := range oldest {
-		if victim == nil || cmp.Or(cmp.Compare(perUser[uid], perUser[victim.peer.UID]), cmp.Compare(victim.peer.UID, uid)) > 0 {
-			victim = r
-		}
-	}
-	return victim
 }

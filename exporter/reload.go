@@ -17,12 +17,18 @@ type Rules struct {
 	Identity []mapping.Relabel
 }
 
+// ruling is rules that are, or were, in force.
+type ruling struct {
+	Rules
+	epoch uint64 // how often rules have come into force before
+}
+
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its
 // agent is told which variables to read; who has ended stays as he is. Identities are those of ranks that come from now on.
 // With an error the old rules stay, and ReloadFailed need not be called.
 func (e *Exporter) Reload(r Rules) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.reloading.Lock()
+	defer e.reloading.Unlock()
 	relabel, err := r.check()
 	if err == nil {
 		err = e.setLimits(r.Limits)
@@ -33,9 +39,8 @@ func (e *Exporter) Reload(r Rules) error {
 		return err
 	}
 	r.Identity = slices.Clone(r.Identity)
-	e.rules = r
+	e.rules.Store(&ruling{Rules: r, epoch: e.rules.Load().epoch + 1})
 	e.relabel.Store(relabel)
-	e.epoch++
 	e.self.reloads.WithLabelValues(reloadSuccess).Inc()
 	e.self.reloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
@@ -59,21 +64,10 @@ func (e *Exporter) ReloadFailed(err error) {
 }
 
 // mapper returns the one that is in force.
-func (e *Exporter) mapper() *mapping.Mapper {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.rules.Mapper
-}
+func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().Mapper }
 
-// outdated says whether a rank's figures are to go over to newer rules, with a sample that can fill them. A passive rank may answer with
-// what it had before. The caller holds mu.
-func (e *Exporter) outdated(r *rank, s *mpit.Sample) bool {
-	return r.epoch != e.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= r.clock
-}
-
-// renew puts the rules that are in force into a rank's figures. The caller holds mu.
-func (e *Exporter) renew(r *rank) {
-	r.figures.Reload(e.rules.Mapper, e.now())
-	r.epoch, r.anew, r.reselect = e.epoch, true, true
-	e.tellCategories(r)
+// outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive rank may answer with
+// what it had before.
+func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
+	return c.epoch != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
 }

@@ -164,7 +164,7 @@ func TestReloadChangesTypes(t *testing.T) {
 			page := n.scrape()
 			assert.Equal(t, []float64{5, 5}, []float64{page[of(test.old, "1", 0)], page[of(test.old, "1", 1)]})
 			n.mu.Lock()
-			was := n.page.byName[test.old].kind
+			was := n.pages.page.byName[test.old].kind
 			n.mu.Unlock()
 
 			late.Stall(true)
@@ -182,7 +182,7 @@ func TestReloadChangesTypes(t *testing.T) {
 				return first && second
 			}, longest, time.Millisecond)
 			n.mu.Lock()
-			is := n.page.byName[test.new].kind
+			is := n.pages.page.byName[test.new].kind
 			n.mu.Unlock()
 			assert.NotEqual(t, was, is)
 			assert.Zero(t, page["mpit_exporter_rank_panics_total"])
@@ -203,10 +203,7 @@ func TestReloadChangesTypesOfAll(t *testing.T) {
 
 // TestReloadAwaitsAFreshSample: what a passive rank has read before would look like a fall to figures that know nothing else.
 func TestReloadAwaitsAFreshSample(t *testing.T) {
-	e, err := New(Config{Mapper: newMapper(t)})
-	require.NoError(t, err)
-	r := &rank{clock: 10 * time.Second}
-	e.epoch++
+	c, rules := &contents{clock: 10 * time.Second}, &ruling{epoch: 1}
 	for _, test := range []struct {
 		name   string
 		sample mpit.Sample
@@ -218,10 +215,10 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 		{"without values", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}}, false},
 		{"without a layout", mpit.Sample{Monotonic: 11 * time.Second}, false},
 	} {
-		assert.Equal(t, test.want, e.outdated(r, &test.sample), test.name)
+		assert.Equal(t, test.want, rules.outdate(c, &test.sample), test.name)
 	}
-	r.epoch = e.epoch
-	assert.False(t, e.outdated(r, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
+	c.epoch = rules.epoch
+	assert.False(t, rules.outdate(c, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
 }
 
 // TestManyReloads: whatever meets, nothing falls and nobody fails.
@@ -341,9 +338,9 @@ func TestOpenIsTriedAgain(t *testing.T) {
 	defer n.mu.Unlock()
 	assert.Empty(t, known.send.open)
 
-	alone := &rank{session: session, wake: make(chan struct{}, 1), send: outbox{open: []uint32{7}}}
+	alone := &attendance{session: session, line: newLine(), send: outbox{open: []uint32{7}}}
 	alone.nudge()
-	assert.Len(t, alone.wake, 1, "it is enough to wake who sends it")
+	assert.Len(t, alone.line.wake, 1, "it is enough to wake who sends it")
 }
 
 // content is figures that never say that the agent has to be told anything.
@@ -364,8 +361,8 @@ func TestReloadSelects(t *testing.T) {
 	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
 	n.mu.Lock()
 	sound := n.newRank
-	n.newRank = func(lib mapping.Library, since time.Time) figures {
-		f := sound(lib, since)
+	n.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
+		f := sound(m, lib, since)
 		return content{f}
 	}
 	n.mu.Unlock()

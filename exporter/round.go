@@ -21,19 +21,34 @@ import (
 // then. Rounds may overlap: a rank that still owes an answer is not asked again.
 type round struct {
 	start     time.Time
-	questions []question
-	prompt    int // so many of them, from the first on, are to ranks that owed nothing
+	questions questions
 	ctx       context.Context
 	cancel    context.CancelFunc
 	done      chan struct{} // closed when there is a page for all who wait
 
-	// Exporter.mu guards these until done is closed.
+	// rounds.mu guards these until done is closed.
 	waiting readers
 	served  bool // somebody has got a page
-	over    bool
+	over    bool // nobody can join it; there is a page already, or soon
 	result  *result
 	err     error
 }
+
+// rounds lets readers share rounds.
+type rounds struct {
+	mu      sync.Mutex
+	current *round // the last one that is under way
+}
+
+// questions are those of a round, by how long their answers are waited for.
+type questions struct {
+	known []*question // to ranks that have answered before, and owed nothing: to the end
+	fresh []*question // to ranks that have never answered: while others of them do
+	tardy []*question // to ranks that have owed an answer for longer than overdue: for the patience, once
+	rest  []*question // the same, of which an earlier round had that patience: not at all
+}
+
+func (q *questions) all() [4][]*question { return [...][]*question{q.known, q.fresh, q.tardy, q.rest} }
 
 // way is what a reader wants the page as.
 type way uint8
@@ -124,7 +139,7 @@ func (t transactional) Gather() ([]*dto.MetricFamily, func(), error) {
 	return t.e.Gather(ctx)
 }
 
-// gather returns one reader's hold on the page as he wants it.
+// gather returns one reader's hold on the page as it wants it.
 func (e *Exporter) gather(ctx context.Context, w way) (*lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("exporter: gathering: %w", err)
@@ -140,23 +155,17 @@ func (e *Exporter) gather(ctx context.Context, w way) (*lease, error) {
 		return e.lease(r.result, w, r.err)
 	case <-ctx.Done():
 	}
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r.over {
-		return e.lease(r.result, w, r.err)
-	}
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	r.served = r.served || late
-	if r.waiting[w]--; r.waiting == (readers{}) {
-		e.end(r)
+	if !e.depart(r, w, late) {
+		<-r.done // this reader's page is being made
+		return e.lease(r.result, w, r.err)
 	}
 	if !late {
 		return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
 	}
 	var alone readers
 	alone[w]++
-	result, err := e.commit(r.questions, alone)
+	result, err := e.commit(&r.questions, alone)
 	return e.lease(result, w, err)
 }
 
@@ -170,274 +179,171 @@ func (e *Exporter) lease(r *result, w way, err error) (*lease, error) {
 
 // join takes part in the round that has just begun, or begins one.
 func (e *Exporter) join(w way) *round {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r := e.round; r != nil && time.Since(r.start) < e.shareable {
+	e.rounds.mu.Lock()
+	defer e.rounds.mu.Unlock()
+	if r := e.rounds.current; r != nil && time.Since(r.start) < e.shareable {
 		r.waiting[w]++
 		return r
 	}
 	r := &round{start: time.Now(), done: make(chan struct{})}
 	r.waiting[w]++
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.questions, r.prompt = e.ask()
-	e.round = r
+	r.questions = e.ask()
+	e.rounds.current = r
 	go e.run(r)
 	return r
 }
 
-// end takes no more readers into a round, which counts if anybody has got something of it. The caller holds mu.
-func (e *Exporter) end(r *round) {
+// depart takes a reader out of a round that does not wait for it to be over; false: it is over.
+func (e *Exporter) depart(r *round, w way, late bool) bool {
+	e.rounds.mu.Lock()
+	defer e.rounds.mu.Unlock()
+	if r.over {
+		return false
+	}
+	r.served = r.served || late
+	if r.waiting[w]--; r.waiting == (readers{}) {
+		e.rounds.end(r, e.self)
+	}
+	return true
+}
+
+// end takes no more readers into a round, which counts if anybody gets something of it. The caller holds mu.
+func (rs *rounds) end(r *round, self *selfMetrics) {
 	r.over = true
 	r.cancel()
-	if e.round == r {
-		e.round = nil
+	if rs.current == r {
+		rs.current = nil
 	}
 	if r.served {
-		e.self.rounds.Inc()
-		e.self.roundDuration.Observe(time.Since(r.start).Seconds())
+		self.rounds.Inc()
+		self.roundDuration.Observe(time.Since(r.start).Seconds())
 	}
 }
 
 // run waits for the answers of a round.
 func (e *Exporter) run(r *round) {
-	e.await(r.ctx, r.questions[:r.prompt])
-	// Those who owed an answer before had as long as the others; what remains of the patience is theirs.
-	patient, cancel := context.WithDeadline(r.ctx, r.start.Add(e.patience))
-	defer cancel()
-	e.await(patient, r.questions[r.prompt:])
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r.over {
-		return // everybody has gone
+	e.await(r)
+	waiting, over := func() (readers, bool) {
+		e.rounds.mu.Lock()
+		defer e.rounds.mu.Unlock()
+		if r.over {
+			return readers{}, true // everybody has gone
+		}
+		r.served = true
+		e.rounds.end(r, e.self)
+		return r.waiting, false
+	}()
+	if over {
+		return
 	}
-	r.served = true
-	e.end(r)
-	r.result, r.err = e.commit(r.questions, r.waiting)
+	r.result, r.err = e.commit(&r.questions, waiting)
 	close(r.done)
 }
 
-// question is one rank that was asked.
-type question struct {
-	rank    *rank
-	session *mpit.Session
-	pending *mpit.Pending
-}
-
-// ask sends the request to all ranks before any answer is waited for, and returns the questions. The first of them are to
-// ranks that owed nothing; the others have owed an answer for longer than overdue. It does not wait. The caller holds mu.
-func (e *Exporter) ask() (questions []question, prompt int) {
+// ask sends the request to all ranks before any answer is waited for, and returns the questions. It does not wait.
+func (e *Exporter) ask() (all questions) {
+	e.mu.Lock()
+	ranks := slices.Clone(e.table.ordered)
+	e.mu.Unlock()
 	now := time.Now()
-	e.turns.share(e.table.ordered)
-	var tardy []question
-	for _, r := range e.table.ordered {
-		if r.session == nil || r.end != mpit.EndNone {
-			continue
-		}
-		e.take(r)         // what came after the last round was over is as good
-		if r.answered() { // and not yet taken in
-			questions = append(questions, question{r, r.session, r.asked})
-			continue
-		}
-		open := r.asked
-		r.asked = r.session.Ask()
-		if r.asked != open {
-			r.askedAt = now
-		}
-		q := question{r, r.session, r.asked}
-		if now.Sub(r.askedAt) >= e.overdue {
-			tardy = append(tardy, q)
-		} else {
-			questions = append(questions, q)
-		}
+	for _, r := range ranks {
+		e.askInto(&all, r, now)
 	}
-	return append(questions, tardy...), len(questions)
+	return all
 }
 
-// await takes all answers in as they come, or until ctx ends. mu is free in between, so that a rank whose figures take long
-// holds others up no longer than for itself.
-func (e *Exporter) await(ctx context.Context, questions []question) {
-	for _, q := range questions {
+// askInto adds the question that is open to a rank, asking it if there is none.
+func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.session == nil || r.end != mpit.EndNone {
+		return
+	}
+	if r.asked == nil {
+		q := &question{rank: r, session: r.session, pending: r.session.Ask(), at: now, taken: make(chan struct{})}
 		select {
-		case <-q.pending.Done():
-			e.mu.Lock()
-			e.take(q.rank)
-			e.mu.Unlock()
-		case <-ctx.Done():
+		case r.line.questions <- q:
+			r.asked = q
+		default: // its connection ends just now
 			return
 		}
 	}
+	list := &all.known
+	switch q := r.asked; {
+	case q.waited:
+		list = &all.rest
+	case !r.facts.sampled:
+		list = &all.fresh
+	case now.Sub(q.at) >= e.overdue:
+		list = &all.tardy
+	}
+	*list = append(*list, r.asked)
 }
 
-// commit brings the page up to date, with the answers that have come to these questions, and makes of it what these readers want.
-// Ranks that have not answered are late. The caller holds mu.
-func (e *Exporter) commit(questions []question, want readers) (r *result, err error) {
-	defer e.saveThePage(&err)
+// await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as long by then.
+func (e *Exporter) await(r *round) {
+	for _, q := range r.questions.known {
+		select {
+		case <-q.taken:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+	patience := time.NewTimer(time.Until(r.start.Add(e.patience)))
+	defer patience.Stop()
+	e.awaitUntil(r, r.questions.tardy, patience.C, func() bool { return false })
+	// Those that have just come may be many: as long as some of them answer, the others may.
+	answered := 0
+	patience.Reset(time.Until(r.start.Add(e.welcome)))
+	e.awaitUntil(r, r.questions.fresh, patience.C, func() bool {
+		before := answered
+		answered = 0
+		for _, q := range r.questions.fresh {
+			if q.isTaken() {
+				answered++
+			}
+		}
+		if answered == before {
+			return false
+		}
+		patience.Reset(e.welcome)
+		return true
+	})
+}
+
+// awaitUntil waits for answers until the patience is over, and more of it is not granted. It reports whether all have come, and notes that those
+// ranks which have not answered are not to be waited for again.
+func (e *Exporter) awaitUntil(r *round, questions []*question, patience <-chan time.Time, more func() bool) bool {
 	for _, q := range questions {
-		r := q.rank
-		e.take(r)
-		switch {
-		case r.end != mpit.EndNone || r.session != q.session:
-			// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
-		case r.asked == q.pending:
-			result := resultLate
-			if r.answered() {
-				result = resultDeferred
-			}
-			r.state = stateLate
-			e.self.samples.WithLabelValues(result).Inc()
-		default:
-			r.state = r.last
-		}
-	}
-	ended := e.refresh()
-	p := e.page
-	r = &result{ended: ended}
-	if want[asMessages] > 0 {
-		r.messages = p.fill()
-	}
-	for _, w := range []way{asText, asOpenMetrics} {
-		if want[w] > 0 {
-			b := newBody(pageBodies, want[w])
-			r.bodies[w] = b
-			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
-			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
-			p.size[w] = len(b.text) + len(b.text)/16
-		}
-	}
-	style := pointStyle{at: e.now().Round(0)}
-	for _, w := range []way{asPoints, asExponential} {
-		style.exponential = w == asExponential
-		for range want[w] {
-			r.data[w].list = append(r.data[w].list, p.points(style))
-		}
-	}
-	e.setSelf(p)
-	if r.own, err = e.self.gather(); err != nil {
-		e.log.Error("gathering the exporter's own metrics failed", "err", err)
-	}
-	if r.messages != nil {
-		r.families = mergeFamilies(r.messages.families, r.own)
-		r.messages.leases += want[asMessages]
-		clear(r.messages.families) // they are not to be held when their series have left
-	}
-	for _, w := range []way{asPoints, asExponential} {
-		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, ownPoints(r.own, style.at)...)
-		}
-	}
-	e.tidySets()
-	e.committed = time.Now()
-	e.inquire()
-	return r, nil
-}
-
-// refresh brings the page up to date and returns the ended ranks on it. The caller holds mu.
-func (e *Exporter) refresh() (ended []ending) {
-	e.expire()
-
-	p := e.page
-	for _, r := range e.table.ordered {
-		if !e.guard(r, "looking at its series", func() { p.outdate(r) }) {
-			p.remove(r)
-			if r.end == mpit.EndNone {
-				r.state = stateLate
+		for over := false; !over; {
+			select {
+			case <-q.taken:
+				over = true
+			case <-r.ctx.Done():
+				return false
+			case <-patience:
+				if more() {
+					continue
+				}
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				for _, q := range questions {
+					q.waited = q.waited || !q.isTaken()
+				}
+				return false
 			}
 		}
 	}
-	described := map[uint32]int{} // by each user's ranks
-	for _, r := range e.table.ordered {
-		if !r.visible() {
-			continue
-		}
-		uid := r.peer.UID
-		room, took := min(e.describing, e.describingUser-described[uid]), 0
-		end := e.turns.begin(uid)
-		if !e.guard(r, "making its series", func() { took = p.update(r, room) }) {
-			p.remove(r)
-			if r.end == mpit.EndNone {
-				r.state = stateLate
-			}
-			took = p.update(r, room) // without figures
-		}
-		end()
-		described[uid] += took
-		if r.end != mpit.EndNone {
-			ended = append(ended, ending{r, r.lives})
-		}
-	}
-	e.updateGroups(p)
-	p.addInfos(e.table.ordered, e.infos)
-	p.addCategories(&e.categories)
-	p.addControls(&e.controls)
-	return ended
+	return true
 }
 
-// take takes a rank's answer in, once, if it has come and it is its turn. The caller holds mu.
-func (e *Exporter) take(r *rank) {
-	if !r.answered() || !e.turns.may(r.peer.UID) {
-		return
-	}
-	defer e.turns.begin(r.peer.UID)()
-	sample, err := r.asked.Sample()
-	r.asked = nil
-	var result string
-	result, r.last = e.accept(r, &sample, err)
-	e.self.samples.WithLabelValues(result).Inc()
-	r.nudge()
-}
-
-// takeLast is take for a connection that ends: what is not taken in now never will be. The caller holds mu.
-func (e *Exporter) takeLast(r *rank) {
-	if e.take(r); r.answered() {
-		e.self.samples.WithLabelValues(resultDeferred).Inc()
-	}
-}
-
-// accept returns what came of a question. The caller holds mu.
-func (e *Exporter) accept(r *rank, sample *mpit.Sample, err error) (result string, state rankState) {
-	switch {
-	case errors.Is(err, mpit.ErrCongested):
-		return resultLate, stateLate
-	case err != nil:
-		e.log.Debug("asking a rank failed", append(rankAttrs(r), "err", err)...)
-		return resultFailed, stateLate
-	case sample.Status == mpit.SampleBusy:
-		r.count(&sample.Stats)
-		return resultBusy, stateBusy
-	case r.end == mpit.EndFinalize || r.end == mpit.EndExit || r.end == mpit.EndAbort:
-		return resultFresh, stateEnded // older than the last sample
-	case !e.absorb(r, sample):
-		return resultFailed, stateLate
-	case sample.Status == mpit.SamplePassive:
-		return resultPassive, statePassive
-	case sample.Status == mpit.SamplePaused:
-		return resultPaused, statePaused
-	}
-	return resultFresh, stateUp
-}
-
-// setSelf sets the gauges of the exporter's own. The caller holds mu.
-func (e *Exporter) setSelf(p *page) {
-	var states [len(stateNames)]int
-	var variables [variableStates]int
-	for _, r := range e.table.ordered {
-		states[r.state]++
-		if r.live() {
-			for state, n := range r.byState {
-				variables[state] += n
-			}
-		}
-	}
-	for state := stateUp; int(state) < len(stateNames); state++ {
-		e.self.ranks.WithLabelValues(state.String()).Set(float64(states[state]))
-	}
-	for state, n := range variables {
-		e.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
-	}
-	e.self.series.Set(float64(p.series))
-	for scope, n := range e.budgets.used(e.table.ordered) {
-		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+func (q *question) isTaken() bool {
+	select {
+	case <-q.taken:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -446,9 +352,7 @@ func (l *lease) release() {
 	l.once.Do(func() {
 		switch l.way {
 		case asMessages:
-			l.e.mu.Lock()
-			defer l.e.mu.Unlock()
-			l.messages.leases--
+			l.messages.leases.Add(-1)
 		case asValues:
 		default:
 			l.bodies[l.way].release()

@@ -108,17 +108,17 @@ func TestSimultaneousScrapesShareOneRound(t *testing.T) {
 
 // waiting is how many scrapers wait for the round that is under way.
 func (n *node) waiting() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.rounds.mu.Lock()
+	defer n.rounds.mu.Unlock()
 	return n.waitingLocked()
 }
 
 func (n *node) waitingLocked() int {
-	if n.round == nil {
+	if n.rounds.current == nil {
 		return 0
 	}
 	all := 0
-	for _, readers := range n.round.waiting {
+	for _, readers := range n.rounds.current.waiting {
 		all += readers
 	}
 	return all
@@ -224,11 +224,10 @@ func TestAnswerBetweenRounds(t *testing.T) {
 	r.Stall(true)
 	assert.Equal(t, 0.0, n.scrapeFor()[of("mpit_rank_up", "1", 0)])
 	r.Stall(false)
-	n.wait(r, (*rank).answered)
+	n.wait(r, func(r *rank) bool { return r.facts.sampled }) // what came late is as good
 
 	r.Stall(true)
 	page := n.begin()
-	n.wait(r, func(r *rank) bool { return r.sampled }) // what came late is as good
 	r.Stall(false)
 	last := <-page
 	assert.Equal(t, 1.0, last[of("mpit_rank_up", "1", 0)])
@@ -365,6 +364,7 @@ func TestAnotherUsersID(t *testing.T) {
 	n.connect(mine, other)
 	n.mu.Lock()
 	n.table.byID[mine.Hello().ID].peer.UID++ // it is somebody else's
+	n.table.users[ownUID+1] = n.table.users[ownUID]
 	n.mu.Unlock()
 
 	t.Run("a connection with another user's id", func(t *testing.T) {
@@ -450,8 +450,8 @@ func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*nod
 	broken := &unsound{} // its figures come with the first answer
 	n := startNode(t, cfg, append(options, func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(lib mapping.Library, since time.Time) figures {
-			f := sound(lib, since)
+		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
+			f := sound(m, lib, since)
 			if lib.Name == "mpich" && broken.figures == nil {
 				broken.figures = f
 				return broken

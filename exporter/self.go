@@ -34,8 +34,6 @@ const (
 	resultFinal   = "final"
 	resultLate    = "late"
 	resultFailed  = "failed"
-
-	resultDeferred = "deferred" // answered, but its user's ranks have kept everybody waiting for too long
 )
 
 // Reasons of mpit_exporter_connections_refused_total.
@@ -108,7 +106,7 @@ func newSelfMetrics() *selfMetrics {
 		s.reloads, s.reloaded, s.reloadTime)
 
 	// A counter that appears with its first event has no rate for it.
-	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed, resultDeferred} {
+	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed} {
 		s.samples.WithLabelValues(result)
 	}
 	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {

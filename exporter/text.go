@@ -12,7 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// The text formats are written right from the ranks' figures: names and labels are text already, so that a scrape only appends
+// The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a scrape only appends
 // numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
 // textStyle is one of the two text formats.
@@ -21,8 +21,9 @@ type textStyle struct {
 	created     bool // _created lines, in OpenMetrics only
 }
 
-// render writes the page's families to b. The caller holds Exporter.mu, so b is no client's connection.
+// render writes the page's families to b, which is no client's connection: nobody else makes a page meanwhile.
 func (p *page) render(b *body, s textStyle) {
+	p.settle()
 	s.created = s.created && s.openMetrics
 	p.series = 0
 	for _, f := range p.families {
@@ -101,36 +102,37 @@ type seriesWriter struct {
 }
 
 func (w *seriesWriter) block(bl *block) {
-	live := bl.owner == nil || bl.owner.live()
+	s := bl.sheet
+	live := s.live()
 	if w.family.liveOnly && !live {
 		return
 	}
 	name, created := w.family.name, w.created && w.family.kind == dto.MetricType_COUNTER
 	b, n := w.b, 0
-	for i := range bl.entries {
-		e := &bl.entries[i]
+	for i := int(bl.from); i < int(bl.to); i++ {
+		e := &s.entries[i]
 		if !e.shown(live) {
 			continue
 		}
 		n++
 		if w.family.kind == dto.MetricType_HISTOGRAM {
 			w.b = b
-			w.histogram(e, bl.owner)
+			w.histogram(s, i)
 			b = w.b
 			continue
 		}
 		b = append(append(b, name...), e.labels...)
-		b = append(appendNumber(b, e.value()), '\n')
+		b = append(appendNumber(b, e.value), '\n')
 		if created {
-			b = w.appendCreated(b, e, bl.owner)
+			b = w.appendCreated(b, e.labels, s.created(i))
 		}
 	}
 	w.b = b
 	w.n += n
 }
 
-func (w *seriesWriter) histogram(e *entry, o owner) {
-	h, name := e.series.Histogram, w.family.name
+func (w *seriesWriter) histogram(s *sheet, at int) {
+	e, h, name := &s.entries[at], s.histogram(at), w.family.name
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
 	}
@@ -155,7 +157,7 @@ func (w *seriesWriter) histogram(e *entry, o owner) {
 	b = append(append(append(b, name...), "_count"...), e.labels...)
 	b = append(strconv.AppendUint(b, countOfAll(h, sum), 10), '\n')
 	if w.created {
-		b = w.appendCreated(b, e, o)
+		b = w.appendCreated(b, e.labels, s.created(at))
 	}
 	w.b = b
 }
@@ -172,12 +174,11 @@ func (w *seriesWriter) setBounds(bounds []float64) {
 	w.les = append(w.les, "+Inf")
 }
 
-func (w *seriesWriter) appendCreated(b []byte, e *entry, o owner) []byte {
-	at := e.created(o)
+func (w *seriesWriter) appendCreated(b []byte, labels string, at time.Time) []byte {
 	if at.IsZero() {
 		return b
 	}
-	b = append(append(append(b, w.baseName(w.family)...), "_created"...), e.labels...)
+	b = append(append(append(b, w.baseName(w.family)...), "_created"...), labels...)
 	return append(appendTime(b, at), '\n')
 }
 

@@ -122,11 +122,13 @@ func checkText(t *rapid.T) {
 		r, figures := pageRank(number, "mpit_x")
 		figures.series = drawSeries(t)
 		r.started = drawTime.Draw(t, "started")
-		r.sampled = rapid.Bool().Draw(t, "sampled")
+		c := r.contents.Lock()
+		c.sampled = rapid.Bool().Draw(t, "sampled")
+		r.contents.Unlock()
 		if rapid.Bool().Draw(t, "late") {
 			r.state = stateLate
 		}
-		p.update(r, 100)
+		show(p, r)
 	}
 	families := p.fill().families
 	series := p.series
@@ -154,7 +156,7 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 			h.Count += uint64(i)
 		}
 		figures.series = []*mapping.Series{{Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true}}
-		p.update(r, 100)
+		show(p, r)
 		var bounds []float64
 		lines := map[string]string{}
 		for line := range strings.Lines(byPage(p, textStyle{openMetrics: openMetrics})) {
@@ -194,7 +196,7 @@ func TestNumbersAsText(t *testing.T) {
 // Series of one owner with the same labels share the text.
 func TestLabelTexts(t *testing.T) {
 	r, _ := pageRank(3, "mpit_x")
-	texts := newLabelTexts(r)
+	texts := newLabelTexts(&portrait{rank: r})
 	none := texts.of(nil)
 	assert.Equal(t, `{jobid="1",rank="3",world="0"} `, none)
 	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",world="0",z=""} `,
@@ -208,7 +210,7 @@ func TestLabelTexts(t *testing.T) {
 func TestRenderingAllocatesNothing(t *testing.T) {
 	p, _ := countingPage()
 	r, _ := pageRank(0, "mpit_x", "a", "b", "c")
-	p.update(r, 100)
+	show(p, r)
 	b := newBody(pageBodies, 1)
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		b.text, b.parts = b.text[:0], b.parts[:0]
@@ -243,9 +245,7 @@ func TestInterleave(t *testing.T) {
 // What one reader gives back is another's for as long as he has it.
 func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
 	n := startNode(t, Config{})
-	n.mu.Lock()
-	r, err := n.commit(nil, readers{asText: 2, asOpenMetrics: 1})
-	n.mu.Unlock()
+	r, err := n.commit(&questions{}, readers{asText: 2, asOpenMetrics: 1})
 	require.NoError(t, err)
 	first, err := n.lease(r, asText, nil)
 	require.NoError(t, err)

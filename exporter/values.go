@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -84,32 +83,45 @@ func (e *Exporter) Values(ctx context.Context, jobID, world string, number int) 
 		}
 		l.release()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := ValueList{Time: e.committed, Ranks: []RankValues{}}
+	type chosen struct {
+		rank   *rank
+		status RankStatus
+	}
+	var ranks []chosen
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, r := range e.table.ordered {
+			if such(r) && r.visible() {
+				ranks = append(ranks, chosen{r, r.status()})
+			}
+		}
+	}()
+	p, unlock := e.pages.lock()
+	defer unlock()
+	list := ValueList{Time: e.pages.committed(), Ranks: []RankValues{}}
 	room := &valueRoom{series: maxValueSeries, bytes: maxValueBytes}
 	seen := map[*group]bool{}
-	for _, r := range e.table.ordered {
-		if !such(r) || !r.visible() {
-			continue
-		}
+	for _, c := range ranks {
 		var own []entries
-		if s := e.page.sheets[r]; s != nil {
-			own = s.series.shown(r)
+		is := p.ranks[c.rank]
+		if is == nil {
+			is = &portrait{rank: c.rank} // it has just come
+		} else if is.series != nil {
+			own = is.series.shown()
 		}
 		if len(list.Ranks) > 0 && !room.fits(own) {
 			list.More++
 			continue
 		}
-		variables := variablesOf(r)
-		v := RankValues{Rank: r.status()}
+		variables := variablesOf(is)
+		v := RankValues{Rank: c.status}
 		v.Variables, v.Cut = variables.values(own, room)
 		list.Ranks = append(list.Ranks, v)
-		g := r.world.group
-		if s := e.page.groups[g]; s != nil && !seen[g] {
+		if g := p.groups[c.rank.world]; g != nil && g.sheet != nil && !seen[g] {
 			seen[g] = true
 			w := WorldValues{JobID: g.id.JobID, World: g.id.World, Dup: g.id.Dup}
-			w.Variables, w.Cut = variables.values(s.shown(g), room)
+			w.Variables, w.Cut = variables.values(g.sheet.shown(), room)
 			list.Together = append(list.Together, w)
 		}
 	}
@@ -118,42 +130,18 @@ func (e *Exporter) Values(ctx context.Context, jobID, world string, number int) 
 
 // upToDate says whether what the page has of such ranks need not be asked for.
 func (e *Exporter) upToDate(such func(*rank) bool) bool {
+	at := e.pages.committed()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.committed.IsZero() && time.Since(e.committed) < e.recent &&
+	return !at.IsZero() && time.Since(at) < e.recent &&
 		!slices.ContainsFunc(e.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
 }
 
 // entries is what an owner has in one family, and is shown now.
 type entries struct {
 	family *family
-	list   []*entry
-}
-
-// shown lists the series of a sheet that stand on the page now, family by family.
-func (s *sheet) shown(o owner) []entries {
-	var all []entries
-	live := o.live()
-	for _, f := range s.families {
-		if f.name == mapping.ExtremeName { // these say whose a value is
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(f.blocks, o.place(), func(b block, id Identity) int { return b.owner.place().compare(id) })
-		if at == len(f.blocks) || f.blocks[at].owner != o {
-			continue
-		}
-		of := entries{family: f}
-		for i := range f.blocks[at].entries {
-			if e := &f.blocks[at].entries[i]; e.series != nil && e.shown(live) {
-				of.list = append(of.list, e)
-			}
-		}
-		if len(of.list) > 0 {
-			all = append(all, of)
-		}
-	}
-	slices.SortFunc(all, func(a, b entries) int { return strings.Compare(a.family.name, b.family.name) })
-	return all
+	sheet  *sheet
+	list   []int // places in the sheet
 }
 
 // valueRoom is what an answer has still room for.
@@ -191,8 +179,8 @@ type variableIndex struct {
 	byMetric map[string][]int
 }
 
-// variablesOf indexes the variables of a rank. The caller holds mu.
-func variablesOf(r *rank) *variableIndex {
+// variablesOf indexes the variables of a rank.
+func variablesOf(r *portrait) *variableIndex {
 	x := &variableIndex{infos: r.infos, byMetric: map[string][]int{}}
 	if r.variables != nil {
 		x.raw = r.variables.ByID
@@ -227,18 +215,19 @@ func (x *variableIndex) values(all []entries, room *valueRoom) (list []VariableV
 	list = []VariableValues{}
 	for _, of := range all {
 		begun := map[int]int{} // where in list each variable of the family is
-		for _, e := range of.list {
-			v := seriesValue(e, of.family.kind)
+		for _, place := range of.list {
+			v := seriesValue(of.sheet, place, of.family.kind)
 			if !room.take(&v) {
 				cut++
 				continue
 			}
-			i := x.find(e.series)
+			series := of.sheet.entries[place].series
+			i := x.find(series)
 			at, known := begun[i]
 			if !known {
 				at = len(list)
 				begun[i] = at
-				list = append(list, x.variable(i, e.series.Metric))
+				list = append(list, x.variable(i, series.Metric))
 				room.bytes -= recordBytes + byteCount(len(list[at].Name))
 			}
 			list[at].Series = append(list[at].Series, v)
@@ -259,15 +248,17 @@ func (x *variableIndex) variable(i int, m *mapping.Metric) VariableValues {
 	return v
 }
 
-func seriesValue(e *entry, kind dto.MetricType) SeriesValue {
+func seriesValue(s *sheet, i int, kind dto.MetricType) SeriesValue {
 	var v SeriesValue
-	if own := e.own(); len(own) > 0 {
+	e := &s.entries[i]
+	if own := e.series.Labels; len(own) > 0 {
 		v.Labels = make(map[string]string, len(own))
 		for _, l := range own {
 			v.Labels[l.Name] = l.Value
 		}
 	}
-	if h := e.series.Histogram; kind == dto.MetricType_HISTOGRAM && h != nil {
+	if kind == dto.MetricType_HISTOGRAM {
+		h := s.histogram(i)
 		var sum uint64
 		for _, n := range h.Counts[:len(h.Bounds)] {
 			sum += n
@@ -275,7 +266,7 @@ func seriesValue(e *entry, kind dto.MetricType) SeriesValue {
 		v.Count, v.Sum = strconv.FormatUint(countOfAll(h, sum), 10), string(appendNumber(nil, h.Sum))
 		return v
 	}
-	v.Value = string(appendNumber(nil, e.value()))
+	v.Value = string(appendNumber(nil, e.value))
 	return v
 }
 

@@ -215,7 +215,7 @@ func TestValuesAreShared(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	samples := func() (samples uint64) {
-		n.wait(r, func(r *rank) bool { samples = r.stats.Samples; return true })
+		n.contentsOf(r, func(c *contents) { samples = c.stats.Samples })
 		return samples
 	}
 	first := valuesFrom(t, n, "")
@@ -297,10 +297,8 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Zero(t, list.Ranks[0].Cut)
 
 	room := &valueRoom{series: 2, bytes: maxValueBytes}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r := n.table.ordered[0]
-	own := n.page.sheets[r].series.shown(r)
+	r := n.pages.page.ranks[n.table.ordered[0]]
+	own := r.series.shown()
 	got, cut := variablesOf(r).values(own, room)
 	assert.Equal(t, all-2, cut)
 	assert.False(t, room.fits(own))

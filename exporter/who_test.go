@@ -204,9 +204,9 @@ func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
 // connectAs has a rank of another user's, without a connection.
 func (n *node) connectAs(uid uint32, h mpit.Hello, value string) *rank {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{}), user: fmt.Sprint(uid)})
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
+	n.mu.Unlock()
 	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true, Text: value}}, nil)
 	return r
 }

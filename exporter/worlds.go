@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -33,7 +34,8 @@ type worldName struct {
 	dup          int
 }
 
-// world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers.
+// world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers. It belongs to
+// Exporter.mu, but for what never changes: key and dup.
 type world struct {
 	key   worldID
 	ranks int // in the table
@@ -48,12 +50,8 @@ type world struct {
 	rows       []*held[categoryRow]
 	left       map[string]int // left off the page, as counted
 
-	infos []mapping.Info // of the variables of the rank that described them last
+	shared sharedInfos
 
-	group    *group           // nil: no series of its ranks are merged, or not yet
-	members  []mapping.Member // of group, in the round whose number is in round
-	round    uint64
-	grouped  bool     // a member has series to be merged
 	told     bool     // standing is known: where rules match by category
 	standing standing // nil: source could not say
 }
@@ -74,12 +72,20 @@ func (e *Exporter) joinWorld(r *rank) {
 	r.world = w
 }
 
+// sharedInfos is the variables of the rank of a world that described them last. It is safe for concurrent use.
+type sharedInfos struct {
+	mu    sync.Mutex
+	infos []mapping.Info
+}
+
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
 func (w *world) describe(infos []mapping.Info) []mapping.Info {
-	if !slices.Equal(infos, w.infos) {
-		w.infos = infos
+	w.shared.mu.Lock()
+	defer w.shared.mu.Unlock()
+	if !slices.Equal(infos, w.shared.infos) {
+		w.shared.infos = infos
 	}
-	return w.infos
+	return w.shared.infos
 }
 
 func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.dup} }
@@ -93,7 +99,6 @@ func (e *Exporter) leaveWorld(r *rank) {
 	}
 	if w.ranks--; w.ranks == 0 {
 		e.categories.replace(w.key.uid, w.rows, nil)
-		e.dropGroup(w)
 		delete(e.worlds, w.key)
 		delete(e.worldNames, w.name())
 	}
@@ -102,7 +107,7 @@ func (e *Exporter) leaveWorld(r *rank) {
 // begin notes that a rank is asked for the world's categories, and what it had by then.
 func (w *world) begin(r *rank) {
 	w.source, w.asking = r, true
-	w.stamp, w.generation = r.stats.CategoryStamp, r.variablesGeneration()
+	w.stamp, w.generation = r.facts.stamp, r.variablesGeneration()
 }
 
 // categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still there, and
@@ -113,40 +118,70 @@ func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
 	case w.asking || now.Before(r.categoriesNotBefore):
 		return false
 	case w.source == r:
-		return w.stamp != r.stats.CategoryStamp || w.generation != r.variablesGeneration() || !w.told && e.grouped()
+		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration() || !w.told && e.grouped()
 	}
 	return w.source == nil || w.source.session == nil || w.source.end != mpit.EndNone
 }
 
-func (r *rank) variablesGeneration() uint64 {
-	if r.variables == nil {
+func (r *attendance) variablesGeneration() uint64 {
+	if r.facts.variables == nil {
 		return 0
 	}
-	return r.variables.Generation
+	return r.facts.variables.Generation
 }
 
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 	w := r.world
-	w.asking = false
+	e.mu.Lock()
+	known, variables, infos := e.table.byID[r.key] == r, r.facts.variables, r.facts.infos
+	e.mu.Unlock()
+	if !known {
+		return
+	}
 	if err != nil {
-		w.source, r.categoriesNotBefore = nil, e.now().Add(inquiryRetry)
-		e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
-		if !w.told && !connectionEnded(err) { // else another rank will say, or this one when it is back
-			e.learnCategories(w, nil)
+		e.mu.Lock()
+		learn := e.categoriesFailed(r, err)
+		e.mu.Unlock()
+		if learn {
+			e.learnCategories(w)
 		}
 		return
 	}
-	rows, over := categoryRows(list, r.variables, r.infos)
-	var more int
-	w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
-	over += more
-	if w.told = false; e.grouped() {
-		s, more := standingOf(list, r.variables)
+	rows, over := categoryRows(list, variables, infos)
+	told := e.grouped()
+	var s standing
+	if told {
+		var more int
+		s, more = standingOf(list, variables)
 		over += more
-		e.learnCategories(w, s)
 	}
-	countMore(e.drop, w.left, droppedBound, over)
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.table.byID[r.key] != r {
+			return // the world may have gone with it
+		}
+		var more int
+		w.asking, w.told, w.standing = false, told, s
+		w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
+		countMore(e.drop, w.left, droppedBound, over+more)
+	}()
+	if told {
+		e.learnCategories(w)
+	}
+}
+
+// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody can. The caller holds mu.
+func (e *Exporter) categoriesFailed(r *rank, err error) (learn bool) {
+	w := r.world
+	w.asking, w.source, r.categoriesNotBefore = false, nil, e.now().Add(inquiryRetry)
+	e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
+	if w.told || connectionEnded(err) { // another rank will say, or this one when it is back
+		return false
+	}
+	w.told, w.standing = true, nil
+	return true
 }
 
 // categoryRows makes series of categories: at most maxCategoryRows, over says how many more there would be.
@@ -195,13 +230,13 @@ func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mappi
 }
 
 // addCategories makes the families of categories anew, if they have changed.
-func (p *page) addCategories(t *tally[categoryRow]) {
-	if p.categories == t.generation {
+func (p *page) addCategories(sums map[categoryRow]int, generation uint64) {
+	if p.categories == generation {
 		return
 	}
-	p.categories = t.generation
+	p.categories = generation
 	var variables, parents []row
-	for r := range t.sums() {
+	for r := range sums {
 		if r.parent != "" {
 			parents = append(parents, row{value: 1, labels: []mapping.Label{{Name: "category", Value: r.category}, {Name: "parent", Value: r.parent}}})
 			continue

@@ -1,0 +1,194 @@
+package exporter
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// slow is figures whose samples take as long as somebody says.
+type slow struct {
+	figures
+	update func()
+}
+
+func (s slow) Update(sample *mpit.Sample) {
+	s.update()
+	s.figures.Update(sample)
+}
+
+// withSlow has the ranks of a library take as long as update.
+func withSlow(library string, update func()) func(*Exporter) {
+	return func(e *Exporter) {
+		sound := e.newRank
+		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
+			f := sound(m, lib, since)
+			if lib.Name != library {
+				return f
+			}
+			return slow{f, update}
+		}
+	}
+}
+
+// A rank whose sample is just being taken in, which may take as long as it likes, is late: what was copied last stands, and others don't wait.
+func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
+	var mu sync.Mutex // held while a sample may not be taken in
+	n := startNode(t, Config{}, withSlow("mpich", func() {
+		mu.Lock()
+		defer mu.Unlock()
+	}))
+	cfg := small("1", 1)
+	cfg.Hello.LibraryVersion = "MPICH Version: 4.0.2"
+	prompt, busy := mpittest.New(small("1", 0)), mpittest.New(cfg)
+	n.connect(prompt, busy)
+	require.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 1)])
+
+	mu.Lock()
+	for i := range 3 {
+		require.NoError(t, prompt.Set("calls", mpit.ClassCounter, 0, 20+i))
+		require.NoError(t, busy.Set("calls", mpit.ClassCounter, 0, 20+i))
+		page := n.scrapeFor(prompt)
+		assert.Equal(t, []float64{1, float64(20 + i)}, []float64{page[of("mpit_rank_up", "1", 0)], page[of("mpit_calls_total", "1", 0)]})
+		assert.Equal(t, []float64{0, 11}, []float64{page[of("mpit_rank_up", "1", 1)], page[of("mpit_calls_total", "1", 1)]})
+		assert.NotContains(t, page, of("mpit_depth_level", "1", 1))
+		assert.Len(t, n.Ranks(), 2+i)
+		late := mpittest.New(small("2", i))
+		n.connect(late) // nor does who comes and goes
+		n.finish(late, mpit.EndFinalize)
+	}
+	mu.Unlock()
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_calls_total", "1", 1)] == 22 }, longest, time.Millisecond)
+	assert.Equal(t, 1.0, n.scrape()[of("mpit_rank_up", "1", 1)])
+}
+
+// A busy machine takes its time, whoever else is there: all ranks are on every page.
+func TestManyRanksBesideAnIdleOneOfAnother(t *testing.T) {
+	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(20 * time.Millisecond) }))
+	const ranks = 80
+	for i := range ranks {
+		cfg := small("1", i)
+		cfg.Hello.Size = ranks
+		n.connect(mpittest.New(cfg))
+	}
+	n.mu.Lock()
+	h := mpit.Hello{ID: mpit.RankID{9}, InitTime: testTime, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
+	other := n.add(h, mpit.Peer{UID: ownUID + 1}, who{claim: claimOf(&h, cgroup{})})
+	other.gone = n.now().AddDate(1, 0, 0) // not lost yet
+	n.mu.Unlock()
+	for range 3 {
+		assert.Equal(t, float64(ranks), n.scrape()[`mpit_exporter_ranks{state="up"}`])
+	}
+}
+
+// Who connects and never answers is waited for a moment, once: a round is over before anybody's deadline comes.
+func TestNewSilentRanksHoldNobodyUp(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.welcome = time.Millisecond })
+	prompt := mpittest.New(small("1", 0))
+	n.connect(prompt)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 0)] == 1 }, longest, time.Millisecond)
+	for i := range 4 {
+		silent := mpittest.New(small("2", i))
+		silent.Stall(true)
+		n.connect(silent)
+		page := n.scrapeWithin(time.Hour)
+		assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+		silent.Stall(false)
+	}
+}
+
+// New ranks that answer one after the other are waited for as long as some of them do.
+func TestNewRanksAreWaitedForWhileSomeAnswer(t *testing.T) {
+	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(5 * time.Millisecond) }), func(e *Exporter) { e.welcome = 100 * time.Millisecond })
+	const ranks = 120 // which take longer than that together
+	for i := range ranks {
+		cfg := small("1", i)
+		cfg.Hello.Size = ranks
+		n.connect(mpittest.New(cfg))
+	}
+	assert.Equal(t, float64(ranks), n.scrape()[`mpit_exporter_ranks{state="up"}`])
+}
+
+// Ranks that have been stopped cost one round the patience that others have with them, and then none.
+func TestStoppedRanksCostPatienceOnce(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.overdue, e.patience = 1, time.Millisecond })
+	var ranks []*mpittest.Rank
+	for i := range 10 {
+		cfg := small("1", i)
+		cfg.Hello.Size = 10
+		ranks = append(ranks, mpittest.New(cfg))
+	}
+	n.connect(ranks...)
+	n.scrape()
+	ranks[3].Stall(true)
+	up := func(page map[string]float64) float64 { return page[`mpit_exporter_ranks{state="up"}`] }
+	assert.Equal(t, 9.0, up(n.scrapeFor(slices.Delete(slices.Clone(ranks), 3, 4)...)), "to the deadline")
+	assert.Equal(t, 9.0, up(n.scrapeWithin(time.Hour)), "a moment")
+	n.patience = time.Hour
+	assert.Equal(t, 9.0, up(n.scrapeWithin(2*time.Hour)), "not at all")
+	n.patience = time.Millisecond
+	ranks[3].Stall(false)
+	require.Eventually(t, func() bool { return up(n.scrape()) == 10 }, longest, time.Millisecond)
+}
+
+// threadTime is how much CPU time the thread has used that runs do.
+func threadTime(t *testing.T, do func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	now := func() time.Duration {
+		var ts unix.Timespec
+		require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts))
+		return time.Duration(ts.Nano())
+	}
+	began := now()
+	do()
+	return now() - began
+}
+
+// What a connection costs does not depend on how many ranks there are: who floods the node with them takes no more time of it the longer it lasts.
+func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
+	cost := func(ranks int) time.Duration {
+		e, err := New(Config{Mapper: newMapper(t), MaxEnded: ranks})
+		require.NoError(t, err)
+		hello := func(i int) mpit.Hello {
+			return mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096, InitTime: testTime}
+		}
+		come := func(i int) {
+			h := hello(i)
+			r := e.add(h, mpit.Peer{}, who{claim: claim{id: Identity{Rank: h.Rank}}})
+			e.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
+			if e.table.alive(0) != 0 {
+				t.Error("it has ended")
+			}
+		}
+		e.mu.Lock()
+		defer e.unlock()
+		for i := range ranks {
+			come(i)
+		}
+		const more = 200
+		best := time.Hour
+		for k := range 5 {
+			best = min(best, threadTime(t, func() {
+				for i := range more {
+					e.table.alive(0)
+					come(ranks + k*more + i)
+				}
+			}))
+		}
+		return best
+	}
+	few, many := cost(100), cost(8000)
+	t.Log(few, many)
+	assert.Less(t, many, 8*few)
+}

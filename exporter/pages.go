@@ -1,0 +1,279 @@
+package exporter
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// copyTimeout is how long the page waits for ranks that are being taken in just when it wants to copy their numbers, for all of them together.
+// Then their last copies stand.
+const copyTimeout = 100 * time.Millisecond
+
+// messageBytes is about how long a series is as a message.
+const messageBytes = 150
+
+// pages makes the page, for one round after the other.
+type pages struct {
+	mu        sync.Mutex
+	page      *page
+	views     []view // of the last refresh, whose memory is used again
+	refreshes uint64
+
+	at    atomic.Pointer[time.Time] // when the last round's page was made; nil: none has been
+	sizes [ways]atomic.Int64        // about, of the last page in each way, in bytes
+}
+
+// lock returns the page to who has it for himself until unlock.
+func (ps *pages) lock() (p *page, unlock func()) {
+	ps.mu.Lock()
+	return ps.page, ps.mu.Unlock
+}
+
+// bytes is about how large the last page was.
+func (ps *pages) bytes(w way) int { return int(ps.sizes[w].Load()) }
+
+// committed is when the last round's page was made; zero: none has been.
+func (ps *pages) committed() time.Time {
+	if at := ps.at.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// commit brings the page up to date, with the answers that have come to these questions, and makes of it what these readers want.
+// Ranks that have not answered are late.
+func (e *Exporter) commit(asked *questions, want readers) (r *result, err error) {
+	e.pages.mu.Lock()
+	defer e.pages.mu.Unlock()
+	defer e.saveThePage(&err)
+	e.judge(asked)
+	p := e.pages.page
+	p.created = p.created || want[asMessages]+want[asPoints]+want[asExponential] > 0 || e.cfg.Created && want[asOpenMetrics] > 0
+	r = &result{ended: e.refresh()}
+	if want[asMessages] > 0 {
+		r.messages = p.fill()
+		e.pages.sizes[asMessages].Store(int64(p.series) * messageBytes)
+	}
+	for _, w := range []way{asText, asOpenMetrics} {
+		if want[w] > 0 {
+			b := newBody(pageBodies, want[w])
+			r.bodies[w] = b
+			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
+			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
+			p.size[w] = len(b.text) + len(b.text)/16
+			e.pages.sizes[w].Store(int64(len(b.text)))
+		}
+	}
+	style := pointStyle{at: e.now().Round(0)}
+	for _, w := range []way{asPoints, asExponential} {
+		style.exponential = w == asExponential
+		for range want[w] {
+			r.data[w].list = append(r.data[w].list, p.points(style))
+		}
+	}
+	e.setSelf(p)
+	if r.own, err = e.self.gather(); err != nil {
+		e.log.Error("gathering the exporter's own metrics failed", "err", err)
+	}
+	if r.messages != nil {
+		r.families = mergeFamilies(r.messages.families, r.own)
+		r.messages.leases.Add(int32(want[asMessages]))
+		clear(r.messages.families) // they are not to be held when their series have left
+	}
+	for _, w := range []way{asPoints, asExponential} {
+		for i, list := range r.data[w].list {
+			r.data[w].list[i] = append(list, ownPoints(r.own, style.at)...)
+		}
+	}
+	e.tidySets(p)
+	at := time.Now()
+	e.pages.at.Store(&at)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inquire()
+	return r, nil
+}
+
+// judge says of all ranks that were asked what has become of them.
+func (e *Exporter) judge(asked *questions) {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, list := range asked.all() {
+		for _, q := range list {
+			r := q.rank
+			switch {
+			case r.end != mpit.EndNone || r.session != q.session:
+				// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
+			case r.asked != q:
+				r.state = r.last
+			default:
+				e.self.samples.WithLabelValues(resultLate).Inc()
+				if r.state != stateNew || r.facts.sampled || now.Sub(q.at) >= e.overdue { // else it has just come
+					r.state = stateLate
+				}
+			}
+		}
+	}
+}
+
+// look returns what there is, without waiting for any rank. It belongs to who has the page.
+func (e *Exporter) look() []view {
+	e.mu.Lock()
+	defer e.unlock()
+	e.expire()
+	clear(e.pages.views)
+	views := e.pages.views[:0]
+	for _, r := range e.table.ordered {
+		views = append(views, view{r, r.state, r.end, r.lives, r.facts})
+	}
+	e.pages.views = views
+	return views
+}
+
+// refresh brings the page up to date and returns the ended ranks on it. It is called by who has the page.
+func (e *Exporter) refresh() (ended []ending) {
+	views, p := e.look(), e.pages.page
+	e.pages.refreshes++
+	for i := range views {
+		if r := p.ranks[views[i].rank]; r != nil {
+			r.refresh = e.pages.refreshes
+		}
+	}
+	for _, r := range p.ranks {
+		if r.refresh != e.pages.refreshes {
+			p.remove(r)
+		}
+	}
+	for i := range views {
+		p.outdate(&views[i])
+	}
+	copies := copying{e: e, page: p, described: map[uint32]int{}}
+	var later []*view
+	for i := range views {
+		v := &views[i]
+		if !v.visible() {
+			continue
+		}
+		if v.end != mpit.EndNone {
+			ended = append(ended, ending{v.rank, v.lives})
+		}
+		if c := v.rank.contents.TryLock(); c != nil {
+			copies.copy(v, c)
+		} else {
+			later = append(later, v)
+		}
+	}
+	if len(later) > 0 {
+		timeout := time.NewTimer(copyTimeout)
+		defer timeout.Stop()
+		for _, v := range later {
+			c := v.rank.contents.LockBefore(timeout.C)
+			if c == nil {
+				timeout.Reset(0) // nor is any of the others waited for
+			}
+			copies.copy(v, c)
+		}
+	}
+	e.updateGroups(p, views)
+	p.addInfos(views)
+	e.addTallies(p)
+	p.settle()
+	return ended
+}
+
+// copying copies ranks onto the page.
+type copying struct {
+	e         *Exporter
+	page      *page
+	described map[uint32]int // series that describe each user's ranks
+}
+
+// copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is late.
+func (cs *copying) copy(v *view, c *contents) {
+	e, p, uid := cs.e, cs.page, v.rank.peer.UID
+	r := p.portrait(v.rank)
+	r.refresh = e.pages.refreshes
+	up := v.state.live()
+	if c == nil {
+		up = false
+	} else {
+		room := min(e.describing, e.describingUser-cs.described[uid])
+		if !e.guard(v.rank, c, "making its series", func() { p.update(r, c, room) }) {
+			p.remove(r)
+			r = p.portrait(v.rank)
+			r.refresh = e.pages.refreshes
+			p.update(r, c, room) // without figures
+			up = false
+		}
+		v.rank.contents.Unlock()
+	}
+	if v.state.live() && !up {
+		e.mu.Lock()
+		if v.rank.state == v.state {
+			v.rank.state = stateLate
+		}
+		e.mu.Unlock()
+		v.state = stateLate
+	}
+	cs.described[uid] += p.conclude(r, v, up)
+}
+
+// addTallies makes anew what belongs to no rank.
+func (e *Exporter) addTallies(p *page) {
+	var categories map[categoryRow]int
+	var controls map[controlRow]int
+	e.mu.Lock()
+	forCategories, forControls := e.categories.generation, e.controls.generation
+	if p.categories != forCategories {
+		categories = e.categories.sums()
+	}
+	if p.controls != forControls {
+		controls = e.controls.sums()
+	}
+	e.mu.Unlock()
+	p.addCategories(categories, forCategories)
+	p.addControls(controls, forControls)
+}
+
+// setSelf sets the gauges of the exporter's own.
+func (e *Exporter) setSelf(p *page) {
+	var states [len(stateNames)]int
+	var variables [variableStates]int
+	ranks := make([]*rank, len(e.pages.views))
+	for i := range e.pages.views {
+		v := &e.pages.views[i]
+		ranks[i] = v.rank
+		states[v.state]++
+		if r := p.ranks[v.rank]; r != nil && r.up {
+			for state, n := range r.byState {
+				variables[state] += n
+			}
+		}
+	}
+	for state := stateUp; int(state) < len(stateNames); state++ {
+		e.self.ranks.WithLabelValues(state.String()).Set(float64(states[state]))
+	}
+	for state, n := range variables {
+		e.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
+	}
+	e.self.series.Set(float64(p.series))
+	for scope, n := range e.budgets.used(ranks) {
+		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+	}
+}
+
+// saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred by who has the page.
+func (e *Exporter) saveThePage(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("exporter: making the page: panic: %v", p)
+		e.pages.page = e.newPage() // the old one is half done
+		e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
+	}
+}

@@ -1,0 +1,259 @@
+package exporter
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// view is what a refresh of the page sees of a rank without its lock.
+type view struct {
+	rank  *rank
+	state rankState
+	end   mpit.EndReason
+	lives int
+	facts facts
+}
+
+// visible says whether the rank stands on the page at all.
+func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
+
+// portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the owner of the rank's
+// series.
+type portrait struct {
+	rank    *rank
+	refresh uint64 // the last one that has seen the rank
+	up      bool   // all its series stand on the page; else the lasting ones alone
+
+	end       mpit.EndReason
+	sampled   bool
+	stats     mpit.AgentStats
+	variables *mpit.Variables
+	infos     []mapping.Info
+	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
+	byState   [variableStates]int
+	weight    int // of its series
+	merged    *merged
+
+	process, objects, series *sheet
+	left                     map[string]int // left off the page, as counted
+}
+
+func (r *portrait) place() Identity                { return r.rank.id }
+func (r *portrait) sharedLabels() []*dto.LabelPair { return r.rank.labels }
+func (r *portrait) begun() time.Time               { return r.rank.started }
+func (r *portrait) live() bool                     { return r.up }
+func (r *portrait) counted() map[string]int        { return r.left }
+
+// controlled says whether the program has called MPI_Pcontrol.
+func (r *portrait) controlled() bool { return r.stats.PcontrolCalls > 0 }
+
+// merged is a copy of the series of a rank that stand in its group.
+type merged struct {
+	made, structure uint64
+	rules           uint64 // by which they were made
+	from, list      []*mapping.Series
+}
+
+// copyNumbers copies the numbers of series, which nobody changes meanwhile.
+func (m *merged) copyNumbers() {
+	for i, from := range m.from {
+		to := m.list[i]
+		histogram := to.Histogram
+		*to = *from
+		if from.Histogram == nil {
+			continue
+		}
+		if histogram == nil {
+			histogram = &mapping.Histogram{}
+		}
+		copyHistogram(histogram, from.Histogram)
+		to.Histogram = histogram
+	}
+}
+
+// portrait returns what the page has of a rank, making it if need be.
+func (p *page) portrait(r *rank) *portrait {
+	of := p.ranks[r]
+	if of == nil {
+		of = &portrait{rank: r, left: map[string]int{}}
+		p.ranks[r] = of
+	}
+	return of
+}
+
+// remove takes everything of a rank from the page.
+func (p *page) remove(r *portrait) {
+	p.clear(r.process)
+	p.clear(r.objects)
+	p.clear(r.series)
+	p.outdated = p.outdated || r.shown > 0
+	delete(p.ranks, r.rank)
+}
+
+// outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before any is
+// updated, new rules may give a family another type: else whose turn comes first would find it in its way.
+func (p *page) outdate(v *view) {
+	if r := p.ranks[v.rank]; r != nil && r.series != nil && (!v.facts.figures || r.series.key != v.facts.seriesKey()) {
+		p.clear(r.series)
+		r.series = nil
+	}
+}
+
+// update copies what is in a rank, making the sheets anew whose series have changed. room bounds what describes the rank: its objects
+// first, then its variables. Their series have been bounded before (limits.go).
+func (p *page) update(r *portrait, c *contents, room int) {
+	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
+	if c.figures == nil {
+		p.clear(r.objects)
+		p.clear(r.series)
+		r.objects, r.series, r.merged = nil, nil, nil
+	} else {
+		r.weight = c.figures.Weight()
+		p.updateSeries(r, c)
+		objects := c.figures.Objects()
+		taken := min(room, 2*len(objects))
+		if key := (sheetKey{layout: c.layout, room: taken}); r.objects == nil || r.objects.key != key {
+			p.clear(r.objects)
+			r.objects = &sheet{owner: r, key: key}
+			p.addObjects(r.objects, objects, room)
+		}
+		room -= taken
+	}
+	if shown := min(len(c.infos), room); shown != r.shown || len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0]) {
+		r.shown, p.outdated = shown, true
+	}
+	r.infos = c.infos
+}
+
+// updateSeries copies the rank's series. It has figures.
+func (p *page) updateSeries(r *portrait, c *contents) {
+	key := sheetKey{made: c.made, generation: c.figures.Structure()}
+	if s := r.series; s != nil && s.key == key && !p.roomier(s) {
+		s.copyNumbers(p.created)
+		if r.merged != nil {
+			r.merged.rules = c.epoch
+			r.merged.copyNumbers()
+		}
+		return
+	}
+	p.clear(r.series)
+	s := &sheet{owner: r, key: key}
+	r.series, r.merged = s, nil
+	var single []*mapping.Series
+	m := &merged{made: c.made, structure: key.generation, rules: c.epoch}
+	for _, series := range c.figures.Series() {
+		if series.PerRank() {
+			single = append(single, series)
+		}
+		if series.Grouped() {
+			m.from = append(m.from, series)
+		}
+	}
+	var l listing
+	p.list(s, &l, single, Reserved)
+	p.add(s, &l)
+	if len(m.from) > 0 {
+		copies := make([]mapping.Series, len(m.from))
+		for i := range copies {
+			m.list = append(m.list, &copies[i])
+		}
+		m.copyNumbers()
+		r.merged = m
+	}
+}
+
+// conclude brings the rest of what stands on the page for a rank up to date, whether it could be looked at or not. It returns how many
+// series describe it.
+func (p *page) conclude(r *portrait, v *view, up bool) (describing int) {
+	r.up, r.end = up, v.end
+	if key := (sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}); r.process == nil || r.process.key != key {
+		p.clear(r.process)
+		r.process = &sheet{owner: r, key: key}
+		p.addProcess(r, r.process)
+	}
+	r.process.setOwn(r)
+	p.count(r)
+	if r.objects != nil {
+		describing = r.objects.key.room
+	}
+	return describing + r.shown
+}
+
+// count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
+// times, but a scraper is told once.
+func (p *page) count(r *portrait) {
+	over := len(r.infos) - r.shown
+	sheets := [...]*sheet{r.process, r.objects, r.series}
+	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.dropped != nil }) {
+		return
+	}
+	dropped := map[string]int{droppedBound: over}
+	for _, s := range sheets {
+		if s != nil {
+			for reason, n := range s.dropped {
+				dropped[reason] += n
+			}
+		}
+	}
+	for reason, n := range dropped {
+		countMore(p.drop, r.left, reason, n)
+	}
+}
+
+// addProcess adds what describes the process.
+func (p *page) addProcess(r *portrait, s *sheet) {
+	a := &r.rank.about
+	labels := []mapping.Label{
+		{Name: "pid", Value: strconv.Itoa(a.PID)},
+		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
+		{Name: "user", Value: a.User},
+		{Name: "host", Value: a.Host},
+		{Name: "executable", Value: a.Executable},
+		{Name: "library", Value: a.Library},
+		{Name: "library_version", Value: a.LibraryVersion},
+		{Name: "world_size", Value: strconv.Itoa(a.WorldSize)},
+		{Name: "thread_level", Value: a.ThreadLevel},
+		{Name: "agent_version", Value: a.AgentVersion},
+		{Name: "jobname", Value: a.JobName},
+		{Name: "partition", Value: a.Partition},
+		{Name: "jobid_source", Value: a.JobIDSource},
+		{Name: "jobid_check", Value: a.JobIDCheck},
+	}
+	if a.CgroupJobID != "" {
+		labels = append(labels, mapping.Label{Name: "cgroup_jobid", Value: a.CgroupJobID})
+	}
+	p.addOwn(s, familyProcessInfo, false, row{value: 1, labels: labels})
+	for _, f := range rankFamilies {
+		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
+			p.addOwn(s, f.Family, f.liveOnly, row{own: f.value})
+		}
+	}
+	if r.end != mpit.EndNone {
+		p.addOwn(s, familyRankEnd, false, row{value: 1, labels: []mapping.Label{{Name: "reason", Value: r.end.String()}}})
+	}
+}
+
+// addObjects adds what describes the rank's MPI objects, each in up to two series.
+func (p *page) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
+	if len(objects) > room/2 {
+		s.drop(droppedBound, len(objects)-room/2)
+		objects = objects[:room/2]
+	}
+	infos := make([]row, 0, len(objects))
+	counts := make([]row, 0, len(objects))
+	for _, o := range objects {
+		kind, name := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}, mapping.Label{Name: "name", Value: o.Name}
+		counts = append(counts, row{value: float64(o.Number), labels: []mapping.Label{kind, name}})
+		if o.Number == 1 {
+			infos = append(infos, row{value: 1, labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+		}
+	}
+	p.addOwn(s, familyObjectInfo, true, infos...)
+	p.addOwn(s, familyObjects, true, counts...)
+}
