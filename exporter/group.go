@@ -92,7 +92,7 @@ func (e *Exporter) updateGroup(w *world, p *page) {
 	}()
 	job := jobKey{w.key.jobID, w.key.uid}
 	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
-	g.figures.Update(w.members)
+	g.figures.Update(w.members, e.now())
 	had := g.weight
 	g.weight = g.figures.Weight()
 	e.budgets.takeMerged(job, had, g.weight)

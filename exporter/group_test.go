@@ -376,7 +376,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	}
 	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
 		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
-	}}})
+	}}}, time.Now())
 	p.updateGroup(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
 	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))

@@ -27,7 +27,7 @@ func BenchmarkUpdate(b *testing.B) {
 			for i := range 50 {
 				a.object(fmt.Sprintf("comm_%d", i), 1)
 			}
-			r := newRank(b, nil)
+			r := newRank(b)
 			s := a.sample()
 			r.Update(s)
 			b.ReportAllocs()
@@ -52,7 +52,7 @@ func BenchmarkCompile(b *testing.B) {
 	for i := range 50 {
 		a.object(fmt.Sprintf("comm_%d", i), 1)
 	}
-	r := newRank(b, nil)
+	r := newRank(b)
 	r.Update(a.sample())
 	b.ReportAllocs()
 	for b.Loop() {
@@ -89,10 +89,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := mapper.NewRank(Library{MPICH, "4.2.0"}, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := mapper.NewRank(Library{MPICH, "4.2.0"}, time.Time{})
 				first(r)
 				r.Close()
 			}
@@ -106,7 +103,7 @@ func TestUpdateAllocatesNothing(t *testing.T) {
 	for range 5 {
 		a.object("", 2)
 	}
-	r := newRank(t, nil)
+	r := newRank(t)
 	s := a.sample()
 	r.Update(s)
 	if n := testing.AllocsPerRun(100, func() { s.Values[0]++; r.Update(s) }); n > 0 {
@@ -129,7 +126,7 @@ func distributionRank(t fataler) (*Rank, *agent) {
 			h.took(time.Duration(500+i) << k)
 		}
 	}
-	return newRank(t, nil), a
+	return newRank(t), a
 }
 
 // BenchmarkDistributions is one sample of a rank with 60 distributions, each of which has moved, or none.
@@ -184,10 +181,7 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		ranks := make([]*Rank, 1000)
 		for i := range ranks {
-			r, err := m.NewRank(Library{}, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := m.NewRank(Library{}, time.Time{})
 			r.Update(s)
 			ranks[i] = r
 		}
