@@ -149,7 +149,7 @@ func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) m
 			name := prometheusName(t, m.Name, m.Unit, kind)
 			s.help = m.Description
 			key := name + labelsBack(t, name, set)
-			require.NotContains(t, all, key)
+			require.Zero(t, all[key], "%s comes twice", key)
 			require.Equal(t, at, moment, key)
 			all[key] = s
 		}

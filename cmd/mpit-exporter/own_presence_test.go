@@ -63,6 +63,7 @@ func TestPresence(t *testing.T) {
 
 // TestPresenceOfProcesses: the kernel tells of their ends; where it can't, it is looked.
 func TestPresenceOfProcesses(t *testing.T) {
+	t.Parallel() // it waits
 	for _, looked := range []bool{false, true} {
 		p, path := startPresence(t)
 		pid, end := sleeper(t)

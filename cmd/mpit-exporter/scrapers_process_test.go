@@ -53,6 +53,21 @@ func (e *exporterProcess) page(t *testing.T) values {
 	return parse(t, body)
 }
 
+// hurriedPage is a page that waits for no rank: when it is there, those that don't answer have been asked.
+func (e *exporterProcess) hurriedPage(t *testing.T) values {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	req.Header.Set(timeoutHeader, "0.02")
+	req.Close = true
+	response, err := (&http.Client{Timeout: patience}).Do(req)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return parse(t, string(text))
+}
+
 // values are those of a page by name and labels, as the text format writes them.
 type values map[string]float64
 
@@ -286,6 +301,7 @@ func TestScrapersThatTalkNonsense(t *testing.T) {
 
 // Scrapers that go away while the ranks are being asked: nothing of their scrapes stays.
 func TestScrapersThatGoAway(t *testing.T) {
+	t.Parallel() // it waits
 	e, job, files, goroutines := settled(t, 4)
 	job.Ranks[0].Stall(true)
 	for range 10 {
@@ -301,7 +317,8 @@ func TestScrapersThatGoAway(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	time.Sleep(time.Second)       // then it holds others up no longer
+	e.hurriedPage(t)
+	time.Sleep(time.Second)       // then the rank holds others up no longer
 	e.rests(t, files, goroutines) // though the rank still does not answer
 	assert.Equal(t, 1.0, e.page(t)["mpit_exporter_scrapes_in_flight"])
 	job.Ranks[0].Stall(false)
