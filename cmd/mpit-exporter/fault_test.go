@@ -93,11 +93,11 @@ func TestFaultSocketDeleted(t *testing.T) {
 			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`]
 			harm(t, e, dir)
 			keepConnected(t, e.socket, job.Ranks[1])
+			e.awaitLog(t, `socket="agent socket"`)
+			e.awaitLog(t, `socket="control socket"`)
 			page := e.awaitRanks(t, 2)
 			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`],
 				"the first rank's connection has lived on")
-			e.awaitLog(t, `socket="agent socket"`)
-			e.awaitLog(t, `socket="control socket"`)
 			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, controlFile), "no_such_variable")
 			assert.NotContains(t, got.stderr, "no exporter answers")
 
