@@ -188,7 +188,7 @@ func TestFinalPush(t *testing.T) {
 	require.Eventually(t, func() bool { return began.Load() == 1 }, patience, time.Millisecond)
 	turn := f.join()
 	for range 10 {
-		assert.Same(t, turn, f.join(), "one push is for all who come during another one")
+		require.Same(t, turn, f.join(), "one push is for all who come during another one")
 	}
 	later := wait()
 	hold <- struct{}{}
