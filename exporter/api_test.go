@@ -235,9 +235,6 @@ func TestAPIErrors(t *testing.T) {
 
 // A rank that does not answer hides only itself.
 func TestAPICatalogueOfALateRank(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	t.Parallel() // it waits
 	n := startNode(t, Config{})
 	stuck, good := mpittest.New(small("1", 0)), small("2", 0)

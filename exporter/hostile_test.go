@@ -500,9 +500,6 @@ func TestHostileNames(t *testing.T) {
 
 // Of what one user's ranks send, no more stays in memory than his share, whatever it becomes; and nothing when they are gone.
 func TestHostileMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	needRoot(t)
 	const limit = 256 << 20 // half of the default
 	n := startNodeWith(t, controlSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {

@@ -260,6 +260,7 @@ func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, expone
 
 // What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
 func TestPointsOfLibraries(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			n, _ := startLibrary(t, c)
