@@ -175,6 +175,7 @@ func TestReloadWantsCategories(t *testing.T) {
 
 // TestNobodyKnowsTheCategories: what waits for them is not to wait for ever.
 func TestNobodyKnowsTheCategories(t *testing.T) {
+	t.Parallel() // a rank is asked again and again
 	t.Run("a rank that can't say", func(t *testing.T) {
 		on, told := true, []mapping.Categories(nil)
 		clock := newTestClock()

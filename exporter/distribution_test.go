@@ -71,6 +71,7 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 // Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which it is made, has each
 // single duration of the programs in its bucket, none of them twice, and none falls.
 func TestPagesOfDistributions(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	path := socketPath(t)
 	const family = "mpit_call_time_seconds"
 	rules := []struct {

@@ -230,6 +230,7 @@ func floodSample(variables, comms int) *mpit.Sample {
 // One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks have all
 // their series nevertheless, with the default limits.
 func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	e, err := New(Config{Mapper: newMapper(t)})
 	require.NoError(t, err)
 	e.mu.Lock()

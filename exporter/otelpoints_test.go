@@ -149,7 +149,7 @@ func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) m
 			name := prometheusName(t, m.Name, m.Unit, kind)
 			s.help = m.Description
 			key := name + labelsBack(t, name, set)
-			require.NotContains(t, all, key)
+			require.Zero(t, all[key], "%s comes twice", key)
 			require.Equal(t, at, moment, key)
 			all[key] = s
 		}
@@ -260,6 +260,7 @@ func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, expone
 
 // What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
 func TestPointsOfLibraries(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			n, _ := startLibrary(t, c)

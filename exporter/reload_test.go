@@ -303,7 +303,7 @@ func TestReloadOpens(t *testing.T) {
 	// Asked, but not heard.
 	r.Stall(true)
 	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("sends"), Open: &yes})))
-	n.scrapeWithin(10 * time.Millisecond)
+	n.scrapeFor() // nobody
 	n.kill(r)
 	r.Stall(false)
 	n.connect(r)

@@ -330,6 +330,7 @@ func TestSessionIsEndedByTheRank(t *testing.T) {
 
 // Any user may lock a directory that he can read: that must not keep the exporter from starting.
 func TestSomebodyElsesLockIsWaitedForAndNoMore(t *testing.T) {
+	t.Parallel() // it waits
 	path := socketPath(t)
 	dir, err := os.Open(filepath.Dir(path))
 	require.NoError(t, err)
