@@ -228,6 +228,8 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 			require.NoError(t, err)
 			return len(ownExporters(t, parent)) == 1 && len(files) == 1
 		}, patience, 10*time.Millisecond)
+		// Until then exec would start another one, or note that none can be started.
+		awaitProgram(t, cmd, "sh")
 		process, err := os.FindProcess(ownExporters(t, parent)[0])
 		require.NoError(t, err)
 		require.NoError(t, process.Kill())
