@@ -119,7 +119,11 @@ func TestMPITStaysInitialised(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			job := harness.Job{MPI: mpi, Alone: true, Program: "tooluser.c", Args: []string{"ended", "-"}, Bare: true}
-			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, "then it is not initialised\n")
+			bare := "then it is not initialised\n"
+			if mpi.Name == "mpich" && mpi.Major >= 5 { // which initialises MPI_T itself, in MPI_Init
+				bare = "then it is alive\n"
+			}
+			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, bare)
 			job.Bare, job.Socket = false, filepath.Join(suite.Dir(t), "nobody.sock")
 			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, "then it is alive\n")
 		})
