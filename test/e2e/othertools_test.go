@@ -99,6 +99,10 @@ func TestProgramsThatUseMPIT(t *testing.T) {
 			t.Run(mpi.Name+"/"+use.when, func(t *testing.T) {
 				job := harness.Job{MPI: mpi, Program: "tooluser.c", Args: []string{use.when, harness.HoldDir}}
 				if use.when == "monitoring" {
+					if mpi.Major >= 6 {
+						t.Skip("Without its monitoring of messages, which crashes MPI_Init, Open MPI 6.0.0rc2 has no variables of collective ones " +
+							"where MPI_T is initialised after MPI_Init: the program finds them with the agent only.")
+					}
 					job.Env = []string{"OMPI_MCA_pml_monitoring_enable=2"}
 				}
 				result, end := visit(t, exporter, job, "finalize", "up")
