@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -756,7 +757,23 @@ func (e *Exporter) encode(w http.ResponseWriter, status int, v any, indent strin
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := w.Write(body.Bytes()); err != nil {
+	if _, err := w.Write(visible(body.Bytes())); err != nil {
 		e.log.Debug("sending an answer failed", "err", err)
 	}
+}
+
+// visible writes those control characters as \u00… that encoding/json leaves as they are, for who reads JSON in a terminal: DEL and C1.
+// All others it has written so, or are the encoder's own new lines.
+func visible(text []byte) []byte {
+	is := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
+	if bytes.IndexFunc(text, is) < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for at := bytes.IndexFunc(text, is); at >= 0; at = bytes.IndexFunc(text, is) {
+		r, size := utf8.DecodeRune(text[at:])
+		out = fmt.Appendf(append(out, text[:at]...), `\u%04x`, r)
+		text = text[at+size:]
+	}
+	return append(out, text...)
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -259,17 +259,11 @@ func (e environment) partition() string {
 	return ""
 }
 
-// cleanValue makes a string from a rank fit for a label: valid UTF-8, no control characters, bounded.
+// cleanValue makes a string from a rank fit for a label.
 func cleanValue(s string) string { return clean(s, maxLabelValue) }
 
-func clean(s string, limit int) string {
-	return truncate(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r // an invalid byte has become U+FFFD
-	}, s), limit)
-}
+// clean is mapping.CleanText, and holds on to nothing of what is cut off.
+func clean(s string, limit int) string { return strings.Clone(mapping.CleanText(s, limit)) }
 
 // truncate cuts s to at most n bytes without cutting a character, and holds on to nothing of the rest.
 func truncate(s string, n int) string {

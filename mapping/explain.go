@@ -127,7 +127,7 @@ func (m *Mapper) decided(p property, v *mpit.Variable, s *spec, set *settings) s
 	case propScale:
 		return number64(set.scale)
 	case propName:
-		return cmp.Or(set.name, cleanText(v.Name, 256))
+		return cmp.Or(set.name, CleanText(v.Name, 256))
 	case propHelp:
 		return set.help
 	case propLabels:
