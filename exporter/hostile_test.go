@@ -585,7 +585,7 @@ func TestDeferredRank(t *testing.T) {
 	uid := n.peerOf(r).UID
 	n.mu.Lock()
 	h := mpit.Hello{ID: mpit.RankID{9}, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
-	other := n.add(h, mpit.Peer{UID: uid + 1}, who{claim: claimOf(&h, cgroup{})})
+	other := n.add(h, mpit.Peer{UID: uid + 1}, whoOf(&h, fmt.Sprint(uid+1)))
 	other.gone = n.now().AddDate(1, 0, 0)
 	n.turns.debts[uid] = debt{time.Hour, n.turns.now()}
 	n.mu.Unlock()

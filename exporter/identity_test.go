@@ -213,7 +213,7 @@ func TestRankKeepsLittleOfItsHello(t *testing.T) {
 	before := used()
 	for i := range 4 {
 		h := hello(i)
-		table.add(h, mpit.Peer{}, who{claim: claimOf(&h, cgroup{})})
+		table.add(h, mpit.Peer{}, whoOf(&h, "alice"))
 	}
 	assert.Less(t, used(), before+1<<20, "each HELLO has more than 4 MiB")
 

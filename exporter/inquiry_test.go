@@ -240,7 +240,7 @@ func tuned(job string, number int, limit uint64) mpittest.Config {
 }
 
 func cvar(job, name, value string) string {
-	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,value=%q,world="0"}`, job, name, value)
+	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,user="alice",value=%q,world="0"}`, job, name, value)
 }
 
 func TestControlVariables(t *testing.T) {
@@ -284,7 +284,7 @@ func TestControlVariables(t *testing.T) {
 	clock.advance(DefaultControlVariableInterval - 1)
 	n.with()
 	assert.Equal(t, testTime, read(0), "not yet")
-	n.refreshControlVariables(Identity{JobID: "1", World: "0", Rank: 0})
+	n.refreshControlVariables(Identity{JobID: "1", World: "0", User: "alice", Rank: 0})
 	n.settle()
 	assert.Equal(t, clock.Now(), read(0), "told to")
 	assert.Equal(t, testTime, read(1))
@@ -316,7 +316,7 @@ func TestValuesOfControlVariables(t *testing.T) {
 	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
 	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
 	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0"}}})
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice"}}})
 	e.joinWorld(r)
 	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
@@ -325,7 +325,7 @@ func TestValuesOfControlVariables(t *testing.T) {
 		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
 		{Name: "text\x7f", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
 	})
-	of := worldName{"1", "0", 0}
+	of := worldName{"1", "0", "alice", 0}
 	assert.Equal(t, []controlRow{
 		{of, "mode", "ea\uFFFDer,rendezvous,3"}, {of, "negative", "-5"}, {of, "text\uFFFD", strings.Repeat("é", 64)},
 	}, rows)

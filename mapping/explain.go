@@ -184,7 +184,7 @@ func (m *Mapper) examples(metric *Metric, v *mpit.Variable, s *spec, set *settin
 	}
 	byName := func(a, b Label) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(own, byName)
-	all := []Label{{"jobid", "…"}, {"world", "…"}}
+	all := []Label{{"jobid", "…"}, {"world", "…"}, {"user", "…"}}
 	rank := append(slices.Clone(all), Label{"rank", "0"})
 
 	mode := cmp.Or(set.rank, m.rank)
