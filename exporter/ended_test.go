@@ -18,7 +18,7 @@ import (
 func withClock(c *testClock) func(*Exporter) { return func(e *Exporter) { e.now = c.Now } }
 
 func ended(reason string) string {
-	return `mpit_rank_end_info{jobid="1",rank="0",reason="` + reason + `",world="0"}`
+	return `mpit_rank_end_info{jobid="1",rank="0",reason="` + reason + `",user="alice",world="0"}`
 }
 
 func TestEndedRank(t *testing.T) {
@@ -187,7 +187,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{Rank: int(id)}}})
+		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{User: "alice", Rank: int(id)}}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 	}
 	add(1, 100, 0) // the oldest of all

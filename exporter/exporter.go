@@ -193,7 +193,7 @@ func New(cfg Config) (*Exporter, error) {
 		cfg:        cfg,
 		log:        cfg.Logger,
 		self:       newSelfMetrics(),
-		users:      users{lookup: cfg.UserName, names: map[uint32]string{}},
+		users:      newUsers(cfg.UserName),
 		scrapes:    make(chan struct{}, cfg.MaxScrapes),
 		reads:      make(chan struct{}, maxReads),
 		now:        time.Now,
@@ -276,8 +276,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.log.Info("Connections of ranks are accepted again")
 	}
 	user := e.users.name(s.Peer().UID)
-	e.self.accepted.WithLabelValues(user).Inc()
-	open := e.self.connections.WithLabelValues(user)
+	shown := e.users.own(user)
+	e.self.accepted.WithLabelValues(shown).Inc()
+	open := e.self.connections.WithLabelValues(shown)
 	open.Inc()
 	defer open.Dec()
 
@@ -404,7 +405,7 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
 func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.user, "pid", s.Peer().PID)
+		e.log.Debug("refused a last sample", "user", w.id.User, "pid", s.Peer().PID)
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
@@ -425,7 +426,7 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.user, "pid", s.Peer().PID, "err", s.Err())
+		e.log.Debug("no last sample", "user", w.id.User, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
 	h, peer := s.Hello(), s.Peer()
@@ -441,7 +442,7 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 		e.mu.Lock()
 		if ctx.Err() != nil {
 			e.self.samples.WithLabelValues(resultDeferred).Inc()
-			e.log.Debug("no time for a last sample", "user", w.user, "pid", s.Peer().PID)
+			e.log.Debug("no time for a last sample", "user", w.id.User, "pid", s.Peer().PID)
 			return false
 		}
 	}

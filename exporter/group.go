@@ -27,7 +27,7 @@ type group struct {
 
 func newGroup(id Identity) *group {
 	g := &group{id: id, figures: mapping.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
-	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "world", Value: id.World}}
+	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
@@ -76,7 +76,7 @@ func (e *Exporter) updateGroups(p *page) {
 
 // makeGroup makes the group of a world, which is called as the world is.
 func (e *Exporter) makeGroup(w *world) {
-	w.group = newGroup(Identity{JobID: w.key.jobID, World: w.key.world, Rank: groupRank, Dup: w.dup})
+	w.group = newGroup(Identity{JobID: w.key.jobID, World: w.key.world, User: w.user, Rank: groupRank, Dup: w.dup})
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.

@@ -480,7 +480,7 @@ func parsesAsText(t *testing.T, n *node) {
 // Names of all kinds become a page that a scraper can read.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{
-		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000), "__name__", "mpit_rank_up", "a\u2028b", "\r",
+		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000), "__name__", "mpit_rank_up", "a\u2028b", "\r", "\x1b[2J\u009b",
 	} {
 		cfg := small("1\n"+name, 0)
 		cfg.Hello.Host, cfg.Hello.Executable, cfg.Hello.LibraryVersion, cfg.Hello.AgentVersion = name, name, name, name
@@ -585,7 +585,7 @@ func TestDeferredRank(t *testing.T) {
 	uid := n.peerOf(r).UID
 	n.mu.Lock()
 	h := mpit.Hello{ID: mpit.RankID{9}, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
-	other := n.add(h, mpit.Peer{UID: uid + 1}, who{claim: claimOf(&h, cgroup{})})
+	other := n.add(h, mpit.Peer{UID: uid + 1}, whoOf(&h, fmt.Sprint(uid+1)))
 	other.gone = n.now().AddDate(1, 0, 0)
 	n.turns.debts[uid] = debt{time.Hour, n.turns.now()}
 	n.mu.Unlock()

@@ -239,7 +239,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	come := func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
-		r := e.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
+		r := e.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
 		require.True(t, e.absorb(r, s))
 		r.state = stateUp
 		return r

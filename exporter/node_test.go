@@ -57,6 +57,14 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	if cfg.Mapper == nil {
 		cfg.Mapper = newMapper(t)
 	}
+	if cfg.UserName == nil {
+		cfg.UserName = func(uid uint32) string {
+			if uid == ownUID {
+				return "alice"
+			}
+			return ""
+		}
+	}
 	e, err := New(cfg)
 	require.NoError(t, err)
 	e.proc = fstest.MapFS{}     // not what these tests happen to run in
@@ -334,7 +342,7 @@ func small(job string, number int) mpittest.Config {
 
 // of returns the key of a series of one rank in job 1, as valuesOf writes it.
 func of(name, job string, number int) string {
-	return fmt.Sprintf("%s{jobid=%q,rank=\"%d\",world=\"0\"}", name, job, number)
+	return fmt.Sprintf("%s{jobid=%q,rank=\"%d\",user=\"alice\",world=\"0\"}", name, job, number)
 }
 
 // logs collects what an Exporter logs.

@@ -322,7 +322,7 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	n.settle()
 	calls := of("mpit_calls_total", "1", 2)
 	before := check()
-	assert.Contains(t, before, `mpit_calls_total{dup="1",jobid="1",rank="0",world="0"}`)
+	assert.Contains(t, before, `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`)
 
 	clock.advance(10 * time.Second)
 	require.NoError(t, ranks[2].Set("calls", mpit.ClassCounter, 0, 3))
@@ -332,13 +332,13 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	n.kill(ranks[3])
 	after := check()
 	assert.Equal(t, before[calls], after[calls], "it has been reset: the total stays")
-	assert.Contains(t, after, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",world="0"}`)
+	assert.Contains(t, after, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",user="alice",world="0"}`)
 	assert.Contains(t, after, extremeOfPeak)
 	assert.NotContains(t, after, of("mpit_depth_level", "1", 3), "late")
 	assert.Contains(t, after, of("mpit_calls_total", "1", 3))
-	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",world="0"}`)
+	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",user="alice",world="0"}`)
 	clock.advance(grace)
-	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",world="0"}`)
+	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",user="alice",world="0"}`)
 }
 
 // Whatever ranks have, native buckets that don't hold what is counted among it.

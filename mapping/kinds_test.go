@@ -224,20 +224,20 @@ func TestStatesOfOddEnumerations(t *testing.T) {
 // What the program calls its objects need be no UTF-8, and can be anything.
 func TestNamesOfObjects(t *testing.T) {
 	for name, want := range map[string]string{
-		"caf\xe9":                           "café", // ISO 8859-1
-		"\xe9\xe8":                          "éè",
-		"Größe":                             "Größe",
-		"a\xffé":                            "aÿé",
-		"two\nlines\tand \"quotes\" and \\": "two\nlines\tand \"quotes\" and \\",
-		"no\x00thing":                       "nothing",
-		"\x00":                              Unnamed,
-		"":                                  Unnamed,
-		" ":                                 " ",
-		strings.Repeat("x", 64<<10):         strings.Repeat("x", 128),
-		strings.Repeat("\xe9", 64<<10):      strings.Repeat("é", 64),
-		strings.Repeat("x", 127) + "é":      strings.Repeat("x", 127),
-		"x":                                 "x",
-		"\u0085 next line, \u2028 line separator": "\u0085 next line, \u2028 line separator",
+		"caf\xe9":                       "café", // ISO 8859-1
+		"\xe9\xe8":                      "éè",
+		"Größe":                         "Größe",
+		"a\xffé":                        "aÿé",
+		"two\nlines, \"quotes\" and \\": "two\nlines, \"quotes\" and \\",
+		"\x00\a\b\t\v\f\r\x1b\x1f\x7f":  strings.Repeat("\uFFFD", 10),
+		"\xc2\x80\x9b2J":                "\uFFFD\uFFFD2J", // of UTF-8 and of ISO 8859-1
+		"":                              Unnamed,
+		" ":                             " ",
+		strings.Repeat("x", 64<<10):     strings.Repeat("x", 128),
+		strings.Repeat("\xe9", 64<<10):  strings.Repeat("é", 64),
+		strings.Repeat("x", 127) + "é":  strings.Repeat("x", 127),
+		"x":                             "x",
+		"\u2028 line separator":         "\u2028 line separator",
 	} {
 		a := newAgent(on("v", mpit.ClassLevel, tInt))
 		a.object(name, 1)

@@ -370,7 +370,7 @@ func TestObjectsAndInfos(t *testing.T) {
 	a := newAgent(on("v", mpit.ClassCounter, tUint))
 	a.vars[0].Verbosity = mpit.VerbosityTunerAll
 	a.object("", 1)
-	a.object("\x00", 1)
+	a.object("", 1)
 	x := a.object("h\xffalo"+strings.Repeat("é", 100), 1)
 	r := newRank(t)
 	r.Update(a.sample())

@@ -366,7 +366,7 @@ func TestErrorLines(t *testing.T) {
 		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, exitFailure,
 			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
 		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, exitUsage,
-			"list: --jobid, --world and --rank choose among the ranks of an exporter; they can't be used with a program"},
+			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program"},
 		{"list: the call profile of no program", nil, []string{"list", "--calls"}, exitUsage,
 			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter list [flags] -- program arguments"},
 		{"list: no MPI program", nil, []string{"list", "--", "true"}, exitFailure,
