@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
@@ -190,4 +191,29 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/60_000, "B/histogram")
 		runtime.KeepAlive(ranks)
 	}
+}
+
+// BenchmarkNewNames is what a variable costs whose name nobody has had yet, as those of a rank that invents them: from the catalogue to
+// its place on the page.
+func BenchmarkNewNames(b *testing.B) {
+	const variables = 4096
+	mapper, err := New(Config{MaxFamilies: 1 << 30})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		b.StopTimer()
+		a := newAgent()
+		for i := range variables {
+			class := mpit.ClassCounter
+			if i%2 == 0 {
+				class = mpit.ClassTimer
+			}
+			a.add(mpit.Variable{Name: fmt.Sprintf("rank %d, variable %d", n, i), Class: class, Datatype: tULong, Description: "Something that is counted in this rank alone."})
+		}
+		s := a.sample()
+		b.StartTimer()
+		r := mapper.NewRank(Library{OpenMPI, "4.1.4"}, time.Time{})
+		r.Update(s)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/variables, "ns/variable")
 }

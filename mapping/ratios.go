@@ -98,7 +98,7 @@ func (r *Rank) readPairs(values []uint64) {
 
 // findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
 func (r *Rank) findRatio(v *variable) {
-	if v.metric == nil || v.info.Name == "" {
+	if v.metric == nil || v.info.Name == "" || v.real != mpit.ClassSize && v.real != mpit.ClassLevel && v.real != mpit.ClassHighWatermark {
 		return
 	}
 	find := func(really mpit.Class) *variable {
