@@ -127,7 +127,7 @@ func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Regist
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
 	samples, advance := benchSamples(ranks, series)
 	for range samples {
-		r := mapper.NewRank(mapping.Library{}, time.Time{})
+		r := mapper.NewRank(mapping.Process{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {

@@ -375,7 +375,7 @@ func reload(t fataler, r *Rank, a *agent, rules ...Rule) {
 // restart is another exporter that meets the agent's process.
 func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
 	t.Helper()
-	again := newMapper(t, rules...).NewRank(Library{MPICH, "4.0.2"}, a.now())
+	again := newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}, Older: a.now()})
 	again.room.rank, again.room.variable = r.room.rank, r.room.variable
 	return again
 }

@@ -90,7 +90,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := mapper.NewRank(Library{MPICH, "4.2.0"}, time.Time{})
+				r := mapper.NewRank(Process{Library: Library{MPICH, "4.2.0"}})
 				first(r)
 				r.Close()
 			}
@@ -182,7 +182,7 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		ranks := make([]*Rank, 1000)
 		for i := range ranks {
-			r := m.NewRank(Library{}, time.Time{})
+			r := m.NewRank(Process{})
 			r.Update(s)
 			ranks[i] = r
 		}
@@ -212,7 +212,7 @@ func BenchmarkNewNames(b *testing.B) {
 		}
 		s := a.sample()
 		b.StartTimer()
-		r := mapper.NewRank(Library{OpenMPI, "4.1.4"}, time.Time{})
+		r := mapper.NewRank(Process{Library: Library{OpenMPI, "4.1.4"}})
 		r.Update(s)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/variables, "ns/variable")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,7 +15,7 @@ import (
 // held makes a rank with one variable of a class, whose family it holds.
 func held(t *testing.T, m *Mapper, name string, class mpit.Class, datatype mpit.Datatype) *Rank {
 	t.Helper()
-	r := m.NewRank(Library{}, time.Time{})
+	r := m.NewRank(Process{})
 	r.Update(newAgent(mpit.Variable{Name: name, Class: class, Datatype: datatype}).sample())
 	return r
 }
@@ -107,7 +106,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		libraries := []Library{{Name: OpenMPI}, {Name: MPICH}, {}}
 		for range rapid.IntRange(1, 4).Draw(t, "ranks") {
 			lib := rapid.SampledFrom(libraries).Draw(t, "library")
-			r := m.NewRank(lib, time.Time{})
+			r := m.NewRank(Process{Library: lib})
 			ranks = append(ranks, r)
 			a := newAgent()
 			for range rapid.IntRange(1, 8).Draw(t, "variables") {

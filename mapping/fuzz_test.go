@@ -139,7 +139,7 @@ func FuzzUpdate(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\x05\x06\x07\x08 some bytes to make a catalogue of, and then some more values"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		mapper := newMapper(t, Defaults()...)
-		r := mapper.NewRank(Library{OpenMPI, "5.0"}, time.Time{})
+		r := mapper.NewRank(Process{Library: Library{OpenMPI, "5.0"}})
 		others := make([]*Rank, len(fuzzRules))
 		for i, rules := range fuzzRules {
 			others[i] = newRank(t, rules...)
@@ -224,7 +224,7 @@ func FuzzUpdate(f *testing.F) {
 					}
 				}
 			}
-			again := mapper.NewRank(Library{OpenMPI, "5.0"}, time.Unix(100, 0))
+			again := mapper.NewRank(Process{Library: Library{OpenMPI, "5.0"}, Older: time.Unix(100, 0)})
 			again.Update(&mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock})
 			r.Infos()
 			r.Objects()

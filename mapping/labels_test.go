@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -21,7 +20,7 @@ func TestLabelsOfRules(t *testing.T) {
 	a.set("x_send_node", x, 1, 2)
 	a.set("x_recv_node", x, 3, 4)
 	mapper := newMapper(t, rules...)
-	r := mapper.NewRank(Library{}, time.Time{})
+	r := mapper.NewRank(Process{})
 	r.Update(a.sample())
 	want := m{
 		"calls_total{comm=c,function=send,peer=0,zone=node}": 1, "calls_total{comm=c,function=send,peer=1,zone=node}": 2,
@@ -43,7 +42,7 @@ func TestLabelsOfRules(t *testing.T) {
 		assert.Equal(t, 2, mapper.families["mpit_calls"].holders)
 	})
 	t.Run("the last one takes the family along", func(t *testing.T) {
-		other := mapper.NewRank(Library{}, time.Time{})
+		other := mapper.NewRank(Process{})
 		other.Update(a.sample())
 		assert.Equal(t, 4, mapper.families["mpit_calls"].holders)
 		r.Close()
@@ -75,7 +74,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mapper := newMapper(t, c.rule)
-			r := mapper.NewRank(Library{}, time.Time{})
+			r := mapper.NewRank(Process{})
 			a := newAgent(c.vars...)
 			a.object("c", 1)
 			r.Update(a.sample())
@@ -129,7 +128,7 @@ func TestInfoOwnsSeries(t *testing.T) {
 	for _, name := range []string{"calls", "x_recv", "pool"} {
 		a.set(name, x, 2)
 	}
-	r := newMapper(t, Rule{Match: Match{Name: "mpit_calls"}, Name: "calls"}, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Library{}, time.Time{})
+	r := newMapper(t, Rule{Match: Match{Name: "mpit_calls"}, Name: "calls"}, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}

@@ -33,7 +33,7 @@ type Config struct {
 	Rank          RankMode      // of variables for which no rule says it; "": RankKeep
 	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
 	Buckets       []float64     // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
-	MaxFamilies   int           // so many families may all ranks together have; 0: 65,536
+	MaxFamilies   int           // maximum number of families, over all ranks; 0: 65,536. One user may have as many as he leaves
 }
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
@@ -48,6 +48,7 @@ type Mapper struct {
 
 	mu       sync.Mutex
 	families map[string]*family // by FamilyName
+	perUser  map[uint32]int     // families, by who had them first
 	owned    map[string]*family // by each of OwnedNames
 	otel     map[string]*family // by Metric.OTelName
 	sets     map[Library]*ruleSet
@@ -60,13 +61,14 @@ type family struct {
 	metric  *Metric
 	measure string // as the first holder says that knows; "" none of them does
 	holders int
+	user    uint32 // who had it first: it counts as his
 }
 
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, exact: distributionBounds(), max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
-		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
+		families: map[string]*family{}, perUser: map[uint32]int{}, owned: map[string]*family{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
 		return nil, fmt.Errorf("rank of variables: %w", err)
@@ -448,8 +450,8 @@ func (m *Mapper) conflict(want *Metric) string {
 }
 
 // acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets it
-// holds it until release.
-func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
+// holds it until release. Who has as many as he leaves to all others gets no new one: so there is always room for the next user.
+func (m *Mapper) acquire(want Metric, user uint32, help func() string) (*Metric, Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have, conflict := m.find(&want)
@@ -462,11 +464,12 @@ func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
 			have.measure = want.measure
 		}
 		return have.metric, ""
-	case len(m.families) >= m.max:
+	case m.perUser[user] >= m.max-len(m.families):
 		return nil, ReasonFamiliesOverMax
 	}
 	want.Help = help()
-	f := &family{metric: &want, measure: want.measure, holders: 1}
+	f := &family{metric: &want, measure: want.measure, holders: 1, user: user}
+	m.perUser[user]++
 	m.families[FamilyName(want.Name, want.Kind)], m.otel[want.OTelName] = f, f
 	for _, name := range OwnedNames(want.Name, want.Kind) {
 		m.owned[name] = f
@@ -486,6 +489,9 @@ func (m *Mapper) release(metric *Metric) {
 	f.holders--
 	if f.holders > 0 {
 		return
+	}
+	if m.perUser[f.user]--; m.perUser[f.user] == 0 {
+		delete(m.perUser, f.user)
 	}
 	delete(m.families, name)
 	delete(m.otel, metric.OTelName)

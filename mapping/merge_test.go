@@ -172,7 +172,7 @@ func TestRankModes(t *testing.T) {
 	} {
 		mapper, err := New(Config{Rules: []Rule{c.rule}, Rank: RankNode})
 		require.NoError(t, err)
-		r := mapper.NewRank(Library{}, time.Time{})
+		r := mapper.NewRank(Process{})
 		r.Update(newAgent(c.variable).sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.ranks, r.Series()[0].Ranks(), "%s %+v", c.variable.Class, c.rule)

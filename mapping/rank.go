@@ -15,10 +15,10 @@ import (
 // several for a STATE. What is compiled once, whenever the catalogue, the objects or the remains of freed ones change, stands in
 // variables.go (variables) and plan.go (handles and cells). Where a cell begins, and for how many there is room, is in limit.go.
 type Rank struct {
-	mapper *Mapper
-	lib    Library
-	rules  *ruleSet
-	older  int64 // when the exporter met a process that was there before it, in Unix nanoseconds; 0: it was not
+	mapper  *Mapper
+	process Process
+	rules   *ruleSet
+	older   int64 // Process.Older in Unix nanoseconds; 0: it is not
 
 	catalogued
 	planned
@@ -115,20 +115,29 @@ type item struct {
 	name  string
 }
 
-// NewRank makes the Rank of a process. older is when the exporter met a process that was there before itself, the zero time for any
-// other: of one that is older, what nobody can vouch for begins at zero, when it is read first. That is histograms of estimated
-// observations, and counters of fewer than 64 bits, which may have wrapped.
-func (m *Mapper) NewRank(lib Library, older time.Time) *Rank {
+// Process is what a Rank has to know of its process.
+type Process struct {
+	Library Library
+	User    uint32 // whose it is: users share the names that there are (Config.MaxFamilies)
+
+	// Older is when the exporter met a process that was there before itself, the zero time for any other: of one that is older, what
+	// nobody can vouch for begins at zero, when it is read first. That is histograms of estimated observations, and counters of fewer
+	// than 64 bits, which may have wrapped.
+	Older time.Time
+}
+
+// NewRank makes the Rank of a process.
+func (m *Mapper) NewRank(p Process) *Rank {
 	return &Rank{
 		mapper:     m,
-		lib:        lib,
-		rules:      m.rulesFor(lib),
-		older:      unixNano(older),
+		process:    p,
+		rules:      m.rulesFor(p.Library),
+		older:      unixNano(p.Older),
 		catalogued: catalogued{ratios: map[variableKey]*variable{}, families: map[string]holding{}, categorised: !m.categories},
 		dropped:    map[Reason]uint64{},
 		selection:  map[uint32]bool{},
 		// What an earlier exporter told the agent to leave out is not known here.
-		reselect: !older.IsZero(),
+		reselect: !p.Older.IsZero(),
 	}
 }
 

@@ -28,7 +28,7 @@ func bytesOf(d mpit.Datatype) int {
 
 func newRank(t fataler, rules ...Rule) *Rank {
 	t.Helper()
-	return newMapper(t, rules...).NewRank(Library{MPICH, "4.0.2"}, time.Time{})
+	return newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}})
 }
 
 type m = map[string]float64
@@ -444,7 +444,7 @@ func TestOlderRank(t *testing.T) {
 	}
 	count(x, 100)
 	a.after(time.Hour)
-	r := newMapper(t).NewRank(Library{}, a.now())
+	r := newMapper(t).NewRank(Process{Older: a.now()})
 	begun := a.after(time.Second).now()
 	r.Update(a.sample())
 	want := m{
@@ -492,7 +492,7 @@ func TestOlderRankThatIsReadLate(t *testing.T) {
 	}
 	set(100)
 	a.after(time.Hour)
-	r := newMapper(t).NewRank(Library{}, a.now())
+	r := newMapper(t).NewRank(Process{Older: a.now()})
 	for _, h := range a.handles {
 		a.failed[h.ID] = h.Object == y
 	}

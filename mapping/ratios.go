@@ -123,7 +123,7 @@ func (r *Rank) findRatio(v *variable) {
 		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil {
 			continue
 		}
-		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark)
+		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark, r.process.User)
 		if reason != "" {
 			r.dropped[reason]++
 			continue
@@ -159,7 +159,7 @@ func (r *Rank) ratioOf(v *variable) *variable {
 }
 
 // ratioMetric acquires the family of a level's or a watermark's share of the SIZE of the same name.
-func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
+func (m *Mapper) ratioMetric(name string, high bool, user uint32) (*Metric, Reason) {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
 	class, word := mpit.ClassLevel, "level"
 	if high {
@@ -171,7 +171,7 @@ func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
 		n = sh.escaped(name, class)
 	}
-	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, func() string {
+	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, user, func() string {
 		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
 	})
 }

@@ -40,7 +40,7 @@ func (r *Rank) reload() {
 	}
 	r.Close()
 	ratios := r.ratios
-	r.mapper, r.rules, r.reloading = r.reloading.mapper, r.reloading.mapper.rulesFor(r.lib), nil
+	r.mapper, r.rules, r.reloading = r.reloading.mapper, r.reloading.mapper.rulesFor(r.process.Library), nil
 	r.families, r.ratios = map[string]holding{}, map[variableKey]*variable{}
 	r.order = slices.DeleteFunc(r.order, func(v *variable) bool { return v.isRatio() })
 	r.held = len(r.byKey)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -107,7 +106,7 @@ func TestKnownVariablesDoNotCollide(t *testing.T) {
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			m := newMapper(t, Defaults()...)
-			r := m.NewRank(ParseLibrary(c.Version), time.Time{})
+			r := m.NewRank(Process{Library: ParseLibrary(c.Version)})
 			defer r.Close()
 			variables := c.MPIT()
 			a := newAgent(variables...)

@@ -239,7 +239,7 @@ func (r *Rank) join(v *variable, want *wanted) (_ Reason, why string) {
 				want.Name, fold(other.info.Name, 200), nameOf(other.info.Class))
 		}
 	}
-	metric, reason := r.mapper.acquire(want.Metric, func() string { return r.mapper.help(v.info, v.spec, want) })
+	metric, reason := r.mapper.acquire(want.Metric, r.process.User, func() string { return r.mapper.help(v.info, v.spec, want) })
 	switch reason {
 	case "":
 	case ReasonTypeConflict:
