@@ -181,8 +181,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		for _, r := range slices.Backward(ranks) {
 			r.Close()
 		}
-		if len(m.families)+len(m.owned)+len(m.otel) > 0 {
-			t.Fatalf("left over: %v, %v, %v", m.families, m.owned, m.otel)
+		if len(m.families)+len(m.otel)+len(m.perUser) > 0 {
+			t.Fatalf("left over: %v, %v, %v", m.families, m.otel, m.perUser)
 		}
 	})
 }

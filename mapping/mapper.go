@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +50,6 @@ type Mapper struct {
 	mu       sync.Mutex
 	families map[string]*family // by FamilyName
 	perUser  map[uint32]int     // families, by who had them first
-	owned    map[string]*family // by each of OwnedNames
 	otel     map[string]*family // by Metric.OTelName
 	sets     map[Library]*ruleSet
 	specs    map[specKey]weak.Pointer[spec] // what variables of ranks become
@@ -68,7 +68,7 @@ type family struct {
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, exact: distributionBounds(), max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
-		families: map[string]*family{}, perUser: map[uint32]int{}, owned: map[string]*family{}, otel: map[string]*family{},
+		families: map[string]*family{}, perUser: map[uint32]int{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
 		return nil, fmt.Errorf("rank of variables: %w", err)
@@ -412,15 +412,32 @@ func (m *Mapper) find(want *Metric) (have *family, conflict string) {
 	if have != nil {
 		return have, have.conflict(want)
 	}
-	for _, name := range OwnedNames(want.Name, want.Kind) {
-		if other := m.owned[name]; other != nil {
-			return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
-		}
+	if name, other := m.rival(want); other != nil {
+		return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
 	}
 	if other := m.otel[want.OTelName]; other != nil {
 		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name, want.OTelName)
 	}
 	return nil, ""
+}
+
+// rival looks for a family that owns one of the names that want would own, of which want's family is none: it is called by one of them,
+// or want's family by one of its. The caller holds mu.
+func (m *Mapper) rival(want *Metric) (name string, _ *family) {
+	owned := OwnedNames(want.Name, want.Kind)
+	for _, name := range owned[1:] {
+		if f := m.families[name]; f != nil {
+			return name, f
+		}
+	}
+	for _, part := range familyParts {
+		if base, ok := strings.CutSuffix(owned[0], part); ok {
+			if f := m.families[base]; f != nil && slices.Contains(OwnedNames(f.metric.Name, f.metric.Kind), owned[0]) {
+				return owned[0], f
+			}
+		}
+	}
+	return "", nil
 }
 
 // conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who does, for one
@@ -471,9 +488,6 @@ func (m *Mapper) acquire(want Metric, user uint32, help func() string) (*Metric,
 	f := &family{metric: &want, measure: want.measure, holders: 1, user: user}
 	m.perUser[user]++
 	m.families[FamilyName(want.Name, want.Kind)], m.otel[want.OTelName] = f, f
-	for _, name := range OwnedNames(want.Name, want.Kind) {
-		m.owned[name] = f
-	}
 	return f.metric, ""
 }
 
@@ -495,7 +509,4 @@ func (m *Mapper) release(metric *Metric) {
 	}
 	delete(m.families, name)
 	delete(m.otel, metric.OTelName)
-	for _, name := range OwnedNames(metric.Name, metric.Kind) {
-		delete(m.owned, name)
-	}
 }

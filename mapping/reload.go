@@ -60,7 +60,7 @@ func (r *Rank) reload() {
 		}
 		v.empty()
 		if v.held {
-			v.spec, v.meaning = r.mapper.share(spec{plain: plain{real: v.info.Class}}, nil), 0
+			v.spec, v.meaning = unknown(v.info.Class), 0
 		}
 		other := v.metric != nil && holders[v.metric.Name+v.labelKey()] != nil
 		if v.since = 0; v.held || was.meaning != 0 || other || v.doubtful() {

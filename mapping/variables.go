@@ -112,7 +112,7 @@ func same(a, b *mpit.Variable) bool {
 
 // newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
 func (r *Rank) newVariable(info *mpit.Variable) *variable {
-	v := &variable{info: info, spec: r.mapper.share(spec{plain: plain{real: info.Class}}, nil)}
+	v := &variable{info: info, spec: unknown(info.Class)}
 	r.order = append(r.order, v)
 	r.countState(info.State)
 	return v
