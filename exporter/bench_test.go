@@ -127,10 +127,7 @@ func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Regist
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
 	samples, advance := benchSamples(ranks, series)
 	for range samples {
-		r, err := mapper.NewRank(mapping.Library{}, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := mapper.NewRank(mapping.Library{}, time.Time{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -70,40 +71,42 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 // Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which it is made, has each
 // single duration of the programs in its bucket, none of them twice, and none falls.
 func TestPagesOfDistributions(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	path := socketPath(t)
 	const family = "mpit_call_time_seconds"
 	rules := []struct {
 		rules []mapping.Rule
-		ranks bool // there are series of each rank
+		rank  mapping.RankMode
 	}{
-		{nil, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, true},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, false},
+		{nil, mapping.RankKeep},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, mapping.RankKeep},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
+		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
 	}
 	type program struct {
 		*mpittest.Rank
 		comms   []uint32
-		counted map[int32]uint64
+		counted map[int32]uint64 // that a page is to have
+		all     map[int32]uint64 // by the agent
 		paused  bool
 		ended   bool
+		anew    bool // other buckets are in force, and it has not answered since: its histograms begin at zero then
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := newTestClock()
 		rule, limited := 0, false
 		limits := mapping.Limits{}
-		start := func() *node {
-			n := startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock))
-			return n
+		start := func(at time.Time) *node {
+			return startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock), startedAt(at))
 		}
-		n := start()
+		n := start(testTime)
 		defer func() { n.stop() }()
 		var programs []*program
 		for i := range 2 {
 			cfg := small("1", i)
 			cfg.Clock = clock.Now
 			cfg.Variables = append(slices.Clone(cfg.Variables), mpittest.DistributionVariable(callTime, mpit.BindComm))
-			p := &program{Rank: mpittest.New(cfg), counted: map[int32]uint64{}}
+			p := &program{Rank: mpittest.New(cfg), counted: map[int32]uint64{}, all: map[int32]uint64{}}
 			programs = append(programs, p)
 			defer p.Kill()
 		}
@@ -126,6 +129,11 @@ func TestPagesOfDistributions(t *testing.T) {
 			clock.advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms")) * time.Millisecond)
 			n.scrape()
 			n.settle()
+			for _, p := range programs {
+				if p.anew {
+					p.anew, p.counted = false, map[int32]uint64{}
+				}
+			}
 			families, explicit, exponential := n.eachWay()
 			sameSaid(rt, families, explicit, exponential, clock.Now())
 			page := bucketsOnPage(rt, families, family)
@@ -150,7 +158,7 @@ func TestPagesOfDistributions(t *testing.T) {
 					}
 				}
 				for k := int32(-30); k <= 13; k++ {
-					if want := p.counted[k]; rules[rule].ranks && (got[k] > want || got[k] < want && !limited) {
+					if want := p.counted[k]; rules[rule].rank != mapping.RankNode && (got[k] > want || got[k] < want && !limited) {
 						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
 					}
 				}
@@ -168,6 +176,7 @@ func TestPagesOfDistributions(t *testing.T) {
 			for k := range values[1:] {
 				if !p.paused {
 					p.counted[int32(k-30)] += values[1+k].(uint64)
+					p.all[int32(k-30)] += values[1+k].(uint64)
 				}
 			}
 		}
@@ -197,7 +206,9 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"end": func(rt *rapid.T) {
 				if p := one(rt); len(living()) > 1 && !p.paused {
-					p.ended = true
+					if p.ended = true; p.anew {
+						p.anew, p.counted = false, map[int32]uint64{}
+					}
 					n.finish(p.Rank, mpit.EndFinalize)
 				}
 			},
@@ -214,7 +225,11 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"reload": func(rt *rapid.T) {
 				look(rt)
+				was := rule
 				rule = rapid.IntRange(0, len(rules)-1).Draw(rt, "rules")
+				for _, p := range living() {
+					p.anew = p.anew || (rule == 1) != (was == 1)
+				}
 				next := withRules(t, rules[rule].rules...)
 				next.Limits = limits
 				require.NoError(rt, n.Reload(next))
@@ -222,20 +237,17 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"restart": func(rt *rapid.T) {
 				look(rt)
-				stored := rapid.Bool().Draw(rt, "stored") || limited
-				for _, p := range living() {
-					if stored {
-						n.stored(p.Rank)
-					}
-				}
 				n.stop()
 				for _, p := range living() {
 					<-p.Disconnected()
 				}
-				n = start()
+				n = start(clock.Now())
 				connect()
-				if !rules[rule].ranks || limited {
-					clear(last) // of what has ended before it a node's histogram knows nothing
+				for _, p := range living() {
+					p.anew, p.counted = false, maps.Clone(p.all)
+				}
+				if rules[rule].rank != mapping.RankKeep || limited {
+					clear(last) // what is of several ranks begins at zero, and objects fold otherwise
 				}
 			},
 		})

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -168,10 +167,10 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 	var made *unsound
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
-			f, err := sound(lib, blob)
+		e.newRank = func(lib mapping.Library, since time.Time) figures {
+			f := sound(lib, since)
 			made = &unsound{figures: f}
-			return made, err
+			return made
 		}
 	})
 	r := mpittest.New(small("1", 0))
@@ -199,6 +198,8 @@ func TestEvictionIsFair(t *testing.T) {
 	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
 }
 
+// After a restart, counters show what their agents have counted in all, with the time from which they have. What only the exporter can
+// know begins at zero, and with the restart.
 func TestExporterRestart(t *testing.T) {
 	path := socketPath(t)
 	clock := newTestClock()
@@ -206,7 +207,7 @@ func TestExporterRestart(t *testing.T) {
 	cfg.Clock = clock.Now
 	r := mpittest.New(cfg)
 
-	first := startNodeAt(t, path, Config{})
+	first := startNodeAt(t, path, Config{}, withClock(clock))
 	first.connect(r)
 	first.scrape()
 	clock.advance(10 * time.Second)
@@ -214,43 +215,24 @@ func TestExporterRestart(t *testing.T) {
 	before := first.scrape()
 	require.Equal(t, 4.0, before[of("mpit_waiting_time_seconds_sum", "1", 0)])
 	require.NotZero(t, before[of("mpit_waiting_time_seconds_count", "1", 0)])
-	first.stored(r)
 	first.stop()
 	<-r.Disconnected()
 
-	second := startNodeAt(t, path, Config{})
+	clock.advance(10 * time.Second)
+	second := startNodeAt(t, path, Config{}, withClock(clock), startedAt(clock.Now()))
 	second.connect(r)
 	after := second.scrape()
-	for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count", "mpit_depth_level"} {
+	for _, name := range []string{"mpit_calls_total", "mpit_depth_level", "mpit_rank_start_time_seconds"} {
 		assert.Equal(t, before[of(name, "1", 0)], after[of(name, "1", 0)], name)
 	}
-	clock.advance(10 * time.Second)
+	count := of("mpit_waiting_time_seconds_count", "1", 0)
+	assert.Less(t, after[count], before[count])
+	require.NoError(t, r.Add("calls", mpit.ClassCounter, 0, 5))
 	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 1))
-	assert.Equal(t, before[of("mpit_waiting_time_seconds_count", "1", 0)]+1, second.scrape()[of("mpit_waiting_time_seconds_count", "1", 0)])
-}
-
-// A blob that was sent over a connection that was dying is sent again.
-func TestLostBlobIsSentAgain(t *testing.T) {
-	clock := newTestClock()
-	cfg := small("1", 0)
-	cfg.Clock = clock.Now
-	n := startNode(t, Config{})
-	r := mpittest.New(cfg)
-	n.connect(r)
-	n.scrape()
 	clock.advance(10 * time.Second)
-	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
-	n.scrape()
-	n.wait(r, func(r *rank) bool { return len(r.blob) > 0 && !r.send.blob })
-	n.mu.Lock()
-	want := n.table.byID[r.Hello().ID].blob
-	n.mu.Unlock()
-	n.kill(r)
-
-	cfg.Hello.ID = r.Hello().ID
-	again := mpittest.New(cfg) // the same process, which never got it
-	n.connect(again)
-	require.Eventually(t, func() bool { return bytes.Equal(want, again.Blob()) }, longest, time.Millisecond)
+	page := second.scrape()
+	assert.Equal(t, before[of("mpit_calls_total", "1", 0)]+5, page[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, after[count]+1, page[count])
 }
 
 func TestReconnectGoesOn(t *testing.T) {
@@ -273,6 +255,6 @@ func TestReconnectGoesOn(t *testing.T) {
 	require.NoError(t, twin.Connect(t.Context(), n.path))
 	defer twin.Kill()
 	<-r.Disconnected()
-	assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 0)], "it counts less, and the total does not fall")
 	assert.Len(t, n.Ranks(), 1)
 }

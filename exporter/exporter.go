@@ -6,7 +6,6 @@
 package exporter
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +50,6 @@ type Config struct {
 	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
 	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
 
-	// First says that no other exporter can have been here before this one, so that ranks are shown together from the first moment on
-	// and not when all can have come back from an earlier one, 5 s later.
-	First bool
-
 	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it returns, for agents that
 	// wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must return in time by itself. nil: nobody is to
 	// wait.
@@ -94,7 +89,7 @@ const (
 	finalPace = 20 * time.Millisecond
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
 	maxEndedBytes = 256 << 20
-	// pushTimeout bounds the sending of a blob or a selection.
+	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
 )
 
@@ -108,7 +103,7 @@ type Exporter struct {
 	reads   chan struct{} // the same for catalogues, values and kept samples
 	control *control
 	now     func() time.Time
-	newRank func(lib mapping.Library, blob []byte) (figures, error)
+	newRank func(lib mapping.Library, since time.Time) figures
 	proc    fs.FS                     // /proc
 	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
 	grouped func() bool               // rules match by category
@@ -121,7 +116,6 @@ type Exporter struct {
 	deaf deafness
 
 	started time.Time
-	hold    time.Duration // after started, in which there are no groups
 
 	lastScrape atomic.Pointer[time.Time] // when the last page was delivered to a scraper; nil: none has been
 
@@ -212,7 +206,6 @@ func New(cfg Config) (*Exporter, error) {
 		describing: maxDescribing, describingUser: maxDescribingUser,
 		endedBytes: maxEndedBytes,
 		started:    time.Now(),
-		hold:       hold,
 		rules:      Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)},
 		table:      newTable(),
 		budgets:    budgets,
@@ -228,10 +221,7 @@ func New(cfg Config) (*Exporter, error) {
 
 		clashLogged: map[uint32]time.Time{},
 	}
-	if cfg.First {
-		e.hold = 0
-	}
-	e.newRank = func(lib mapping.Library, blob []byte) (figures, error) { return e.rules.Mapper.NewRank(lib, blob) }
+	e.newRank = func(lib mapping.Library, older time.Time) figures { return e.rules.Mapper.NewRank(lib, older) }
 	e.grouped = func() bool { return e.rules.Mapper.NeedsCategories() }
 	e.relabel.Store(relabel)
 	e.control = newControl(e)
@@ -370,10 +360,6 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, erro
 			// An agent may or may not remember what its last connection selected.
 			r.send.selection = true
 		}
-		if len(r.blob) > 0 && !bytes.Equal(r.blob, h.Blob) {
-			// What was sent over a connection that was dying may not have arrived.
-			r.send.blob = true
-		}
 		r.nudge()
 		return r, r.wake, old, nil
 	}()
@@ -387,7 +373,9 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, <-chan struct{}, erro
 func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	e.makeWay(w.id, peer.UID)
 	r := e.table.add(h, peer, w)
-	r.old = len(h.Blob) > 0 || h.InitTime.Before(e.started)
+	if r.old = h.InitTime.Before(e.started); r.old {
+		r.since = e.now()
+	}
 	e.joinWorld(r)
 	e.noteClash(r)
 	if w.check == checkDiffers {
@@ -591,18 +579,17 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 	r.size = s.Size()
 	s = e.bounded(r, s)
 	return e.guard(r, "mapping a sample", func() {
-		if r.figures != nil && e.outdated(r, s) {
-			e.retire(r)
-		}
 		if r.figures == nil {
 			e.makeFigures(r)
+		} else if e.outdated(r, s) {
+			e.renew(r)
 		}
 		if s.Status == mpit.SampleFinal {
 			e.categoriesAtLast(r)
 		}
 		e.update(r, s)
 		r.clock = max(r.clock, s.Monotonic)
-		// Figures that have taken the place of others leave out the same things, which have been counted already.
+		// Figures that are made after a panic leave out the same things, which have been counted already.
 		dropped := r.figures.Dropped()
 		for reason, n := range dropped {
 			if n > r.dropped[reason] {
@@ -610,10 +597,6 @@ func (e *Exporter) absorb(r *rank, s *mpit.Sample) bool {
 			}
 		}
 		r.dropped = dropped
-		if blob, changed := r.figures.Blob(); changed {
-			r.blob = blob
-			r.send.blob = true
-		}
 		if s.Variables != nil && (r.anew || s.Variables != r.variables || len(r.infos) != len(s.Variables.ByID)) {
 			r.variables = s.Variables
 			r.infos = r.world.describe(r.figures.Infos())
@@ -643,15 +626,9 @@ func (e *Exporter) logConflicts(r *rank) {
 	}
 }
 
-// makeFigures makes a rank's figures by the rules that are in force, from what its agent keeps. The caller holds mu.
+// makeFigures makes a rank's figures by the rules that are in force. The caller holds mu.
 func (e *Exporter) makeFigures(r *rank) {
-	figures, err := e.newRank(r.library, r.blob)
-	if err != nil {
-		e.drop(droppedBlob, 1)
-		e.log.Warn("what an earlier exporter stored in the rank can't be read; its histograms start anew",
-			append(rankAttrs(r), "err", err)...)
-	}
-	r.figures, r.epoch = figures, e.epoch
+	r.figures, r.epoch = e.newRank(r.library, r.since), e.epoch
 	r.made++
 	r.anew = true
 	r.reselect = r.reselect || r.send.selected
@@ -667,8 +644,8 @@ func (r *rank) countVariables() {
 	}
 }
 
-// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew from the blob at its
-// next answer, and nobody else anything. The caller holds mu.
+// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew at its next answer and begin then,
+// as far as they can't be had from its agent; and nobody else anything. The caller holds mu.
 func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -677,6 +654,7 @@ func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
 			e.log.Error("panic on a rank's account; please report it",
 				append(rankAttrs(r), "doing", doing, "panic", p, "stack", string(debug.Stack()))...)
 			e.discard(r)
+			r.since = e.now()
 		}
 	}()
 	f()
@@ -686,8 +664,8 @@ func (e *Exporter) guard(r *rank, doing string, f func()) (ok bool) {
 // push sends a rank's agent what has gathered in its outbox.
 func (e *Exporter) push(ctx context.Context, r *rank, s *mpit.Session) {
 	e.mu.Lock()
-	todo, blob := r.send, r.blob
-	r.send.blob, r.send.selection, r.send.open = false, false, nil
+	todo := r.send
+	r.send.selection, r.send.open = false, nil
 	e.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
@@ -705,17 +683,10 @@ func (e *Exporter) push(ctx context.Context, r *rank, s *mpit.Session) {
 			e.log.Debug("opening variables failed", append(rankAttrs(r), "err", err)...)
 		}
 	}
-	if todo.blob {
-		if err := s.StoreBlob(blob); err != nil { //nolint:contextcheck // it does not wait
-			again.blob = true
-			e.log.Debug("storing the blob failed", append(rankAttrs(r), "err", err)...)
-		}
-	}
-	if again.selection || again.blob || len(again.open) > 0 { // the next round tries again
+	if again.selection || len(again.open) > 0 { // the next round tries again
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		r.send.selection = r.send.selection || again.selection
-		r.send.blob = r.send.blob || again.blob
 		if r.send.open == nil {
 			r.send.open = again.open
 		}

@@ -11,15 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-const (
-	// hold is how long after an exporter's start no ranks are shown together. Agents try at least every 2 s to connect again: a
-	// sum that began before all were back would have fallen.
-	hold = 5 * time.Second
-	// maxHold is how often hold a group is waited with for a rank that is connected and has not answered yet.
-	maxHold = 12
-	// groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
-	groupRank = -1
-)
+// groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
+const groupRank = -1
 
 // group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It belongs to
 // Exporter.mu.
@@ -58,7 +51,7 @@ func (e *Exporter) updateGroups(p *page) {
 	for _, r := range e.table.ordered {
 		w := r.world
 		if w.round != e.rounds {
-			w.round, w.members, w.grouped, w.waiting = e.rounds, w.members[:0], false, false
+			w.round, w.members, w.grouped = e.rounds, w.members[:0], false
 			e.joined = append(e.joined, w)
 		}
 		m := mapping.Member{Key: r.key, Number: r.id.Rank, Rules: r.epoch, Live: r.live(), Old: r.old}
@@ -66,14 +59,11 @@ func (e *Exporter) updateGroups(p *page) {
 			m.Figures, m.Structure, m.Series = r.figures, r.figures.Structure(), r.figures.Series()
 			s := p.sheets[r]
 			w.grouped = w.grouped || s != nil && s.series.grouped
-		} else {
-			w.waiting = w.waiting || r.old && r.session != nil
 		}
 		w.members = append(w.members, m)
 	}
-	age := e.now().Sub(e.started)
 	for _, w := range e.joined {
-		if w.group == nil && w.grouped && !e.held(w, age) {
+		if w.group == nil && w.grouped {
 			e.makeGroup(w)
 		}
 		if w.group != nil {
@@ -82,12 +72,6 @@ func (e *Exporter) updateGroups(p *page) {
 		clear(w.members) // else a rank that has been removed is held until there are as many again
 	}
 	clear(e.joined)
-}
-
-// held says whether the group of a world is not to be shown yet. Before this exporter there may have been one that showed all its
-// ranks.
-func (e *Exporter) held(w *world, age time.Duration) bool {
-	return e.hold > 0 && (age < e.hold || w.waiting && age < maxHold*e.hold)
 }
 
 // makeGroup makes the group of a world, which is called as the world is.
@@ -108,7 +92,7 @@ func (e *Exporter) updateGroup(w *world, p *page) {
 	}()
 	job := jobKey{w.key.jobID, w.key.uid}
 	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
-	g.figures.Update(w.members)
+	g.figures.Update(w.members, e.now())
 	had := g.weight
 	g.weight = g.figures.Weight()
 	e.budgets.takeMerged(job, had, g.weight)

@@ -24,7 +24,7 @@ import (
 func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
 	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
 	require.NoError(t, err)
-	return func(e *Exporter) { e.hold, e.rules.Mapper = 0, m }
+	return func(e *Exporter) { e.rules.Mapper = m }
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
@@ -261,79 +261,21 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
 }
 
-// Where no exporter can have been before, a job that is shorter than that is seen all the same.
-func TestFirstExporterShowsRanksTogetherAtOnce(t *testing.T) {
-	m, err := mapping.New(mapping.Config{Rank: mapping.RankNode, Rules: mapping.Defaults()})
-	require.NoError(t, err)
-	for _, first := range []bool{true, false} {
-		n := startNode(t, Config{Mapper: m, First: first})
-		n.connect(mpittest.New(small("1", 0)))
-		_, shown := n.scrape()[ofAll("mpit_calls_total")]
-		assert.Equal(t, first, shown)
-	}
-}
-
-// After an exporter's start nothing is shown together until all ranks can be back.
-func TestNobodySeesHalfAJobAfterARestart(t *testing.T) {
+// After a restart, a sum counts what its ranks count from then on: what they counted before may have been in the sum of an earlier exporter.
+func TestOlderRanksBeginAtZeroTogether(t *testing.T) {
 	clock := newTestClock()
-	clock.advance(time.Hour) // small's ranks have begun before
-	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankNode), impatient, func(e *Exporter) {
-		e.hold, e.started = hold, clock.Now()
-	})
-	a, b, c := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))
+	clock.advance(time.Hour)
+	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankNode), startedAt(clock.Now()))
 	calls := ofAll("mpit_calls_total")
-	n.connect(a)
-	assert.NotContains(t, n.scrape(), calls)
-	n.connect(b)
-	clock.advance(hold - 1)
-	assert.NotContains(t, n.scrape(), calls)
-	b.Stall(true)
-	n.connect(c)
-	c.Stall(true)
-	clock.advance(1)
-	assert.NotContains(t, n.scrapeFor(a), calls, "one has not answered yet")
-	c.Stall(false)
-	b.Stall(false)
-	require.Eventually(t, func() bool { return n.scrape()[calls] == 33 }, longest, time.Millisecond)
-
-	// Who comes now has been shown by an earlier exporter, as far as anybody knows.
-	d := mpittest.New(small("1", 3))
-	n.connect(d)
-	assert.Equal(t, 33.0, n.scrape()[calls])
-	require.NoError(t, d.Set("calls", mpit.ClassCounter, 0, 20))
-	assert.Equal(t, 40.0, n.scrape()[calls])
-	returned := small("1", 4)
-	returned.Hello.Size, returned.Hello.InitTime, returned.Hello.Blob = 6, clock.Now().Add(time.Second), n.blobOf(d)
-	n.connect(mpittest.New(returned))
-	assert.Equal(t, 40.0, n.scrape()[calls], "an earlier exporter has given it a blob")
-	young := small("1", 5)
-	young.Hello.Size, young.Hello.InitTime = 6, clock.Now().Add(time.Second)
+	young := small("1", 0)
+	young.Hello.InitTime = clock.Now().Add(time.Second)
 	n.connect(mpittest.New(young))
-	assert.Equal(t, 55.0, n.scrape()[calls])
-}
-
-// blobOf is what the exporter has for a rank's agent to keep.
-func (n *node) blobOf(r *mpittest.Rank) []byte {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.table.byID[r.Hello().ID].blob
-}
-
-func TestGroupWaitsNoLongerThanAMinute(t *testing.T) {
-	e, err := New(Config{Mapper: newMapper(t)})
-	require.NoError(t, err)
-	for _, test := range []struct {
-		age     time.Duration
-		waiting bool
-		held    bool
-	}{
-		{0, false, true}, {hold - 1, false, true}, {hold, false, false}, {hold, true, true},
-		{maxHold*hold - 1, true, true}, {maxHold * hold, true, false},
-	} {
-		assert.Equal(t, test.held, e.held(&world{waiting: test.waiting}, test.age), test)
-	}
-	e.hold = 0
-	assert.False(t, e.held(&world{waiting: true}, -time.Hour))
+	assert.Equal(t, 10.0, n.scrape()[calls], "nothing holds it up")
+	old := mpittest.New(small("1", 3))
+	n.connect(old)
+	assert.Equal(t, 10.0, n.scrape()[calls])
+	require.NoError(t, old.Set("calls", mpit.ClassCounter, 0, 20))
+	assert.Equal(t, 17.0, n.scrape()[calls])
 }
 
 // joined is a rank that has answered and is gone, in whatever user's name.
@@ -434,7 +376,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	}
 	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
 		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
-	}}})
+	}}}, time.Now())
 	p.updateGroup(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
 	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))

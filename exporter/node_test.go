@@ -67,7 +67,8 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	}
 	e, err := New(cfg)
 	require.NoError(t, err)
-	e.proc = fstest.MapFS{} // not what these tests happen to run in
+	e.proc = fstest.MapFS{}     // not what these tests happen to run in
+	e.started = time.Unix(0, 0) // before any rank
 	for _, f := range change {
 		f(e)
 	}
@@ -85,6 +86,9 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	t.Cleanup(n.stop)
 	return n
 }
+
+// startedAt makes an Exporter one that has started then.
+func startedAt(at time.Time) func(*Exporter) { return func(e *Exporter) { e.started = at } }
 
 // shippedRules have been read once for all tests.
 var shippedRules = sync.OnceValue(mapping.Defaults)

@@ -24,6 +24,7 @@ func startTold(t *testing.T, cfg Config) *told {
 	cfg.Mapper = newMapper(t)
 	e, err := New(cfg)
 	require.NoError(t, err)
+	e.started = time.Unix(0, 0) // before any rank
 	hello := small("1", 0).Hello
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()

@@ -17,12 +17,12 @@ type figures interface {
 	SetLimit(weight int, reason mapping.Reason)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
+	Reload(m *mapping.Mapper, at time.Time)
 	Weight() int
 	Structure() uint64
 	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
 	Requests() []uint32
-	Blob() (blob []byte, changed bool)
 	Dropped() map[mapping.Reason]uint64
 	Infos() []mapping.Info
 	Objects() []mapping.ObjectInfo
@@ -59,6 +59,7 @@ type rank struct {
 	about   RankStatus
 	library mapping.Library
 	old     bool             // it was there before this exporter
+	since   time.Time        // from when on the exporter can vouch for what only it counts; zero: from the rank's beginning on
 	version string           // of the library, as the rank wrote it
 	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
 
@@ -75,7 +76,6 @@ type rank struct {
 	made     uint64        // how often figures have been made
 	anew     bool          // figures have something new to say of the variables: they have just been made, or told categories
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
-	blob     []byte        // the last one, from which figures can be made again
 	clock    time.Duration // of the newest sample that figures have taken
 	send     outbox
 
@@ -108,7 +108,6 @@ type rank struct {
 
 // outbox is what the session's goroutine is to send to the agent.
 type outbox struct {
-	blob      bool // rank.blob
 	selection bool
 	inquiry   bool // rank.inquiry
 	selected  bool // there is a selection at all
@@ -130,7 +129,6 @@ func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 		about:   describe(&h, peer, w),
 		library: mapping.ParseLibrary(h.LibraryVersion),
 		version: truncate(h.LibraryVersion, maxLabelValue),
-		blob:    h.Blob,
 		left:    map[string]int{},
 
 		controls: controls{left: map[string]int{}},
@@ -192,7 +190,7 @@ func (r *rank) answered() bool {
 
 // nudge tells the session's goroutine of what there is to send.
 func (r *rank) nudge() {
-	if r.session == nil || !r.send.blob && !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
+	if r.session == nil || !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
 		return
 	}
 	select {

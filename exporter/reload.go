@@ -17,7 +17,7 @@ type Rules struct {
 	Identity []mapping.Relabel
 }
 
-// Reload puts new rules into force. Each rank goes over to them with its next answer, without losing what was counted, and its
+// Reload puts new rules into force. Each rank goes over to them with its next answer, and its
 // agent is told which variables to read; who has ended stays as he is. Identities are those of ranks that come from now on.
 // With an error the old rules stay, and ReloadFailed need not be called.
 func (e *Exporter) Reload(r Rules) error {
@@ -65,19 +65,15 @@ func (e *Exporter) mapper() *mapping.Mapper {
 	return e.rules.Mapper
 }
 
-// outdated says whether a rank's figures are to be made anew by newer rules, with a sample that can fill them. A passive rank may
-// answer with what it had before: new figures would not know that they have shown more. The caller holds mu.
+// outdated says whether a rank's figures are to go over to newer rules, with a sample that can fill them. A passive rank may answer with
+// what it had before. The caller holds mu.
 func (e *Exporter) outdated(r *rank, s *mpit.Sample) bool {
 	return r.epoch != e.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= r.clock
 }
 
-// retire gives a rank's figures up for new ones, which begin with what these have to tell. The caller holds mu.
-func (e *Exporter) retire(r *rank) {
-	r.reselect = true
-	if blob, changed := r.figures.Blob(); changed {
-		r.blob, r.send.blob = blob, true
-	}
-	f := r.figures
-	r.figures = nil // what its series weigh stays the rank's until the new ones are there
-	e.guard(r, "closing its figures", f.Close)
+// renew puts the rules that are in force into a rank's figures. The caller holds mu.
+func (e *Exporter) renew(r *rank) {
+	r.figures.Reload(e.rules.Mapper, e.now())
+	r.epoch, r.anew, r.reselect = e.epoch, true, true
+	e.tellCategories(r)
 }

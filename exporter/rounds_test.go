@@ -450,13 +450,13 @@ func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*nod
 	broken := &unsound{} // its figures come with the first answer
 	n := startNode(t, cfg, append(options, func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(lib mapping.Library, blob []byte) (figures, error) {
-			f, err := sound(lib, blob)
+		e.newRank = func(lib mapping.Library, since time.Time) figures {
+			f := sound(lib, since)
 			if lib.Name == "mpich" && broken.figures == nil {
 				broken.figures = f
-				return broken, err
+				return broken
 			}
-			return f, err
+			return f
 		}
 	})...)
 	good, bad := small("1", 0), small("1", 1)

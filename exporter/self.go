@@ -50,7 +50,6 @@ const (
 	droppedConflict  = "type_conflict"        // a series whose family has another type
 	droppedDuplicate = "duplicate_series"     // a series that stands on the page already
 	droppedBound     = "series_over_bound"    // of what describes objects, variables, categories, and of control variables
-	droppedBlob      = "blob_unreadable"      // what an earlier exporter had stored in the rank
 	droppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
 	droppedVariables = "variables_over_bound" // of one rank
 
@@ -113,7 +112,7 @@ func newSelfMetrics() *selfMetrics {
 	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
 		s.refused.WithLabelValues(reason)
 	}
-	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedBlob, droppedControl, droppedVariables,
+	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedControl, droppedVariables,
 		droppedUndelivered, droppedIncomplete} {
 		s.dropped.WithLabelValues(reason)
 	}

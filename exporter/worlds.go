@@ -55,7 +55,6 @@ type world struct {
 	members  []mapping.Member // of group, in the round whose number is in round
 	round    uint64
 	grouped  bool     // a member has series to be merged
-	waiting  bool     // for one that was there before this exporter
 	told     bool     // standing is known: where rules match by category
 	standing standing // nil: source could not say
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,7 @@ import (
 // held makes a rank with one variable of a class, whose family it holds.
 func held(t *testing.T, m *Mapper, name string, class mpit.Class, datatype mpit.Datatype) *Rank {
 	t.Helper()
-	r, err := m.NewRank(Library{}, nil)
-	require.NoError(t, err)
+	r := m.NewRank(Library{}, time.Time{})
 	r.Update(newAgent(mpit.Variable{Name: name, Class: class, Datatype: datatype}).sample())
 	return r
 }
@@ -107,10 +107,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		libraries := []Library{{Name: OpenMPI}, {Name: MPICH}, {}}
 		for range rapid.IntRange(1, 4).Draw(t, "ranks") {
 			lib := rapid.SampledFrom(libraries).Draw(t, "library")
-			r, err := m.NewRank(lib, nil)
-			if err != nil {
-				t.Fatalf("%v", err)
-			}
+			r := m.NewRank(lib, time.Time{})
 			ranks = append(ranks, r)
 			a := newAgent()
 			for range rapid.IntRange(1, 8).Draw(t, "variables") {

@@ -3,6 +3,7 @@ package mapping
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -123,8 +124,7 @@ func TestWrongRules(t *testing.T) {
 // hold makes a rank of lib with one variable, which holds its family until the rank is closed.
 func hold(t *testing.T, m *Mapper, lib Library, name string) *Rank {
 	t.Helper()
-	r, err := m.NewRank(lib, nil)
-	require.NoError(t, err)
+	r := m.NewRank(lib, time.Time{})
 	a := newAgent(mpit.Variable{Name: name, Class: mpit.ClassLevel, Datatype: tInt, Description: lib.Name})
 	r.Update(a.sample())
 	return r
@@ -210,7 +210,7 @@ func TestMapperIsSafeForConcurrentUse(t *testing.T) {
 		go func() {
 			v := mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble}
 			a := newAgent(v)
-			r, _ := m.NewRank(Library{MPICH, "4.0"}, nil)
+			r := m.NewRank(Library{MPICH, "4.0"}, time.Time{})
 			a.set("v", 0, float64(i))
 			r.Update(a.sample())
 			got <- r.Series()[0].Metric

@@ -248,10 +248,7 @@ func TestNamesAreStable(t *testing.T) {
 			rules = []Rule{{Match: Match{Name: "*_size"}, Unit: "By"}, {Match: Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
 		}
 		m := newMapper(t, rules...)
-		r, err := m.NewRank(Library{}, nil)
-		if err != nil {
-			t.Fatalf("%v", err)
-		}
+		r := m.NewRank(Library{}, time.Time{})
 		r.Update(newAgent(rapid.Permutation(legalVariables(t)).Draw(t, "order")...).sample())
 		for _, v := range r.byID {
 			if v.metric == nil {

@@ -38,6 +38,9 @@ func (r *Rank) pairUp() {
 			continue
 		}
 		c := r.cell(ratio, cellID{object: ratio.shown(h.name), elem: -1})
+		if c == nil {
+			continue
+		}
 		c.since(max(unixNano(h.of.Created), unixNano(size.of.Created)))
 		r.pairs = append(r.pairs, pair{size: size, part: h, cell: c})
 	}
@@ -46,9 +49,8 @@ func (r *Rank) pairUp() {
 		if p.cell.v.mode != modeWatermark || !p.ok || p.part.seen == r.generation && p.cell.v.shown(p.part.name) == p.cell.id.object {
 			continue
 		}
-		if had := p.cell.seldom(); !had.floorKnown || p.value > had.floor {
-			p.cell.setFloor(p.value)
-			r.dirty = true
+		if c := p.cell; !c.fixedKnown || p.value > c.fixed {
+			c.fixed, c.fixedKnown = p.value, true
 		}
 	}
 }
@@ -96,7 +98,7 @@ func (r *Rank) readPairs(values []uint64) {
 
 // findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
 func (r *Rank) findRatio(v *variable) {
-	if v.metric == nil || v.info.Name == "" {
+	if v.metric == nil || v.info.Name == "" || v.real != mpit.ClassSize && v.real != mpit.ClassLevel && v.real != mpit.ClassHighWatermark {
 		return
 	}
 	find := func(really mpit.Class) *variable {
@@ -131,6 +133,7 @@ func (r *Rank) findRatio(v *variable) {
 			metric: metric, mode: mode, scale: 1, objects: MergeMax, structure: structure{label: part.label},
 			ranks: part.ranks, across: MergeMax,
 		}}, nil)
+		ratio.meaning = ratio.means()
 		labels := ratio.labelKey()
 		if r.families[metric.Name].part(labels) != nil {
 			r.mapper.release(metric)

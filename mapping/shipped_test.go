@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -106,8 +107,7 @@ func TestKnownVariablesDoNotCollide(t *testing.T) {
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			m := newMapper(t, Defaults()...)
-			r, err := m.NewRank(ParseLibrary(c.Version), nil)
-			require.NoError(t, err)
+			r := m.NewRank(ParseLibrary(c.Version), time.Time{})
 			defer r.Close()
 			variables := c.MPIT()
 			a := newAgent(variables...)

@@ -17,7 +17,7 @@ const (
 	highRatio  mpit.Class = 254
 	levelRatio mpit.Class = 253
 
-	// distribution stands for TIMER in the keys of distributions: what an exporter that knew none has kept of one is something else.
+	// distribution stands for TIMER in the keys of distributions: they are no timers with a companion.
 	distribution mpit.Class = 252
 )
 
@@ -176,11 +176,16 @@ func (r *Rank) resolve() {
 		if v.mode == modeState && v.metric != nil {
 			enum = v.info.Enum
 		}
+		v.meaning = v.means()
 		v.spec = r.mapper.share(*v.spec, enum)
 	}
 	for _, v := range fresh {
 		if v.with != nil {
 			v.with.wanted = true
+			v.with.timers = append(v.with.timers, v)
+		}
+		if r.older > 0 && v.doubtful() {
+			v.since = max(v.since, r.older)
 		}
 	}
 	for _, v := range fresh {
@@ -188,9 +193,15 @@ func (r *Rank) resolve() {
 	}
 }
 
+// doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it may have wrapped, or
+// it is not known in which intervals a timer's observations came.
+func (v *variable) doubtful() bool {
+	return v.mode == modeCount && v.metric != nil && !v.exact && (v.bits < 64 && v.number != floating || v.metric.Kind == KindHistogram)
+}
+
 // findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same way: then
-// each cell of the timer has one of the counter. A counter that isn't shown follows the timer. Without a companion, or with one
-// that can't be it, the timer has none; false: nobody knows yet what the counter is.
+// each cell of the timer has the counter's handles of the same objects. Without a companion, or with one that can't be it, the timer
+// has none; false: nobody knows yet what the counter is.
 func (r *Rank) findCompanion(v *variable) bool {
 	with := r.named(variableKey{v.companion, mpit.ClassCounter})
 	if with != nil && with.held {

@@ -73,9 +73,7 @@ func decodeHello(f wire.Frame) (Hello, error) {
 		}
 		h.Attributes[key] = value
 	}
-	if blob := d.Bytes("blob", wire.MaxBlob); len(blob) > 0 {
-		h.Blob = append([]byte(nil), blob...)
-	}
+	// A string follows, in which agents of before kept something for exporters of before.
 	if err != nil {
 		return Hello{}, err
 	}

@@ -10,7 +10,6 @@
 //     [Session.WriteCvar] are for one control variable.
 //   - [Session.CreatePvarSession] begins what a tool does on its own: handles that it starts, stops, reads, resets and
 //     writes, without anybody else noticing.
-//   - [Session.StoreBlob] leaves something with the rank that comes back when it connects again.
 //
 // docs/api.md lists the functions of MPI_T with what stands for them here. Their return codes are errors ([ReturnCode]), in a
 // [RefusedError].

@@ -21,7 +21,7 @@ func FuzzHello(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(h.Blob) > wire.MaxBlob || len(h.Attributes) > wire.MaxAttributes || h.Rank < 0 || h.Size < 0 {
+		if len(h.Attributes) > wire.MaxAttributes || h.Rank < 0 || h.Size < 0 {
 			t.Fatalf("out of bounds: %+v", h)
 		}
 	})

@@ -82,7 +82,7 @@ func small() mpittest.Config {
 		Hello: mpit.Hello{
 			ID: mpit.RankID{1, 2, 3}, PID: 17, Rank: 2, Size: 3, ThreadLevel: 3, ABI: mpit.ABIMPICH, InitTime: began,
 			AgentVersion: "1", LibraryVersion: "MPICH Version: 4.0", Host: "node", Executable: "/bin/app",
-			Attributes: map[string]string{"SLURM_JOB_ID": "7", "ppid": "16"}, Blob: []byte("kept"),
+			Attributes: map[string]string{"SLURM_JOB_ID": "7", "ppid": "16"},
 		},
 		Variables: []mpit.Variable{
 			{Index: 4, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, ReadOnly: true, Continuous: true},

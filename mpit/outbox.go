@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// maxOutbox bounds what waits for a rank that doesn't read, in bytes: a few requests and one blob.
+// maxOutbox bounds what waits for a rank that doesn't read, in bytes: a few requests.
 const maxOutbox = 256 << 10
 
 // outbox sends without waiting. What the socket doesn't take at once waits here, and a goroutine that lives no longer than

@@ -42,7 +42,6 @@ type Hello struct {
 	Host            string
 	Executable      string
 	Attributes      map[string]string // scheduler's and launcher's environment variables, ppid
-	Blob            []byte
 }
 
 // VariableState says whether the agent could open a variable.

@@ -100,7 +100,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 	return s, nil
 }
 
-// Hello returns what the rank said of itself. Its map and its blob belong to the session.
+// Hello returns what the rank said of itself. Its map belongs to the session.
 func (s *Session) Hello() Hello { return s.hello }
 
 // Peer returns what the kernel says of the rank's process.
@@ -227,14 +227,6 @@ func (s *Session) Open(ctx context.Context, ids []uint32) error {
 		r.Set(id)
 	}
 	return s.tell(ctx, "opening variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
-}
-
-// StoreBlob gives the rank at most 64 KiB to keep, which come back in the HELLO of its next connection.
-func (s *Session) StoreBlob(blob []byte) error {
-	if len(blob) > wire.MaxBlob {
-		return fmt.Errorf("mpit: storing a blob of %d bytes: the limit is %d", len(blob), wire.MaxBlob)
-	}
-	return s.tell(context.Background(), "storing a blob", func(e *wire.Encoder, seq uint32) { wire.AppendBlob(e, seq, blob) })
 }
 
 // tell sends what is not answered.

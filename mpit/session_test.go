@@ -428,7 +428,6 @@ func TestConcurrentUse(t *testing.T) {
 		users.Go(func() {
 			for i := range 10 {
 				assert.NoError(t, s.Select(ctx, i%2 == 0, nil))
-				assert.NoError(t, s.StoreBlob([]byte("blob")))
 				comm := r.AddObject(mpit.Object{Kind: mpit.BindComm, Size: 1})
 				assert.NoError(t, r.FreeObject(comm))
 			}
@@ -436,26 +435,6 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	users.Wait()
 	assert.NoError(t, s.Err())
-}
-
-func TestBlobComesBack(t *testing.T) {
-	l := listen(t)
-	r := mpittest.New(mpittest.Config{})
-	s := connect(t, l, r)
-	assert.Empty(t, s.Hello().Blob)
-	blob := bytes.Repeat([]byte("x"), wire.MaxBlob)
-	require.NoError(t, s.StoreBlob(blob))
-	read(t, s) // the rank takes one request after the other
-	assert.Error(t, s.StoreBlob(append(blob, 'x')))
-	require.NoError(t, s.Close())
-
-	again := connect(t, l, r)
-	assert.Equal(t, blob, again.Hello().Blob)
-	assert.Equal(t, s.Hello().ID, again.Hello().ID)
-	read(t, again)
-	require.NoError(t, again.StoreBlob(nil))
-	read(t, again)
-	assert.Empty(t, r.Blob())
 }
 
 // A new connection begins anew: everything is sent again, and what another exporter selected is forgotten.
@@ -495,7 +474,7 @@ func TestFinish(t *testing.T) {
 	assert.Equal(t, io.EOF, err)
 	_, err = s.Categories(testContext(t))
 	assert.ErrorIs(t, err, io.EOF)
-	assert.ErrorIs(t, s.StoreBlob(nil), io.EOF)
+	assert.ErrorIs(t, s.Open(testContext(t), nil), io.EOF)
 }
 
 // The last sample over the connection that stands is whole, whatever has been sent before.
@@ -552,7 +531,7 @@ func TestNothingCanBeAskedOfALastSample(t *testing.T) {
 	assert.ErrorIs(t, err, mpit.ErrFinal)
 	_, err = s.ControlVariables(testContext(t))
 	assert.ErrorIs(t, err, mpit.ErrFinal)
-	assert.ErrorIs(t, s.StoreBlob(nil), mpit.ErrFinal)
+	assert.ErrorIs(t, s.Open(testContext(t), nil), mpit.ErrFinal)
 	require.NoError(t, conn.Close())
 	await(t, "the end", s.Done())
 	assertReason(t, mpit.ReasonTruncated, s.Err())
@@ -613,12 +592,10 @@ func TestRankThatDoesNotRead(t *testing.T) {
 	s, r := session(t, small())
 	r.Stall(true)
 	pending := s.Ask()
-	blob := bytes.Repeat([]byte("b"), wire.MaxBlob)
 	var err error
 	sent := 0
 	for err == nil {
-		blob[0] = byte(sent)
-		if err = s.StoreBlob(blob); err == nil {
+		if err = selectOne(t, s, uint32(sent)); err == nil {
 			sent++
 		}
 		require.Less(t, sent, 1000)
@@ -628,10 +605,7 @@ func TestRankThatDoesNotRead(t *testing.T) {
 	r.Stall(false)
 	await(t, "the answer", pending.Done())
 	// Still congested, or not any more: both are fine, but it comes through in the end.
-	require.Eventually(t, func() bool {
-		stored := r.Blob()
-		return len(stored) > 0 && stored[0] == byte(sent-1)
-	}, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Selected(uint32(sent - 1)) }, 30*time.Second, time.Millisecond)
 	read(t, s)
 }
 
@@ -639,9 +613,15 @@ func TestEndWhileNotReading(t *testing.T) {
 	s, r := session(t, small())
 	r.Stall(true)
 	s.Ask()
-	for s.StoreBlob(make([]byte, wire.MaxBlob)) == nil {
+	for selectOne(t, s, 0) == nil {
 	}
 	require.NoError(t, s.Close())
+}
+
+// selectOne sends a long request, which is not answered: to read one variable, and the last one there can be.
+func selectOne(t *testing.T, s *mpit.Session, id uint32) error {
+	t.Helper()
+	return s.Select(testContext(t), false, map[uint32]bool{id: true, wire.MaxVariables - 1: true})
 }
 
 // Frames that are not known are skipped, within reason.

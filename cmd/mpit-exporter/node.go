@@ -110,7 +110,6 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 		ControlVariables:        flags.cvars,
 		ControlVariableInterval: flags.cvarInterval,
 
-		First:      n.job != nil, // it begins before the job's ranks
 		FinalTaken: n.job.finalTaken(),
 	})
 	if err != nil {

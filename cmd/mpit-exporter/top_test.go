@@ -243,6 +243,7 @@ func TestTopInATerminal(t *testing.T) {
 
 // Into a pipe it writes tables, one after the other, and no word to a terminal.
 func TestTopInAPipe(t *testing.T) {
+	t.Parallel() // it waits for new values, twice
 	e := movingRank(t)
 	out := runBinary(t, cleanEnviron(), "top", "--url="+e.url, "--interval=200ms", "--count=2")
 	assert.Zero(t, out.status, out.stderr)

@@ -4,7 +4,6 @@
 
 #include "agent.h"
 #include "gate.h"
-#include "hello.h"
 #include "last.h"
 #include "lists.h"
 #include "pcontrol.h"
@@ -208,14 +207,6 @@ void answers_end(struct answering *a)
 	}
 }
 
-static void answer_blob(struct wire_reader *r)
-{
-	uint64_t length = wire_take(r);
-
-	if (length <= 8 * (uint64_t)wire_left(r))
-		blob_store(r->words + r->at, (size_t)length);
-}
-
 bool lists_told(void)
 {
 	return atomic_load(&cvars_told) && atomic_load(&categories_told);
@@ -242,9 +233,6 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 		break;
 	case REQUEST_TOOL:
 		answer_tool(a, header->sequence, &r);
-		break;
-	case REQUEST_BLOB:
-		answer_blob(&r);
 		break;
 	case REQUEST_FINAL:
 		last_asked();

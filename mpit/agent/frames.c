@@ -6,7 +6,7 @@
 
 #define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
 
-void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind, const void *blob, size_t blob_length)
+void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind)
 {
 	wire_begin(w, FRAME_HELLO, 0);
 	wire_word(w, kind);
@@ -30,7 +30,7 @@ void frame_hello(struct wire *w, const struct identity *id, enum connection_kind
 		wire_string(w, id->attributes[i].value);
 		wire_fill_length(w, record);
 	}
-	wire_bytes(w, blob, blob_length);
+	wire_string(w, ""); /* agents used to keep something for exporters here */
 	wire_end(w);
 }
 

@@ -29,7 +29,8 @@ struct agent_statistics {
 	uint64_t category_stamp;               /* MPI_T_category_changed's number + 1, 0: not known */
 };
 
-void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind, const void *blob, size_t blob_length);
+/* The agent's thread, or the program's with the last sample. */
+void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind);
 
 /* ENUMS, VARIABLES, LAYOUT, REMAINS and KEPT where they differ from what was seen, then SAMPLE with the last values read. */
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,

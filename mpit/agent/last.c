@@ -5,7 +5,6 @@
 #include "agent.h"
 #include "answers.h"
 #include "filter.h"
-#include "hello.h"
 #include "wake.h"
 
 #include <errno.h>
@@ -182,7 +181,7 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 	w = (struct wire){ 0 }; /* a program that is not in a signal handler: it may be as large as it must */
 	if (end != END_FINALIZE)
 		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
-	put_hello(&w, id, CONNECTION_FINAL);
+	frame_hello(&w, id, CONNECTION_FINAL);
 	hello = w.length;
 	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &statistics);
 	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {

@@ -5,7 +5,6 @@
 #include "agent.h"
 #include "answers.h"
 #include "filter.h"
-#include "hello.h"
 #include "last.h"
 #include "wake.h"
 
@@ -171,7 +170,7 @@ static bool come_up(const struct link *l, struct answering *a)
 	if (up) {
 		agent_log("connected, %s descriptor", standing.private ? "private" : "shared");
 		wire_reset(&a->out);
-		put_hello(&a->out, l->identity, CONNECTION_STAYS);
+		frame_hello(&a->out, l->identity, CONNECTION_STAYS);
 		connection_send(&standing, &a->out); /* where that fails there is nothing to receive either */
 	}
 	connection_leave();

@@ -52,7 +52,7 @@ func (r *Rank) dial(ctx context.Context, path string, final bool) (net.Conn, err
 		return nil, fmt.Errorf("mpittest: rank %d: %w", r.hello.Rank, err)
 	}
 	hello := r.hello
-	hello.Final, hello.Blob = final, r.blob
+	hello.Final = final
 	var e wire.Encoder
 	encodeHello(&e, hello)
 	if _, err := conn.Write(e.Bytes()); err != nil {
@@ -323,11 +323,6 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 		var first int
 		if first, err = wire.DecodeIndexRequest(f.Payload); err == nil {
 			encodeCategories(e, f.Seq, r.categories, r.stamp, first, r.page)
-		}
-	case wire.TypeBlob:
-		var blob []byte
-		if blob, err = wire.DecodeBlob(f.Payload); err == nil {
-			r.blob = append(r.blob[:0:0], blob...)
 		}
 	case wire.TypeAskTool:
 		var request wire.ToolRequest

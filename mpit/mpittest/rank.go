@@ -106,7 +106,6 @@ type Rank struct {
 	refusing map[int]mpit.ReturnCode
 
 	selection wire.SelectRequest
-	blob      []byte
 	stats     mpit.AgentStats
 
 	starting bool // New is at work: handles are as old as what they are bound to
@@ -129,7 +128,6 @@ func New(cfg Config) *Rank {
 		cvars:      slices.Clone(cfg.ControlVariables),
 		categories: slices.Clone(cfg.Categories),
 		selection:  wire.SelectRequest{Default: true},
-		blob:       slices.Clone(cfg.Hello.Blob),
 		// From 1 on, for 0 means none.
 		variablesGen: 1, layoutGen: 1, remainsGen: 1,
 		stamp:    1,
@@ -184,18 +182,11 @@ func (r *Rank) fail(err error) {
 	}
 }
 
-// Hello returns what the rank says of itself when it connects next, without the blob.
+// Hello returns what the rank says of itself when it connects next.
 func (r *Rank) Hello() mpit.Hello {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hello
-}
-
-// Blob returns a copy of what the exporter stored last.
-func (r *Rank) Blob() []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.blob)
 }
 
 // Selected reports whether the exporter wants the variable to be read.

@@ -42,11 +42,11 @@ func OpenMPI(tb testing.TB) *MPI {
 			"OMPI_MCA_btl=self,vader,tcp")
 		return mpi
 	}
-	mapping := "PRTE_MCA_mapby"
+	mapping, pml := "PRTE_MCA_mapby", "OMPI_MCA_pml=^ucx,cm,monitoring" // in 6.0.0rc2 monitoring of messages crashes MPI_Init
 	if mpi.Major == 5 {
-		mapping = "PRTE_MCA_rmaps_default_mapping_policy"
+		mapping, pml = "PRTE_MCA_rmaps_default_mapping_policy", "OMPI_MCA_pml=^ucx,cm"
 	}
-	mpi.env = append(mpi.env, mapping+"=:oversubscribe", "OMPI_MCA_smsc=^cma", "OMPI_MCA_pml=^ucx,cm", "OMPI_MCA_btl=^openib,ofi,uct",
+	mpi.env = append(mpi.env, mapping+"=:oversubscribe", "OMPI_MCA_smsc=^cma", pml, "OMPI_MCA_btl=^openib,ofi,uct",
 		"OMPI_MCA_btl_tcp_if_include=lo") // it warns where there is no other one
 	return mpi
 }

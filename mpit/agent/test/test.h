@@ -57,8 +57,8 @@ void skip_string(struct frame *f);
 
 void request(int fd, enum frame_type type, uint32_t sequence, const uint64_t *words, size_t count);
 
-/* Blob of the HELLO that comes next. */
-size_t expect_hello(int fd, enum connection_kind kind);
+/* Takes the HELLO that comes next. */
+void expect_hello(int fd, enum connection_kind kind);
 
 /* The first value of the sample that comes after so many other frames; 0: it has none. */
 uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status status, unsigned frames_before);

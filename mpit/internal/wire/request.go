@@ -117,17 +117,3 @@ func AppendFinal(e *Encoder) {
 	e.Begin(TypeAskFinal, SeqFinal)
 	e.Finish()
 }
-
-// AppendBlob appends BLOB.
-func AppendBlob(e *Encoder, seq uint32, blob []byte) {
-	e.Begin(TypeBlob, seq)
-	e.String(string(blob))
-	e.Finish()
-}
-
-// DecodeBlob reads BLOB. The blob belongs to the payload.
-func DecodeBlob(payload []byte) (blob []byte, err error) {
-	d := NewDecoder(payload, &err)
-	blob = d.Bytes("blob", MaxBlob)
-	return blob, err
-}

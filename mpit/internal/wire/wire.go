@@ -39,8 +39,7 @@ const (
 	TypeSelect        uint16 = 65
 	TypeAskCvars      uint16 = 66
 	TypeAskCategories uint16 = 67
-	TypeBlob          uint16 = 68
-	TypeAskTool       uint16 = 69
+	TypeAskTool       uint16 = 69 // 68 was BLOB, which is never used again
 	TypeOpen          uint16 = 70
 	TypeAskFinal      uint16 = 71
 )
@@ -51,7 +50,6 @@ const (
 	MaxHello           = 256 << 10 // bytes: HELLO, which anybody may say
 	MaxExporterPayload = 128 << 10 // bytes, exporter to agent
 	MaxCatalogueFrame  = 256 << 10 // bytes: an agent cuts catalogues at this
-	MaxBlob            = 64 << 10  // bytes
 	MaxString          = 64 << 10  // bytes
 	MaxVariables       = 65536
 	MaxObjects         = 10 * 16384 // ten kinds can be found; a frame has room for fewer

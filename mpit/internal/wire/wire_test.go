@@ -228,12 +228,10 @@ func TestRequestsComeBack(t *testing.T) {
 		for _, id := range ids {
 			open.Set(id)
 		}
-		blob := rapid.SliceOf(rapid.Byte()).Draw(t, "blob")
 		first := rapid.IntRange(0, MaxVariables).Draw(t, "first")
 		var e Encoder
 		sample.Append(&e, 1)
 		selection.Append(&e, 2)
-		AppendBlob(&e, 3, blob)
 		AppendIndexRequest(&e, TypeAskCvars, 4, first)
 		open.Append(&e, 5)
 
@@ -249,9 +247,6 @@ func TestRequestsComeBack(t *testing.T) {
 		gotSelection, err := DecodeSelectRequest(next(TypeSelect, 2))
 		require.NoError(t, err)
 		require.Equal(t, selection, gotSelection)
-		gotBlob, err := DecodeBlob(next(TypeBlob, 3))
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(blob, gotBlob))
 		gotFirst, err := DecodeIndexRequest(next(TypeAskCvars, 4))
 		require.NoError(t, err)
 		require.Equal(t, first, gotFirst)
@@ -339,8 +334,6 @@ func FuzzRequest(f *testing.F) {
 	OpenRequest{Map: []uint64{5, 6}}.Append(&e, 1)
 	f.Add(e.Bytes()[HeaderBytes:])
 	e = Encoder{}
-	AppendBlob(&e, 1, []byte("blob"))
-	f.Add(e.Bytes()[HeaderBytes:])
 	for _, r := range allTools() {
 		e = Encoder{}
 		r.Append(&e, 1)
@@ -357,9 +350,6 @@ func FuzzRequest(f *testing.F) {
 		}
 		if first, err := DecodeIndexRequest(payload); err == nil && first < 0 {
 			t.Fatalf("first index %d", first)
-		}
-		if blob, err := DecodeBlob(payload); err == nil && len(blob) > MaxBlob {
-			t.Fatalf("a blob of %d bytes", len(blob))
 		}
 		if r, err := DecodeToolRequest(payload); err == nil {
 			if r.Operation >= toolOperations || len(r.Name) > MaxString || len(r.Value.Text) > MaxString || len(r.Words) > MaxValues {
