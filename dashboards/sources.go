@@ -16,8 +16,8 @@ const (
 	perSecond = "[$__rate_interval]"
 )
 
-// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where rules make one series
-// of a node's ranks, there is no rank, and the node takes its place.
+// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where rules
+// make one series of a node's ranks, there is no rank, and the node takes its place.
 const process = "instance, jobid, world, user, rank, dup"
 
 // source is counters of one MPI library that count the same thing.

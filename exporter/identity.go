@@ -16,8 +16,9 @@ const (
 	maxExecutable = 1024 // what tells programs apart is at a path's end
 )
 
-// Identity is what tells the series of one rank from those of all others on the node: four labels, and a fifth where two processes of a
-// user claim the same. Another user's processes can claim anything but the user. All values are valid UTF-8 and at most 256 bytes long.
+// Identity is what tells the series of one rank from those of all others on the node: four labels, and a fifth where two
+// processes of a user claim the same. Another user's processes can claim anything but the user. All values are valid UTF-8
+// and at most 256 bytes long.
 type Identity struct {
 	JobID string // the scheduler's job, else the launcher's
 	World string // which MPI_COMM_WORLD of that job
@@ -94,8 +95,8 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	return c
 }
 
-// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, without User. Host, rank and attributes
-// are what is looked at.
+// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, without User. Host, rank
+// and attributes are what is looked at.
 func IdentityOf(h mpit.Hello) Identity { return claimOf(&h, cgroup{}).id }
 
 // localName names the launcher where nothing else does: the processes that one launcher started on this host

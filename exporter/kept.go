@@ -89,8 +89,9 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 	return kept{Kept: &short, size: size, cut: len(k.List) - n}
 }
 
-// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world, user and rank: of those that are meant. Ranks that have ended are among them for as long as they stand on the page. more is how many ranks
-// there are besides that would make the list larger than some 16 MiB.
+// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world, user and rank: of those that are meant.
+// Ranks that have ended are among them for as long as they stand on the page. more is how many ranks there are besides that
+// would make the list larger than some 16 MiB.
 func (e *Exporter) Kept(which Selector) (list []KeptSample, more int) {
 	type source struct {
 		status    RankStatus

@@ -14,8 +14,8 @@ type Selector struct {
 
 // selects says whether a rank is meant.
 func (s *Selector) selects(id Identity) bool {
-	return (s.JobID == "" || s.JobID == id.JobID) && (s.World == "" || s.World == id.World) && (s.User == "" || s.User == id.User) &&
-		(s.Rank == nil || *s.Rank == id.Rank)
+	return (s.JobID == "" || s.JobID == id.JobID) && (s.World == "" || s.World == id.World) &&
+		(s.User == "" || s.User == id.User) && (s.Rank == nil || *s.Rank == id.Rank)
 }
 
 // any says whether all ranks are meant.

@@ -14,26 +14,33 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Who looks at a page with curl has it in a terminal: whatever a rank calls its things, nothing on any page is obeyed there.
+// Pages that curl shows are in a terminal: whatever a rank calls its things, nothing on any page is obeyed there.
 func TestNothingForTerminals(t *testing.T) {
 	const evil = "evil\x1b]0;\a\x1b[2J\r\b\t\x00\x7f\u009b31m\u0085\n" // a title, an empty screen, a bell, red
 	enum := &mpit.Enum{Name: evil, Items: []mpit.EnumItem{{Value: 0, Name: evil}, {Value: 1, Name: "other"}}}
 	variable := func(index int, name string, class mpit.Class) mpit.Variable {
-		return mpit.Variable{Index: index, Name: name, Description: name, Class: class, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Continuous: true}
+		return mpit.Variable{
+			Index: index, Name: name, Description: name, Class: class, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Continuous: true,
+		}
 	}
 	cfg := small(evil, 0)
 	h := &cfg.Hello
 	h.Host, h.Executable, h.LibraryVersion, h.AgentVersion = evil, evil, evil, evil
 	h.Attributes["SLURM_STEP_ID"], h.Attributes["SLURM_JOB_NAME"], h.Attributes["SLURM_JOB_PARTITION"] = evil, evil, evil
-	cfg.Values, cfg.Variables = nil, []mpit.Variable{variable(0, evil, mpit.ClassCounter), variable(1, "a"+evil, mpit.ClassState), variable(2, "b"+evil, mpit.ClassTimer)}
+	cfg.Values, cfg.Variables = nil, []mpit.Variable{
+		variable(0, evil, mpit.ClassCounter), variable(1, "a"+evil, mpit.ClassState), variable(2, "b"+evil, mpit.ClassTimer),
+	}
 	cfg.Variables[0].Bind, cfg.Variables[1].Enum = mpit.BindComm, enum
-	cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: evil, Size: 1, Created: testTime, Details: []mpit.Detail{{Key: "topology", Value: evil}}}}
+	cfg.Objects = []mpit.Object{
+		{Kind: mpit.BindComm, Name: evil, Size: 1, Created: testTime, Details: []mpit.Detail{{Key: "topology", Value: evil}}},
+	}
 	cfg.ControlVariables = []mpit.ControlVariable{
 		{Name: evil, Description: evil, Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{0}, Enum: enum},
 		{Index: 1, Name: "text", Datatype: mpit.DatatypeChar, HasValue: true, Text: evil},
 	}
 	cfg.Categories = []mpit.Category{
-		{Name: evil, Description: evil, Variables: []int{0, 1, 2}, Subcategories: []int{1}}, {Index: 1, Name: "b" + evil, ControlVariables: []int{0}},
+		{Name: evil, Description: evil, Variables: []int{0, 1, 2}, Subcategories: []int{1}},
+		{Index: 1, Name: "b" + evil, ControlVariables: []int{0}},
 	}
 	rule := mapping.Rule{Match: mapping.Match{Regexp: "(?s)(?P<what>.*)"}, Help: "evil\x1b[2J"}
 	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rules: append([]mapping.Rule{rule}, mapping.Defaults()...)})

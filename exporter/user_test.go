@@ -22,9 +22,11 @@ func (n *node) claiming(uid uint32, calls uint64) *rank {
 	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.name(uid)))
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
 	require.True(n.t, n.absorb(r, &mpit.Sample{
-		Variables: &mpit.Variables{ByID: []mpit.Variable{{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8}}},
-		Layout:    &mpit.Layout{Handles: []mpit.Handle{{ID: 1, Count: 1, Created: testTime}}, Values: 1},
-		Values:    []uint64{calls}, Time: testTime, Monotonic: 1,
+		Variables: &mpit.Variables{ByID: []mpit.Variable{
+			{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},
+		}},
+		Layout: &mpit.Layout{Handles: []mpit.Handle{{ID: 1, Count: 1, Created: testTime}}, Values: 1},
+		Values: []uint64{calls}, Time: testTime, Monotonic: 1,
 	}))
 	r.state = stateUp
 	return r
@@ -33,7 +35,8 @@ func (n *node) claiming(uid uint32, calls uint64) *rank {
 // calls are the series of the counter calls.
 func (n *node) calls() map[string]float64 { return n.with("mpit_calls_total") }
 
-// Whoever claims another's job and rank, before, after or while it is there, has series of his own, and the other's stay what they are.
+// A claim to another user's job and rank, before, after or while it is there, has series of its own, and the others stay as
+// they are.
 func TestAnotherUserClaimsARank(t *testing.T) {
 	const mallory = `mpit_calls_total{jobid="1",rank="0",user="666",world="0"}`
 	alice := of("mpit_calls_total", "1", 0)
@@ -105,9 +108,13 @@ func TestUserIsTheKernelsWord(t *testing.T) {
 	_, err = mapping.New(mapping.Config{Rules: []mapping.Rule{{Match: mapping.Match{Regexp: "(?P<user>.*)"}}}})
 	require.ErrorContains(t, err, "user")
 
-	n := startNode(t, Config{Identity: []mapping.Relabel{{SourceLabels: []string{"user"}, Regex: "(.*)", TargetLabel: "world", Replacement: text("root")}}})
+	n := startNode(t, Config{Identity: []mapping.Relabel{
+		{SourceLabels: []string{"user"}, Regex: "(.*)", TargetLabel: "world", Replacement: text("root")},
+	}})
 	cfg := small("1", 0)
-	cfg.Hello.Attributes["user"], cfg.Hello.Attributes["USER"], cfg.Hello.Attributes["SLURM_JOB_USER"] = "root", "root", "root"
+	for _, name := range []string{"user", "USER", "SLURM_JOB_USER"} {
+		cfg.Hello.Attributes[name] = "root"
+	}
 	n.connect(mpittest.New(cfg))
 	assert.Equal(t, map[string]float64{`mpit_calls_total{jobid="1",rank="0",user="alice",world="root"}`: 10}, n.calls())
 }

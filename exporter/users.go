@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxUsers bounds the values of the label `user` on the exporter's figures of itself: a user with a range of subordinate uids has
-	// 65,536 of them.
+	// maxUsers bounds the values of the label `user` on the exporter's figures of itself: a user with a range of subordinate
+	// uids has 65,536 of them.
 	maxUsers = 256
 	// maxUserNames bounds the users whose names are known.
 	maxUserNames = 4096
-	// namelessFor is how long a user has no name: a directory service may fail, and the user's series on this node would be apart from those
-	// on others.
+	// namelessFor is how long a user without a name is not looked up again. A directory service may have failed, and the
+	// user's series on this node would stay apart from those on others.
 	namelessFor = time.Minute
 )
 
@@ -29,7 +29,10 @@ type users struct {
 }
 
 func newUsers(lookup func(uid uint32) string) users {
-	return users{lookup: lookup, now: time.Now, names: map[uint32]string{}, nameless: map[uint32]time.Time{}, shown: map[string]bool{}}
+	return users{
+		lookup: lookup, now: time.Now,
+		names: map[uint32]string{}, nameless: map[uint32]time.Time{}, shown: map[string]bool{},
+	}
 }
 
 // name returns the user's name, or its number where it has none. It may block, as lookups do.

@@ -69,9 +69,10 @@ type SeriesValue struct {
 	Sum    string            `json:"sum,omitempty"`    // of a histogram, in Unit
 }
 
-// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks all ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked
-// within the last second; the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay
-// for who has not seen them. The only errors are a canceled ctx and bugs.
+// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks all
+// ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked within the last second;
+// the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay for who has not seen
+// them. The only errors are a canceled ctx and bugs.
 func (e *Exporter) Values(ctx context.Context, which Selector) (ValueList, error) {
 	such := func(r *rank) bool { return which.selects(r.id) }
 	if !e.upToDate(such) {

@@ -36,8 +36,8 @@ func TestReadiness(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask("/-/healthy"))
 }
 
-// TestOtherSitesChangeNothing: what a browser sends for another site's page is refused wherever it could change something, and nothing else
-// is: browsers say where a request comes from, curl and Prometheus' reloaders don't.
+// TestOtherSitesChangeNothing: what a browser sends for another site's page is refused wherever it could change something.
+// Nothing else is: browsers say where a request comes from, curl and Prometheus' reloaders don't.
 func TestOtherSitesChangeNothing(t *testing.T) {
 	for _, test := range []struct {
 		name, method, path string
@@ -48,10 +48,13 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		{"the exporter's own page", http.MethodPost, "/-/reload",
 			[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://example.com"}, http.StatusOK, 1},
 		{"the browser's address bar", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "none"}, http.StatusOK, 1},
-		{"the exporter's own page in an old browser", http.MethodPost, "/-/reload", []string{"Origin", "http://example.com"}, http.StatusOK, 1},
+		{"the exporter's own page in an old browser", http.MethodPost, "/-/reload",
+			[]string{"Origin", "http://example.com"}, http.StatusOK, 1},
 		{"another site", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
-		{"another host of the site", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden, 0},
-		{"another site in an old browser", http.MethodPost, "/-/reload", []string{"Origin", "http://evil.example"}, http.StatusForbidden, 0},
+		{"another host of the site", http.MethodPost, "/-/reload",
+			[]string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden, 0},
+		{"another site in an old browser", http.MethodPost, "/-/reload",
+			[]string{"Origin", "http://evil.example"}, http.StatusForbidden, 0},
 		{"a file, or a page in a sandbox", http.MethodPost, "/-/reload", []string{"Origin", "null"}, http.StatusForbidden, 0},
 		{"another site, by a method that nobody serves", http.MethodDelete, "/metrics",
 			[]string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
@@ -60,7 +63,8 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			reloads := 0
 			handler, err := pages{
-				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(), ready: func() bool { return true },
+				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+				ready:  func() bool { return true },
 				reload: func(context.Context) error { reloads++; return nil }, lifecycle: true,
 			}.mux()
 			require.NoError(t, err)
