@@ -218,11 +218,16 @@ func TestOwnIsBounded(t *testing.T) {
 func TestOwnAfterAKilledOne(t *testing.T) {
 	parent, sd := shortDir(t), shortDir(t)
 	for range 2 {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "read line")
+		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
 		withOwnEnvironment(cmd)
 		stdin, err := cmd.StdinPipe()
 		require.NoError(t, err)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
+		// Before the program runs, an exporter that is killed is one that could not be started.
+		_, err = stdout.Read(make([]byte, len("up\n")))
+		require.NoError(t, err)
 		require.Eventually(t, func() bool {
 			files, err := os.ReadDir(sd)
 			require.NoError(t, err)

@@ -18,6 +18,7 @@ type MPI struct {
 	Name    string // as in the metrics' label: "openmpi", "mpich"
 	Version string // of the launcher: "5.0.7"
 	Major   int    // of the version
+	ABI5    bool   // programs in C are compiled for MPI-5's own ABI
 	suffix  string // Debian's names: mpicc.openmpi, mpirun.mpich …
 	env     []string
 	chroot  string   // the root directory of the system that it is in; empty: this one
@@ -73,6 +74,7 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	mpi.Version = launcherVersion(tb, mpi.launcher()[0])
 	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
 	if standardABI != "" {
+		mpi.ABI5 = true
 		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
 	}
 	return mpi
