@@ -256,11 +256,7 @@ func (c *cell) publishState(r *Rank) {
 func (r *Rank) sweep() {
 	gone := 0
 	for _, v := range r.order {
-		for id, f := range v.folded {
-			if f.seen != r.generation {
-				delete(v.folded, id)
-			}
-		}
+		v.overflow.sweep(r.generation)
 		reserved, kept := v.reserve(), v.list[:0]
 		for _, c := range v.list {
 			keep := c.seen == r.generation
@@ -287,8 +283,8 @@ func (r *Rank) sweep() {
 			}
 			delete(v.cells, c.id)
 			r.room.used -= v.charge()
-			if c == v.other {
-				v.other = nil
+			if c == v.other() {
+				v.overflow.cell = nil
 			}
 		}
 		clear(v.list[len(kept):])

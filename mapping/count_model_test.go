@@ -419,9 +419,7 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 		t.Fatalf("%v: the program counted %v, and %v is shown", key, truth, sum)
 	}
 	missing := v.enter == refused || v.separate // what ends with its object goes elsewhere
-	for _, f := range v.folded {
-		missing = missing || f.cell == nil
-	}
+	missing = missing || v.overflow != nil && v.overflow.cell == nil
 	base, known := m.base[key]
 	if known && base < 0 || !whole || !read || missing || m.lossy[key] {
 		return
@@ -435,7 +433,7 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 		case v.exact:
 			events += float64(c.timer.hist.Count)
 		case v.with != nil:
-			events += c.timer.events.Total()
+			events += c.timer.estimate.events.Total()
 			want = m.truth[v.with.key()]
 		}
 	}

@@ -240,10 +240,10 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		for _, cells := range *h.timers {
 			if c := pick(cells, i); c != nil {
 				if late && c.anew && h.before(c.v.since) {
-					c.timer.events.SkipPart(x)
+					c.timer.estimate.events.SkipPart(x)
 				}
-				c.timer.sum += x
-				c.timer.known = true
+				c.timer.estimate.sum += x
+				c.timer.estimate.known = true
 			}
 		}
 	}

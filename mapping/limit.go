@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -71,10 +72,37 @@ const (
 	refused
 )
 
-// foldedIn is where something counts that found no room.
-type foldedIn struct {
-	cell *cell  // nil: nowhere
-	seen uint32 // generation
+// overflow is what of a variable found no room.
+type overflow struct {
+	cell *cell             // other, where it counts; nil: nothing does, or it found no room either
+	ids  map[cellID]uint32 // what counts there, or nowhere, and the generation in which it was seen last
+}
+
+// other is the cell where those count that found no room; nil: there is none.
+func (v *variable) other() *cell {
+	if v.overflow == nil {
+		return nil
+	}
+	return v.overflow.cell
+}
+
+// find says whether something found no room, and notes that it is there.
+func (o *overflow) find(id cellID, generation uint32) bool {
+	if o == nil {
+		return false
+	}
+	_, found := o.ids[id]
+	if found {
+		o.ids[id] = generation
+	}
+	return found
+}
+
+// sweep forgets what is no longer there.
+func (o *overflow) sweep(generation uint32) {
+	if o != nil {
+		maps.DeleteFunc(o.ids, func(_ cellID, seen uint32) bool { return seen != generation })
+	}
 }
 
 // lines is the weight of one cell of the variable.
@@ -136,7 +164,7 @@ func (m *room) admit(v *variable) {
 
 // reserve is what is reserved for the variable: a cell for what finds no room, or the only one that it has.
 func (v *variable) reserve() int {
-	if v.enter == admitted && v.other == nil && (v.folds() || len(v.list) == 0) {
+	if v.enter == admitted && v.other() == nil && (v.folds() || len(v.list) == 0) {
 		return v.charge()
 	}
 	return 0
@@ -153,12 +181,8 @@ func (m *room) reason(v *variable) Reason {
 // cell is where values of that variable, object and element count: their own cell, or the one called other, marked as being in use.
 // nil: there was no room for either.
 func (r *Rank) cell(v *variable, id cellID) *cell {
-	c := r.lookup(v, id)
-	if c == nil {
-		if f, found := v.folded[id]; found {
-			v.folded[id] = foldedIn{f.cell, r.generation}
-			return nil
-		}
+	c, decided := r.lookup(v, id)
+	if !decided {
 		c = r.place(v, id)
 	}
 	if c != nil {
@@ -167,17 +191,15 @@ func (r *Rank) cell(v *variable, id cellID) *cell {
 	return c
 }
 
-// lookup is cell for what is there already.
-func (r *Rank) lookup(v *variable, id cellID) *cell {
+// lookup is cell for what has been decided already.
+func (r *Rank) lookup(v *variable, id cellID) (_ *cell, decided bool) {
 	if c := v.find(id); c != nil {
-		return c
+		return c, true
 	}
-	f, found := v.folded[id]
-	if !found || f.cell == nil {
-		return nil
+	if v.overflow.find(id, r.generation) {
+		return v.overflow.cell, true
 	}
-	v.folded[id] = foldedIn{f.cell, r.generation}
-	return f.cell
+	return nil, false
 }
 
 // place finds a place for what is new.
@@ -187,8 +209,8 @@ func (r *Rank) place(v *variable, id cellID) *cell {
 	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
 	switch {
 	case v.enter == refused:
-	case v.folds() && v.other == nil && within(2) && m.has(v.charge()), // room for other stays reserved
-		v.folds() && v.other != nil && within(1) && m.has(v.charge()),
+	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
+		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
 		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
 		m.used += v.charge()
 		return r.newCell(v, id)
@@ -206,25 +228,28 @@ func (r *Rank) place(v *variable, id cellID) *cell {
 // fold lets an object or an element count into other.
 func (r *Rank) fold(v *variable, id cellID) *cell {
 	m := &r.room
-	if v.other == nil {
-		if v.other = v.find(v.otherID()); v.other == nil { // an object may really have that name
+	other := v.other()
+	if other == nil {
+		if other = v.find(v.otherID()); other == nil { // an object may really have that name
 			m.used += v.charge()
-			v.other = r.newCell(v, v.otherID())
+			other = r.newCell(v, v.otherID())
 		}
 		m.reserved -= v.charge()
 	}
-	if v.other.id != id {
-		r.leaveOut(v, id, v.other)
-	}
-	return v.other
+	r.leaveOut(v, id, other)
+	return other
 }
 
 // leaveOut notes that something has no series of its own, and counts that once.
-func (r *Rank) leaveOut(v *variable, id cellID, in *cell) {
-	if v.folded == nil {
-		v.folded = map[cellID]foldedIn{}
+func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
+	if v.overflow == nil {
+		v.overflow = &overflow{ids: map[cellID]uint32{}}
 	}
-	v.folded[id] = foldedIn{in, r.generation}
+	v.overflow.cell = other
+	if other != nil && other.id == id {
+		return
+	}
+	v.overflow.ids[id] = r.generation
 	r.dropped[r.room.reason(v)] += uint64(v.lines())
 }
 

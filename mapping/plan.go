@@ -39,9 +39,10 @@ func (r *Rank) arrange() {
 			if c.timer == nil {
 				continue
 			}
-			c.timer.fixed, c.timer.fixedKnown = 0, false
 			if c.timer.exact != nil {
 				c.timer.exact.forget()
+			} else {
+				c.timer.estimate.fixed, c.timer.estimate.fixedKnown = 0, false
 			}
 		}
 	}
@@ -216,7 +217,7 @@ func (r *Rank) settle(h *handle) {
 			}
 		}
 	}
-	if len(v.timers) > 0 {
+	if len(r.timers[v]) > 0 {
 		r.follows(h)
 	}
 }
@@ -224,7 +225,7 @@ func (r *Rank) settle(h *handle) {
 // follows finds the cells of the timers that a handle counts the events of.
 func (r *Rank) follows(h *handle) {
 	h.timers = nil
-	for _, t := range h.v.timers {
+	for _, t := range r.timers[h.v] {
 		if t.metric == nil || t.metric.Kind != KindHistogram {
 			continue
 		}
@@ -254,7 +255,7 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 		}
 		c := (*cell)(nil)
 		if v.nonzero && id.elem >= 0 {
-			if c = r.lookup(v, id); c != nil {
+			if c, _ = r.lookup(v, id); c != nil {
 				c.seen = r.generation
 			}
 		} else {
@@ -302,7 +303,7 @@ func (r *Rank) reveal(values []uint64) {
 		}
 	}
 	for _, h := range r.plan {
-		if slices.ContainsFunc(h.v.timers, func(t *variable) bool { return grown[t] }) {
+		if slices.ContainsFunc(r.timers[h.v], func(t *variable) bool { return grown[t] }) {
 			r.follows(h)
 		}
 	}

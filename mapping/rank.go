@@ -31,8 +31,7 @@ type Rank struct {
 	now     int64         // its time in Unix nanoseconds
 	dropped map[Reason]uint64
 
-	selection map[uint32]bool // as the agent was told last, or assumed; beyond it all are read
-	reselect  bool
+	reselect bool // what the agent has been told to read is not what it should, or not known
 }
 
 // catalogued is the variables of a rank, and what they have been made from.
@@ -42,8 +41,9 @@ type catalogued struct {
 	byID     []*variable // by Variable.ID
 	byKey    []*variable // sorted, without those that another one's key is taken by
 	ratios   map[variableKey]*variable
-	order    []*variable        // all of them, those of ratios too
-	families map[string]holding // that this rank has
+	order    []*variable               // all of them, those of ratios too
+	families holdings                  // that this rank has
+	timers   map[*variable][]*variable // of companions, whose they are
 
 	held        int        // variables that wait for their categories
 	categories  Categories // nil: not known, or the rank can't tell
@@ -80,27 +80,26 @@ type variableKey struct {
 // variable is a variable of this rank. What it has in common with other ranks' is not its own: see shared.go.
 type variable struct {
 	*spec
-	info   *mpit.Variable // in the catalogue; of ratios, which stand in none, with their name and highRatio or levelRatio alone
-	left   *leftOut       // nil: it isn't
-	with   *variable      // companion of a timer
-	timers []*variable    // whose companion it is
+	info *mpit.Variable // in the catalogue; of ratios, which stand in none, with their name and highRatio or levelRatio alone
+	left *leftOut       // nil: it isn't
+	with *variable      // companion of a timer
 
-	list    []*cell             // cells, sorted
-	cells   map[cellID]*cell    // of list, once find needs it
-	next    int32               // in list, where find looks first
-	other   *cell               // of list, where those count that found no room; nil: none did
-	folded  map[cellID]foldedIn // what found no room
-	meaning uint32              // of its series; 0: it has none
-	since   int64               // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
-	enter   admission           // whether there was room for it
+	list     []*cell          // cells, sorted
+	cells    map[cellID]*cell // of list, once find needs it
+	overflow *overflow        // nil: everything has found room
+	since    int64            // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
+	next     int32            // in list, where find looks first
+	meaning  uint32           // of its series; 0: it has none
 
 	bucketCount int32 // of a distribution; 0: not known yet
 
-	wanted   bool // to be read: shown, or the companion of one that is
-	held     bool // nobody knows yet what it becomes: its categories could make a difference
-	asked    bool // the agent has been asked to read what it left out
-	adopted  bool // it is the companion of a timer
-	unsorted bool // list is
+	enter    admission // whether there was room for it
+	wanted   bool      // to be read: shown, or the companion of one that is
+	held     bool      // nobody knows yet what it becomes: its categories could make a difference
+	asked    bool      // the agent has been asked to read what it left out
+	adopted  bool      // it is the companion of a timer
+	unsorted bool      // list is
+	unread   bool      // the agent has been told not to read it
 }
 
 // leftOut says why a variable is not shown.
@@ -133,9 +132,8 @@ func (m *Mapper) NewRank(p Process) *Rank {
 		process:    p,
 		rules:      m.rulesFor(p.Library),
 		older:      unixNano(p.Older),
-		catalogued: catalogued{ratios: map[variableKey]*variable{}, families: map[string]holding{}, categorised: !m.categories},
+		catalogued: catalogued{ratios: map[variableKey]*variable{}, families: newHoldings(), timers: map[*variable][]*variable{}, categorised: !m.categories},
 		dropped:    map[Reason]uint64{},
-		selection:  map[uint32]bool{},
 		// What an earlier exporter told the agent to leave out is not known here.
 		reselect: !p.Older.IsZero(),
 	}
@@ -183,8 +181,8 @@ func (r *Rank) clear() {
 	for _, v := range r.order {
 		for _, c := range v.list {
 			c.sum, c.known, c.want = 0, 0, 0
-			if c.timer != nil {
-				c.timer.sum, c.timer.known = 0, false
+			if c.timer != nil && c.timer.estimate != nil {
+				c.timer.estimate.sum, c.timer.estimate.known = 0, false
 			}
 		}
 	}
@@ -256,16 +254,16 @@ func (r *Rank) Dropped() map[Reason]uint64 {
 func (r *Rank) Requests() []uint32 {
 	var ids []uint32
 	for id, v := range r.byID {
-		if v.info.State == mpit.VariableOnRequest && v.open && v.read() {
+		if v.info.State == mpit.VariableOnRequest && v.open && r.reads(v) {
 			ids = append(ids, uint32(id))
 		}
 	}
 	return ids
 }
 
-// read says whether the variable's values are needed: it is shown, or counts the events of a timer that is.
-func (v *variable) read() bool {
-	return v.wanted && (v.enter != refused || slices.ContainsFunc(v.timers, func(t *variable) bool { return t.metric != nil && t.enter != refused }))
+// reads says whether a variable's values are needed: it is shown, or counts the events of a timer that is.
+func (r *Rank) reads(v *variable) bool {
+	return v.wanted && (v.enter != refused || slices.ContainsFunc(r.timers[v], func(t *variable) bool { return t.metric != nil && t.enter != refused }))
 }
 
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
@@ -276,15 +274,10 @@ func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
 	changed = r.reselect
 	r.reselect = false
 	for id, v := range r.byID {
-		read := v.read()
+		read := r.reads(v)
 		ids[uint32(id)] = read
-		told, known := r.selection[uint32(id)]
-		if read != (told || !known) {
-			changed = true
-		}
-	}
-	if changed {
-		r.selection = maps.Clone(ids)
+		changed = changed || read == v.unread
+		v.unread = !read
 	}
 	return true, ids, changed
 }

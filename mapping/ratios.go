@@ -135,11 +135,11 @@ func (r *Rank) findRatio(v *variable) {
 		}}, nil)
 		ratio.meaning = ratio.means()
 		labels := ratio.labelKey()
-		if r.families[metric.Name].part(labels) != nil {
+		if r.families.part(metric, labels) != nil {
 			r.mapper.release(metric)
 			continue // the library has a PERCENTAGE of that name itself
 		}
-		r.hold(ratio, labels)
+		r.families.hold(ratio, labels)
 		r.ratios[key] = ratio
 		r.order = append(r.order, ratio)
 	}

@@ -41,7 +41,7 @@ func (r *Rank) reload() {
 	r.Close()
 	ratios := r.ratios
 	r.mapper, r.rules, r.reloading = r.reloading.mapper, r.reloading.mapper.rulesFor(r.process.Library), nil
-	r.families, r.ratios = map[string]holding{}, map[variableKey]*variable{}
+	r.families, r.timers, r.ratios = newHoldings(), map[*variable][]*variable{}, map[variableKey]*variable{}
 	r.order = slices.DeleteFunc(r.order, func(v *variable) bool { return v.isRatio() })
 	r.held = len(r.byKey)
 	for _, v := range r.byKey {
@@ -49,7 +49,7 @@ func (r *Rank) reload() {
 			r.dropped[v.left.reason]-- // or it would be counted twice
 			v.left = nil
 		}
-		v.held, v.wanted, v.adopted, v.with, v.timers = true, true, false, nil, nil
+		v.held, v.wanted, v.adopted, v.with = true, true, false, nil
 	}
 	r.resolve()
 	for _, v := range r.byKey {
@@ -69,7 +69,7 @@ func (r *Rank) reload() {
 	}
 	for key, v := range r.ratios {
 		if old := ratios[key]; old != nil && old.meaning == v.meaning {
-			v.list, v.cells, v.other, v.folded, v.enter, v.unsorted = old.list, old.cells, old.other, old.folded, old.enter, old.unsorted
+			v.list, v.cells, v.overflow, v.enter, v.unsorted = old.list, old.cells, old.overflow, old.enter, old.unsorted
 			for _, c := range v.list {
 				c.v = v
 			}
@@ -117,7 +117,7 @@ func (v *variable) renew() {
 
 // empty takes all cells from a variable.
 func (v *variable) empty() {
-	v.list, v.cells, v.other, v.folded, v.enter, v.unsorted = nil, nil, nil, nil, undecided, false
+	v.list, v.cells, v.overflow, v.enter, v.unsorted = nil, nil, nil, undecided, false
 }
 
 func (v *variable) isRatio() bool { return v.info.Class == highRatio || v.info.Class == levelRatio }

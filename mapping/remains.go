@@ -20,7 +20,7 @@ func (r *Rank) takeRemains() {
 		if v.metric != nil {
 			r.takeRemain(v, rm, v)
 		}
-		for _, t := range v.timers {
+		for _, t := range r.timers[v] {
 			if t.metric != nil && t.metric.Kind == KindHistogram {
 				r.takeRemain(v, rm, t)
 			}
@@ -58,7 +58,7 @@ func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 			r.dropped[ReasonNotANumber]++
 			continue
 		}
-		if to.nonzero && x == 0 && r.lookup(to, id) == nil {
+		if _, decided := r.lookup(to, id); to.nonzero && x == 0 && !decided {
 			continue
 		}
 		c := r.cell(to, id)
@@ -71,7 +71,8 @@ func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 				c.timer.exact.remains = append(c.timer.exact.remains, rm)
 			}
 		default:
-			c.timer.fixed, c.timer.fixedKnown = c.timer.fixed+x, true
+			e := c.timer.estimate
+			e.fixed, e.fixedKnown = e.fixed+x, true
 		}
 	}
 }
@@ -82,7 +83,7 @@ func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
 		values = rm.Min
 	}
 	take := func(x float64) {
-		if v.nonzero && x == 0 && r.lookup(v, id) == nil {
+		if _, decided := r.lookup(v, id); v.nonzero && x == 0 && !decided {
 			return
 		}
 		c := r.cell(v, id)

@@ -9,8 +9,13 @@ import (
 type timer struct {
 	hist Histogram
 
-	exact *exact // of a distribution; nil: it isn't, and observations are estimated with what follows
+	// One of the two: observations are counted by the agent, or estimated here.
+	exact    *exact
+	estimate *estimate
+}
 
+// estimate is what a timer keeps whose observations are estimated.
+type estimate struct {
 	seconds float64 // accumulated time that stands in observations
 	placed  float64 // events of the companion that do
 	events  Count   // of the companion, in its own unit
@@ -26,24 +31,27 @@ func (t *timer) begin(v *variable) {
 	t.hist = Histogram{Schema: NativeSchema, Bounds: v.buckets, Counts: make([]uint64, len(v.buckets)+1)}
 	if v.exact {
 		t.hist.Schema, t.exact = ExactSchema, &exact{}
+	} else {
+		t.estimate = &estimate{}
 	}
 }
 
 // settle brings a timer up to date whose time has been counted. fresh says that all of it has been read.
 func (t *timer) settle(c *cell, r *Rank, values []uint64, fresh bool) {
 	t.hist.Sum = c.count.Total() * c.v.scale
-	if t.exact != nil {
+	e := t.estimate
+	if e == nil {
 		if fresh {
 			t.tally(c, r, values)
 		}
 		return
 	}
-	switch now := t.sum + t.fixed; {
-	case !t.known && !t.fixedKnown || !finite(now):
-	case c.anew && !t.events.Known():
-		t.events.Skip(now)
+	switch now := e.sum + e.fixed; {
+	case !e.known && !e.fixedKnown || !finite(now):
+	case c.anew && !e.events.Known():
+		e.events.Skip(now)
 	default:
-		t.events.Take(now)
+		e.events.Take(now)
 	}
 }
 
@@ -53,26 +61,26 @@ func (t *timer) lose(buckets int) {
 		t.exact.last = make([]uint64, buckets)
 		return
 	}
-	t.events.Skip(0)
+	t.estimate.events.Skip(0)
 }
 
 // observe ends an interval: what has been gained in it becomes observations. Of a timer with a companion these are the new events, each as
 // long as all of them in the mean; else it is one.
 func (c *cell) observe() {
-	t := c.timer
-	gained := t.hist.Sum - t.seconds
+	t, e := c.timer, c.timer.estimate
+	gained := t.hist.Sum - e.seconds
 	n := uint64(1)
 	if c.v.with != nil {
-		d := math.Floor(t.events.Total()*c.v.with.scale - t.placed)
+		d := math.Floor(e.events.Total()*c.v.with.scale - e.placed)
 		if d < 1 || d > maxEvents {
 			return // the time of calls that haven't ended waits for them
 		}
 		n = uint64(d)
-		t.placed += d
+		e.placed += d
 	} else if gained <= 0 {
 		return
 	}
-	t.seconds = t.hist.Sum
+	e.seconds = t.hist.Sum
 	t.hist.add(gained/float64(n), n)
 }
 
