@@ -376,9 +376,12 @@ func (m *counted) values(v *variable) map[string]float64 {
 
 // compare checks the page against the last one, and against what the program counted: whole says that everything could be read.
 func (m *counted) compare(t *rapid.T, whole bool) {
-	used := 0
+	used, reserved := 0, 0
 	for _, v := range m.r.order {
 		used += len(v.list) * charge(v)
+		if v.metric != nil {
+			reserved += v.reserve()
+		}
 		if v.mode != modeCount || v.metric == nil {
 			continue
 		}
@@ -391,8 +394,8 @@ func (m *counted) compare(t *rapid.T, whole bool) {
 		maps.Copy(m.last, now)
 		m.compareWithTruth(t, v, whole)
 	}
-	if used != m.r.Weight() || m.rank >= 0 && m.r.room.reserved < 0 {
-		t.Fatalf("weight %d, cells have %d; %d reserved", m.r.Weight(), used, m.r.room.reserved)
+	if used != m.r.Weight() || reserved != m.r.room.reserved {
+		t.Fatalf("weight %d, cells have %d; %d reserved, should be %d", m.r.Weight(), used, m.r.room.reserved, reserved)
 	}
 }
 

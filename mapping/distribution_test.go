@@ -488,3 +488,23 @@ func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
 	assert.Less(t, was, uint64(1<<63))
 	assert.Greater(t, was, uint64(1<<61))
 }
+
+// With other buckets a histogram begins at zero, sum and buckets together.
+func TestReloadOfADistribution(t *testing.T) {
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	x := a.object("c", 1)
+	r := newRank(t)
+	a.took("v", x, time.Second, 4*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	reload(t, r, a, Rule{Buckets: []float64{2, 8}})
+	a.took("v", x, time.Second)
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, map[string]pows{"c": {}}, histograms(t, r))
+	assert.Zero(t, r.Series()[0].Histogram.Sum)
+	assert.Equal(t, a.now().UnixNano(), r.Series()[0].Since)
+	a.took("v", x, 4*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, map[string]pows{"c": {"2^2": 1}}, histograms(t, r))
+	assert.Equal(t, 4.0, r.Series()[0].Histogram.Sum)
+	assert.Equal(t, []uint64{0, 1, 0}, r.Series()[0].Histogram.Counts)
+}
