@@ -221,7 +221,9 @@ func New(cfg Config) (*Exporter, error) {
 
 		clashLogged: map[uint32]time.Time{},
 	}
-	e.newRank = func(lib mapping.Library, older time.Time) figures { return e.rules.Mapper.NewRank(mapping.Process{Library: lib, Older: older}) }
+	e.newRank = func(lib mapping.Library, older time.Time) figures {
+		return e.rules.Mapper.NewRank(mapping.Process{Library: lib, Older: older})
+	}
 	e.grouped = func() bool { return e.rules.Mapper.NeedsCategories() }
 	e.relabel.Store(relabel)
 	e.control = newControl(e)
