@@ -284,8 +284,10 @@ func (r *Rank) tight() bool {
 func (r *Rank) byRight(order []int32) {
 	handles := r.layout.Handles
 	var fresh []*variable
+	seen := map[*variable]bool{}
 	for i := range handles {
-		if v := r.variable(handles[i].Variable); v != nil && v.metric != nil && v.enter == undecided && !slices.Contains(fresh, v) {
+		if v := r.variable(handles[i].Variable); v != nil && v.metric != nil && v.enter == undecided && !seen[v] {
+			seen[v] = true
 			fresh = append(fresh, v)
 		}
 	}
