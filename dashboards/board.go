@@ -120,27 +120,38 @@ func scrapeJob() grafana.Variable {
 		"mpit_exporter_rounds_total", "job", grafana.SortNatural))
 }
 
-func user() grafana.Variable {
-	return many(labels("user", "User", "Whose jobs there are to choose from, by the kernel's word",
+func users() grafana.Variable {
+	return many(labels("user", "User", "Whose jobs are shown, by the kernel's word",
 		`mpit_process_info{job=~"$job"}`, "user", grafana.SortAlphabetical))
 }
 
+func jobsOfUsers() grafana.Variable {
+	return many(labels("jobid", "MPI job", "Jobs of these users within the time range, also those that have ended",
+		`mpit_process_info{job=~"$job", user=~"$user"}`, "jobid", grafana.SortNatural))
+}
+
 func jobID() grafana.Variable {
-	return labels("jobid", "MPI job", "Jobs of these users within the time range, also those that have ended",
-		`mpit_process_info{job=~"$job", user=~"$user"}`, "jobid", grafana.SortNatural)
+	return labels("jobid", "MPI job", "Jobs within the time range, also those that have ended",
+		`mpit_process_info{job=~"$job"}`, "jobid", grafana.SortNatural)
+}
+
+// user is whose job it is: of several users who claim it one, as their ranks have nothing to do with each other.
+func user() grafana.Variable {
+	return labels("user", "User", "Whose job it is, by the kernel's word; there are several where others claim it too",
+		`mpit_process_info{job=~"$job", jobid="$jobid"}`, "user", grafana.SortAlphabetical)
 }
 
 func world() grafana.Variable {
 	return anyOf(labels("world", "World", "Which MPI_COMM_WORLD of the job: a step of Slurm, or a launch",
-		`mpit_process_info{job=~"$job", jobid="$jobid"}`, "world", grafana.SortNatural))
+		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid"}`, "world", grafana.SortNatural))
 }
 
 func rank() grafana.Variable {
 	return anyOf(labels("rank", "Rank", "Rank in MPI_COMM_WORLD. All takes in what rules show for several ranks together",
-		`mpit_process_info{job=~"$job", jobid="$jobid", world=~"$world"}`, "rank", grafana.SortNumerical))
+		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid", world=~"$world"}`, "rank", grafana.SortNumerical))
 }
 
 func comm() grafana.Variable {
 	return anyOf(labels("comm", "Communicator", "By name. All takes in what is bound to no communicator",
-		`{__name__=~"mpit_[^:]+", job=~"$job", jobid="$jobid", world=~"$world", comm!=""}`, "comm", grafana.SortNatural))
+		`{__name__=~"mpit_[^:]+", job=~"$job", user="$user", jobid="$jobid", world=~"$world", comm!=""}`, "comm", grafana.SortNatural))
 }

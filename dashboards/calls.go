@@ -44,7 +44,7 @@ func callProfile() grafana.Dashboard {
 	return board{
 		uid: uidCalls, title: "MPI calls of a job", from: "now-1h",
 		description: "The call profile of one job (exec --calls): where its time goes inside MPI, how long calls take, how large messages are, who waits and who is late.",
-		variables:   []grafana.Variable{datasource(), scrapeJob(), user(), jobID(), world(), rank(), comms, function},
+		variables:   []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), comms, function},
 		rows: []row{
 			{title: "Job $jobid", panels: callsThemselves()},
 			{title: "Where the time goes", panels: callTimes()},
@@ -177,7 +177,7 @@ func callWaits() []*panel {
 			column{title: "Completing requests", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks+`, function=~"`+completions+`"`))), unit: "s"},
 			column{title: "Calls", expr: sumBy(process, last(selector(callTime+"_count", ofRanks))), unit: "short"},
 			column{title: "Bytes sent", expr: sumBy(process, last(selector(callBytes, ofRanks+`, direction="sent"`))), unit: "bytes"},
-		).without("jobid", "instance", "dup").sorted("Waited at least", false).size(24, 9),
+		).without("jobid", "user", "instance", "dup").sorted("Waited at least", false).size(24, 9),
 		table("Who is late, by communicator", "Collectives that no rank leaves before all have come, since the job began. rank is the one that has spent least time in them: the late one, if "+
 			"others have spent much more. Parts of a split that have one name are told apart nowhere: ranks of one part may stand for another there.",
 			column{label: "world"}, column{label: "comm"}, column{label: "function"}, column{label: "rank", link: &link},

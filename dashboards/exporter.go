@@ -43,7 +43,7 @@ func exporterNow() []*panel {
 		stat("Series over a limit", "What did not come onto the page within the time range, or was given up, for want of room. A limit is near, or was reached.",
 			"short", steps(step{color: "green"}, step{"orange", 1})).
 			instant(orZero("sum(increase("+selector("mpit_exporter_series_dropped_total",
-				ofNodes+`, reason=~".+_over_(limit|bound|max)|remains_lost|blob_full|ended_evicted"`)+inRange+"))"), "left out"),
+				ofNodes+`, reason=~".+_over_(limit|bound|max)|remains_lost|ended_evicted"`)+inRange+"))"), "left out"),
 		table("Exporters", "Version, and when its rules were read.",
 			column{label: "instance"}, column{label: "version"}, column{label: "revision"}, column{label: "goversion"},
 			column{title: "Build", hidden: true, expr: countBy("instance, version, revision, goversion", last(selector("mpit_exporter_build_info", ofNodes)))},

@@ -41,7 +41,7 @@ func oneJob() grafana.Dashboard {
 		uid: uidJob, title: "One MPI job", from: "now-1h",
 		description: "One job: who and where, how even its ranks are, queues and watermarks, where its time goes, its communicators, and any other " +
 			"variable that its library has.",
-		variables: []grafana.Variable{datasource(), scrapeJob(), user(), jobID(), world(), rank(), comm(), timer, counter, gauge},
+		variables: []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), comm(), timer, counter, gauge},
 		rows: []row{
 			{title: "Job $jobid", panels: jobItself()},
 			{title: "Balance of ranks", panels: jobBalance()},
@@ -95,7 +95,7 @@ func jobItself() []*panel {
 
 // ofRank leads to the rank that is clicked at.
 func ofRank(world, rank string) string {
-	return to(uidRanks, "jobid", "${jobid:percentencode}", "world", world, "rank", rank)
+	return to(uidRanks, "jobid", "${jobid:percentencode}", "user", "${user:percentencode}", "world", world, "rank", rank)
 }
 
 func jobBalance() []*panel {
@@ -130,7 +130,7 @@ func jobBalance() []*panel {
 			column{title: "Longest queue", expr: maxBy(process, sumBy(process+", __name__", "max_over_time("+named(unexpectedQueues, ofRanks)+inRange+")")),
 				unit: "short", steps: &long},
 			column{title: "Waited for samples", expr: sumBy(process, last(selector("mpit_rank_agent_gate_wait_seconds_total", ofRanks))), unit: "s"},
-		).sorted("Messages", true).without("jobid"),
+		).sorted("Messages", true).without("jobid", "user"),
 	}
 }
 
@@ -227,7 +227,7 @@ func jobTimer() []*panel {
 }
 
 func jobAny() []*panel {
-	const others = "sum without (job, instance, jobid, world, rank, dup) "
+	const others = "sum without (job, instance, jobid, world, user, rank, dup) "
 	return []*panel{
 		graph("$counter: all ranks", "How fast it grows in all ranks together, by its other labels: the ten fastest.", "cps").
 			query("topk(10, "+others+"("+rateOf(selector("$counter", ofRanks))+"))", ""),
@@ -235,7 +235,7 @@ func jobAny() []*panel {
 			query("topk(10, "+sumBy("world, rank", rateOf(selector("$counter", ofRanks)))+")", "rank {{rank}}").
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
 		graph("$gauge: all ranks", "The highest rank, by its other labels: the ten highest.", "short").
-			query("topk(10, max without (job, instance, jobid, world, rank, dup) ("+selector("$gauge", ofRanks)+"))", ""),
+			query("topk(10, max without (job, instance, jobid, world, user, rank, dup) ("+selector("$gauge", ofRanks)+"))", ""),
 		graph("$gauge: by rank", "The ten highest ranks at each moment; what a rank has of it in several objects is summed.", "short").
 			query("topk(10, "+sumBy("world, rank", selector("$gauge", ofRanks))+")", "rank {{rank}}").
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),

@@ -8,7 +8,7 @@ func ranksAndObjects() grafana.Dashboard {
 	return board{
 		uid: uidRanks, title: "MPI ranks and objects", from: "now-1h",
 		description: "The ranks of a job: processes, ends, MPI objects, MPI_Pcontrol, control variables, what their agents cost, and which variables there are.",
-		variables:   []grafana.Variable{datasource(), scrapeJob(), user(), jobID(), world(), rank(), kind},
+		variables:   []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), kind},
 		rows: []row{
 			{title: "Ranks", panels: ranksThemselves()},
 			{title: "MPI objects", panels: rankObjects()},
@@ -30,7 +30,7 @@ func ranksThemselves() []*panel {
 			column{title: "State", expr: sumBy(process, up) + " or 0 * " + sumBy(process, last(up)), words: answered},
 			column{label: "reason"},
 			column{label: "user"}, column{label: "host"}, column{label: "instance"}, column{label: "pid"}, column{label: "executable"}, column{label: "library"},
-			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", user, host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
+			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", host, pid, executable, library, thread_level, jobid_check", last(selector("mpit_process_info", ofRanks)))},
 			column{label: "thread_level"}, column{label: "jobid_check"},
 			column{title: "Started", expr: maxBy(process, last(selector("mpit_rank_start_time_seconds", ofRanks))) + " * 1000", unit: "dateTimeAsIso"},
 			column{title: "End", hidden: true, expr: countBy(process+", reason", last(selector("mpit_rank_end_info", ofRanks)))},
@@ -92,17 +92,16 @@ func rankPcontrol() []*panel {
 }
 
 func rankVariables() []*panel {
-	const ofWorld = `job=~"$job", jobid="$jobid", world=~"$world"`
 	disagree := bad(2)
 	return []*panel{
 		table("Control variables", "Values of those that the exporter's --cvar.name chooses, and in how many ranks; two values of one name are ranks that disagree.",
 			column{label: "world"}, column{label: "name"}, column{label: "value"},
-			column{title: "Ranks", expr: sumBy("world, name, value", last(selector("mpit_cvar_ranks", ofWorld)))},
-			column{title: "Values", expr: "count by (world, name) (" + sumBy("world, name, value", last(selector("mpit_cvar_ranks", ofWorld))) + ")", steps: &disagree},
+			column{title: "Ranks", expr: sumBy("world, name, value", last(selector("mpit_cvar_ranks", ofOneJob)))},
+			column{title: "Values", expr: "count by (world, name) (" + sumBy("world, name, value", last(selector("mpit_cvar_ranks", ofOneJob))) + ")", steps: &disagree},
 		).sorted("Values", true).size(12, 9),
 		table("Watermarks of several ranks together", "Which rank holds it, where rules with rank: node or both merge the ranks of a node.",
 			column{label: "world"}, column{label: "instance"}, column{label: "metric"}, column{label: "comm"},
-			column{title: "Rank", expr: maxBy("world, instance, metric, comm, win", last(selector("mpit_node_extreme_rank", ofWorld)))},
+			column{title: "Rank", expr: maxBy("world, instance, metric, comm, win", last(selector("mpit_node_extreme_rank", ofOneJob)))},
 		).size(12, 9),
 		table("Performance variables", "Those that ranks of the chosen scrape jobs had, whatever job, as MPI_T describes them; mpit-exporter list shows what "+
 			"becomes of them.",

@@ -7,8 +7,8 @@ import (
 
 // What a panel looks at. The label job is the scraper's.
 const (
-	ofJobs    = `job=~"$job", jobid=~"$jobid"`
-	ofOneJob  = `job=~"$job", jobid="$jobid", world=~"$world"`
+	ofJobs    = `job=~"$job", user=~"$user", jobid=~"$jobid"`
+	ofOneJob  = `job=~"$job", user="$user", jobid="$jobid", world=~"$world"`
 	ofRanks   = ofOneJob + `, rank=~"$rank"`
 	ofComms   = ofRanks + `, comm=~"$comm"`
 	ofNodes   = `job=~"$job", instance=~"$instance"`
@@ -16,9 +16,9 @@ const (
 	perSecond = "[$__rate_interval]"
 )
 
-// process is the labels that say which rank it is. dup tells two processes apart that claim the same three. Where rules make one series of
-// a node's ranks, there is no rank, and the node takes its place.
-const process = "instance, jobid, world, rank, dup"
+// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where rules
+// make one series of a node's ranks, there is no rank, and the node takes its place.
+const process = "instance, jobid, world, user, rank, dup"
 
 // source is counters of one MPI library that count the same thing.
 type source struct {

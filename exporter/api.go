@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -31,7 +32,7 @@ const (
 
 // RankList is the answer to GET /api/v1/ranks.
 type RankList struct {
-	Ranks []RankStatus `json:"ranks"` // sorted by jobid, world, rank
+	Ranks []RankStatus `json:"ranks"` // sorted by jobid, world, user, rank
 }
 
 // RankStatus describes one rank. Nothing in it lets anybody pass for the rank: its agent's id is left out.
@@ -163,7 +164,7 @@ type CategoryStatus struct {
 	variables, controls []int // MPI_T's indices
 }
 
-// Ranks returns all ranks that are connected or kept, sorted by jobid, world and rank.
+// Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
 func (e *Exporter) Ranks() []RankStatus {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,7 +196,7 @@ func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
 		State:          stateUp.String(),
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
 		UID:            peer.UID,
-		User:           cmp.Or(w.user, strconv.FormatUint(uint64(peer.UID), 10)),
+		User:           cmp.Or(w.id.User, strconv.FormatUint(uint64(peer.UID), 10)),
 		Host:           cleanValue(h.Host),
 		Executable:     clean(h.Executable, maxExecutable),
 		Library:        cleanValue(library.Name),
@@ -581,7 +582,7 @@ func namesOf(indices []int, names map[int]string) []string {
 //
 //	GET /api/v1/ranks       a RankList
 //	GET /api/v1/catalogue   a CatalogueList: one for each MPI library and version that is there, read from a connected rank of it;
-//	                        with parameters jobid, world or rank one for each rank that has these labels (at most 16)
+//	                        with parameters jobid, world, user or rank one for each rank that has these labels (at most 16)
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //
@@ -616,8 +617,11 @@ const (
 )
 
 func (e *Exporter) serveCatalogue(w http.ResponseWriter, req *http.Request) {
-	query := req.URL.Query()
-	chosen, err := e.choose(query.Get("jobid"), query.Get("world"), query.Get("rank"))
+	which, err := selectorOf(req.URL.Query())
+	var chosen [][]candidate
+	if err == nil {
+		chosen, err = e.choose(&which)
+	}
 	if err != nil {
 		status := http.StatusBadRequest
 		if errors.Is(err, errNoRank) {
@@ -643,8 +647,8 @@ func (e *Exporter) serveCatalogue(w http.ResponseWriter, req *http.Request) {
 			if n := c.bytes(); size+n <= maxCatalogueAnswer {
 				size += n
 			} else {
-				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, is left out, for the answer would become too large; ask for it alone",
-					c.Rank.Rank, c.Rank.JobID, c.Rank.World)
+				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, user %q, is left out, for the answer would become too large; ask for it alone",
+					c.Rank.Rank, c.Rank.JobID, c.Rank.World, c.Rank.User)
 			}
 		}
 		if failed[i] != nil {
@@ -687,19 +691,14 @@ type candidate struct {
 }
 
 // choose returns the ranks to ask: lists of such as answer the same, in the order in which to try them.
-func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
-	named := jobID != "" || world != "" || number != ""
-	wanted, err := rankParameter(number)
-	if err != nil {
-		return nil, err
-	}
+func (e *Exporter) choose(which *Selector) ([][]candidate, error) {
+	named := !which.any()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var lists [][]candidate
 	byLibrary := map[string]int{}
 	for _, r := range e.table.ordered {
-		if r.session == nil || r.end != mpit.EndNone || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
-			wanted >= 0 && wanted != r.id.Rank {
+		if r.session == nil || r.end != mpit.EndNone || !which.selects(r.id) {
 			continue
 		}
 		c := candidate{r.session, r.status()}
@@ -719,18 +718,6 @@ func (e *Exporter) choose(jobID, world, number string) ([][]candidate, error) {
 		return nil, errNoRank
 	}
 	return lists, nil
-}
-
-// rankParameter reads the parameter rank, -1 where it is not given.
-func rankParameter(number string) (int, error) {
-	if number == "" {
-		return -1, nil
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("parameter rank is no rank: %q", number)
-	}
-	return n, nil
 }
 
 func (e *Exporter) writeError(w http.ResponseWriter, status int, err error) {
@@ -756,7 +743,23 @@ func (e *Exporter) encode(w http.ResponseWriter, status int, v any, indent strin
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := w.Write(body.Bytes()); err != nil {
+	if _, err := w.Write(visible(body.Bytes())); err != nil {
 		e.log.Debug("sending an answer failed", "err", err)
 	}
+}
+
+// visible writes those control characters as \u00… that encoding/json leaves as they are, for who reads JSON in a terminal: DEL and C1.
+// All others it has written so, or are the encoder's own new lines.
+func visible(text []byte) []byte {
+	is := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
+	if bytes.IndexFunc(text, is) < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for at := bytes.IndexFunc(text, is); at >= 0; at = bytes.IndexFunc(text, is) {
+		r, size := utf8.DecodeRune(text[at:])
+		out = fmt.Appendf(append(out, text[:at]...), `\u%04x`, r)
+		text = text[at+size:]
+	}
+	return append(out, text...)
 }

@@ -96,7 +96,7 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	}
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{Rank: i}}})
+		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{User: "alice", Rank: i}}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
 	touch = func() {
@@ -125,10 +125,7 @@ func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Regist
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
 	samples, advance := benchSamples(ranks, series)
 	for range samples {
-		r, err := mapper.NewRank(mapping.Library{}, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := mapper.NewRank(mapping.Process{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {

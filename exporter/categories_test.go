@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,8 +108,8 @@ func matchingByCategory(on *bool, told *[]mapping.Categories) func(*Exporter) {
 	return func(e *Exporter) {
 		e.grouped = func() bool { return *on }
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
-			f := sound(m, lib, since)
+		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+			f := sound(m, p)
 			return curious{f, told}
 		}
 	}
@@ -175,6 +174,7 @@ func TestReloadWantsCategories(t *testing.T) {
 
 // TestNobodyKnowsTheCategories: what waits for them is not to wait for ever.
 func TestNobodyKnowsTheCategories(t *testing.T) {
+	t.Parallel() // a rank is asked again and again
 	t.Run("a rank that can't say", func(t *testing.T) {
 		on, told := true, []mapping.Categories(nil)
 		clock := newTestClock()

@@ -159,7 +159,8 @@ func (p *page) addControls(sums map[controlRow]int, generation uint64) {
 	var rows []row
 	for r, n := range sums {
 		labels := []mapping.Label{
-			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "name", Value: r.name}, {Name: "value", Value: r.value},
+			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "user", Value: r.world.user},
+			{Name: "name", Value: r.name}, {Name: "value", Value: r.value},
 		}
 		if r.world.dup > 0 {
 			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})

@@ -321,7 +321,7 @@ func TestControlOfRealRanks(t *testing.T) {
 	n.finish(ended, mpit.EndFinalize)
 	targets := n.cvarTargets()
 	require.Len(t, targets, 2, "an ended one is not asked")
-	assert.Equal(t, Identity{JobID: "1", World: "0", Rank: 1}, targets[1].id)
+	assert.Equal(t, Identity{JobID: "1", World: "0", User: "alice", Rank: 1}, targets[1].id)
 	assert.Equal(t, ownUID, targets[1].uid)
 	assert.Equal(t, 4, targets[1].size)
 	assert.False(t, targets[1].allowed)

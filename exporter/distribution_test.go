@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,7 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 // Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which it is made, has each
 // single duration of the programs in its bucket, none of them twice, and none falls.
 func TestPagesOfDistributions(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	path := socketPath(t)
 	const family = "mpit_call_time_seconds"
 	rules := []struct {
@@ -84,9 +86,11 @@ func TestPagesOfDistributions(t *testing.T) {
 	type program struct {
 		*mpittest.Rank
 		comms   []uint32
-		counted map[int32]uint64
+		counted map[int32]uint64 // that a page is to have
+		all     map[int32]uint64 // by the agent
 		paused  bool
 		ended   bool
+		anew    bool // other buckets are in force, and it has not answered since: its histograms begin at zero then
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := newTestClock()
@@ -102,7 +106,7 @@ func TestPagesOfDistributions(t *testing.T) {
 			cfg := small("1", i)
 			cfg.Clock = clock.Now
 			cfg.Variables = append(slices.Clone(cfg.Variables), mpittest.DistributionVariable(callTime, mpit.BindComm))
-			p := &program{Rank: mpittest.New(cfg), counted: map[int32]uint64{}}
+			p := &program{Rank: mpittest.New(cfg), counted: map[int32]uint64{}, all: map[int32]uint64{}}
 			programs = append(programs, p)
 			defer p.Kill()
 		}
@@ -125,6 +129,11 @@ func TestPagesOfDistributions(t *testing.T) {
 			clock.advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms")) * time.Millisecond)
 			n.scrape()
 			n.settle()
+			for _, p := range programs {
+				if p.anew {
+					p.anew, p.counted = false, map[int32]uint64{}
+				}
+			}
 			families, explicit, exponential := n.eachWay()
 			sameSaid(rt, families, explicit, exponential, clock.Now())
 			page := bucketsOnPage(rt, families, family)
@@ -167,6 +176,7 @@ func TestPagesOfDistributions(t *testing.T) {
 			for k := range values[1:] {
 				if !p.paused {
 					p.counted[int32(k-30)] += values[1+k].(uint64)
+					p.all[int32(k-30)] += values[1+k].(uint64)
 				}
 			}
 		}
@@ -196,7 +206,9 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"end": func(rt *rapid.T) {
 				if p := one(rt); len(living()) > 1 && !p.paused {
-					p.ended = true
+					if p.ended = true; p.anew {
+						p.anew, p.counted = false, map[int32]uint64{}
+					}
 					n.finish(p.Rank, mpit.EndFinalize)
 				}
 			},
@@ -213,7 +225,11 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"reload": func(rt *rapid.T) {
 				look(rt)
+				was := rule
 				rule = rapid.IntRange(0, len(rules)-1).Draw(rt, "rules")
+				for _, p := range living() {
+					p.anew = p.anew || (rule == 1) != (was == 1)
+				}
 				next := withRules(t, rules[rule].rules...)
 				next.Limits = limits
 				require.NoError(rt, n.Reload(next))
@@ -227,6 +243,9 @@ func TestPagesOfDistributions(t *testing.T) {
 				}
 				n = start(clock.Now())
 				connect()
+				for _, p := range living() {
+					p.anew, p.counted = false, maps.Clone(p.all)
+				}
 				if rules[rule].rank != mapping.RankKeep || limited {
 					clear(last) // what is of several ranks begins at zero, and objects fold otherwise
 				}

@@ -18,7 +18,7 @@ import (
 func withClock(c *testClock) func(*Exporter) { return func(e *Exporter) { e.now = c.Now } }
 
 func ended(reason string) string {
-	return `mpit_rank_end_info{jobid="1",rank="0",reason="` + reason + `",world="0"}`
+	return `mpit_rank_end_info{jobid="1",rank="0",reason="` + reason + `",user="alice",world="0"}`
 }
 
 func TestEndedRank(t *testing.T) {
@@ -167,8 +167,8 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 	var made *unsound
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
-			f := sound(m, lib, since)
+		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+			f := sound(m, p)
 			made = &unsound{figures: f}
 			return made
 		}
@@ -187,7 +187,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{Rank: int(id)}}})
+		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{User: "alice", Rank: int(id)}}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}
@@ -256,6 +256,6 @@ func TestReconnectGoesOn(t *testing.T) {
 	require.NoError(t, twin.Connect(t.Context(), n.path))
 	defer twin.Kill()
 	<-r.Disconnected()
-	assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+	assert.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 0)], "it counts less, and the total does not fall")
 	assert.Len(t, n.Ranks(), 1)
 }

@@ -103,7 +103,7 @@ type Exporter struct {
 	reads   chan struct{} // the same for catalogues, values and kept samples
 	control *control
 	now     func() time.Time
-	newRank func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures
+	newRank func(m *mapping.Mapper, p mapping.Process) figures
 	proc    fs.FS                     // /proc
 	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
 	grouped func() bool               // rules match by category
@@ -191,7 +191,7 @@ func New(cfg Config) (*Exporter, error) {
 		cfg:        cfg,
 		log:        cfg.Logger,
 		self:       newSelfMetrics(),
-		users:      users{lookup: cfg.UserName, names: map[uint32]string{}},
+		users:      newUsers(cfg.UserName),
 		scrapes:    make(chan struct{}, cfg.MaxScrapes),
 		reads:      make(chan struct{}, maxReads),
 		now:        time.Now,
@@ -219,10 +219,7 @@ func New(cfg Config) (*Exporter, error) {
 
 		clashLogged: map[uint32]time.Time{},
 	}
-	e.newRank = func(m *mapping.Mapper, lib mapping.Library, _ time.Time) figures {
-		f, _ := m.NewRank(lib, nil)
-		return f
-	}
+	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
 	e.rules.Store(&ruling{Rules: Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)}})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.relabel.Store(relabel)
@@ -278,8 +275,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.log.Info("Connections of ranks are accepted again")
 	}
 	user := e.users.name(s.Peer().UID)
-	e.self.accepted.WithLabelValues(user).Inc()
-	open := e.self.connections.WithLabelValues(user)
+	shown := e.users.own(user)
+	e.self.accepted.WithLabelValues(shown).Inc()
+	open := e.self.connections.WithLabelValues(shown)
 	open.Inc()
 	defer open.Dec()
 
@@ -464,7 +462,7 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
 func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.user, "pid", s.Peer().PID)
+		e.log.Debug("refused a last sample", "user", w.id.User, "pid", s.Peer().PID)
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
@@ -485,7 +483,7 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.user, "pid", s.Peer().PID, "err", s.Err())
+		e.log.Debug("no last sample", "user", w.id.User, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
 	leave, err := e.enter(ctx, jobKey{w.id.JobID, s.Peer().UID})

@@ -15,11 +15,11 @@ type Family struct {
 	Name   string
 	Help   string
 	Type   dto.MetricType
-	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank
+	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank or world
 }
 
 // rankLabels stand on everything that belongs to one rank.
-var rankLabels = []string{"jobid", "world", "rank"}
+var rankLabels = []string{"jobid", "world", "user", "rank"}
 
 // The families that say something of a rank. Kept apart from their values so that the list of reserved names and the
 // documentation can't differ from the code.
@@ -29,14 +29,14 @@ var (
 		dto.MetricType_GAUGE, rankLabels}
 	familyProcessInfo = Family{"mpit_process_info",
 		"The rank's process, MPI library and job; always 1. pid is the exporter's view where the kernel gives one.",
-		dto.MetricType_GAUGE, append(rankLabels[:3:3], "pid", "uid", "user", "host", "executable", "library", "library_version",
+		dto.MetricType_GAUGE, append(rankLabels[:4:4], "pid", "uid", "host", "executable", "library", "library_version",
 			"world_size", "thread_level", "agent_version", "jobname", "partition", "jobid_source", "cgroup_jobid", "jobid_check")}
 	familyRankStart = Family{"mpit_rank_start_time_seconds",
 		"When the rank's MPI_T session was opened, right after MPI_Init, since the epoch.",
 		dto.MetricType_GAUGE, rankLabels}
 	familyRankEnd = Family{"mpit_rank_end_info",
 		"How a rank ended (finalize, exit, abort; lost: without a last sample); always 1, only on ended ranks.",
-		dto.MetricType_GAUGE, append(rankLabels[:3:3], "reason")}
+		dto.MetricType_GAUGE, append(rankLabels[:4:4], "reason")}
 	familyAgentCPU = Family{"mpit_rank_agent_cpu_seconds_total",
 		"CPU time of the agent's thread in the rank.",
 		dto.MetricType_COUNTER, rankLabels}
@@ -60,7 +60,7 @@ var (
 		dto.MetricType_GAUGE, []string{"name", "class", "unit", "bind", "verbosity", "bits"}}
 	familyObjectInfo = Family{"mpit_object_info",
 		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, and what else MPI tells of it; always 1.",
-		dto.MetricType_GAUGE, append(append(rankLabels[:3:3], "kind", "name", "size", "object_rank", "predefined", "inter", "on"), objectDetailLabels...)}
+		dto.MetricType_GAUGE, append(append(rankLabels[:4:4], "kind", "name", "size", "object_rank", "predefined", "inter", "on"), objectDetailLabels...)}
 	familyPcontrolLevel = Family{"mpit_pcontrol_level",
 		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have called it.",
 		dto.MetricType_GAUGE, rankLabels}
@@ -81,12 +81,12 @@ var (
 		dto.MetricType_GAUGE, []string{"category", "parent"}}
 	familyControlRanks = Family{"mpit_cvar_ranks",
 		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
-		dto.MetricType_GAUGE, []string{"jobid", "world", "name", "value"}}
+		dto.MetricType_GAUGE, []string{"jobid", "world", "user", "name", "value"}}
 	familyNodeExtreme = Family{mapping.ExtremeName, mapping.ExtremeHelp,
-		dto.MetricType_GAUGE, []string{"jobid", "world", "metric"}}
+		dto.MetricType_GAUGE, []string{"jobid", "world", "user", "metric"}}
 	familyObjects = Family{"mpit_objects",
 		"MPI objects of one kind and name that are alive in the rank.",
-		dto.MetricType_GAUGE, append(rankLabels[:3:3], "kind", "name")}
+		dto.MetricType_GAUGE, append(rankLabels[:4:4], "kind", "name")}
 )
 
 // presence says from when on a rank has a family.

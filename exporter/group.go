@@ -28,7 +28,7 @@ type group struct {
 
 func newGroup(id Identity) *group {
 	g := &group{id: id, figures: mapping.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
-	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "world", Value: id.World}}
+	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
@@ -100,7 +100,7 @@ func (e *Exporter) updateGroups(p *page, ranks []view) {
 
 // makeGroup makes the group of a world, which is called as the world is.
 func (e *Exporter) makeGroup(w *world) *group {
-	return newGroup(Identity{JobID: w.key.jobID, World: w.key.world, Rank: groupRank, Dup: w.dup})
+	return newGroup(Identity{JobID: w.key.jobID, World: w.key.world, User: w.user, Rank: groupRank, Dup: w.dup})
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
@@ -116,7 +116,7 @@ func (e *Exporter) updateGroup(p *page, w *world, members []mapping.Member) {
 	}()
 	job := jobKey{w.key.jobID, w.key.uid}
 	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
-	g.figures.Update(members)
+	g.figures.Update(members, e.now())
 	had := g.weight
 	g.weight = g.figures.Weight()
 	e.budgets.takeMerged(job, had, g.weight)

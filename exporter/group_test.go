@@ -28,9 +28,9 @@ func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*E
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
-func ofAll(name string) string { return name + `{jobid="1",world="0"}` }
+func ofAll(name string) string { return name + `{jobid="1",user="alice",world="0"}` }
 
-const extremeOfPeak = `mpit_node_extreme_rank{jobid="1",metric="mpit_peak_highwatermark",world="0"}`
+const extremeOfPeak = `mpit_node_extreme_rank{jobid="1",metric="mpit_peak_highwatermark",user="alice",world="0"}`
 
 // 128 ranks with 50 variables each are 6,400 series, or 50, and one more for each watermark.
 func TestManyRanksCostAsMuchAsOne(t *testing.T) {
@@ -85,7 +85,7 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_49_total")])
 			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_10_level")])
 			assert.Equal(t, 127.0, page[ofAll("mpit_variable_3_highwatermark")])
-			holder := page[`mpit_node_extreme_rank{jobid="1",metric="mpit_variable_3_highwatermark",world="0"}`]
+			holder := page[`mpit_node_extreme_rank{jobid="1",metric="mpit_variable_3_highwatermark",user="alice",world="0"}`]
 			assert.Equal(t, 127, (int(holder)*7+3)%ranks)
 		})
 	}
@@ -182,7 +182,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	clock.advance(time.Minute)
 	page = n.scrape()
 	assert.NotContains(t, page, ofAll("mpit_calls_total"), "the last one has taken it along")
-	assert.Contains(t, page, `mpit_calls_total{jobid="2",world="0"}`)
+	assert.Contains(t, page, `mpit_calls_total{jobid="2",user="alice",world="0"}`)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	assert.Len(t, n.pages.page.groups, 1)
@@ -247,7 +247,7 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	families := valuesOf(r.families)
 	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
 	assert.NotContains(t, families, ofAll("mpit_calls_total"))
-	assert.Equal(t, 10.0, families[`mpit_calls_total{jobid="2",world="0"}`])
+	assert.Equal(t, 10.0, families[`mpit_calls_total{jobid="2",user="alice",world="0"}`])
 	assert.Contains(t, log.String(), "goroutine", "the log says where")
 	n.contentsOf(a, func(c *contents) { c.figures = nil })
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
@@ -275,7 +275,7 @@ func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 	n.mu.Lock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{})})
+	r := n.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
 	n.mu.Unlock()
 	s := benchSample(benchSeries)
@@ -298,7 +298,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 	first := n.joined(1, 0, 10)
 	n.joined(2, 0+10, 500)
 	n.joined(1, 1, 7)
-	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 17, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
 	forget := func(list ...*rank) {
 		n.mu.Lock()
 		defer n.unlock()
@@ -307,14 +307,14 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 		}
 	}
 	forget(first)
-	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 17, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
 	n.mu.Lock()
 	last := n.table.byID[mpit.RankID{1}]
 	n.mu.Unlock()
 	forget(last)
-	assert.Equal(t, map[string]float64{`{dup="1",jobid="1",world="0"}`: 500}, sums(), "it stays what it is")
+	assert.Equal(t, map[string]float64{`{jobid="1",user="2",world="0"}`: 500}, sums(), "it stays what it is")
 	n.joined(3, 20, 3)
-	assert.Equal(t, map[string]float64{`{jobid="1",world="0"}`: 3, `{dup="1",jobid="1",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="3",world="0"}`: 3, `{jobid="1",user="2",world="0"}`: 500}, sums())
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
@@ -368,7 +368,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	}
 	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
 		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
-	}}})
+	}}}, time.Now())
 	p.updateGroup(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
 	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))

@@ -65,7 +65,7 @@ func BenchmarkHold(b *testing.B) {
 			for b.Loop() {
 				e, err := New(Config{Mapper: newMapper(b)})
 				require.NoError(b, err)
-				r := e.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{}}})
+				r := e.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{User: "alice"}}})
 				r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 				for i := range 3 {
 					s := test.sample

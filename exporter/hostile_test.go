@@ -481,7 +481,7 @@ func parsesAsText(t *testing.T, n *node) {
 // Names of all kinds become a page that a scraper can read.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{
-		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000), "__name__", "mpit_rank_up", "a\u2028b", "\r",
+		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000), "__name__", "mpit_rank_up", "a\u2028b", "\r", "\x1b[2J\u009b",
 	} {
 		cfg := small("1\n"+name, 0)
 		cfg.Hello.Host, cfg.Hello.Executable, cfg.Hello.LibraryVersion, cfg.Hello.AgentVersion = name, name, name, name

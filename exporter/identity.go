@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -16,20 +16,23 @@ const (
 	maxExecutable = 1024 // what tells programs apart is at a path's end
 )
 
-// Identity is what tells the series of one rank from those of all others on the node: three labels, and a fourth where
-// two processes claim the same three. All values are valid UTF-8 and at most 256 bytes long.
+// Identity is what tells the series of one rank from those of all others on the node: four labels, and a fifth where two
+// processes of a user claim the same. Another user's processes can claim anything but the user. All values are valid UTF-8
+// and at most 256 bytes long.
 type Identity struct {
 	JobID string // the scheduler's job, else the launcher's
 	World string // which MPI_COMM_WORLD of that job
+	User  string // whose process it is, by the kernel's word: a name, or the uid's digits
 	Rank  int    // in that MPI_COMM_WORLD
 	Dup   int    // 0: the first with these labels; else its number, label `dup`
 }
 
-// compare orders ranks on the page: by job, world, rank, dup.
+// compare orders ranks on the page: by job, world, user, rank, dup.
 func (id Identity) compare(other Identity) int {
 	return cmp.Or(
 		strings.Compare(id.JobID, other.JobID),
 		strings.Compare(id.World, other.World),
+		strings.Compare(id.User, other.User),
 		cmp.Compare(id.Rank, other.Rank),
 		cmp.Compare(id.Dup, other.Dup),
 	)
@@ -52,7 +55,7 @@ const (
 
 // claim is what a rank says of its job. Any process can say anything: see cgroup.check.
 type claim struct {
-	id                 Identity // without Dup
+	id                 Identity // without User and Dup
 	source             string   // a source… of above
 	raw                string   // the job's id as the source itself numbers jobs: an array task's own; "" where it has no such number
 	component          bool     // of a heterogeneous job of Slurm: raw is the whole job's, not its own
@@ -92,8 +95,8 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	return c
 }
 
-// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, with Dup 0. Host, rank and attributes
-// are what is looked at.
+// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, without User. Host, rank
+// and attributes are what is looked at.
 func IdentityOf(h mpit.Hello) Identity { return claimOf(&h, cgroup{}).id }
 
 // localName names the launcher where nothing else does: the processes that one launcher started on this host
@@ -259,17 +262,11 @@ func (e environment) partition() string {
 	return ""
 }
 
-// cleanValue makes a string from a rank fit for a label: valid UTF-8, no control characters, bounded.
+// cleanValue makes a string from a rank fit for a label.
 func cleanValue(s string) string { return clean(s, maxLabelValue) }
 
-func clean(s string, limit int) string {
-	return truncate(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r // an invalid byte has become U+FFFD
-	}, s), limit)
-}
+// clean is mapping.CleanText, and holds on to nothing of what is cut off.
+func clean(s string, limit int) string { return strings.Clone(mapping.CleanText(s, limit)) }
 
 // truncate cuts s to at most n bytes without cutting a character, and holds on to nothing of the rest.
 func truncate(s string, n int) string {

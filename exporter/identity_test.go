@@ -146,8 +146,8 @@ func TestCleanValue(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                        "plain",
 		"ümlaut":                       "ümlaut",
-		"bro\xffken":                   "bro\uFFFDken",
-		"line\nbreak\x00":              "line\uFFFDbreak\uFFFD",
+		"bro\xffken":                   "broÿken",
+		"line\nbreak\x1b":              "line\nbreak\uFFFD",
 		strings.Repeat("x", 300):       strings.Repeat("x", 256),
 		strings.Repeat("ü", 200):       strings.Repeat("ü", 128),
 		"x" + strings.Repeat("ü", 200): "x" + strings.Repeat("ü", 127),
@@ -213,7 +213,7 @@ func TestRankKeepsLittleOfItsHello(t *testing.T) {
 	before := used()
 	for i := range 4 {
 		h := hello(i)
-		table.add(h, mpit.Peer{}, who{claim: claimOf(&h, cgroup{})})
+		table.add(h, mpit.Peer{}, whoOf(&h, "alice"))
 	}
 	assert.Less(t, used(), before+1<<20, "each HELLO has more than 4 MiB")
 

@@ -39,7 +39,7 @@ func grouped(job string, number int) mpittest.Config {
 	}
 	cfg.Categories = []mpit.Category{
 		{Index: 0, Name: "all", Variables: []int{0, 10, 77}, ControlVariables: []int{1}, Subcategories: []int{1, 2, 0}},
-		{Index: 1, Name: "caf\xe9 \"1\"\n", Variables: []int{0, 0}},
+		{Index: 1, Name: "caf\xe9 \"1\"\r", Variables: []int{0, 0}},
 		{Index: 2, Name: "late", Variables: []int{40}},
 		{Index: 3, Name: "", Variables: []int{0}, Subcategories: []int{2}},
 	}
@@ -227,7 +227,7 @@ func tuned(job string, number int, limit uint64) mpittest.Config {
 	cfg.ControlVariables = []mpit.ControlVariable{
 		{Name: "eager_limit", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{limit}},
 		{Name: "eager_list", Datatype: mpit.DatatypeDouble, HasValue: true, Values: []uint64{0x3ff8000000000000, 0}},
-		{Name: "eager_text", Datatype: mpit.DatatypeChar, HasValue: true, Text: "a\nb" + strings.Repeat("x", 200)},
+		{Name: "eager_text", Datatype: mpit.DatatypeChar, HasValue: true, Text: "a\x1bb" + strings.Repeat("x", 200)},
 		{Name: "eager_empty", Datatype: mpit.DatatypeChar, HasValue: true},
 		{Name: "eager_bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindWin, Code: mpit.ErrNotSupported},
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}},
@@ -240,7 +240,7 @@ func tuned(job string, number int, limit uint64) mpittest.Config {
 }
 
 func cvar(job, name, value string) string {
-	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,value=%q,world="0"}`, job, name, value)
+	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,user="alice",value=%q,world="0"}`, job, name, value)
 }
 
 func TestControlVariables(t *testing.T) {
@@ -284,7 +284,7 @@ func TestControlVariables(t *testing.T) {
 	clock.advance(DefaultControlVariableInterval - 1)
 	n.with()
 	assert.Equal(t, testTime, read(0), "not yet")
-	n.refreshControlVariables(Identity{JobID: "1", World: "0", Rank: 0})
+	n.refreshControlVariables(Identity{JobID: "1", World: "0", User: "alice", Rank: 0})
 	n.settle()
 	assert.Equal(t, clock.Now(), read(0), "told to")
 	assert.Equal(t, testTime, read(1))
@@ -313,19 +313,19 @@ func TestControlVariables(t *testing.T) {
 }
 
 func TestValuesOfControlVariables(t *testing.T) {
-	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\ner"}, {Value: 2, Name: "rendezvous"}}}
+	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
 	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
 	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0"}}})
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice"}}})
 	e.joinWorld(r)
 	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
 		{Name: "negative", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1<<64 - 5}},
 		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
-		{Name: "text\n", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
+		{Name: "text\x7f", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
 	})
-	of := worldName{"1", "0", 0}
+	of := worldName{"1", "0", "alice", 0}
 	assert.Equal(t, []controlRow{
 		{of, "mode", "ea\uFFFDer,rendezvous,3"}, {of, "negative", "-5"}, {of, "text\uFFFD", strings.Repeat("é", 64)},
 	}, rows)

@@ -31,9 +31,9 @@ func (s slow) Update(sample *mpit.Sample) {
 func withSlow(library string, update func()) func(*Exporter) {
 	return func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
-			f := sound(m, lib, since)
-			if lib.Name != library {
+		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+			f := sound(m, p)
+			if p.Library.Name != library {
 				return f
 			}
 			return slow{f, update}

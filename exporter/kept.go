@@ -19,7 +19,7 @@ const (
 
 // KeptList is the answer to GET /api/v1/kept.
 type KeptList struct {
-	Kept []KeptSample `json:"kept"`           // sorted by jobid, world, rank
+	Kept []KeptSample `json:"kept"`           // sorted by jobid, world, user, rank
 	More int          `json:"more,omitempty"` // ranks that are left out, for the answer would become too large: ask for them by name
 }
 
@@ -89,10 +89,10 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 	return kept{Kept: &short, size: size, cut: len(k.List) - n}
 }
 
-// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world and rank: of those with these labels, where
-// "" and -1 stand for any. Ranks that have ended are among them for as long as they stand on the page. more is how many ranks
-// there are besides that would make the list larger than some 16 MiB.
-func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, more int) {
+// Kept returns what ranks kept at their last MPI_Pcontrol(2), sorted by jobid, world, user and rank: of those that are meant.
+// Ranks that have ended are among them for as long as they stand on the page. more is how many ranks there are besides that
+// would make the list larger than some 16 MiB.
+func (e *Exporter) Kept(which Selector) (list []KeptSample, more int) {
 	type source struct {
 		status    RankStatus
 		kept      kept
@@ -106,8 +106,7 @@ func (e *Exporter) Kept(jobID, world string, number int) (list []KeptSample, mor
 		size := 0
 		for _, r := range e.table.ordered {
 			f := &r.facts
-			if f.kept.Kept == nil || f.variables == nil || jobID != "" && jobID != r.id.JobID || world != "" && world != r.id.World ||
-				number >= 0 && number != r.id.Rank {
+			if f.kept.Kept == nil || f.variables == nil || !which.selects(r.id) {
 				continue
 			}
 			if size += f.kept.size; size > maxKeptAnswer {
@@ -157,14 +156,13 @@ func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue
 	return out
 }
 
-// serveKept answers GET /api/v1/kept with a KeptList, of the ranks that the parameters jobid, world and rank name.
+// serveKept answers GET /api/v1/kept with a KeptList, of the ranks that the parameters jobid, world, user and rank name.
 func (e *Exporter) serveKept(w http.ResponseWriter, req *http.Request) {
-	query := req.URL.Query()
-	number, err := rankParameter(query.Get("rank"))
+	which, err := selectorOf(req.URL.Query())
 	if err != nil {
 		e.writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	list, more := e.Kept(query.Get("jobid"), query.Get("world"), number)
+	list, more := e.Kept(which)
 	e.writeJSON(w, http.StatusOK, KeptList{Kept: list, More: more})
 }

@@ -58,11 +58,19 @@ func startNodeWith(t *testing.T, path string, opts []mpit.ListenOption, cfg Conf
 	if cfg.Mapper == nil {
 		cfg.Mapper = newMapper(t)
 	}
+	if cfg.UserName == nil {
+		cfg.UserName = func(uid uint32) string {
+			if uid == ownUID {
+				return "alice"
+			}
+			return ""
+		}
+	}
 	e, err := New(cfg)
 	require.NoError(t, err)
-	e.proc = fstest.MapFS{}              // not what these tests happen to run in
-	e.started = testTime.Add(-time.Hour) // before any rank
-	e.welcome = longest                  // on however slow a machine
+	e.proc = fstest.MapFS{}     // not what these tests happen to run in
+	e.started = time.Unix(0, 0) // before any rank
+	e.welcome = longest         // on however slow a machine
 	for _, f := range change {
 		f(e)
 	}
@@ -349,7 +357,7 @@ func small(job string, number int) mpittest.Config {
 
 // of returns the key of a series of one rank in job 1, as valuesOf writes it.
 func of(name, job string, number int) string {
-	return fmt.Sprintf("%s{jobid=%q,rank=\"%d\",world=\"0\"}", name, job, number)
+	return fmt.Sprintf("%s{jobid=%q,rank=\"%d\",user=\"alice\",world=\"0\"}", name, job, number)
 }
 
 // logs collects what an Exporter logs.

@@ -29,6 +29,7 @@ var otelAttributes = func() []otelAttribute {
 	table := []otelAttribute{
 		{label: "jobid", name: "mpi.job.id"},
 		{label: "world", name: "mpi.world"},
+		{label: "user", name: "process.user.name"},
 		{label: "rank", name: "mpi.rank", integer: true},
 		{label: "dup", name: "mpi.dup", integer: true},
 		{label: "object", name: "mpi.object.number", integer: true},
@@ -42,7 +43,6 @@ var otelAttributes = func() []otelAttribute {
 	table = append(table,
 		otelAttribute{"pid", "process.pid", true, process},
 		otelAttribute{"uid", "process.user.id", true, process},
-		otelAttribute{"user", "process.user.name", false, []Family{familyProcessInfo, familyConnections, familyAccepted}},
 		otelAttribute{"host", "host.name", false, process},
 		otelAttribute{"executable", "process.executable.path", false, process},
 		otelAttribute{"library", "mpi.library.name", false, process},

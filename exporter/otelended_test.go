@@ -277,7 +277,7 @@ func TestReadEndedBringsGroups(t *testing.T) {
 	assert.Equal(t, 100.0, values[ofAll("mpit_calls_total")])
 	assert.Equal(t, 70.0, values[ofAll("mpit_peak_highwatermark")])
 	assert.Equal(t, 1.0, values[extremeOfPeak])
-	assert.Contains(t, values, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",world="0"}`)
+	assert.Contains(t, values, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",user="alice",world="0"}`)
 	assert.NotContains(t, values, ofAll("mpit_depth_level"))
 	for key := range values {
 		assert.NotContains(t, key, `jobid="2"`)
@@ -378,7 +378,7 @@ func TestEndedRankMakesWayWhenReadersHaveIt(t *testing.T) {
 		}
 		n.connect(mpittest.New(small("1", 0)))
 		values, _ := reader.read()
-		assert.Equal(t, !delivered, values[`mpit_rank_up{dup="1",jobid="1",rank="0",world="0"}`] == 1)
+		assert.Equal(t, !delivered, values[`mpit_rank_up{dup="1",jobid="1",rank="0",user="alice",world="0"}`] == 1)
 	}
 }
 

@@ -24,11 +24,12 @@ func startTold(t *testing.T, cfg Config) *told {
 	cfg.Mapper = newMapper(t)
 	e, err := New(cfg)
 	require.NoError(t, err)
+	e.started = time.Unix(0, 0) // before any rank
 	hello := small("1", 0).Hello
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, who{claim: claimOf(&hello, cgroup{})})
+	r := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -124,30 +125,30 @@ func TestObjectsAreDescribed(t *testing.T) {
 	}{
 		{"a Cartesian communicator", mpit.Object{Kind: mpit.BindComm, Name: "grid", Size: 8, Rank: 3, Details: []mpit.Detail{
 			{Key: "topology", Value: "cart"}, {Key: "dims", Value: "4,2"}, {Key: "periods", Value: "1,0"},
-		}}, `dims="4,2",jobid="1",kind="comm",name="grid",object_rank="3",periods="1,0",rank="0",size="8",topology="cart",world="0"`},
+		}}, `dims="4,2",jobid="1",kind="comm",name="grid",object_rank="3",periods="1,0",rank="0",size="8",topology="cart",user="alice",world="0"`},
 		{"an intercommunicator", mpit.Object{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2, Details: []mpit.Detail{
 			{Key: "remote_size", Value: "6"}, {Key: "remote_size", Value: "7"}, {Key: "topology", Value: ""}, {Key: "secret", Value: "x"},
-		}}, `inter="true",jobid="1",kind="comm",name="coupler",object_rank="0",rank="0",remote_size="6",size="2",world="0"`},
+		}}, `inter="true",jobid="1",kind="comm",name="coupler",object_rank="0",rank="0",remote_size="6",size="2",user="alice",world="0"`},
 		{"a window", mpit.Object{Kind: mpit.BindWin, Name: "pressure", Size: 4, Rank: 1, On: 2, Details: []mpit.Detail{
 			{Key: "base", Value: "0x7f00"}, {Key: "bytes", Value: "4096"}, {Key: "disp_unit", Value: "8"}, {Key: "flavor", Value: "create"}, {Key: "model", Value: "unified"},
-		}}, `bytes="4096",disp_unit="8",flavor="create",jobid="1",kind="win",model="unified",name="pressure",object_rank="1",on="row",rank="0",size="4",world="0"`},
+		}}, `bytes="4096",disp_unit="8",flavor="create",jobid="1",kind="win",model="unified",name="pressure",object_rank="1",on="row",rank="0",size="4",user="alice",world="0"`},
 		{"a file on an unnamed communicator", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1, On: 3, Details: []mpit.Detail{{Key: "mode", Value: "rdwr,create"}}},
-			`jobid="1",kind="file",mode="rdwr,create",name="/a",on="unnamed",rank="0",world="0"`},
+			`jobid="1",kind="file",mode="rdwr,create",name="/a",on="unnamed",rank="0",user="alice",world="0"`},
 		{"a file on a communicator that has gone", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1, On: 9},
-			`jobid="1",kind="file",name="/a",rank="0",world="0"`},
+			`jobid="1",kind="file",name="/a",rank="0",user="alice",world="0"`},
 		{"a predefined error handler", mpit.Object{Kind: mpit.BindErrhandler, Name: "mine", Predefined: true, Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "on", Value: "win"}}},
-			`errhandler_on="win",jobid="1",kind="errhandler",name="mine",predefined="true",rank="0",world="0"`},
+			`errhandler_on="win",jobid="1",kind="errhandler",name="mine",predefined="true",rank="0",user="alice",world="0"`},
 		{"a datatype", mpit.Object{Kind: mpit.BindDatatype, Name: "vec", Size: -1, Rank: -1, Details: []mpit.Detail{
 			{Key: "bytes", Value: "24"}, {Key: "extent", Value: "32"}, {Key: "lb", Value: "0"}, {Key: "combiner", Value: "vec\ntor"},
-		}}, `bytes="24",combiner="vec�tor",extent="32",jobid="1",kind="datatype",lb="0",name="vec",rank="0",world="0"`},
+		}}, `bytes="24",combiner="vec\ntor",extent="32",jobid="1",kind="datatype",lb="0",name="vec",rank="0",user="alice",world="0"`},
 		{"an operator", mpit.Object{Kind: mpit.BindOp, Name: "op", Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "commutative", Value: "true"}}},
-			`commutative="true",jobid="1",kind="op",name="op",rank="0",world="0"`},
+			`commutative="true",jobid="1",kind="op",name="op",rank="0",user="alice",world="0"`},
 		{"a request", mpit.Object{Kind: mpit.BindRequest, Size: -1, Rank: -1, On: 2, Details: []mpit.Detail{{Key: "operation", Value: "send_init"}}},
-			`jobid="1",kind="request",name="unnamed",on="row",operation="send_init",rank="0",world="0"`},
+			`jobid="1",kind="request",name="unnamed",on="row",operation="send_init",rank="0",user="alice",world="0"`},
 		{"info", mpit.Object{Kind: mpit.BindInfo, Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "keys", Value: "cb_nodes,striping"}}},
-			`jobid="1",keys="cb_nodes,striping",kind="info",name="unnamed",rank="0",world="0"`},
-		{"a group", mpit.Object{Kind: mpit.BindGroup, Size: 3, Rank: -1}, `jobid="1",kind="group",name="unnamed",rank="0",size="3",world="0"`},
-		{"a session", mpit.Object{Kind: mpit.BindSession, Size: -1, Rank: -1}, `jobid="1",kind="session",name="unnamed",rank="0",world="0"`},
+			`jobid="1",keys="cb_nodes,striping",kind="info",name="unnamed",rank="0",user="alice",world="0"`},
+		{"a group", mpit.Object{Kind: mpit.BindGroup, Size: 3, Rank: -1}, `jobid="1",kind="group",name="unnamed",rank="0",size="3",user="alice",world="0"`},
+		{"a session", mpit.Object{Kind: mpit.BindSession, Size: -1, Rank: -1}, `jobid="1",kind="session",name="unnamed",rank="0",user="alice",world="0"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := counting()
@@ -160,13 +161,13 @@ func TestObjectsAreDescribed(t *testing.T) {
 				name = "unnamed"
 			}
 			kind := c.object.Kind.Label()
-			assert.Equal(t, 1.0, page[`mpit_objects{jobid="1",kind="`+kind+`",name="`+name+`",rank="0",world="0"}`])
+			assert.Equal(t, 1.0, page[`mpit_objects{jobid="1",kind="`+kind+`",name="`+name+`",rank="0",user="alice",world="0"}`])
 
 			twin := c.object
 			twin.ID = 4
 			s.Layout.Objects = append(s.Layout.Objects, twin)
 			page = startTold(t, Config{}).take(s)
-			assert.Equal(t, 2.0, page[`mpit_objects{jobid="1",kind="`+kind+`",name="`+name+`",rank="0",world="0"}`])
+			assert.Equal(t, 2.0, page[`mpit_objects{jobid="1",kind="`+kind+`",name="`+name+`",rank="0",user="alice",world="0"}`])
 			for key := range page {
 				assert.False(t, strings.HasPrefix(key, "mpit_object_info") && strings.Contains(key, `kind="`+kind+`",name="`+name+`"`), "%s is of neither", key)
 			}
@@ -204,7 +205,7 @@ func TestKept(t *testing.T) {
 		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
 		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"}, "values": []any{0.1, nil}},
 	}, body.Kept[0].Values)
-	list, more := e.Kept("", "", -1)
+	list, more := e.Kept(Selector{})
 	assert.Equal(t, list, get1("?rank=0").Kept)
 	assert.Zero(t, more)
 	assert.Empty(t, get1("?rank=1").Kept)
@@ -234,7 +235,7 @@ func TestKept(t *testing.T) {
 	for i := range maxKeptAnswer / maxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, who{claim: claimOf(&hello, cgroup{})})
+		other := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
 		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
 	}

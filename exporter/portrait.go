@@ -212,7 +212,6 @@ func (p *page) addProcess(r *portrait, s *sheet) {
 	labels := []mapping.Label{
 		{Name: "pid", Value: strconv.Itoa(a.PID)},
 		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
-		{Name: "user", Value: a.User},
 		{Name: "host", Value: a.Host},
 		{Name: "executable", Value: a.Executable},
 		{Name: "library", Value: a.Library},

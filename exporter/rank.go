@@ -167,7 +167,8 @@ func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	}
 	r.controls.left = map[string]int{}
 	labels := []mapping.Label{
-		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)}, {Name: "world", Value: id.World},
+		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)},
+		{Name: "user", Value: id.User}, {Name: "world", Value: id.World},
 	}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)

@@ -38,8 +38,8 @@ func TestRelabel(t *testing.T) {
 		{"an empty result keeps the old value", []mapping.Relabel{{SourceLabels: []string{"jobid"}, TargetLabel: "jobid", Replacement: text(" ")}}, said},
 		{"without sources", []mapping.Relabel{{TargetLabel: "partition", Replacement: text("all$$")}},
 			claim{id: said.id, jobName: "alice-cfd", partition: "all$"}},
-		{"a result is cleaned", []mapping.Relabel{{TargetLabel: "world", Replacement: text("a\nb\xff")}},
-			claim{id: Identity{JobID: "100_3", World: "a\uFFFDb\uFFFD"}, jobName: "alice-cfd", partition: "batch"}},
+		{"a result is cleaned", []mapping.Relabel{{TargetLabel: "world", Replacement: text("a\x1bb\xff")}},
+			claim{id: Identity{JobID: "100_3", World: "a\uFFFDbÿ"}, jobName: "alice-cfd", partition: "batch"}},
 		{"and bounded", []mapping.Relabel{{SourceLabels: []string{"host"}, Regex: "(.*)", TargetLabel: "world", Replacement: text(strings.Repeat("$1", 100))}},
 			claim{id: Identity{JobID: "100_3", World: strings.Repeat("node7", 100)[:maxLabelValue]}, jobName: "alice-cfd", partition: "batch"}},
 	} {

@@ -325,9 +325,9 @@ func TestRanksNeverOverwriteOneAnother(t *testing.T) {
 	}
 	page := n.scrape()
 	for _, labels := range []string{
-		`{jobid="1",rank="0",world="0"}`, `{jobid="1",rank="1",world="0"}`,
-		`{jobid="2",rank="0",world="0"}`, `{jobid="2",rank="1",world="0"}`,
-		`{jobid="2",rank="0",world="1"}`, `{jobid="2",rank="1",world="1"}`,
+		`{jobid="1",rank="0",user="alice",world="0"}`, `{jobid="1",rank="1",user="alice",world="0"}`,
+		`{jobid="2",rank="0",user="alice",world="0"}`, `{jobid="2",rank="1",user="alice",world="0"}`,
+		`{jobid="2",rank="0",user="alice",world="1"}`, `{jobid="2",rank="1",user="alice",world="1"}`,
 	} {
 		assert.Contains(t, page, "mpit_calls_total"+labels)
 	}
@@ -338,7 +338,7 @@ func TestEqualLabelsGetDup(t *testing.T) {
 	n := startNode(t, Config{})
 	a, b, c := mpittest.New(small("1", 0)), mpittest.New(small("1", 0)), mpittest.New(small("1", 0))
 	n.connect(a, b, c)
-	const twin, third = `mpit_calls_total{dup="1",jobid="1",rank="0",world="0"}`, `mpit_calls_total{dup="2",jobid="1",rank="0",world="0"}`
+	const twin, third = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`, `mpit_calls_total{dup="2",jobid="1",rank="0",user="alice",world="0"}`
 	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 20))
 	require.NoError(t, c.Set("calls", mpit.ClassCounter, 0, 30))
 
@@ -379,7 +379,7 @@ func TestAnotherUsersID(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return n.scrape()[`mpit_exporter_connections_refused_total{reason="other_uid"}`] == 2
 		}, longest, time.Millisecond)
-		assert.NotContains(t, n.scrape(), `mpit_rank_end_info{jobid="1",rank="0",reason="finalize",world="0"}`)
+		assert.NotContains(t, n.scrape(), `mpit_rank_end_info{jobid="1",rank="0",reason="finalize",user="alice",world="0"}`)
 	})
 	assert.Equal(t, 1.0, n.scrape()[of("mpit_rank_up", "1", 1)])
 }
@@ -450,9 +450,9 @@ func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*nod
 	broken := &unsound{} // its figures come with the first answer
 	n := startNode(t, cfg, append(options, func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, lib mapping.Library, since time.Time) figures {
-			f := sound(m, lib, since)
-			if lib.Name == "mpich" && broken.figures == nil {
+		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+			f := sound(m, p)
+			if p.Library.Name == "mpich" && broken.figures == nil {
 				broken.figures = f
 				return broken
 			}
@@ -522,19 +522,19 @@ func TestVariablesThatComeAndGo(t *testing.T) {
 	})
 	r := mpittest.New(cfg)
 	n.connect(r)
-	const world, halo = `mpit_queue_level{comm="MPI_COMM_WORLD",jobid="1",rank="0",world="0"}`, `mpit_queue_level{comm="halo",jobid="1",rank="0",world="0"}`
+	const world, halo = `mpit_queue_level{comm="MPI_COMM_WORLD",jobid="1",rank="0",user="alice",world="0"}`, `mpit_queue_level{comm="halo",jobid="1",rank="0",user="alice",world="0"}`
 	page := n.scrape()
 	assert.Contains(t, page, world)
 	assert.NotContains(t, page, halo)
-	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="MPI_COMM_WORLD",object_rank="0",predefined="true",rank="0",size="4",world="0"}`])
+	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="MPI_COMM_WORLD",object_rank="0",predefined="true",rank="0",size="4",user="alice",world="0"}`])
 
 	id := r.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Created: testTime})
 	r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, State: mpit.VariableDenied}, 1)
 	page = n.scrape()
 	assert.Contains(t, page, world)
 	assert.Contains(t, page, halo)
-	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="halo",object_rank="1",rank="0",size="2",world="0"}`])
-	assert.Equal(t, 1.0, page[`mpit_objects{jobid="1",kind="comm",name="halo",rank="0",world="0"}`])
+	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="halo",object_rank="1",rank="0",size="2",user="alice",world="0"}`])
+	assert.Equal(t, 1.0, page[`mpit_objects{jobid="1",kind="comm",name="halo",rank="0",user="alice",world="0"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_variables{state="denied"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="denied"}`])
 

@@ -1,8 +1,6 @@
 package exporter
 
 import (
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -155,41 +153,3 @@ func counterVec(f Family) *prometheus.CounterVec {
 
 // gather returns the families, sorted; nobody changes them afterwards.
 func (s *selfMetrics) gather() ([]*dto.MetricFamily, error) { return s.registry.Gather() }
-
-// maxUsers bounds the values of the label `user`: a user with a range of subordinate uids has 65,536 of them.
-const maxUsers = 256
-
-// users names the users of connections, asking for each uid once.
-type users struct {
-	lookup func(uid uint32) string
-
-	mu    sync.Mutex
-	names map[uint32]string
-}
-
-// name returns the user's name, its number where it has none, "other" behind the bound. It may block, as lookups do.
-func (u *users) name(uid uint32) string {
-	u.mu.Lock()
-	name, ok := u.names[uid]
-	full := len(u.names) >= maxUsers
-	u.mu.Unlock()
-	switch {
-	case ok:
-		return name
-	case full:
-		return "other"
-	}
-	if u.lookup != nil {
-		name = cleanValue(u.lookup(uid))
-	}
-	if name == "" {
-		name = strconv.FormatUint(uint64(uid), 10)
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.names) >= maxUsers {
-		return "other"
-	}
-	u.names[uid] = name
-	return name
-}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -236,11 +237,11 @@ func (e *Exporter) logConflicts(r *rank, c *contents) {
 
 // makeFigures makes a rank's figures by the rules that are in force.
 func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
-	since := r.since
+	p := mapping.Process{Library: r.library, User: r.peer.UID, Older: r.since}
 	if !c.since.IsZero() {
-		since = c.since
+		p.Older = c.since
 	}
-	c.figures, c.epoch = e.newRank(rules.Mapper, r.library, since), rules.epoch
+	c.figures, c.epoch = e.newRank(rules.Mapper, p), rules.epoch
 	c.made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected

@@ -198,8 +198,8 @@ func TestLabelTexts(t *testing.T) {
 	r, _ := pageRank(3, "mpit_x")
 	texts := newLabelTexts(&portrait{rank: r})
 	none := texts.of(nil)
-	assert.Equal(t, `{jobid="1",rank="3",world="0"} `, none)
-	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",world="0",z=""} `,
+	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, none)
+	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",user="alice",world="0",z=""} `,
 		texts.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}))
 	assert.Len(t, texts.made, 2)
 	texts.of(nil)

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -28,7 +27,7 @@ const (
 // ValueList is the answer to GET /api/v1/values: what stands on the page of metrics for the performance variables of some ranks.
 type ValueList struct {
 	Time     time.Time     `json:"time"`               // when the page was brought up to date
-	Ranks    []RankValues  `json:"ranks"`              // sorted by jobid, world, rank
+	Ranks    []RankValues  `json:"ranks"`              // sorted by jobid, world, user, rank
 	Together []WorldValues `json:"together,omitempty"` // where rules merge the ranks of a world: its series
 	More     int           `json:"more,omitempty"`     // ranks that are left out, for the answer would become too large: ask for them by name
 }
@@ -44,6 +43,7 @@ type RankValues struct {
 type WorldValues struct {
 	JobID     string           `json:"jobid"`
 	World     string           `json:"world"`
+	User      string           `json:"user"`
 	Dup       int              `json:"dup,omitempty"`
 	Variables []VariableValues `json:"variables"`
 	Cut       int              `json:"cut,omitempty"`
@@ -62,20 +62,18 @@ type VariableValues struct {
 
 // SeriesValue is one series. Numbers are texts, as on the page of metrics, for JSON has neither NaN nor infinities.
 type SeriesValue struct {
-	Labels map[string]string `json:"labels,omitempty"` // besides jobid, world, rank and dup
+	Labels map[string]string `json:"labels,omitempty"` // besides jobid, world, user, rank and dup
 	Value  string            `json:"value,omitempty"`  // empty: it is a histogram
 	Count  string            `json:"count,omitempty"`  // of a histogram
 	Sum    string            `json:"sum,omitempty"`    // of a histogram, in Unit
 }
 
-// Values returns what stands on the page for the variables of the ranks with these labels, where "" and -1 stand for any, and of
-// their worlds. It asks all ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked
-// within the last second; the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay
-// for who has not seen them. The only errors are a canceled ctx and bugs.
-func (e *Exporter) Values(ctx context.Context, jobID, world string, number int) (ValueList, error) {
-	such := func(r *rank) bool {
-		return (jobID == "" || jobID == r.id.JobID) && (world == "" || world == r.id.World) && (number < 0 || number == r.id.Rank)
-	}
+// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks all
+// ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked within the last second;
+// the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay for who has not seen
+// them. The only errors are a canceled ctx and bugs.
+func (e *Exporter) Values(ctx context.Context, which Selector) (ValueList, error) {
+	such := func(r *rank) bool { return which.selects(r.id) }
 	if !e.upToDate(such) {
 		l, err := e.gather(ctx, asValues)
 		if err != nil {
@@ -120,7 +118,7 @@ func (e *Exporter) Values(ctx context.Context, jobID, world string, number int) 
 		list.Ranks = append(list.Ranks, v)
 		if g := p.groups[c.rank.world]; g != nil && g.sheet != nil && !seen[g] {
 			seen[g] = true
-			w := WorldValues{JobID: g.id.JobID, World: g.id.World, Dup: g.id.Dup}
+			w := WorldValues{JobID: g.id.JobID, World: g.id.World, User: g.id.User, Dup: g.id.Dup}
 			w.Variables, w.Cut = variables.values(g.sheet.shown(), room)
 			list.Together = append(list.Together, w)
 		}
@@ -273,22 +271,20 @@ func seriesValue(s *sheet, i int, kind dto.MetricType) SeriesValue {
 // errNoSuchRank is for who asks for the values of a rank that is not on the page.
 var errNoSuchRank = errors.New("no rank of this node has these labels")
 
-// serveValues answers GET /api/v1/values with a ValueList, of the ranks that the parameters jobid, world and rank name.
+// serveValues answers GET /api/v1/values with a ValueList, of the ranks that the parameters jobid, world, user and rank name.
 func (e *Exporter) serveValues(w http.ResponseWriter, req *http.Request) {
-	query := req.URL.Query()
-	jobID, world := query.Get("jobid"), query.Get("world")
-	number, err := rankParameter(query.Get("rank"))
+	which, err := selectorOf(req.URL.Query())
 	if err != nil {
 		e.writeError(w, http.StatusBadRequest, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), defaultTimeout)
 	defer cancel()
-	list, err := e.Values(ctx, jobID, world, number)
+	list, err := e.Values(ctx, which)
 	switch {
 	case err != nil:
 		e.writeError(w, http.StatusInternalServerError, err)
-	case len(list.Ranks) == 0 && (cmp.Or(jobID, world) != "" || number >= 0):
+	case len(list.Ranks) == 0 && !which.any():
 		e.writeError(w, http.StatusNotFound, errNoSuchRank)
 	default:
 		e.writeCompact(w, http.StatusOK, list)

@@ -51,14 +51,14 @@ func (l *ValueList) flat(t *testing.T) map[string]float64 {
 		}
 	}
 	for _, r := range l.Ranks {
-		labels := map[string]string{"jobid": r.Rank.JobID, "world": r.Rank.World, "rank": strconv.Itoa(r.Rank.Rank)}
+		labels := map[string]string{"jobid": r.Rank.JobID, "world": r.Rank.World, "user": r.Rank.User, "rank": strconv.Itoa(r.Rank.Rank)}
 		if r.Rank.Dup > 0 {
 			labels["dup"] = strconv.Itoa(r.Rank.Dup)
 		}
 		put(r.Variables, labels)
 	}
 	for _, w := range l.Together {
-		put(w.Variables, map[string]string{"jobid": w.JobID, "world": w.World})
+		put(w.Variables, map[string]string{"jobid": w.JobID, "world": w.World, "user": w.User})
 	}
 	return flat
 }

@@ -10,8 +10,7 @@ import (
 
 // who is all that is known of whose a rank is: its own word as the rules have it, and the kernel's.
 type who struct {
-	claim
-	user   string // the kernel's word, as a name
+	claim  // its id has the User
 	kernel cgroup
 	check  string // a check… of cgroup.go
 }
@@ -22,7 +21,7 @@ func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) who {
 	if err != nil {
 		e.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
 	}
-	w := who{claim: claimOf(h, kernel), user: user, kernel: kernel}
+	w := who{claim: claimOf(h, kernel), kernel: kernel}
 	w.check = kernel.check(&w.claim) // before any rule: the kernel knows the scheduler's numbers
 	e.relabel.Load().apply(&w.claim, func(source string) string {
 		switch source {
@@ -44,5 +43,6 @@ func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) who {
 		name, _ := strings.CutPrefix(source, envSource)
 		return cleanValue(environment(h.Attributes).get(name))
 	})
+	w.id.User = user // not by any rule
 	return w
 }

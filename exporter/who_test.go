@@ -136,14 +136,14 @@ func TestContainersWithEqualNames(t *testing.T) {
 	n.connect(one, two)
 	require.NoError(t, two.Set("calls", mpit.ClassCounter, 0, 20))
 	page := n.scrape()
-	assert.Equal(t, 10.0, page[`mpit_calls_total{jobid="container-1",rank="0",world="container-1"}`])
-	assert.Equal(t, 20.0, page[`mpit_calls_total{dup="1",jobid="container-1",rank="0",world="container-1"}`])
+	assert.Equal(t, 10.0, page[`mpit_calls_total{jobid="container-1",rank="0",user="alice",world="container-1"}`])
+	assert.Equal(t, 20.0, page[`mpit_calls_total{dup="1",jobid="container-1",rank="0",user="alice",world="container-1"}`])
 	assert.Equal(t, 1.0, page["mpit_exporter_label_clashes_total"])
 }
 
 // A job that is requeued has the same labels. Once its old ranks' last values have been read, the new ones take their place.
 func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
-	const twin = `mpit_calls_total{dup="1",jobid="1",rank="0",world="0"}`
+	const twin = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`
 	start := func() (*node, *mpittest.Rank) {
 		n := startNode(t, Config{Retention: time.Hour})
 		r := mpittest.New(small("1", 0))
@@ -201,10 +201,17 @@ func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
 	})
 }
 
+// whoOf is who a process is whose control group says nothing.
+func whoOf(h *mpit.Hello, user string) who {
+	w := who{claim: claimOf(h, cgroup{})}
+	w.id.User = user
+	return w
+}
+
 // connectAs has a rank of another user's, without a connection.
 func (n *node) connectAs(uid uint32, h mpit.Hello, value string) *rank {
 	n.mu.Lock()
-	r := n.add(h, mpit.Peer{UID: uid}, who{claim: claimOf(&h, cgroup{}), user: fmt.Sprint(uid)})
+	r := n.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
 	n.mu.Unlock()
 	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true, Text: value}}, nil)
@@ -225,10 +232,10 @@ func TestControlVariablesOfTwoUsersInOneJob(t *testing.T) {
 	n.connectAs(1001, hello(3), "b")
 	n.connectAs(1002, hello(4), "a")
 	assert.Equal(t, map[string]float64{
-		`mpit_cvar_ranks{jobid="1",name="mode",value="a",world="0"}`:         2,
-		`mpit_cvar_ranks{dup="1",jobid="1",name="mode",value="a",world="0"}`: 1,
-		`mpit_cvar_ranks{dup="1",jobid="1",name="mode",value="b",world="0"}`: 1,
-		`mpit_cvar_ranks{dup="2",jobid="1",name="mode",value="a",world="0"}`: 1,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1000",value="a",world="0"}`: 2,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1001",value="a",world="0"}`: 1,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1001",value="b",world="0"}`: 1,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1002",value="a",world="0"}`: 1,
 	}, n.with("mpit_cvar_ranks"))
 
 	t.Run("who has gone leaves his place", func(t *testing.T) {
@@ -240,9 +247,9 @@ func TestControlVariablesOfTwoUsersInOneJob(t *testing.T) {
 		n.mu.Unlock()
 		n.connectAs(1003, hello(5), "c")
 		assert.Equal(t, map[string]float64{
-			`mpit_cvar_ranks{jobid="1",name="mode",value="a",world="0"}`:         2,
-			`mpit_cvar_ranks{dup="1",jobid="1",name="mode",value="c",world="0"}`: 1,
-			`mpit_cvar_ranks{dup="2",jobid="1",name="mode",value="a",world="0"}`: 1,
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1000",value="a",world="0"}`: 2,
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1003",value="c",world="0"}`: 1,
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1002",value="a",world="0"}`: 1,
 		}, n.with("mpit_cvar_ranks"))
 	})
 }
@@ -271,12 +278,12 @@ func TestClashesAreLoggedSparingly(t *testing.T) {
 	clash("2", 0, 1000)
 	clash("2", 0, 1000)
 	assert.Equal(t, 1, lines(), "not another one so soon")
-	clash("2", 7, 1001)
-	assert.Equal(t, 2, lines(), "of another user, whose rank is in a world that is claimed already")
+	clash("2", 0, 1001)
+	assert.Equal(t, 1, lines(), "another user's labels are others")
 	clock.advance(clashLogInterval)
 	clash("1", 0, 1000)
-	assert.Equal(t, 2, lines(), "that world has been told of")
+	assert.Equal(t, 1, lines(), "that world has been told of")
 	clash("2", 0, 1000)
-	assert.Equal(t, 3, lines())
+	assert.Equal(t, 2, lines())
 	assert.Equal(t, 5.0, n.scrape()["mpit_exporter_label_clashes_total"], "all are counted")
 }

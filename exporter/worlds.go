@@ -28,18 +28,19 @@ type worldID struct {
 	uid          uint32
 }
 
-// worldName is what a world is called on the page: where two users claim one, the later one's has a dup.
+// worldName is what a world is called on the page: where two uids with one name claim one, the later one's has a dup.
 type worldName struct {
-	jobID, world string
-	dup          int
+	jobID, world, user string
+	dup                int
 }
 
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers. It belongs to
 // Exporter.mu, but for what never changes: key and dup.
 type world struct {
 	key   worldID
+	user  string
 	ranks int // in the table
-	dup   int // 0: no other user has claimed it before
+	dup   int // 0: no other uid has claimed it before under that name
 
 	warned bool // that its labels are others' too
 
@@ -61,7 +62,7 @@ func (e *Exporter) joinWorld(r *rank) {
 	key := worldID{r.id.JobID, r.id.World, r.peer.UID}
 	w := e.worlds[key]
 	if w == nil {
-		w = &world{key: key, left: map[string]int{}}
+		w = &world{key: key, user: r.id.User, left: map[string]int{}}
 		for e.worldNames[w.name()] {
 			w.dup++
 		}
@@ -88,7 +89,7 @@ func (w *world) describe(infos []mapping.Info) []mapping.Info {
 	return w.shared.infos
 }
 
-func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.dup} }
+func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.user, w.dup} }
 
 // leaveWorld is its reverse; the last rank takes the world's categories along. The caller holds mu.
 func (e *Exporter) leaveWorld(r *rank) {

@@ -363,3 +363,19 @@ func show(r *Rank) map[string]float64 {
 	}
 	return out
 }
+
+var yes, no = true, false
+
+// reload puts other rules into force, as the exporter does when it is told to.
+func reload(t fataler, r *Rank, a *agent, rules ...Rule) {
+	t.Helper()
+	r.Reload(newMapper(t, rules...), a.now())
+}
+
+// restart is another exporter that meets the agent's process.
+func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
+	t.Helper()
+	again := newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}, Older: a.now()})
+	again.room.rank, again.room.variable = r.room.rank, r.room.variable
+	return again
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
@@ -27,7 +28,7 @@ func BenchmarkUpdate(b *testing.B) {
 			for i := range 50 {
 				a.object(fmt.Sprintf("comm_%d", i), 1)
 			}
-			r := newRank(b, nil)
+			r := newRank(b)
 			s := a.sample()
 			r.Update(s)
 			b.ReportAllocs()
@@ -52,7 +53,7 @@ func BenchmarkCompile(b *testing.B) {
 	for i := range 50 {
 		a.object(fmt.Sprintf("comm_%d", i), 1)
 	}
-	r := newRank(b, nil)
+	r := newRank(b)
 	r.Update(a.sample())
 	b.ReportAllocs()
 	for b.Loop() {
@@ -89,10 +90,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := mapper.NewRank(Library{MPICH, "4.2.0"}, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := mapper.NewRank(Process{Library: Library{MPICH, "4.2.0"}})
 				first(r)
 				r.Close()
 			}
@@ -106,7 +104,7 @@ func TestUpdateAllocatesNothing(t *testing.T) {
 	for range 5 {
 		a.object("", 2)
 	}
-	r := newRank(t, nil)
+	r := newRank(t)
 	s := a.sample()
 	r.Update(s)
 	if n := testing.AllocsPerRun(100, func() { s.Values[0]++; r.Update(s) }); n > 0 {
@@ -129,7 +127,7 @@ func distributionRank(t fataler) (*Rank, *agent) {
 			h.took(time.Duration(500+i) << k)
 		}
 	}
-	return newRank(t, nil), a
+	return newRank(t), a
 }
 
 // BenchmarkDistributions is one sample of a rank with 60 distributions, each of which has moved, or none.
@@ -184,10 +182,7 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		ranks := make([]*Rank, 1000)
 		for i := range ranks {
-			r, err := m.NewRank(Library{}, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := m.NewRank(Process{})
 			r.Update(s)
 			ranks[i] = r
 		}
@@ -196,4 +191,29 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/60_000, "B/histogram")
 		runtime.KeepAlive(ranks)
 	}
+}
+
+// BenchmarkNewNames is what a variable costs whose name nobody has had yet, as those of a rank that invents them: from the catalogue to
+// its place on the page.
+func BenchmarkNewNames(b *testing.B) {
+	const variables = 4096
+	mapper, err := New(Config{MaxFamilies: 1 << 30})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		b.StopTimer()
+		a := newAgent()
+		for i := range variables {
+			class := mpit.ClassCounter
+			if i%2 == 0 {
+				class = mpit.ClassTimer
+			}
+			a.add(mpit.Variable{Name: fmt.Sprintf("rank %d, variable %d", n, i), Class: class, Datatype: tULong, Description: "Something that is counted in this rank alone."})
+		}
+		s := a.sample()
+		b.StartTimer()
+		r := mapper.NewRank(Process{Library: Library{OpenMPI, "4.1.4"}})
+		r.Update(s)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/variables, "ns/variable")
 }

@@ -21,7 +21,7 @@ func TestStatesBeyondALimitAreNotMade(t *testing.T) {
 	a := newAgent()
 	a.vars = []mpit.Variable{v}
 	a.open(0, 0, elements)
-	r := newRank(t, nil)
+	r := newRank(t)
 	r.SetLimit(20_000, ReasonRankOverLimit)
 	r.SetVariableLimit(2_000)
 	s := a.sample()
@@ -42,7 +42,7 @@ func BenchmarkTimersWithoutCompanionsOfTheirOwn(b *testing.B) {
 		a.objects = append(a.objects, mpit.Object{ID: a.next, Kind: mpit.BindComm, Name: fmt.Sprint("object ", i)})
 		a.open(uint32(i%2), a.next, 1).values[0] = word(float64(1))
 	}
-	r := newRank(b, nil)
+	r := newRank(b)
 	r.SetVariableLimit(2_000)
 	s := a.sample()
 	r.Update(s)

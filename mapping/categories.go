@@ -13,6 +13,6 @@ func (m *Mapper) NeedsCategories() bool { return m.categories }
 // says that the rank can't tell, so that no such rule matches. It takes effect at the next Update. A later call is for variables
 // that come later; those that have been found out about stay what they are. Categories is called in Update alone.
 func (r *Rank) SetCategories(c Categories) {
-	r.categories, r.categorised = c, true
+	r.categories, r.categorised, r.answered = c, true, true
 	r.told = r.held > 0
 }

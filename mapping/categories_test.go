@@ -40,7 +40,7 @@ func TestCategoriesAreWaitedFor(t *testing.T) {
 			a.set("in", x, 1)
 			a.set("out", x, 2)
 			a.set("depth", x, 3)
-			r := newRank(t, nil, rules...)
+			r := newRank(t, rules...)
 			for range 2 {
 				r.Update(a.after(time.Second).sample())
 				assert.Equal(t, m{"depth_level{comm=c}": 3}, show(r))
@@ -58,31 +58,4 @@ func TestCategoriesAreWaitedFor(t *testing.T) {
 			assert.Contains(t, show(r), "later_total{comm=c}")
 		})
 	}
-}
-
-// Held back, a variable keeps what the blob has of it, and so does a timer whose counter is held back.
-func TestCategoriesAndTheBlob(t *testing.T) {
-	a := newAgent(on("n", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble), on("t", mpit.ClassCounter, tULong),
-		on("w", mpit.ClassAggregate, tUint))
-	x := a.object("c", 1)
-	r := newRank(t, nil)
-	for i, v := range []uint64{1<<32 - 2, 3} {
-		a.set("n", x, v)
-		a.set("t", x, float64(i+1))
-		a.handles[2].values[0] = uint64(i + 1)
-		r.Update(a.after(time.Minute).sample())
-	}
-	want := show(r)
-	assert.Equal(t, 1<<32+3.0, want["n_total{comm=c}"])
-	rules := []Rule{{Match: Match{Category: "p2p", Class: List{"counter"}}, Help: "One of p2p."}}
-	for i, v := range []uint64{1<<32 - 2, 3} { // what else happens makes a new blob
-		r = reload(t, r, rules...)
-		a.set("w", x, v)
-		r.Update(a.sample())
-		assert.Equal(t, m{"w_aggregate_total{comm=c}": float64(i<<32) + float64(v)}, show(r))
-	}
-	want["w_aggregate_total{comm=c}"] = 1<<32 + 3
-	r.SetCategories(nil)
-	r.Update(a.sample())
-	assert.Equal(t, want, show(r))
 }

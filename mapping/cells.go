@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,65 +11,86 @@ import (
 // maxGone is how many series may stay of whose contributions not even remains are left.
 const maxGone = 4096
 
-// cell is the cell of that id, a new one if there is none, marked as being in use.
-func (r *Rank) cell(v *variable, id cellID) *cell {
-	c := v.find(id)
-	if c == nil {
-		c = r.slabs.cell()
-		c.v, c.id = v, id
-		if v.list == nil {
-			n := 1
-			if v.label != "" {
-				n = min(len(r.layout.Objects), 64)
-			}
-			v.list = make([]*cell, 0, n)
+// cellID tells the cells of a variable apart.
+type cellID struct {
+	object string // name; "" for variables that aren't bound, or where all objects become one
+	number uint32 // the object itself, where those that share a name are not merged
+	elem   int32  // -1: elements merged
+}
+
+// cell is where the values of one variable and one name come together. There are very many.
+type cell struct {
+	v      *variable
+	id     cellID
+	series *Series
+
+	// Of the handles, in the running Update.
+	sum         float64
+	known, want int32 // how many values it is made of, and how many it should be
+
+	count   Count   // modeCount; else its value is the last one shown
+	fixed   float64 // of freed objects
+	created int64   // Unix nanoseconds of the earliest contribution, 0 unknown
+
+	state *stateCell // of a STATE
+	timer *timer
+
+	seen       uint32 // generation
+	fixedKnown bool
+	anew       bool // it has begun at zero: what had been counted before is not in it
+}
+
+// stateCell is the series of a STATE.
+type stateCell struct {
+	series  []*Series // as variable.items
+	outside *Series   // a value that has no series of its own
+	shown   int64     // value of outside
+	now     int64     // the present value
+}
+
+// newCell makes a cell with its series.
+func (r *Rank) newCell(v *variable, id cellID) *cell {
+	c := r.slabs.cell()
+	c.v, c.id = v, id
+	if v.list == nil {
+		n := 1
+		if v.label != "" && r.layout != nil {
+			n = min(len(r.layout.Objects), 64)
 		}
-		if n := len(v.list); n > 0 && !v.unsorted {
-			v.unsorted = id.compare(v.list[n-1].id) < 0
-		}
-		v.list = append(v.list, c)
-		v.next = int32(len(v.list))
-		if v.cells != nil {
-			v.cells[id] = c
-		}
-		if was := v.had().was; was != nil {
-			was.give(c)
-		}
-		r.expose(c)
+		v.list = make([]*cell, 0, n)
 	}
-	c.seen = r.generation
+	if n := len(v.list); n > 0 && !v.unsorted {
+		v.unsorted = id.compare(v.list[n-1].id) < 0
+	}
+	v.list = append(v.list, c)
+	v.next = int32(len(v.list))
+	if v.cells != nil {
+		v.cells[id] = c
+	}
+	r.expose(c)
 	return c
 }
 
-// expose gives a cell its series, unless it has them.
+// expose gives a cell its series.
 func (r *Rank) expose(c *cell) {
 	v := c.v
-	switch {
-	case v.mode == modeState:
-		if c.state == nil {
-			c.state = &stateCell{}
-		}
-		if c.lost || !c.owns && (r.limits.rank.set || r.limits.variable.set) {
-			return // there may be very many: not before the limits allow them
-		}
-		for _, it := range v.items[len(c.state.series):] {
+	if v.mode == modeState {
+		c.state = &stateCell{}
+		for _, it := range v.items {
 			c.state.series = append(c.state.series, c.newSeries(&r.slabs, it.name))
 		}
-	case v.metric != nil && c.series == nil:
-		c.series = c.newSeries(&r.slabs, "")
-		c.series.Lasting = v.lasts()
-		if v.metric.Kind == KindHistogram {
-			if c.timer == nil {
-				c.timer = r.slabs.timer()
-				*c.timer = newTimer(v.buckets)
-				if v.exact {
-					c.timer.hist.Schema, c.timer.exact = ExactSchema, &exact{}
-				}
-			}
-			c.series.Histogram = &c.timer.hist
-		}
-		c.setCreated()
+		return
 	}
+	c.series = c.newSeries(&r.slabs, "")
+	c.series.Lasting = v.lasts()
+	if v.metric.Kind == KindHistogram {
+		if c.timer == nil {
+			c.timer = r.slabs.timer()
+			c.timer.begin(v)
+		}
+		c.series.Histogram = &c.timer.hist
+	}
+	c.setCreated()
 }
 
 // find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that goes well.
@@ -118,11 +138,11 @@ func (c *cell) newSeries(from *slabs, state string) *Series {
 		slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	s := from.newSeries()
-	s.Metric, s.Labels, s.Together = v.metric, labels, NewTogether(v.ranks, v.across)
+	s.Metric, s.Labels, s.Together, s.meaning = v.metric, labels, NewTogether(v.ranks, v.across), v.meaning
 	return s
 }
 
-// unixNano is a time of the agent's in Unix nanoseconds, 0 where it is not known.
+// unixNano is a time in Unix nanoseconds, 0 where it is not known.
 func unixNano(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -132,9 +152,103 @@ func unixNano(t time.Time) int64 {
 
 // since moves the beginning of a cell to an earlier time, never to a later one; 0 is not known.
 func (c *cell) since(at int64) {
-	if at > 0 && (c.created == 0 || at < c.created) {
+	if at > 0 && !c.anew && (c.created == 0 || at < c.created) {
 		c.created = at
 		c.setCreated()
+	}
+}
+
+// setCreated tells the series when it was zero.
+func (c *cell) setCreated() {
+	if c.series != nil && c.created > 0 {
+		c.series.Since = c.created
+	}
+}
+
+func (c *cell) merge(m Merge, x float64) {
+	if c.known == 0 {
+		c.sum = x
+	} else {
+		c.sum = combine(m, c.sum, x)
+	}
+	c.known++
+}
+
+// settle makes the value of a cell that counts out of its parts.
+func (c *cell) settle(r *Rank, values []uint64) {
+	known := c.known > 0 || c.fixedKnown
+	if c.v.exact {
+		known = c.known == c.want && (c.want > 0 || c.fixedKnown) // its buckets and its time are of one moment
+	}
+	switch now := c.sum + c.fixed; {
+	case !known:
+	case !finite(now):
+		r.dropped[ReasonNotANumber]++
+	case !c.count.Known() && c.v.since > 0 && c.created < c.v.since:
+		c.anew, c.created = true, r.now
+		c.setCreated()
+		c.count.Skip(now)
+	default:
+		c.count.Take(now)
+	}
+	if c.timer != nil && c.count.Known() {
+		c.timer.settle(c, r, values, known)
+	}
+	x := c.count.Total() * c.v.scale
+	c.series.Value, c.series.Valid = x, c.count.Known() && finite(x)
+}
+
+func (c *cell) publishGauge(r *Rank) {
+	x, valid := c.sum, c.known > 0
+	mean := c.v.objects == MergeMean
+	if mean && valid {
+		x /= float64(c.known)
+	}
+	if c.v.mode == modeWatermark {
+		switch {
+		case !c.fixedKnown || mean && c.known > 0: // a mean is that of the objects that are there
+		case valid:
+			x = combine(c.v.among(), x, c.fixed)
+		default:
+			x, valid = c.fixed, true
+		}
+	} else {
+		valid = valid && (c.known == c.want || mean) // a part of a sum would be a lie
+	}
+	if valid && !finite(x*c.v.scale) {
+		r.dropped[ReasonNotANumber]++
+		valid = false
+	}
+	c.series.Value, c.series.Valid = x*c.v.scale, valid
+	if valid {
+		c.count = Count{total: x, known: true}
+	}
+}
+
+func (c *cell) publishState(r *Rank) {
+	valid := c.known > 0
+	found := false
+	t := c.state
+	for i, series := range t.series {
+		series.Value, series.Valid = 0, valid
+		if valid && c.v.items[i].value == t.now {
+			series.Value, found = 1, true
+		}
+	}
+	switch {
+	case !valid:
+		if t.outside != nil {
+			t.outside.Valid = false
+		}
+	case found:
+		if t.outside != nil {
+			t.outside, r.relist = nil, true
+		}
+	default:
+		if t.outside == nil || t.shown != t.now {
+			t.outside, t.shown, r.relist = c.newSeries(&r.slabs, c.v.outsideName(t.now)), t.now, true
+		}
+		t.outside.Value, t.outside.Valid = 1, true
 	}
 }
 
@@ -142,90 +256,50 @@ func (c *cell) since(at int64) {
 func (r *Rank) sweep() {
 	gone := 0
 	for _, v := range r.order {
-		if v.separate && v.lasts() {
-			for _, c := range v.list {
-				if c.seen != r.generation && c.id.number != 0 {
-					r.leave(c)
+		v.overflow.sweep(r.generation)
+		reserved, kept := v.reserve(), v.list[:0]
+		for _, c := range v.list {
+			keep := c.seen == r.generation
+			if !keep && c.id.number == 0 && c.count.Known() {
+				switch v.mode {
+				case modeCount:
+					if keep = c.count.Total() > 0; keep {
+						c.lose()
+					}
+				case modeWatermark:
+					c.fixed, c.fixedKnown, keep = c.count.Total(), true, true
+				}
+				if keep {
+					gone++
+				}
+				if keep && gone > maxGone {
+					r.dropped[ReasonRemainsLost]++
+					keep = false
 				}
 			}
-		}
-		// Objects that have not been read yet since other rules are in force hand over to the series of their name.
-		handing := v.separate && slices.ContainsFunc(v.list, func(c *cell) bool { return c.changes() != nil })
-		var lost map[wrapped]bool // of cells that are no more, by what these are called
-		kept := v.list[:0]
-		for _, c := range v.list {
-			if c.seen == r.generation || c.rest() != nil || handing && c.id.number == 0 {
+			if keep {
 				kept = append(kept, c)
 				continue
 			}
-			keep := false
-			switch {
-			case c.id.number != 0:
-			case v.mode == modeCount:
-				keep = c.count.has && c.count.value > 0 || c.hasHistory()
-			case v.mode == modeWatermark:
-				if c.count.has && c.v.info.Class != highRatio && !c.seldom().floorKnown {
-					c.setFloor(c.count.value)
-				}
-				keep = c.seldom().floorKnown
-			}
-			if keep {
-				if gone++; gone <= maxGone {
-					kept = append(kept, c)
-					continue
-				}
-				r.dropped[ReasonRemainsLost]++
-				if lost == nil {
-					lost = map[wrapped]bool{}
-				}
-				lost[wrapped{c.id.object, int(c.id.elem)}] = true
-			}
-			c.leave(r)
 			delete(v.cells, c.id)
-		}
-		if lost != nil {
-			maps.DeleteFunc(v.had().wraps, func(w wrapped, _ float64) bool {
-				if v.each == "" {
-					w.elem = -1
-				}
-				return lost[wrapped{v.shown(w.object), w.elem}]
-			})
+			r.room.used -= v.charge()
+			if c == v.other() {
+				v.overflow.cell = nil
+			}
 		}
 		clear(v.list[len(kept):])
 		v.list = kept
+		r.room.reserved += v.reserve() - reserved
 		v.sort()
 	}
 }
 
-// leave hands what an object that is no more has, besides its remains, to those of its name.
-func (r *Rank) leave(c *cell) {
-	to := r.cell(c.v, cellID{object: c.id.object, elem: c.id.elem})
-	r.dirty = true
-	switch c.v.mode {
-	case modeCount:
-		if c.rare != nil {
-			p := to.rarely()
-			p.adjust += c.rare.adjust
-			p.base += c.rare.base
-			p.resetAt = max(p.resetAt, c.rare.resetAt)
-		}
-		switch {
-		case c.exactly() != nil:
-			c.joinBuckets(to)
-		case c.timer != nil && to.timer != nil:
-			to.timer.join(c.timer)
-		}
-	case modeWatermark:
-		if p := to.seldom(); c.count.has && (!p.floorKnown || combine(c.v.among(), p.floor, c.count.value) != p.floor) {
-			to.setFloor(c.count.value)
-		}
+// lose says that nothing contributes to a cell any more: what contributes later counts as a whole.
+func (c *cell) lose() {
+	c.count.Skip(0)
+	if c.timer != nil {
+		c.timer.lose(int(c.v.bucketCount))
 	}
-}
-
-// setFloor notes a watermark that stays.
-func (c *cell) setFloor(x float64) {
-	p := c.rarely()
-	p.floor, p.floorKnown = x, true
 }
 
 func (v *variable) sort() {
@@ -258,9 +332,6 @@ func (r *Rank) list() {
 		n++
 	}
 	for _, v := range r.order {
-		if v.metric == nil {
-			continue
-		}
 		for _, c := range v.list {
 			if c.series != nil {
 				add(c.series)

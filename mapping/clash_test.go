@@ -15,8 +15,7 @@ import (
 // held makes a rank with one variable of a class, whose family it holds.
 func held(t *testing.T, m *Mapper, name string, class mpit.Class, datatype mpit.Datatype) *Rank {
 	t.Helper()
-	r, err := m.NewRank(Library{}, nil)
-	require.NoError(t, err)
+	r := m.NewRank(Process{})
 	r.Update(newAgent(mpit.Variable{Name: name, Class: class, Datatype: datatype}).sample())
 	return r
 }
@@ -107,10 +106,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		libraries := []Library{{Name: OpenMPI}, {Name: MPICH}, {}}
 		for range rapid.IntRange(1, 4).Draw(t, "ranks") {
 			lib := rapid.SampledFrom(libraries).Draw(t, "library")
-			r, err := m.NewRank(lib, nil)
-			if err != nil {
-				t.Fatalf("%v", err)
-			}
+			r := m.NewRank(Process{Library: lib})
 			ranks = append(ranks, r)
 			a := newAgent()
 			for range rapid.IntRange(1, 8).Draw(t, "variables") {
@@ -185,8 +181,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		for _, r := range slices.Backward(ranks) {
 			r.Close()
 		}
-		if len(m.families)+len(m.owned)+len(m.otel) > 0 {
-			t.Fatalf("left over: %v, %v, %v", m.families, m.owned, m.otel)
+		if len(m.families)+len(m.otel)+len(m.perUser) > 0 {
+			t.Fatalf("left over: %v, %v, %v", m.families, m.otel, m.perUser)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -123,8 +124,7 @@ func TestWrongRules(t *testing.T) {
 // hold makes a rank of lib with one variable, which holds its family until the rank is closed.
 func hold(t *testing.T, m *Mapper, lib Library, name string) *Rank {
 	t.Helper()
-	r, err := m.NewRank(lib, nil)
-	require.NoError(t, err)
+	r := m.NewRank(Process{Library: lib})
 	a := newAgent(mpit.Variable{Name: name, Class: mpit.ClassLevel, Datatype: tInt, Description: lib.Name})
 	r.Update(a.sample())
 	return r
@@ -210,7 +210,7 @@ func TestMapperIsSafeForConcurrentUse(t *testing.T) {
 		go func() {
 			v := mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble}
 			a := newAgent(v)
-			r, _ := m.NewRank(Library{MPICH, "4.0"}, nil)
+			r := m.NewRank(Process{Library: Library{MPICH, "4.0"}})
 			a.set("v", 0, float64(i))
 			r.Update(a.sample())
 			got <- r.Series()[0].Metric
@@ -220,4 +220,28 @@ func TestMapperIsSafeForConcurrentUse(t *testing.T) {
 	for range 7 {
 		assert.Same(t, first, <-got)
 	}
+}
+
+// One user's ranks invent names without end, and another's new job is shown whole.
+func TestUsersShareTheFamilies(t *testing.T) {
+	m, err := New(Config{MaxFamilies: 64})
+	require.NoError(t, err)
+	rank := func(user uint32, number, names int) *Rank {
+		a := newAgent()
+		for i := range names {
+			a.add(mpit.Variable{Name: fmt.Sprintf("u%d_r%d_v%d", user, number, i), Class: mpit.ClassCounter, Datatype: tULong})
+		}
+		r := m.NewRank(Process{User: user})
+		r.Update(a.sample())
+		return r
+	}
+	greedy := []*Rank{rank(1, 0, 30), rank(1, 1, 30), rank(1, 2, 30)}
+	assert.Len(t, greedy[0].Series(), 30)
+	assert.Len(t, greedy[1].Series(), 2, "half of all")
+	assert.Empty(t, greedy[2].Series())
+	assert.Equal(t, uint64(28), greedy[1].Dropped()[ReasonFamiliesOverMax])
+	assert.Len(t, rank(2, 0, 10).Series(), 10)
+	assert.Len(t, rank(3, 0, 10).Series(), 10)
+	greedy[0].Close()
+	assert.Len(t, rank(1, 3, 5).Series(), 5, "what is given back can be had again")
 }

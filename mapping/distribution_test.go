@@ -116,7 +116,7 @@ func TestDistributionIsExact(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(calls(mpit.BindNone, "v")...)
-			r := newRank(t, nil)
+			r := newRank(t)
 			a.took("v", 0, c.durations...)
 			r.Update(a.sample())
 			require.Len(t, r.Series(), 1)
@@ -165,7 +165,7 @@ func TestRulesOfDistributions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(variable, on("n", mpit.ClassCounter, tULong))
-			r := newRank(t, nil, c.rule, Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
+			r := newRank(t, c.rule, Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
 			x := a.object("c", 1)
 			a.took("v", x, time.Microsecond, time.Second, 3*time.Second)
 			r.Update(a.sample())
@@ -220,7 +220,7 @@ func TestLiesAboutDistributions(t *testing.T) {
 			wrong := v
 			change(&wrong)
 			a := newAgent(wrong, mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tULong})
-			r := newRank(t, nil)
+			r := newRank(t)
 			a.object("c", 1)
 			r.Update(a.sample())
 			assert.Equal(t, m{"n_total": 0}, show(r))
@@ -244,7 +244,7 @@ func TestLiesAboutDistributions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(v)
-			r := newRank(t, nil)
+			r := newRank(t)
 			for i, n := range c.elements {
 				x := a.object(fmt.Sprint(i), 1)
 				h := a.handle("v", x)
@@ -269,7 +269,7 @@ func TestLiesAboutDistributions(t *testing.T) {
 	}
 	t.Run("counts beyond all measure", func(t *testing.T) {
 		a := newAgent(v)
-		r := newRank(t, nil)
+		r := newRank(t)
 		for range 3 {
 			x := a.object("c", 1)
 			h := a.handle("v", x)
@@ -289,7 +289,7 @@ func TestLiesAboutDistributions(t *testing.T) {
 	})
 	t.Run("a bucket that falls, and its time doesn't", func(t *testing.T) {
 		a := newAgent(v)
-		r := newRank(t, nil)
+		r := newRank(t)
 		x := a.object("c", 1)
 		a.took("v", x, time.Second, time.Second, 2*time.Second)
 		r.Update(a.sample())
@@ -298,51 +298,30 @@ func TestLiesAboutDistributions(t *testing.T) {
 		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1}}, histograms(t, r), "it stays")
 		a.took("v", x, time.Second, time.Second)
 		r.Update(a.sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 3, "2^1": 1}}, histograms(t, r), "until it is more again")
-	})
-	t.Run("a time that falls: a reset", func(t *testing.T) {
-		a := newAgent(v)
-		r := newRank(t, nil)
-		x := a.object("c", 1)
-		a.took("v", x, time.Second, time.Second, 2*time.Second)
-		r.Update(a.sample())
-		was := r.Series()[0].Since
-		clear(a.handle("v", x).values)
-		a.took("v", x, time.Second)
-		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 1}}, histograms(t, r))
-		assert.Equal(t, 1.0, r.Series()[0].Histogram.Sum)
-		assert.Equal(t, a.now().UnixNano(), r.Series()[0].Since)
-		assert.NotEqual(t, was, r.Series()[0].Since)
-		a.took("v", x, time.Second)
-		r.Update(a.after(time.Minute).sample())
-		r = reload(t, r)
-		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 2}}, histograms(t, r))
+		assert.Equal(t, map[string]pows{"c": {"2^0": 4, "2^1": 1}}, histograms(t, r), "and counts on from where it fell to")
 	})
 	t.Run("one of two that is reset", func(t *testing.T) {
 		a := newAgent(v)
-		r := newRank(t, nil)
+		r := newRank(t)
 		x, y := a.object("c", 1), a.object("c", 1)
 		a.took("v", x, 4*time.Second)
 		a.took("v", y, time.Second)
 		r.Update(a.sample())
+		was := r.Series()[0].Since
 		clear(a.handle("v", x).values)
+		r.Update(a.after(time.Minute).sample())
 		a.took("v", x, 2*time.Second)
 		a.took("v", y, time.Second)
 		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 1, "2^1": 1}}, histograms(t, r), "what both have counted since")
-		assert.Equal(t, 3.0, r.Series()[0].Histogram.Sum)
-		r = reload(t, r)
-		a.took("v", y, time.Second)
-		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1}}, histograms(t, r))
+		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1, "2^2": 1}}, histograms(t, r), "all that has been counted")
+		assert.Equal(t, 8.0, r.Series()[0].Histogram.Sum)
+		assert.Equal(t, was, r.Series()[0].Since)
 	})
 	t.Run("it was none a moment ago", func(t *testing.T) {
 		plain := v
 		plain.Distribution = false
 		a := newAgent(plain)
-		r := newRank(t, nil)
+		r := newRank(t)
 		a.object("c", 45)
 		r.Update(a.sample())
 		assert.Contains(t, show(r), "v_time_total{comm=c}")
@@ -360,76 +339,9 @@ func TestDistributionOfObjectsThatAreNotTracked(t *testing.T) {
 	a.took("v", a.objects[0].ID, 2*time.Second)
 	x := a.object("c", 1)
 	a.took("v", x, 4*time.Second)
-	r := newRank(t, nil)
+	r := newRank(t)
 	r.Update(a.sample())
 	assert.Equal(t, map[string]pows{Unnamed: {"2^0": 1, "2^1": 1}, "c": {"2^2": 1}}, histograms(t, r))
-}
-
-func TestDistributionsOfObjectsThatComeAndGo(t *testing.T) {
-	a := newAgent(calls(mpit.BindComm, "v")...)
-	r := newRank(t, nil)
-	x := a.object("c", 1)
-	a.took("v", x, 0, time.Second)
-	r.Update(a.sample())
-	structure := r.Structure()
-
-	a.took("v", x, time.Second)
-	a.rename(x, "d")
-	a.took("v", x, 2*time.Second)
-	r.Update(a.sample())
-	assert.Equal(t, map[string]pows{"c": {"zero": 1, "2^0": 2}, "d": {"2^1": 1}}, histograms(t, r), "what it had counted stays under the old name")
-
-	a.free(x)
-	y := a.object("c", 1)
-	a.took("v", y, time.Second)
-	r.Update(a.sample())
-	assert.Equal(t, map[string]pows{"c": {"zero": 1, "2^0": 3}, "d": {"2^1": 1}}, histograms(t, r))
-	assert.NotEqual(t, structure, r.Structure())
-
-	a.pause()
-	a.took("v", y, 2*time.Second)
-	r.Update(a.sample())
-	assert.Equal(t, map[string]pows{"c": {"zero": 1, "2^0": 3}, "d": {"2^1": 1}}, histograms(t, r), "switched off")
-	a.resume()
-	a.took("v", y, 4*time.Second)
-	r.Update(a.sample())
-	want := map[string]pows{"c": {"zero": 1, "2^0": 3, "2^2": 1}, "d": {"2^1": 1}}
-	assert.Equal(t, want, histograms(t, r))
-
-	blob, _ := r.Blob()
-	r = newRank(t, blob)
-	r.Update(a.sample())
-	assert.Equal(t, want, histograms(t, r), "an exporter restart goes on")
-
-	a.loseRemains = true
-	a.free(y)
-	r.Update(a.sample())
-	z := a.object("c", 1)
-	a.took("v", z, time.Second)
-	r.Update(a.sample())
-	assert.Equal(t, map[string]pows{"c": {"zero": 1, "2^0": 4, "2^2": 1}, "d": {"2^1": 1}}, histograms(t, r), "what is lost had been shown, and does not fall")
-	r = reload(t, r)
-	r.Update(a.sample())
-	assert.Equal(t, map[string]pows{"c": {"zero": 1, "2^0": 4, "2^2": 1}, "d": {"2^1": 1}}, histograms(t, r))
-}
-
-// A histogram that is what the agent has counted takes no room in the blob: thousands of them fill none.
-func TestDistributionsTakeNoRoomInTheBlob(t *testing.T) {
-	a := newAgent(calls(mpit.BindComm, "v", "w")...)
-	for n := range 1001 {
-		x := a.object(fmt.Sprint(n), 1)
-		a.took("v", x, time.Second)
-		a.took("w", x, time.Second)
-	}
-	r := newRank(t, nil)
-	for range 3 {
-		r.Update(a.after(time.Minute).sample())
-		for _, h := range a.handles {
-			h.took(2 * time.Second)
-		}
-		blob, _ := r.Blob()
-		assert.Less(t, len(blob), 64)
-	}
 }
 
 // Of ranks of which some measure single durations and others know what an interval took, the node's histogram has what both have: in the
@@ -471,10 +383,10 @@ func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewGroup()
 			one := []Member{rankOf(0, c.members[0])}
-			g.Update(one)
+			g.Update(one, groupStart)
 			two := append(one, rankOf(1, c.members[1]))
 			for range 2 {
-				g.Update(two)
+				g.Update(two, groupStart)
 				require.Len(t, g.Series(), 1)
 				h := g.Series()[0].Histogram
 				assert.Equal(t, c.schema, h.Schema)
@@ -491,134 +403,6 @@ func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a rank whose figures become exact counts on from where it was", func(t *testing.T) {
-		g := NewGroup()
-		m := rankOf(0, estimated(1, 3))
-		g.Update([]Member{m})
-		m.Structure++
-		m.Series = []*Series{exact(time.Second, 3*time.Second, 3*time.Second)}
-		for range 2 {
-			g.Update([]Member{m})
-			h := g.Series()[0].Histogram
-			assert.Equal(t, []NativeBucket{{0, 1}, {2, 2}}, h.Native)
-			assert.Equal(t, []uint64{1, 0, 2, 0}, h.Counts)
-			assert.Equal(t, uint64(3), h.Count)
-		}
-	})
-}
-
-// New bounds of a rank's histogram are no new observations: the node's has them already, and keeps its own bounds.
-func TestGroupKeepsItsBucketsWhenRulesChangeThem(t *testing.T) {
-	for name, variable := range map[string]mpit.Variable{"exact": mpittest.DistributionVariable("v", mpit.BindComm), "estimated": on("v", mpit.ClassTimer, tDouble)} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(variable)
-			x := a.object("c", 1)
-			count := func(seconds int) {
-				if variable.Distribution {
-					a.took("v", x, time.Duration(seconds)*time.Second)
-				} else {
-					h := a.handle("v", x)
-					h.values[0] = word(math.Float64frombits(h.values[0]) + float64(seconds))
-				}
-			}
-			g := NewGroup()
-			rules := uint64(0)
-			look := func(r *Rank) *Histogram {
-				r.Update(a.after(time.Minute).sample())
-				g.Update([]Member{{Key: mpit.RankID{1}, Figures: r, Structure: r.Structure(), Rules: rules, Series: r.Series(), Live: true}})
-				require.Len(t, g.Series(), 1)
-				return g.Series()[0].Histogram
-			}
-			r := newRank(t, nil, Rule{Rank: RankNode})
-			count(1)
-			look(r)
-			count(4)
-			h := look(r)
-			bounds := slices.Clone(h.Bounds)
-			for i, others := range [][]float64{{1, 3}, {0.5, 1, 2, 8}, {100}} {
-				rules++
-				r = reload(t, r, Rule{Rank: RankNode, Buckets: others})
-				count(4)
-				h = look(r)
-				assert.Equal(t, uint64(3+i), h.Count)
-				assert.Equal(t, []NativeBucket{{0, 1}, {2 << h.Schema, uint64(2 + i)}}, h.Native)
-				assert.Equal(t, bounds, h.Bounds)
-				assert.Equal(t, float64(9+4*i), h.Sum)
-				total := uint64(0)
-				for _, n := range h.Counts {
-					total += n
-				}
-				assert.Equal(t, h.Count, total)
-			}
-		})
-	}
-}
-
-// What folds counts in other, bucket by bucket: nothing that other has ever had falls, whatever becomes of the objects.
-func TestDistributionsFold(t *testing.T) {
-	a := newAgent(calls(mpit.BindComm, "v")...)
-	x, y := a.object("a", 1), a.object("b", 1)
-	r := newRank(t, nil)
-	look := func() map[string]pows {
-		r.SetVariableLimit(32) // a histogram has 16 lines
-		r.Update(a.after(time.Minute).sample())
-		return histograms(t, r)
-	}
-	a.took("v", x, time.Second)
-	a.took("v", y, 2*time.Second)
-	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, "b": {"2^1": 1}}, look())
-
-	z := a.object("c", 1)
-	a.took("v", y, 4*time.Second)
-	a.took("v", z, 8*time.Second)
-	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 1}}, look(), "of b, what came since")
-	r = reload(t, r)
-	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 1}}, look(), "an exporter restart goes on")
-
-	clear(a.handle("v", z).values)
-	a.took("v", z, 5*time.Second)
-	want := map[string]pows{"a": {"2^0": 1}, Other: {"2^2": 1, "2^3": 2}}
-	assert.Equal(t, want, look(), "if one of them is reset, other goes on")
-	r = reload(t, r)
-	assert.Equal(t, want, look(), "which the next exporter knows")
-
-	r = reload(t, r)
-	r.SetVariableLimit(100)
-	a.took("v", y, 16*time.Second)
-	r.Update(a.after(time.Minute).sample())
-	a.took("v", y, 16*time.Second)
-	r.Update(a.after(time.Minute).sample())
-	assert.Equal(t, map[string]pows{"a": {"2^0": 1}, "b": {"2^1": 1, "2^4": 1}, "c": {}, Other: {"2^2": 1, "2^3": 2, "2^4": 1}}, histograms(t, r),
-		"with series of its own again, b goes on where they ended, and c begins")
-}
-
-// Of more series than can be remembered that are gone, other still has what they had counted there.
-func TestFoldedDistributionsThatAreForgotten(t *testing.T) {
-	const n = maxGone + 50
-	a := newAgent(calls(mpit.BindComm, "v")...)
-	a.loseRemains = true
-	r := newRank(t, nil)
-	r.SetVariableLimit(32)
-	first, folds := a.object("first", 1), a.object("folds", 1)
-	for i := range n {
-		a.took("v", a.object(fmt.Sprint(i), 1), time.Second, 2*time.Second)
-	}
-	want := map[string]pows{"first": {}, Other: {"2^0": n, "2^1": n}}
-	r.Update(a.after(time.Minute).sample())
-	assert.Equal(t, want, histograms(t, r))
-	a.objects, a.handles = a.objects[:2], a.handles[:2]
-	require.Equal(t, []uint32{first, folds}, []uint32{a.objects[0].ID, a.objects[1].ID})
-	a.lastLayout = nil
-	for i := range uint64(2) {
-		a.took("v", folds, time.Second)
-		want[Other]["2^0"] = n + i + 1
-		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, want, histograms(t, r))
-		assert.Positive(t, r.Dropped()[ReasonRemainsLost])
-	}
-	v := r.order[0]
-	assert.Less(t, len(v.list), n)
-	assert.Equal(t, uint64(n-len(v.list)+3), v.other.keptOfOther()[secondBucket], "of those that are forgotten")
 }
 
 // A program's own object called other is one with them; if it is reset, other goes on.
@@ -626,7 +410,7 @@ func TestDistributionOfAnObjectCalledOther(t *testing.T) {
 	a := newAgent(calls(mpit.BindComm, "v")...)
 	a.object("a", 1)
 	x, y := a.object(Other, 1), a.object("b", 1)
-	r := newRank(t, nil)
+	r := newRank(t)
 	look := func() pows {
 		r.SetVariableLimit(32)
 		r.Update(a.after(time.Minute).sample())
@@ -641,7 +425,7 @@ func TestDistributionOfAnObjectCalledOther(t *testing.T) {
 	a.took("v", x, time.Second)
 	a.took("v", y, time.Second)
 	assert.Equal(t, pows{"2^0": 6, "zero": 1}, look())
-	r = reload(t, r)
+	reload(t, r, a)
 	assert.Equal(t, pows{"2^0": 6, "zero": 1}, look())
 }
 
@@ -692,10 +476,10 @@ func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
 		for k := range h.values {
 			h.values[k] = math.MaxUint64 - 5
 		}
-		r := newRank(t, nil, Rule{Rank: RankNode})
+		r := newRank(t, Rule{Rank: RankNode})
 		r.Update(a.sample())
 		members = append(members, Member{Key: mpit.RankID{byte(i)}, Number: i, Figures: r, Structure: r.Structure(), Series: r.Series(), Live: true})
-		g.Update(members)
+		g.Update(members, groupStart)
 		h2 := g.Series()[0].Histogram
 		checkedBuckets(t, h2, true)
 		require.GreaterOrEqual(t, h2.Count, was)
@@ -705,33 +489,22 @@ func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
 	assert.Greater(t, was, uint64(1<<61))
 }
 
-// An exporter of before there were distributions added up all elements of one. What it kept of them, in sums that fold and are reset,
-// is not taken for durations.
-func TestDistributionAfterAnExporterThatKnewNone(t *testing.T) {
-	plain := mpittest.DistributionVariable("v", mpit.BindComm)
-	plain.Distribution = false
-	a := newAgent(plain)
-	r := newRank(t, nil)
-	for i := range 4 {
-		a.object(fmt.Sprint(i), 45)
-	}
-	for i := range 3 {
-		for _, h := range a.handles {
-			clear(h.values[:2-i])
-			h.took(time.Duration(i)*time.Second, time.Second)
-		}
-		r.SetVariableLimit(2)
-		r.Update(a.after(time.Minute).sample())
-	}
-	require.Contains(t, show(r), "v_time_total{comm=other}")
-	r = reload(t, r)
-	a.vars[0].Distribution, a.lastVars = true, nil
-	for range 2 {
-		r.Update(a.after(time.Minute).sample())
-		require.Len(t, r.Series(), 4)
-		for i, s := range r.Series() {
-			assert.Equal(t, float64(a.handles[i].values[0])*mpit.DistributionUnit, s.Histogram.Sum)
-			assert.Equal(t, pows{"zero": 1, "2^0": 4, "2^1": 1}, exactBuckets(t, s.Histogram))
-		}
-	}
+// With other buckets a histogram begins at zero, sum and buckets together.
+func TestReloadOfADistribution(t *testing.T) {
+	a := newAgent(calls(mpit.BindComm, "v")...)
+	x := a.object("c", 1)
+	r := newRank(t)
+	a.took("v", x, time.Second, 4*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	reload(t, r, a, Rule{Buckets: []float64{2, 8}})
+	a.took("v", x, time.Second)
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, map[string]pows{"c": {}}, histograms(t, r))
+	assert.Zero(t, r.Series()[0].Histogram.Sum)
+	assert.Equal(t, a.now().UnixNano(), r.Series()[0].Since)
+	a.took("v", x, 4*time.Second)
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, map[string]pows{"c": {"2^2": 1}}, histograms(t, r))
+	assert.Equal(t, 4.0, r.Series()[0].Histogram.Sum)
+	assert.Equal(t, []uint64{0, 1, 0}, r.Series()[0].Histogram.Counts)
 }

@@ -127,7 +127,7 @@ func (m *Mapper) decided(p property, v *mpit.Variable, s *spec, set *settings) s
 	case propScale:
 		return number64(set.scale)
 	case propName:
-		return cmp.Or(set.name, cleanText(v.Name, 256))
+		return cmp.Or(set.name, CleanText(v.Name, 256))
 	case propHelp:
 		return set.help
 	case propLabels:
@@ -184,7 +184,7 @@ func (m *Mapper) examples(metric *Metric, v *mpit.Variable, s *spec, set *settin
 	}
 	byName := func(a, b Label) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(own, byName)
-	all := []Label{{"jobid", "…"}, {"world", "…"}}
+	all := []Label{{"jobid", "…"}, {"world", "…"}, {"user", "…"}}
 	rank := append(slices.Clone(all), Label{"rank", "0"})
 
 	mode := cmp.Or(set.rank, m.rank)

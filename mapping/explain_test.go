@@ -51,7 +51,7 @@ func TestExplainSaysWhoDecided(t *testing.T) {
 	assert.Contains(t, e.Metric.Help, "class SIZE (really COUNTER), unit {call}")
 	assert.Empty(t, e.Drop)
 	assert.Empty(t, e.Unsure)
-	assert.Equal(t, []string{`mpit_x_calls_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",function="bcast"}`}, e.Series)
+	assert.Equal(t, []string{`mpit_x_calls_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="bcast"}`}, e.Series)
 }
 
 // Examples are what would stand on the page.
@@ -63,19 +63,19 @@ func TestExampleSeries(t *testing.T) {
 		bind  mpit.Bind
 		want  []string
 	}{
-		"unbound":    {"help: x", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…",rank="0"}`}},
-		"a file":     {"help: x", mpit.ClassLevel, mpit.BindFile, []string{`mpit_v_level{jobid="…",world="…",rank="0",file="output.dat"}`}},
-		"a window":   {"help: x", mpit.ClassLevel, mpit.BindWin, []string{`mpit_v_level{jobid="…",world="…",rank="0",win="unnamed"}`}},
-		"no object":  {"object: false", mpit.ClassLevel, mpit.BindComm, []string{`mpit_v_level{jobid="…",world="…",rank="0"}`}},
-		"peers":      {"elements: peer", mpit.ClassCounter, mpit.BindComm, []string{`mpit_v_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",peer="0"}`}},
-		"each":       {"merge: each", mpit.ClassCounter, mpit.BindComm, []string{`mpit_v_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",object="1"}`}},
-		"node":       {"rank: node", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…"}`}},
-		"both":       {"rank: both", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…",rank="0"}`, `mpit_node_v_level{jobid="…",world="…"}`}},
-		"watermark":  {"rank: node", mpit.ClassHighWatermark, mpit.BindComm, []string{`mpit_v_highwatermark{jobid="…",world="…",comm="MPI_COMM_WORLD"}`, `mpit_node_extreme_rank{jobid="…",world="…",metric="mpit_v_highwatermark",comm="MPI_COMM_WORLD"}`}},
-		"state":      {"rank: node", mpit.ClassState, mpit.BindNone, []string{`mpit_v_state{jobid="…",world="…",rank="0",state="idle"}`, `mpit_v_state{jobid="…",world="…",rank="0",state="\"busy\""}`}},
-		"a timer":    {"buckets: [0.5, 1]", mpit.ClassTimer, mpit.BindNone, []string{`mpit_v_time_seconds_bucket{jobid="…",world="…",rank="0",le="0.5"}`, `mpit_v_time_seconds_bucket{jobid="…",world="…",rank="0",le="+Inf"}`, `mpit_v_time_seconds_sum{jobid="…",world="…",rank="0"}`, `mpit_v_time_seconds_count{jobid="…",world="…",rank="0"}`}},
-		"a name":     {"name: other", mpit.ClassSize, mpit.BindNone, []string{`mpit_other{jobid="…",world="…",rank="0"}`}},
-		"percentage": {"help: x", mpit.ClassPercentage, mpit.BindNone, []string{`mpit_v_ratio{jobid="…",world="…",rank="0"}`}},
+		"unbound":    {"help: x", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…",user="…",rank="0"}`}},
+		"a file":     {"help: x", mpit.ClassLevel, mpit.BindFile, []string{`mpit_v_level{jobid="…",world="…",user="…",rank="0",file="output.dat"}`}},
+		"a window":   {"help: x", mpit.ClassLevel, mpit.BindWin, []string{`mpit_v_level{jobid="…",world="…",user="…",rank="0",win="unnamed"}`}},
+		"no object":  {"object: false", mpit.ClassLevel, mpit.BindComm, []string{`mpit_v_level{jobid="…",world="…",user="…",rank="0"}`}},
+		"peers":      {"elements: peer", mpit.ClassCounter, mpit.BindComm, []string{`mpit_v_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",peer="0"}`}},
+		"each":       {"merge: each", mpit.ClassCounter, mpit.BindComm, []string{`mpit_v_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",object="1"}`}},
+		"node":       {"rank: node", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…",user="…"}`}},
+		"both":       {"rank: both", mpit.ClassLevel, mpit.BindNone, []string{`mpit_v_level{jobid="…",world="…",user="…",rank="0"}`, `mpit_node_v_level{jobid="…",world="…",user="…"}`}},
+		"watermark":  {"rank: node", mpit.ClassHighWatermark, mpit.BindComm, []string{`mpit_v_highwatermark{jobid="…",world="…",user="…",comm="MPI_COMM_WORLD"}`, `mpit_node_extreme_rank{jobid="…",world="…",user="…",metric="mpit_v_highwatermark",comm="MPI_COMM_WORLD"}`}},
+		"state":      {"rank: node", mpit.ClassState, mpit.BindNone, []string{`mpit_v_state{jobid="…",world="…",user="…",rank="0",state="idle"}`, `mpit_v_state{jobid="…",world="…",user="…",rank="0",state="\"busy\""}`}},
+		"a timer":    {"buckets: [0.5, 1]", mpit.ClassTimer, mpit.BindNone, []string{`mpit_v_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="0.5"}`, `mpit_v_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="+Inf"}`, `mpit_v_time_seconds_sum{jobid="…",world="…",user="…",rank="0"}`, `mpit_v_time_seconds_count{jobid="…",world="…",user="…",rank="0"}`}},
+		"a name":     {"name: other", mpit.ClassSize, mpit.BindNone, []string{`mpit_other{jobid="…",world="…",user="…",rank="0"}`}},
+		"percentage": {"help: x", mpit.ClassPercentage, mpit.BindNone, []string{`mpit_v_ratio{jobid="…",world="…",user="…",rank="0"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explained(t, "rules: [{"+c.sets+"}]", Library{}, mpit.Variable{Name: "v", Class: c.class, Bind: c.bind, Datatype: tDouble, Enum: enum}, nil)
@@ -83,7 +83,7 @@ func TestExampleSeries(t *testing.T) {
 		})
 	}
 	e := explained(t, "rank: node\nrules: [{help: x}]", Library{}, mpit.Variable{Name: "v", Class: mpit.ClassLevel, Datatype: tInt}, nil)
-	assert.Equal(t, []string{`mpit_v_level{jobid="…",world="…"}`}, e.Series, "by the file's own word")
+	assert.Equal(t, []string{`mpit_v_level{jobid="…",world="…",user="…"}`}, e.Series, "by the file's own word")
 }
 
 func TestExplainWhatIsLeftOut(t *testing.T) {

@@ -10,69 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// seedBlob is a blob with records of all kinds.
-func seedBlob(t fataler, rules ...Rule) (*agent, []byte) {
-	a := newAgent(on("v", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble), on("q", mpit.ClassSize, tInt), on("q", mpit.ClassHighWatermark, tInt))
-	r := newRank(t, nil, rules...)
-	x, y := a.object("c", 2), a.object("d", 2)
-	a.set("v", x, uint64(1<<32-1), 5)
-	a.set("v", y, 500, 5)
-	a.set("t", x, 0.1, 0.2)
-	for _, h := range a.handles {
-		if h.Object == x && a.vars[h.Variable].Name == "q" {
-			h.values[0] = 4
-		}
-	}
-	r.Update(a.sample())
-	a.set("v", x, 1, 5)
-	a.set("v", y, 3, 5)
-	r.Update(a.after(time.Minute).sample())
-	a.free(x)
-	r.Update(a.after(time.Minute).sample())
-	blob, _ := r.Blob()
-	return a, blob
-}
-
-// foldedBlob is a blob of seedBlob's variables with records of what folds.
-func foldedBlob(t fataler) []byte {
-	a := newAgent(on("v", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble))
-	r := newRank(t, nil)
-	for _, limit := range []int{40, 20, 60} {
-		a.set("v", a.object(string(rune('a'+limit/20)), 1), 7)
-		r.SetLimit(limit, ReasonRankOverLimit)
-		r.Update(a.after(time.Minute).sample())
-	}
-	blob, _ := r.Blob()
-	return blob
-}
-
-// distributionBlob is a blob with records of distributions that have folded, been reset, and been merged otherwise.
-func distributionBlob(t fataler, rule Rule) []byte {
-	a := newAgent(calls(mpit.BindComm, "v")...)
-	x, y := a.object("a", 1), a.object("b", 1)
-	a.object("c", 1)
-	r := newRank(t, nil)
-	for i, limit := range []int{60, 32, 32, 60} {
-		a.took("v", x, time.Second, 0)
-		a.took("v", y, time.Duration(i)*time.Millisecond)
-		if i == 2 {
-			clear(a.handle("v", y).values)
-		}
-		r.SetLimit(limit, ReasonRankOverLimit)
-		r.Update(a.after(time.Minute).sample())
-		r = reload(t, r, rule)
-		r.SetLimit(limit, ReasonRankOverLimit)
-		r.Update(a.after(time.Minute).sample())
-	}
-	blob, _ := r.Blob()
-	return blob
-}
 
 // fuzzRules are ways to show the same variables.
 var fuzzRules = [][]Rule{
@@ -82,205 +21,6 @@ var fuzzRules = [][]Rule{
 	{{Drop: &yes}},
 	{{Match: Match{Class: List{"counter", "timer", "size"}}, Class: "level"}},
 	{{Match: Match{Regexp: "(?P<letter>.).*"}, Name: "x"}},
-}
-
-func FuzzBlob(f *testing.F) {
-	a, blob := seedBlob(f)
-	c := newAgent(calls(mpit.BindComm, "v")...)
-	c.took("v", c.object("a", 1), time.Second)
-	f.Add(blob)
-	f.Add(foldedBlob(f))
-	f.Add([]byte{})
-	f.Add([]byte{blobVersion, recordTimer})
-	_, each := seedBlob(f, Rule{Merge: MergeEach, Elements: ElementsPeer})
-	f.Add(each)
-	f.Add(append([]byte{blobOldest}, blob[1:]...))
-	f.Add(distributionBlob(f, Rule{}))
-	f.Add(distributionBlob(f, Rule{Merge: MergeEach}))
-	f.Add([]byte{blobVersion, recordVariable, 6, 1, 'v', recordObject, 1, 'c', recordExcluding, 0, 0, 1, 5, 1, 0, 1, 3, 9})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, rules := range fuzzRules {
-			r, err := newMapper(t, rules...).NewRank(Library{}, b)
-			if r == nil {
-				t.Fatal("a Rank must be usable whatever its blob is")
-			}
-			if err != nil && r.restored != nil {
-				t.Fatal("a damaged blob must be left alone")
-			}
-			for i := range 3 {
-				r.SetLimit(10*i, ReasonRankOverLimit)
-				r.Update(a.sample())
-			}
-			again, _ := newMapper(t, rules...).NewRank(Library{}, b)
-			for i := range 3 {
-				again.SetLimit(20*i, ReasonRankOverLimit)
-				again.Update(c.sample())
-				for _, s := range again.Series() {
-					if s.Histogram != nil && s.Valid {
-						exactBuckets(t, s.Histogram)
-					}
-				}
-			}
-			for _, s := range r.Series() {
-				if s.Valid && s.Metric.Monotonic && !(s.Value >= 0) {
-					t.Fatalf("%s is %v", s.Metric.Name, s.Value)
-				}
-			}
-			r.dirty = true
-			out, _ := r.Blob()
-			if len(out) > MaxBlob {
-				t.Fatalf("%d bytes", len(out))
-			}
-			if _, err := newMapper(t).NewRank(Library{}, out); err != nil {
-				t.Fatalf("its own blob: %v", err)
-			}
-		}
-	})
-}
-
-func TestDamagedBlob(t *testing.T) {
-	a, blob := seedBlob(t)
-	for _, bad := range [][]byte{{99}, {blobVersion, 77}, blob[:len(blob)-3], bytes.Repeat([]byte{1}, MaxBlob+1)} {
-		r, err := newMapper(t).NewRank(Library{}, bad)
-		require.Error(t, err)
-		r.Update(a.sample())
-		assert.NotEmpty(t, show(r))
-	}
-}
-
-// A blob holds as much as it can, the wraps first; the rest is counted.
-func TestFullBlob(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tUint), on("t", mpit.ClassTimer, tDouble))
-	r := newRank(t, nil)
-	for i := range 1500 {
-		x := a.object(string(rune('a'+i%26))+time.Duration(i).String(), 1)
-		a.set("v", x, uint64(1<<32-1))
-		a.set("t", x, float64(i+1))
-	}
-	r.Update(a.sample())
-	for _, h := range a.handles {
-		if a.vars[h.Variable].Name == "v" {
-			h.values[0] = 1
-		} else {
-			h.values[0] = word(h.values[0] + 1)
-		}
-	}
-	r.Update(a.after(time.Minute).sample())
-	blob, _ := r.Blob()
-	assert.LessOrEqual(t, len(blob), MaxBlob)
-	assert.Positive(t, r.Dropped()[ReasonBlobFull])
-	again := newRank(t, blob)
-	again.Update(a.sample())
-	for _, s := range again.Series() {
-		if s.Metric.Kind == KindCounter {
-			require.Equal(t, float64(1<<32+1), s.Value)
-		}
-	}
-}
-
-// FuzzUpdate gives a rank catalogues, layouts and values that no agent would send.
-func FuzzUpdate(f *testing.F) {
-	f.Add([]byte("\x01\x02\x03\x04\x05\x06\x07\x08 some bytes to make a catalogue of, and then some more values"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		mapper := newMapper(t, Defaults()...)
-		r, _ := mapper.NewRank(Library{OpenMPI, "5.0"}, nil)
-		others := make([]*Rank, len(fuzzRules))
-		for i, rules := range fuzzRules {
-			others[i] = newRank(t, nil, rules...)
-		}
-		next := func() int {
-			if len(b) == 0 {
-				return 0
-			}
-			x := b[0]
-			b = b[1:]
-			return int(x)
-		}
-		var clock time.Duration
-		for range 4 {
-			vars := &mpit.Variables{}
-			for i := range next() % 8 {
-				v := mpit.Variable{ID: uint32(i), Name: string(rune('a' + next()%4)), Class: mpit.Class(next() % 12), Datatype: mpit.Datatype(next() % 17),
-					DatatypeBytes: next() % 20, Bind: mpit.Bind(next() % 14), State: mpit.VariableState(next() % 8)}
-				if next()%4 == 0 {
-					v.Class, v.Datatype, v.Distribution = mpit.ClassTimer, mpit.DatatypeUint64, true
-				}
-				if next()%2 == 0 {
-					v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: int64(next()), Name: "x"}, {Value: 1, Name: "x"}}}
-				}
-				vars.ByID = append(vars.ByID, v)
-			}
-			layout := &mpit.Layout{}
-			for range next() % 4 {
-				layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(next() % 4), Kind: mpit.BindComm, Name: string([]byte{byte(next())})})
-			}
-			for range next() % 10 {
-				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4), Count: next()%6 - 1, Offset: next()%12 - 1}
-				if next()%2 == 0 {
-					h.First = make([]uint64, next()%6)
-				}
-				if next()%2 == 0 {
-					h.Origin = make([]uint64, next()%6)
-				}
-				if next()%2 == 0 {
-					h.Excluded = make([]uint64, next()%6)
-					for i := range h.Excluded {
-						h.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
-					}
-				}
-				layout.Handles = append(layout.Handles, h)
-			}
-			remains := &mpit.Remains{}
-			for range next() % 4 {
-				words := func() []uint64 {
-					w := make([]uint64, next()%5)
-					for i := range w {
-						w[i] = uint64(next()) << (next() % 64)
-					}
-					return w
-				}
-				remains.List = append(remains.List, mpit.Remain{Variable: uint32(next() % 9), Name: string([]byte{byte(next())}), Gained: words(), First: words(), Max: words(), Min: words()})
-			}
-			for range 3 {
-				clock += time.Duration(next()) * time.Second / 8
-				s := &mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock, Time: time.Unix(int64(next()), 0)}
-				s.Status = []mpit.SampleStatus{mpit.SampleFresh, mpit.SamplePaused}[next()%2]
-				s.Stats.PcontrolCalls = uint64(next() % 3)
-				for range next() % 24 {
-					s.Values = append(s.Values, uint64(next())<<(next()%64))
-				}
-				s.Failed = []mpit.FailedHandle{{Handle: uint32(next() % 8)}}
-				r.Update(s)
-				for i, o := range others {
-					o.Update(s)
-					blob, _ := o.Blob()
-					others[i] = newRank(t, blob, fuzzRules[(next()+i)%len(fuzzRules)]...)
-					others[i].Update(s)
-					show(others[i]) // panics where two series are the same
-				}
-				for _, series := range r.Series() {
-					if series.Valid && (series.Metric.Monotonic && series.Value < 0 || math.IsNaN(series.Value)) {
-						t.Fatalf("%s is %v", series.Metric.Name, series.Value)
-					}
-					for _, l := range series.Labels {
-						if !utf8.ValidString(l.Value) {
-							t.Fatalf("label %q", l.Value)
-						}
-					}
-				}
-			}
-			blob, _ := r.Blob()
-			again, err := mapper.NewRank(Library{OpenMPI, "5.0"}, blob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again.Update(&mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock})
-			r.Infos()
-			r.Objects()
-			r.Select()
-			r.Dropped()
-		}
-	})
 }
 
 func FuzzCleanName(f *testing.F) {
@@ -390,6 +130,106 @@ func FuzzPatterns(f *testing.F) {
 					t.Fatalf("label %q", l)
 				}
 			}
+		}
+	})
+}
+
+// FuzzUpdate gives a rank catalogues, layouts and values that no agent would send.
+func FuzzUpdate(f *testing.F) {
+	f.Add([]byte("\x01\x02\x03\x04\x05\x06\x07\x08 some bytes to make a catalogue of, and then some more values"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		mapper := newMapper(t, Defaults()...)
+		r := mapper.NewRank(Process{Library: Library{OpenMPI, "5.0"}})
+		others := make([]*Rank, len(fuzzRules))
+		for i, rules := range fuzzRules {
+			others[i] = newRank(t, rules...)
+		}
+		next := func() int {
+			if len(b) == 0 {
+				return 0
+			}
+			x := b[0]
+			b = b[1:]
+			return int(x)
+		}
+		var clock time.Duration
+		for range 4 {
+			vars := &mpit.Variables{}
+			for i := range next() % 8 {
+				v := mpit.Variable{ID: uint32(i), Name: string(rune('a' + next()%4)), Class: mpit.Class(next() % 12), Datatype: mpit.Datatype(next() % 17),
+					DatatypeBytes: next() % 20, Bind: mpit.Bind(next() % 14), State: mpit.VariableState(next() % 8)}
+				if next()%4 == 0 {
+					v.Class, v.Datatype, v.Distribution = mpit.ClassTimer, mpit.DatatypeUint64, true
+				}
+				if next()%2 == 0 {
+					v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: int64(next()), Name: "x"}, {Value: 1, Name: "x"}}}
+				}
+				vars.ByID = append(vars.ByID, v)
+			}
+			layout := &mpit.Layout{}
+			for range next() % 4 {
+				layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(next() % 4), Kind: mpit.BindComm, Name: string([]byte{byte(next())})})
+			}
+			for range next() % 10 {
+				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4), Count: next()%6 - 1, Offset: next()%12 - 1}
+				if next()%2 == 0 {
+					h.First = make([]uint64, next()%6)
+				}
+				if next()%2 == 0 {
+					h.Origin = make([]uint64, next()%6)
+				}
+				if next()%2 == 0 {
+					h.Excluded = make([]uint64, next()%6)
+					for i := range h.Excluded {
+						h.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
+					}
+				}
+				layout.Handles = append(layout.Handles, h)
+			}
+			remains := &mpit.Remains{}
+			for range next() % 4 {
+				words := func() []uint64 {
+					w := make([]uint64, next()%5)
+					for i := range w {
+						w[i] = uint64(next()) << (next() % 64)
+					}
+					return w
+				}
+				remains.List = append(remains.List, mpit.Remain{Variable: uint32(next() % 9), Name: string([]byte{byte(next())}), Gained: words(), First: words(), Max: words(), Min: words()})
+			}
+			for range 3 {
+				clock += time.Duration(next()) * time.Second / 8
+				s := &mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock, Time: time.Unix(int64(next()), 0)}
+				s.Status = []mpit.SampleStatus{mpit.SampleFresh, mpit.SamplePaused}[next()%2]
+				s.Stats.PcontrolCalls = uint64(next() % 3)
+				for range next() % 24 {
+					s.Values = append(s.Values, uint64(next())<<(next()%64))
+				}
+				s.Failed = []mpit.FailedHandle{{Handle: uint32(next() % 8)}}
+				r.Update(s)
+				for i, o := range others {
+					o.Update(s)
+					o.Reload(newMapper(t, fuzzRules[(next()+i)%len(fuzzRules)]...), s.Time)
+					o.Update(s)
+					show(others[i]) // panics where two series are the same
+				}
+				for _, series := range r.Series() {
+					if series.Valid && (series.Metric.Monotonic && series.Value < 0 || math.IsNaN(series.Value)) {
+						t.Fatalf("%s is %v", series.Metric.Name, series.Value)
+					}
+					for _, l := range series.Labels {
+						if !utf8.ValidString(l.Value) {
+							t.Fatalf("label %q", l.Value)
+						}
+					}
+				}
+			}
+			again := mapper.NewRank(Process{Library: Library{OpenMPI, "5.0"}, Older: time.Unix(100, 0)})
+			again.Update(&mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock})
+			r.Infos()
+			r.Objects()
+			r.Select()
+			r.Dropped()
 		}
 	})
 }

@@ -3,9 +3,9 @@ package mapping
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -38,9 +38,9 @@ type Member struct {
 // Group merges the series of the ranks of one MPI_COMM_WORLD on this node, each variable by its class. It belongs to one
 // goroutine.
 //
-// What counts is never summed anew: a series gains what each member's gains, so that it can't fall, and nothing is counted twice.
-// So a member's end changes nothing, and neither does one that is reset: it goes on from there. Levels, states and watermarks are
-// merged anew at each Update.
+// What counts is never summed anew: a series gains what each member's gains (Count), so that it can't fall, and nothing is counted
+// twice. So a member's end changes nothing, and neither does one that begins anew: it goes on from there. Levels, states and watermarks
+// are merged anew at each Update.
 //
 // The numbers go this way: a member has a part for each of its series; the parts of one name and labels are merged in a cell,
 // which is a series of the Group. Parts are linked to cells only when a member's set of series has changed (group_link.go).
@@ -95,12 +95,11 @@ func (g *Group) Dropped() map[Reason]uint64 {
 	return maps.Clone(g.dropped)
 }
 
-// Update takes all members as they are now. A member that is not among them any more has ended: what it has counted, and its
+// Update takes all members as they are at a moment of the exporter's clock. A member that is not among them any more has ended: what it has counted, and its
 // watermarks, stay.
 //
-// A member that is Old and comes after the first Update, or one that had ended and comes back, contributes only what it counts
-// from then on.
-func (g *Group) Update(members []Member) {
+// A member that is Old, or one that had ended and comes back, contributes only what it counts from then on.
+func (g *Group) Update(members []Member, now time.Time) {
 	g.update++
 	g.present = g.present[:0]
 	for i := range members {
@@ -110,7 +109,7 @@ func (g *Group) Update(members []Member) {
 			gm = &groupMember{parts: map[groupKey]*groupPart{}}
 			g.members[m.Key] = gm
 		}
-		gm.number, gm.live, gm.seen = m.Number, m.Live, g.update
+		gm.number, gm.live, gm.rules, gm.seen = m.Number, m.Live, m.Rules, g.update
 		if !gm.linked || gm.figures != m.Figures || gm.structure != m.Structure {
 			g.link(gm, m)
 		}
@@ -134,7 +133,7 @@ func (g *Group) Update(members []Member) {
 	}
 	for _, gm := range g.present {
 		for _, p := range gm.active {
-			p.take(gm)
+			p.take(gm, unixNano(now))
 		}
 	}
 	for _, c := range g.ordered {
@@ -164,6 +163,7 @@ type groupKey struct {
 type groupMember struct {
 	number    int
 	live      bool
+	rules     uint64
 	seen      uint64 // the last Update with it
 	figures   any
 	structure uint64
@@ -193,9 +193,11 @@ type groupCell struct {
 	extreme *Series // nil: none
 	removed bool
 
-	gain  float64 // of the running Update
-	value float64 // groupCount: in all
-	known bool    // groupCount: there has been a value
+	meaning uint32  // of its parts; see variable.means
+	turn    uint32  // how often that has changed
+	gain    float64 // groupCount: of the running Update
+	value   float64 // groupCount: in all
+	known   bool    // groupCount: there has been a value
 
 	// Of the running Update, but of groupCount.
 	merged float64
@@ -250,7 +252,9 @@ func (c *groupCell) keep(x float64, number int) {
 func (c *groupCell) settle() {
 	s := &c.series
 	if c.mode == groupCount {
-		c.value += c.gain
+		if finite(c.value + c.gain) {
+			c.value += c.gain
+		}
 		s.Valid = c.known
 		if s.Histogram != nil {
 			s.Histogram.Sum = c.value
@@ -259,7 +263,7 @@ func (c *groupCell) settle() {
 		}
 		return
 	}
-	s.Valid, s.Value = c.n > 0, c.merged
+	s.Valid, s.Value = c.n > 0 && finite(c.merged), c.merged
 	if s.Merge() == MergeMean && c.n > 0 {
 		s.Value /= float64(c.n)
 	}
@@ -268,37 +272,43 @@ func (c *groupCell) settle() {
 	}
 }
 
-// since moves the beginning of a cell to that of a part, if that is earlier and nobody has seen another: who adds up takes a beginning that moves
-// for a reset.
-func (c *groupCell) since(s *Series) {
+// since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another: who adds up takes a
+// beginning that moves for a reset.
+func (c *groupCell) since(at int64) {
 	if c.series.Valid && c.series.Since != 0 {
 		return
 	}
-	if s.Since != 0 && (c.series.Since == 0 || s.Since < c.series.Since) {
-		c.series.Since = s.Since
+	if at != 0 && (c.series.Since == 0 || at < c.series.Since) {
+		c.series.Since = at
 	}
 }
 
 // groupPart is what one series of a member contributes to a cell.
 type groupPart struct {
 	cell   *groupCell
+	turn   uint32  // of the cell, when it began to contribute
 	series *Series // nil: the member hasn't got it just now
-	seen   *Series // the last one that was read
-	last   float64 // of what counts, or of a watermark: what is in the cell
+	count  Count   // groupCount: only its last value matters
+	last   float64 // of a watermark: what is in the cell
 	known  bool    // there is a last
 	late   bool    // what it has when it is read first is not in the cell
 
-	refused bool  // there was no room for it: counted
-	begun   int64 // when what counts began, Unix nanoseconds; 0 not known
+	refused bool // there was no room for it: counted
 	hist    *groupBuckets
 }
 
 // take merges what a member has now.
-func (p *groupPart) take(gm *groupMember) {
+func (p *groupPart) take(gm *groupMember, now int64) {
+	if c := p.cell; p.turn != c.turn {
+		if gm.rules < c.rules {
+			return // by older rules it means something else
+		}
+		p.turn, p.count, p.hist, p.known, p.late = c.turn, Count{}, nil, false, false
+	}
 	switch s, c := p.series, p.cell; {
 	case c.mode == groupCount:
 		if s.Valid {
-			p.count()
+			p.add(now)
 		}
 	case c.mode == groupWatermark:
 		if s != nil && s.Valid {
@@ -312,50 +322,30 @@ func (p *groupPart) take(gm *groupMember) {
 	}
 }
 
-// count adds what a series has gained to the cell. One that falls has been reset if it says so by its Created; then all of it
-// is new. Else it was only read otherwise: nothing is new until it is more again.
-func (p *groupPart) count() {
+// add adds what a series has gained to the cell.
+func (p *groupPart) add(now int64) {
 	s, c := p.series, p.cell
 	x := s.Value
 	if s.Histogram != nil {
 		x = s.Histogram.Sum
 	}
-	begun := s.Since
-	first := !p.known
-	reset := false
-	switch {
-	case first:
-		p.known = true
-		if !p.late {
-			c.gain += x
-		}
-		p.last = x
-	case begun > p.begun && (p.fallsTo(x) || p.begun != 0 && p.seen == s):
-		// A series made anew can seem to begin later though nothing was reset: what freed objects had counted may be known no
-		// longer. So of such a one the value must have fallen as well.
-		reset = true
-		c.gain += x
-		p.last = x
-	case x > p.last:
-		c.gain += x - p.last
-		p.last = x
+	skip := p.late && !p.count.Known()
+	if skip {
+		p.count.Skip(x)
+		c.since(now)
+	} else {
+		c.gain += p.count.Take(x)
+		c.since(s.Since)
 	}
-	switch {
-	case begun != 0 && begun != p.begun:
-		p.begun = begun
-		c.since(s)
-	case begun == 0 && p.seen != s:
-		p.begun = 0 // that this series' beginning becomes known is no reset
-	}
-	p.seen = s
-	c.known = true
 	if s.Histogram != nil {
-		p.observe(s.Histogram, first && p.late, reset)
+		if !p.hist.fits(s.Histogram) {
+			p.hist = newGroupBuckets(s.Histogram, c.series.Histogram.Bounds)
+			c.series.Histogram.lower(s.Histogram.Schema)
+		}
+		p.hist.take(c.series.Histogram, s.Histogram, skip)
 	}
+	c.known = true
 }
-
-// fallsTo says whether x is less than the last value, by more than sums of doubles in another order differ.
-func (p *groupPart) fallsTo(x float64) bool { return p.last-x > math.Abs(p.last)*1e-9 }
 
 // groupKeyOf is the key of a member's series, and with object the same for another object.
 func groupKeyOf(s *Series, object string) groupKey {

@@ -32,11 +32,11 @@ func BenchmarkGroup(b *testing.B) {
 	const ranks, series = 128, 50
 	run := func(b *testing.B, members []Member, touch func()) {
 		g := NewGroup()
-		g.Update(members)
+		g.Update(members, groupStart)
 		b.ReportAllocs()
 		for b.Loop() {
 			touch()
-			g.Update(members)
+			g.Update(members, groupStart)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*series), "ns/value")
 	}

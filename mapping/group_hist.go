@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"math"
 	"slices"
 	"sort"
 )
@@ -10,156 +9,76 @@ import (
 // what came once there are so many would be lost in the others' rounding anyway.
 const maxTogether = 1 << 62
 
-// groupBuckets is what of a member's histogram is in the cell.
+// maxNative is how many native buckets a histogram has at most.
+const maxNative = 1024
+
+// groupBuckets is what of a member's histogram the cell has taken last.
 type groupBuckets struct {
 	bounds     []float64
 	place      []int // of each bucket in the cell's; nil: the same
 	counts     []uint64
-	count      uint64
 	nativeZero uint64
 	native     []NativeBucket
 	schema     int32
-	moved      bool // count and the native buckets are of a histogram of other bounds, or another schema
 }
 
-// newGroupBuckets prepares a histogram of such bounds for a cell of others. A bucket that the cell hasn't got goes into the next
-// wider one: what it says stays true.
-func newGroupBuckets(bounds, cell []float64) *groupBuckets {
-	b := &groupBuckets{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
-	if slices.Equal(bounds, cell) {
+// newGroupBuckets prepares a histogram for a cell of others. A bucket that the cell hasn't got goes into the next wider one: what it says
+// stays true.
+func newGroupBuckets(h *Histogram, cell []float64) *groupBuckets {
+	b := &groupBuckets{bounds: h.Bounds, counts: make([]uint64, len(h.Bounds)+1), schema: h.Schema}
+	if slices.Equal(h.Bounds, cell) {
 		return b
 	}
-	b.place = make([]int, len(bounds)+1)
-	for i, bound := range bounds {
+	b.place = make([]int, len(h.Bounds)+1)
+	for i, bound := range h.Bounds {
 		b.place[i] = sort.SearchFloat64s(cell, bound)
 	}
-	b.place[len(bounds)] = len(cell)
+	b.place[len(h.Bounds)] = len(cell)
 	return b
 }
 
-// follow is the same for a histogram that has taken the place of the one before: with other rules it has other bounds, and the same
-// observations.
-func (b *groupBuckets) follow(h *Histogram, cell []float64) *groupBuckets {
-	switch {
-	case b == nil:
-		made := newGroupBuckets(h.Bounds, cell)
-		made.schema = h.Schema
-		return made
-	case b.schema == h.Schema && slices.Equal(b.bounds, h.Bounds):
-		return b
-	}
-	made := newGroupBuckets(h.Bounds, cell)
-	made.count, made.nativeZero, made.native, made.schema, made.moved = b.count, b.nativeZero, b.native, b.schema, true
-	return made
+// fits says whether the buckets are those of a histogram.
+func (b *groupBuckets) fits(h *Histogram) bool {
+	return b != nil && b.schema == h.Schema && slices.Equal(b.bounds, h.Bounds)
 }
 
-func (b *groupBuckets) clear() {
-	clear(b.counts)
-	b.count, b.nativeZero, b.native = 0, 0, b.native[:0]
-}
-
-// observe adds the observations that are new to the cell; with late they only count as known. Those of a histogram that holds
-// less than before, in any bucket, are all new: it has been reset, or begun anew as it was not in the blob.
-func (p *groupPart) observe(h *Histogram, late, reset bool) {
-	b := p.hist
+// take adds to a cell's histogram what a member's has gained since the last time: bucket by bucket, as Count does; with skip nothing.
+func (b *groupBuckets) take(to, h *Histogram, skip bool) {
 	if len(h.Counts) != len(b.counts) {
 		return // no Rank makes such a thing
 	}
-	if h.Count == b.count && !reset && !b.moved {
-		return
-	}
-	to := p.cell.series.Histogram
-	late = late || to.Count >= maxTogether
-	switch {
-	case b.moved && !reset && !late && b.moveTo(to, h):
-	case reset || b.moved || b.shrinks(h):
-		b.clear()
-		fallthrough
-	default:
-		if !late {
-			b.addTo(to, h)
-		}
-	}
-	b.moved, b.schema = false, h.Schema
-	copy(b.counts, h.Counts)
-	b.count, b.nativeZero = h.Count, h.NativeZero
-	b.native = append(b.native[:0], h.Native...)
-}
-
-// shrinks says whether h has less in any bucket than was there before.
-func (b *groupBuckets) shrinks(h *Histogram) bool {
-	if h.Count < b.count || h.NativeZero < b.nativeZero {
-		return true
-	}
-	for i, n := range b.counts {
-		if h.Counts[i] < n {
-			return true
-		}
-	}
-	i := 0
-	for _, old := range b.native {
-		for i < len(h.Native) && h.Native[i].Index < old.Index {
-			i++
-		}
-		if i == len(h.Native) || h.Native[i].Index != old.Index || h.Native[i].Count < old.Count {
-			return true
-		}
-	}
-	return false
-}
-
-// addTo adds what h has more than was there before.
-func (b *groupBuckets) addTo(to, h *Histogram) {
-	to.Count += h.Count - b.count
+	add := !skip && to.Count < maxTogether
 	for i, n := range h.Counts {
-		at := i
-		if b.place != nil {
-			at = b.place[i]
+		if n > b.counts[i] && add {
+			at := i
+			if b.place != nil {
+				at = b.place[i]
+			}
+			to.Counts[at] += n - b.counts[i]
+			to.Count += n - b.counts[i]
 		}
-		to.Counts[at] += n - b.counts[i]
+		b.counts[i] = n
 	}
-	to.NativeZero += h.NativeZero - b.nativeZero
-	old := b.native
-	for _, bucket := range h.Native {
-		n := bucket.Count
-		if len(old) > 0 && old[0].Index == bucket.Index {
-			n -= old[0].Count
-			old = old[1:]
-		}
-		if n > 0 {
-			to.addNative(lowerIndex(bucket.Index, h.Schema, to.Schema), n)
-		}
+	if h.NativeZero > b.nativeZero && add {
+		to.NativeZero += h.NativeZero - b.nativeZero
 	}
-}
-
-// moveTo adds what h has more than the histogram that it has taken the place of, as the native buckets say: each goes where its upper
-// end belongs. False: it has less of something.
-func (b *groupBuckets) moveTo(to, h *Histogram) bool {
-	schema := min(b.schema, h.Schema)
-	was := Histogram{Native: lowered(b.native, b.schema, schema)}
-	now := &Histogram{Native: lowered(h.Native, h.Schema, schema), NativeZero: h.NativeZero}
-	old := groupBuckets{nativeZero: b.nativeZero, native: was.Native}
-	if now.Count = math.MaxUint64; old.shrinks(now) {
-		return false
-	}
-	add := func(place int, n uint64) {
-		to.Counts[place] += n
-		to.Count += n
-	}
-	add(0, h.NativeZero-b.nativeZero)
-	to.NativeZero += h.NativeZero - b.nativeZero
-	for _, bucket := range now.Native {
-		n := bucket.Count
-		if i, found := was.findNative(bucket.Index); found {
-			n -= was.Native[i].Count
-		}
-		if n > 0 {
-			upper := math.Exp2(math.Ldexp(float64(bucket.Index), -int(schema)))
-			add(sort.SearchFloat64s(to.Bounds, upper), n)
-			to.addNative(lowerIndex(bucket.Index, schema, to.Schema), n)
+	b.nativeZero = h.NativeZero
+	if add {
+		old := b.native
+		for _, bucket := range h.Native {
+			for len(old) > 0 && old[0].Index < bucket.Index {
+				old = old[1:]
+			}
+			n := bucket.Count
+			if len(old) > 0 && old[0].Index == bucket.Index {
+				n -= min(n, old[0].Count)
+			}
+			if n > 0 {
+				to.addNative(lowerIndex(bucket.Index, h.Schema, to.Schema), n)
+			}
 		}
 	}
-	return true
+	b.native = append(b.native[:0], h.Native...)
 }
 
 // lower gives a histogram a lower schema, so that it can have the observations of one that has it. Schemas never rise again.

@@ -13,7 +13,7 @@ func (g *Group) link(gm *groupMember, m *Member) {
 	late := false
 	if !gm.joined && len(m.Series) > 0 {
 		gm.joined = true
-		late = m.Old && g.update > 1 || g.wasHere[m.Key]
+		late = m.Old || g.wasHere[m.Key]
 	}
 	for _, p := range gm.parts {
 		p.unlink()
@@ -65,20 +65,19 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 		}
 		// What it had while there was no place for it doesn't come all at once.
 		p.late = p.late || p.refused
-		p.known, p.begun, p.seen, p.hist = false, 0, nil, nil
+		p.turn, p.count, p.known, p.hist = p.cell.turn, Count{}, false, nil
 	}
 	c := p.cell
+	if rules > c.rules && c.meaning != s.meaning {
+		g.restart(c, s)
+	}
 	if rules > c.rules || c.parts == 0 {
 		g.renew(c, s)
 		c.rules = max(c.rules, rules)
 	}
 	c.parts++
 	if c.mode != groupCount {
-		c.since(s)
-	}
-	if s.Histogram != nil {
-		c.series.Histogram.lower(s.Histogram.Schema)
-		p.hist = p.hist.follow(s.Histogram, c.series.Histogram.Bounds)
+		c.since(s.Since)
 	}
 	return p
 }
@@ -135,13 +134,28 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 			}
 		}
 	}
+	c.mean(s)
+	g.renew(c, s)
+	g.cells[c.key] = c
+	return c
+}
+
+// restart lets a cell begin at zero: newer rules make its series mean something else. Its parts begin anew as well.
+func (g *Group) restart(c *groupCell, s *Series) {
+	c.turn++
+	c.value, c.known, c.keptKnown = 0, false, false
+	c.series.Valid, c.series.Since = false, 0
+	c.mean(s)
+	g.renewed = true
+}
+
+// mean gives a cell the meaning of a series, and the histogram that goes with it.
+func (c *groupCell) mean(s *Series) {
+	c.meaning, c.series.Histogram = s.meaning, nil
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
 		c.series.Histogram = &Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
 	}
-	g.renew(c, s)
-	g.cells[c.key] = c
-	return c
 }
 
 // renew makes a cell follow a series that is new to it: rules may have changed what is said of a family, and how it is merged.

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,7 +55,7 @@ func rankOf(number int, series ...*Series) Member {
 
 // shown writes a Group's valid series as show does a Rank's, and its extremes.
 func groupPage(g *Group) m {
-	return show(&Rank{series: append(append([]*Series(nil), g.Series()...), g.Extremes()...)})
+	return show(&Rank{planned: planned{series: append(append([]*Series(nil), g.Series()...), g.Extremes()...)}})
 }
 
 func TestGroupMergesByClass(t *testing.T) {
@@ -129,13 +128,13 @@ func TestGroupMergesByClass(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewGroup()
-			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
+			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)}, groupStart)
 			assert.Equal(t, c.want, groupPage(g))
 			structure := g.Structure()
-			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)})
+			g.Update([]Member{rankOf(3, c.a...), rankOf(4, c.b...)}, groupStart)
 			assert.Equal(t, c.want, groupPage(g))
 			assert.Equal(t, structure, g.Structure())
-			g.Update([]Member{rankOf(3, c.a...)})
+			g.Update([]Member{rankOf(3, c.a...)}, groupStart)
 			assert.Equal(t, c.left, groupPage(g))
 		})
 	}
@@ -147,7 +146,7 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 	late := rankOf(1, level, peak, calls)
 	late.Live = false
 	other := like(mpit.ClassLevel, 2)
-	g.Update([]Member{late, rankOf(2, other)})
+	g.Update([]Member{late, rankOf(2, other)}, groupStart)
 	lasting := m{"v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 1, "v_total": 3}
 	with := func(level float64) m {
 		all := m{"v_level": level}
@@ -158,13 +157,13 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 	}
 	assert.Equal(t, with(2), groupPage(g), "levels of who answers")
 	late.Live = true
-	g.Update([]Member{late, rankOf(2, other)})
+	g.Update([]Member{late, rankOf(2, other)}, groupStart)
 	assert.Equal(t, with(7), groupPage(g), "it was late")
 	level.Valid, peak.Valid, calls.Valid = false, false, false
-	g.Update([]Member{late, rankOf(2, other)})
+	g.Update([]Member{late, rankOf(2, other)}, groupStart)
 	assert.Equal(t, with(2), groupPage(g), "what could not be read: a level is left out, the others are what they were")
 	other.Valid = false
-	g.Update([]Member{late, rankOf(2, other)})
+	g.Update([]Member{late, rankOf(2, other)}, groupStart)
 	assert.Equal(t, lasting, groupPage(g))
 }
 
@@ -182,7 +181,7 @@ func TestGroupOfHistograms(t *testing.T) {
 	add(a, 0.5, 1.5, 1.5, 9)
 	add(b, 0.25, 2.5, 5)
 	update := func() *Histogram {
-		g.Update([]Member{rankOf(0, a), rankOf(1, b)})
+		g.Update([]Member{rankOf(0, a), rankOf(1, b)}, groupStart)
 		require.Len(t, g.Series(), 1)
 		return g.Series()[0].Histogram
 	}
@@ -206,47 +205,37 @@ func TestGroupOfHistograms(t *testing.T) {
 	assert.Equal(t, uint64(10), native())
 	assert.Equal(t, uint64(1), h.NativeZero)
 
-	// Reset: what was there stays, what came since is added, be it more than before.
+	// It begins anew: what was there stays, and what was counted until now is left out of the sum and of the buckets that have less.
 	*a.Histogram = Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
 	a.Since = groupStart.Add(time.Minute).UnixNano()
-	add(a, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3)
 	sum := h.Sum
 	update()
-	assert.Equal(t, []uint64{3, 3, 21, 3}, h.Counts)
-	assert.Equal(t, uint64(30), h.Count)
-	assert.Equal(t, uint64(30), native())
-	assert.InDelta(t, sum+60, h.Sum, 1e-9)
+	assert.Equal(t, []uint64{3, 3, 1, 3}, h.Counts)
+	add(a, 3, 3, 1.5)
+	update()
+	assert.Equal(t, []uint64{3, 4, 3, 3}, h.Counts)
+	assert.Equal(t, uint64(13), h.Count)
+	assert.Equal(t, uint64(13), native())
+	assert.InDelta(t, sum+7.5, h.Sum, 1e-9)
 	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since)
-
-	// Observations that the blob had no room for begin anew, without a reset: the sum goes on.
-	was := a.Histogram.Sum
-	a = like(mpit.ClassTimer, 0)
-	a.Since = groupStart.Add(time.Minute).UnixNano()
-	a.Histogram.Sum = was
-	add(a, 0.5)
-	m := rankOf(0, a)
-	m.Figures = "anew"
-	g.Update([]Member{m, rankOf(1, b)})
-	assert.Equal(t, []uint64{4, 3, 21, 3}, h.Counts)
-	assert.InDelta(t, sum+60.5, h.Sum, 1e-9)
 }
 
 func TestGroupGoesOnAtAReset(t *testing.T) {
 	g := NewGroup()
 	a, b := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 1)
 	update := func() float64 {
-		g.Update([]Member{rankOf(0, a), rankOf(1, b)})
+		g.Update([]Member{rankOf(0, a), rankOf(1, b)}, groupStart)
 		return groupPage(g)["v_total"]
 	}
 	require.Equal(t, 101.0, update())
 	a.Value, a.Since = 3, groupStart.Add(time.Second).UnixNano()
-	assert.Equal(t, 104.0, update())
+	assert.Equal(t, 101.0, update(), "nobody knows what came before the reset, and what after")
 	a.Value, a.Since = 50, groupStart.Add(2*time.Second).UnixNano()
-	assert.Equal(t, 154.0, update(), "also where it has counted more since than it had before")
+	assert.Equal(t, 148.0, update())
 	a.Value = 40
-	assert.Equal(t, 154.0, update(), "a fall that is no reset")
+	assert.Equal(t, 148.0, update(), "a fall")
 	a.Value = 51
-	assert.Equal(t, 155.0, update())
+	assert.Equal(t, 159.0, update())
 	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "the earliest")
 	b.Since = groupStart.Add(-time.Second).UnixNano()
 	update()
@@ -264,69 +253,61 @@ func TestFiguresMadeAnewCountOnce(t *testing.T) {
 	a := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassLevel, 5), like(mpit.ClassHighWatermark, 9))
 	update := func(series ...*Series) m {
 		a.Figures, a.Series = len(series)+a.Figures.(int)+1, series
-		g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
+		g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))}, groupStart)
 		return groupPage(g)
 	}
-	g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))})
+	g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))}, groupStart)
 	peak := m{"v_total": 101, "v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 0}
 	assert.Equal(t, peak, update(), "for now it has none")
 	assert.Equal(t, m{"v_total": 103, "v_highwatermark": 8, "node_extreme_rank{metric=mpit_v_highwatermark}": 0},
 		update(like(mpit.ClassCounter, 102), like(mpit.ClassHighWatermark, 8)))
 
-	// What freed objects had counted before is not known any longer, so it seems to begin later.
-	later := like(mpit.ClassCounter, 110)
-	later.Since = groupStart.Add(time.Hour).UnixNano()
-	assert.Equal(t, 111.0, update(later)["v_total"])
-	rounded := like(mpit.ClassCounter, math.Nextafter(110, 0))
-	rounded.Since = groupStart.Add(2 * time.Hour).UnixNano()
-	assert.Equal(t, 111.0, update(rounded)["v_total"])
-	// It was reset in between.
-	reset := like(mpit.ClassCounter, 4)
-	reset.Since = groupStart.Add(3 * time.Hour).UnixNano()
-	assert.Equal(t, 115.0, update(reset)["v_total"])
+	assert.Equal(t, 103.0, update(like(mpit.ClassCounter, 4))["v_total"], "they begin at less")
+	assert.Equal(t, 106.0, update(like(mpit.ClassCounter, 7))["v_total"])
 }
 
 func TestOldMemberThatComesLate(t *testing.T) {
 	old := func(number int, series ...*Series) Member { m := rankOf(number, series...); m.Old = true; return m }
 	a, b, c := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 200), like(mpit.ClassCounter, 400)
 	g := NewGroup()
-	g.Update([]Member{old(0, a)})
-	assert.Equal(t, m{"v_total": 100}, groupPage(g), "there from the beginning")
-	g.Update([]Member{old(0, a), old(1, b)})
-	assert.Equal(t, m{"v_total": 100}, groupPage(g), "an earlier exporter has shown the rest")
-	g.Update([]Member{old(0, a), old(1, b), rankOf(2, c)})
-	assert.Equal(t, m{"v_total": 500}, groupPage(g), "new")
+	g.Update([]Member{old(0, a)}, groupStart)
+	assert.Equal(t, m{"v_total": 0}, groupPage(g), "an earlier exporter has shown the rest")
+	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "it begins now")
+	g.Update([]Member{old(0, a), old(1, b)}, groupStart)
+	assert.Equal(t, m{"v_total": 0}, groupPage(g))
+	g.Update([]Member{old(0, a), old(1, b), rankOf(2, c)}, groupStart)
+	assert.Equal(t, m{"v_total": 400}, groupPage(g), "new")
 	b.Value++
 	x := like(mpit.ClassCounter, 7, "comm", "x")
 	late := old(1, b, x)
 	late.Structure++
-	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, m{"v_total": 501, "v_total{comm=x}": 7}, groupPage(g), "an object of later is all new")
+	g.Update([]Member{old(0, a), late, rankOf(2, c)}, groupStart)
+	assert.Equal(t, m{"v_total": 401, "v_total{comm=x}": 7}, groupPage(g), "an object of later is all new")
 
 	// It has ended, and comes back.
-	g.Update([]Member{old(0, a), late})
-	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, 501.0, groupPage(g)["v_total"])
+	g.Update([]Member{old(0, a), late}, groupStart)
+	g.Update([]Member{old(0, a), late, rankOf(2, c)}, groupStart)
+	assert.Equal(t, 401.0, groupPage(g)["v_total"])
 	c.Value += 5
-	g.Update([]Member{old(0, a), late, rankOf(2, c)})
-	assert.Equal(t, 506.0, groupPage(g)["v_total"])
+	g.Update([]Member{old(0, a), late, rankOf(2, c)}, groupStart)
+	assert.Equal(t, 406.0, groupPage(g)["v_total"])
 }
 
 func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 	g := NewGroup()
-	g.Update(nil)
+	g.Update(nil, groupStart)
 	s := like(mpit.ClassTimer, 0)
 	s.Histogram.add(1.5, 3)
 	s.Histogram.Sum = 4.5
 	late := rankOf(0, s)
 	late.Old = true
-	g.Update([]Member{late})
+	g.Update([]Member{late}, groupStart)
 	h := g.Series()[0].Histogram
 	assert.Zero(t, h.Count)
 	assert.Zero(t, h.Sum)
 	s.Histogram.add(3, 1)
 	s.Histogram.Sum += 3
-	g.Update([]Member{late})
+	g.Update([]Member{late}, groupStart)
 	assert.Equal(t, []uint64{0, 0, 1, 0}, h.Counts)
 	assert.Equal(t, 3.0, h.Sum)
 	assert.Len(t, h.Native, 1)
@@ -337,7 +318,7 @@ func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 		s := like(class, 1)
 		s.Together = NewTogether(RankBoth, s.Merge())
 		g := NewGroup()
-		g.Update([]Member{rankOf(0, s), rankOf(1, s)})
+		g.Update([]Member{rankOf(0, s), rankOf(1, s)}, groupStart)
 		require.Len(t, g.Series(), 1)
 		got := g.Series()[0].Metric
 		assert.Equal(t, strings.Replace(s.Metric.Name, "mpit_", "mpit_node_", 1), got.Name)
@@ -377,18 +358,18 @@ func TestGroupFollowsNewRules(t *testing.T) {
 	g := NewGroup()
 	gone, stays := like(mpit.ClassCounter, 1, "comm", "x"), like(mpit.ClassHighWatermark, 5)
 	a, b := rankOf(0, gone, stays), rankOf(1, gone, stays)
-	g.Update([]Member{a, b, rankOf(2, stays)})
-	g.Update([]Member{a, b})
+	g.Update([]Member{a, b, rankOf(2, stays)}, groupStart)
+	g.Update([]Member{a, b}, groupStart)
 	lowest := like(mpit.ClassHighWatermark, 3)
 	lowest.Together, lowest.Metric.Help = NewTogether(RankNode, MergeSum), "Another."
 	a.Structure, a.Rules, a.Series = 2, 1, []*Series{lowest}
 	structure := g.Structure()
-	g.Update([]Member{a, b})
+	g.Update([]Member{a, b}, groupStart)
 	assert.Equal(t, m{"v_total{comm=x}": 2, "v_highwatermark": 8}, groupPage(g), "a member has not answered since")
 	assert.Equal(t, "Another.", g.Series()[0].Metric.Help)
 	assert.NotEqual(t, structure, g.Structure())
 	b.Structure, b.Rules, b.Series = 2, 1, []*Series{lowest}
-	g.Update([]Member{a, b})
+	g.Update([]Member{a, b}, groupStart)
 	assert.Equal(t, m{"v_highwatermark": 6}, groupPage(g))
 	assert.Equal(t, 1, g.Weight())
 }
@@ -400,7 +381,7 @@ func TestGroupIsBounded(t *testing.T) {
 	a := rankOf(0)
 	peers := func() m {
 		a.Structure++
-		g.Update([]Member{a})
+		g.Update([]Member{a}, groupStart)
 		assert.LessOrEqual(t, g.Weight(), limit)
 		return groupPage(g)
 	}
@@ -437,7 +418,7 @@ func TestGroupIsBounded(t *testing.T) {
 
 func peersOf(g *Group, a *Member) m {
 	a.Structure++
-	g.Update([]Member{*a})
+	g.Update([]Member{*a}, groupStart)
 	return groupPage(g)
 }
 
@@ -474,7 +455,7 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 	for i := range maxGone/at + more {
 		a.Series = series()
 		a.Key = mpit.RankID{byte(i)}
-		g.Update([]Member{a})
+		g.Update([]Member{a}, groupStart)
 	}
 	assert.Len(t, g.Series(), maxGone+at)
 	assert.Equal(t, maxGone+at, g.Weight())
@@ -484,11 +465,11 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 	for range maxGone/at + more {
 		a.Structure++
 		a.Series = series()
-		g.Update([]Member{a})
+		g.Update([]Member{a}, groupStart)
 		assert.LessOrEqual(t, len(g.members[a.Key].parts), maxGone+at)
 	}
 	for i := range 2 * maxDeparted {
-		g.Update([]Member{rankOf(i%200, a.Series[0]), {Key: mpit.RankID{byte(i), byte(i >> 8), 1}, Series: a.Series[:1]}})
+		g.Update([]Member{rankOf(i%200, a.Series[0]), {Key: mpit.RankID{byte(i), byte(i >> 8), 1}, Series: a.Series[:1]}}, groupStart)
 	}
 	assert.Len(t, g.wasHere, maxDeparted)
 	assert.Len(t, g.departed, maxDeparted)
@@ -497,9 +478,46 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 func TestGroupAllocatesNothing(t *testing.T) {
 	members, touch := benchGroup(8, 50)
 	g := NewGroup()
-	g.Update(members)
+	g.Update(members, groupStart)
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		touch()
-		g.Update(members)
+		g.Update(members, groupStart)
 	}))
+}
+
+// New rules reach one member after the other. Where a series means something else by them, the Group's begins at zero with the first that
+// has them, and waits for the others.
+func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
+	g := NewGroup()
+	a, b := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassTimer, 0)), rankOf(1, like(mpit.ClassCounter, 1000), like(mpit.ClassTimer, 0))
+	for _, m := range []*Member{&a, &b} {
+		m.Series[1].Histogram.add(1.5, 2)
+		m.Series[1].Histogram.Sum = 3
+	}
+	look := func() m { g.Update([]Member{a, b}, groupStart.Add(time.Hour)); return groupPage(g) }
+	assert.Equal(t, m{"v_total": 1100, "v_time_seconds count": 4, "v_time_seconds sum": 6}, look())
+	anew := func(m *Member, n float64) {
+		m.Structure, m.Rules = 2, 1
+		m.Series = []*Series{like(mpit.ClassCounter, n), like(mpit.ClassTimer, 0)}
+		for _, s := range m.Series {
+			s.meaning, s.Since = 7, groupStart.Add(time.Minute).UnixNano()
+		}
+	}
+	anew(&a, 0)
+	b.Series[0].Value += 50
+	b.Series[1].Histogram.add(1.5, 1)
+	assert.Equal(t, m{"v_total": 0, "v_time_seconds count": 0, "v_time_seconds sum": 0}, look())
+	assert.Equal(t, groupStart.Add(time.Minute).UnixNano(), g.Series()[0].Since)
+	anew(&b, 5)
+	a.Series[0].Value = 3
+	assert.Equal(t, 8.0, look()["v_total"])
+	a.Series[0].Value += 1
+	assert.Equal(t, 9.0, look()["v_total"])
+}
+
+// Ranks' doubles that are finite, and together are not.
+func TestGroupStaysFinite(t *testing.T) {
+	g := NewGroup()
+	g.Update([]Member{rankOf(0, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308)), rankOf(1, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308))}, groupStart)
+	assert.Equal(t, m{"v_total": 0}, groupPage(g))
 }

@@ -59,7 +59,7 @@ func (r *Rank) Infos() []Info {
 	infos := make([]Info, len(r.byID))
 	for i, v := range r.byID {
 		infos[i] = Info{
-			Name: cleanText(v.info.Name, 256), Description: cleanText(v.info.Description, 4096),
+			Name: CleanText(v.info.Name, 256), Description: CleanText(v.info.Description, 4096),
 			Class: v.info.Class, Real: v.real, Unit: v.unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
 			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.metric,
 			spec: v.spec,
@@ -71,7 +71,7 @@ func (r *Rank) Infos() []Info {
 			infos[i].Ratio = ratio.metric
 		}
 		if v.with != nil {
-			infos[i].Companion = cleanText(v.with.info.Name, 256)
+			infos[i].Companion = CleanText(v.with.info.Name, 256)
 		}
 	}
 	return infos

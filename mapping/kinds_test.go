@@ -33,7 +33,7 @@ func TestEveryKindOfObject(t *testing.T) {
 					a.set(name, object, i+1)
 				}
 			}
-			r := newRank(t, nil)
+			r := newRank(t)
 			r.Update(a.sample())
 			of := func(name, object string) string { return name + "{" + label + "=" + object + "}" }
 			state := func(labels ...string) string {
@@ -101,7 +101,7 @@ func TestEveryDatatype(t *testing.T) {
 		} {
 			a := newAgent(mpit.Variable{Name: "v", Class: class, Datatype: c.datatype, DatatypeBytes: c.bytes})
 			a.handles[0].values[0] = c.word
-			r := newRank(t, nil)
+			r := newRank(t)
 			r.Update(a.sample())
 			want := m{name: c.want}
 			if c.want < 0 && (class == mpit.ClassCounter || class == mpit.ClassAggregate) {
@@ -120,7 +120,7 @@ func TestEveryDatatype(t *testing.T) {
 		{mpit.DatatypeOther, mpit.ClassGeneric, ReasonDatatype},
 	} {
 		a := newAgent(mpit.Variable{Name: "v", Class: c.class, Datatype: c.datatype, DatatypeBytes: 1})
-		r := newRank(t, nil)
+		r := newRank(t)
 		r.Update(a.sample())
 		assert.Empty(t, show(r))
 		assert.Equal(t, map[Reason]uint64{c.reason: 1}, r.Dropped())
@@ -141,7 +141,7 @@ func TestOneNameInEveryClass(t *testing.T) {
 			h.values[0] = word(float64(class) / 10)
 		}
 	}
-	r := newRank(t, nil)
+	r := newRank(t)
 	r.Update(a.sample())
 	assert.Equal(t, m{
 		"q_state{state=10}": 1, "q_level": 11, "q_size": 12, "q_ratio": 0.3, "q_highwatermark": 14, "q_lowwatermark": 15, "q_total": 16,
@@ -168,7 +168,7 @@ func TestPercentagesOutOfRange(t *testing.T) {
 	} {
 		a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassPercentage, Datatype: tDouble})
 		a.set("v", 0, c.value)
-		r := newRank(t, nil, Rule{Unit: c.unit})
+		r := newRank(t, Rule{Unit: c.unit})
 		r.Update(a.sample())
 		assert.Equal(t, c.want, show(r), "%v%s", c.value, c.unit)
 		assert.Equal(t, uint64(1-len(c.want)), r.Dropped()[ReasonOutOfRange], "%v%s", c.value, c.unit)
@@ -183,7 +183,7 @@ func TestArraysOfWhatIsNeverMerged(t *testing.T) {
 	x := a.object("c", 2)
 	a.set("phase", x, 1, 9)
 	a.set("any", x, 0.5, -1.5)
-	r := newRank(t, nil)
+	r := newRank(t)
 	r.Update(a.sample())
 	assert.Equal(t, m{
 		"phase_state{comm=c,index=0,state=idle}": 0, "phase_state{comm=c,index=0,state=busy}": 1,
@@ -212,7 +212,7 @@ func TestStatesOfOddEnumerations(t *testing.T) {
 	} {
 		a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassState, Datatype: tInt, DatatypeBytes: 4, Enum: c.enum})
 		a.set("v", 0, c.value)
-		r := newRank(t, nil)
+		r := newRank(t)
 		r.Update(a.sample())
 		assert.Equal(t, c.want, show(r), c.name)
 		structure := r.Structure()
@@ -224,24 +224,24 @@ func TestStatesOfOddEnumerations(t *testing.T) {
 // What the program calls its objects need be no UTF-8, and can be anything.
 func TestNamesOfObjects(t *testing.T) {
 	for name, want := range map[string]string{
-		"caf\xe9":                           "café", // ISO 8859-1
-		"\xe9\xe8":                          "éè",
-		"Größe":                             "Größe",
-		"a\xffé":                            "aÿé",
-		"two\nlines\tand \"quotes\" and \\": "two\nlines\tand \"quotes\" and \\",
-		"no\x00thing":                       "nothing",
-		"\x00":                              Unnamed,
-		"":                                  Unnamed,
-		" ":                                 " ",
-		strings.Repeat("x", 64<<10):         strings.Repeat("x", 128),
-		strings.Repeat("\xe9", 64<<10):      strings.Repeat("é", 64),
-		strings.Repeat("x", 127) + "é":      strings.Repeat("x", 127),
-		"x":                                 "x",
-		"\u0085 next line, \u2028 line separator": "\u0085 next line, \u2028 line separator",
+		"caf\xe9":                       "café", // ISO 8859-1
+		"\xe9\xe8":                      "éè",
+		"Größe":                         "Größe",
+		"a\xffé":                        "aÿé",
+		"two\nlines, \"quotes\" and \\": "two\nlines, \"quotes\" and \\",
+		"\x00\a\b\t\v\f\r\x1b\x1f\x7f":  strings.Repeat("\uFFFD", 10),
+		"\xc2\x80\x9b2J":                "\uFFFD\uFFFD2J", // of UTF-8 and of ISO 8859-1
+		"":                              Unnamed,
+		" ":                             " ",
+		strings.Repeat("x", 64<<10):     strings.Repeat("x", 128),
+		strings.Repeat("\xe9", 64<<10):  strings.Repeat("é", 64),
+		strings.Repeat("x", 127) + "é":  strings.Repeat("x", 127),
+		"x":                             "x",
+		"\u2028 line separator":         "\u2028 line separator",
 	} {
 		a := newAgent(on("v", mpit.ClassLevel, tInt))
 		a.object(name, 1)
-		r := newRank(t, nil)
+		r := newRank(t)
 		r.Update(a.sample())
 		assert.Equal(t, m{"v_level{comm=" + want + "}": 0}, show(r))
 		require.Len(t, r.Objects(), 1)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -21,8 +20,7 @@ func TestLabelsOfRules(t *testing.T) {
 	a.set("x_send_node", x, 1, 2)
 	a.set("x_recv_node", x, 3, 4)
 	mapper := newMapper(t, rules...)
-	r, err := mapper.NewRank(Library{}, nil)
-	require.NoError(t, err)
+	r := mapper.NewRank(Process{})
 	r.Update(a.sample())
 	want := m{
 		"calls_total{comm=c,function=send,peer=0,zone=node}": 1, "calls_total{comm=c,function=send,peer=1,zone=node}": 2,
@@ -44,8 +42,7 @@ func TestLabelsOfRules(t *testing.T) {
 		assert.Equal(t, 2, mapper.families["mpit_calls"].holders)
 	})
 	t.Run("the last one takes the family along", func(t *testing.T) {
-		other, err := mapper.NewRank(Library{}, nil)
-		require.NoError(t, err)
+		other := mapper.NewRank(Process{})
 		other.Update(a.sample())
 		assert.Equal(t, 4, mapper.families["mpit_calls"].holders)
 		r.Close()
@@ -77,8 +74,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mapper := newMapper(t, c.rule)
-			r, err := mapper.NewRank(Library{}, nil)
-			require.NoError(t, err)
+			r := mapper.NewRank(Process{})
 			a := newAgent(c.vars...)
 			a.object("c", 1)
 			r.Update(a.sample())
@@ -113,7 +109,7 @@ func TestRatiosHaveLabels(t *testing.T) {
 	for i, h := range a.handles {
 		h.values[0] = []uint64{10, 5}[i%2]
 	}
-	r := newRank(t, nil, Rule{Match: Match{Regexp: "pool_(?P<side>.*)", Class: List{"size"}}, Name: "pool_size"}, Rule{Match: Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
+	r := newRank(t, Rule{Match: Match{Regexp: "pool_(?P<side>.*)", Class: List{"size"}}, Name: "pool_size"}, Rule{Match: Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
 	r.Update(a.sample())
 	assert.Equal(t, m{
 		"pool_size{side=send}": 10, "pool_size{side=recv}": 10, "pool_high{side=send}": 5, "pool_high{side=recv}": 5,
@@ -132,8 +128,7 @@ func TestInfoOwnsSeries(t *testing.T) {
 	for _, name := range []string{"calls", "x_recv", "pool"} {
 		a.set(name, x, 2)
 	}
-	r, err := newMapper(t, Rule{Match: Match{Name: "mpit_calls"}, Name: "calls"}, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Library{}, nil)
-	require.NoError(t, err)
+	r := newMapper(t, Rule{Match: Match{Name: "mpit_calls"}, Name: "calls"}, Rule{Match: Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: RankBoth}).NewRank(Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}

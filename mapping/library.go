@@ -132,7 +132,7 @@ func parseRange(s string) (versionRange, error) {
 		switch op {
 		case "<", "<=", ">", ">=", "=":
 		case "":
-			return nil, complain(`write a bound, such as ">=`+cleanText(rest, 32)+`" or "=4.1.2"`, "version range %q: %q does not start with <, <=, >, >= or =", s, field)
+			return nil, complain(`write a bound, such as ">=`+CleanText(rest, 32)+`" or "=4.1.2"`, "version range %q: %q does not start with <, <=, >, >= or =", s, field)
 		default:
 			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, op)
 		}

@@ -2,7 +2,9 @@ package mapping
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -16,37 +18,27 @@ const (
 	DefaultSeriesPerVariable = 2_000
 )
 
-// SetLimit bounds the weight of the rank's series, from the next Update on. Over it, the newest objects' series become one
-// called other, variable by variable; if that is not enough, variables are left out, those of the highest verbosity first. What
-// is over is counted as dropped, for reason. Below zero: no limit, which is also what a new Rank has.
-//
-// Who has series keeps them as long as the limit allows. Room that becomes free is given out when the objects or variables of
-// the rank change, or the limit has grown by more than a sixteenth; a variable that was left out comes back when there is an
-// eighth of the limit to spare.
-func (r *Rank) SetLimit(weight int, reason Reason) {
-	r.limits.rank = newBound(weight, reason)
-}
+// Other is the name of the object, and the number of the element, into which those count that find no room for series of their own.
+const Other = "other"
+
+// otherElement is the number of no element: a sample has fewer values.
+const otherElement = 1 << 18
+
+// Limits decide when something comes: a variable is let in or left out, an object's series find room or count into the one called other.
+// Nothing that has been decided changes later. So a limit is never more than a comparison, and no series ever has to be divided.
+
+// SetLimit bounds the weight of the rank's series, from the next Update on: over it, what comes finds no room, which is counted for
+// reason. What is there stays. Below zero: no limit, which is also what a new Rank has.
+func (r *Rank) SetLimit(weight int, reason Reason) { r.room.rank = newBound(weight, reason) }
 
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
 func (r *Rank) SetVariableLimit(weight int) {
-	l := newBound(weight, ReasonVariableOverLimit)
-	r.limits.stale = r.limits.stale || l != r.limits.variable
-	r.limits.variable = l
+	r.room.variable = newBound(weight, ReasonVariableOverLimit)
 }
 
 // Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a histogram
 // is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as well.
-func (r *Rank) Weight() int { return r.limits.weight }
-
-// limits is what bounds a rank's series, and how they stand to it since fit was called last.
-type limits struct {
-	rank, variable bound
-	fitted         bound // rank, at the last fit
-	stale          bool  // variable has changed since
-	active         bool  // something is folded or left out, or has been
-	weight         int   // of what stands on the page
-	full           int   // of what would without limits
-}
+func (r *Rank) Weight() int { return r.room.used }
 
 // bound is a bound of weights. The zero bound is none.
 type bound struct {
@@ -64,21 +56,57 @@ func newBound(weight int, reason Reason) bound {
 
 func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
 
-// standing is how a cell stands to the limits.
-type standing struct {
-	owns bool // has series of its own, as of the last fit
-	lost bool // has none, and has been counted
+// room is what bounds a rank's series, and what they take of it.
+type room struct {
+	rank, variable bound
+	used           int // by cells
+	reserved       int // for the first cell of each variable that has been let in, or for its other
 }
 
-// born notes an object that contributes to the cell. Objects get rising numbers as the program makes them.
-func (c *cell) born(object uint32) {
-	if c.birth == 0 || object < c.birth {
-		c.birth = object
+// admission says whether there was room for a variable.
+type admission uint8
+
+const (
+	undecided admission = iota
+	admitted
+	refused
+)
+
+// overflow is what of a variable found no room.
+type overflow struct {
+	cell *cell             // other, where it counts; nil: nothing does, or it found no room either
+	ids  map[cellID]uint32 // what counts there, or nowhere, and the generation in which it was seen last
+}
+
+// other is the cell where those count that found no room; nil: there is none.
+func (v *variable) other() *cell {
+	if v.overflow == nil {
+		return nil
+	}
+	return v.overflow.cell
+}
+
+// find says whether something found no room, and notes that it is there.
+func (o *overflow) find(id cellID, generation uint32) bool {
+	if o == nil {
+		return false
+	}
+	_, found := o.ids[id]
+	if found {
+		o.ids[id] = generation
+	}
+	return found
+}
+
+// sweep forgets what is no longer there.
+func (o *overflow) sweep(generation uint32) {
+	if o != nil {
+		maps.DeleteFunc(o.ids, func(_ cellID, seen uint32) bool { return seen != generation })
 	}
 }
 
-// unit is the weight of one cell of the variable.
-func (r *Rank) unit(v *variable) int {
+// lines is the weight of one cell of the variable.
+func (v *variable) lines() int {
 	switch {
 	case v.mode == modeState:
 		return len(v.items) + 1
@@ -88,327 +116,204 @@ func (r *Rank) unit(v *variable) int {
 	return 1
 }
 
-// due says whether the limits have changed so that it matters.
-func (l *limits) due() bool {
-	switch {
-	case l.stale || !l.rank.allows(l.weight):
-		return true
-	case !l.active || !l.fitted.set:
-		return false
-	case !l.rank.set:
-		return true
-	}
-	return l.rank.weight >= l.full && l.fitted.weight < l.full || l.rank.weight > l.fitted.weight+l.rank.weight/16
-}
-
-// refit is for an Update in which nothing but the limits can have changed.
-func (r *Rank) refit() {
-	if r.limits.due() {
-		r.fit()
-		r.relist = true
-	}
-}
-
-// share is what a variable gets.
-type share struct {
-	v      *variable
-	unit   int
-	charge int   // what one cell takes of the rank's limit
-	other  *cell // where cells fold into, if it is there
-	stays  bool  // and has to stay
-	n      int   // cells besides other
-	own    int   // so many of them have series of their own
-	most   int   // cells that the variable's limit allows; below zero: any number
-	off    bool
-	reason Reason // of off
-}
-
-func (r *Rank) newShare(v *variable) share {
-	s := share{v: v, unit: r.unit(v), n: len(v.list), most: -1}
-	if v.ranks != RankNode { // else its group has the series
-		s.charge = s.unit
-	}
-	if l := r.limits.variable; l.set {
-		s.most = l.weight / s.unit
-	}
-	if v.separate {
-		return s
-	}
-	if s.other = v.find(v.otherID()); s.other != nil {
-		s.n--
-		// An object may really have that name. What counts never falls, so that it stays once it is there.
-		s.stays = s.other.rest() == nil || s.other.seen == r.generation || v.mode == modeCount || v.mode == modeWatermark
-	}
-	return s
-}
-
-// cells is how many cells stand on the page, if own have series of their own. It is never less with more of them.
-func (s *share) cells(own int) int {
-	switch {
-	case s.v.separate:
-		return min(s.n, max(own, 1))
-	case own < s.n || s.stays:
-		return own + 1
-	}
-	return own
-}
-
-// fit decides which cells have series of their own, which fold into other, and which variables are left out.
-func (r *Rank) fit() {
-	l := &r.limits
-	l.stale, l.fitted = false, l.rank
-	weight, fits := 0, true
-	for _, v := range r.order {
-		if v.metric == nil {
-			continue
-		}
-		n := len(v.list) * r.unit(v)
-		if v.ranks != RankNode {
-			weight += n
-		}
-		fits = fits && l.variable.allows(n)
-	}
-	if !l.active && fits && l.rank.allows(weight) {
-		l.weight, l.full = weight, weight
-		if l.rank.set || l.variable.set {
-			for _, v := range r.order {
-				for _, c := range v.list {
-					c.owns = true
-					r.expose(c)
-				}
-			}
-		}
-		return
-	}
-	shares := make([]share, 0, len(r.order))
-	for _, v := range r.order {
-		if v.metric != nil {
-			shares = append(shares, r.newShare(v))
-		}
-	}
-	l.full = 0
-	for i := range shares {
-		l.full += shares[i].charge * shares[i].cells(shares[i].n)
-	}
-	room := r.leaveOut(shares)
-	r.giveOut(shares, room)
-	l.weight, l.active = 0, false
-	for i := range shares {
-		r.apply(&shares[i])
-		if s := &shares[i]; !s.off {
-			l.weight += s.charge * s.cells(s.own)
-		}
-	}
-}
-
-// leaveOut decides which variables are left out, and returns the room beyond what the others need at least.
-func (r *Rank) leaveOut(shares []share) (room int) {
-	l := r.limits.rank
-	least, have := 0, 0 // what those who were there need, and what they have
-	staying := make([]*share, 0, len(shares))
-	var returning []*share
-	for i := range shares {
-		s := &shares[i]
-		switch {
-		case s.most == 0:
-			s.off, s.reason = true, ReasonVariableOverLimit
-		case s.v.off && l.set:
-			s.off, s.reason = true, l.reason
-			returning = append(returning, s)
-		default:
-			staying = append(staying, s)
-			least += s.charge * s.cells(0)
-			owned := 0
-			for _, c := range s.v.list {
-				if c.owns && c != s.other {
-					owned++
-				}
-			}
-			have += s.charge * s.cells(owned)
-		}
-	}
-	if !l.set {
+// charge is what one of them takes of the rank's room: where all ranks have one series together, their Group bounds it.
+func (v *variable) charge() int {
+	if v.ranks == RankNode {
 		return 0
 	}
-	if least > l.weight {
-		r.byVerbosity(staying)
-		for i := len(staying) - 1; i >= 0 && least > l.weight; i-- {
-			s := staying[i]
-			if s.n == 0 && s.other == nil {
-				continue // takes no room
-			}
-			s.off, s.reason = true, l.reason
-			least -= s.charge * s.cells(0)
-		}
-		for _, s := range staying { // what would have fitted without a larger one that had to go as well
-			if need := s.charge * s.cells(0); s.off && least+need <= l.weight {
-				s.off = false
-				least += need
-			}
-		}
-		have = least
-	}
-	r.byVerbosity(returning)
-	for _, s := range returning {
-		need := s.charge * s.cells(0)
-		if max(least, have)+need+l.weight/8 > l.weight {
-			break
-		}
-		s.off = false
-		least += need
-		have += need
-	}
-	return l.weight - least
+	return v.lines()
 }
 
-// byVerbosity sorts variables from those to be kept to those to be left out; they stand in the order in which they came.
-func (r *Rank) byVerbosity(shares []*share) {
-	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(r.verbosity(a.v), r.verbosity(b.v)) })
+// folds says whether objects or elements of the variable can count into one called other.
+func (v *variable) folds() bool { return !v.separate && (v.label != "" || v.each != "") }
+
+// otherID is the id of the variable's cell other.
+func (v *variable) otherID() cellID {
+	id := cellID{elem: -1}
+	if v.label != "" {
+		id.object = Other
+	}
+	if v.each != "" {
+		id.elem = otherElement
+	}
+	return id
 }
 
-// verbosity is the variable's, unknown ones being the highest. A ratio has that of its parts.
-func (r *Rank) verbosity(v *variable) mpit.Verbosity {
-	const highest = ^mpit.Verbosity(0)
-	if v.info.Class != highRatio && v.info.Class != levelRatio {
-		if v.info.Verbosity == mpit.VerbosityUnknown {
-			return highest
-		}
-		return v.info.Verbosity
+func elementName(n int) string {
+	if n == otherElement {
+		return Other
 	}
-	var most mpit.Verbosity
-	for class := range mpit.Class(len(classWords)) {
-		if part := r.named(variableKey{v.info.Name, class}); part != nil && part.metric != nil {
-			most = max(most, r.verbosity(part))
-		}
-	}
-	return most
+	return strconv.Itoa(n)
 }
 
-// giveOut gives cells series of their own while there is room: first those that have them, then by age, the predefined objects'
-// before all others.
-func (r *Rank) giveOut(shares []share, room int) {
-	predefined := map[uint32]bool{}
-	if r.layout != nil {
-		for i := range r.layout.Objects {
-			if o := &r.layout.Objects[i]; o.Predefined {
-				predefined[o.ID] = true
-			}
-		}
-	}
-	type candidate struct {
-		c     *cell
-		share int
-		owned bool
-		birth uint32
-	}
-	var candidates []candidate
-	for i := range shares {
-		s := &shares[i]
-		if s.off {
-			continue
-		}
-		for _, c := range s.v.list {
-			if c == s.other {
-				continue
-			}
-			birth := c.birth - 1 // not known: the highest
-			if s.v.label == "" || predefined[c.birth] {
-				birth = 0
-			}
-			candidates = append(candidates, candidate{c, i, c.owns, birth})
-			c.owns = false
-		}
-	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		if a.owned != b.owned {
-			if a.owned {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.birth, b.birth)
-	})
-	for _, k := range candidates {
-		s := &shares[k.share]
-		cells := s.cells(s.own + 1)
-		if s.most >= 0 && cells > s.most {
-			s.reason = ReasonVariableOverLimit
-			continue
-		}
-		if cost := s.charge * (cells - s.cells(s.own)); r.limits.rank.set && cost > 0 {
-			if cost > room {
-				if s.reason == "" {
-					s.reason = r.limits.rank.reason
-				}
-				continue
-			}
-			room -= cost
-		}
-		s.own++
-		k.c.owns = true
-		r.dirty = r.dirty || !k.owned && s.v.mode == modeCount
-	}
-}
+// has says whether there is room for so much more.
+func (m *room) has(weight int) bool { return m.rank.allows(m.used + m.reserved + weight) }
 
-// apply makes a variable's series what its share is.
-func (r *Rank) apply(s *share) {
-	v, l := s.v, &r.limits
-	v.off = s.off
-	if v.off {
-		l.active = true
-		for _, c := range v.list {
-			r.lose(c, s)
-			c.owns = false
-		}
+// admit decides whether a variable is let in. Room for one cell is reserved for it.
+func (m *room) admit(v *variable) {
+	if v.enter != undecided {
 		return
 	}
-	if !v.separate {
-		r.ensureOther(s)
+	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
+		v.enter = refused
+		return
 	}
-	for _, c := range v.list {
-		switch {
-		case c == v.other || c == s.other:
-			c.lost = false
-			r.expose(c)
-		case c.owns:
-			c.lost = false
-			r.unfold(c)
-			r.expose(c)
-		default:
-			l.active = true
-			r.lose(c, s)
-			if !v.separate {
-				r.fold(c)
+	v.enter = admitted
+	m.reserved += v.reserve()
+}
+
+// reserve is what is reserved for the variable: a cell for what finds no room, or the only one that it has.
+func (v *variable) reserve() int {
+	if v.enter == admitted && v.other() == nil && (v.folds() || len(v.list) == 0) {
+		return v.charge()
+	}
+	return 0
+}
+
+// reason is why there was no room.
+func (m *room) reason(v *variable) Reason {
+	if !m.rank.set || !m.variable.allows((len(v.list)+2)*v.lines()) {
+		return m.variable.reason
+	}
+	return m.rank.reason
+}
+
+// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as being in use.
+// nil: there was no room for either.
+func (r *Rank) cell(v *variable, id cellID) *cell {
+	c, decided := r.lookup(v, id)
+	if !decided {
+		c = r.place(v, id)
+	}
+	if c != nil {
+		c.seen = r.generation
+	}
+	return c
+}
+
+// lookup is cell for what has been decided already.
+func (r *Rank) lookup(v *variable, id cellID) (_ *cell, decided bool) {
+	if c := v.find(id); c != nil {
+		return c, true
+	}
+	if v.overflow.find(id, r.generation) {
+		return v.overflow.cell, true
+	}
+	return nil, false
+}
+
+// place finds a place for what is new.
+func (r *Rank) place(v *variable, id cellID) *cell {
+	m := &r.room
+	m.admit(v)
+	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
+	switch {
+	case v.enter == refused:
+	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
+		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
+		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
+		m.used += v.charge()
+		return r.newCell(v, id)
+	case !v.folds() && len(v.list) == 0:
+		m.reserved -= v.charge()
+		m.used += v.charge()
+		return r.newCell(v, id)
+	case v.folds():
+		return r.fold(v, id)
+	}
+	r.leaveOut(v, id, nil)
+	return nil
+}
+
+// fold lets an object or an element count into other.
+func (r *Rank) fold(v *variable, id cellID) *cell {
+	m := &r.room
+	other := v.other()
+	if other == nil {
+		if other = v.find(v.otherID()); other == nil { // an object may really have that name
+			m.used += v.charge()
+			other = r.newCell(v, v.otherID())
+		}
+		m.reserved -= v.charge()
+	}
+	r.leaveOut(v, id, other)
+	return other
+}
+
+// leaveOut notes that something has no series of its own, and counts that once.
+func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
+	if v.overflow == nil {
+		v.overflow = &overflow{ids: map[cellID]uint32{}}
+	}
+	v.overflow.cell = other
+	if other != nil && other.id == id {
+		return
+	}
+	v.overflow.ids[id] = r.generation
+	r.dropped[r.room.reason(v)] += uint64(v.lines())
+}
+
+// tight says whether what is new in a layout may not all find room, so that it matters what comes first.
+func (r *Rank) tight() bool {
+	m := &r.room
+	if !m.rank.set && !m.variable.set {
+		return false
+	}
+	more := 0
+	for i := range r.layout.Handles {
+		lh := &r.layout.Handles[i]
+		if v := r.variable(lh.Variable); v != nil && v.metric != nil {
+			n := v.charge()
+			if v.each != "" {
+				n *= lh.Count
+			}
+			more += n
+			if v.enter == undecided && v.folds() {
+				more += v.charge()
+			}
+			if m.variable.set && (len(v.list)+2)*v.lines() > m.variable.weight/2 {
+				return true
 			}
 		}
 	}
-	l.active = l.active || v.other != nil
+	return !m.has(more)
 }
 
-// lose takes a cell's series from the page, and counts them once.
-func (r *Rank) lose(c *cell, s *share) {
-	c.hide()
-	if !c.lost {
-		c.lost = true
-		r.dropped[s.reason] += uint64(s.unit)
+// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they have a right to room: the
+// predefined objects' first, then by age. Variables that are new are let in or left out here, those of the highest verbosity last.
+func (r *Rank) byRight(order []int32) {
+	handles := r.layout.Handles
+	var fresh []*variable
+	seen := map[*variable]bool{}
+	for i := range handles {
+		if v := r.variable(handles[i].Variable); v != nil && v.metric != nil && v.enter == undecided && !seen[v] {
+			seen[v] = true
+			fresh = append(fresh, v)
+		}
 	}
+	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
+	for _, v := range fresh {
+		r.room.admit(v)
+	}
+	predefined := map[uint32]bool{}
+	for i := range r.layout.Objects {
+		if o := &r.layout.Objects[i]; o.Predefined {
+			predefined[o.ID] = true
+		}
+	}
+	age := func(i int32) uint32 {
+		if object := handles[i].Object; !predefined[object] {
+			return object // objects get rising numbers as the program makes them
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(age(a), age(b)) })
 }
 
-// idle is the variables that need not be read for the time being: left out, and no companion of a timer that is shown.
-func (r *Rank) idle() map[*variable]bool {
-	if !r.limits.active {
-		return nil
+// verbosity is the variable's, unknown ones being the highest.
+func (v *variable) verbosity() mpit.Verbosity {
+	if v.info.Verbosity == mpit.VerbosityUnknown {
+		return ^mpit.Verbosity(0)
 	}
-	idle := map[*variable]bool{}
-	for _, v := range r.byID {
-		if v.off {
-			idle[v] = true
-		}
-	}
-	for _, v := range r.byID {
-		if v.with != nil && v.metric != nil && !v.off {
-			delete(idle, v.with)
-		}
-	}
-	return idle
+	return v.info.Verbosity
 }

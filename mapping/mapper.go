@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ type Config struct {
 	Rank          RankMode      // of variables for which no rule says it; "": RankKeep
 	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
 	Buckets       []float64     // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
-	MaxFamilies   int           // so many families may all ranks together have; 0: 65,536
+	MaxFamilies   int           // maximum number of families, over all ranks; 0: 65,536. One user may have as many as he leaves
 }
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
@@ -48,7 +49,7 @@ type Mapper struct {
 
 	mu       sync.Mutex
 	families map[string]*family // by FamilyName
-	owned    map[string]*family // by each of OwnedNames
+	perUser  map[uint32]int     // families, by who had them first
 	otel     map[string]*family // by Metric.OTelName
 	sets     map[Library]*ruleSet
 	specs    map[specKey]weak.Pointer[spec] // what variables of ranks become
@@ -60,13 +61,14 @@ type family struct {
 	metric  *Metric
 	measure string // as the first holder says that knows; "" none of them does
 	holders int
+	user    uint32 // who had it first: it counts as his
 }
 
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
 	m := &Mapper{
 		interval: cfg.TimerInterval, exact: distributionBounds(), max: cfg.MaxFamilies, sets: map[Library]*ruleSet{}, specs: map[specKey]weak.Pointer[spec]{},
-		families: map[string]*family{}, owned: map[string]*family{}, otel: map[string]*family{},
+		families: map[string]*family{}, perUser: map[uint32]int{}, otel: map[string]*family{},
 	}
 	if err := parseRank(cfg.Rank); err != nil {
 		return nil, fmt.Errorf("rank of variables: %w", err)
@@ -410,15 +412,32 @@ func (m *Mapper) find(want *Metric) (have *family, conflict string) {
 	if have != nil {
 		return have, have.conflict(want)
 	}
-	for _, name := range OwnedNames(want.Name, want.Kind) {
-		if other := m.owned[name]; other != nil {
-			return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
-		}
+	if name, other := m.rival(want); other != nil {
+		return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
 	}
 	if other := m.otel[want.OTelName]; other != nil {
 		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name, want.OTelName)
 	}
 	return nil, ""
+}
+
+// rival looks for a family that owns one of the names that want would own, of which want's family is none: it is called by one of them,
+// or want's family by one of its. The caller holds mu.
+func (m *Mapper) rival(want *Metric) (name string, _ *family) {
+	owned := OwnedNames(want.Name, want.Kind)
+	for _, name := range owned[1:] {
+		if f := m.families[name]; f != nil {
+			return name, f
+		}
+	}
+	for _, part := range familyParts {
+		if base, ok := strings.CutSuffix(owned[0], part); ok {
+			if f := m.families[base]; f != nil && slices.Contains(OwnedNames(f.metric.Name, f.metric.Kind), owned[0]) {
+				return owned[0], f
+			}
+		}
+	}
+	return "", nil
 }
 
 // conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who does, for one
@@ -448,8 +467,8 @@ func (m *Mapper) conflict(want *Metric) string {
 }
 
 // acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets it
-// holds it until release.
-func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
+// holds it until release. Who has as many as he leaves to all others gets no new one: so there is always room for the next user.
+func (m *Mapper) acquire(want Metric, user uint32, help func() string) (*Metric, Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have, conflict := m.find(&want)
@@ -462,15 +481,13 @@ func (m *Mapper) acquire(want Metric, help func() string) (*Metric, Reason) {
 			have.measure = want.measure
 		}
 		return have.metric, ""
-	case len(m.families) >= m.max:
+	case m.perUser[user] >= m.max-len(m.families):
 		return nil, ReasonFamiliesOverMax
 	}
 	want.Help = help()
-	f := &family{metric: &want, measure: want.measure, holders: 1}
+	f := &family{metric: &want, measure: want.measure, holders: 1, user: user}
+	m.perUser[user]++
 	m.families[FamilyName(want.Name, want.Kind)], m.otel[want.OTelName] = f, f
-	for _, name := range OwnedNames(want.Name, want.Kind) {
-		m.owned[name] = f
-	}
 	return f.metric, ""
 }
 
@@ -487,9 +504,9 @@ func (m *Mapper) release(metric *Metric) {
 	if f.holders > 0 {
 		return
 	}
+	if m.perUser[f.user]--; m.perUser[f.user] == 0 {
+		delete(m.perUser, f.user)
+	}
 	delete(m.families, name)
 	delete(m.otel, metric.OTelName)
-	for _, name := range OwnedNames(metric.Name, metric.Kind) {
-		delete(m.owned, name)
-	}
 }

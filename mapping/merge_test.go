@@ -52,13 +52,13 @@ func TestMergingByRule(t *testing.T) {
 			a.set("v", x, 1, 2)
 			a.set("v", a.object("c", 2), 3, 4)
 			a.set("v", a.object("d", 2), 4, 5)
-			r := newRank(t, nil, c.rule)
+			r := newRank(t, c.rule)
 			r.Update(a.sample())
 			assert.Equal(t, c.want, show(r))
 			a.free(x)
 			r.Update(a.after(time.Second).sample())
 			assert.Equal(t, c.freed, show(r))
-			r = reload(t, r, c.rule)
+			reload(t, r, a, c.rule)
 			r.Update(a.sample())
 			assert.Equal(t, c.freed, show(r), "after a restart")
 			assert.Empty(t, r.Dropped())
@@ -75,29 +75,9 @@ func TestMeanOfWhatCouldBeRead(t *testing.T) {
 		a.set("sum", x, 2+i)
 	}
 	a.failed[a.handles[0].ID], a.failed[a.handles[1].ID] = true, true
-	r := newRank(t, nil, Rule{Match: Match{Name: "mean"}, Merge: MergeMean})
+	r := newRank(t, Rule{Match: Match{Name: "mean"}, Merge: MergeMean})
 	r.Update(a.sample())
 	assert.Equal(t, m{"mean_level{comm=c}": 3}, show(r))
-}
-
-// A wrap of an object that has a series of its own goes with what it has counted, and stays.
-func TestWrapsOfEachObject(t *testing.T) {
-	a := newAgent(on("n", mpit.ClassCounter, tUint))
-	each := Rule{Merge: MergeEach}
-	r := newRank(t, nil, each)
-	x := a.object("c", 1)
-	a.object("c", 1)
-	for _, v := range []uint64{1<<32 - 2, 3} {
-		a.set("n", x, v)
-		r.Update(a.sample())
-	}
-	assert.Equal(t, m{"n_total{comm=c,object=1}": 1<<32 + 3, "n_total{comm=c,object=3}": 0}, show(r))
-	a.free(x)
-	for range 2 {
-		r.Update(a.sample())
-		assert.Equal(t, m{"n_total{comm=c}": 1<<32 + 3, "n_total{comm=c,object=3}": 0}, show(r))
-		r = reload(t, r, each)
-	}
 }
 
 // A job of 10,000 ranks: an element for each peer, of which this one has talked to three.
@@ -105,7 +85,7 @@ func TestNonzeroElements(t *testing.T) {
 	const peers = 10_000
 	rules := []Rule{{Elements: ElementsPeer, Nonzero: &yes}}
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
-	r := newRank(t, nil, rules...)
+	r := newRank(t, rules...)
 	x, y := a.object("c", peers), a.object("c", peers)
 	r.Update(a.sample())
 	assert.Empty(t, show(r))
@@ -129,7 +109,7 @@ func TestNonzeroElements(t *testing.T) {
 	got := show(r)
 	delete(got, "l_level{comm=c,peer=3}")
 	assert.Equal(t, want, got, "what was counted stays")
-	again := reload(t, r, rules...)
+	again := restart(t, r, a, rules...)
 	again.Update(a.sample())
 	assert.Equal(t, want, show(again))
 
@@ -143,7 +123,7 @@ func TestNonzeroElements(t *testing.T) {
 		x := a.object("c", 2)
 		a.set("n", x, 5, 0)
 		a.rename(x, "d")
-		r := newRank(t, nil, rules...)
+		r := newRank(t, rules...)
 		r.Update(a.sample())
 		assert.Equal(t, m{"n_total{comm=c,peer=0}": 5}, show(r))
 		a.set("n", x, 5, 2)
@@ -152,7 +132,7 @@ func TestNonzeroElements(t *testing.T) {
 	})
 	t.Run("a reset and a wrap of such an element", func(t *testing.T) {
 		a := newAgent(mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tUint, DatatypeBytes: 4})
-		r := newRank(t, nil, rules...)
+		r := newRank(t, rules...)
 		for _, c := range []struct {
 			value int
 			want  m
@@ -192,20 +172,19 @@ func TestRankModes(t *testing.T) {
 	} {
 		mapper, err := New(Config{Rules: []Rule{c.rule}, Rank: RankNode})
 		require.NoError(t, err)
-		r, err := mapper.NewRank(Library{}, nil)
-		require.NoError(t, err)
+		r := mapper.NewRank(Process{})
 		r.Update(newAgent(c.variable).sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.ranks, r.Series()[0].Ranks(), "%s %+v", c.variable.Class, c.rule)
 		assert.Equal(t, c.merge, r.Series()[0].Merge(), "%s %+v", c.variable.Class, c.rule)
 	}
 	t.Run("keep, where nobody says anything", func(t *testing.T) {
-		r := newRank(t, nil)
+		r := newRank(t)
 		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
 		assert.Equal(t, RankKeep, r.Series()[0].Ranks())
 	})
 	t.Run("a ratio is the largest, as its watermark's rule says", func(t *testing.T) {
-		r := newRank(t, nil, Rule{Match: Match{Class: List{"highwatermark"}}, Rank: RankBoth})
+		r := newRank(t, Rule{Match: Match{Class: List{"highwatermark"}}, Rank: RankBoth})
 		r.Update(newAgent(none(mpit.ClassSize, tInt), none(mpit.ClassHighWatermark, tInt)).sample())
 		require.Len(t, r.Series(), 3)
 		assert.Equal(t, "mpit_v_highwatermark_ratio", r.Series()[2].Metric.Name)
@@ -224,34 +203,15 @@ func TestBucketsByRule(t *testing.T) {
 	a.set("a_timer", 0, 1.5)
 	a.set("other", 0, 1.5)
 	rules := []Rule{{Match: Match{Name: "a_timer"}, Buckets: []float64{1, 2}}}
-	r := newRank(t, nil, rules...)
+	r := newRank(t, rules...)
 	r.Update(a.sample())
 	for range 2 {
 		assert.Equal(t, map[float64]uint64{2: 1}, buckets(r, 0))
 		assert.Equal(t, map[float64]uint64{4.194304: 1}, buckets(r, 1))
 		assert.Equal(t, []float64{1, 2}, r.Series()[0].Histogram.Bounds)
-		r = reload(t, r, rules...)
+		reload(t, r, a, rules...)
 		r.Update(a.sample())
 	}
-}
-
-// With other bounds, no cumulative count of a bound that stays is less than it was.
-func TestOtherBuckets(t *testing.T) {
-	one := Rule{Match: Match{Class: List{"timer"}}, Buckets: []float64{0.001, 1.1, 5}}
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble})
-	r := newRank(t, nil, one)
-	seconds := 0.0
-	for _, x := range []float64{0.0005, 1, 1.05, 1.15, 1.2, 4, 100} {
-		seconds += x
-		a.set("v", 0, seconds)
-		r.Update(a.after(time.Minute).sample())
-	}
-	assert.Equal(t, map[float64]uint64{0.001: 1, 1.1: 2, 5: 3, -1: 1}, buckets(r, 0))
-	one.Buckets = []float64{1.1, 50}
-	r = reload(t, r, one)
-	r.Update(a.sample())
-	// 1.15 stands with 1.05 in one native bucket, from 1 to 1.19.
-	assert.Equal(t, map[float64]uint64{1.1: 4, 50: 2, -1: 1}, buckets(r, 0))
 }
 
 // A timer's companion must be merged as the timer is; one that isn't shown follows it.
@@ -273,7 +233,7 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 			a.object("c", 2)
 			a.handles[0].values = []uint64{word(1.0), word(2.0)}
 			a.handles[1].values = []uint64{10, 20}
-			r := newRank(t, nil, c.rules...)
+			r := newRank(t, c.rules...)
 			r.Update(a.sample())
 			var series []*Series
 			for _, s := range r.Series() {
@@ -289,7 +249,7 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 	t.Run("the first of two timers says how it is merged", func(t *testing.T) {
 		a := newAgent(on("v", mpit.ClassTimer, tDouble), on("w", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))
 		a.object("c", 2)
-		r := newRank(t, nil, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Elements: ElementsPeer}, Rule{Match: Match{Name: "w"}, Companion: "v"},
+		r := newRank(t, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Elements: ElementsPeer}, Rule{Match: Match{Name: "w"}, Companion: "v"},
 			Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		assert.Equal(t, "v", r.Infos()[0].Companion)
@@ -299,7 +259,7 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 		a := newAgent(on("v", mpit.ClassTimer, tDouble), mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 		a.set("v", a.object("c", 1), 1.0)
 		for _, rules := range [][]Rule{nil, {{Match: Match{Class: List{"counter"}}, Drop: &yes}}, {{Object: &no}}} {
-			r := newRank(t, nil, rules...)
+			r := newRank(t, rules...)
 			r.Update(a.sample())
 			assert.Empty(t, r.Infos()[0].Companion)
 			assert.Equal(t, uint64(1), r.Series()[0].Histogram.Count)

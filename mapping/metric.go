@@ -65,6 +65,7 @@ type Series struct {
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
 	Together             // with the same series of other ranks
+	meaning   uint32     // see variable.means
 	Since     int64      // when the value was zero, in Unix nanoseconds; 0: not known
 
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.

@@ -248,10 +248,7 @@ func TestNamesAreStable(t *testing.T) {
 			rules = []Rule{{Match: Match{Name: "*_size"}, Unit: "By"}, {Match: Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
 		}
 		m := newMapper(t, rules...)
-		r, err := m.NewRank(Library{}, nil)
-		if err != nil {
-			t.Fatalf("%v", err)
-		}
+		r := m.NewRank(Process{})
 		r.Update(newAgent(rapid.Permutation(legalVariables(t)).Draw(t, "order")...).sample())
 		for _, v := range r.byID {
 			if v.metric == nil {
@@ -391,7 +388,7 @@ func TestRatiosNeverClashWithVariables(t *testing.T) {
 		m := newMapper(t)
 		name := variableNames().Draw(t, "name")
 		for _, high := range []bool{false, true} {
-			ratio, reason := m.ratioMetric(name, high)
+			ratio, reason := m.ratioMetric(name, high, 0)
 			if reason != "" {
 				t.Fatalf("%s", reason)
 			}

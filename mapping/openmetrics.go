@@ -23,3 +23,6 @@ func OwnedNames(name string, kind Kind) []string {
 	}
 	return []string{family}
 }
+
+// familyParts is what OwnedNames puts behind a family's name.
+var familyParts = [...]string{"_total", "_created", "_bucket", "_sum", "_count"}

@@ -11,8 +11,112 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// What is counted while the program has switched observation off does not appear, then or later; what is not counted but is
-// so, appears as it is.
+// An object renamed during a pause, whose values are older than its name.
+func TestRenameInAPause(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong))
+	x := a.object("a", 1)
+	r := newRank(t)
+	a.set("v", x, 100)
+	r.Update(a.sample())
+	a.pause()
+	a.set("v", x, 130)
+	a.rename(x, "b")
+	h := a.handle("v", x)
+	h.Origin = []uint64{130} // an agent that takes the values of that moment
+	want := m{"v_total{comm=a}": 100, "v_total{comm=b}": 0}
+	fresh := newRank(t)
+	for _, r := range []*Rank{r, fresh} {
+		r.Update(a.after(time.Second).sample())
+		assert.Equal(t, want, show(r))
+	}
+	h.frozen = []uint64{130}
+	a.set("v", x, 150)
+	a.resume()
+	a.set("v", x, 157)
+	want["v_total{comm=b}"] = 7
+	for _, r := range []*Rank{r, fresh} {
+		r.Update(a.after(time.Second).sample())
+		assert.Equal(t, want, show(r))
+		assert.Empty(t, r.Dropped())
+	}
+}
+
+// A rank can say anything of what it excluded.
+func TestExcludedNonsense(t *testing.T) {
+	for _, excluded := range [][]uint64{{math.MaxUint64 >> 1}, {1 << 63}, {math.Float64bits(math.NaN())}, {math.Float64bits(math.Inf(-1))}, {1, 2}, {}} {
+		for _, d := range []mpit.Datatype{tInt, tUint, tLong, tULong, tDouble} {
+			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: d, DatatypeBytes: bytesOf(d)})
+			r := newRank(t)
+			last, created := 0.0, time.Time{}
+			for i := range 6 {
+				if i%2 == 1 {
+					a.handles[0].Excluded = excluded
+				} else {
+					a.handles[0].Excluded = nil
+				}
+				a.lastLayout = nil
+				a.handles[0].values[0] += 1 << 20
+				r.Update(a.after(time.Second).sample())
+				for _, s := range r.Series() {
+					if s.Valid {
+						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d, excluded, s.Value, last)
+						last, created = s.Value, s.Created()
+					}
+				}
+			}
+		}
+	}
+}
+
+// What happens while observation is off is neither a wrap nor counted.
+func TestValuesInAPause(t *testing.T) {
+	const top = 1<<32 - 1
+	for _, c := range []struct {
+		name          string
+		datatype      mpit.Datatype
+		before, after any // in the pause
+		then          any // later
+		first, last   float64
+	}{
+		{"it jumps", tUint, 10, 3 << 30, 3<<30 + 5, 10, 15},
+		{"it wraps", tUint, top - 5, 10, 20, top - 5, top + 5},
+		{"it wraps to below zero", tInt, math.MaxInt32, math.MinInt32, math.MinInt32 + 10, math.MaxInt32, math.MaxInt32 + 10},
+		{"it wraps with all bits", tULong, uint64(1 << 63), 1<<63 + uint64(math.MaxInt64), 1<<63 + uint64(math.MaxInt64), 1 << 63, 1 << 63},
+		{"it is reset", tLong, 1000, 10, 15, 1000, 1005},
+		{"it is reset to nothing", tULong, 1000, 0, 0, 1000, 1000},
+		{"it is reset, and counts on", tULong, 1000, 5000, 5001, 1000, 1001},
+		{"a double", tDouble, 1.5, 100.25, 101.0, 1.5, 2.25},
+		{"a double is reset", tDouble, 100.0, 0.5, 0.75, 100, 100.25},
+		{"a double near minus the time of day", tDouble, 5.0, 1.8e9, 1.8e9 + 3, 5, 8},
+	} {
+		for _, seen := range []string{"", "before", "during", "after", "at all times"} {
+			t.Run(c.name+", seen "+seen, func(t *testing.T) {
+				a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype, DatatypeBytes: bytesOf(c.datatype)})
+				r := newRank(t)
+				look := func(when string, want float64) {
+					if seen == when || seen == "at all times" {
+						r.Update(a.after(time.Second).sample())
+						assert.Equal(t, m{"v_total": want}, show(r))
+					}
+				}
+				a.set("v", 0, c.before)
+				look("before", c.first)
+				a.pause()
+				a.set("v", 0, c.after)
+				look("during", c.first)
+				a.resume()
+				look("after", c.first)
+				a.set("v", 0, c.then)
+				r.Update(a.after(time.Second).sample())
+				assert.Equal(t, a.start, r.Series()[0].Created().In(a.start.Location()))
+				assert.Equal(t, m{"v_total": c.last}, show(r))
+				assert.Empty(t, r.Dropped())
+			})
+		}
+	}
+}
+
+// MPI_Pcontrol(0) keeps out what only grows; all else is what it is.
 func TestPcontrol(t *testing.T) {
 	vars := []mpit.Variable{
 		on("n", mpit.ClassCounter, tULong), on("agg", mpit.ClassAggregate, tLong), on("lie", mpit.ClassSize, tUint), on("took", mpit.ClassTimer, tDouble),
@@ -43,7 +147,7 @@ func TestPcontrol(t *testing.T) {
 			"share_ratio{comm=c}": p / 1000, "phase_state{comm=c,state=" + stateName(int64(present)) + "}": 1, "any_generic{comm=c}": p,
 		}
 	}
-	r := newRank(t, nil, lie)
+	r := newRank(t, lie)
 	look := func() m { r.Update(a.after(time.Minute).sample()); return show(r) }
 	set(100)
 	assert.Equal(t, want(100, 100, 1), look())
@@ -71,10 +175,6 @@ func TestPcontrol(t *testing.T) {
 		}
 		assert.Equal(t, a.start, s.Created().In(a.start.Location()), "%s was not reset", s.Metric.Name)
 	}
-	blob, _ := r.Blob()
-	again := newRank(t, blob, lie)
-	again.Update(a.sample())
-	assert.Equal(t, show(r), show(again))
 
 	a.pause()
 	set(700)
@@ -87,145 +187,4 @@ func TestPcontrol(t *testing.T) {
 	assert.Equal(t, 115.0, got["took_time_seconds{comm=c} sum"])
 	assert.Equal(t, 605.0, got["high_highwatermark{comm=c}"])
 	assert.Empty(t, r.Dropped())
-}
-
-// A pause in which a value jumps, wraps, falls or starts at an end of its range, seen at its beginning or not.
-func TestValuesInAPause(t *testing.T) {
-	const top = 1<<32 - 1
-	for _, c := range []struct {
-		name          string
-		datatype      mpit.Datatype
-		before, after any // in the pause
-		then          any // later
-		first, last   float64
-	}{
-		{"it jumps", tUint, 10, 3 << 30, 3<<30 + 5, 10, 15},
-		{"it wraps", tUint, top - 5, 10, 20, top - 5, top + 5},
-		{"it wraps there, then here", tUint, top - 5, 10, 20, top - 5, top + 5},
-		{"it wraps afterwards", tUint, 10, top - 1, 3, 10, 15},
-		{"it wraps to below zero", tInt, math.MaxInt32, math.MinInt32, math.MinInt32 + 10, math.MaxInt32, math.MaxInt32 + 10},
-		{"it wraps with all bits", tULong, uint64(1 << 63), 1<<63 + uint64(math.MaxInt64), 1<<63 + uint64(math.MaxInt64), 1 << 63, 1 << 63},
-		{"it is reset", tLong, 1000, 10, 15, 1000, 1005},
-		{"it is reset to nothing", tULong, 1000, 0, 0, 1000, 1000},
-		{"it is reset, and counts on", tULong, 1000, 5000, 5001, 1000, 1001},
-		{"a double", tDouble, 1.5, 100.25, 101.0, 1.5, 2.25},
-		{"a double is reset", tDouble, 100.0, 0.5, 0.75, 100, 100.25},
-		{"a double near minus the time of day", tDouble, 5.0, 1.8e9, 1.8e9 + 3, 5, 8},
-	} {
-		for _, seen := range []string{"", "before", "during", "after", "at all times", "restarts"} {
-			t.Run(c.name+", seen "+seen, func(t *testing.T) {
-				a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype, DatatypeBytes: bytesOf(c.datatype)})
-				r := newRank(t, nil)
-				look := func(when string, want float64) {
-					switch seen {
-					case when, "at all times":
-					case "restarts":
-						blob, _ := r.Blob()
-						r = newRank(t, blob)
-					default:
-						return
-					}
-					r.Update(a.after(time.Second).sample())
-					assert.Equal(t, m{"v_total": want}, show(r))
-				}
-				a.set("v", 0, c.before)
-				look("before", c.first)
-				a.pause()
-				a.set("v", 0, c.after)
-				look("during", c.first)
-				a.resume()
-				look("after", c.first)
-				a.set("v", 0, c.then)
-				r.Update(a.after(time.Second).sample())
-				assert.Equal(t, a.start, r.Series()[0].Created().In(a.start.Location()))
-				if c.name == "it wraps afterwards" && (seen == "" || seen == "before") {
-					// No wrap can be told from one that nobody saw.
-					assert.Contains(t, []float64{c.last, c.first}, show(r)["v_total"])
-					return
-				}
-				assert.Equal(t, m{"v_total": c.last}, show(r))
-				assert.Empty(t, r.Dropped())
-			})
-		}
-	}
-}
-
-// An object renamed during a pause, whose values are older than its name.
-func TestRenameInAPause(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tULong))
-	x := a.object("a", 1)
-	r := newRank(t, nil)
-	a.set("v", x, 100)
-	r.Update(a.sample())
-	a.pause()
-	a.set("v", x, 130)
-	a.rename(x, "b")
-	h := a.handle("v", x)
-	h.Origin = []uint64{130} // an agent that takes the values of that moment
-	want := m{"v_total{comm=a}": 100, "v_total{comm=b}": 0}
-	fresh := newRank(t, nil)
-	for _, r := range []*Rank{r, fresh} {
-		r.Update(a.after(time.Second).sample())
-		assert.Equal(t, want, show(r))
-	}
-	h.frozen = []uint64{130}
-	a.set("v", x, 150)
-	a.resume()
-	a.set("v", x, 157)
-	want["v_total{comm=b}"] = 7
-	for _, r := range []*Rank{r, fresh} {
-		r.Update(a.after(time.Second).sample())
-		assert.Equal(t, want, show(r))
-		assert.Empty(t, r.Dropped())
-	}
-}
-
-// What the blob knows of a handle is of no use once its object has been renamed, be it to the same name.
-func TestRestartAfterRenameToTheSameName(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tUint))
-	x := a.object("c", 1)
-	r := newRank(t, nil)
-	a.set("v", x, uint64(1<<32-2))
-	r.Update(a.sample())
-	a.set("v", x, 5) // a wrap
-	r.Update(a.sample())
-	a.set("v", x, uint64(1<<32-2))
-	r.Update(a.sample())
-	blob, _ := r.Blob()
-	a.pause()
-	a.set("v", x, 7) // a wrap that nobody is to see
-	a.resume()
-	a.rename(x, "d")
-	a.rename(x, "c")
-	a.set("v", x, 9)
-	r = newRank(t, blob)
-	r.Update(a.sample())
-	assert.Equal(t, 1<<32+1<<32-2+2.0, show(r)["v_total{comm=c}"])
-}
-
-// A rank can say anything of what it excluded.
-func TestExcludedNonsense(t *testing.T) {
-	for _, excluded := range [][]uint64{{math.MaxUint64 >> 1}, {1 << 63}, {math.Float64bits(math.NaN())}, {math.Float64bits(math.Inf(-1))}, {1, 2}, {}} {
-		for _, d := range []mpit.Datatype{tInt, tUint, tLong, tULong, tDouble} {
-			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: d, DatatypeBytes: bytesOf(d)})
-			r := newRank(t, nil)
-			last, created := 0.0, time.Time{}
-			for i := range 6 {
-				if i%2 == 1 {
-					a.handles[0].Excluded = excluded
-				} else {
-					a.handles[0].Excluded = nil
-				}
-				a.lastLayout = nil
-				a.handles[0].values[0] += 1 << 20
-				r.Update(a.after(time.Second).sample())
-				for _, s := range r.Series() {
-					if s.Valid {
-						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d, excluded, s.Value, last)
-						last, created = s.Value, s.Created()
-					}
-				}
-			}
-		}
-	}
 }

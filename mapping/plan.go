@@ -10,10 +10,11 @@ import (
 
 // compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
 func (r *Rank) compile(s *mpit.Sample) {
-	remains := s.Remains
-	if s.Variables == r.variables && s.Layout == r.layout && remains == r.remains && !r.told {
-		r.refit()
+	if s.Variables == r.variables && s.Layout == r.layout && s.Remains == r.remains && !r.told && r.reloading == nil {
 		return
+	}
+	if r.reloading != nil {
+		r.reload()
 	}
 	if s.Variables != r.variables || r.told {
 		r.catalogue(s.Variables)
@@ -21,40 +22,44 @@ func (r *Rank) compile(s *mpit.Sample) {
 	if s.Layout != r.layout {
 		r.objects = nil
 	}
-	r.variables, r.layout, r.remains, r.told = s.Variables, s.Layout, remains, false
+	r.variables, r.layout, r.remains, r.told = s.Variables, s.Layout, s.Remains, false
 	r.arrange()
-	r.rebuilt, r.relist = true, true
+	r.relist = true
 }
 
 // arrange makes handles and cells follow the layout and the remains.
 func (r *Rank) arrange() {
 	r.generation++
 	for _, v := range r.order {
+		v.next = 0
 		for _, c := range v.list {
-			if c.rare != nil {
-				c.rare.fixed, c.rare.fixedKnown = 0, false
+			if v.info.Class != highRatio { // which no remains know
+				c.fixed, c.fixedKnown = 0, false
 			}
-			if c.timer != nil {
-				c.timer.companion = nil
+			if c.timer == nil {
+				continue
 			}
-			if d := c.exactly(); d != nil {
-				d.expectParts()
+			if c.timer.exact != nil {
+				c.timer.exact.forget()
+			} else {
+				c.timer.estimate.fixed, c.timer.estimate.fixedKnown = 0, false
 			}
 		}
 	}
 	r.follow()
 	r.takeRemains()
 	r.pairUp()
-	r.takeRestored()
 	r.sweep()
-	r.fit()
 	r.slabs = slabs{}
 }
 
-// follow takes the handles of the layout over, renames and retires.
+// follow takes the handles of the layout over, and renames.
 func (r *Rank) follow() {
 	handles := r.layout.Handles
 	objects, order := arranged(r.layout)
+	if r.tight() {
+		r.byRight(order)
+	}
 	nameOf := func(v *variable, i int32) string {
 		if v.info.Bind == mpit.BindNone {
 			return ""
@@ -78,9 +83,6 @@ func (r *Rank) follow() {
 	}
 	old := r.index()
 	r.slabs.expect(max(0, len(handles)-len(old)))
-	for _, v := range r.order {
-		v.next = 0
-	}
 	r.plan, r.sparse = slices.Grow(r.plan[:0], len(handles)), r.sparse[:0]
 	there := 0
 	for _, i := range order {
@@ -92,25 +94,25 @@ func (r *Rank) follow() {
 		name := nameOf(v, i)
 		h := old[lh.ID]
 		if h != nil && (h.v != v || int(h.n) != lh.Count) {
-			r.retire(h)
 			h = nil
 		}
 		if h == nil {
 			h = r.newHandle(v, lh, name)
 		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Origin, lh.Origin)) {
-			r.rename(h, lh)
+			h.rename(lh)
+			if v.separate {
+				r.restart(v, cellID{object: v.shown(name), number: lh.Object})
+			}
 		}
 		if h.seen != r.generation {
 			there++
 		}
 		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))), r.generation
-		h.gaps = len(lh.Excluded) == lh.Count
-		h.based = len(lh.Origin) == lh.Count || v.offset && len(lh.First) == lh.Count
 		if v.separate && (v.lasts() || shared[place{v, v.shown(name)}] > 1) {
 			h.solo = lh.Object
 		}
 		if !h.wrong {
-			r.place(h)
+			r.settle(h)
 		}
 		if h.offset < 0 && !v.asked {
 			v.asked, r.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
@@ -122,9 +124,23 @@ func (r *Rank) follow() {
 	}
 	for number, h := range old {
 		if h.seen != r.generation {
-			r.retire(h)
 			delete(old, number)
 		}
+	}
+}
+
+// restart lets the series of an object that was renamed begin at zero where they are called as before: what they had is in those of its name.
+func (r *Rank) restart(v *variable, id cellID) {
+	for _, c := range v.list {
+		if id.elem = c.id.elem; c.id != id {
+			continue
+		}
+		c.count, c.anew, c.created = Count{}, true, r.now
+		if c.timer != nil {
+			*c.timer = timer{}
+			c.timer.begin(v)
+		}
+		c.setCreated()
 	}
 }
 
@@ -179,53 +195,81 @@ func arranged(l *mpit.Layout) (objectNames, []int32) {
 	return n, order
 }
 
-// place finds the cells of a handle: one, or one for each element.
-func (r *Rank) place(h *handle) {
-	h.placed = true
-	n := int(h.n)
-	if h.v.each == "" || h.v.numbered && n == 1 {
-		n = 1
-	}
-	if h.several != nil {
-		h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
-	}
-	switch v, cells := h.v, h.cells(); {
-	case v.each == "" || v.numbered && h.n == 1:
-		cells[0] = r.cell(v, h.element(-1))
-	case v.nonzero:
-		r.fill(h)
-		r.sparse = append(r.sparse, h)
-	default:
-		for i := range cells {
-			cells[i] = r.cell(v, h.element(i))
+// settle finds the cells of a handle.
+func (r *Rank) settle(h *handle) {
+	v := h.v
+	if v.metric != nil {
+		h.placed = true
+		if h.several != nil {
+			n := int(h.n)
+			if v.merged(n) {
+				n = 1
+			}
+			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
 		}
-	}
-	created := unixNano(h.of.Created)
-	for _, c := range h.cells() {
-		if c != nil {
-			c.since(created)
-			c.born(h.of.Object)
-			if d := c.exactly(); d != nil {
-				d.handles = append(d.handles, h)
+		r.fill(h, v, h.cells())
+		if v.nonzero && !v.merged(int(h.n)) {
+			r.sparse = append(r.sparse, h)
+		}
+		for _, c := range h.cells() {
+			if c != nil && v.exact {
+				c.timer.exact.handles = append(c.timer.exact.handles, h)
 			}
 		}
 	}
+	if len(r.timers[v]) > 0 {
+		r.follows(h)
+	}
 }
 
-// element is the cell of an element; -1 of all together.
-func (h *handle) element(i int) cellID {
-	return cellID{object: h.v.shown(h.name), number: h.solo, elem: int32(i)}
+// follows finds the cells of the timers that a handle counts the events of.
+func (r *Rank) follows(h *handle) {
+	h.timers = nil
+	for _, t := range r.timers[h.v] {
+		if t.metric == nil || t.metric.Kind != KindHistogram {
+			continue
+		}
+		n := int(h.n)
+		if t.merged(n) {
+			n = 1
+		}
+		cells := make([]*cell, n)
+		r.fill(h, t, cells)
+		if h.timers == nil {
+			h.timers = &timersOf{}
+		}
+		*h.timers = append(*h.timers, cells)
+	}
 }
 
-// fill finds the cells that elements have already, where those alone get one that are not 0.
-func (r *Rank) fill(h *handle) {
-	cells := h.cells()
+// merged says whether the elements of a handle that has so many become one.
+func (s *spec) merged(elements int) bool { return s.each == "" || s.numbered && elements == 1 }
+
+// fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get one, it makes none.
+func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
+	created := unixNano(h.of.Created)
 	for i := range cells {
-		cells[i] = nil
-		if c := h.v.find(h.element(i)); c != nil {
-			cells[i] = r.cell(h.v, c.id)
+		id := h.element(v, i)
+		if v.merged(int(h.n)) {
+			id.elem = -1
+		}
+		c := (*cell)(nil)
+		if v.nonzero && id.elem >= 0 {
+			if c, _ = r.lookup(v, id); c != nil {
+				c.seen = r.generation
+			}
+		} else {
+			c = r.cell(v, id)
+		}
+		if cells[i] = c; c != nil && v == h.v {
+			c.since(created)
 		}
 	}
+}
+
+// element is the cell of an element in a variable: the handle's own, or a timer's.
+func (h *handle) element(v *variable, i int) cellID {
+	return cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
 }
 
 // reveal makes cells for elements that are not 0 any more, of variables that have no others.
@@ -238,11 +282,12 @@ func (r *Rank) reveal(values []uint64) {
 			if cells[i] != nil || !h.moved(i, w) {
 				continue
 			}
-			c := r.cell(h.v, h.element(i))
+			c := r.cell(h.v, h.element(h.v, i))
+			if c == nil {
+				continue
+			}
 			cells[i] = c
-			r.changing(c)
 			c.since(unixNano(h.of.Created))
-			c.born(h.of.Object)
 			if grown == nil {
 				grown = map[*variable]bool{}
 			}
@@ -254,23 +299,27 @@ func (r *Rank) reveal(values []uint64) {
 	}
 	for _, h := range r.sparse { // other objects of the same name
 		if grown[h.v] {
-			r.fill(h)
+			r.fill(h, h.v, h.cells())
+		}
+	}
+	for _, h := range r.plan {
+		if slices.ContainsFunc(r.timers[h.v], func(t *variable) bool { return grown[t] }) {
+			r.follows(h)
 		}
 	}
 	for v := range grown {
 		v.sort()
 	}
-	r.fit()
-	r.relist = true
+	r.slabs, r.relist = slabs{}, true
 }
 
 // moved says whether an element is not 0, or has counted anything.
 func (h *handle) moved(i int, w uint64) bool {
-	n := h.v.number
 	if h.v.mode != modeCount {
-		return n.float(w) != 0
+		return h.v.number.float(w) != 0
 	}
-	return h.elems()[i].wraps > 0 || n.gained(w, h.base(i), h.excludedOf(i)) > 0
+	e := &h.elems()[i]
+	return e.wraps > 0 || h.v.amountOf(h.of, i, w, 0) > 0
 }
 
 // variable is the one with that number, if it is to be read and has been found out about.
@@ -291,110 +340,3 @@ func (v *variable) shown(name string) string {
 
 // lasts says whether what freed objects leave stays.
 func (s *spec) lasts() bool { return s.mode == modeCount || s.mode == modeWatermark }
-
-func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
-	h := r.slabs.handle()
-	h.of, h.v, h.name, h.n = lh, v, name, int32(lh.Count)
-	if h.n > 1 && !v.exact { // a distribution's buckets go their own way
-		h.several = &several{}
-	}
-	if r.handles != nil {
-		r.handles[lh.ID] = h
-	}
-	if v.exact && !v.hasElements(lh.Count) {
-		h.wrong = true
-		r.dropped[ReasonDistribution]++
-	}
-	if v.mode != modeCount {
-		return h
-	}
-	if h.several != nil {
-		h.several.elems = make([]element, h.n)
-	}
-	elems := h.elems()
-	for i := range elems {
-		e := &elems[i]
-		switch {
-		case len(lh.Origin) == lh.Count:
-			e.last = lh.Origin[i]
-		case len(lh.First) == lh.Count:
-			e.last = lh.First[i]
-		case v.offset && v.number == floating:
-			e.last = math.Float64bits(math.Inf(-1))
-		}
-		if v.number != floating {
-			e.quarter = v.number.quarter(e.last, v.bits)
-		}
-	}
-	if r.restored != nil {
-		r.restored.handle(h, lh.Origin)
-	}
-	return h
-}
-
-// retire keeps what the exporter knows of a handle that is no more, and the agent's remains don't.
-func (r *Rank) retire(h *handle) {
-	relative, elems := h.v.relative(h.based), h.elems()
-	for i := range elems {
-		if e := &elems[i]; e.wraps > 0 && h.placed {
-			if !relative {
-				r.keepWraps(h.v, h.name, i, float64(e.wraps)*h.v.span())
-			}
-			e.wraps = 0
-		}
-	}
-}
-
-// relative says whether the remains of a handle are right whatever has wrapped: the agent takes differences of 64 bits. With based
-// they do not begin at zero.
-func (v *variable) relative(based bool) bool { return v.bits == 64 && (based || v.offset) }
-
-// maxWraps is of how many elements a variable remembers what they wrapped each; of more only what they did together.
-const maxWraps = 4096
-
-// keepWraps adds the wraps of a handle's element to what stays of its object. They are remembered for each object and element,
-// however these are merged: other rules may show them otherwise.
-func (r *Rank) keepWraps(v *variable, object string, elem int, amount float64) {
-	key := wrapped{object, elem}
-	p := v.keep()
-	if _, ok := p.wraps[key]; !ok && len(p.wraps) >= maxWraps {
-		key.elem = -1
-	}
-	p.wrap(key, amount)
-	id := cellID{object: v.shown(object), elem: -1}
-	if v.each != "" {
-		id.elem = int32(elem)
-	}
-	r.cell(v, id).rarely().gone += amount
-	r.dirty = true
-}
-
-// wrap adds to what an object's element has wrapped.
-func (p *past) wrap(key wrapped, amount float64) {
-	if p.wraps == nil {
-		p.wraps = map[wrapped]float64{}
-	}
-	p.wraps[key] += amount
-}
-
-// rename ends the contribution to the old name with the values at the rename, and begins the one to the new name.
-func (r *Rank) rename(h *handle, lh *mpit.Handle) {
-	if len(lh.Origin) == int(h.n) {
-		elems := h.elems()
-		for i := range elems {
-			e := &elems[i]
-			// A value that wrapped before the rename did so under the old name. With a pause in between, which of what it
-			// gained was excluded is known to the agent alone: then it is the sum with the remains that tells.
-			if !r.pcontrol && e.ok && h.v.number != floating && h.v.number.less(lh.Origin[i], e.last) &&
-				h.v.number.quarter(e.last, h.v.bits) == 3 && h.v.number.quarter(lh.Origin[i], h.v.bits) == 0 {
-				e.wraps++
-			}
-			e.last, e.excluded, e.earlier = lh.Origin[i], 0, false
-			if h.v.number != floating {
-				e.quarter = h.v.number.quarter(e.last, h.v.bits)
-			}
-		}
-	}
-	r.retire(h)
-	r.dirty = true // what the blob has of the handle was the old name's
-}

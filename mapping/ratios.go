@@ -38,6 +38,9 @@ func (r *Rank) pairUp() {
 			continue
 		}
 		c := r.cell(ratio, cellID{object: ratio.shown(h.name), elem: -1})
+		if c == nil {
+			continue
+		}
 		c.since(max(unixNano(h.of.Created), unixNano(size.of.Created)))
 		r.pairs = append(r.pairs, pair{size: size, part: h, cell: c})
 	}
@@ -46,9 +49,8 @@ func (r *Rank) pairUp() {
 		if p.cell.v.mode != modeWatermark || !p.ok || p.part.seen == r.generation && p.cell.v.shown(p.part.name) == p.cell.id.object {
 			continue
 		}
-		if had := p.cell.seldom(); !had.floorKnown || p.value > had.floor {
-			p.cell.setFloor(p.value)
-			r.dirty = true
+		if c := p.cell; !c.fixedKnown || p.value > c.fixed {
+			c.fixed, c.fixedKnown = p.value, true
 		}
 	}
 }
@@ -96,7 +98,7 @@ func (r *Rank) readPairs(values []uint64) {
 
 // findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
 func (r *Rank) findRatio(v *variable) {
-	if v.metric == nil || v.info.Name == "" {
+	if v.metric == nil || v.info.Name == "" || v.real != mpit.ClassSize && v.real != mpit.ClassLevel && v.real != mpit.ClassHighWatermark {
 		return
 	}
 	find := func(really mpit.Class) *variable {
@@ -121,7 +123,7 @@ func (r *Rank) findRatio(v *variable) {
 		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil {
 			continue
 		}
-		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark)
+		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark, r.process.User)
 		if reason != "" {
 			r.dropped[reason]++
 			continue
@@ -131,12 +133,13 @@ func (r *Rank) findRatio(v *variable) {
 			metric: metric, mode: mode, scale: 1, objects: MergeMax, structure: structure{label: part.label},
 			ranks: part.ranks, across: MergeMax,
 		}}, nil)
+		ratio.meaning = ratio.means()
 		labels := ratio.labelKey()
-		if r.families[metric.Name].part(labels) != nil {
+		if r.families.part(metric, labels) != nil {
 			r.mapper.release(metric)
 			continue // the library has a PERCENTAGE of that name itself
 		}
-		r.hold(ratio, labels)
+		r.families.hold(ratio, labels)
 		r.ratios[key] = ratio
 		r.order = append(r.order, ratio)
 	}
@@ -156,7 +159,7 @@ func (r *Rank) ratioOf(v *variable) *variable {
 }
 
 // ratioMetric acquires the family of a level's or a watermark's share of the SIZE of the same name.
-func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
+func (m *Mapper) ratioMetric(name string, high bool, user uint32) (*Metric, Reason) {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
 	class, word := mpit.ClassLevel, "level"
 	if high {
@@ -168,7 +171,7 @@ func (m *Mapper) ratioMetric(name string, high bool) (*Metric, Reason) {
 	if len(name) > maxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
 		n = sh.escaped(name, class)
 	}
-	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, func() string {
+	return m.acquire(Metric{Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, measure: "1"}, user, func() string {
 		return fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, fold(name, 200))
 	})
 }

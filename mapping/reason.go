@@ -36,5 +36,4 @@ const (
 	ReasonObjectsOverBound Reason = "objects_over_bound"
 	ReasonHandlesOverBound Reason = "handles_over_bound"
 	ReasonRemainsLost      Reason = "remains_lost" // what freed objects had counted found no place
-	ReasonBlobFull         Reason = "blob_full"    // records that the blob has no room for, at each writing
 )

@@ -17,65 +17,84 @@ func (r *Rank) takeRemains() {
 		if v == nil || !v.lasts() {
 			continue
 		}
-		id := cellID{elem: -1}
-		if v.label != "" {
-			id.object = CleanName(rm.Name)
+		if v.metric != nil {
+			r.takeRemain(v, rm, v)
 		}
-		created := unixNano(rm.Created)
-		if v.mode == modeWatermark {
-			r.takeWatermarks(v, rm, id, created)
-			continue
-		}
-		gained := rm.Gained
-		if v.exact {
-			if !v.hasElements(len(gained)) {
-				r.dropped[ReasonDistribution]++
-				continue
+		for _, t := range r.timers[v] {
+			if t.metric != nil && t.metric.Kind == KindHistogram {
+				r.takeRemain(v, rm, t)
 			}
-			gained = gained[:1]
-			d := r.cell(v, id).exactly()
-			d.remains = append(d.remains, rm)
-		}
-		for k, gained := range gained {
-			if v.each != "" {
-				id.elem = int32(k)
-			}
-			x := remainFloat(v.number, gained)
-			if !v.offset && k < len(rm.First) {
-				x += remainFloat(v.number, rm.First[k])
-			}
-			if !finite(x) {
-				r.dropped[ReasonNotANumber]++
-				continue
-			}
-			if v.nonzero && x == 0 && v.find(id) == nil {
-				continue
-			}
-			c := r.cell(v, id)
-			p := c.rarely()
-			p.fixed += x
-			p.fixedKnown = true
-			c.since(created)
 		}
 	}
 }
 
-func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID, created int64) {
+// takeRemain adds what is left of a variable to its own cells, or to those of a timer whose companion it is.
+func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
+	id := cellID{elem: -1}
+	if to.label != "" {
+		id.object = CleanName(rm.Name)
+	}
+	if v.mode == modeWatermark {
+		r.takeWatermarks(v, rm, id)
+		return
+	}
+	gained := rm.Gained
+	if v.exact {
+		if !v.hasElements(len(gained)) {
+			r.dropped[ReasonDistribution]++
+			return
+		}
+		gained = gained[:1]
+	}
+	for k, gained := range gained {
+		if to.each != "" {
+			id.elem = int32(k)
+		}
+		x := remainFloat(v.number, gained)
+		if !v.offset && k < len(rm.First) {
+			x += remainFloat(v.number, rm.First[k])
+		}
+		if !finite(x) {
+			r.dropped[ReasonNotANumber]++
+			continue
+		}
+		if _, decided := r.lookup(to, id); to.nonzero && x == 0 && !decided {
+			continue
+		}
+		c := r.cell(to, id)
+		switch {
+		case c == nil:
+		case to == v:
+			c.fixed, c.fixedKnown = c.fixed+x, true
+			c.since(unixNano(rm.Created))
+			if v.exact {
+				c.timer.exact.remains = append(c.timer.exact.remains, rm)
+			}
+		default:
+			e := c.timer.estimate
+			e.fixed, e.fixedKnown = e.fixed+x, true
+		}
+	}
+}
+
+func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
 	values := rm.Max
 	if v.among() == MergeMin {
 		values = rm.Min
 	}
 	take := func(x float64) {
-		if v.nonzero && x == 0 && v.find(id) == nil {
+		if _, decided := r.lookup(v, id); v.nonzero && x == 0 && !decided {
 			return
 		}
 		c := r.cell(v, id)
-		p := c.rarely()
-		if p.fixedKnown {
-			x = combine(v.among(), p.fixed, x)
+		if c == nil {
+			return
 		}
-		p.fixed, p.fixedKnown = x, true
-		c.since(created)
+		if c.fixedKnown {
+			x = combine(v.among(), c.fixed, x)
+		}
+		c.fixed, c.fixedKnown = x, true
+		c.since(unixNano(rm.Created))
 	}
 	all, n := 0.0, 0
 	for k, w := range values {

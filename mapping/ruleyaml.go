@@ -243,7 +243,7 @@ func (r *reader) mapping(path string, n *yaml.Node, v reflect.Value) bool {
 			r.problem(placeOf(key), "a key is "+describe(key), "write one of "+strings.Join(slices.Sorted(keysIn(fields)), ", "))
 			ok = false
 		case !known:
-			r.problem(placeOf(key), fmt.Sprintf("%s has no key %q", r.called(path), cleanText(key.Value, 64)), oneKey(path, key.Value, fields))
+			r.problem(placeOf(key), fmt.Sprintf("%s has no key %q", r.called(path), CleanText(key.Value, 64)), oneKey(path, key.Value, fields))
 			ok = false
 		case seen[key.Value] > 0:
 			r.problem(placeOf(key), fmt.Sprintf("the key %s stands there twice, first in line %d", key.Value, seen[key.Value]), "take one out")
@@ -326,5 +326,5 @@ func describe(n *yaml.Node) string {
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
 	}
-	return strconv.Quote(cleanText(n.Value, 64))
+	return strconv.Quote(CleanText(n.Value, 64))
 }

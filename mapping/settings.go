@@ -175,7 +175,7 @@ func (s *settings) apply(r *compiledRule, groups []string) {
 func (r *compiledRule) labelsOf(groups []string) []Label {
 	var labels []Label
 	for _, g := range r.groups {
-		if value := cleanText(groups[g.group], maxLabelText); value != "" {
+		if value := CleanText(groups[g.group], maxLabelText); value != "" {
 			labels = append(labels, Label{g.label, value})
 		}
 	}

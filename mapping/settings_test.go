@@ -119,8 +119,8 @@ rules:
 
 func TestLabelsAreCleanAndSorted(t *testing.T) {
 	rules := compiled(t, "rules: [{match: {regexp: '(?s)(?P<b>.)(?P<a>.*)'}}, {match: {regexp: '.*(?P<c>.)'}}]")
-	s, _ := settingsOf(rules, &mpit.Variable{Name: "\xe9\x00x" + strings.Repeat("é", 100)}, nil, true)
-	assert.Equal(t, []Label{{"a", "x" + strings.Repeat("é", 63)}, {"b", "é"}}, s.labels)
+	s, _ := settingsOf(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)}, nil, true)
+	assert.Equal(t, []Label{{"a", "\uFFFDx" + strings.Repeat("é", 62)}, {"b", "é"}}, s.labels)
 }
 
 // While nobody knows the categories, it is known whether they could matter.

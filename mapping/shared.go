@@ -44,3 +44,15 @@ func (m *Mapper) forgetSpec(key specKey) {
 		delete(m.specs, key)
 	}
 }
+
+// unknownSpecs are of variables of each class of which nobody knows yet what they become.
+var unknownSpecs = func() (specs [len(classNames) + 1]*spec) {
+	for class := range specs {
+		specs[class] = &spec{plain: plain{real: mpit.Class(class)}}
+	}
+	specs[len(classNames)].real = mpit.ClassUnknown
+	return specs
+}()
+
+// unknown is the spec of a variable of which nobody knows yet what it becomes.
+func unknown(class mpit.Class) *spec { return unknownSpecs[min(int(class), len(classNames))] }

@@ -55,10 +55,7 @@ func TestRanksShareWhatVariablesBecome(t *testing.T) {
 
 // readOnce is a rank with these variables that has been read once.
 func readOnce(t fataler, m *Mapper, vars ...mpit.Variable) *Rank {
-	r, err := m.NewRank(Library{}, nil)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	r := m.NewRank(Process{})
 	r.Update(newAgent(vars...).sample())
 	return r
 }

@@ -106,8 +106,7 @@ func TestKnownVariablesDoNotCollide(t *testing.T) {
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			m := newMapper(t, Defaults()...)
-			r, err := m.NewRank(ParseLibrary(c.Version), nil)
-			require.NoError(t, err)
+			r := m.NewRank(Process{Library: ParseLibrary(c.Version)})
 			defer r.Close()
 			variables := c.MPIT()
 			a := newAgent(variables...)

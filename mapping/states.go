@@ -22,7 +22,7 @@ func itemsOf(e *mpit.Enum) []item {
 		if values[it.Value] {
 			continue
 		}
-		name := cleanText(it.Name, maxStateName)
+		name := CleanText(it.Name, maxStateName)
 		if name == "" || names[name] {
 			name = strings.TrimSpace(name + " (" + stateName(it.Value) + ")")
 		}
@@ -42,7 +42,7 @@ func stateName(v int64) string { return strconv.FormatInt(v, 10) }
 func (v *variable) outsideName(value int64) string {
 	if v.items == nil && v.info.Enum != nil {
 		for _, it := range v.info.Enum.Items {
-			if name := cleanText(it.Name, maxStateName); it.Value == value && name != "" {
+			if name := CleanText(it.Name, maxStateName); it.Value == value && name != "" {
 				return name
 			}
 		}

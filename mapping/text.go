@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -16,28 +17,34 @@ const (
 	maxDescription = 300
 )
 
-// CleanName makes an object's name fit for a label: valid UTF-8 without NUL, at most 128 bytes, Unnamed if nothing is left.
-// What isn't UTF-8 is read as ISO 8859-1 (mpit.ValidText), and a new line stays: the formats of metrics write it as \n.
+// CleanName makes an object's name fit for a label: CleanText of at most 128 bytes, Unnamed if nothing is left.
 func CleanName(s string) string {
-	if s = cleanText(s, maxObjectName); s == "" {
+	if s = CleanText(s, maxObjectName); s == "" {
 		return Unnamed
 	}
 	return s
 }
 
-// cleanText returns s as valid UTF-8 without NUL bytes and with at most limit bytes, cut between characters.
-func cleanText(s string, limit int) string {
+// CleanText makes a text that comes from a rank fit for a page: every name, description and value of a label goes through it.
+// The result is valid UTF-8 of at most limit bytes, cut between characters, with nothing in it that a terminal obeys: control
+// characters (ESC, BEL, CR, C1 …) become U+FFFD. New lines stay, as the formats of metrics write them as \n. What isn't UTF-8 is
+// read as ISO 8859-1 (mpit.ValidText).
+func CleanText(s string, limit int) string {
 	ok := len(s) <= limit
 	for i := 0; ok && i < len(s); i++ {
-		ok = s[i] != 0 && s[i] < utf8.RuneSelf
+		ok = s[i] >= ' ' && s[i] < 0x7f || s[i] == '\n'
 	}
 	if ok {
 		return s
 	}
 	// What is cut off anyway need not be cleaned. A character cut in two here stands far behind the limit.
-	s = s[:min(len(s), 4*limit)]
-	s = mpit.ValidText(strings.ReplaceAll(s, "\x00", ""))
-	for len(s) > limit {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return utf8.RuneError
+		}
+		return r
+	}, mpit.ValidText(s[:min(len(s), 4*limit)]))
+	if len(s) > limit {
 		end := limit
 		for end > 0 && !utf8.RuneStart(s[end]) {
 			end--
@@ -49,9 +56,9 @@ func cleanText(s string, limit int) string {
 
 // fold makes a description one line of at most limit bytes.
 func fold(s string, limit int) string {
-	s = strings.Join(strings.Fields(cleanText(s, 4*limit)), " ")
-	if len(s) > limit {
-		s = cleanText(s, limit-len("…")) + "…"
+	s = strings.Join(strings.Fields(s[:min(len(s), 16*limit)]), " ") // before a tab is a control character
+	if s = CleanText(s, 4*limit); len(s) > limit {
+		s = CleanText(s, limit-len("…")) + "…"
 	}
 	return s
 }

@@ -3,128 +3,85 @@ package mapping
 import (
 	"math"
 	"sort"
-
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// timer is what a cell of a timer keeps besides its count: the observations, and up to where they have been made.
+// timer is what a cell of a timer keeps besides the time that has been counted.
 type timer struct {
-	hist      Histogram
-	seconds   float64 // accumulated time that stands in observations
-	events    float64 // events of the companion that do
-	recount   bool    // events are another companion's: from now on those of this one
-	companion *cell   // the companion's, in this plan; nil: not looked for, or none
-	exact     *exact  // of a distribution; nil: it isn't, and what follows of it stands in no other field
+	hist Histogram
+
+	// One of the two: observations are counted by the agent, or estimated here.
+	exact    *exact
+	estimate *estimate
 }
 
-func newTimer(bounds []float64) timer {
-	return timer{hist: Histogram{Schema: NativeSchema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}}
+// estimate is what a timer keeps whose observations are estimated.
+type estimate struct {
+	seconds float64 // accumulated time that stands in observations
+	placed  float64 // events of the companion that do
+	events  Count   // of the companion, in its own unit
+
+	// Of the companion's handles, in the running Update, and of its freed objects.
+	sum        float64
+	fixed      float64
+	known      bool
+	fixedKnown bool
 }
 
-// closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how
-// many scrapers there are, nor how late a scrape is served.
-func (r *Rank) closing(s *mpit.Sample) bool {
-	if r.hasClosed && s.Status != mpit.SampleFinal && s.Monotonic >= r.closed && s.Monotonic-r.closed < r.mapper.interval {
-		return false
+func (t *timer) begin(v *variable) {
+	t.hist = Histogram{Schema: NativeSchema, Bounds: v.buckets, Counts: make([]uint64, len(v.buckets)+1)}
+	if v.exact {
+		t.hist.Schema, t.exact = ExactSchema, &exact{}
+	} else {
+		t.estimate = &estimate{}
 	}
-	r.closed, r.hasClosed = s.Monotonic, true
-	return true
 }
 
-// observe brings a timer's histogram up to date; cells are settled.
-func (c *cell) observe(r *Rank, closing bool) {
-	t := c.timer
-	if t == nil || t.exact != nil || !c.count.has && c.rest() == nil {
+// settle brings a timer up to date whose time has been counted. fresh says that all of it has been read.
+func (t *timer) settle(c *cell, r *Rank, values []uint64, fresh bool) {
+	t.hist.Sum = c.count.Total() * c.v.scale
+	e := t.estimate
+	if e == nil {
+		if fresh {
+			t.tally(c, r, values)
+		}
 		return
 	}
-	now := c.amount() * c.v.scale
-	t.hist.Sum = now
-	events, fresh, counted := c.companionEvents()
-	if c.count.restarted && c.rest() == nil {
-		t.hist.clear()
-		t.seconds, t.events, t.recount = 0, 0, true
-		r.dirty = true
+	switch now := e.sum + e.fixed; {
+	case !e.known && !e.fixedKnown || !finite(now):
+	case c.anew && !e.events.Known():
+		e.events.Skip(now)
+	default:
+		e.events.Take(now)
 	}
-	if t.recount && counted {
-		t.events, t.recount, r.dirty = events, false, true
-	}
-	if fresh >= 0 && c.rest() == nil {
-		t.events = min(t.events, events-fresh)
-	}
-	if now < t.seconds {
-		t.seconds = now
-	}
-	if counted && events < t.events {
-		t.events = events
-	}
-	if !closing {
+}
+
+// lose says that nothing contributes any more, of so many buckets.
+func (t *timer) lose(buckets int) {
+	if t.exact != nil {
+		t.exact.last = make([]uint64, buckets)
 		return
 	}
-	gained := now - t.seconds
+	t.estimate.events.Skip(0)
+}
+
+// observe ends an interval: what has been gained in it becomes observations. Of a timer with a companion these are the new events, each as
+// long as all of them in the mean; else it is one.
+func (c *cell) observe() {
+	t, e := c.timer, c.timer.estimate
+	gained := t.hist.Sum - e.seconds
 	n := uint64(1)
 	if c.v.with != nil {
-		d := math.Floor(events - t.events)
-		if d < 1 || d > 1<<53 {
+		d := math.Floor(e.events.Total()*c.v.with.scale - e.placed)
+		if d < 1 || d > maxEvents {
 			return // the time of calls that haven't ended waits for them
 		}
 		n = uint64(d)
-		t.events += d
+		e.placed += d
 	} else if gained <= 0 {
 		return
 	}
-	t.seconds = now
+	e.seconds = t.hist.Sum
 	t.hist.add(gained/float64(n), n)
-	r.dirty = true
-}
-
-// companionEvents is how many events the timer's series stands for, and how many of them came since its companion was reset in this
-// Update; below zero, if it was not. Not known is what has not been read yet.
-func (c *cell) companionEvents() (n, fresh float64, known bool) {
-	if rest := c.rest(); rest != nil {
-		return rest.events.total * c.v.with.unitScale(), -1, rest.events.has
-	}
-	n, fresh, known = c.companionCount()
-	if c.v.with == nil || !known {
-		return 0, -1, known
-	}
-	p := c.seldom().events
-	return p.own(c.folded, n) * c.v.with.scale, fresh * c.v.with.scale, true
-}
-
-// unitScale is 1 where there is no variable.
-func (v *variable) unitScale() float64 {
-	if v == nil {
-		return 1
-	}
-	return v.scale
-}
-
-// companion is the companion's cell that is like the timer's; nil: there is none.
-func (c *cell) companion() *cell {
-	if c.timer == nil {
-		return c.v.with.find(c.id)
-	}
-	if c.timer.companion == nil {
-		c.timer.companion = c.v.with.find(c.id)
-	}
-	return c.timer.companion
-}
-
-// companionCount is what the timer's companion has counted, in the companion's own unit, and how much of it since it was reset in
-// this Update; below zero, if it was not. It stands in a cell like the timer's, for both are merged alike. Not known is what has
-// not been read yet; of a timer without a companion that is always known.
-func (c *cell) companionCount() (n, fresh float64, known bool) {
-	if c.v.with == nil {
-		return 0, -1, true
-	}
-	o := c.companion()
-	if o == nil || !o.count.has {
-		return 0, -1, false
-	}
-	if fresh = -1; o.count.restarted {
-		fresh = o.count.value
-	}
-	return o.count.value, fresh, true
 }
 
 // add makes n observations of x seconds.
@@ -136,24 +93,4 @@ func (h *Histogram) add(x float64, n uint64) {
 		return
 	}
 	h.addNative(int32(math.Ceil(math.Log2(x)*(1<<NativeSchema))), n)
-}
-
-func (h *Histogram) clear() {
-	clear(h.Counts)
-	h.Count, h.Native, h.NativeZero = 0, nil, 0
-}
-
-// join adds the observations of another timer of the same variable.
-func (t *timer) join(o *timer) {
-	for i, n := range o.hist.Counts {
-		t.hist.Counts[i] += n
-	}
-	t.hist.Count += o.hist.Count
-	t.hist.NativeZero += o.hist.NativeZero
-	for _, b := range o.hist.Native {
-		t.hist.addNative(b.Index, b.Count)
-	}
-	t.seconds += o.seconds
-	t.events += o.events
-	t.recount = t.recount || o.recount
 }

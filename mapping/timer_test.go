@@ -35,59 +35,9 @@ func buckets(r *Rank, series int) map[float64]uint64 {
 	return out
 }
 
-func TestTimerWithItsCounter(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
-	r := newRank(t, nil)
-	at := func(d time.Duration, seconds float64, events int) {
-		a.handles[0].values[0], a.handles[1].values[0] = word(seconds), uint64(events)
-		r.Update(a.after(d).sample())
-	}
-	at(0, 0.00003, 10) // 3 µs each
-	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0))
-	at(5*time.Second, 2.00003, 11)
-	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0), "the interval hasn't ended")
-	assert.Equal(t, 2.00003, r.Series()[0].Histogram.Sum, "but the sum is exact")
-	at(5*time.Second, 4.00003, 12)
-	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0))
-	at(10*time.Second, 5.00003, 12)
-	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0), "no event has ended: its time waits")
-	at(10*time.Second, 104.00003, 13)
-	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2, -1: 1}, buckets(r, 0))
-	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
-	assert.Contains(t, r.Series()[0].Metric.Help, "COUNTER v")
-
-	t.Run("an exporter restart goes on", func(t *testing.T) {
-		blob, changed := r.Blob()
-		require.True(t, changed)
-		again := newRank(t, blob)
-		again.Update(a.after(time.Second).sample())
-		assert.Equal(t, buckets(r, 0), buckets(again, 0))
-		assert.Equal(t, r.Series()[0].Histogram, again.Series()[0].Histogram)
-		_, changed = again.Blob()
-		assert.False(t, changed)
-	})
-	t.Run("with other buckets they go where they belong", func(t *testing.T) {
-		blob, _ := r.Blob()
-		mapper, err := New(Config{Buckets: []float64{1}})
-		require.NoError(t, err)
-		again, err := mapper.NewRank(Library{}, blob)
-		require.NoError(t, err)
-		last := a.sample()
-		last.Status = mpit.SampleFinal
-		again.Update(last)
-		assert.Equal(t, map[float64]uint64{1: 10, -1: 3}, buckets(again, 0))
-	})
-	t.Run("a reset clears it", func(t *testing.T) {
-		at(time.Second, 0.5, 1)
-		assert.Equal(t, m{"v_time_seconds count": 0, "v_time_seconds sum": 0.5, "v_total": 1}, show(r))
-		at(10*time.Second, 1.0, 3)
-		assert.Equal(t, uint64(3), r.Series()[0].Histogram.Count)
-	})
-}
-
 func TestTimerWithoutACounter(t *testing.T) {
 	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble})
-	r := newRank(t, nil)
+	r := newRank(t)
 	at := func(d time.Duration, seconds float64) {
 		a.set("v", 0, seconds)
 		r.Update(a.after(d).sample())
@@ -119,7 +69,7 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 	}{{"", 10}, {"calls", 20}, {NoCompanion, 1}, {"missing", 1}} {
 		a := newAgent(vars...)
 		a.handles[0].values[0], a.handles[1].values[0], a.handles[2].values[0] = word(1.0), 10, 20
-		r := newRank(t, nil, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Companion: c.companion}, Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
+		r := newRank(t, Rule{Match: Match{Name: "v", Class: List{"timer"}}, Companion: c.companion}, Rule{Match: Match{Class: List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.want, r.Series()[0].Histogram.Count, c.companion)
@@ -130,12 +80,40 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 func TestCompanionThatCouldNotBeRead(t *testing.T) {
 	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 	a.handles[0].values[0], a.handles[1].values[0] = word(1.0), 10
-	r := newRank(t, nil)
+	r := newRank(t)
 	r.Update(a.after(time.Second).sample())
-	r = reload(t, r)
+	reload(t, r, a)
 	a.failed[a.handles[1].ID] = true
 	r.Update(a.after(time.Minute).sample())
 	a.failed = map[uint32]bool{}
 	r.Update(a.after(time.Minute).sample())
 	assert.Equal(t, m{"v_time_seconds sum": 1, "v_time_seconds count": 10, "v_total": 10}, show(r))
+}
+
+// The events of an interval stand at their mean duration.
+func TestTimerWithItsCounter(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	r := newRank(t)
+	at := func(d time.Duration, seconds float64, events int) {
+		a.handles[0].values[0], a.handles[1].values[0] = word(seconds), uint64(events)
+		r.Update(a.after(d).sample())
+	}
+	at(0, 0.00003, 10) // 3 µs each
+	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0))
+	at(5*time.Second, 2.00003, 11)
+	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0), "the interval hasn't ended")
+	assert.Equal(t, 2.00003, r.Series()[0].Histogram.Sum, "but the sum is exact")
+	at(5*time.Second, 4.00003, 12)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0))
+	at(10*time.Second, 5.00003, 12)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0), "no event has ended: its time waits")
+	at(10*time.Second, 104.00003, 13)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2, -1: 1}, buckets(r, 0))
+	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
+	assert.Contains(t, r.Series()[0].Metric.Help, "COUNTER v")
+
+	last := a.after(time.Second).sample()
+	last.Status = mpit.SampleFinal
+	r.Update(last)
+	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
 }

@@ -17,25 +17,57 @@ const (
 	highRatio  mpit.Class = 254
 	levelRatio mpit.Class = 253
 
-	// distribution stands for TIMER in the keys of distributions: what an exporter that knew none has kept of one is something else.
+	// distribution stands for TIMER in the keys of distributions: they are no timers with a companion.
 	distribution mpit.Class = 252
 )
 
-// holding is a family that a rank holds, with the variables it is made of. Most are made of one.
-type holding struct {
-	first *variable
-	parts map[string]*variable // all of them by labelKey, once there have been several; else nil
+// holdings is the families that a rank holds, each with the variables it is made of. Most are made of one.
+type holdings struct {
+	first map[*Metric]*variable
+	parts map[*Metric]map[string]*variable // all of them by labelKey, of those that have had several
 }
 
-// part is the variable whose series have these labels, by labelKey; nil: none.
-func (h holding) part(labels string) *variable {
-	switch {
-	case h.parts != nil:
-		return h.parts[labels]
-	case h.first != nil && h.first.labelKey() == labels:
-		return h.first
+func newHoldings() holdings {
+	return holdings{map[*Metric]*variable{}, map[*Metric]map[string]*variable{}}
+}
+
+// part is the variable of a family whose series have these labels, by labelKey; nil: none.
+func (h holdings) part(metric *Metric, labels string) *variable {
+	if parts, several := h.parts[metric]; several {
+		return parts[labels]
+	}
+	if first := h.first[metric]; first != nil && first.labelKey() == labels {
+		return first
 	}
 	return nil
+}
+
+// hold notes that v is a part of its family.
+func (h holdings) hold(v *variable, labels string) {
+	first := h.first[v.metric]
+	switch parts := h.parts[v.metric]; {
+	case first == nil:
+		h.first[v.metric] = v
+	case parts == nil:
+		h.parts[v.metric] = map[string]*variable{first.labelKey(): first, labels: v}
+	default:
+		parts[labels] = v
+	}
+}
+
+// release forgets that v is a part of its family; false: it isn't.
+func (h holdings) release(v *variable) bool {
+	labels := v.labelKey()
+	if h.part(v.metric, labels) != v {
+		return false
+	}
+	parts := h.parts[v.metric]
+	delete(parts, labels)
+	if len(parts) == 0 {
+		delete(h.first, v.metric)
+		delete(h.parts, v.metric)
+	}
+	return true
 }
 
 // catalogue takes new and changed variables in. nil is a library that has none, as Debian's MPICH.
@@ -112,7 +144,7 @@ func same(a, b *mpit.Variable) bool {
 
 // newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
 func (r *Rank) newVariable(info *mpit.Variable) *variable {
-	v := &variable{info: info, spec: r.mapper.share(spec{plain: plain{real: info.Class}}, nil)}
+	v := &variable{info: info, spec: unknown(info.Class)}
 	r.order = append(r.order, v)
 	r.countState(info.State)
 	return v
@@ -176,11 +208,16 @@ func (r *Rank) resolve() {
 		if v.mode == modeState && v.metric != nil {
 			enum = v.info.Enum
 		}
+		v.meaning = v.means()
 		v.spec = r.mapper.share(*v.spec, enum)
 	}
 	for _, v := range fresh {
 		if v.with != nil {
 			v.with.wanted = true
+			r.timers[v.with] = append(r.timers[v.with], v)
+		}
+		if r.older > 0 && v.doubtful() {
+			v.since = max(v.since, r.older)
 		}
 	}
 	for _, v := range fresh {
@@ -188,9 +225,15 @@ func (r *Rank) resolve() {
 	}
 }
 
+// doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it may have wrapped, or
+// it is not known in which intervals a timer's observations came.
+func (v *variable) doubtful() bool {
+	return v.mode == modeCount && v.metric != nil && !v.exact && (v.bits < 64 && v.number != floating || v.metric.Kind == KindHistogram)
+}
+
 // findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same way: then
-// each cell of the timer has one of the counter. A counter that isn't shown follows the timer. Without a companion, or with one
-// that can't be it, the timer has none; false: nobody knows yet what the counter is.
+// each cell of the timer has the counter's handles of the same objects. Without a companion, or with one that can't be it, the timer
+// has none; false: nobody knows yet what the counter is.
 func (r *Rank) findCompanion(v *variable) bool {
 	with := r.named(variableKey{v.companion, mpit.ClassCounter})
 	if with != nil && with.held {
@@ -218,17 +261,7 @@ func (r *Rank) findCompanion(v *variable) bool {
 
 // join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.
 func (r *Rank) join(v *variable, want *wanted) (_ Reason, why string) {
-	have, there := r.families[want.Name]
-	if !there && len(r.families) >= maxRankFamilies {
-		return ReasonFamiliesOverMax, ""
-	}
-	if there && have.first.metric.Kind == want.Kind {
-		if other := have.part(v.labelKey()); other != nil {
-			return ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
-				want.Name, fold(other.info.Name, 200), nameOf(other.info.Class))
-		}
-	}
-	metric, reason := r.mapper.acquire(want.Metric, func() string { return r.mapper.help(v.info, v.spec, want) })
+	metric, reason := r.mapper.acquire(want.Metric, r.process.User, func() string { return r.mapper.help(v.info, v.spec, want) })
 	switch reason {
 	case "":
 	case ReasonTypeConflict:
@@ -236,23 +269,19 @@ func (r *Rank) join(v *variable, want *wanted) (_ Reason, why string) {
 	default:
 		return reason, ""
 	}
-	v.metric = metric
-	r.hold(v, v.labelKey())
-	return "", ""
-}
-
-// hold notes that v is a part of its family.
-func (r *Rank) hold(v *variable, labels string) {
-	have := r.families[v.metric.Name]
-	switch {
-	case have.first == nil:
-		have.first = v
-	case have.parts == nil:
-		have.parts = map[string]*variable{have.first.labelKey(): have.first, labels: v}
-	default:
-		have.parts[labels] = v
+	labels := v.labelKey()
+	if other := r.families.part(metric, labels); other != nil {
+		r.mapper.release(metric)
+		return ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
+			want.Name, fold(other.info.Name, 200), nameOf(other.info.Class))
 	}
-	r.families[v.metric.Name] = have
+	if r.families.first[metric] == nil && len(r.families.first) >= maxRankFamilies {
+		r.mapper.release(metric)
+		return ReasonFamiliesOverMax, ""
+	}
+	v.metric = metric
+	r.families.hold(v, labels)
+	return "", ""
 }
 
 // labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that rules give.
@@ -311,24 +340,9 @@ func (r *Rank) forget(v *variable) {
 
 // giveBack lets go of a variable's part of its family.
 func (r *Rank) giveBack(v *variable) {
-	if v.metric == nil {
-		return
+	if v.metric != nil && r.families.release(v) {
+		r.mapper.release(v.metric)
 	}
-	have, labels := r.families[v.metric.Name], v.labelKey()
-	if have.part(labels) != v {
-		return
-	}
-	delete(have.parts, labels)
-	if len(have.parts) == 0 {
-		delete(r.families, v.metric.Name)
-	} else if have.first == v {
-		for _, other := range have.parts { // any of them will do
-			have.first = other
-			break
-		}
-		r.families[v.metric.Name] = have
-	}
-	r.mapper.release(v.metric)
 }
 
 // Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It may

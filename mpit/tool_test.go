@@ -366,6 +366,7 @@ func TestFreeThatFails(t *testing.T) {
 
 // The rank's "not now" is asked again; a rank that never can is given up.
 func TestNotNow(t *testing.T) {
+	t.Parallel() // it asks again and again
 	ctx := testContext(t)
 	s, r := session(t, tooled())
 	r.NotNow(3)

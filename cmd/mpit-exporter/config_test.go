@@ -180,7 +180,7 @@ func TestConfigExplain(t *testing.T) {
 	}{
 		{"a rule that is shipped", []string{"pml_monitoring_messages_size", "--class=size", "--library=openmpi", "--bind=comm"}, []string{
 			"pml_monitoring_messages_size of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
-			`mpit_pml_monitoring_bytes_total{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD"}`,
+			`mpit_pml_monitoring_bytes_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD"}`,
 			"unit defaults/openmpi.yaml:25 By",
 			"scale default 1",
 		}, []string{"buckets", "any other"}},
@@ -205,7 +205,7 @@ func TestConfigExplain(t *testing.T) {
 		}, []string{"openmpi", "PROPERTY"}},
 		{"what the agent itself measures", []string{"mpit_call_time_MPI_Send", "--bind=comm"}, []string{
 			"mpit_call_time_MPI_Send of class TIMER, MPI_UINT64_T, in any library",
-			`mpit_call_time_seconds_count{jobid="…",world="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
+			`mpit_call_time_seconds_count{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
 			"name defaults/calls.yaml:4 call_time", "class the agent timer", "unit the agent s", "object default true",
 		}, []string{"any other library"}},
 		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
@@ -247,7 +247,7 @@ func TestConfigExplainJSON(t *testing.T) {
 	e := answer.Explanations[0]
 	assert.Equal(t, []string{"mpich", "level", "MPI_UNSIGNED_LONG_LONG", "gauge"}, []string{e.Library, e.Class, e.Datatype, e.Metric.Type})
 	assert.Contains(t, e.Metric.Help, "recvq_length")
-	assert.Equal(t, []string{e.Metric.Name + `{jobid="…",world="…",rank="0"}`}, e.Series)
+	assert.Equal(t, []string{e.Metric.Name + `{jobid="…",world="…",user="…",rank="0"}`}, e.Series)
 	assert.Contains(t, e.Decisions, explainedReason{Property: "class", Value: "level"})
 }
 

@@ -25,8 +25,8 @@ const (
 type listCommand struct {
 	name string
 
-	url                  string
-	jobID, world, number string
+	url   string
+	which rankFlags
 
 	settings agentSettings
 	program  []string
@@ -41,9 +41,7 @@ func newListCommand(app *kingpin.Application) *listCommand {
 	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of the ranks that are connected to a running exporter, "+
 		"or of a program that is run once: mpit-exporter list -- ./program arguments.")
 	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
-	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
-	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
-	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.number)
+	c.which.add(cmd)
 	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listAll).
 		EnumVar(&c.what, listAll, listVariables, listControls, listCategories, listObjects)
 	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").BoolVar(&c.objects)
@@ -67,8 +65,8 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 	}
 	var list exporter.CatalogueList
 	if len(c.program) > 0 {
-		if c.jobID != "" || c.world != "" || c.number != "" {
-			return usageErrorf("list: --jobid, --world and --rank choose among the ranks of an exporter; they can't be used with a program")
+		if c.which != (rankFlags{}) {
+			return usageErrorf("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program")
 		}
 		catalogue, err := c.listProgram(ctx, os.Environ(), std)
 		if err != nil {
@@ -80,7 +78,7 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 			return usageErrorf("list: --calls, --monitoring and --deny are about a program that list runs; name one: %s list [flags] -- program arguments", programName)
 		}
 		var err error
-		if list, err = fetchCatalogues(ctx, c.url, c.jobID, c.world, c.number); err != nil {
+		if list, err = fetchCatalogues(ctx, c.url, c.which); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kingpin/v2"
+
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
@@ -20,27 +22,41 @@ const (
 	maxAnswer    = 256 << 20 // bytes of an exporter's answer
 )
 
+// rankFlags choose among the ranks of an exporter, by their labels; "" stands for any.
+type rankFlags struct{ jobID, world, user, rank string }
+
+func (f *rankFlags) add(cmd *kingpin.CmdClause) {
+	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&f.jobID)
+	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&f.world)
+	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&f.user)
+	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&f.rank)
+}
+
+func (f *rankFlags) query() string {
+	query := url.Values{}
+	for name, value := range map[string]string{"jobid": f.jobID, "world": f.world, "user": f.user, "rank": f.rank} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query.Encode()
+}
+
 // fetchCatalogues asks a running exporter.
-func fetchCatalogues(ctx context.Context, address, jobID, world, number string) (list exporter.CatalogueList, err error) {
-	err = fetch(ctx, "list", "; or list the variables of a program: "+programName+" list -- ./program", address, "catalogue", jobID, world, number, &list)
+func fetchCatalogues(ctx context.Context, address string, which rankFlags) (list exporter.CatalogueList, err error) {
+	err = fetch(ctx, "list", "; or list the variables of a program: "+programName+" list -- ./program", address, "catalogue", which, &list)
 	return list, err
 }
 
-// fetch asks a running exporter for what its API has of ranks with these labels, where "" stands for any. command is whose errors they
+// fetch asks a running exporter for what its API has of some ranks. command is whose errors they
 // are, remedy what else may be done where no exporter answers.
-func fetch(ctx context.Context, command, remedy, address, what, jobID, world, number string, answer any) error {
+func fetch(ctx context.Context, command, remedy, address, what string, which rankFlags, answer any) error {
 	base, err := url.Parse(address)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return usageErrorf("%s: --url %q: an address such as http://localhost:%s is needed", command, address, defaultPort)
 	}
 	u := base.JoinPath("api", "v1", what)
-	query := url.Values{}
-	for name, value := range map[string]string{"jobid": jobID, "world": world, "rank": number} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	u.RawQuery = query.Encode()
+	u.RawQuery = which.query()
 
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

@@ -36,6 +36,7 @@ func playRank() (status int) {
 func TestListOfAnExporter(t *testing.T) {
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	connect(t, e)
+	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
 
 	table := runBinary(t, nil, "list", "--url="+e.url)
@@ -61,6 +62,7 @@ func TestListOfAnExporter(t *testing.T) {
 func TestListSections(t *testing.T) {
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	connect(t, e)
+	awaitPage(t, e, "\nmpit_rank_up{")
 	sections := map[string]string{listVariables: "PERFORMANCE VARIABLES", listControls: "CONTROL VARIABLES", listCategories: "CATEGORIES"}
 	for what := range sections {
 		got := runBinary(t, nil, "list", "--url="+e.url, "--what="+what)
@@ -79,6 +81,7 @@ func TestListSections(t *testing.T) {
 func TestListOneCategory(t *testing.T) {
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	connect(t, e)
+	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
 	some := runBinary(t, nil, "list", "--url="+e.url, "--category=some")
 	require.Zero(t, some.status, some.stderr)
@@ -97,6 +100,7 @@ func TestListOneCategory(t *testing.T) {
 func TestListObjects(t *testing.T) {
 	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
 	connect(t, e)
+	awaitPage(t, e, "\nmpit_rank_up{")
 	for _, flag := range []string{"--objects", "--what=objects"} {
 		got := runBinary(t, nil, "list", "--url="+e.url, flag)
 		require.Zero(t, got.status, got.stderr)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,6 +47,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	built = dir
+	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many there can be.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(status)
@@ -58,7 +64,7 @@ func build() (dir string, err error) {
 		return "", fmt.Errorf("making a directory: %w", err)
 	}
 	for _, command := range [][]string{
-		{"go", "build", "-o", filepath.Join(dir, programName), "."},
+		{"go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, programName), "."}, // without symbols: half the work
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, agentLibraryName), "-x", "c", os.DevNull},
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, callsLibraryName), "-x", "c", os.DevNull},
 	} {
@@ -225,6 +231,7 @@ func (e *exporterProcess) end(t *testing.T, signal syscall.Signal) int {
 
 // TestErrorLines: whatever is wrong is said in one line that names the place and the remedy.
 func TestErrorLines(t *testing.T) {
+	t.Parallel() // one of its programs waits for ranks
 	dir := shortDir(t)
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("no program\n"), 0o600))
@@ -359,7 +366,7 @@ func TestErrorLines(t *testing.T) {
 		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, exitFailure,
 			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
 		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, exitUsage,
-			"list: --jobid, --world and --rank choose among the ranks of an exporter; they can't be used with a program"},
+			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program"},
 		{"list: the call profile of no program", nil, []string{"list", "--calls"}, exitUsage,
 			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter list [flags] -- program arguments"},
 		{"list: no MPI program", nil, []string{"list", "--", "true"}, exitFailure,

@@ -63,6 +63,7 @@ func TestPresence(t *testing.T) {
 
 // TestPresenceOfProcesses: the kernel tells of their ends; where it can't, it is looked.
 func TestPresenceOfProcesses(t *testing.T) {
+	t.Parallel() // it waits
 	for _, looked := range []bool{false, true} {
 		p, path := startPresence(t)
 		pid, end := sleeper(t)
@@ -186,26 +187,24 @@ func TestFinalPush(t *testing.T) {
 	first := wait()
 	require.Eventually(t, func() bool { return began.Load() == 1 }, patience, time.Millisecond)
 	turn := f.join()
-	var later []chan struct{}
 	for range 10 {
-		later = append(later, wait())
+		require.Same(t, turn, f.join(), "one push is for all who come during another one")
 	}
-	time.Sleep(20 * time.Millisecond) // all ten are to have come; one that hasn't makes the test weaker, not wrong
+	later := wait()
 	hold <- struct{}{}
 	<-first
 	require.Eventually(t, func() bool { return began.Load() == 2 }, patience, time.Millisecond)
 	select {
 	case <-turn.done:
 		t.Fatal("it was not in the first push")
-	case <-later[0]:
+	case <-later:
 		t.Fatal("it was not in the first push")
 	default:
 	}
 	close(hold)
-	for _, done := range later {
-		<-done
-	}
-	assert.LessOrEqual(t, began.Load(), int64(3), "one push is for all")
+	<-turn.done
+	<-later
+	assert.LessOrEqual(t, began.Load(), int64(3), "a third one only if the last to wait has come during the second")
 	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, patience, time.Millisecond)
 }
 

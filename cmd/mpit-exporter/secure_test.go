@@ -216,12 +216,13 @@ func TestRenewal(t *testing.T) {
 
 // TestProfiles are there for who has asked for them.
 func TestProfiles(t *testing.T) {
+	t.Parallel() // it waits for a profile
 	for _, test := range []struct {
 		args   []string
 		status int
 	}{{nil, http.StatusNotFound}, {[]string{"--web.enable-pprof"}, http.StatusOK}} {
 		e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"), test.args...)
-		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1"} {
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
 			status, _ := e.get(t, path)
 			assert.Equal(t, test.status, status, "%s with %v", path, test.args)
 		}

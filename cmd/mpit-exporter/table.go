@@ -165,6 +165,9 @@ func title(r *exporter.RankStatus) string {
 	if r.World != "" {
 		s += ", world " + r.World
 	}
+	if r.User != "" {
+		s += ", user " + r.User
+	}
 	if r.Executable != "" {
 		s += ": " + r.Executable
 	}

@@ -19,11 +19,11 @@ import (
 type topCommand struct {
 	name string
 
-	url                  string
-	jobID, world, number string
-	interval             time.Duration
-	count                int
-	order                string
+	url      string
+	which    rankFlags
+	interval time.Duration
+	count    int
+	order    string
 }
 
 func newTopCommand(app *kingpin.Application) *topCommand {
@@ -31,9 +31,7 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
 		"What counts is added up over the ranks of a job; of levels, watermarks and shares the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
 	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
-	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
-	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
-	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.number)
+	c.which.add(cmd)
 	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
 	cmd.Flag("sort", "rate, value or name.").Default(byRate).EnumVar(&c.order, byRate, byValue, byName)
@@ -69,7 +67,7 @@ func terminalOf(stream any) *os.File {
 
 // look asks the exporter.
 func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
-	err = fetch(ctx, c.name, "", c.url, "values", c.jobID, c.world, c.number, &list)
+	err = fetch(ctx, c.name, "", c.url, "values", c.which, &list)
 	return list, err
 }
 

@@ -44,12 +44,12 @@ type figure struct {
 	timer  bool    // a histogram
 }
 
-// seriesKey names a series of a rank. world and jobid alone stand for those of all ranks together.
+// seriesKey names a series of a rank, or of all ranks of a world together.
 type seriesKey struct {
-	jobID, world string
-	rank, dup    int
-	metric       string
-	labels       string
+	jobID, world, user string
+	rank, dup          int
+	metric             string
+	labels             string
 }
 
 // together is the rank of series that stand for all ranks of a world.
@@ -70,11 +70,11 @@ func (m *movement) take(list *exporter.ValueList) bool {
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
 		m.more += r.Cut
-		m.add(seriesKey{jobID: r.Rank.JobID, world: r.Rank.World, rank: r.Rank.Rank, dup: r.Rank.Dup}, r.Variables)
+		m.add(seriesKey{jobID: r.Rank.JobID, world: r.Rank.World, user: r.Rank.User, rank: r.Rank.Rank, dup: r.Rank.Dup}, r.Variables)
 	}
 	for i := range list.Together {
 		w := &list.Together[i]
-		m.add(seriesKey{jobID: w.JobID, world: w.World, rank: together, dup: w.Dup}, w.Variables)
+		m.add(seriesKey{jobID: w.JobID, world: w.World, user: w.User, rank: together, dup: w.Dup}, w.Variables)
 	}
 	return m.elapsed > 0
 }
@@ -114,6 +114,7 @@ func labelCell(labels map[string]string) string {
 // moving is one line: a series name with labels, of all ranks of a world that have it.
 type moving struct {
 	jobID, world   string
+	user           string
 	metric, labels string
 	ranks          int
 	value, rate    float64 // of all ranks: added up of what counts, else the largest; the rate in 1/s
@@ -126,13 +127,13 @@ type moving struct {
 
 // moved brings the ranks of each world together. What falls has been reset, or is a gauge: either way it has moved.
 func (m *movement) moved(order string) []moving {
-	type name struct{ jobID, world, metric, labels string }
+	type name struct{ jobID, world, user, metric, labels string }
 	lines := map[name]*moving{}
 	for key, now := range m.values {
-		n := name{key.jobID, key.world, key.metric, key.labels}
+		n := name{key.jobID, key.world, key.user, key.metric, key.labels}
 		l := lines[n]
 		if l == nil {
-			l = &moving{jobID: n.jobID, world: n.world, metric: n.metric, labels: n.labels, value: math.Inf(-1), who: key}
+			l = &moving{jobID: n.jobID, world: n.world, user: n.user, metric: n.metric, labels: n.labels, value: math.Inf(-1), who: key}
 			if now.counts {
 				l.value = 0
 			}
@@ -177,13 +178,13 @@ func (m *movement) moved(order string) []moving {
 			c = cmp.Compare(b.value, a.value)
 		}
 		return cmp.Or(c, strings.Compare(a.metric, b.metric), strings.Compare(a.labels, b.labels),
-			strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world))
+			strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user))
 	})
 	return list
 }
 
 func lessRank(a, b seriesKey) bool {
-	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
+	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user), cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
 }
 
 // table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes. Headings end
@@ -208,7 +209,7 @@ func (m *movement) table(order string, lines, columns int) string {
 		}
 	}
 	if m.more > 0 {
-		fmt.Fprintf(&b, "; more than fits into an answer: choose with --jobid, --world or --rank")
+		fmt.Fprintf(&b, "; more than fits into an answer: choose with --jobid, --world, --user or --rank")
 	}
 	b.WriteString(heading + "\n")
 
@@ -236,7 +237,7 @@ func (m *movement) table(order string, lines, columns int) string {
 	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	moved := m.moved(order)
 	timers := slices.ContainsFunc(moved, func(l moving) bool { return l.timer })
-	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "SERIES" + heading}
+	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER", "SERIES" + heading}
 	if !timers {
 		headings = slices.Delete(headings, 4, 6)
 	}
@@ -257,7 +258,7 @@ func (m *movement) table(order string, lines, columns int) string {
 		if timers {
 			cells = append(cells, l.countCell(m.elapsed), l.meanCell())
 		}
-		row(t, true, append(cells, strconv.Itoa(l.ranks), l.jobID, series)...)
+		row(t, true, append(cells, strconv.Itoa(l.ranks), l.jobID, l.user, series)...)
 	}
 	_ = t.Flush()
 	if len(moved) == 0 && len(m.ranks) > 0 {

@@ -37,7 +37,7 @@ func valuesOf(second int, zero, one, waited string) *exporter.ValueList {
 			}},
 			{Rank: rank(1, "late"), Variables: []exporter.VariableValues{counter(one)}},
 		},
-		Together: []exporter.WorldValues{{JobID: "17", World: "0", Variables: []exporter.VariableValues{
+		Together: []exporter.WorldValues{{JobID: "17", World: "0", User: "ada", Variables: []exporter.VariableValues{
 			{Metric: "mpit_node_depth", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "NaN"}}},
 			{Metric: "mpit_node_peak", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "12345678"}}},
 		}}},
@@ -58,13 +58,13 @@ func TestTopTable(t *testing.T) {
 	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM" + heading}, fields(1))
 	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
 	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
-	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "SERIES" + heading}, fields(5))
-	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
-	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "mpit_wait_time_seconds_sum"}, fields(7), "20 in 2 s that took 1 s")
-	assert.Equal(t, []string{"0", "0", "-", "12.35M", "-", "-", "1", "17", "mpit_node_peak"}, fields(8))
+	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER", "SERIES" + heading}, fields(5))
+	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", "ada", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
+	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "ada", "mpit_wait_time_seconds_sum"}, fields(7), "20 in 2 s that took 1 s")
+	assert.Equal(t, []string{"0", "0", "-", "12.35M", "-", "-", "1", "17", "ada", "mpit_node_peak"}, fields(8))
 
 	first := func(order string) string {
-		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[8]
+		return strings.Fields(strings.Split(m.table(order, unlimited, 0), "\n")[6])[9]
 	}
 	assert.Equal(t, "mpit_node_peak", first(byValue))
 	assert.Contains(t, first(byName), "mpit_calls_total")
@@ -83,7 +83,7 @@ func TestTopOfTimers(t *testing.T) {
 		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
 		for i := range counts {
 			l.Ranks = append(l.Ranks, exporter.RankValues{
-				Rank: exporter.RankStatus{JobID: "1", World: "0", Rank: i},
+				Rank: exporter.RankStatus{JobID: "1", World: "0", User: "ada", Rank: i},
 				Variables: []exporter.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true, Series: []exporter.SeriesValue{
 					{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
 				}}},
@@ -95,22 +95,22 @@ func TestTopOfTimers(t *testing.T) {
 	cells := func() []string { return strings.Fields(strings.Split(m.table(byRate, unlimited, 0), "\n")[6]) }
 	series := `mpit_call_time_seconds_sum{function="MPI_Send"}`
 	m.take(look(0, [2]string{"10", "30"}, [2]string{"1", "3"}))
-	assert.Equal(t, []string{"-", "-", "-", "4", "-", "0.1", "2", "1", series}, cells())
+	assert.Equal(t, []string{"-", "-", "-", "4", "-", "0.1", "2", "1", "ada", series}, cells())
 	require.True(t, m.take(look(2, [2]string{"10", "130"}, [2]string{"1", "4"})))
-	assert.Equal(t, []string{"0.5", "0.5", "1", "5", "50", "0.01", "2", "1", series}, cells())
+	assert.Equal(t, []string{"0.5", "0.5", "1", "5", "50", "0.01", "2", "1", "ada", series}, cells())
 	require.True(t, m.take(look(4, [2]string{"10", "130"}, [2]string{"1", "4"})))
-	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", series}, cells(), "nothing was observed, so that nothing has a mean")
+	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", "ada", series}, cells(), "nothing was observed, so that nothing has a mean")
 	require.True(t, m.take(look(5, [2]string{"5", "130"}, [2]string{"0.5", "4"})))
 	assert.Equal(t, "-", cells()[5], "it has been reset")
 }
 
-// A watermark or a share of several ranks has no sum, and what two jobs have none either.
+// A watermark or a share of several ranks has no sum, and what two jobs or two users have none either.
 func TestTopAddsUpWhatCountsOnly(t *testing.T) {
 	look := func(second int, values ...string) *exporter.ValueList {
 		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
 		for i, v := range values {
 			l.Ranks = append(l.Ranks, exporter.RankValues{
-				Rank: exporter.RankStatus{JobID: []string{"1", "1", "2"}[i], World: "0", Rank: i},
+				Rank: exporter.RankStatus{JobID: "1", World: "0", User: []string{"ada", "ada", "bob"}[i], Rank: i},
 				Variables: []exporter.VariableValues{
 					{Metric: "mpit_full_ratio", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "0." + v}}},
 					{Metric: "mpit_sent_total", Kind: "counter", Series: []exporter.SeriesValue{{Value: v}}},
@@ -127,10 +127,10 @@ func TestTopAddsUpWhatCountsOnly(t *testing.T) {
 		got = append(got, strings.Fields(l))
 	}
 	assert.Equal(t, [][]string{
-		{"0.2", "0.2", "0", "0.5", "2", "1", "mpit_full_ratio"},
-		{"0.4", "0.4", "2", "0.9", "1", "2", "mpit_full_ratio"},
-		{"3", "2", "0", "10", "2", "1", "mpit_sent_total"},
-		{"4", "4", "2", "9", "1", "2", "mpit_sent_total"},
+		{"0.2", "0.2", "0", "0.5", "2", "1", "ada", "mpit_full_ratio"},
+		{"0.4", "0.4", "2", "0.9", "1", "1", "bob", "mpit_full_ratio"},
+		{"3", "2", "0", "10", "2", "1", "ada", "mpit_sent_total"},
+		{"4", "4", "2", "9", "1", "1", "bob", "mpit_sent_total"},
 	}, got)
 }
 
@@ -243,12 +243,13 @@ func TestTopInATerminal(t *testing.T) {
 
 // Into a pipe it writes tables, one after the other, and no word to a terminal.
 func TestTopInAPipe(t *testing.T) {
+	t.Parallel() // it waits for new values, twice
 	e := movingRank(t)
 	out := runBinary(t, cleanEnviron(), "top", "--url="+e.url, "--interval=200ms", "--count=2")
 	assert.Zero(t, out.status, out.stderr)
 	assert.Equal(t, 2, strings.Count(out.stdout, "PROGRAM\n"), out.stdout)
 	assert.NotRegexp(t, "[\x00-\x09\x0b-\x1f]", out.stdout)
-	assert.Regexp(t, `(?m)^\d[\d.]*\s+\d[\d.]*\s+0\s+\d+\s+1\s+\S+\s+mpit_steps`, out.stdout)
+	assert.Regexp(t, `(?m)^\d[\d.]*\s+\d[\d.]*\s+0\s+\d+\s+1\s+\S+\s+\S+\s+mpit_steps`, out.stdout)
 }
 
 // lockedBuffer is a buffer that one goroutine writes and others read.

@@ -195,7 +195,18 @@ func (p pages) mux() (http.Handler, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return mux, nil
+	return refuseOtherSites(mux), nil
+}
+
+// refuseOtherSites keeps the pages of other sites from changing anything through somebody's browser, which may reach this
+// port and know the password where they can't. Only browsers say where a request comes from: others are let through.
+func refuseOtherSites(handler http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		say(w, http.StatusForbidden, "a page of another site may not change anything here; "+
+			"use curl -X POST, or send the exporter SIGHUP to reload")
+	}))
+	return protection.Handler(handler)
 }
 
 // serveReload answers when the new rules are in force, or says what is wrong with them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -33,6 +34,48 @@ func TestReadiness(t *testing.T) {
 	ready = false
 	assert.Equal(t, http.StatusServiceUnavailable, ask("/-/ready"))
 	assert.Equal(t, http.StatusOK, ask("/-/healthy"))
+}
+
+// TestOtherSitesChangeNothing: what a browser sends for another site's page is refused wherever it could change something.
+// Nothing else is: browsers say where a request comes from, curl and Prometheus' reloaders don't.
+func TestOtherSitesChangeNothing(t *testing.T) {
+	for _, test := range []struct {
+		name, method, path string
+		header             []string
+		status, reloads    int
+	}{
+		{"curl", http.MethodPost, "/-/reload", nil, http.StatusOK, 1},
+		{"the exporter's own page", http.MethodPost, "/-/reload",
+			[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://example.com"}, http.StatusOK, 1},
+		{"the browser's address bar", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "none"}, http.StatusOK, 1},
+		{"the exporter's own page in an old browser", http.MethodPost, "/-/reload",
+			[]string{"Origin", "http://example.com"}, http.StatusOK, 1},
+		{"another site", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
+		{"another host of the site", http.MethodPost, "/-/reload",
+			[]string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden, 0},
+		{"another site in an old browser", http.MethodPost, "/-/reload",
+			[]string{"Origin", "http://evil.example"}, http.StatusForbidden, 0},
+		{"a file, or a page in a sandbox", http.MethodPost, "/-/reload", []string{"Origin", "null"}, http.StatusForbidden, 0},
+		{"another site, by a method that nobody serves", http.MethodDelete, "/metrics",
+			[]string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
+		{"a link on another site", http.MethodGet, "/", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusOK, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reloads := 0
+			handler, err := pages{
+				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+				ready:  func() bool { return true },
+				reload: func(context.Context) error { reloads++; return nil }, lifecycle: true,
+			}.mux()
+			require.NoError(t, err)
+			answer := request(handler, test.method, test.path, test.header...)
+			assert.Equal(t, test.status, answer.Code)
+			assert.Equal(t, test.reloads, reloads)
+			if test.status == http.StatusForbidden {
+				assert.Contains(t, answer.Body.String(), "curl -X POST", "what to do instead")
+			}
+		})
+	}
 }
 
 // TestServerWaitsForNobodyForEver: every timeout that net/http has is set.

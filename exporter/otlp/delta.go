@@ -21,8 +21,9 @@ const forgetAfter = 10
 // by an earlier exporter: its first value is only the base of what follows. The same goes for a series that may be one whose state
 // has been dropped, since it began no later than one of those. What has been taken as a base is counted, not lost silently.
 //
-// A later start time, or a value that has fallen, means that counting began anew: the delta is the new value. A start time that has
-// moved back, or is known at last, means that more is known of the past: ranks and objects join a series that were there before it.
+// A later start time means that counting began anew: the delta is the new value. A value that has fallen without one has gained nothing, as
+// for a mapping.Count: it is the base of what follows. A start time that has moved back, or is known at last, means that more is known of
+// the past: ranks and objects join a series that were there before it.
 //
 // It is used by one goroutine at a time.
 type deltas struct {
@@ -148,10 +149,12 @@ func (d *deltas) begin(s *series, to state, fallen bool) (start int64, subtract,
 		return to.start, false, true
 	case to.start > s.last.start && s.last.start != nanos(time.Time{}):
 		return to.start, false, true
-	case !fallen && to.at <= s.last.at && to.same(s.last):
-		return 0, false, false // an ended rank's, once more
 	case fallen:
-		return min(s.last.at, to.at), false, true
+		advance{s, to}.apply()
+		d.based++
+		return 0, false, false
+	case to.at <= s.last.at && to.same(s.last):
+		return 0, false, false // an ended rank's, once more
 	}
 	return min(s.last.at, to.at), true, true
 }

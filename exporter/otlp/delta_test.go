@@ -42,9 +42,9 @@ func TestDeltaSum(t *testing.T) {
 		{"its beginning comes to be known",
 			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7}, point(0, 3, 20, 9)}, []sent{{10, 20, 2}}},
 		{"falls, and begins earlier",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 5)}, []sent{{3, 10, 7}, {10, 20, 5}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 5), point(0, 2, 30, 6)}, []sent{{3, 10, 7}, {20, 30, 1}}},
 		{"falls, and nobody says since when",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 2)}, []sent{{3, 10, 7}, {10, 20, 2}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 2), point(0, 3, 30, 4)}, []sent{{3, 10, 7}, {20, 30, 2}}},
 		{"an ended rank's, read again",
 			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
 		{"a clock that was set back",
@@ -76,8 +76,12 @@ func TestDeltaSum(t *testing.T) {
 func TestDeltaFloat(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	table := d.table(&scope{}, &metricdata.Metrics{Name: "seconds"}, kindSumFloat)
-	for _, step := range []struct{ value, want float64 }{{0.5, 0.5}, {1.25, 0.75}, {math.NaN(), math.NaN()}, {3, 3}, {4, 1}} {
-		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2), Value: step.value}})
+	for i, step := range []struct{ value, want float64 }{{0.5, 0.5}, {1.25, 0.75}, {math.NaN(), -1}, {3, -1}, {4, 1}} {
+		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i), Value: step.value}})
+		if step.want < 0 {
+			assert.Empty(t, points, "the base of what follows")
+			continue
+		}
 		require.Len(t, points, 1)
 		assert.InDelta(t, step.want, points[0].Value, 0, "of %v", step.value)
 		next[0].apply()
@@ -142,7 +146,7 @@ func TestSeriesOfOneHash(t *testing.T) {
 	assert.Equal(t, 1, left)
 }
 
-// A histogram of which one bucket has fallen was counted anew, even if there are more events in all than before. Exponential buckets
+// A histogram of which one bucket has fallen is the base of what follows, even if there are more events in all than before. Exponential buckets
 // that are empty may come and go.
 func TestDeltaOfBuckets(t *testing.T) {
 	type step struct {
@@ -154,10 +158,10 @@ func TestDeltaOfBuckets(t *testing.T) {
 		steps []step
 	}{
 		{"grow", []step{{0, []uint64{1, 2}, []uint64{1, 2}}, {0, []uint64{1, 5}, []uint64{0, 3}}}},
-		{"one falls", []step{{0, []uint64{5, 1}, []uint64{5, 1}}, {0, []uint64{4, 9}, []uint64{4, 9}}}},
+		{"one falls", []step{{0, []uint64{5, 1}, []uint64{5, 1}}, {0, []uint64{4, 9}, nil}}},
 		{"wider", []step{{0, []uint64{1, 2}, []uint64{1, 2}}, {-1, []uint64{7, 1, 2}, []uint64{7, 0, 0}}}},
 		{"an empty one goes", []step{{-1, []uint64{0, 2}, []uint64{0, 2}}, {0, []uint64{3}, []uint64{1}}}},
-		{"one goes", []step{{-1, []uint64{1, 2}, []uint64{1, 2}}, {0, []uint64{9}, []uint64{9}}}},
+		{"one goes", []step{{-1, []uint64{1, 2}, []uint64{1, 2}}, {0, []uint64{9}, nil}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
@@ -166,6 +170,10 @@ func TestDeltaOfBuckets(t *testing.T) {
 				count := total(s.now)
 				points, next := deltaExponential(d, exponential, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i),
 					Count: count, PositiveBucket: metricdata.ExponentialBucket{Offset: s.offset, Counts: s.now}}})
+				if s.delta == nil {
+					assert.Empty(t, points)
+					continue
+				}
 				require.Len(t, points, 1)
 				assert.Equal(t, metricdata.ExponentialBucket{Offset: s.offset, Counts: s.delta}, points[0].PositiveBucket)
 				assert.Equal(t, total(s.delta), points[0].Count)
@@ -183,7 +191,7 @@ func TestDeltaOfBuckets(t *testing.T) {
 }
 
 // What is measured otherwise than before has another scale. A coarser one goes on, where each of its buckets holds what was delivered
-// of it; anything else begins anew, and is delivered whole: nothing that was never counted is subtracted.
+// of it; anything else is the base of what follows: nothing that was never counted is subtracted.
 func TestDeltaOfOtherScales(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -195,21 +203,28 @@ func TestDeltaOfOtherScales(t *testing.T) {
 	}{
 		{"the same", 2, 2, []uint64{1, 2, 0, 1}, []uint64{2, 2, 0, 4}, []uint64{1, 0, 0, 3}, 2},
 		{"means, then single durations, no fewer", 2, 0, []uint64{1, 2, 0, 1}, []uint64{7, 3}, []uint64{3, 3}, 2},
-		{"means, then single durations elsewhere", 2, 0, []uint64{1, 2, 0, 1}, []uint64{3, 9}, []uint64{3, 9}, 2},
-		{"single durations, then means", 0, 2, []uint64{1, 2}, []uint64{4, 4, 4, 4}, []uint64{4, 4, 4, 4}, 2},
+		{"means, then single durations elsewhere", 2, 0, []uint64{1, 2, 0, 1}, []uint64{3, 9}, nil, 0},
+		{"single durations, then means", 0, 2, []uint64{1, 2}, []uint64{4, 4, 4, 4}, nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
-			push := func(now int, scale int32, counts []uint64) metricdata.ExponentialHistogramDataPoint[float64] {
+			push := func(now int, scale int32, counts []uint64) []metricdata.ExponentialHistogramDataPoint[float64] {
 				points, next := deltaExponential(d, table, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(now),
 					Count: total(counts), Sum: float64(total(counts)), Scale: scale, PositiveBucket: metricdata.ExponentialBucket{Counts: counts}}})
-				require.Len(t, points, 1)
-				next[0].apply()
-				return points[0]
+				for _, a := range next {
+					a.apply()
+				}
+				return points
 			}
-			push(2, tt.was, tt.before)
-			got := push(3, tt.is, tt.now)
+			require.Len(t, push(2, tt.was, tt.before), 1)
+			points := push(3, tt.is, tt.now)
+			if tt.want == nil {
+				assert.Empty(t, points)
+				return
+			}
+			require.Len(t, points, 1)
+			got := points[0]
 			assert.Equal(t, tt.is, got.Scale)
 			assert.Equal(t, tt.want, got.PositiveBucket.Counts)
 			assert.Equal(t, total(tt.want), got.Count)
@@ -219,39 +234,25 @@ func TestDeltaOfOtherScales(t *testing.T) {
 	}
 }
 
-// New rules may change a histogram's bounds while it goes on: nothing is counted twice.
+// A histogram whose bounds change has begun anew; if its start does not say so, it is the base of what follows.
 func TestDeltaOfOtherBounds(t *testing.T) {
-	for _, tt := range []struct {
-		name         string
-		bounds, also []float64
-		was, is      []uint64
-		wantBounds   []float64
-		want         []uint64
-	}{
-		{"one more", []float64{1, 4}, []float64{1, 2, 4}, []uint64{5, 3, 1}, []uint64{6, 2, 2, 1}, []float64{1, 4}, []uint64{1, 1, 0}},
-		{"one fewer", []float64{1, 2, 4}, []float64{1, 4}, []uint64{5, 2, 1, 1}, []uint64{6, 4, 2}, []float64{1, 4}, []uint64{1, 1, 1}},
-		{"all others", []float64{1, 4}, []float64{2, 3}, []uint64{5, 3, 1}, []uint64{7, 2, 3}, nil, []uint64{3}},
-		{"none", []float64{1, 4}, nil, []uint64{5, 3, 1}, []uint64{9}, nil, []uint64{0}},
-		{"they don't go together", []float64{1, 4}, []float64{1, 3}, []uint64{5, 3, 1}, []uint64{4, 3, 4}, nil, []uint64{2}},
-		{"fewer in all: counted anew", []float64{1, 4}, []float64{1, 3}, []uint64{5, 3, 1}, []uint64{1, 3, 4}, []float64{1, 3}, []uint64{1, 3, 4}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat)
-			push := func(now int, bounds []float64, counts []uint64) metricdata.HistogramDataPoint[float64] {
-				points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(now), Count: total(counts),
-					Bounds: bounds, BucketCounts: counts}})
-				require.Len(t, points, 1)
-				next[0].apply()
-				return points[0]
-			}
-			push(2, tt.bounds, tt.was)
-			got := push(3, tt.also, tt.is)
-			assert.Equal(t, tt.wantBounds, got.Bounds)
-			assert.Equal(t, tt.want, got.BucketCounts)
-			assert.Equal(t, total(tt.want), got.Count)
-		})
+	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat)
+	push := func(start, now int, bounds []float64, counts ...uint64) (got [][]uint64) {
+		points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(start), Time: at(now), Count: total(counts),
+			Bounds: bounds, BucketCounts: counts}})
+		for _, a := range next {
+			a.apply()
+		}
+		for _, p := range points {
+			got = append(got, p.BucketCounts)
+		}
+		return got
 	}
+	assert.Equal(t, [][]uint64{{5, 3, 1}}, push(1, 2, []float64{1, 4}, 5, 3, 1))
+	assert.Equal(t, [][]uint64{{2, 1}}, push(3, 4, []float64{2}, 2, 1))
+	assert.Empty(t, push(3, 5, []float64{3}, 4, 1))
+	assert.Equal(t, [][]uint64{{1, 0}}, push(3, 6, []float64{3}, 5, 1))
 }
 
 // Two metrics of one name with different units, as there are after a reload of rules, are two.
@@ -330,7 +331,7 @@ type life struct {
 	lastEnd   time.Time
 }
 
-// Whatever happens — series grow, begin anew, fall, vanish and return, messages are refused, receivers are away — the deltas that
+// Whatever happens — series grow, begin anew, vanish and return, messages are refused, receivers are away — the deltas that
 // have been delivered add up to the cumulative value that has been delivered last, in each life of each series. No point is counted
 // twice, even of series whose state has been dropped meanwhile.
 func TestDeltasAddUp(t *testing.T) {
@@ -421,7 +422,6 @@ func deltasAddUp(t *rapid.T, kind string) {
 			l.start, l.counts = clock, make([]uint64, buckets)
 			l.counts[0] = uint64(rapid.IntRange(0, 9).Draw(t, "value"))
 		},
-		"fall":    func(t *rapid.T) { pick(t).counts = make([]uint64, buckets) },
 		"vanish":  func(t *rapid.T) { pick(t).gone = 1 },
 		"return":  func(t *rapid.T) { pick(t).gone = 0 },
 		"push":    func(t *rapid.T) { push(t, func() bool { return true }) },

@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an interval. Where new
-// rules have changed the bounds, the delta has those that both have, or none.
+// deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an interval. A histogram of
+// other bounds has begun anew.
 func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.HistogramDataPoint[N]) ([]metricdata.HistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {
@@ -16,14 +16,8 @@ func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.
 		s := d.find(t, p.Attributes, to.start)
 		var buckets []uint64
 		fallen := true
-		bounds := now.bounds
-		if last := s.last.distribution; last != nil && now.count >= last.count && p.Sum >= ofBits[N](s.last.value) {
-			if slices.Equal(last.bounds, now.bounds) {
-				buckets, fallen = subtractCounts(now.buckets, last.buckets)
-			} else {
-				bounds, buckets = subtractOthers(now, last)
-				fallen = false
-			}
+		if last := s.last.distribution; last != nil && now.count >= last.count && p.Sum >= ofBits[N](s.last.value) && slices.Equal(last.bounds, now.bounds) {
+			buckets, fallen = subtractCounts(now.buckets, last.buckets)
 		}
 		start, subtract, send := d.begin(s, to, fallen)
 		if !send {
@@ -32,7 +26,7 @@ func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.
 		if subtract {
 			p.Count -= s.last.distribution.count
 			p.Sum -= ofBits[N](s.last.value)
-			p.Bounds, p.BucketCounts = bounds, buckets
+			p.BucketCounts = buckets
 		}
 		p.StartTime, p.Min, p.Max, p.Exemplars = timeAt(start), metricdata.Extrema[N]{}, metricdata.Extrema[N]{}, nil
 		kept, next = append(kept, p), append(next, advance{s, to})
@@ -52,32 +46,6 @@ func subtractCounts(now, last []uint64) (difference []uint64, fallen bool) {
 		difference[i] = now[i] - last[i]
 	}
 	return difference, false
-}
-
-// subtractOthers subtracts counts that have other bounds; now has no fewer in all.
-func subtractOthers(now, last *distribution) (bounds []float64, difference []uint64) {
-	for _, b := range now.bounds {
-		if _, both := slices.BinarySearch(last.bounds, b); both {
-			bounds = append(bounds, b)
-		}
-	}
-	if difference, fallen := subtractCounts(now.within(bounds), last.within(bounds)); !fallen {
-		return bounds, difference
-	}
-	return nil, []uint64{now.count - last.count} // they don't go together
-}
-
-// within is the counts of buckets with these of the bounds only.
-func (d *distribution) within(bounds []float64) []uint64 {
-	counts := make([]uint64, len(bounds)+1)
-	for i, n := range d.buckets {
-		at := len(bounds)
-		if i < len(d.bounds) {
-			at, _ = slices.BinarySearch(bounds, d.bounds[i])
-		}
-		counts[at] += n
-	}
-	return counts
 }
 
 // deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that is coarser; a

@@ -37,7 +37,9 @@ func create(t *testing.T, p *fixture.Program, kind mpit.Bind, name string) {
 	case mpit.BindFile:
 		p.Make(t, name, 0, "file-open world %s %s rdwr,create", name, fixture.Quote(filepath.Join(suite.Dir(t), "file")))
 	case mpit.BindGroup:
-		p.Make(t, name, 0, "comm-group world %s", name)
+		p.Make(t, "world's", 0, "comm-group world world's") // which may be predefined
+		p.Make(t, name, 0, "group-union world's world's %s", name)
+		p.Free(t, "world's")
 	case mpit.BindOp:
 		p.Make(t, name, 0, "op-create %s 1", name)
 	case mpit.BindRequest:

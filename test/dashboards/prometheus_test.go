@@ -255,7 +255,11 @@ func (s site) testData(t *testing.T) {
 		})
 	}
 	slices.Sort(unreal)
-	assert.ElementsMatch(t, onlySimulated, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
+	want := onlySimulated
+	if harness.OpenMPI(t).Major >= 6 { // 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
+		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1", "Their bytes: openmpi-4.1"})
+	}
+	assert.ElementsMatch(t, want, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
 }
 
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.

@@ -86,6 +86,7 @@ func TestAlerts(t *testing.T) {
 	await(`count(mpit_cvar_ranks)`, single(7))
 	await(`sum(mpit_exporter_series_dropped_total{reason="variable_over_limit"})`, single(0))
 	await(`min(mpit_rank:lowwatermark:min{jobid="sick"})`, single(64))
+	await(`count(mpit_node:exporter:known)`, single(4)) // only of one that is known is it said that it is down
 
 	ends.Release(t, "up")
 	killed.Kill(t)

@@ -128,8 +128,9 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 		rounds = 25
 	)
 	exporter := suite.Exporter(t)
+	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Ranks: ranks, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
+		MPI: mpi, Ranks: ranks, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
 		Exec: []string{"--monitoring", "--calls"}, Socket: exporter.Socket,
 	})
 	run.AtHold(t, "ready")
@@ -163,8 +164,10 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 		assert.Equal(t, monitored(allToAllBytes, "sums"), sent("MPI_Allreduce", "comm:sums")*(ranks-1))
 		assert.Equal(t, monitored(allToAllCalls, "brief"), calls("MPI_Barrier", "comm:brief"))
 		// One-sided transfers stand under the communicator that the window is made of.
-		assert.Equal(t, monitored(putMessages, "MPI_COMM_WORLD"), calls("MPI_Put", "win:box"))
-		assert.Equal(t, monitored(putBytes, "MPI_COMM_WORLD"), sent("MPI_Put", "win:box"))
+		if mpi.Major < 6 { // see countedForPeers
+			assert.Equal(t, monitored(putMessages, "MPI_COMM_WORLD"), calls("MPI_Put", "win:box"))
+			assert.Equal(t, monitored(putBytes, "MPI_COMM_WORLD"), sent("MPI_Put", "win:box"))
+		}
 	}
 	run.Finish(t, "half", "done")
 }

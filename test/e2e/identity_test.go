@@ -117,7 +117,7 @@ func TestShortJobs(t *testing.T) {
 			counted(run, allToAllCalls, "sums", always(2*float64(i+1))),
 			counted(run, allToAllCalls, "brief", always(2*float64(i+1))),
 			counted(run, oneToAllBytes, "ring", atRoot(2*float64(i+1)*64)),
-			counted(run, putBytes, "MPI_COMM_WORLD", always(2*float64(i+1)*64)),
+			countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(2*float64(i+1)*64))),
 		)
 	}
 	exporter.Await(t, "twenty jobs' last values in one scrape", all(append(checks, healthy)...))

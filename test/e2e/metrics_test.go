@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,7 +43,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 				variables++
 			}
 		}
-		assert.Greater(t, variables, 10, "families of performance variables")
+		assert.Greater(t, variables, 5, "families of performance variables")
 		run.Finish(t, "half", "done")
 		server.Await(t, "the end", ended(run, "finalize"))
 	}
@@ -66,19 +67,17 @@ func TestCatalogueOfOpenMPI(t *testing.T) {
 		want[v.Name] = facts{v.Class, v.Datatype, v.Bind, v.Verbosity, []string{list[at].Variables[i].Category}}
 	}
 
+	mpi := harness.OpenMPI(t)
+	if !strings.HasPrefix(list[at].Name, "openmpi-"+mpi.Version+"-") {
+		t.Skipf("there is no catalogue of Open MPI %s", mpi.Version)
+	}
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
+		MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
 		Env: []string{"OMPI_MCA_pml=^ucx"}, // with cm, which closes the psm2 that it can't use
 	})
 	run.AtHold(t, "made")
-	page := server.Await(t, "the ranks", up(run))
-	info, err := page.One("mpit_process_info", run.Labels(0))
-	require.NoError(t, err)
-	if version := info.Labels["library_version"]; version != "4.1.4" {
-		run.Finish(t, "made", "freed")
-		t.Skipf("there is no catalogue of Open MPI %s", version)
-	}
+	server.Await(t, "the ranks", up(run))
 	var answer exporter.CatalogueList
 	server.GetJSON(t, "/api/v1/catalogue?jobid="+run.ID+"&rank=0", &answer)
 	require.Len(t, answer.Catalogues, 1)

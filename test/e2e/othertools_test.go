@@ -99,6 +99,10 @@ func TestProgramsThatUseMPIT(t *testing.T) {
 			t.Run(mpi.Name+"/"+use.when, func(t *testing.T) {
 				job := harness.Job{MPI: mpi, Program: "tooluser.c", Args: []string{use.when, harness.HoldDir}}
 				if use.when == "monitoring" {
+					if mpi.Major >= 6 {
+						t.Skip("Without its monitoring of messages, which crashes MPI_Init, Open MPI 6.0.0rc2 has no variables of collective ones " +
+							"where MPI_T is initialised after MPI_Init: the program finds them with the agent only.")
+					}
 					job.Env = []string{"OMPI_MCA_pml_monitoring_enable=2"}
 				}
 				result, end := visit(t, exporter, job, "finalize", "up")
@@ -119,7 +123,11 @@ func TestMPITStaysInitialised(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			job := harness.Job{MPI: mpi, Alone: true, Program: "tooluser.c", Args: []string{"ended", "-"}, Bare: true}
-			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, "then it is not initialised\n")
+			bare := "then it is not initialised\n"
+			if mpi.Name == "mpich" && mpi.Major >= 5 { // which initialises MPI_T itself, in MPI_Init
+				bare = "then it is alive\n"
+			}
+			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, bare)
 			job.Bare, job.Socket = false, filepath.Join(suite.Dir(t), "nobody.sock")
 			assert.Contains(t, suite.Run(t, job).Finish(t).Stdout, "then it is alive\n")
 		})

@@ -40,8 +40,9 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	)
 	write(plain)
 	exporter := suite.Exporter(t, "--config.file="+rules)
+	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Ranks: ranks, Program: "traffic.c", Args: []string{"20", "1000", harness.HoldDir},
+		MPI: mpi, Ranks: ranks, Program: "traffic.c", Args: []string{"20", "1000", harness.HoldDir},
 		Exec: []string{"--monitoring"}, Socket: exporter.Socket,
 	})
 	reload := func(text, result string, times float64) check {
@@ -52,7 +53,8 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	}
 	gone := func(name string) check { return absent(name, harness.Labels{"jobid": run.ID}) }
 	never := func(n float64) check { // what no rule touches
-		return all(up(run), counted(run, allToOneBytes, "ring", atRoot(n*bytes*(ranks-1))), counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes)))
+		return all(up(run), counted(run, allToOneBytes, "ring", atRoot(n*bytes*(ranks-1))),
+			countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes))))
 	}
 
 	run.AtHold(t, "ready")
@@ -122,13 +124,14 @@ func TestRulesOpenWhileAJobRuns(t *testing.T) {
 		return expect(reloads, harness.Labels{"result": "success"}, times)
 	}
 	waiting := 12.0 // variables of monitoring, of which the rule asks for nine
-	if mpi.Major >= 5 {
-		waiting = 14
+	if mpi.Major == 5 {
+		waiting = 14 // and two of messages, which the harness leaves out in 6
 	}
 	onRequest := func(n float64) check { return expect(variables, harness.Labels{"state": "on_request"}, n*ranks) }
 	counts := func(n float64) check {
 		return all(counted(run, oneToAllCalls, "ring", atRoot(n)), counted(run, allToAllCalls, "sums", always(n)),
-			counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes)), absent(putMessages, harness.Labels{"jobid": run.ID}), onRequest(waiting-9))
+			countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes))),
+			absent(putMessages, harness.Labels{"jobid": run.ID}), onRequest(waiting-9))
 	}
 
 	run.AtHold(t, "ready")
@@ -145,5 +148,5 @@ func TestRulesOpenWhileAJobRuns(t *testing.T) {
 	exporter.Await(t, "the same without the rule", all(reload(plain, 2), counts(rounds)))
 	run.Finish(t, "done")
 	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), counted(run, allToAllCalls, "sums", always(rounds)),
-		counted(run, putBytes, "MPI_COMM_WORLD", always(rounds*bytes)), healthy))
+		countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(rounds*bytes))), healthy))
 }

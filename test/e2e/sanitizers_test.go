@@ -21,6 +21,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 		agent := suite.SanitizedAgent(t, sanitizer, calls)
 		for _, mpi := range harness.Both(t) {
 			t.Run(sanitizer.Name+"/"+mpi.Name, func(t *testing.T) {
+				skipHangs(t, mpi)
 				job := stormJob(mpi, 0.1, 2, "multiple")
 				job.Flags, job.Bare = sanitizer.Flags, true
 				job.Env = append(job.Env, agent...)

@@ -41,6 +41,9 @@ func TestStorm(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		for _, storm := range storms {
 			t.Run(mpi.Name+"/"+storm.level, func(t *testing.T) {
+				if storm.level == "multiple" {
+					skipHangs(t, mpi)
+				}
 				// What it prints doesn't depend on how long it runs.
 				job := stormJob(mpi, 0.1, storm.threads, storm.level)
 				job.Bare = true
@@ -55,6 +58,15 @@ func TestStorm(t *testing.T) {
 				sampler.stop(t, 2)
 			})
 		}
+	}
+}
+
+// skipHangs skips a storm of two ranks with several threads each where the library hangs by itself.
+func skipHangs(t *testing.T, mpi *harness.MPI) {
+	t.Helper()
+	if mpi.Name == "openmpi" && mpi.Version == "6.0.0rc2" {
+		t.Skip("Open MPI 6.0.0rc2 hangs at MPI_THREAD_MULTIPLE without the agent, in 2 of 20 storms of a second: in each rank a thread waits in MPI_Comm_create " +
+			"for the next context, and another one in MPI_Waitall.")
 	}
 }
 

@@ -18,6 +18,7 @@ type MPI struct {
 	Name    string // as in the metrics' label: "openmpi", "mpich"
 	Version string // of the launcher: "5.0.7"
 	Major   int    // of the version
+	ABI5    bool   // programs in C are compiled for MPI-5's own ABI
 	suffix  string // Debian's names: mpicc.openmpi, mpirun.mpich …
 	env     []string
 	chroot  string   // the root directory of the system that it is in; empty: this one
@@ -42,11 +43,11 @@ func OpenMPI(tb testing.TB) *MPI {
 			"OMPI_MCA_btl=self,vader,tcp")
 		return mpi
 	}
-	mapping := "PRTE_MCA_mapby"
+	mapping, pml := "PRTE_MCA_mapby", "OMPI_MCA_pml=^ucx,cm,monitoring" // in 6.0.0rc2 monitoring of messages crashes MPI_Init
 	if mpi.Major == 5 {
-		mapping = "PRTE_MCA_rmaps_default_mapping_policy"
+		mapping, pml = "PRTE_MCA_rmaps_default_mapping_policy", "OMPI_MCA_pml=^ucx,cm"
 	}
-	mpi.env = append(mpi.env, mapping+"=:oversubscribe", "OMPI_MCA_smsc=^cma", "OMPI_MCA_pml=^ucx,cm", "OMPI_MCA_btl=^openib,ofi,uct",
+	mpi.env = append(mpi.env, mapping+"=:oversubscribe", "OMPI_MCA_smsc=^cma", pml, "OMPI_MCA_btl=^openib,ofi,uct",
 		"OMPI_MCA_btl_tcp_if_include=lo") // it warns where there is no other one
 	return mpi
 }
@@ -73,6 +74,7 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	mpi.Version = launcherVersion(tb, mpi.launcher()[0])
 	mpi.Major, _ = strconv.Atoi(strings.Split(mpi.Version, ".")[0])
 	if standardABI != "" {
+		mpi.ABI5 = true
 		mpi.env = append(mpi.env, "LD_LIBRARY_PATH="+filepath.Join(standardABI, mpi.Name))
 	}
 	return mpi

@@ -27,7 +27,7 @@ var patience = sync.OnceValue(func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("MPIT_TEST_PATIENCE")); err == nil {
 		return d
 	}
-	return time.Minute
+	return 2 * time.Minute
 })
 
 // Suite owns what the tests of one process share: the binaries and the compiled programs. It is safe for concurrent use.

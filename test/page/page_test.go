@@ -52,7 +52,7 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 			}
 			for _, s := range scrape.Select(name, run.Labels(rank)) {
 				labels := maps.Clone(s.Labels)
-				for _, own := range []string{"jobid", "world", "rank"} {
+				for _, own := range []string{"jobid", "world", "user", "rank"} {
 					delete(labels, own)
 				}
 				want[key(name, labels)] = s.Value

@@ -89,6 +89,7 @@ static void communicator(struct worker *me, int kind)
         break;
     default:
         MPI_Comm_split_type(me->home, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &comm);
+        MPI_Comm_size(comm, &size); /* MPICH 5 on UCX takes each process for a node of its own */
         break;
     }
     snprintf(name, sizeof name, "storm-%d", kind);

@@ -13,6 +13,12 @@
 #include "hold.h"
 #include <mpi.h>
 
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6
+#define OPEN_MPI_6 1
+#else
+#define OPEN_MPI_6 0
+#endif
+
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
 static const char *when = "", *directory = "-";
 
@@ -52,8 +58,8 @@ static void initialise(const char *at, int i)
     int provided = -1, code = MPI_T_init_thread(levels[i], &provided);
 
     printf("tooluser: %s: initialised at %d: code %d", at, i, code);
-    /* Open MPI doesn't say the level to who comes second. */
-    if (strcmp(when, "within") != 0)
+    /* Open MPI doesn't say the level to who comes second. Open MPI 6 gives less than MPI_THREAD_MULTIPLE to who comes first, but after MPI_Init. */
+    if (strcmp(when, "within") != 0 && !(OPEN_MPI_6 && strcmp(when, "balance") == 0 && levels[i] == MPI_THREAD_MULTIPLE))
         printf(", level %d", level_number(provided));
     puts("");
 }

@@ -25,10 +25,10 @@ async function ask(path, parameters) {
   throw new Refused(answer.status, message);
 }
 
-const labels = ({ jobid, world, rank }) => ({ jobid, world, rank });
+const labels = ({ jobid, world, user, rank }) => ({ jobid, world, user, rank });
 
 // sameRank says whether two things are of one rank.
-export const sameRank = (a, b) => a.jobid === b.jobid && a.world === b.world && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
+export const sameRank = (a, b) => a.jobid === b.jobid && a.world === b.world && a.user === b.user && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
 
 export const askRanks = async () => (await ask("ranks")).ranks;
 

@@ -3,20 +3,22 @@
 import { sameRank } from "./api.js";
 import { byId, element, foreign, link, plain, say } from "./dom.js";
 
-const keyOf = (r) => JSON.stringify([r.jobid, r.world, r.rank, r.dup ?? 0]);
+const keyOf = (r) => JSON.stringify([r.jobid, r.world, r.user, r.rank, r.dup ?? 0]);
 const jobOf = (r) => JSON.stringify([r.jobid, r.world, r.uid]);
 
 // parametersOf names a rank in the page's address.
 export function parametersOf(r) {
-  const named = { jobid: r.jobid, world: r.world, rank: r.rank };
+  const named = { jobid: r.jobid, world: r.world, user: r.user, rank: r.rank };
   return r.dup ? { ...named, dup: r.dup } : named;
 }
 
 // inAddress is the rank that the page's address names, or null.
 export function inAddress() {
   const named = new URLSearchParams(location.hash.slice(1));
-  if (!named.has("jobid") || !/^\d+$/.test(named.get("rank") ?? "")) return null;
-  return { jobid: named.get("jobid"), world: named.get("world") ?? "", rank: Number(named.get("rank")), dup: Number(named.get("dup") ?? 0) || 0 };
+  if (!named.has("jobid") || !named.has("user") || !/^\d+$/.test(named.get("rank") ?? "")) return null;
+  return {
+    jobid: named.get("jobid"), world: named.get("world") ?? "", user: named.get("user"), rank: Number(named.get("rank")), dup: Number(named.get("dup") ?? 0) || 0,
+  };
 }
 
 // grouped is a list of lists of ranks, one for each job and world.
@@ -81,8 +83,8 @@ export function showRanks(ranks, chosen) {
 
 // rankOf reads a value of the list.
 export function rankOf(value) {
-  const [jobid, world, rank, dup] = JSON.parse(value);
-  return { jobid, world, rank, dup };
+  const [jobid, world, user, rank, dup] = JSON.parse(value);
+  return { jobid, world, user, rank, dup };
 }
 
 // showAbout says what is known of the rank that is looked at.

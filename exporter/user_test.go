@@ -1,0 +1,172 @@
+package exporter
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// claiming takes in a rank of another user that says it is rank 0 of job 1, with its own value of the counter.
+func (n *node) claiming(uid uint32, calls uint64) *rank {
+	n.mu.Lock()
+	h := small("1", 0).Hello
+	h.ID, h.InitTime = mpit.RankID{byte(uid), byte(uid >> 8)}, n.started.Add(time.Hour)
+	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.name(uid)))
+	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
+	n.mu.Unlock()
+	require.True(n.t, n.absorbed(r, &mpit.Sample{
+		Variables: &mpit.Variables{ByID: []mpit.Variable{
+			{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},
+		}},
+		Layout: &mpit.Layout{Handles: []mpit.Handle{{ID: 1, Count: 1, Created: testTime}}, Values: 1},
+		Values: []uint64{calls}, Time: testTime, Monotonic: 1,
+	}))
+	return r
+}
+
+// calls are the series of the counter calls.
+func (n *node) calls() map[string]float64 { return n.with("mpit_calls_total") }
+
+// A claim to another user's job and rank, before, after or while it is there, has series of its own, and the others stay as
+// they are.
+func TestAnotherUserClaimsARank(t *testing.T) {
+	const mallory = `mpit_calls_total{jobid="1",rank="0",user="666",world="0"}`
+	alice := of("mpit_calls_total", "1", 0)
+	connect := func(n *node) *mpittest.Rank {
+		r := mpittest.New(small("1", 0))
+		n.connect(r)
+		return r
+	}
+	t.Run("first", func(t *testing.T) {
+		n := startNode(t, Config{})
+		n.claiming(666, 1e6)
+		connect(n)
+		assert.Equal(t, map[string]float64{alice: 10, mallory: 1e6}, n.calls())
+		assert.Zero(t, n.scrape()["mpit_exporter_label_clashes_total"], "dup is for one user's own")
+	})
+	t.Run("afterwards", func(t *testing.T) {
+		n := startNode(t, Config{})
+		connect(n)
+		n.claiming(666, 1e6)
+		assert.Equal(t, map[string]float64{alice: 10, mallory: 1e6}, n.calls())
+	})
+	t.Run("while it is being restarted", func(t *testing.T) {
+		n := startNode(t, Config{Retention: time.Hour})
+		r := connect(n)
+		n.scrape()
+		n.finish(r, mpit.EndAbort)
+		n.scrape()
+		n.claiming(666, 1e6)
+		connect(n)
+		assert.Equal(t, map[string]float64{alice: 10, mallory: 1e6}, n.calls())
+	})
+	t.Run("where the ranks of a world are shown together", func(t *testing.T) {
+		n := startNode(t, Config{}, merging(t, mapping.RankNode))
+		n.claiming(666, 1e6)
+		connect(n)
+		n.connect(mpittest.New(small("1", 1)))
+		assert.Equal(t, map[string]float64{
+			`mpit_calls_total{jobid="1",user="alice",world="0"}`: 21, `mpit_calls_total{jobid="1",user="666",world="0"}`: 1e6,
+		}, n.calls())
+		list := valuesFrom(t, n, "?user=666")
+		require.Len(t, list.Together, 1)
+		assert.Equal(t, "666", list.Together[0].User)
+	})
+	t.Run("in the API", func(t *testing.T) {
+		n := startNode(t, Config{})
+		n.claiming(666, 1e6)
+		r := connect(n)
+		n.scrape()
+		list := valuesFrom(t, n, "?jobid=1&world=0&rank=0&user=alice")
+		require.Len(t, list.Ranks, 1)
+		assert.Equal(t, "alice", list.Ranks[0].Rank.User)
+		assert.Equal(t, "10", list.Ranks[0].Variables[0].Series[0].Value)
+		catalogues := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?user=alice&rank=0"))
+		require.Len(t, catalogues.Catalogues, 1)
+		assert.Equal(t, "alice", catalogues.Catalogues[0].Rank.User)
+		assert.Equal(t, 404, get(n.API(), "/api/v1/catalogue?user=bob").Code)
+		assert.Equal(t, 404, get(n.API(), "/api/v1/values?user=bob").Code)
+		r.Pcontrol(2)
+		n.scrape()
+		assert.Len(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
+		assert.Empty(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
+	})
+}
+
+// No rank and no rule says whose a rank is.
+func TestUserIsTheKernelsWord(t *testing.T) {
+	_, err := New(Config{Mapper: newMapper(t), Identity: []mapping.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
+	require.ErrorContains(t, err, "user")
+	_, err = mapping.New(mapping.Config{Rules: []mapping.Rule{{Match: mapping.Match{Regexp: "(?P<user>.*)"}}}})
+	require.ErrorContains(t, err, "user")
+
+	n := startNode(t, Config{Identity: []mapping.Relabel{
+		{SourceLabels: []string{"user"}, Regex: "(.*)", TargetLabel: "world", Replacement: text("root")},
+	}})
+	cfg := small("1", 0)
+	for _, name := range []string{"user", "USER", "SLURM_JOB_USER"} {
+		cfg.Hello.Attributes[name] = "root"
+	}
+	n.connect(mpittest.New(cfg))
+	assert.Equal(t, map[string]float64{`mpit_calls_total{jobid="1",rank="0",user="alice",world="root"}`: 10}, n.calls())
+}
+
+// Two uids with one name are one user to whoever reads the page; their series are not.
+func TestTwoUsersWithOneName(t *testing.T) {
+	n := startNode(t, Config{UserName: func(uint32) string { return "toor" }}, merging(t, mapping.RankBoth))
+	n.claiming(1, 7)
+	n.claiming(2, 8)
+	assert.Equal(t, map[string]float64{
+		`mpit_calls_total{jobid="1",rank="0",user="toor",world="0"}`: 7, `mpit_calls_total{dup="1",jobid="1",rank="0",user="toor",world="0"}`: 8,
+	}, n.calls())
+	assert.Equal(t, map[string]float64{
+		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`: 7, `mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
+	}, n.with("mpit_node_calls_total"))
+}
+
+// A rank's user is never "other", however many there are: that is for the exporter's figures of itself.
+func TestNamesOfUsers(t *testing.T) {
+	at := testTime
+	lookups, fails := map[uint32]int{}, true
+	u := newUsers(func(uid uint32) string {
+		lookups[uid]++
+		if uid < 1000 || fails {
+			return ""
+		}
+		return fmt.Sprint("user", uid)
+	})
+	u.now = func() time.Time { return at }
+
+	assert.Equal(t, "1000", u.name(1000), "the directory service does not answer")
+	fails = false
+	assert.Equal(t, "1000", u.name(1000), "it isn't asked again so soon")
+	assert.Equal(t, 1, lookups[1000])
+	at = at.Add(namelessFor)
+	assert.Equal(t, "user1000", u.name(1000))
+	at = at.Add(time.Hour)
+	assert.Equal(t, "user1000", u.name(1000))
+	assert.Equal(t, 2, lookups[1000], "a name stays")
+
+	for uid := range uint32(maxUsers) {
+		assert.Equal(t, fmt.Sprint(uid), u.name(uid))
+	}
+	assert.Equal(t, "999", u.name(999), "one of too many")
+	assert.Equal(t, "user1000", u.name(1000))
+	assert.Zero(t, lookups[999])
+	at = at.Add(namelessFor)
+	assert.Equal(t, "user1001", u.name(1001))
+	assert.LessOrEqual(t, len(u.nameless), maxUsers)
+
+	for i := range maxUsers {
+		assert.Equal(t, fmt.Sprint(i), u.own(fmt.Sprint(i)))
+	}
+	assert.Equal(t, "other", u.own("one more"))
+	assert.Equal(t, "7", u.own("7"))
+}
