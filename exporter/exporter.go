@@ -122,7 +122,6 @@ type Exporter struct {
 	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables such as budgets.
 	rounds  rounds
 	pages   pages
-	places  *places
 	budgets *budgets
 	rules   atomic.Pointer[ruling]
 
@@ -207,7 +206,6 @@ func New(cfg Config) (*Exporter, error) {
 		started:    time.Now(),
 		table:      newTable(),
 		budgets:    budgets,
-		places:     newPlaces(),
 		finals:     map[uint32]int{},
 		inquiries:  map[uint32]int{},
 		readers:    map[*OTelReader]bool{},
@@ -293,22 +291,19 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		return
 	}
 	e.log.Debug("rank connected", rankAttrs(r)...)
-	defer line.giveUp() // when nobody asks any more
-	var asked *question
-	var answered <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
-			line.put(asked)
 			e.disconnect(r, s)
+			e.giveUp(line)
 			return
 		case <-s.Done():
-			line.put(asked)
 			e.takeLast(ctx, line)
 			if _, ok := s.Final(); ok {
 				e.receiveFinal(ctx, s, w) // first: it hasn't lost its connection
 			}
 			e.disconnect(r, s)
+			e.giveUp(line)
 			if err := s.Err(); !errors.Is(err, io.EOF) {
 				e.countProtocolError(err)
 				e.log.Debug("rank's connection failed", append(rankAttrs(r), "err", err)...)
@@ -316,12 +311,10 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 				e.log.Debug("rank disconnected", rankAttrs(r)...)
 			}
 			return
-		case asked = <-line.questions:
-			answered = asked.pending.Done()
-		case <-answered:
-			e.take(ctx, asked)
-			asked, answered = nil, nil
+		case <-s.Answered():
+			e.takeAnswered(ctx, line)
 		case <-line.wake:
+			e.takeAnswered(ctx, line) // it may have failed at once
 			e.push(ctx, r, s)
 			if what := e.begin(r); what != 0 {
 				asking.Go(func() { e.askRank(ctx, r, s, what) })
@@ -332,39 +325,52 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 
 // line is how the goroutine of a rank's connection is told what to do.
 type line struct {
-	questions chan *question // at most one is open
-	wake      chan struct{}  // there is something in the outbox
+	asked *question     // that is open, as long as its answer has not been taken in; guarded by Exporter.mu. nil: none
+	wake  chan struct{} // there is something in the outbox
 }
 
-func newLine() *line { return &line{questions: make(chan *question, 1), wake: make(chan struct{}, 1)} }
+func newLine() *line { return &line{wake: make(chan struct{}, 1)} }
 
-// put puts a question back that has been taken from the line.
-func (l *line) put(q *question) {
-	if q != nil {
-		l.questions <- q
+// nudge wakes the goroutine.
+func (l *line) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it knows
 	}
 }
 
-// giveUp lets those go who wait for an answer that nobody will take in.
-func (l *line) giveUp() {
-	select {
-	case q := <-l.questions:
-		close(q.taken)
-	default:
-	}
+// question returns the one that is open.
+func (e *Exporter) question(l *line) *question {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return l.asked
 }
 
-// takeLast takes the answer to the last question of a connection in that has ended, if it came before.
-func (e *Exporter) takeLast(ctx context.Context, l *line) {
-	select {
-	case q := <-l.questions:
-		<-q.pending.Done()
-		if _, err := q.pending.Sample(); err != nil {
-			close(q.taken)
-			return
-		}
+// takeAnswered takes the answer to the question in that is open, if it has come.
+func (e *Exporter) takeAnswered(ctx context.Context, l *line) {
+	if q := e.question(l); q != nil && q.isAnswered() {
 		e.take(ctx, q)
-	default:
+	}
+}
+
+// takeLast is takeAnswered for a connection that has ended.
+func (e *Exporter) takeLast(ctx context.Context, l *line) {
+	q := e.question(l)
+	if q == nil {
+		return
+	}
+	<-q.pending.Done()
+	if _, err := q.pending.Sample(); err == nil {
+		e.take(ctx, q)
+	}
+}
+
+// giveUp lets those go who wait for an answer that nobody will take in. Nobody asks any more.
+func (e *Exporter) giveUp(l *line) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if q := l.asked; q != nil && !q.isTaken() {
+		close(q.taken)
 	}
 }
 
@@ -397,7 +403,7 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 			r.revive()
 		}
 		old := r.session
-		r.session, r.line, r.asked = s, newLine(), nil
+		r.session, r.line = s, newLine()
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew
@@ -449,7 +455,7 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 	if r.session != s {
 		return
 	}
-	r.session, r.line, r.asked = nil, nil, nil
+	r.session, r.line = nil, nil
 	e.abandon(r)
 	if r.end == mpit.EndNone {
 		r.gone = e.now()
@@ -486,18 +492,19 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 		e.log.Debug("no last sample", "user", w.id.User, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
-	leave, err := e.enter(ctx, jobKey{w.id.JobID, s.Peer().UID})
-	if err != nil {
-		return false // the exporter ends
-	}
-	defer leave()
 	r := e.rankOfFinal(s, w)
 	if r == nil {
 		return false
 	}
+	leave, err := e.enter(ctx, r)
+	if err != nil {
+		return false // the exporter ends
+	}
+	defer leave()
 	e.self.samples.WithLabelValues(resultFinal).Inc()
 	c := r.contents.Lock()
 	e.absorb(r, c, &sample)
+	e.publish(r, c)
 	r.contents.Unlock()
 	reason := sample.End
 	if reason == mpit.EndNone {

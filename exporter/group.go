@@ -145,10 +145,10 @@ func (p *page) updateGroup(g *group) {
 	} else {
 		p.clear(s)
 		g.sheet = &sheet{owner: g, key: key}
-		var l listing
-		p.list(g.sheet, &l, g.figures.Series(), reservedToGroups)
-		p.list(g.sheet, &l, g.figures.Extremes(), func(string) bool { return false }) // whose the watermarks are
-		p.add(g.sheet, &l)
+		p.listing.begin()
+		p.list(g.sheet, g.figures.Series(), reservedToGroups)
+		p.list(g.sheet, g.figures.Extremes(), func(string) bool { return false }) // whose the watermarks are
+		p.add(g.sheet)
 	}
 	for reason, n := range g.sheet.dropped {
 		countMore(p.drop, g.left, reason, n)

@@ -96,7 +96,7 @@ func startedAt(at time.Time) func(*Exporter) { return func(e *Exporter) { e.star
 func (e *Exporter) absorbed(r *rank, s *mpit.Sample) bool {
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
-	return e.absorb(r, c, s)
+	return e.absorb(r, c, s) && e.publish(r, c)
 }
 
 // contentsOf is for a look at what is in a rank, or a change of it.

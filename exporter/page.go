@@ -33,6 +33,9 @@ type page struct {
 	outdated             bool   // mpit_pvar_info is to be made anew
 	categories, controls uint64 // of the Exporter's, when their families were made
 
+	listing listing
+	single  []*mapping.Series // of a rank, without those of its group; its memory is used again
+
 	created bool // somebody wants to know when values began to count
 
 	messages *messages // nil: nobody has gathered them

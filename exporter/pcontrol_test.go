@@ -39,6 +39,7 @@ func (e *told) take(s mpit.Sample) map[string]float64 {
 	e.t.Helper()
 	c := e.r.contents.Lock()
 	result, state := e.accept(e.r, c, &s)
+	e.publish(e.r, c)
 	e.r.contents.Unlock()
 	e.mu.Lock()
 	e.r.state = state

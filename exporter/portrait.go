@@ -145,7 +145,7 @@ func (p *page) updateSeries(r *portrait, c *contents) {
 	p.clear(r.series)
 	s := &sheet{owner: r, key: key}
 	r.series, r.merged = s, nil
-	var single []*mapping.Series
+	single := p.single[:0]
 	m := &merged{made: c.made, structure: key.generation, rules: c.epoch}
 	for _, series := range c.figures.Series() {
 		if series.PerRank() {
@@ -155,9 +155,11 @@ func (p *page) updateSeries(r *portrait, c *contents) {
 			m.from = append(m.from, series)
 		}
 	}
-	var l listing
-	p.list(s, &l, single, Reserved)
-	p.add(s, &l)
+	p.listing.begin()
+	p.list(s, single, Reserved)
+	p.add(s)
+	clear(single)
+	p.single = single
 	if len(m.from) > 0 {
 		copies := make([]mapping.Series, len(m.from))
 		for i := range copies {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -65,6 +66,7 @@ type rank struct {
 	world   *world
 
 	contents *guard.Value[contents] // what has been taken in of it
+	taking   *semaphore.Weighted    // bounds how many ranks of its user are taken in at the same time
 	budget   budget                 // guarded by budgets.mu
 
 	attendance // guarded by Exporter.mu
@@ -94,6 +96,7 @@ type contents struct {
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
 	trimmed   trimmed
+	final     bool // its last sample has been taken in
 	kept      kept // by its last MPI_Pcontrol(2)
 
 	tell outbox // what came of the last sample, for the agent
@@ -103,7 +106,6 @@ type contents struct {
 type attendance struct {
 	session *mpit.Session // nil: not connected
 	line    *line         // to the session's goroutine; nil: there is none
-	asked   *question     // the session's open question, as long as its answer has not been taken in; nil: none
 	last    rankState     // what its last answer made of it
 	send    outbox
 	facts   facts
@@ -198,10 +200,7 @@ func (r *attendance) nudge() {
 	if r.line == nil || !r.send.selection && !r.send.inquiry && len(r.send.open) == 0 {
 		return
 	}
-	select {
-	case r.line.wake <- struct{}{}:
-	default: // it knows
-	}
+	r.line.nudge()
 }
 
 // count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy ones

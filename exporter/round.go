@@ -260,17 +260,14 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	if r.session == nil || r.end != mpit.EndNone {
 		return
 	}
-	if r.asked == nil {
-		q := &question{rank: r, session: r.session, pending: r.session.Ask(), at: now, taken: make(chan struct{})}
-		select {
-		case r.line.questions <- q:
-			r.asked = q
-		default: // its connection ends just now
-			return
+	if r.line.asked == nil {
+		q := &question{rank: r, session: r.session, line: r.line, pending: r.session.Ask(), at: now, taken: make(chan struct{})}
+		if r.line.asked = q; q.isAnswered() {
+			r.line.nudge() // it has failed, which nobody else tells
 		}
 	}
 	list := &all.known
-	switch q := r.asked; {
+	switch q := r.line.asked; {
 	case q.waited:
 		list = &all.rest
 	case !r.facts.sampled:
@@ -278,7 +275,7 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	case now.Sub(q.at) >= e.overdue:
 		list = &all.tardy
 	}
-	*list = append(*list, r.asked)
+	*list = append(*list, r.line.asked)
 }
 
 // await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as long by then.
@@ -336,6 +333,15 @@ func (e *Exporter) awaitUntil(r *round, questions []*question, patience <-chan t
 		}
 	}
 	return true
+}
+
+func (q *question) isAnswered() bool {
+	select {
+	case <-q.pending.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func (q *question) isTaken() bool {

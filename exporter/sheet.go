@@ -159,17 +159,31 @@ func (s *sheet) sort(from int) {
 	s.entries = s.entries[:from+len(unique)]
 }
 
-// listing gathers series by their families.
+// listing gathers series by their families. Its memory is used again.
 type listing struct {
 	families []*family
-	series   map[*family][]*mapping.Series
+	number   map[*family]int32 // in families
+	series   []*mapping.Series
+	of       []int32 // number of each one's family
+	next     []int32 // by the families' numbers: where the next one of each stands in sorted
+	sorted   []*mapping.Series
+}
+
+// begin gathers for another sheet.
+func (l *listing) begin() {
+	if l.number == nil {
+		l.number = map[*family]int32{}
+	}
+	clear(l.number)
+	clear(l.families)
+	clear(l.series)
+	clear(l.sorted)
+	l.families, l.series, l.of, l.next, l.sorted = l.families[:0], l.series[:0], l.of[:0], l.next[:0], l.sorted[:0]
 }
 
 // list gathers series of performance variables for a sheet, but those whose family's name is refused.
-func (p *page) list(s *sheet, l *listing, all []*mapping.Series, refused func(name string) bool) {
-	if l.series == nil {
-		l.series = map[*family][]*mapping.Series{}
-	}
+func (p *page) list(s *sheet, all []*mapping.Series, refused func(name string) bool) {
+	l := &p.listing
 	for _, series := range all {
 		m := series.Metric
 		if refused(m.Name) {
@@ -184,30 +198,52 @@ func (p *page) list(s *sheet, l *listing, all []*mapping.Series, refused func(na
 			continue
 		}
 		f := p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
-		if l.series[f] == nil {
+		number, known := l.number[f]
+		if !known {
+			number = int32(len(l.families))
+			l.number[f] = number
 			l.families = append(l.families, f)
+			l.next = append(l.next, 0)
 		}
-		l.series[f] = append(l.series[f], series)
+		l.series, l.of = append(l.series, series), append(l.of, number)
+		l.next[number]++
 	}
 }
 
-// add makes entries of what has been gathered, and copies the numbers, which nobody changes meanwhile.
-func (p *page) add(s *sheet, l *listing) {
-	n := 0
-	for _, list := range l.series {
-		n += len(list)
+// sort puts the series of each family together, and returns where those of a family end.
+func (l *listing) sort() (ends []int32) {
+	at := int32(0)
+	for i, n := range l.next {
+		l.next[i] = at
+		at += n
 	}
+	l.sorted = slices.Grow(l.sorted, len(l.series))[:len(l.series)]
+	for i, series := range l.series {
+		n := &l.next[l.of[i]]
+		l.sorted[*n] = series
+		*n++
+	}
+	return l.next
+}
+
+// add makes entries of what has been gathered, and copies the numbers, which nobody changes meanwhile.
+func (p *page) add(s *sheet) {
+	l := &p.listing
+	ends := l.sort()
 	s.figures = true
-	s.entries = make([]entry, 0, n)
+	s.entries = make([]entry, 0, len(l.sorted))
 	s.parts = make([]section, 0, len(l.families))
 	texts := newLabelTexts(s.owner)
 	for _, histograms := range []bool{false, true} {
-		for _, f := range l.families {
+		begin := int32(0)
+		for i, f := range l.families {
+			list := l.sorted[begin:ends[i]]
+			begin = ends[i]
 			if histograms != (f.kind == dto.MetricType_HISTOGRAM) {
 				continue
 			}
 			from := len(s.entries)
-			for _, series := range l.series[f] {
+			for _, series := range list {
 				s.entries = append(s.entries, entry{labels: texts.of(series.Labels), series: series})
 			}
 			s.sort(from)
@@ -219,6 +255,7 @@ func (p *page) add(s *sheet, l *listing) {
 	}
 	s.histograms = make([]mapping.Histogram, len(s.entries)-s.plain)
 	s.copyNumbers(p.created)
+	l.begin() // nothing is held
 }
 
 // roomier says whether a family that was in the way of series has left.

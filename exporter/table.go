@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -32,6 +34,8 @@ type userBooks struct {
 	ended int     // have, and have no connection
 	held  int     // bytes that those without a connection hold
 	away  []*rank // those without a connection, by when they left
+
+	taking *semaphore.Weighted // held by who takes one of them in; safe for concurrent use
 }
 
 // account is what a rank counts for in the books.
@@ -71,11 +75,12 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	t.ordered = slices.Insert(t.ordered, i, r)
 	books := t.users[peer.UID]
 	if books == nil {
-		books = &userBooks{}
+		books = &userBooks{taking: semaphore.NewWeighted(maxTaking)}
 		t.users[peer.UID] = books
 	}
 	books.ranks++
 	books.alive++
+	r.taking = books.taking
 	r.entered.alive = true
 	t.enter(r)
 	return r

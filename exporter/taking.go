@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -17,6 +14,7 @@ import (
 type question struct {
 	rank    *rank
 	session *mpit.Session
+	line    *line
 	pending *mpit.Pending
 	at      time.Time
 	taken   chan struct{} // closed when the answer has been taken in, or never will be
@@ -24,63 +22,20 @@ type question struct {
 	waited bool // a round has had patience with it; guarded by Exporter.mu
 }
 
-// maxTaking is how many ranks of one user are taken in at the same time.
+// maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
 const maxTaking = 4
 
-// places bounds how many ranks of one user are taken in at the same time. Others' ranks don't wait.
-type places struct {
-	mu    sync.Mutex
-	users map[uint32]*place
-}
-
-// place is what one user has: maxTaking places.
-type place struct {
-	*semaphore.Weighted
-	wanted int // by who have a place, or wait for one
-}
-
-func newPlaces() *places { return &places{users: map[uint32]*place{}} }
-
-// enter waits for one of the user's places, or for all of them, at most until ctx ends. leave gives back what it has got.
-func (p *places) enter(ctx context.Context, uid uint32, all bool) (leave func(), err error) {
-	p.mu.Lock()
-	mine := p.users[uid]
-	if mine == nil {
-		mine = &place{Weighted: semaphore.NewWeighted(maxTaking)}
-		p.users[uid] = mine
-	}
-	mine.wanted++
-	p.mu.Unlock()
-	forget := func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if mine.wanted--; mine.wanted == 0 {
-			delete(p.users, uid)
-		}
-	}
+// enter waits until a rank may be taken in, at most until ctx ends. Where ranks that are taken in at the same time could have more series together
+// than their job or user may, it is alone.
+func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error) {
 	n := int64(1)
-	if all {
+	if e.budgets.crowded(r.job()) {
 		n = maxTaking
 	}
-	if err := mine.Acquire(ctx, n); err != nil {
-		forget()
+	if err := r.taking.Acquire(ctx, n); err != nil {
 		return nil, err
 	}
-	return func() {
-		mine.Release(n)
-		forget()
-	}, nil
-}
-
-// enter waits until a rank of a job may be taken in. Where ranks that are taken in at the same time could have more series together than the
-// job or its user may, it is alone.
-func (e *Exporter) enter(ctx context.Context, key jobKey) (leave func(), err error) {
-	leave, err = e.places.enter(ctx, key.uid, false)
-	if err != nil || !e.budgets.crowded(key) {
-		return leave, err
-	}
-	leave()
-	return e.places.enter(ctx, key.uid, true)
+	return func() { r.taking.Release(n) }, nil
 }
 
 // take takes the answer to a question in, which has come.
@@ -88,44 +43,40 @@ func (e *Exporter) take(ctx context.Context, q *question) {
 	defer close(q.taken)
 	r := q.rank
 	sample, err := q.pending.Sample()
-	var result string
-	var state rankState
+	result, state := resultFailed, stateLate
 	switch {
 	case errors.Is(err, mpit.ErrCongested):
-		result, state = resultLate, stateLate
+		result = resultLate
 	case err != nil:
 		e.log.Debug("asking a rank failed", append(rankAttrs(r), "err", err)...)
-		result, state = resultFailed, stateLate
 	default:
-		leave, err := e.enter(ctx, r.job())
+		leave, err := e.enter(ctx, r)
 		if err != nil {
 			return // the exporter ends
 		}
 		c := r.contents.Lock()
 		result, state = e.accept(r, c, &sample)
+		if !e.publish(r, c) {
+			result, state = resultFailed, stateLate
+		}
 		r.contents.Unlock()
 		leave()
 	}
 	e.self.samples.WithLabelValues(result).Inc()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.asked == q { // else there is a newer connection
-		r.asked, r.last = nil, state
+	if q.line.asked = nil; r.line == q.line { // else there is a newer connection
+		r.last = state
 	}
 }
 
 // accept takes a sample in and returns what came of the question for it.
 func (e *Exporter) accept(r *rank, c *contents, sample *mpit.Sample) (result string, state rankState) {
-	if sample.Status == mpit.SampleBusy {
-		c.count(&sample.Stats)
-		e.publish(r, c)
-		return resultBusy, stateBusy
-	}
-	e.mu.Lock()
-	over := r.end == mpit.EndFinalize || r.end == mpit.EndExit || r.end == mpit.EndAbort
-	e.mu.Unlock()
 	switch {
-	case over:
+	case sample.Status == mpit.SampleBusy:
+		c.count(&sample.Stats)
+		return resultBusy, stateBusy
+	case c.final:
 		return resultFresh, stateEnded // older than the last sample
 	case !e.absorb(r, c, sample):
 		return resultFailed, stateLate
@@ -137,14 +88,14 @@ func (e *Exporter) accept(r *rank, c *contents, sample *mpit.Sample) (result str
 	return resultFresh, stateUp
 }
 
-// absorb takes a sample with values into the rank's figures and reports whether that went well.
+// absorb takes a sample with values into the rank's figures and reports whether that went well. It is to be published.
 func (e *Exporter) absorb(r *rank, c *contents, s *mpit.Sample) bool {
 	if c.over {
 		return false
 	}
 	c.count(&s.Stats)
-	ok := s.Monotonic < c.clock || e.takeIn(r, c, s) // else it is of an earlier connection
-	return e.publish(r, c) && ok
+	c.final = c.final || s.Status == mpit.SampleFinal
+	return s.Monotonic < c.clock || e.takeIn(r, c, s) // else it is of an earlier connection
 }
 
 // takeIn is absorb for all that the sample has.
@@ -200,14 +151,16 @@ func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
 }
 
 // publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is to be told. It reports
-// whether there are figures.
+// whether the figures, if there are some, are sound.
 func (e *Exporter) publish(r *rank, c *contents) bool {
+	sound := true
 	f := facts{
 		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size,
 		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
 	}
 	if f.figures {
-		f.figures = e.guard(r, c, "looking at its series", func() { f.structure, f.series = c.figures.Structure(), len(c.figures.Series()) })
+		sound = e.guard(r, c, "looking at its series", func() { f.structure, f.series = c.figures.Structure(), len(c.figures.Series()) })
+		f.figures = sound
 	}
 	tell := c.tell
 	c.tell = outbox{}
@@ -222,7 +175,7 @@ func (e *Exporter) publish(r *rank, c *contents) bool {
 		r.send.open = tell.open
 	}
 	r.nudge()
-	return f.figures
+	return sound
 }
 
 // logConflicts says which variables of a rank find their names taken, and by what.

@@ -28,7 +28,8 @@ type Session struct {
 	peer  Peer
 	hello Hello
 
-	done chan struct{} // closed when the reader has ended and everything below is final
+	done     chan struct{} // closed when the reader has ended and everything below is final
+	answered chan struct{} // has a token when a request for a sample has been answered
 
 	// The reader's own.
 	frames    *wire.Reader
@@ -78,6 +79,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		peer:         peer,
 		hello:        hello,
 		done:         make(chan struct{}),
+		answered:     make(chan struct{}, 1),
 		frames:       frames,
 		catalogue:    catalogue{held: held, alike: alike},
 		release:      sync.OnceFunc(release),
@@ -109,6 +111,10 @@ func (s *Session) Peer() Peer { return s.peer }
 // Done returns a channel that is closed when the connection has ended, for whatever reason. With a last sample that is when the sample has
 // come, even where the connection is held (WithHeldFinals).
 func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Answered returns a channel that gets a value when a Pending of the session is done by an answer, for who can't wait for each of them: one value may stand
+// for several.
+func (s *Session) Answered() <-chan struct{} { return s.answered }
 
 // Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if Close
 // did, and otherwise a *ProtocolError.
@@ -398,6 +404,10 @@ func (s *Session) takeAnswer(f wire.Frame) error {
 	s.generations = s.catalogue.generations()
 	s.mu.Unlock()
 	p.finish(sample, refused)
+	select {
+	case s.answered <- struct{}{}:
+	default: // it is known
+	}
 	return nil
 }
 
