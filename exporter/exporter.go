@@ -369,8 +369,8 @@ func (e *Exporter) takeLast(ctx context.Context, l *line) {
 func (e *Exporter) giveUp(l *line) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if q := l.asked; q != nil && !q.isTaken() {
-		close(q.taken)
+	if l.asked != nil {
+		l.asked.settle()
 	}
 }
 

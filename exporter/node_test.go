@@ -220,8 +220,10 @@ func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop
 		if n.rounds.current == nil || n.rounds.current == before && n.waitingLocked() <= readers {
 			return false // it has not begun, or is over
 		}
-		for _, list := range n.rounds.current.questions.all() {
-			if slices.ContainsFunc(list, func(q *question) bool { return awaited[q.rank.key] && !q.isTaken() }) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, a := range n.rounds.current.questions.all() {
+			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.key] && !q.taken }) {
 				return false
 			}
 		}

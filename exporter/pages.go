@@ -105,8 +105,8 @@ func (e *Exporter) judge(asked *questions) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, list := range asked.all() {
-		for _, q := range list {
+	for _, a := range asked.all() {
+		for _, q := range a.list {
 			r := q.rank
 			switch {
 			case r.end != mpit.EndNone || r.session != q.session:

@@ -42,13 +42,24 @@ type rounds struct {
 
 // questions are those of a round, by how long their answers are waited for.
 type questions struct {
-	known []*question // to ranks that have answered before, and owed nothing: to the end
-	fresh []*question // to ranks that have never answered: while others of them do
-	tardy []*question // to ranks that have owed an answer for longer than overdue: for the patience, once
-	rest  []*question // the same, of which an earlier round had that patience: not at all
+	known asking // ranks that have answered before, and owed nothing: to the end
+	fresh asking // ranks that have never answered: while others of them do
+	tardy asking // ranks that have owed an answer for longer than overdue: for the patience, once
+	rest  asking // the same, of which an earlier round had that patience: not at all
 }
 
-func (q *questions) all() [4][]*question { return [...][]*question{q.known, q.fresh, q.tardy, q.rest} }
+// asking is questions that are waited for together.
+type asking struct {
+	list []*question
+	open *countdown
+}
+
+func newQuestions() questions {
+	of := func() asking { return asking{open: newCountdown()} }
+	return questions{of(), of(), of(), of()}
+}
+
+func (q *questions) all() [4]asking { return [...]asking{q.known, q.fresh, q.tardy, q.rest} }
 
 // way is what a reader wants the page as.
 type way uint8
@@ -242,16 +253,24 @@ func (e *Exporter) run(r *round) {
 }
 
 // ask sends the request to all ranks before any answer is waited for, and returns the questions. It does not wait.
-func (e *Exporter) ask() (all questions) {
+func (e *Exporter) ask() questions {
 	e.mu.Lock()
 	ranks := slices.Clone(e.table.ordered)
 	e.mu.Unlock()
-	now := time.Now()
+	all, now := newQuestions(), time.Now()
 	for _, r := range ranks {
 		e.askInto(&all, r, now)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range all.all() {
+		a.open.less()
+	}
 	return all
 }
+
+// maxAwaited is how many rounds wait for one answer. Readers in a hurry can begin any number of them.
+const maxAwaited = 64
 
 // askInto adds the question that is open to a rank, asking it if there is none.
 func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
@@ -260,93 +279,77 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	if r.session == nil || r.end != mpit.EndNone {
 		return
 	}
-	if r.line.asked == nil {
-		q := &question{rank: r, session: r.session, line: r.line, pending: r.session.Ask(), at: now, taken: make(chan struct{})}
+	q := r.line.asked
+	if q == nil {
+		q = &question{rank: r, session: r.session, line: r.line, pending: r.session.Ask(), at: now}
 		if r.line.asked = q; q.isAnswered() {
 			r.line.nudge() // it has failed, which nobody else tells
 		}
 	}
-	list := &all.known
-	switch q := r.line.asked; {
-	case q.waited:
-		list = &all.rest
+	to := &all.known
+	switch {
+	case q.waited || len(q.awaited) == maxAwaited:
+		all.rest.list = append(all.rest.list, q)
+		return
 	case !r.facts.sampled:
-		list = &all.fresh
+		to = &all.fresh
 	case now.Sub(q.at) >= e.overdue:
-		list = &all.tardy
+		to = &all.tardy
 	}
-	*list = append(*list, r.line.asked)
+	to.list = append(to.list, q)
+	to.open.left++
+	q.awaited = append(q.awaited, to.open)
 }
 
 // await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as long by then.
 func (e *Exporter) await(r *round) {
-	for _, q := range r.questions.known {
-		select {
-		case <-q.taken:
-		case <-r.ctx.Done():
-			return
-		}
+	select {
+	case <-r.questions.known.open.over:
+	case <-r.ctx.Done():
+		return
 	}
-	patience := time.NewTimer(time.Until(r.start.Add(e.patience)))
-	defer patience.Stop()
-	e.awaitUntil(r, r.questions.tardy, patience.C, func() bool { return false })
+	e.awaitUntil(r, &r.questions.tardy, time.Until(r.start.Add(e.patience)), 0)
 	// Those that have just come may be many: as long as some of them answer, the others may.
-	answered := 0
-	patience.Reset(time.Until(r.start.Add(e.welcome)))
-	e.awaitUntil(r, r.questions.fresh, patience.C, func() bool {
-		before := answered
-		answered = 0
-		for _, q := range r.questions.fresh {
-			if q.isTaken() {
-				answered++
-			}
-		}
-		if answered == before {
-			return false
-		}
-		patience.Reset(e.welcome)
-		return true
-	})
+	e.awaitUntil(r, &r.questions.fresh, time.Until(r.start.Add(e.welcome)), e.welcome)
 }
 
-// awaitUntil waits for answers until the patience is over, and more of it is not granted. It reports whether all have come, and notes that those
-// ranks which have not answered are not to be waited for again.
-func (e *Exporter) awaitUntil(r *round, questions []*question, patience <-chan time.Time, more func() bool) bool {
-	for _, q := range questions {
-		for over := false; !over; {
-			select {
-			case <-q.taken:
-				over = true
-			case <-r.ctx.Done():
-				return false
-			case <-patience:
-				if more() {
-					continue
-				}
-				e.mu.Lock()
-				defer e.mu.Unlock()
-				for _, q := range questions {
-					q.waited = q.waited || !q.isTaken()
-				}
-				return false
-			}
+// awaitUntil waits for answers for so long, and for more of it whenever some have come meanwhile. Ranks that have not answered by then are not
+// waited for again.
+func (e *Exporter) awaitUntil(r *round, a *asking, patience, more time.Duration) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for left := len(a.list); ; {
+		select {
+		case <-a.open.over:
+			return
+		case <-r.ctx.Done():
+			return
+		case <-timer.C:
 		}
+		was := left
+		if left = e.leftOf(a); more > 0 && left < was {
+			timer.Reset(more)
+			continue
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, q := range a.list {
+			q.waited = q.waited || !q.taken
+		}
+		return
 	}
-	return true
+}
+
+// leftOf is how many questions are open.
+func (e *Exporter) leftOf(a *asking) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return a.open.left
 }
 
 func (q *question) isAnswered() bool {
 	select {
 	case <-q.pending.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-func (q *question) isTaken() bool {
-	select {
-	case <-q.taken:
 		return true
 	default:
 		return false

@@ -17,9 +17,35 @@ type question struct {
 	line    *line
 	pending *mpit.Pending
 	at      time.Time
-	taken   chan struct{} // closed when the answer has been taken in, or never will be
 
-	waited bool // a round has had patience with it; guarded by Exporter.mu
+	// Exporter.mu guards these.
+	taken   bool         // the answer has been taken in, or never will be
+	awaited []*countdown // by rounds; nil once it is taken
+	waited  bool         // a round has had patience with it
+}
+
+// countdown is how many questions of a round have not been taken in. Exporter.mu guards it.
+type countdown struct {
+	left int
+	over chan struct{} // closed when none is left
+}
+
+// newCountdown returns one that is too high by one until all questions are counted, for answers may come before.
+func newCountdown() *countdown { return &countdown{left: 1, over: make(chan struct{})} }
+
+func (c *countdown) less() {
+	if c.left--; c.left == 0 {
+		close(c.over)
+	}
+}
+
+// settle lets those go who wait for the answer. The caller holds mu.
+func (q *question) settle() {
+	q.taken = true
+	for _, c := range q.awaited {
+		c.less()
+	}
+	q.awaited = nil
 }
 
 // maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
@@ -40,7 +66,6 @@ func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error)
 
 // take takes the answer to a question in, which has come.
 func (e *Exporter) take(ctx context.Context, q *question) {
-	defer close(q.taken)
 	r := q.rank
 	sample, err := q.pending.Sample()
 	result, state := resultFailed, stateLate
@@ -52,7 +77,7 @@ func (e *Exporter) take(ctx context.Context, q *question) {
 	default:
 		leave, err := e.enter(ctx, r)
 		if err != nil {
-			return // the exporter ends
+			return // the exporter ends; see giveUp
 		}
 		c := r.contents.Lock()
 		result, state = e.accept(r, c, &sample)
@@ -68,6 +93,7 @@ func (e *Exporter) take(ctx context.Context, q *question) {
 	if q.line.asked = nil; r.line == q.line { // else there is a newer connection
 		r.last = state
 	}
+	q.settle()
 }
 
 // accept takes a sample in and returns what came of the question for it.
