@@ -34,7 +34,6 @@ func performanceVariables() section {
 		{"appear later", laterVariables},
 		{"a freed object's counts remain", remainsCount},
 		{"a counter of 32 bits wraps", wraps("wraps_32", fixture.Unsigned)},
-		{"a counter of 64 bits wraps", wraps("wraps_64", fixture.UnsignedLongLong)},
 	}}
 }
 
