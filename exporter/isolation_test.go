@@ -192,3 +192,23 @@ func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 	t.Log(few, many)
 	assert.Less(t, many, 20*few)
 }
+
+// A last sample that a page could not copy, for somebody had the rank's lock, has not been delivered with it.
+func TestLastSampleThatCouldNotBeCopiedIsNotDelivered(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	n.scrape()
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 30))
+	n.finish(r, mpit.EndFinalize)
+	n.contentsOf(r, func(*contents) {
+		assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)], "what was copied last")
+	})
+	n.mu.Lock()
+	assert.False(t, n.table.byID[r.Hello().ID].scraped)
+	n.mu.Unlock()
+	assert.Equal(t, 30.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+	n.mu.Lock()
+	assert.True(t, n.table.byID[r.Hello().ID].scraped)
+	n.mu.Unlock()
+}

@@ -138,7 +138,7 @@ func (e *Exporter) look() []view {
 }
 
 // refresh brings the page up to date and returns the ended ranks on it. It is called by who has the page.
-func (e *Exporter) refresh() (ended []ending) {
+func (e *Exporter) refresh() []ending {
 	views, p := e.look(), e.pages.page
 	e.pages.refreshes++
 	for i := range views {
@@ -161,9 +161,6 @@ func (e *Exporter) refresh() (ended []ending) {
 		if !v.visible() {
 			continue
 		}
-		if v.end != mpit.EndNone {
-			ended = append(ended, ending{v.rank, v.lives})
-		}
 		if c := v.rank.contents.TryLock(); c != nil {
 			copies.copy(v, c)
 		} else {
@@ -185,7 +182,7 @@ func (e *Exporter) refresh() (ended []ending) {
 	p.addInfos(views)
 	e.addTallies(p)
 	p.settle()
-	return ended
+	return copies.ended
 }
 
 // copying copies ranks onto the page.
@@ -193,6 +190,7 @@ type copying struct {
 	e         *Exporter
 	page      *page
 	described map[uint32]int // series that describe each user's ranks
+	ended     []ending       // whose last values are on the page
 }
 
 // copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is late.
@@ -213,6 +211,9 @@ func (cs *copying) copy(v *view, c *contents) {
 			up = false
 		}
 		v.rank.contents.Unlock()
+		if v.end != mpit.EndNone {
+			cs.ended = append(cs.ended, ending{v.rank, v.lives})
+		}
 	}
 	if v.state.live() && !up {
 		e.mu.Lock()
