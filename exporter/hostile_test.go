@@ -554,12 +554,6 @@ func TestHostileMemory(t *testing.T) {
 	assert.Less(t, left, int64(limit/4))
 }
 
-func (n *node) peerOf(r *mpittest.Rank) mpit.Peer {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.table.byID[r.Hello().ID].peer
-}
-
 // Ranks without a connection hold no more than so much, and it is those of who holds most that go first.
 func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()

@@ -160,7 +160,7 @@ func (e *Exporter) gather(ctx context.Context, w way) (*lease, error) {
 		defer cancel()
 		ctx = limited
 	}
-	r := e.join(w) //nolint:contextcheck // a round belongs to all who wait for it, not to who began it
+	r := e.join(w)
 	select {
 	case <-r.done:
 		return e.lease(r.result, w, r.err)

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
-	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.

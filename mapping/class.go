@@ -86,12 +86,8 @@ func (n number) less(a, b uint64) bool {
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
 
-// gained is last-base-excluded, where excluded is signed for all integers: of integers exact as far as the result fits a float64.
-func (n number) gained(last, base, excluded uint64) float64 {
-	return n.grown(last, base, excluded, 0, 64)
-}
-
-// grown is gained, and what so many wraps of that size in bits stand for: as exact, however large its parts are.
+// grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits stand for: of integers
+// exact as far as the result fits a float64, however large its parts are.
 func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
 	if n == floating {
 		return math.Float64frombits(last) - math.Float64frombits(base) - math.Float64frombits(excluded)
@@ -125,37 +121,6 @@ func (n number) difference(a, b uint64) uint64 {
 	return a - b
 }
 
-// shift is w moved by d, which is signed for all integers. Where it leaves the datatype's range at the top, it has wrapped; at
-// the bottom it stays at the end. Floating numbers have no range.
-func (n number) shift(w, d uint64, size uint) (moved uint64, wraps uint32) {
-	by := int64(d)
-	switch {
-	case n == floating:
-		return math.Float64bits(math.Float64frombits(w) + math.Float64frombits(d)), 0
-	case size == 64 && n == unsigned && by < 0:
-		return w - min(w, -d), 0
-	case size == 64 && n == unsigned:
-		sum, carry := bits.Add64(w, d, 0)
-		return sum, uint32(carry)
-	case size == 64 && by < 0 && int64(w+d) > int64(w):
-		return 1 << 63, 0
-	case size == 64 && by > 0 && int64(w+d) < int64(w):
-		return w + d, 1
-	case size == 64:
-		return w + d, 0
-	}
-	span := int64(1) << size
-	lowest := int64(0)
-	if n == signed {
-		lowest = -span / 2
-	}
-	x := max(int64(w)+max(-span, min(by, span-1)), lowest)
-	if x >= lowest+span {
-		return uint64(x - span), 1
-	}
-	return uint64(x), 0
-}
-
 // quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
 // that lies outside. Of signed types, zero is the start of the third.
 func (n number) quarter(w uint64, bits uint) uint8 {
@@ -163,15 +128,6 @@ func (n number) quarter(w uint64, bits uint) uint8 {
 		w += 1 << (bits - 1)
 	}
 	return uint8(min(w>>(bits-2), 4))
-}
-
-// bottom is the lowest value of a quarter, the reverse of quarter.
-func (n number) bottom(q uint8, bits uint) uint64 {
-	w := uint64(q) << (bits - 2)
-	if n == signed {
-		w -= 1 << (bits - 1)
-	}
-	return w
 }
 
 // Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1 §15.3.7).

@@ -511,7 +511,7 @@ func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
 	anew(&b, 5)
 	a.Series[0].Value = 3
 	assert.Equal(t, 8.0, look()["v_total"])
-	a.Series[0].Value += 1
+	a.Series[0].Value++
 	assert.Equal(t, 9.0, look()["v_total"])
 }
 

@@ -288,7 +288,7 @@ func (h *handle) good(r *Rank, values []uint64) bool {
 // readGauge merges elements, then objects. A watermark that could not be read is still what it was.
 func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 	v := h.v
-	if v.each != "" && !(v.numbered && h.n == 1) {
+	if !v.merged(int(h.n)) {
 		for i, c := range h.cells() {
 			if c == nil {
 				continue

@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,35 +133,6 @@ func TestVariablesAreLeftOutByVerbosity(t *testing.T) {
 func TestLimitsHaveDefaults(t *testing.T) {
 	assert.Equal(t, Limits{500_000, 200_000, 250_000, 20_000, 2_000}, Limits{}.WithDefaults())
 	assert.Equal(t, 7, Limits{SeriesPerJob: 7}.WithDefaults().SeriesPerJob)
-}
-
-func float64FromWord(w uint64) float64 { return math.Float64frombits(w) }
-
-// What has been decided stays: a limit that falls takes nothing, one that rises gives nothing to what is there.
-func TestLimitsDecideWhenSomethingComes(t *testing.T) {
-	r, a := limited(t, 6), newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
-	ids := objects(a, "c", "b", "a")
-	r.Update(a.sample())
-	want := []string{"l_level{comm=b}", "l_level{comm=c}", "l_level{comm=other}", "v_total{comm=b}", "v_total{comm=c}", "v_total{comm=other}"}
-	assert.Equal(t, want, keys(r))
-	assert.Equal(t, uint64(2), r.Dropped()[ReasonRankOverLimit])
-	for _, limit := range []int{1, 100} {
-		r.SetLimit(limit, ReasonRankOverLimit)
-		structure := r.Structure()
-		r.Update(a.sample())
-		assert.Equal(t, want, keys(r))
-		assert.Equal(t, structure, r.Structure())
-	}
-	objects(a, "d")
-	r.Update(a.sample())
-	assert.Contains(t, keys(r), "v_total{comm=d}", "what comes now finds room")
-	a.free(ids[2])
-	objects(a, "a")
-	r.Update(a.sample())
-	got := show(r)
-	assert.NotContains(t, got, "v_total{comm=a}", "what its name has counted is in other")
-	assert.Equal(t, 2.0, got["v_total{comm=other}"])
-	assert.Equal(t, uint64(2), r.Dropped()[ReasonRankOverLimit], "counted once")
 }
 
 func TestPredefinedObjectsComeFirst(t *testing.T) {
