@@ -29,8 +29,8 @@ type Config struct {
 	Mapper *mapping.Mapper // may be shared
 	Logger *slog.Logger    // default: says nothing
 
-	// Retention is how long an ended rank stays on the page at least (default 2 minutes). It stays longer if nobody has
-	// scraped since its end.
+	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room (Limits). It
+	// stays longer if nobody has scraped since its end.
 	Retention time.Duration
 	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
 	MaxRanks  int // living ranks of one user (default 4096); more are refused
@@ -587,13 +587,13 @@ func (e *Exporter) remove(r *rank) {
 	e.removed = append(e.removed, r)
 }
 
-// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over. The caller holds mu.
+// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others need. The caller holds mu.
 func (e *Exporter) expire() {
 	now := e.now()
 	var over, lost []*rank
 	for _, r := range e.table.ordered {
 		switch {
-		case r.end != mpit.EndNone && !e.wanted(r) && now.Sub(r.ended) >= e.cfg.Retention:
+		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || e.budgets.short(r)):
 			over = append(over, r)
 		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
 			lost = append(lost, r)

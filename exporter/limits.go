@@ -1,14 +1,10 @@
 package exporter
 
 import (
-	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // maxDescribing is how many series may describe one rank's objects and variables, maxDescribingUser those of all ranks of one user.
@@ -28,7 +24,7 @@ const (
 
 // budgets is how many series of performance variables there are, and may be: of all ranks, of each job, of each user. Series
 // count by their weight (mapping.Rank.Weight). Who has series keeps them, whoever comes; an ended rank has them for as long as it
-// stands on the page. It is safe for concurrent use.
+// stands on the page, which is not long where there is no room for others (Exporter.expire). It is safe for concurrent use.
 type budgets struct {
 	mu     sync.Mutex
 	limits mapping.Limits // without zeros
@@ -41,12 +37,6 @@ type budgets struct {
 type jobKey struct {
 	jobID string
 	uid   uint32
-}
-
-// budget is what one rank has, and may have where there is less than has been given out.
-type budget struct {
-	weight int
-	grant  int
 }
 
 func newBudgets(l mapping.Limits) (*budgets, error) {
@@ -79,15 +69,23 @@ func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
 	defer b.mu.Unlock()
 	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
 	for _, scope := range b.left(r.job()) {
-		most := r.budget.weight + scope.room
-		if scope.room < 0 {
-			most = min(r.budget.weight, r.budget.grant)
-		}
-		if most < weight {
+		if most := max(0, r.weight+scope.room); most < weight {
 			weight, reason = most, scope.reason
 		}
 	}
 	return weight, reason
+}
+
+// short says whether there is no room for one more rank like this one.
+func (b *budgets) short(r *rank) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, scope := range b.left(r.job()) {
+		if scope.room < r.weight {
+			return true
+		}
+	}
+	return false
 }
 
 // crowded says whether as many ranks as are taken in at the same time could go over a limit of their job or user together.
@@ -102,8 +100,8 @@ func (b *budgets) crowded(key jobKey) bool {
 func (b *budgets) take(r *rank, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.add(r.job(), weight-r.budget.weight)
-	r.budget.weight = weight
+	b.add(r.job(), weight-r.weight)
+	r.weight = weight
 }
 
 // takeMerged notes that series of a job which belong to no rank have this weight instead of what they had.
@@ -144,36 +142,11 @@ func (b *budgets) add(key jobKey, weight int) {
 	}
 }
 
-// limit puts new limits into force, of ranks that nobody adds to or ends meanwhile. Where more has been given out than they allow, who was there first keeps what he has; ended
-// ranks can't give anything back.
-func (b *budgets) limit(l mapping.Limits, ranks []*rank) {
+// limit puts new limits into force: for what comes.
+func (b *budgets) limit(l mapping.Limits) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limits = l.WithDefaults()
-	ranks = slices.Clone(ranks)
-	slices.SortFunc(ranks, func(x, y *rank) int {
-		if a, b := x.end == mpit.EndNone, y.end == mpit.EndNone; a != b {
-			if b {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(x.arrived, y.arrived)
-	})
-	// What is left if nobody has anything, and then is given out again.
-	free := &budgets{limits: b.limits, all: b.all, jobs: maps.Clone(b.jobs), users: maps.Clone(b.users)}
-	for _, r := range ranks {
-		free.add(r.job(), -r.budget.weight)
-	}
-	for _, r := range ranks {
-		r.budget.grant = r.budget.weight
-		if r.end == mpit.EndNone {
-			for _, scope := range free.left(r.job()) {
-				r.budget.grant = min(r.budget.grant, max(0, scope.room))
-			}
-		}
-		free.add(r.job(), r.budget.grant)
-	}
 }
 
 // used is the most that any job, any user and any rank has, and what all have together.
@@ -188,7 +161,7 @@ func (b *budgets) used(ranks []*rank) map[string]int {
 		used[scopeUser] = max(used[scopeUser], weight)
 	}
 	for _, r := range ranks {
-		used[scopeRank] = max(used[scopeRank], r.budget.weight)
+		used[scopeRank] = max(used[scopeRank], r.weight)
 	}
 	return used
 }
@@ -199,9 +172,7 @@ func (e *Exporter) setLimits(l mapping.Limits) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.budgets.limit(l, e.table.ordered) // for a look at which ranks have ended
+	e.budgets.limit(l)
 	e.showLimits(e.budgets.of())
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -136,21 +137,36 @@ func TestEndedRanksCount(t *testing.T) {
 	assert.Equal(t, 20, pvars(n.scrape(), "1", 2))
 }
 
-// They can't give anything back when limits fall: others do, though they came first.
-func TestEndedRanksKeepWhatTheyHave(t *testing.T) {
+// Where there is no room for one more like it, a rank that has ended leaves once everybody has got its last values: else jobs that run one
+// after the other would find none.
+func TestEndedRanksMakeRoom(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 25}}, withClock(clock))
+	for i := range 4 {
+		r := mpittest.New(bound("1", i, 10))
+		n.connect(r)
+		assert.Equal(t, 20, pvars(n.scrape(), "1", i), "rank %d", i)
+		n.finish(r, mpit.EndFinalize)
+		assert.Equal(t, 10, pvars(n.scrape(), "1", i), "of rank %d, what lasts", i)
+		clock.advance(time.Second)
+	}
+	assert.Zero(t, n.scrape()[dropped(mapping.ReasonSeriesOverLimit)])
+}
+
+// A rank that has more than the limits leave is offered nothing, and not less than nothing.
+func TestOffersAreNeverBelowZero(t *testing.T) {
 	b, err := newBudgets(mapping.Limits{})
 	require.NoError(t, err)
-	live, ended := &rank{arrived: 1}, &rank{arrived: 2, attendance: attendance{end: mpit.EndExit}}
-	b.take(live, 20)
-	b.take(ended, 20)
-	b.limit(mapping.Limits{SeriesPerUser: 30}, []*rank{live, ended})
-	weight, reason := b.offer(live)
-	assert.Equal(t, 10, weight)
+	first, second := &rank{}, &rank{}
+	b.take(first, 20)
+	b.take(second, 20)
+	b.limit(mapping.Limits{SeriesPerUser: 10})
+	weight, reason := b.offer(first)
+	assert.Zero(t, weight)
 	assert.Equal(t, mapping.ReasonUserOverLimit, reason)
-	b.take(live, 10)
-	b.take(ended, 0)
-	weight, _ = b.offer(live)
-	assert.Equal(t, 30, weight)
+	b.take(second, 0)
+	weight, _ = b.offer(first)
+	assert.Equal(t, 10, weight)
 }
 
 // The agent is told what it need not read.
@@ -284,14 +300,8 @@ func TestBudgetsHold(t *testing.T) {
 					peer: mpit.Peer{UID: uint32(rapid.IntRange(0, 2).Draw(t, "uid"))},
 				})
 			case what == "limit":
-				b.limit(draw(), ranks)
-				for _, r := range ranks { // at their next answers
-					if r.end == mpit.EndNone {
-						weight, _ := b.offer(r)
-						b.take(r, min(r.budget.weight, weight))
-					}
-				}
-				changed = true // neither ended ranks nor merged series can give anything back
+				b.limit(draw())
+				changed = true // nobody gives anything back
 			case what == "merged":
 				most, _ := b.offerMerged(key, merged)
 				weight := min(most, rapid.IntRange(0, 100).Draw(t, "merged"))
@@ -306,12 +316,12 @@ func TestBudgetsHold(t *testing.T) {
 					if r.end != mpit.EndNone {
 						break
 					}
-					had := r.budget.weight
+					had := r.weight
 					weight, reason := b.offer(r)
 					if weight < 0 || !changed && weight < had || reason == "" {
 						t.Fatalf("a rank that has %d is offered %d", had, weight)
 					}
-					b.take(r, min(weight, rapid.IntRange(0, 100).Draw(t, "weight")))
+					b.take(r, max(min(had, r.weight), min(weight, rapid.IntRange(0, 100).Draw(t, "weight"))))
 				case "end":
 					r.end = mpit.EndExit
 				case "go":
@@ -321,13 +331,13 @@ func TestBudgetsHold(t *testing.T) {
 			}
 			all, jobs, users := merged, map[jobKey]int{key: merged}, map[uint32]int{key.uid: merged}
 			for _, r := range ranks {
-				all += r.budget.weight
-				jobs[r.job()] += r.budget.weight
-				users[r.peer.UID] += r.budget.weight
+				all += r.weight
+				jobs[r.job()] += r.weight
+				users[r.peer.UID] += r.weight
 				if changed {
 					continue
 				}
-				if r.budget.weight > b.limits.SeriesPerRank || jobs[r.job()] > b.limits.SeriesPerJob || users[r.peer.UID] > b.limits.SeriesPerUser || all > b.limits.Series {
+				if r.weight > b.limits.SeriesPerRank || jobs[r.job()] > b.limits.SeriesPerJob || users[r.peer.UID] > b.limits.SeriesPerUser || all > b.limits.Series {
 					t.Fatalf("over the limit")
 				}
 			}

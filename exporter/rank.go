@@ -67,7 +67,7 @@ type rank struct {
 
 	contents *guard.Value[contents] // what has been taken in of it
 	taking   *semaphore.Weighted    // bounds how many ranks of its user are taken in at the same time
-	budget   budget                 // guarded by budgets.mu
+	weight   int                    // of its series, as the budgets know it; guarded by them
 
 	attendance // guarded by Exporter.mu
 }

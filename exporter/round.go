@@ -255,8 +255,9 @@ func (e *Exporter) run(r *round) {
 // ask sends the request to all ranks before any answer is waited for, and returns the questions. It does not wait.
 func (e *Exporter) ask() questions {
 	e.mu.Lock()
+	e.expire() // so that those which come find room
 	ranks := slices.Clone(e.table.ordered)
-	e.mu.Unlock()
+	e.unlock()
 	all, now := newQuestions(), time.Now()
 	for _, r := range ranks {
 		e.askInto(&all, r, now)
