@@ -41,6 +41,7 @@ type catalogued struct {
 	byID     []*variable // by Variable.ID
 	byKey    []*variable // sorted, without those that another one's key is taken by
 	ratios   map[variableKey]*variable
+	refused  map[variableKey]Reason    // ratios that are left out, each counted once; nil: none
 	order    []*variable               // all of them, those of ratios too
 	families holdings                  // that this rank has
 	timers   map[*variable][]*variable // of companions, whose they are

@@ -120,11 +120,15 @@ func (r *Rank) findRatio(v *variable) {
 		if class == mpit.ClassHighWatermark {
 			key.class, mode = highRatio, modeWatermark
 		}
-		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil {
+		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil || r.refused[key] != "" {
 			continue
 		}
 		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark, r.process.User)
 		if reason != "" {
+			if r.refused == nil {
+				r.refused = map[variableKey]Reason{}
+			}
+			r.refused[key] = reason
 			r.dropped[reason]++
 			continue
 		}
