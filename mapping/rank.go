@@ -163,6 +163,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 		h.read(r, s.Values)
 	}
 	r.readPairs(s.Values)
+	r.unmarkFailed(s)
 	r.publish(s)
 	if r.relist {
 		r.list()
@@ -174,6 +175,14 @@ func (r *Rank) markFailed(s *mpit.Sample) {
 		if h := r.index()[s.Failed[i].Handle]; h != nil {
 			h.failed = true
 			r.dropped[ReasonReadFailed]++
+		}
+	}
+}
+
+func (r *Rank) unmarkFailed(s *mpit.Sample) {
+	for i := range s.Failed {
+		if h := r.index()[s.Failed[i].Handle]; h != nil {
+			h.failed = false
 		}
 	}
 }

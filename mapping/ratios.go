@@ -80,9 +80,12 @@ func (r *Rank) readPairs(values []uint64) {
 				}
 			}
 		}
-		sizes, inSample := size.words(values)
-		parts, both := part.words(values)
-		if size.n == part.n && size.n > 1 && inSample && both {
+		if size.n == part.n && size.n > 1 {
+			sizes, inSample := size.words(values)
+			parts, both := part.words(values)
+			if !inSample || !both || size.failed || part.failed {
+				continue // a watermark that could not be read is what it was, but its elements are not in the sample
+			}
 			for i := range sizes {
 				one(part.v.number.float(parts[i]), size.v.number.float(sizes[i]))
 			}

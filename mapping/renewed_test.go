@@ -82,3 +82,20 @@ func TestRatioWithoutRoomIsCountedOnce(t *testing.T) {
 		r.Reload(mapper(), a.after(time.Second).now())
 	}
 }
+
+// The values of a reading that failed mean nothing, not even to the share of a size.
+func TestRatioOfElementsThatCouldNotBeRead(t *testing.T) {
+	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassHighWatermark, tULong))
+	o := a.object("a", 2)
+	a.set("x", o, 100, 100)
+	watermark := a.handles[1]
+	watermark.values = []uint64{50, 50}
+	r := newRank(t)
+	r.Update(a.sample())
+	assert.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
+	watermark.values = []uint64{0, 0}
+	a.failed[watermark.ID] = true
+	r.Update(a.after(time.Second).sample())
+	assert.NotContains(t, show(r), "x_highwatermark_ratio{comm=a}")
+	assert.Equal(t, 50.0, show(r)["x_highwatermark{comm=a}"])
+}
