@@ -27,7 +27,7 @@ func (g *Group) link(gm *groupMember, m *Member) {
 			gm.active = append(gm.active, p)
 		}
 	}
-	gm.tidy()
+	gm.tidy(len(m.Series) > 0)
 }
 
 // unlink takes a part's series away.
@@ -66,6 +66,9 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 		// What it had while there was no place for it doesn't come all at once.
 		p.late = p.late || p.refused
 		p.turn, p.count, p.known, p.hist = p.cell.turn, Count{}, false, nil
+		if rules < p.cell.rules && p.cell.meaning != s.meaning {
+			p.turn-- // it waits for the newer rules (take)
+		}
 	}
 	c := p.cell
 	if rules > c.rules && c.meaning != s.meaning {
@@ -83,8 +86,8 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 }
 
 // tidy goes through the parts whose series the member hasn't got. Those that count, and watermarks, stay: when the member's figures
-// are made anew, their series come back.
-func (gm *groupMember) tidy() {
+// are made anew, their series come back, all of them at once: so while it has none at all, there is no limit to them.
+func (gm *groupMember) tidy(has bool) {
 	idle := 0
 	for key, p := range gm.parts {
 		switch {
@@ -98,7 +101,7 @@ func (gm *groupMember) tidy() {
 	for key, p := range gm.parts {
 		switch {
 		case p.series != nil:
-		case idle > maxGone:
+		case has && idle > maxGone:
 			// A Rank keeps that many itself for objects that were freed: these don't come back.
 			p.retire(gm)
 			delete(gm.parts, key)

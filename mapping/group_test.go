@@ -521,3 +521,34 @@ func TestGroupStaysFinite(t *testing.T) {
 	g.Update([]Member{rankOf(0, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308)), rankOf(1, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308))}, groupStart)
 	assert.Equal(t, m{"v_total": 0}, groupPage(g))
 }
+
+// A member may have no series for a while. However many it had, they come back.
+func TestGroupCountsNothingTwiceThatComesBack(t *testing.T) {
+	g := NewGroup()
+	var a, b []*Series
+	for i := range maxGone + 1 {
+		a = append(a, like(mpit.ClassCounter, 100, "comm", strconv.Itoa(i)))
+		b = append(b, like(mpit.ClassCounter, 1, "comm", strconv.Itoa(i)))
+	}
+	first, second := rankOf(1, a...), rankOf(2, b...)
+	none := Member{Key: first.Key, Number: 1}
+	for _, member := range []Member{first, none, first} {
+		g.Update([]Member{member, second}, groupStart)
+		for _, s := range g.Series() {
+			require.Equal(t, 101.0, s.Value)
+		}
+	}
+}
+
+// What a rank has by older rules waits, also where it comes to a series that newer ones have made.
+func TestGroupKeepsOlderMeaningsApart(t *testing.T) {
+	newer, older := like(mpit.ClassCounter, 5), like(mpit.ClassCounter, 1000)
+	newer.meaning, older.meaning = 2, 1
+	a, b := rankOf(1, newer), rankOf(2, older)
+	a.Rules, b.Rules = 2, 1
+	for _, members := range [][]Member{{a, b}, {b, a}} {
+		g := NewGroup()
+		g.Update(members, groupStart)
+		assert.Equal(t, m{"v_total": 5}, groupPage(g))
+	}
+}

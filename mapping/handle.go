@@ -180,7 +180,7 @@ func (h *handle) read(r *Rank, values []uint64) {
 		return
 	}
 	values, fresh := h.words(values)
-	fresh, h.failed = fresh && !h.failed, false
+	fresh = fresh && !h.failed
 	switch h.v.mode {
 	case modeCount:
 		h.readCount(r, values, fresh)

@@ -146,8 +146,8 @@ func elementName(n int) string {
 	return strconv.Itoa(n)
 }
 
-// has says whether there is room for so much more.
-func (m *room) has(weight int) bool { return m.rank.allows(m.used + m.reserved + weight) }
+// has says whether there is room for so much more. For nothing there always is.
+func (m *room) has(weight int) bool { return weight <= 0 || m.rank.allows(m.used+m.reserved+weight) }
 
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {

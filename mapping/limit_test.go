@@ -211,3 +211,18 @@ func TestFlood(t *testing.T) {
 	}
 	assert.Equal(t, 4000.0, sum)
 }
+
+// What takes nothing of a rank's room is not left out for lack of it.
+func TestSeriesOfTheNodeNeedNoRoomOfTheRank(t *testing.T) {
+	a := newAgent(on("x", mpit.ClassCounter, tULong))
+	a.object("a", 1)
+	a.object("b", 1)
+	r := newRank(t, Rule{Match: Match{Name: "n"}, Rank: RankNode})
+	r.SetLimit(10, ReasonRankOverLimit)
+	r.Update(a.sample())
+	r.SetLimit(1, ReasonRankOverLimit)
+	a.add(on("n", mpit.ClassCounter, tULong))
+	r.Update(a.after(time.Second).sample())
+	assert.Contains(t, show(r), "n_total{comm=b}")
+	assert.Empty(t, r.Dropped())
+}

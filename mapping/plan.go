@@ -139,6 +139,7 @@ func (r *Rank) restart(v *variable, id cellID) {
 		if c.timer != nil {
 			*c.timer = timer{}
 			c.timer.begin(v)
+			c.timer.fromZero()
 		}
 		c.setCreated()
 	}
@@ -217,6 +218,7 @@ func (r *Rank) settle(h *handle) {
 			}
 		}
 	}
+	h.timers = nil
 	if len(r.timers[v]) > 0 {
 		r.follows(h)
 	}

@@ -41,6 +41,7 @@ type catalogued struct {
 	byID     []*variable // by Variable.ID
 	byKey    []*variable // sorted, without those that another one's key is taken by
 	ratios   map[variableKey]*variable
+	refused  map[variableKey]Reason    // ratios that are left out, each counted once; nil: none
 	order    []*variable               // all of them, those of ratios too
 	families holdings                  // that this rank has
 	timers   map[*variable][]*variable // of companions, whose they are
@@ -162,6 +163,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 		h.read(r, s.Values)
 	}
 	r.readPairs(s.Values)
+	r.unmarkFailed(s)
 	r.publish(s)
 	if r.relist {
 		r.list()
@@ -173,6 +175,14 @@ func (r *Rank) markFailed(s *mpit.Sample) {
 		if h := r.index()[s.Failed[i].Handle]; h != nil {
 			h.failed = true
 			r.dropped[ReasonReadFailed]++
+		}
+	}
+}
+
+func (r *Rank) unmarkFailed(s *mpit.Sample) {
+	for i := range s.Failed {
+		if h := r.index()[s.Failed[i].Handle]; h != nil {
+			h.failed = false
 		}
 	}
 }

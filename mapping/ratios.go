@@ -80,9 +80,12 @@ func (r *Rank) readPairs(values []uint64) {
 				}
 			}
 		}
-		sizes, inSample := size.words(values)
-		parts, both := part.words(values)
-		if size.n == part.n && size.n > 1 && inSample && both {
+		if size.n == part.n && size.n > 1 {
+			sizes, inSample := size.words(values)
+			parts, both := part.words(values)
+			if !inSample || !both || size.failed || part.failed {
+				continue // a watermark that could not be read is what it was, but its elements are not in the sample
+			}
 			for i := range sizes {
 				one(part.v.number.float(parts[i]), size.v.number.float(sizes[i]))
 			}
@@ -120,11 +123,15 @@ func (r *Rank) findRatio(v *variable) {
 		if class == mpit.ClassHighWatermark {
 			key.class, mode = highRatio, modeWatermark
 		}
-		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil {
+		if part == nil || part.info.Bind != size.info.Bind || part.unit != size.unit || r.ratios[key] != nil || r.refused[key] != "" {
 			continue
 		}
 		metric, reason := r.mapper.ratioMetric(v.info.Name, class == mpit.ClassHighWatermark, r.process.User)
 		if reason != "" {
+			if r.refused == nil {
+				r.refused = map[variableKey]Reason{}
+			}
+			r.refused[key] = reason
 			r.dropped[reason]++
 			continue
 		}

@@ -25,6 +25,7 @@ func (r *Rank) Reload(m *Mapper, at time.Time) {
 type before struct {
 	meaning uint32
 	plain   plain
+	held    bool
 }
 
 // reload finds out anew what all variables become.
@@ -33,7 +34,7 @@ func (r *Rank) reload() {
 	had := make(map[*variable]before, len(r.order))
 	holders := map[string]*variable{} // by family and labels
 	for _, v := range r.order {
-		had[v] = before{v.meaning, v.plain}
+		had[v] = before{v.meaning, v.plain, v.held}
 		if v.metric != nil {
 			holders[v.metric.Name+v.labelKey()] = v
 		}
@@ -43,6 +44,10 @@ func (r *Rank) reload() {
 	r.mapper, r.rules, r.reloading = r.reloading.mapper, r.reloading.mapper.rulesFor(r.process.Library), nil
 	r.families, r.timers, r.ratios = newHoldings(), map[*variable][]*variable{}, map[variableKey]*variable{}
 	r.order = slices.DeleteFunc(r.order, func(v *variable) bool { return v.isRatio() })
+	for _, reason := range r.refused {
+		r.dropped[reason]-- // or it would be counted twice
+	}
+	r.refused = nil
 	r.held = len(r.byKey)
 	for _, v := range r.byKey {
 		if v.left != nil {
@@ -50,6 +55,7 @@ func (r *Rank) reload() {
 			v.left = nil
 		}
 		v.held, v.wanted, v.adopted, v.with = true, true, false, nil
+		v.spec = unknown(v.info.Class) // what it was is not to be found by others that are resolved
 	}
 	r.resolve()
 	for _, v := range r.byKey {
@@ -63,8 +69,12 @@ func (r *Rank) reload() {
 			v.spec, v.meaning = unknown(v.info.Class), 0
 		}
 		other := v.metric != nil && holders[v.metric.Name+v.labelKey()] != nil
-		if v.since = 0; v.held || was.meaning != 0 || other || v.doubtful() {
+		switch {
+		case was.held && v.held: // nothing has been decided
+		case v.held || was.meaning != 0 || other || v.doubtful():
 			v.since = at
+		case !was.held: // else it may have been shown before that
+			v.since = 0
 		}
 	}
 	for key, v := range r.ratios {

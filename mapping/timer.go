@@ -36,6 +36,15 @@ func (t *timer) begin(v *variable) {
 	}
 }
 
+// fromZero says that the observations begin at zero, too: what is read first counts as a whole.
+func (t *timer) fromZero() {
+	if t.exact != nil {
+		t.exact.known = true
+		return
+	}
+	t.estimate.events.Skip(0)
+}
+
 // settle brings a timer up to date whose time has been counted. fresh says that all of it has been read.
 func (t *timer) settle(c *cell, r *Rank, values []uint64, fresh bool) {
 	t.hist.Sum = c.count.Total() * c.v.scale
@@ -72,7 +81,7 @@ func (c *cell) observe() {
 	n := uint64(1)
 	if c.v.with != nil {
 		d := math.Floor(e.events.Total()*c.v.with.scale - e.placed)
-		if d < 1 || d > maxEvents {
+		if d < 1 || d > maxEvents-float64(min(t.hist.Count, maxEvents)) {
 			return // the time of calls that haven't ended waits for them
 		}
 		n = uint64(d)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // buckets lists the buckets that hold something, by their upper bound.
@@ -116,4 +117,52 @@ func TestTimerWithItsCounter(t *testing.T) {
 	last.Status = mpit.SampleFinal
 	r.Update(last)
 	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
+}
+
+// An object that is given its own name again begins at zero with all that its histograms have.
+func TestRenamedToItsOwnNameCountsItsEvents(t *testing.T) {
+	a := newAgent(mpittest.DistributionVariable("calls", mpit.BindComm), on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong))
+	o := a.object("a", 1)
+	r := newRank(t, Rule{Merge: MergeEach})
+	count := func(seconds float64, events int) {
+		for _, h := range a.handles {
+			switch v := a.vars[h.Variable]; {
+			case v.Distribution:
+				h.took(time.Second)
+			case v.Class == mpit.ClassTimer:
+				h.values[0] = word(seconds)
+			default:
+				h.values[0] = uint64(events)
+			}
+		}
+		r.Update(a.after(20 * time.Second).sample())
+	}
+	r.Update(a.sample())
+	count(0.5, 10)
+	a.rename(o, "a")
+	count(0.75, 15)
+	now := show(r)
+	assert.Equal(t, 5.0, now["timer_time_seconds{comm=a,object=1} count"])
+	assert.Equal(t, 10.0, now["timer_time_seconds{comm=a} count"])
+	assert.Equal(t, 1.0, now["calls_time_seconds{comm=a,object=1} count"])
+	assert.Equal(t, 1.0, now["calls_time_seconds{comm=a} count"])
+}
+
+// However many events a rank claims, the number of observations does not come round to zero.
+func TestObservationsDoNotOverflow(t *testing.T) {
+	a := newAgent(on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong))
+	a.object("a", 1)
+	r := newRank(t)
+	last := 0.0
+	for i := range 2100 {
+		for _, h := range a.handles {
+			if h.values[0] = uint64(i+1) << 53; a.vars[h.Variable].Class == mpit.ClassTimer {
+				h.values[0] = word(float64(i + 1))
+			}
+		}
+		r.Update(a.after(20 * time.Second).sample())
+		count := show(r)["timer_time_seconds{comm=a} count"]
+		require.GreaterOrEqual(t, count, last)
+		last = count
+	}
 }

@@ -323,18 +323,43 @@ func (r *Rank) countState(s mpit.VariableState) {
 }
 
 func (r *Rank) forget(v *variable) {
-	r.order = slices.DeleteFunc(r.order, func(o *variable) bool { return o == v })
 	if i, found := find(r.byKey, v.key()); found && r.byKey[i] == v {
 		r.byKey = slices.Delete(r.byKey, i, i+1)
 	}
 	if v.held {
 		r.held--
 	}
-	r.giveBack(v)
+	r.takeOut(v)
+	for _, class := range []mpit.Class{levelRatio, highRatio} {
+		key := variableKey{v.info.Name, class}
+		delete(r.refused, key)
+		if ratio := r.ratios[key]; ratio != nil && (v.real == mpit.ClassSize || r.ratioOf(v) == ratio) {
+			r.takeOut(ratio)
+			delete(r.ratios, key)
+		}
+	}
 	for id, h := range r.index() {
 		if h.v == v {
 			delete(r.handles, id)
 		}
+	}
+}
+
+// takeOut takes a variable out of all that is read and shown, with its room and its part of its family.
+func (r *Rank) takeOut(v *variable) {
+	is := func(o *variable) bool { return o == v }
+	r.order = slices.DeleteFunc(r.order, is)
+	if v.metric != nil {
+		r.room.used -= len(v.list) * v.charge()
+		r.room.reserved -= v.reserve()
+	}
+	r.giveBack(v)
+	v.empty()
+	delete(r.timers, v)
+	if timers := slices.DeleteFunc(r.timers[v.with], is); v.with != nil && len(timers) > 0 {
+		r.timers[v.with] = timers
+	} else if v.with != nil {
+		delete(r.timers, v.with)
 	}
 }
 
