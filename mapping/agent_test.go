@@ -379,3 +379,11 @@ func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
 	again.room.rank, again.room.variable = r.room.rank, r.room.variable
 	return again
 }
+
+// difference is a-b of two amounts that are signed for all integers.
+func (n number) difference(a, b uint64) uint64 {
+	if n == floating {
+		return math.Float64bits(math.Float64frombits(a) - math.Float64frombits(b))
+	}
+	return a - b
+}

@@ -113,14 +113,6 @@ func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) floa
 	return sign * (math.Ldexp(float64(high), 64) + float64(low))
 }
 
-// difference is a-b of two amounts that are signed for all integers.
-func (n number) difference(a, b uint64) uint64 {
-	if n == floating {
-		return math.Float64bits(math.Float64frombits(a) - math.Float64frombits(b))
-	}
-	return a - b
-}
-
 // quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
 // that lies outside. Of signed types, zero is the start of the third.
 func (n number) quarter(w uint64, bits uint) uint8 {

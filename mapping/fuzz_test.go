@@ -137,13 +137,22 @@ func FuzzPatterns(f *testing.F) {
 // FuzzUpdate gives a rank catalogues, layouts and values that no agent would send.
 func FuzzUpdate(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\x05\x06\x07\x08 some bytes to make a catalogue of, and then some more values"))
+	// Compiling rules takes longer than all that is done by them.
+	mapper, mappers := newMapper(f, Defaults()...), make([]*Mapper, len(fuzzRules))
+	for i, rules := range fuzzRules {
+		mappers[i] = newMapper(f, rules...)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		mapper := newMapper(t, Defaults()...)
 		r := mapper.NewRank(Process{Library: Library{OpenMPI, "5.0"}})
 		others := make([]*Rank, len(fuzzRules))
-		for i, rules := range fuzzRules {
-			others[i] = newRank(t, rules...)
+		for i, m := range mappers {
+			others[i] = m.NewRank(Process{})
 		}
+		defer func() {
+			for _, o := range append(others, r) {
+				o.Close()
+			}
+		}()
 		next := func() int {
 			if len(b) == 0 {
 				return 0
@@ -209,7 +218,7 @@ func FuzzUpdate(f *testing.F) {
 				r.Update(s)
 				for i, o := range others {
 					o.Update(s)
-					o.Reload(newMapper(t, fuzzRules[(next()+i)%len(fuzzRules)]...), s.Time)
+					o.Reload(mappers[(next()+i)%len(mappers)], s.Time)
 					o.Update(s)
 					show(others[i]) // panics where two series are the same
 				}

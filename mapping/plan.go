@@ -112,7 +112,7 @@ func (r *Rank) follow() {
 			h.solo = lh.Object
 		}
 		if !h.wrong {
-			r.settle(h)
+			r.assign(h)
 		}
 		if h.offset < 0 && !v.asked {
 			v.asked, r.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
@@ -196,8 +196,8 @@ func arranged(l *mpit.Layout) (objectNames, []int32) {
 	return n, order
 }
 
-// settle finds the cells of a handle.
-func (r *Rank) settle(h *handle) {
+// assign finds the cells of a handle.
+func (r *Rank) assign(h *handle) {
 	v := h.v
 	if v.metric != nil {
 		h.placed = true

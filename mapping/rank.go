@@ -18,7 +18,6 @@ type Rank struct {
 	mapper  *Mapper
 	process Process
 	rules   *ruleSet
-	older   int64 // Process.Older in Unix nanoseconds; 0: it is not
 
 	catalogued
 	planned
@@ -132,7 +131,6 @@ func (m *Mapper) NewRank(p Process) *Rank {
 		mapper:     m,
 		process:    p,
 		rules:      m.rulesFor(p.Library),
-		older:      unixNano(p.Older),
 		catalogued: catalogued{ratios: map[variableKey]*variable{}, families: newHoldings(), timers: map[*variable][]*variable{}, categorised: !m.categories},
 		dropped:    map[Reason]uint64{},
 		// What an earlier exporter told the agent to leave out is not known here.

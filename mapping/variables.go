@@ -216,8 +216,8 @@ func (r *Rank) resolve() {
 			v.with.wanted = true
 			r.timers[v.with] = append(r.timers[v.with], v)
 		}
-		if r.older > 0 && v.doubtful() {
-			v.since = max(v.since, r.older)
+		if v.doubtful() {
+			v.since = max(v.since, unixNano(r.process.Older))
 		}
 	}
 	for _, v := range fresh {
