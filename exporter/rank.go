@@ -15,7 +15,7 @@ import (
 
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
-	SetLimit(weight int, reason mapping.Reason)
+	SetRoom(shared mapping.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
 	Reload(m *mapping.Mapper, at time.Time)
