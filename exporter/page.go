@@ -118,7 +118,7 @@ func (p *page) insert(f *family, s *sheet, from int) {
 func (p *page) settle() {
 	for f := range p.changed {
 		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.sheet.gone })
-		byPlace := func(a, b block) int { return a.sheet.place().compare(b.sheet.place()) }
+		byPlace := func(a, b block) int { return a.sheet.place().Compare(b.sheet.place()) }
 		if !slices.IsSortedFunc(f.blocks, byPlace) {
 			slices.SortStableFunc(f.blocks, byPlace)
 		}
