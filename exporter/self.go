@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -123,7 +124,7 @@ func newSelfMetrics() *selfMetrics {
 	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {
 		s.scrapesDone.WithLabelValues(result)
 	}
-	for _, result := range []string{CvarOK, CvarRefused, CvarFailed} {
+	for _, result := range []string{control.OK, control.Refused, control.Failed} {
 		s.cvarWrites.WithLabelValues(result)
 	}
 	for _, result := range []string{reloadSuccess, reloadFailure} {
