@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -97,7 +98,7 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	}
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{User: "alice", Rank: i}}})
+		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
 	touch = func() {

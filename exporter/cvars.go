@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -111,7 +112,7 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 	seen := map[string]bool{}
 	for i := range list {
 		v := &list[i]
-		name := cleanValue(v.Name)
+		name := clean.Label(v.Name)
 		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, func(pattern string) bool { return globMatches(pattern, v.Name) }) {
 			continue
 		}
@@ -122,7 +123,7 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 		case len(rows) == maxControls:
 			over++
 		default:
-			rows = append(rows, controlRow{r.world.name(), name, clean(controlValue(v), maxControlValue)})
+			rows = append(rows, controlRow{r.world.name(), name, clean.Text(controlValue(v), maxControlValue)})
 		}
 	}
 	return rows, unreadable, over

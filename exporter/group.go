@@ -40,7 +40,7 @@ func newGroup(id Identity) *group {
 func (g *group) place() Identity { return g.id }
 
 // Compare puts owners of series into the order of their labels.
-func (g *group) Compare(other exposition.Owner) int { return g.place().compare(other.(owner).place()) }
+func (g *group) Compare(other exposition.Owner) int { return g.place().Compare(other.(owner).place()) }
 
 // Labels are the world's.
 func (g *group) Labels() []*dto.LabelPair { return g.labels }

@@ -26,7 +26,7 @@ import (
 func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
 	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
 	require.NoError(t, err)
-	return func(e *Exporter) { e.rules.Store(&ruling{Rules: Rules{Mapper: m}}) }
+	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
@@ -277,7 +277,7 @@ func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 	n.mu.Lock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
+	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
 	n.mu.Unlock()
 	s := benchSample(benchSeries)

@@ -277,7 +277,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
 		e.mu.Lock()
-		r := e.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
+		r := e.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
 		e.mu.Unlock()
 		require.True(t, e.absorbed(r, s))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -72,7 +73,7 @@ func objectLabels(o *mapping.ObjectInfo) (labels []mapping.Label) {
 	for _, key := range objectDetails {
 		for _, d := range o.Object.Details {
 			if d.Key == key {
-				add(detailLabel(key), cleanValue(d.Value))
+				add(detailLabel(key), clean.Label(d.Value))
 				break
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -33,7 +34,7 @@ func pageRank(number int, name string, values ...string) (*rank, *fixed) {
 	for i, v := range values {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
 	}
-	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice", Rank: number}}})
+	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice", Rank: number}})
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
 	c.figures, r.state = f, stateUp

@@ -49,7 +49,7 @@ func (r *portrait) place() Identity { return r.rank.id }
 
 // Compare puts owners of series into the order of their labels.
 func (r *portrait) Compare(other exposition.Owner) int {
-	return r.place().compare(other.(owner).place())
+	return r.place().Compare(other.(owner).place())
 }
 
 // Labels are the rank's.

@@ -214,7 +214,7 @@ func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}
-	c.figures, c.epoch = e.newRank(rules.Mapper, p), rules.epoch
+	c.figures, c.epoch = e.newRank(rules.mapper, p), rules.epoch
 	c.figures.SetRoom(roomOf{e.budgets, r})
 	c.made++
 	c.anew = true
@@ -224,7 +224,7 @@ func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
 
 // renew puts the rules that are in force into a rank's figures.
 func (e *Exporter) renew(r *rank, c *contents, rules *ruling) {
-	c.figures.Reload(rules.Mapper, e.now())
+	c.figures.Reload(rules.mapper, e.now())
 	c.epoch, c.anew, c.reselect = rules.epoch, true, true
 	e.tellCategories(r, c)
 }

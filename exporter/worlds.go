@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -196,7 +197,7 @@ func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mappi
 	}
 	names := map[int]string{}
 	for i := range list {
-		names[list[i].Index] = cleanValue(list[i].Name)
+		names[list[i].Index] = clean.Label(list[i].Name)
 	}
 	seen := map[categoryRow]bool{}
 	entries := 0
