@@ -67,6 +67,11 @@ func (b *budgets) left(key jobKey) [3]struct {
 func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.most(r)
+}
+
+// most is offer. mu is held.
+func (b *budgets) most(r *rank) (weight int, reason mapping.Reason) {
 	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
 	for _, scope := range b.left(r.job()) {
 		if most := max(0, r.weight+scope.room); most < weight {
@@ -74,6 +79,22 @@ func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
 		}
 	}
 	return weight, reason
+}
+
+// claimAhead is how much more a rank claims than it needs, so that it need not come for each series.
+const claimAhead = 64
+
+// claim gives a rank that is being taken in this weight and a little more, or what it may have if that is less: others may be taken in at the
+// same time, and have come first. What it doesn't need is given back by take.
+func (b *budgets) claim(r *rank, weight int) (got int, reason mapping.Reason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most, reason := b.most(r)
+	if got = min(most, weight+claimAhead); got > r.weight {
+		b.add(r.job(), got-r.weight)
+		r.weight = got
+	}
+	return got, reason
 }
 
 // short says whether there is no room for one more rank like this one.
@@ -86,14 +107,6 @@ func (b *budgets) short(r *rank) bool {
 		}
 	}
 	return false
-}
-
-// crowded says whether as many ranks as are taken in at the same time could go over a limit of their job or user together.
-func (b *budgets) crowded(key jobKey) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most := maxTaking * b.limits.SeriesPerRank
-	return b.limits.SeriesPerJob-b.jobs[key] < most || b.limits.SeriesPerUser-b.users[key.uid] < most
 }
 
 // take notes what a rank has.

@@ -16,6 +16,7 @@ import (
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
 	SetLimit(weight int, reason mapping.Reason)
+	SetClaim(claim func(weight int) (got int, reason mapping.Reason))
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
 	Reload(m *mapping.Mapper, at time.Time)

@@ -51,17 +51,12 @@ func (q *question) settle() {
 // maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
 const maxTaking = 4
 
-// enter waits until a rank may be taken in, at most until ctx ends. Where ranks that are taken in at the same time could have more series together
-// than their job or user may, it is alone.
+// enter waits until a rank may be taken in, at most until ctx ends.
 func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error) {
-	n := int64(1)
-	if e.budgets.crowded(r.job()) {
-		n = maxTaking
-	}
-	if err := r.taking.Acquire(ctx, n); err != nil {
+	if err := r.taking.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	return func() { r.taking.Release(n) }, nil
+	return func() { r.taking.Release(1) }, nil
 }
 
 // take takes the answer to a question in, which has come.
@@ -171,6 +166,7 @@ func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
 // update takes a sample into a rank's figures, within its budget.
 func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
 	c.figures.SetLimit(e.budgets.offer(r))
+	c.figures.SetClaim(func(weight int) (int, mapping.Reason) { return e.budgets.claim(r, weight) })
 	c.figures.SetVariableLimit(e.budgets.of().SeriesPerVariable)
 	c.figures.Update(s)
 	e.budgets.take(r, c.figures.Weight())

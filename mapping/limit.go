@@ -31,6 +31,11 @@ const otherElement = 1 << 18
 // reason. What is there stays. Below zero: no limit, which is also what a new Rank has.
 func (r *Rank) SetLimit(weight int, reason Reason) { r.room.rank = newBound(weight, reason) }
 
+// SetClaim says how room is claimed where several ranks share some: claim is called before the rank's weight passes what it has claimed
+// before, with the weight that it would have, and returns what it may have from then on; less means no, for reason. It is called by Update
+// alone, and what has been claimed holds until Update returns. nil: nothing need be claimed.
+func (r *Rank) SetClaim(claim func(weight int) (got int, reason Reason)) { r.room.claim = claim }
+
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
 func (r *Rank) SetVariableLimit(weight int) {
 	r.room.variable = newBound(weight, ReasonVariableOverLimit)
@@ -61,6 +66,9 @@ type room struct {
 	rank, variable bound
 	used           int // by cells
 	reserved       int // for the first cell of each variable that has been let in, or for its other
+
+	claim   func(weight int) (got int, reason Reason) // see SetClaim
+	claimed int                                       // in the running Update
 }
 
 // admission says whether there was room for a variable.
@@ -149,12 +157,29 @@ func elementName(n int) string {
 // has says whether there is room for so much more. For nothing there always is.
 func (m *room) has(weight int) bool { return weight <= 0 || m.rank.allows(m.used+m.reserved+weight) }
 
+// get is has for who takes the room then: it is claimed.
+func (m *room) get(weight int) bool {
+	if !m.has(weight) {
+		return false
+	}
+	total := m.used + m.reserved + weight
+	if weight <= 0 || m.claim == nil || total <= m.claimed {
+		return true
+	}
+	got, reason := m.claim(total)
+	m.claimed = got
+	if got < total {
+		m.rank = newBound(got, reason)
+	}
+	return got >= total
+}
+
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {
 	if v.enter != undecided {
 		return
 	}
-	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
+	if !m.variable.allows(v.lines()) || !m.get(v.charge()) {
 		v.enter = refused
 		return
 	}
@@ -209,9 +234,9 @@ func (r *Rank) place(v *variable, id cellID) *cell {
 	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
 	switch {
 	case v.enter == refused:
-	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
-		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
-		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
+	case v.folds() && v.other() == nil && within(2) && m.get(v.charge()), // room for other stays reserved
+		v.folds() && v.other() != nil && within(1) && m.get(v.charge()),
+		!v.folds() && len(v.list) > 0 && within(1) && m.get(v.charge()):
 		m.used += v.charge()
 		return r.newCell(v, id)
 	case !v.folds() && len(v.list) == 0:

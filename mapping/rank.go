@@ -151,6 +151,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 		return
 	}
 	r.clock, r.now = s.Monotonic, s.Time.UnixNano()
+	r.room.claimed = r.room.used
 	r.compile(s)
 	r.markFailed(s)
 	if len(r.sparse) > 0 {
