@@ -110,7 +110,7 @@ type Exporter struct {
 
 	patience, welcome, overdue, shareable, grace time.Duration
 	recent                                       time.Duration
-	describing, describingUser                   int // see maxDescribing
+	describing, describingAll                    int // see maxDescribing
 	endedBytes                                   int // see maxEndedBytes
 
 	deaf deafness
@@ -201,7 +201,7 @@ func New(cfg Config) (*Exporter, error) {
 		shareable:  shareable,
 		recent:     recent,
 		grace:      grace,
-		describing: maxDescribing, describingUser: maxDescribingUser,
+		describing: maxDescribing, describingAll: maxDescribingAll,
 		endedBytes: maxEndedBytes,
 		started:    time.Now(),
 		table:      newTable(),

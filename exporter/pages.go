@@ -153,7 +153,11 @@ func (e *Exporter) refresh() []ending {
 	for i := range views {
 		p.outdate(&views[i])
 	}
-	copies := copying{e: e, board: p, described: map[uint32]int{}}
+	users := map[uint32]bool{}
+	for i := range views {
+		users[views[i].rank.peer.UID] = true
+	}
+	copies := copying{e: e, board: p, described: map[uint32]int{}, describing: e.describingAll / max(1, len(users))}
 	var later []*view
 	for i := range views {
 		v := &views[i]
@@ -186,10 +190,11 @@ func (e *Exporter) refresh() []ending {
 
 // copying copies ranks onto the page.
 type copying struct {
-	e         *Exporter
-	board     *board
-	described map[uint32]int // series that describe each user's ranks
-	ended     []ending       // whose last values are on the page
+	e          *Exporter
+	board      *board
+	described  map[uint32]int // series that describe each user's ranks
+	describing int            // the most that any user may have
+	ended      []ending       // whose last values are on the page
 }
 
 // copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is late.
@@ -201,7 +206,7 @@ func (cs *copying) copy(v *view, c *contents) {
 	if c == nil {
 		up = false
 	} else {
-		room := min(e.describing, e.describingUser-cs.described[uid])
+		room := min(e.describing, cs.describing-cs.described[uid])
 		if !e.guard(v.rank, c, "making its series", func() { p.update(r, c, room) }) {
 			p.remove(r)
 			r = p.portrait(v.rank)
