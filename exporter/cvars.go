@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -75,8 +76,8 @@ func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error)
 		c.at = e.now()
 		var more int
 		c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
-		countMore(e.drop, c.left, droppedControl, unreadable)
-		countMore(e.drop, c.left, droppedBound, over+more)
+		exposition.CountMore(e.drop, c.left, droppedControl, unreadable)
+		exposition.CountMore(e.drop, c.left, droppedBound, over+more)
 	}
 }
 
@@ -116,12 +117,12 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 }
 
 // addControls makes mpit_cvar_ranks anew, if it has changed.
-func (p *page) addControls(sums map[controlRow]int, generation uint64) {
-	if p.controls == generation {
+func (b *board) addControls(sums map[controlRow]int, generation uint64) {
+	if b.controls == generation {
 		return
 	}
-	p.controls = generation
-	var rows []row
+	b.controls = generation
+	var rows []exposition.Row
 	for r, n := range sums {
 		labels := []mapping.Label{
 			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "user", Value: r.world.user},
@@ -130,7 +131,7 @@ func (p *page) addControls(sums map[controlRow]int, generation uint64) {
 		if r.world.dup > 0 {
 			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})
 		}
-		rows = append(rows, row{value: float64(n), labels: labels})
+		rows = append(rows, exposition.Row{Value: float64(n), Labels: labels})
 	}
-	p.replaceShared(familyControlRanks, rows)
+	b.ReplaceShared(&familyControlRanks, rows)
 }

@@ -111,7 +111,7 @@ type Exporter struct {
 
 	patience, welcome, overdue, shareable, grace time.Duration
 	recent                                       time.Duration
-	describing, describingUser                   int // see maxDescribing
+	describing, describingAll                    int // see maxDescribing
 	endedBytes                                   int // see maxEndedBytes
 
 	deaf deafness
@@ -202,7 +202,7 @@ func New(cfg Config) (*Exporter, error) {
 		shareable:  shareable,
 		recent:     recent,
 		grace:      grace,
-		describing: maxDescribing, describingUser: maxDescribingUser,
+		describing: maxDescribing, describingAll: maxDescribingAll,
 		endedBytes: maxEndedBytes,
 		started:    time.Now(),
 		table:      newTable(),
@@ -222,23 +222,15 @@ func New(cfg Config) (*Exporter, error) {
 	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.control = newControl(e)
-	e.pages.page = e.newPage()
+	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
 	e.showLimits(budgets.limits)
 	return e, nil
 }
 
-func (e *Exporter) newPage() *page { return newPage(e.drop) }
+func (e *Exporter) newBoard() *board { return newBoard(e.drop) }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
-
-// countMore counts what is left out time after time, once: by how much it is more than what left says.
-func countMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
-	if n > left[reason] {
-		drop(reason, n-left[reason])
-		left[reason] = n
-	}
-}
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
 func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {

@@ -7,10 +7,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingUser those of all ranks of one user.
+// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all ranks. Each user with ranks may
+// have an equal part of these.
 const (
-	maxDescribing     = 8192
-	maxDescribingUser = 200_000
+	maxDescribing    = 8192
+	maxDescribingAll = 100_000
 )
 
 // Values of the label `scope`.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -383,4 +384,41 @@ func TestBudgetsHold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
+type meanwhile struct {
+	figures
+	do func()
+}
+
+func (m meanwhile) Update(s *mpit.Sample) {
+	m.do()
+	m.figures.Update(s)
+}
+
+// Ranks of two users that are taken in at the same time have no more than there is, together.
+func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
+	e, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{Series: 50}})
+	require.NoError(t, err)
+	sample := floodSample(4, 10)
+	add := func(uid uint32) *rank {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
+	}
+	first, second := add(1), add(2)
+	newRank, once := e.newRank, false
+	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		return meanwhile{newRank(m, p), func() {
+			if !once {
+				once = true
+				e.absorbed(second, sample)
+			}
+		}}
+	}
+	e.absorbed(first, sample)
+	assert.Equal(t, 40, second.facts.series)
+	assert.Equal(t, 10, first.facts.series, "what is left")
+	assert.Equal(t, 50, e.budgets.all)
 }

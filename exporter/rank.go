@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
@@ -180,7 +181,7 @@ func newRank(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
-	r.labels = labelPairs(nil, labels)
+	r.labels = exposition.LabelPairs(nil, labels)
 	return r
 }
 

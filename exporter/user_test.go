@@ -129,3 +129,17 @@ func TestTwoUsersWithOneName(t *testing.T) {
 		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`: 7, `mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
 	}, n.with("mpit_node_calls_total"))
 }
+
+// What describes ranks is bounded for all users together: each may have an equal part.
+func TestUsersShareWhatDescribes(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.describingAll = 20 })
+	flood := bound("1", 0, 40)
+	n.connect(mpittest.New(flood))
+	objects := func() int { return len(n.with("mpit_objects{")) }
+	assert.Equal(t, 10, objects(), "two series each")
+	n.claiming(666, 1)
+	page := n.scrape()
+	assert.Equal(t, 5, objects())
+	assert.Len(t, n.with("mpit_pvar_info{"), 1, "of the other one")
+	assert.Equal(t, 80, pvars(page, "1", 0), "what is described stands there all the same")
+}
