@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // What list can be asked for.
@@ -63,7 +63,7 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 		}
 		c.what = listObjects
 	}
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	if len(c.program) > 0 {
 		if c.which != (rankFlags{}) {
 			return usageErrorf("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program")
@@ -72,7 +72,7 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 		if err != nil {
 			return err
 		}
-		list.Catalogues = []exporter.Catalogue{catalogue}
+		list.Catalogues = []api.Catalogue{catalogue}
 	} else {
 		if c.settings.callsSaid || c.settings.monitoring || len(c.settings.deny) > 0 {
 			return usageErrorf("list: --calls, --monitoring and --deny are about a program that list runs; name one: %s list [flags] -- program arguments", programName)
@@ -121,8 +121,8 @@ func (c *listCommand) shows(what string) bool {
 
 // keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there is none of
 // that name.
-func keepCategory(catalogue *exporter.Catalogue, name string) bool {
-	byName := map[string]*exporter.CategoryStatus{}
+func keepCategory(catalogue *api.Catalogue, name string) bool {
+	byName := map[string]*api.CategoryStatus{}
 	for i := range catalogue.Categories {
 		byName[catalogue.Categories[i].Name] = &catalogue.Categories[i]
 	}
@@ -136,24 +136,24 @@ func keepCategory(catalogue *exporter.Catalogue, name string) bool {
 		}
 		next = next[1:]
 	}
-	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g exporter.CategoryStatus) bool { return !below[g.Name] })
-	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v exporter.VariableStatus) bool { return !slices.Contains(v.Categories, name) })
-	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v exporter.ControlVariableStatus) bool { return !slices.Contains(v.Categories, name) })
+	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g api.CategoryStatus) bool { return !below[g.Name] })
+	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v api.VariableStatus) bool { return !slices.Contains(v.Categories, name) })
+	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v api.ControlVariableStatus) bool { return !slices.Contains(v.Categories, name) })
 	return below[name]
 }
 
 // reduce takes away what was not asked for.
-func (c *listCommand) reduce(catalogue *exporter.Catalogue) {
+func (c *listCommand) reduce(catalogue *api.Catalogue) {
 	if !c.shows(listVariables) {
-		catalogue.Variables = []exporter.VariableStatus{}
+		catalogue.Variables = []api.VariableStatus{}
 	}
 	if !c.shows(listControls) {
-		catalogue.ControlVariables = []exporter.ControlVariableStatus{}
+		catalogue.ControlVariables = []api.ControlVariableStatus{}
 	}
 	if !c.shows(listCategories) {
-		catalogue.Categories = []exporter.CategoryStatus{}
+		catalogue.Categories = []api.CategoryStatus{}
 	}
 	if !c.shows(listObjects) {
-		catalogue.Objects = []exporter.ObjectStatus{}
+		catalogue.Objects = []api.ObjectStatus{}
 	}
 }

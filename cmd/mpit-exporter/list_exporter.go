@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 const (
@@ -43,7 +43,7 @@ func (f *rankFlags) query() string {
 }
 
 // fetchCatalogues asks a running exporter.
-func fetchCatalogues(ctx context.Context, address string, which rankFlags) (list exporter.CatalogueList, err error) {
+func fetchCatalogues(ctx context.Context, address string, which rankFlags) (list api.CatalogueList, err error) {
 	err = fetch(ctx, "list", "; or list the variables of a program: "+programName+" list -- ./program", address, "catalogue", which, &list)
 	return list, err
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -30,30 +30,30 @@ const (
 )
 
 // listProgram runs the program under the agent, to its end, and returns what MPI_T offers in the first of its ranks that says so.
-func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) (_ exporter.Catalogue, err error) {
+func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) (_ api.Catalogue, err error) {
 	if err := c.settings.complete(env); err != nil {
-		return exporter.Catalogue{}, &exitError{exitExecFailed, err}
+		return api.Catalogue{}, &exitError{exitExecFailed, err}
 	}
 	path, err := lookProgram(c.program[0], env)
 	if err != nil {
-		return exporter.Catalogue{}, err
+		return api.Catalogue{}, err
 	}
 	c.settings.file = lookAt(path, c.settings.library)
 	mapper, err := mapping.New(mapping.Config{})
 	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("mapping rules: %w", err)
+		return api.Catalogue{}, fmt.Errorf("mapping rules: %w", err)
 	}
 
 	// A directory that only this user can enter: nobody else's rank belongs into the list.
 	dir, err := os.MkdirTemp("", "mpit-list-")
 	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: making a directory for the socket: %w", err)
+		return api.Catalogue{}, fmt.Errorf("list: making a directory for the socket: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	c.settings.socket = filepath.Join(dir, socketFile)
 	listener, err := mpit.Listen(c.settings.socket, mpit.WithMode(0o600))
 	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: %w; a shorter TMPDIR may help", err)
+		return api.Catalogue{}, fmt.Errorf("list: %w; a shorter TMPDIR may help", err)
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
 
@@ -70,10 +70,10 @@ func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) 
 	ranks.awaitLastWords(ctx)
 	stop()
 	if err := <-served; err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: %w", err)
+		return api.Catalogue{}, fmt.Errorf("list: %w", err)
 	}
 	if ctx.Err() != nil {
-		return exporter.Catalogue{}, errors.New("list: interrupted")
+		return api.Catalogue{}, errors.New("list: interrupted")
 	}
 
 	if ended != nil {
@@ -81,7 +81,7 @@ func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) 
 	}
 	catalogue, missing, ok := ranks.catalogue()
 	if !ok {
-		return exporter.Catalogue{}, fmt.Errorf("list: %s has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)",
+		return api.Catalogue{}, fmt.Errorf("list: %s has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)",
 			c.program[0])
 	}
 	if missing != "" {
@@ -110,14 +110,14 @@ type listedRanks struct {
 
 	mu    sync.Mutex
 	id    mpit.RankID // of the rank that whole is from
-	whole *exporter.Catalogue
+	whole *api.Catalogue
 	final *finalWords
 }
 
 // finalWords are a rank's last sample, and who said them.
 type finalWords struct {
 	id        mpit.RankID
-	catalogue exporter.Catalogue
+	catalogue api.Catalogue
 }
 
 func newListedRanks(mapper *mapping.Mapper) *listedRanks {
@@ -158,7 +158,7 @@ func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
 	defer cancel()
-	c, err := exporter.CatalogueOf(ctx, s, l.mapper)
+	c, err := api.CatalogueOf(ctx, s, l.mapper)
 	if err != nil {
 		return false // it has ended too early, or hangs: another rank, or the last sample, will do
 	}
@@ -190,7 +190,7 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 			continue
 		}
 		layout, variables = sample.Layout, sample.Variables
-		later := exporter.CatalogueOfSample(s, &sample, l.mapper)
+		later := api.CatalogueOfSample(s, &sample, l.mapper)
 		l.mu.Lock()
 		l.whole.Update(&later)
 		l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 // takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.
 func (l *listedRanks) takeFinal(s *mpit.Session, sample *mpit.Sample) {
 	id := s.Hello().ID
-	words := &finalWords{id, exporter.CatalogueOfSample(s, sample, l.mapper)}
+	words := &finalWords{id, api.CatalogueOfSample(s, sample, l.mapper)}
 	words.catalogue.Rank.State = "ended"
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +226,7 @@ func (l *listedRanks) awaitLastWords(ctx context.Context) {
 
 // catalogue puts together what was said, and says what is missing. The last sample knows more variables than an earlier one:
 // some libraries make them when they are first needed.
-func (l *listedRanks) catalogue() (c exporter.Catalogue, missing string, ok bool) {
+func (l *listedRanks) catalogue() (c api.Catalogue, missing string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -22,7 +22,7 @@ const maxCell = 40
 const maxObjects = 50
 
 // writeTables writes the sections of a catalogue that shows says true to. A description stands last in its line, whole.
-func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) bool) error {
+func writeTables(w io.Writer, c *api.Catalogue, shows func(what string) bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s\n", clean(title(&c.Rank)))
 	if shows(listVariables) {
@@ -33,7 +33,7 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 			row(t, true, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
-		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
+		if slices.ContainsFunc(c.Variables, func(v api.VariableStatus) bool { return v.OnRequest }) {
 			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each message costs more")
 		}
 	}
@@ -67,8 +67,8 @@ func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) boo
 }
 
 // writeObjects writes the objects of each kind, the first ones of many.
-func writeObjects(t io.Writer, c *exporter.Catalogue) {
-	byKind := map[string][]*exporter.ObjectStatus{}
+func writeObjects(t io.Writer, c *api.Catalogue) {
+	byKind := map[string][]*api.ObjectStatus{}
 	var kinds []string
 	for i := range c.Objects {
 		o := &c.Objects[i]
@@ -79,7 +79,7 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 	}
 	slices.Sort(kinds)
 	for _, list := range byKind { // those that are gone come last
-		slices.SortStableFunc(list, func(a, b *exporter.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
+		slices.SortStableFunc(list, func(a, b *api.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
 	}
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
 	row(t, len(c.Objects) > 0, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
@@ -101,7 +101,7 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 	}
 }
 
-func gone(o *exporter.ObjectStatus) int {
+func gone(o *api.ObjectStatus) int {
 	if o.Freed {
 		return 1
 	}
@@ -116,7 +116,7 @@ func numberCell(n *int) string {
 }
 
 // detailCell is what is known of an object beyond its name and size.
-func detailCell(o *exporter.ObjectStatus) string {
+func detailCell(o *api.ObjectStatus) string {
 	var parts []string
 	for _, flag := range []struct {
 		is   bool
@@ -153,7 +153,7 @@ func enumCell(items []mpit.EnumItem) string {
 	return listCell(words)
 }
 
-func title(r *exporter.RankStatus) string {
+func title(r *api.RankStatus) string {
 	s := strings.TrimSpace(r.Library + " " + r.LibraryVersion)
 	if s == "" {
 		s = "unknown MPI library"
@@ -175,7 +175,7 @@ func title(r *exporter.RankStatus) string {
 }
 
 // classCell says of a variable that is the agent's own distribution that it is one.
-func classCell(v *exporter.VariableStatus) string {
+func classCell(v *api.VariableStatus) string {
 	if v.Distribution {
 		return v.Class.String() + " (distribution)"
 	}
@@ -183,7 +183,7 @@ func classCell(v *exporter.VariableStatus) string {
 }
 
 // metricCell is the metric's name, or why there is none.
-func metricCell(v *exporter.VariableStatus) string {
+func metricCell(v *api.VariableStatus) string {
 	switch {
 	case v.Metric != "":
 		return v.Metric
@@ -194,7 +194,7 @@ func metricCell(v *exporter.VariableStatus) string {
 }
 
 // stateCell says of a variable that is opened on request only that it is one.
-func stateCell(v *exporter.VariableStatus) string {
+func stateCell(v *api.VariableStatus) string {
 	switch {
 	case v.State == mpit.VariableOnRequest:
 		return "on request"

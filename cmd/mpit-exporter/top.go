@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"golang.org/x/term"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // topCommand shows the ranks of a running exporter, and what moves most in them, again and again.
@@ -66,7 +66,7 @@ func terminalOf(stream any) *os.File {
 }
 
 // look asks the exporter.
-func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
+func (c *topCommand) look(ctx context.Context) (list api.ValueList, err error) {
 	err = fetch(ctx, c.name, "", c.url, "values", c.which, &list)
 	return list, err
 }
@@ -173,7 +173,7 @@ func nudge(c chan struct{}) {
 
 // answer is what came of a look.
 type answer struct {
-	list exporter.ValueList
+	list api.ValueList
 	err  error
 }
 

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // Orders of the variables.
@@ -29,7 +29,7 @@ const unlimited = math.MaxInt
 // movement is what has changed between two looks.
 type movement struct {
 	at      time.Time
-	ranks   []exporter.RankValues
+	ranks   []api.RankValues
 	more    int
 	before  map[seriesKey]figure
 	values  map[seriesKey]figure
@@ -57,7 +57,7 @@ const together = -1
 
 // take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the ranks once a second
 // at most.
-func (m *movement) take(list *exporter.ValueList) bool {
+func (m *movement) take(list *api.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
 	}
@@ -79,7 +79,7 @@ func (m *movement) take(list *exporter.ValueList) bool {
 	return m.elapsed > 0
 }
 
-func (m *movement) add(key seriesKey, variables []exporter.VariableValues) {
+func (m *movement) add(key seriesKey, variables []api.VariableValues) {
 	for i := range variables {
 		v := &variables[i]
 		key.metric = v.Metric
