@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -186,29 +188,29 @@ func (r *rank) status() RankStatus {
 }
 
 // describe is what HELLO and the kernel say of a rank.
-func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
+func describe(h *mpit.Hello, peer mpit.Peer, w identity.Process) RankStatus {
 	library := mapping.ParseLibrary(h.LibraryVersion)
 	s := RankStatus{
-		JobID:          w.id.JobID,
-		World:          w.id.World,
-		Rank:           w.id.Rank,
-		Dup:            w.id.Dup,
+		JobID:          w.ID.JobID,
+		World:          w.ID.World,
+		Rank:           w.ID.Rank,
+		Dup:            w.ID.Dup,
 		State:          stateUp.String(),
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
 		UID:            peer.UID,
-		User:           cmp.Or(w.id.User, strconv.FormatUint(uint64(peer.UID), 10)),
-		Host:           cleanValue(h.Host),
-		Executable:     clean(h.Executable, maxExecutable),
-		Library:        cleanValue(library.Name),
-		LibraryVersion: cleanValue(library.Version),
+		User:           cmp.Or(w.ID.User, strconv.FormatUint(uint64(peer.UID), 10)),
+		Host:           clean.Label(h.Host),
+		Executable:     clean.Path(h.Executable),
+		Library:        clean.Label(library.Name),
+		LibraryVersion: clean.Label(library.Version),
 		WorldSize:      h.Size,
 		ThreadLevel:    threadLevel(h.ThreadLevel),
-		AgentVersion:   cleanValue(h.AgentVersion),
-		JobIDSource:    w.source,
-		CgroupJobID:    w.kernel.jobID,
-		JobIDCheck:     cmp.Or(w.check, checkUnknown),
-		JobName:        w.jobName,
-		Partition:      w.partition,
+		AgentVersion:   clean.Label(h.AgentVersion),
+		JobIDSource:    w.Source,
+		CgroupJobID:    w.CgroupJobID,
+		JobIDCheck:     cmp.Or(w.Check, identity.Unknown),
+		JobName:        w.JobName,
+		Partition:      w.Partition,
 	}
 	if !h.InitTime.IsZero() {
 		started := h.InitTime // nothing else of h is held
@@ -217,13 +219,28 @@ func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
 	return s
 }
 
+// threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
+func threadLevel(level int) string {
+	switch level {
+	case 0:
+		return "single"
+	case 1:
+		return "funneled"
+	case 2:
+		return "serialized"
+	case 3:
+		return "multiple"
+	}
+	return strconv.Itoa(level)
+}
+
 // CatalogueOfSample is what a sample alone tells of what MPI_T offers in a rank, which for a rank that has ended is all there
 // is: the performance variables. mapper says what they become.
 func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
 	hello := s.Hello()
 	library := mapping.ParseLibrary(hello.LibraryVersion)
 	c := Catalogue{
-		Rank:             describe(&hello, s.Peer(), who{claim: claimOf(&hello, cgroup{})}),
+		Rank:             describe(&hello, s.Peer(), identity.FromHello(&hello)),
 		Variables:        []VariableStatus{},
 		ControlVariables: []ControlVariableStatus{},
 		Categories:       []CategoryStatus{},

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -39,7 +40,7 @@ func (e *Exporter) bounded(r *contents, s *mpit.Sample) *mpit.Sample {
 	short := *s
 	if v := s.Variables; v != nil {
 		short.Variables = r.trimmed.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
-			countMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
+			exposition.CountMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
 			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
 			return &v
 		})

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -75,7 +76,7 @@ type worldTurn struct {
 func newControl(e *Exporter) *control {
 	return &control{
 		log:     e.log,
-		user:    e.users.name,
+		user:    e.users.Name,
 		count:   func(result string) { e.self.cvarWrites.WithLabelValues(result).Inc() },
 		ranks:   e.cvarTargets,
 		written: e.refreshControlVariables,
@@ -515,18 +516,18 @@ func (c *control) record(caller mpit.Peer, req *CvarRequest, answer *CvarAnswer)
 	slices.Sort(ranks)
 	attrs := []any{
 		"uid", caller.UID, "user", c.user(caller.UID), "pid", caller.PID,
-		"jobid", clean(answer.JobID, maxLabelValue), "world", clean(answer.World, maxLabelValue),
-		"ranks", truncate(cmp.Or(FormatRanks(ranks), "all"), maxLabelValue),
-		"name", clean(req.Name, maxLabelValue), "object", clean(req.Object.String(), maxLabelValue), "value", clean(wanted, maxLabelValue),
-		"old", truncate(logValues(answer.Ranks, func(r *CvarRank) *string { return r.Old }), maxLabelValue),
-		"now", truncate(logValues(answer.Ranks, func(r *CvarRank) *string { return r.Value }), maxLabelValue),
+		"jobid", clean.Label(answer.JobID), "world", clean.Label(answer.World),
+		"ranks", clean.Cut(cmp.Or(FormatRanks(ranks), "all"), clean.MaxLabel),
+		"name", clean.Label(req.Name), "object", clean.Label(req.Object.String()), "value", clean.Label(wanted),
+		"old", clean.Cut(logValues(answer.Ranks, func(r *CvarRank) *string { return r.Old }), clean.MaxLabel),
+		"now", clean.Cut(logValues(answer.Ranks, func(r *CvarRank) *string { return r.Value }), clean.MaxLabel),
 		"result", answer.Result,
 	}
 	if answer.Result == CvarOK {
 		c.log.Info("Control variable set", attrs...)
 		return
 	}
-	c.log.Warn("Control variable not set", append(attrs, "err", clean(answer.Error, 1024))...)
+	c.log.Warn("Control variable not set", append(attrs, "err", clean.Text(answer.Error, 1024))...)
 }
 
 // logValues lists the ranks' values, ranks of the same value together.
@@ -536,7 +537,7 @@ func logValues(ranks []CvarRank, of func(*CvarRank) *string) string {
 	for i := range ranks {
 		text := "?"
 		if v := of(&ranks[i]); v != nil {
-			text = clean(*v, maxLabelValue)
+			text = clean.Label(*v)
 		}
 		if with[text] == nil {
 			order = append(order, text)

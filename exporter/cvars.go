@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -88,8 +90,8 @@ func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error)
 		c.at = e.now()
 		var more int
 		c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
-		countMore(e.drop, c.left, droppedControl, unreadable)
-		countMore(e.drop, c.left, droppedBound, over+more)
+		exposition.CountMore(e.drop, c.left, droppedControl, unreadable)
+		exposition.CountMore(e.drop, c.left, droppedBound, over+more)
 	}
 }
 
@@ -110,7 +112,7 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 	seen := map[string]bool{}
 	for i := range list {
 		v := &list[i]
-		name := cleanValue(v.Name)
+		name := clean.Label(v.Name)
 		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, func(pattern string) bool { return globMatches(pattern, v.Name) }) {
 			continue
 		}
@@ -121,7 +123,7 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 		case len(rows) == maxControls:
 			over++
 		default:
-			rows = append(rows, controlRow{r.world.name(), name, clean(controlValue(v), maxControlValue)})
+			rows = append(rows, controlRow{r.world.name(), name, clean.Text(controlValue(v), maxControlValue)})
 		}
 	}
 	return rows, unreadable, over
@@ -151,12 +153,12 @@ func globMatches(pattern, name string) bool {
 }
 
 // addControls makes mpit_cvar_ranks anew, if it has changed.
-func (p *page) addControls(sums map[controlRow]int, generation uint64) {
-	if p.controls == generation {
+func (b *board) addControls(sums map[controlRow]int, generation uint64) {
+	if b.controls == generation {
 		return
 	}
-	p.controls = generation
-	var rows []row
+	b.controls = generation
+	var rows []exposition.Row
 	for r, n := range sums {
 		labels := []mapping.Label{
 			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "user", Value: r.world.user},
@@ -165,7 +167,7 @@ func (p *page) addControls(sums map[controlRow]int, generation uint64) {
 		if r.world.dup > 0 {
 			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})
 		}
-		rows = append(rows, row{value: float64(n), labels: labels})
+		rows = append(rows, exposition.Row{Value: float64(n), Labels: labels})
 	}
-	p.replaceShared(familyControlRanks, rows)
+	b.ReplaceShared(&familyControlRanks, rows)
 }

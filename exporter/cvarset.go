@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -213,7 +214,7 @@ func chooseWorld(all []cvarTarget, caller mpit.Peer, req *CvarRequest) (*cvarWor
 	}
 	if len(missing) > 0 {
 		return nil, refusef(http.StatusNotFound, "rank %s of job %q%s is not connected here; those that are: %s",
-			truncate(FormatRanks(missing), maxLabelValue), first.id.JobID, ofWorld(first.id.World), truncate(FormatRanks(ranksOf(match)), maxLabelValue))
+			clean.Cut(FormatRanks(missing), clean.MaxLabel), first.id.JobID, ofWorld(first.id.World), clean.Cut(FormatRanks(ranksOf(match)), clean.MaxLabel))
 	}
 	return w, nil
 }

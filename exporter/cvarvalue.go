@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -95,7 +96,7 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 	}
 	var items []string
 	for _, item := range e.Items[:min(len(e.Items), maxItems)] {
-		items = append(items, fmt.Sprintf("%s (%d)", truncate(item.Name, maxItemName), item.Value))
+		items = append(items, fmt.Sprintf("%s (%d)", clean.Cut(item.Name, maxItemName), item.Value))
 	}
 	if more := len(e.Items) - len(items); more > 0 {
 		items = append(items, fmt.Sprintf("and %d more", more))

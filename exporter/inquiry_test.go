@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -189,8 +191,8 @@ func TestCategoriesAreBounded(t *testing.T) {
 	rows, over := categoryRows(append(list, top), nil, nil)
 	assert.Len(t, rows, maxCategoryRows)
 	assert.Equal(t, 5, over)
-	assert.Len(t, rows[0].category, maxLabelValue)
-	assert.Len(t, rows[0].parent, maxLabelValue)
+	assert.Len(t, rows[0].category, clean.MaxLabel)
+	assert.Len(t, rows[0].parent, clean.MaxLabel)
 
 	top.Subcategories = slices.Repeat([]int{1}, maxCategoryEntries+3)
 	rows, over = categoryRows([]mpit.Category{top, list[0]}, nil, nil)
@@ -316,7 +318,7 @@ func TestValuesOfControlVariables(t *testing.T) {
 	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
 	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
 	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice"}}})
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice"}})
 	e.joinWorld(r)
 	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},

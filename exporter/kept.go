@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -81,7 +82,7 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 	short := *k
 	short.List = make([]mpit.KeptValue, n)
 	for i, v := range k.List[:n] {
-		v.Name = truncate(v.Name, len(v.Name))
+		v.Name = strings.Clone(v.Name)
 		v.Values = append([]uint64(nil), v.Values...)
 		v.Base = append([]uint64(nil), v.Base...)
 		short.List[i] = v

@@ -379,3 +379,14 @@ func (l *logs) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// message is a family as Gather returns it, which is given back at once.
+func (n *node) message(name string) *dto.MetricFamily {
+	n.t.Helper()
+	families, done, err := n.Gather(n.t.Context())
+	require.NoError(n.t, err)
+	defer done()
+	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
+	require.GreaterOrEqual(n.t, at, 0, name)
+	return families[at]
+}

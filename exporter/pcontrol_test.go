@@ -29,7 +29,7 @@ func startTold(t *testing.T, cfg Config) *told {
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+	r := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -236,7 +236,7 @@ func TestKept(t *testing.T) {
 	for i := range maxKeptAnswer / maxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+		other := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
 		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -56,7 +57,7 @@ func (c *control) servePush(ctx context.Context, caller mpit.Peer, w http.Respon
 	if err == nil {
 		c.log.Info("Pushed when asked to", attrs...)
 	} else {
-		c.log.Warn("Not pushed when asked to", append(attrs, "err", clean(answer.Error, 1024))...)
+		c.log.Warn("Not pushed when asked to", append(attrs, "err", clean.Text(answer.Error, 1024))...)
 	}
 	c.answer(w, status, answer)
 }

@@ -376,7 +376,10 @@ func reload(t fataler, r *Rank, a *agent, rules ...Rule) {
 func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
 	t.Helper()
 	again := newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}, Older: a.now()})
-	again.room.rank, again.room.variable = r.room.rank, r.room.variable
+	again.room.variable = r.room.variable
+	if own, ok := r.room.shared.(ownRoom); ok {
+		limitTo(again, own.weight, own.reason)
+	}
 	return again
 }
 

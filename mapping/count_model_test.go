@@ -143,7 +143,7 @@ func newCounted(t *rapid.T) *counted {
 }
 
 func (m *counted) setLimits() {
-	m.r.SetLimit(m.rank, ReasonUserOverLimit)
+	limitTo(m.r, m.rank, ReasonUserOverLimit)
 	m.r.SetVariableLimit(m.each)
 }
 

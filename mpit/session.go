@@ -282,7 +282,7 @@ func (s *Session) read() {
 	s.out.held.end()
 	s.mu.Unlock()
 	s.frames = nil
-	s.catalogue = catalogue{}
+	s.catalogue.end()
 	if !held {
 		s.release()
 	}

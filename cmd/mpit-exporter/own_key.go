@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // ownLaunch is what the processes that one launcher has started on this node have in common: they share an exporter.
 type ownLaunch struct {
-	id  exporter.Identity // job and world as ranks have them on the page; its rank means nothing
+	id  identity.Identity // job and world as ranks have them on the page; its rank means nothing
 	key string            // 16 hexadecimal digits: the name of its directory
 }
 
@@ -41,7 +41,7 @@ func launchOf(env environment, host string, pid int, proc fs.FS) ownLaunch {
 			}
 		}
 	}
-	l := ownLaunch{id: exporter.IdentityOf(mpit.Hello{Host: host, Attributes: attributes})}
+	l := ownLaunch{id: identity.FromHello(&mpit.Hello{Host: host, Attributes: attributes}).ID}
 
 	// The host, because /tmp may be shared by nodes.
 	parts := []string{host, l.id.JobID, l.id.World}

@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"strings"
@@ -11,10 +11,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
+// Messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
 // take several times the memory of the rest, and kept: from then on a round sets numbers in place. While somebody holds them they
 // are not changed: who fills them next makes others. They belong to the page, but what is leased may be read without.
-type messages struct {
+type Messages struct {
 	leases   atomic.Int32
 	families []*dto.MetricFamily // those with series, sorted by name: what the last fill found
 }
@@ -27,12 +27,27 @@ type message struct {
 	native    *native  // the same as a native histogram
 }
 
-// fill sets all numbers in the messages, making those that are missing.
-func (p *page) fill() *messages {
-	p.settle()
-	if p.messages == nil || p.messages.leases.Load() > 0 {
+// Families are those with series, sorted by name.
+func (m *Messages) Families() []*dto.MetricFamily { return m.families }
+
+// Lease counts more readers, each of whom calls Release, or keeps what he has for ever.
+func (m *Messages) Lease(readers int) { m.leases.Add(int32(readers)) }
+
+// Release says that one reader has read all of it.
+func (m *Messages) Release() { m.leases.Add(-1) }
+
+// Leased says whether somebody still reads.
+func (m *Messages) Leased() bool { return m.leases.Load() > 0 }
+
+// Forget lets go of the list of families, which is not to hold series that have left.
+func (m *Messages) Forget() { clear(m.families) }
+
+// Messages sets all numbers in the page's messages, making those that are missing.
+func (p *Page) Messages() *Messages {
+	p.Arrange()
+	if p.messages == nil || p.messages.Leased() {
 		p.forget()
-		p.messages = &messages{}
+		p.messages = &Messages{}
 	}
 	m := p.messages
 	m.families = m.families[:0]
@@ -62,12 +77,12 @@ func (p *page) fill() *messages {
 }
 
 // forget leaves the messages to who holds them.
-func (p *page) forget() {
+func (p *Page) forget() {
 	p.messages = nil
 	for _, f := range p.families {
 		f.message = nil
 	}
-	p.eachSheet(func(s *sheet) { s.messages = nil })
+	p.eachSheet(func(s *Sheet) { s.messages = nil })
 }
 
 // fill appends the messages of a block.
@@ -90,13 +105,13 @@ func (b *block) fill(f *family, metrics []*dto.Metric) []*dto.Metric {
 	return metrics
 }
 
-func (s *sheet) makeMessages() {
+func (s *Sheet) makeMessages() {
 	shared := s.sharedLabels()
 	s.messages = make([]message, len(s.entries))
 	for _, part := range s.parts {
 		for i := int(part.from); i < int(part.to); i++ {
 			m := &s.messages[i]
-			m.Label = labelPairs(shared, s.entries[i].series.Labels)
+			m.Label = LabelPairs(shared, s.entries[i].series.Labels)
 			switch part.family.kind {
 			case dto.MetricType_COUNTER:
 				m.Counter = &dto.Counter{Value: &m.value}
@@ -125,7 +140,7 @@ func (m *message) makeHistogram(bounds []float64) {
 }
 
 // set copies an entry's numbers into its message.
-func (m *message) set(s *sheet, at int) {
+func (m *message) set(s *Sheet, at int) {
 	switch {
 	case m.Counter != nil:
 		m.value = s.entries[at].value
@@ -139,7 +154,7 @@ func (m *message) set(s *sheet, at int) {
 			sum += h.Counts[i]
 			m.histogram[i] = sum
 		}
-		m.histogram[last] = countOfAll(h, sum)
+		m.histogram[last] = CountOfAll(h, sum)
 		m.native.set(m.Histogram, h)
 		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, s.created(at))
 	default:
@@ -147,9 +162,9 @@ func (m *message) set(s *sheet, at int) {
 	}
 }
 
-// countOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum is what the
+// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum is what the
 // buckets with a bound hold.
-func countOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
 
 // timestamp sets kept to t, making it if it is nil; nil for the zero time.
 func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
@@ -163,8 +178,8 @@ func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp 
 	return kept
 }
 
-// labelPairs merges labels into shared ones; both are sorted by name, and so is the result.
-func labelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
+// LabelPairs merges labels into shared ones; both are sorted by name, and so is the result.
+func LabelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
 	if len(labels) == 0 {
 		return shared
 	}
@@ -183,8 +198,8 @@ func labelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPai
 	return append(out, shared...)
 }
 
-// mergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
-func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+// MergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
+func MergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {

@@ -1,44 +1,15 @@
-package exporter
+package identity
 
 import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Bounds of what comes from a rank and is kept or shown, in bytes.
-const (
-	maxLabelValue = 256
-	maxExecutable = 1024 // what tells programs apart is at a path's end
-)
-
-// Identity is what tells the series of one rank from those of all others on the node: four labels, and a fifth where two
-// processes of a user claim the same. Another user's processes can claim anything but the user. All values are valid UTF-8
-// and at most 256 bytes long.
-type Identity struct {
-	JobID string // the scheduler's job, else the launcher's
-	World string // which MPI_COMM_WORLD of that job
-	User  string // whose process it is, by the kernel's word: a name, or the uid's digits
-	Rank  int    // in that MPI_COMM_WORLD
-	Dup   int    // 0: the first with these labels; else its number, label `dup`
-}
-
-// compare orders ranks on the page: by job, world, user, rank, dup.
-func (id Identity) compare(other Identity) int {
-	return cmp.Or(
-		strings.Compare(id.JobID, other.JobID),
-		strings.Compare(id.World, other.World),
-		strings.Compare(id.User, other.User),
-		cmp.Compare(id.Rank, other.Rank),
-		cmp.Compare(id.Dup, other.Dup),
-	)
-}
-
-// Where a rank's jobid comes from, label jobid_source of mpit_process_info.
+// Where a rank's jobid comes from: Process.Source.
 const (
 	sourceSlurm      = "slurm"
 	sourcePBS        = "pbs"
@@ -55,23 +26,22 @@ const (
 
 // claim is what a rank says of its job. Any process can say anything: see cgroup.check.
 type claim struct {
-	id                 Identity // without User and Dup
-	source             string   // a source… of above
-	raw                string   // the job's id as the source itself numbers jobs: an array task's own; "" where it has no such number
-	component          bool     // of a heterogeneous job of Slurm: raw is the whole job's, not its own
-	jobName, partition string
+	Process          // without ID.User
+	raw       string // the job's id as Source itself numbers jobs: an array task's own; "" where it has no such number
+	component bool   // of a heterogeneous job of Slurm: raw is the whole job's, not its own
 }
 
-// claimOf derives a rank's identity from what its agent found in the environment. Of what the kernel knows it uses one thing,
-// whether the rank is in a pod of Kubernetes; for processes that a pod's sshd starts have nothing of that in their environment.
+// claimOf derives a rank's identity from what its agent found in the environment. Of what the kernel knows it uses
+// one thing, whether the rank is in a pod of Kubernetes; for processes that a pod's sshd starts have nothing of that
+// in their environment.
 func claimOf(h *mpit.Hello, k cgroup) claim {
 	env := environment(h.Attributes)
 	local := localName(h)
 	c := env.schedulerClaim()
-	job := c.id.JobID
+	job := c.ID.JobID
 	pick := func(source, id string) {
 		if job == "" && id != "" {
-			job, c.source = id, source
+			job, c.Source = id, source
 		}
 	}
 	pick(sourceMPIT, env.get("MPIT_JOB_ID"))
@@ -86,26 +56,23 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	}
 	pick(sourceLauncher, local)
 
-	c.id = Identity{JobID: cleanValue(job), World: cleanValue(cmp.Or(env.world(), local)), Rank: h.Rank}
-	c.raw = cleanValue(c.raw)
-	c.jobName, c.partition = cleanValue(env.jobName()), cleanValue(env.partition())
-	if inPod && c.partition == "" {
-		c.partition = cleanValue(env.get("POD_NAMESPACE"))
+	c.ID = Identity{JobID: clean.Label(job), World: clean.Label(cmp.Or(env.world(), local)), Rank: h.Rank}
+	c.raw = clean.Label(c.raw)
+	c.Check = Unknown
+	c.JobName, c.Partition = clean.Label(env.jobName()), clean.Label(env.partition())
+	if inPod && c.Partition == "" {
+		c.Partition = clean.Label(env.get("POD_NAMESPACE"))
 	}
 	return c
 }
 
-// IdentityOf returns what a process is called by its HELLO alone, before any rule of Config.Identity, without User. Host, rank
-// and attributes are what is looked at.
-func IdentityOf(h mpit.Hello) Identity { return claimOf(&h, cgroup{}).id }
-
 // localName names the launcher where nothing else does: the processes that one launcher started on this host
 // have one parent.
 func localName(h *mpit.Hello) string {
-	host := cleanValue(h.Host)
+	host := clean.Label(h.Host)
 	// A number of at most 20 digits always has room behind the host's name.
-	if len(host) > maxLabelValue-21 {
-		host = truncate(host, maxLabelValue-21)
+	if len(host) > clean.MaxLabel-21 {
+		host = clean.Cut(host, clean.MaxLabel-21)
 	}
 	ppid := environment(h.Attributes).get("ppid")
 	if _, err := strconv.ParseUint(ppid, 10, 64); err != nil {
@@ -114,7 +81,8 @@ func localName(h *mpit.Hello) string {
 	return host + "-" + ppid
 }
 
-// environment is the part of a rank's environment that its agent sends. A variable that is set to nothing counts as unset.
+// environment is the part of a rank's environment that its agent sends. A variable that is set to nothing counts as
+// unset.
 type environment map[string]string
 
 func (e environment) get(keys ...string) string {
@@ -126,20 +94,21 @@ func (e environment) get(keys ...string) string {
 	return ""
 }
 
-// schedulerClaim returns the job's id as the scheduler's own commands print and accept it; without an id, no scheduler is seen.
-// A task of an array job is a job of its own, the components of a heterogeneous one are one job: they can share a world.
+// schedulerClaim returns the job's id as the scheduler's own commands print and accept it; without an id, no
+// scheduler is seen. A task of an array job is a job of its own, the components of a heterogeneous one are one job:
+// they can share a world.
 func (e environment) schedulerClaim() claim {
 	made := func(source, id, raw string) claim {
-		return claim{id: Identity{JobID: id}, source: source, raw: raw}
+		return claim{Process: Process{ID: Identity{JobID: id}, Source: source}, raw: raw}
 	}
 	if id := e.get("SLURM_JOB_ID", "SLURM_JOBID"); id != "" {
 		c := made(sourceSlurm, id, id)
 		// In all components SLURM_JOB_ID is the first one's, by which the whole is known.
 		if het := e.get("SLURM_HET_JOB_ID"); het != "" || e.get("SLURM_HET_SIZE") != "" {
-			c.id.JobID, c.component = cmp.Or(het, id), true
+			c.ID.JobID, c.component = cmp.Or(het, id), true
 		}
 		if array, task := e.get("SLURM_ARRAY_JOB_ID"), e.get("SLURM_ARRAY_TASK_ID"); array != "" && task != "" {
-			c.id.JobID = array + "_" + task
+			c.ID.JobID = array + "_" + task
 		}
 		return c
 	}
@@ -163,14 +132,15 @@ func (e environment) schedulerClaim() claim {
 		return made(sourceGridEngine, id, id+".1")
 	}
 	// HTCondor itself tells a job its slot, not its number; this is what submit files commonly pass on.
-	if id := e.get("CONDOR_ID"); id != "" && (e.get("_CONDOR_SLOT") != "" || strings.EqualFold(e.get("BATCH_SYSTEM"), "HTCondor")) {
+	condor := e.get("_CONDOR_SLOT") != "" || strings.EqualFold(e.get("BATCH_SYSTEM"), "HTCondor")
+	if id := e.get("CONDOR_ID"); id != "" && condor {
 		return made(sourceHTCondor, id, id)
 	}
 	return claim{}
 }
 
-// fluxRoot returns the outermost of nested Flux jobs, "" if they are not known: it is the one that was submitted to the system's
-// instance, as a Slurm job is; what runs in it are its steps. FLUX_JOB_ID_PATH is /ƒouter/ƒinner.
+// fluxRoot returns the outermost of nested Flux jobs, "" if they are not known: it is the one that was submitted to
+// the system's instance, as a Slurm job is; what runs in it are its steps. FLUX_JOB_ID_PATH is /ƒouter/ƒinner.
 func (e environment) fluxRoot() string {
 	root, _, _ := strings.Cut(strings.TrimPrefix(e.get("FLUX_JOB_ID_PATH"), "/"), "/")
 	return root
@@ -196,8 +166,8 @@ func (e environment) world() string {
 	return e.get("PALS_APID", "ALPS_APP_ID")
 }
 
-// slurmPseudoStep says whether a step's number stands for a batch script, an interactive shell or the like. Nothing has launched
-// an MPI program then but what is called in it, any number of times.
+// slurmPseudoStep says whether a step's number stands for a batch script, an interactive shell or the like. Nothing
+// has launched an MPI program then but what is called in it, any number of times.
 func slurmPseudoStep(step string) bool {
 	n, err := strconv.ParseUint(step, 10, 64)
 	return err == nil && n >= 0xfffffff0
@@ -209,8 +179,9 @@ func (e environment) inPod() bool {
 		e.get("OMPI_MCA_orte_default_hostfile") == "/etc/mpi/hostfile"
 }
 
-// mpiJob names the MPIJob that a pod belongs to. The MPI Operator tells pods no more than their role; but a worker is called
-// <job>-worker-<number>, and so is its host. POD_NAME comes last: it may have been handed on by the launcher's pod.
+// mpiJob names the MPIJob that a pod belongs to. The MPI Operator tells pods no more than their role; but a worker is
+// called <job>-worker-<number>, and so is its host. POD_NAME comes last: it may have been handed on by the launcher's
+// pod.
 func (e environment) mpiJob(host string) string {
 	return cmp.Or(e.get("K_MPI_JOB_NAME"), mpiJobOfPod(host), mpiJobOfPod(e.get("POD_NAME")))
 }
@@ -260,36 +231,4 @@ func (e environment) partition() string {
 		return e.get("QUEUE")
 	}
 	return ""
-}
-
-// cleanValue makes a string from a rank fit for a label.
-func cleanValue(s string) string { return clean(s, maxLabelValue) }
-
-// clean is mapping.CleanText, and holds on to nothing of what is cut off.
-func clean(s string, limit int) string { return strings.Clone(mapping.CleanText(s, limit)) }
-
-// truncate cuts s to at most n bytes without cutting a character, and holds on to nothing of the rest.
-func truncate(s string, n int) string {
-	if len(s) > n {
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
-	}
-	return strings.Clone(s)
-}
-
-// threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
-func threadLevel(level int) string {
-	switch level {
-	case 0:
-		return "single"
-	case 1:
-		return "funneled"
-	case 2:
-		return "serialized"
-	case 3:
-		return "multiple"
-	}
-	return strconv.Itoa(level)
 }

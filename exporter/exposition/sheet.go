@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"slices"
@@ -9,15 +9,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What readers of messages and of
+// Sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What readers of messages and of
 // metric data need besides is made when they come, and kept.
-type sheet struct {
-	owner owner // nil: nobody
-	key   sheetKey
-	gone  bool // from the page
+type Sheet struct {
+	owner Owner // nil: nobody
+	gone  bool  // from the page
 
 	entries    []entry
 	plain      int                 // so many of them are no histograms; those follow
@@ -40,17 +38,6 @@ type section struct {
 	from, to uint32
 }
 
-// sheetKey changes when a sheet has to be built anew.
-type sheetKey struct {
-	made       uint64 // which figures the generation is of
-	generation uint64
-	layout     *mpit.Layout
-	room       int
-	end        mpit.EndReason
-	sampled    bool
-	controlled bool
-}
-
 // entry is one series: of a performance variable, or one of the exporter's own families. It has a copy of its number.
 type entry struct {
 	labels         string          // as text: what stands between a name and a value. Many entries of an owner share it
@@ -62,44 +49,48 @@ type entry struct {
 // ownNumber is where a number of the exporter's own stands, and what it is.
 type ownNumber struct {
 	at    int
-	value func(r *portrait) float64
+	value func(o Owner) float64
 }
 
 // shown says whether the entry stands on the page now; live, whether its owner is.
 func (e *entry) shown(live bool) bool { return e.valid && (live || e.lasting) }
 
-// place is where the sheet's blocks stand in their families.
-func (s *sheet) place() Identity {
-	if s.owner == nil {
-		return Identity{}
+// NewSheet returns an empty sheet of an owner; nil is nobody.
+func NewSheet(o Owner) *Sheet { return &Sheet{owner: o} }
+
+// compare puts sheets into the order of their owners; what is nobody's has a family for itself.
+func (s *Sheet) compare(other *Sheet) int {
+	if s.owner == nil || other.owner == nil {
+		return 0
 	}
-	return s.owner.place()
+	return s.owner.Compare(other.owner)
 }
 
-func (s *sheet) live() bool { return s.owner == nil || s.owner.live() }
+func (s *Sheet) live() bool { return s.owner == nil || s.owner.Live() }
 
-func (s *sheet) sharedLabels() []*dto.LabelPair {
+func (s *Sheet) sharedLabels() []*dto.LabelPair {
 	if s.owner == nil {
 		return nil
 	}
-	return s.owner.sharedLabels()
+	return s.owner.Labels()
 }
 
 // histogram is the numbers of an entry of a histogram's family.
-func (s *sheet) histogram(i int) *mapping.Histogram { return &s.histograms[i-s.plain] }
+func (s *Sheet) histogram(i int) *mapping.Histogram { return &s.histograms[i-s.plain] }
 
 // created is when an entry's number began to count; the zero time: not known.
-func (s *sheet) created(i int) time.Time {
+func (s *Sheet) created(i int) time.Time {
 	switch {
 	case i < len(s.since) && s.since[i] != 0:
 		return time.Unix(0, s.since[i])
 	case !s.figures && s.owner != nil:
-		return s.owner.begun()
+		return s.owner.Begun()
 	}
 	return time.Time{}
 }
 
-func (s *sheet) drop(reason string, n int) {
+// Drop counts so many series that find no place in the sheet. Whoever shows it counts them for all.
+func (s *Sheet) Drop(reason string, n int) {
 	if n <= 0 {
 		return
 	}
@@ -109,8 +100,11 @@ func (s *sheet) drop(reason string, n int) {
 	s.dropped[reason] += n
 }
 
-// copyNumbers copies the numbers of series, which nobody changes meanwhile.
-func (s *sheet) copyNumbers(created bool) {
+// Dropped is what found no place, by reason; nil: nothing.
+func (s *Sheet) Dropped() map[string]int { return s.dropped }
+
+// CopyNumbers copies the numbers of a sheet's series, which nobody changes meanwhile.
+func (p *Page) CopyNumbers(s *Sheet) {
 	for i := range s.entries[:s.plain] {
 		e := &s.entries[i]
 		e.value, e.valid, e.lasting = e.series.Value, e.series.Valid, e.series.Lasting
@@ -118,9 +112,9 @@ func (s *sheet) copyNumbers(created bool) {
 	for i := range s.histograms {
 		e := &s.entries[s.plain+i]
 		e.valid, e.lasting = e.series.Valid && e.series.Histogram != nil, e.series.Lasting
-		copyHistogram(&s.histograms[i], e.series.Histogram)
+		CopyHistogram(&s.histograms[i], e.series.Histogram)
 	}
-	if !created {
+	if !p.created {
 		return
 	}
 	if s.since == nil {
@@ -131,8 +125,8 @@ func (s *sheet) copyNumbers(created bool) {
 	}
 }
 
-// copyHistogram copies from's numbers, using the memory that to has. Bounds never change.
-func copyHistogram(to, from *mapping.Histogram) {
+// CopyHistogram copies from's numbers, using the memory that to has. Bounds never change.
+func CopyHistogram(to, from *mapping.Histogram) {
 	if from == nil {
 		return
 	}
@@ -141,21 +135,21 @@ func copyHistogram(to, from *mapping.Histogram) {
 	to.Counts, to.Native = counts, native
 }
 
-// setOwn sets the numbers of the exporter's own families.
-func (s *sheet) setOwn(r *portrait) {
+// SetOwn sets the numbers of the exporter's own families.
+func (s *Sheet) SetOwn() {
 	for _, o := range s.own {
-		s.entries[o.at].value = o.value(r)
+		s.entries[o.at].value = o.value(s.owner)
 	}
 }
 
 // sort orders the entries of a part, from one on to the last, by their own labels (the others are the same) and leaves out those that stand
 // twice: one of them would make a scraper refuse the whole page.
-func (s *sheet) sort(from int) {
+func (s *Sheet) sort(from int) {
 	entries := s.entries[from:]
 	byLabels := func(a, b entry) int { return compareLabels(a.series.Labels, b.series.Labels) }
 	slices.SortStableFunc(entries, byLabels)
 	unique := slices.CompactFunc(entries, func(a, b entry) bool { return byLabels(a, b) == 0 })
-	s.drop(droppedDuplicate, len(entries)-len(unique))
+	s.Drop(DroppedDuplicate, len(entries)-len(unique))
 	s.entries = s.entries[:from+len(unique)]
 }
 
@@ -181,17 +175,26 @@ func (l *listing) begin() {
 	l.families, l.series, l.of, l.next, l.sorted = l.families[:0], l.series[:0], l.of[:0], l.next[:0], l.sorted[:0]
 }
 
-// list gathers series of performance variables for a sheet, but those whose family's name is refused.
-func (p *page) list(s *sheet, all []*mapping.Series, refused func(name string) bool) {
+// Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody changes meanwhile. refused
+// says which names are not theirs; unless they are beyond doubt, as those of more are.
+func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool, more ...*mapping.Series) {
+	p.listing.begin()
+	p.list(s, all, refused)
+	p.list(s, more, func(string) bool { return false })
+	p.add(s)
+}
+
+// list gathers series for a sheet, but those whose family's name is refused or taken.
+func (p *Page) list(s *Sheet, all []*mapping.Series, refused func(name string) bool) {
 	l := &p.listing
 	for _, series := range all {
 		m := series.Metric
 		if refused(m.Name) {
-			s.drop(droppedReserved, 1)
+			s.Drop(DroppedReserved, 1)
 			continue
 		}
 		if rival := p.rival(m.Name, metricType(m.Kind)); rival != nil {
-			s.drop(droppedConflict, 1)
+			s.Drop(DroppedConflict, 1)
 			if !slices.Contains(s.inTheWay, rival) {
 				s.inTheWay = append(s.inTheWay, rival)
 			}
@@ -227,7 +230,7 @@ func (l *listing) sort() (ends []int32) {
 }
 
 // add makes entries of what has been gathered, and copies the numbers, which nobody changes meanwhile.
-func (p *page) add(s *sheet) {
+func (p *Page) add(s *Sheet) {
 	l := &p.listing
 	ends := l.sort()
 	s.figures = true
@@ -254,33 +257,57 @@ func (p *page) add(s *sheet) {
 		}
 	}
 	s.histograms = make([]mapping.Histogram, len(s.entries)-s.plain)
-	s.copyNumbers(p.created)
+	p.CopyNumbers(s)
 	l.begin() // nothing is held
 }
 
-// roomier says whether a family that was in the way of series has left.
-func (p *page) roomier(s *sheet) bool {
+// Roomier says whether a family that was in the way of a sheet's series has left, so that it is to be made anew.
+func (p *Page) Roomier(s *Sheet) bool {
 	return slices.ContainsFunc(s.inTheWay, func(f *family) bool { return p.byName[f.name] != f })
 }
 
-// shown lists what of a sheet stands on the page now, by the families' names; but the one that says whose a value is.
-func (s *sheet) shown() []entries {
-	var all []entries
+// Shown is what an owner has in one family, and stands on the page now.
+type Shown struct {
+	family *family
+	sheet  *Sheet
+	places []int
+}
+
+// Shown lists what of a sheet stands on the page now, by the families' names.
+func (s *Sheet) Shown() []Shown {
+	var all []Shown
 	live := s.live()
 	for _, part := range s.parts {
-		if part.family.name == mapping.ExtremeName {
-			continue
-		}
-		of := entries{family: part.family, sheet: s}
+		of := Shown{family: part.family, sheet: s}
 		for i := part.from; i < part.to; i++ {
 			if s.entries[i].shown(live) {
-				of.list = append(of.list, int(i))
+				of.places = append(of.places, int(i))
 			}
 		}
-		if len(of.list) > 0 {
+		if len(of.places) > 0 {
 			all = append(all, of)
 		}
 	}
-	slices.SortFunc(all, func(a, b entries) int { return strings.Compare(a.family.name, b.family.name) })
+	slices.SortFunc(all, func(a, b Shown) int { return strings.Compare(a.family.name, b.family.name) })
 	return all
+}
+
+// Name is the family's.
+func (s *Shown) Name() string { return s.family.name }
+
+// Len is how many series there are.
+func (s *Shown) Len() int { return len(s.places) }
+
+// Series is one of them: what it is, not its numbers.
+func (s *Shown) Series(i int) *mapping.Series { return s.sheet.entries[s.places[i]].series }
+
+// Value is the number of one that is no histogram.
+func (s *Shown) Value(i int) float64 { return s.sheet.entries[s.places[i]].value }
+
+// Histogram is the numbers of one; nil: it is none.
+func (s *Shown) Histogram(i int) *mapping.Histogram {
+	if s.family.kind != dto.MetricType_HISTOGRAM {
+		return nil
+	}
+	return s.sheet.histogram(s.places[i])
 }

@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"math"
@@ -14,34 +14,35 @@ import (
 // The page as metric data. The sets of attributes are made once and kept with their blocks for as long as somebody reads in this
 // way; the data points are new each time, for the reader keeps them.
 
-// pointStyle says which metric data are wanted.
-type pointStyle struct {
-	at          time.Time // of all points
-	exponential bool
-	ended       map[owner]portion // nil: all that stands on the page; else of these owners only
+// PointStyle says which metric data are wanted.
+type PointStyle struct {
+	At          time.Time // of all points
+	Exponential bool
+	Only        map[Owner]Portion // nil: all that stands on the page; else of these owners only
 }
 
-// portion is how much of an owner is wanted.
-type portion uint8
+// Portion is how much of an owner is wanted.
+type Portion uint8
 
+// How much of an owner is wanted.
 const (
-	noPart portion = iota
-	lastingPart
-	wholePart
+	None    Portion = iota
+	Lasting         // what stands on the page whether or not the owner is live
+	Whole
 )
 
 // of says how much of an owner is wanted.
-func (s *pointStyle) of(o owner) portion {
-	if s.ended == nil {
-		return wholePart
+func (s *PointStyle) of(o Owner) Portion {
+	if s.Only == nil {
+		return Whole
 	}
-	return s.ended[o]
+	return s.Only[o]
 }
 
-// points makes metric data of the page's families, in their order. All are cumulative.
-func (p *page) points(s pointStyle) []metricdata.Metrics {
-	p.settle()
-	w := pointWriter{pointStyle: s, incomplete: map[owner]int{}}
+// Points makes metric data of the page's families, in their order. All are cumulative.
+func (p *Page) Points(s PointStyle) []metricdata.Metrics {
+	p.Arrange()
+	w := pointWriter{PointStyle: s, incomplete: map[Owner]int{}}
 	list := make([]metricdata.Metrics, 0, len(p.families))
 	for _, f := range p.families {
 		if m, found := w.family(f); found {
@@ -49,31 +50,35 @@ func (p *page) points(s pointStyle) []metricdata.Metrics {
 		}
 	}
 	for o, n := range w.incomplete {
-		countMore(p.drop, o.counted(), droppedIncomplete, n)
+		CountMore(p.drop, o.LeftOff(), DroppedIncomplete, n)
 	}
-	if s.ended == nil {
+	if s.Only == nil {
 		p.series = w.n
 	}
 	return list
 }
 
-// forgetSets gives up the sets of attributes: nobody reads metric data any more.
-func (p *page) forgetSets() {
-	p.eachSheet(func(s *sheet) { s.sets = nil })
+// ForgetSets gives up the sets of attributes, as nobody reads metric data any more, and says whether there were any.
+func (p *Page) ForgetSets() (had bool) {
+	p.eachSheet(func(s *Sheet) {
+		had = had || s.sets != nil
+		s.sets = nil
+	})
+	return had
 }
 
 // pointWriter makes data points.
 type pointWriter struct {
-	pointStyle
+	PointStyle
 	sets       attributeSets
 	n          int           // series so far
-	incomplete map[owner]int // histograms that can't be had as exponential ones
+	incomplete map[Owner]int // histograms that can't be had as exponential ones
 }
 
 func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	room := 0
 	for i := range f.blocks {
-		if w.of(f.blocks[i].sheet.owner) != noPart {
+		if w.of(f.blocks[i].sheet.owner) != None {
 			room += int(f.blocks[i].to - f.blocks[i].from)
 		}
 	}
@@ -83,39 +88,39 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	before := w.n
 	m = metricdata.Metrics{Name: f.otel.name, Description: f.help, Unit: f.otel.unit}
 	switch {
-	case f.kind == dto.MetricType_HISTOGRAM && w.exponential:
+	case f.kind == dto.MetricType_HISTOGRAM && w.Exponential:
 		list := make([]metricdata.ExponentialHistogramDataPoint[float64], 0, room)
-		w.each(f, func(s *sheet, i int) {
+		w.each(f, func(s *Sheet, i int) {
 			point, whole := exponentialPoint(s.histogram(i))
 			if !whole {
 				w.incomplete[s.owner]++
 				return
 			}
-			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.at
+			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.At
 			list = append(list, point)
 		})
 		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 		return m, len(list) > 0
 	case f.kind == dto.MetricType_HISTOGRAM:
 		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
-		w.each(f, func(s *sheet, i int) {
+		w.each(f, func(s *Sheet, i int) {
 			point := explicitPoint(s.histogram(i))
-			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.at
+			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.At
 			list = append(list, point)
 		})
 		m.Data = metricdata.Histogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
 	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(s *sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i), Time: w.at, Value: s.entries[i].value})
+		w.each(f, func(s *Sheet, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i), Time: w.At, Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Sum[float64]{
 			DataPoints: list, Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.kind == dto.MetricType_COUNTER,
 		}
 	default:
 		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(s *sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.at, Value: s.entries[i].value})
+		w.each(f, func(s *Sheet, i int) {
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.At, Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Gauge[float64]{DataPoints: list}
 	}
@@ -123,12 +128,12 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 }
 
 // each calls do for the entries of a family that are wanted and stand on the page now; their sheets have sets.
-func (w *pointWriter) each(f *family, do func(s *sheet, i int)) {
+func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
 		s := b.sheet
 		much, live := w.of(s.owner), s.live()
-		if much == noPart || f.liveOnly && !live {
+		if much == None || f.liveOnly && !live {
 			continue
 		}
 		if s.sets == nil {
@@ -140,7 +145,7 @@ func (w *pointWriter) each(f *family, do func(s *sheet, i int)) {
 			}
 		}
 		for i := int(b.from); i < int(b.to); i++ {
-			if s.entries[i].shown(live && much == wholePart) {
+			if s.entries[i].shown(live && much == Whole) {
 				w.n++
 				do(s, i)
 			}
@@ -149,10 +154,10 @@ func (w *pointWriter) each(f *family, do func(s *sheet, i int)) {
 }
 
 // begun is when an entry began to count, else its owner did; the zero time: not known.
-func (s *sheet) begun(i int) time.Time {
+func (s *Sheet) begun(i int) time.Time {
 	at := s.created(i)
 	if at.IsZero() && s.owner != nil {
-		at = s.owner.begun()
+		at = s.owner.Begun()
 	}
 	return at
 }
@@ -165,7 +170,7 @@ func explicitPoint(h *mapping.Histogram) metricdata.HistogramDataPoint[float64] 
 		counts[i] = h.Counts[i]
 		sum += h.Counts[i]
 	}
-	count := countOfAll(h, sum)
+	count := CountOfAll(h, sum)
 	counts[len(h.Bounds)] = count - sum
 	return metricdata.HistogramDataPoint[float64]{Count: count, Sum: h.Sum, Bounds: h.Bounds, BucketCounts: counts}
 }
@@ -182,7 +187,7 @@ func exponentialPoint(h *mapping.Histogram) (point metricdata.ExponentialHistogr
 		classic += h.Counts[i]
 	}
 	point = metricdata.ExponentialHistogramDataPoint[float64]{
-		Count: countOfAll(h, classic), Sum: h.Sum,
+		Count: CountOfAll(h, classic), Sum: h.Sum,
 		Scale: h.Schema, ZeroCount: h.NativeZero, ZeroThreshold: mapping.NativeZeroThreshold,
 	}
 	total := h.NativeZero

@@ -1,4 +1,4 @@
-package exporter
+package identity
 
 import (
 	"os"
@@ -10,53 +10,54 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-func TestRelabel(t *testing.T) {
-	said := claim{id: Identity{JobID: "100_3", World: "0", Rank: 2}, source: sourceSlurm, jobName: "alice-cfd", partition: "batch"}
+func TestRules(t *testing.T) {
+	said := Process{ID: Identity{JobID: "100_3", World: "0", Rank: 2}, Source: sourceSlurm, JobName: "alice-cfd", Partition: "batch"}
 	others := map[string]string{"rank": "2", "user": "alice", "host": "node7", "cgroup_jobid": "104", "source": "slurm", "env_SLURM_CLUSTER_NAME": "big"}
 	for _, test := range []struct {
 		name  string
 		rules []mapping.Relabel
-		want  claim // only id, jobName and partition
+		want  Process // only id, jobName and partition
 	}{
 		{"no rules", nil, said},
 		{"tasks of an array under one job, told apart by their worlds", []mapping.Relabel{
 			{SourceLabels: []string{"jobid", "world"}, Regex: `[0-9]+_([0-9]+);(.*)`, TargetLabel: "world", Replacement: text("$1.$2")},
 			{SourceLabels: []string{"jobid"}, Regex: `([0-9]+)_[0-9]+`, TargetLabel: "jobid"},
-		}, claim{id: Identity{JobID: "100", World: "3.0"}, jobName: "alice-cfd", partition: "batch"}},
+		}, Process{ID: Identity{JobID: "100", World: "3.0"}, JobName: "alice-cfd", Partition: "batch"}},
 		{"a user's name into nothing", []mapping.Relabel{{SourceLabels: []string{"user", "jobname"}, Separator: text("/"), Regex: `([^/]+)/alice-(.*)`, TargetLabel: "jobname", Replacement: text("$2")}},
-			claim{id: said.id, jobName: "cfd", partition: "batch"}},
+			Process{ID: said.ID, JobName: "cfd", Partition: "batch"}},
 		{"several clusters", []mapping.Relabel{{SourceLabels: []string{"env_SLURM_CLUSTER_NAME", "jobid"}, Regex: `(?P<cluster>.+);(.+)`, TargetLabel: "jobid", Replacement: text("${cluster}/$2")}},
-			claim{id: Identity{JobID: "big/100_3", World: "0"}, jobName: "alice-cfd", partition: "batch"}},
+			Process{ID: Identity{JobID: "big/100_3", World: "0"}, JobName: "alice-cfd", Partition: "batch"}},
 		{"the kernel's word", []mapping.Relabel{{SourceLabels: []string{"cgroup_jobid"}, Regex: "(.+)", TargetLabel: "jobid"}},
-			claim{id: Identity{JobID: "104", World: "0"}, jobName: "alice-cfd", partition: "batch"}},
+			Process{ID: Identity{JobID: "104", World: "0"}, JobName: "alice-cfd", Partition: "batch"}},
 		{"a variable that is not there", []mapping.Relabel{{SourceLabels: []string{"env_NOTHING"}, TargetLabel: "jobid"}}, said},
 		{"an expression that does not match the whole", []mapping.Relabel{{SourceLabels: []string{"jobid"}, Regex: "100", TargetLabel: "jobid", Replacement: text("x")}}, said},
 		{"alternatives are of the whole, too", []mapping.Relabel{{SourceLabels: []string{"jobid"}, Regex: "100|3", TargetLabel: "jobid", Replacement: text("x")}}, said},
 		{"an empty result keeps the old value", []mapping.Relabel{{SourceLabels: []string{"jobid"}, TargetLabel: "jobid", Replacement: text(" ")}}, said},
 		{"without sources", []mapping.Relabel{{TargetLabel: "partition", Replacement: text("all$$")}},
-			claim{id: said.id, jobName: "alice-cfd", partition: "all$"}},
+			Process{ID: said.ID, JobName: "alice-cfd", Partition: "all$"}},
 		{"a result is cleaned", []mapping.Relabel{{TargetLabel: "world", Replacement: text("a\x1bb\xff")}},
-			claim{id: Identity{JobID: "100_3", World: "a\uFFFDbÿ"}, jobName: "alice-cfd", partition: "batch"}},
+			Process{ID: Identity{JobID: "100_3", World: "a\uFFFDbÿ"}, JobName: "alice-cfd", Partition: "batch"}},
 		{"and bounded", []mapping.Relabel{{SourceLabels: []string{"host"}, Regex: "(.*)", TargetLabel: "world", Replacement: text(strings.Repeat("$1", 100))}},
-			claim{id: Identity{JobID: "100_3", World: strings.Repeat("node7", 100)[:maxLabelValue]}, jobName: "alice-cfd", partition: "batch"}},
+			Process{ID: Identity{JobID: "100_3", World: strings.Repeat("node7", 100)[:clean.MaxLabel]}, JobName: "alice-cfd", Partition: "batch"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rl, err := newRelabeler(test.rules)
+			rl, err := Compile(test.rules)
 			require.NoError(t, err)
 			c := said
 			rl.apply(&c, func(source string) string { return others[source] })
-			test.want.id.Rank, test.want.source = 2, sourceSlurm
+			test.want.ID.Rank, test.want.Source = 2, sourceSlurm
 			assert.Equal(t, test.want, c)
 		})
 	}
 }
 
 // The rules in docs/labels.md do what stands beside them.
-func TestDocumentedRelabelRules(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "labels.md"))
+func TestDocumentedRules(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "labels.md"))
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(page), "```yaml\n")
 	require.True(t, found)
@@ -64,34 +65,34 @@ func TestDocumentedRelabelRules(t *testing.T) {
 	require.True(t, found)
 	file, err := mapping.Parse("docs/labels.md", []byte(rules))
 	require.NoError(t, err)
-	rl, err := newRelabeler(file.Identity)
+	rl, err := Compile(file.Identity)
 	require.NoError(t, err)
 	for _, test := range []struct {
-		said          claim
+		said          Process
 		env           map[string]string // by source
 		job, world    string
 		name, because string
 	}{
-		{claim{id: Identity{JobID: "4711", World: "0"}, source: sourceSlurm}, nil, "4711", "0", "", "nothing is to be changed"},
-		{claim{id: Identity{JobID: "100_3", World: "0"}, source: sourceSlurm}, nil, "100", "3.0", "", "a task of an array"},
-		{claim{id: Identity{JobID: "4711", World: "0"}, source: sourceSlurm}, map[string]string{"env_SLURM_CLUSTER_NAME": "big"}, "big/4711", "0", "", "a cluster"},
-		{claim{id: Identity{JobID: "train", World: "w"}, source: sourceKubernetes, partition: "ml"}, nil, "ml/train", "w", "", "an MPIJob"},
-		{claim{id: Identity{JobID: "vm-1", World: "vm-1"}, source: sourceHydra}, map[string]string{"cgroup_jobid": "104"}, "104", "vm-1", "", "started by ssh"},
-		{claim{id: Identity{JobID: "vm-1", World: "vm-1"}, source: sourceHydra}, map[string]string{"cgroup_jobid": podUID}, "vm-1", "vm-1", "", "in a pod"},
-		{claim{id: Identity{JobID: "4711", World: "0"}, source: sourceSlurm, jobName: "alice-cfd"}, nil, "4711", "0", "cfd", "a user's name"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm}, nil, "4711", "0", "", "nothing is to be changed"},
+		{Process{ID: Identity{JobID: "100_3", World: "0"}, Source: sourceSlurm}, nil, "100", "3.0", "", "a task of an array"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm}, map[string]string{"env_SLURM_CLUSTER_NAME": "big"}, "big/4711", "0", "", "a cluster"},
+		{Process{ID: Identity{JobID: "train", World: "w"}, Source: sourceKubernetes, Partition: "ml"}, nil, "ml/train", "w", "", "an MPIJob"},
+		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra}, map[string]string{"cgroup_jobid": "104"}, "104", "vm-1", "", "started by ssh"},
+		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra}, map[string]string{"cgroup_jobid": podUID}, "vm-1", "vm-1", "", "in a pod"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm, JobName: "alice-cfd"}, nil, "4711", "0", "cfd", "a user's name"},
 	} {
 		c := test.said
 		rl.apply(&c, func(source string) string {
 			if source == "source" {
-				return c.source
+				return c.Source
 			}
 			return test.env[source]
 		})
-		assert.Equal(t, []string{test.job, test.world, test.name}, []string{c.id.JobID, c.id.World, c.jobName}, test.because)
+		assert.Equal(t, []string{test.job, test.world, test.name}, []string{c.ID.JobID, c.ID.World, c.JobName}, test.because)
 	}
 }
 
-func TestBadRelabelRules(t *testing.T) {
+func TestBadRules(t *testing.T) {
 	at := mapping.Source{File: "site.yaml", Line: 7}
 	for name, test := range map[string]struct {
 		rule mapping.Relabel
@@ -110,31 +111,31 @@ func TestBadRelabelRules(t *testing.T) {
 		"a lone dollar":      {mapping.Relabel{TargetLabel: "jobid", Replacement: text("5 $")}, `write $1 or ${1}, and $$ for a dollar sign`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newRelabeler([]mapping.Relabel{test.rule})
-			require.ErrorContains(t, err, test.want)
-			_, err = New(Config{Mapper: newMapper(t), Identity: []mapping.Relabel{test.rule}})
+			_, err := Compile([]mapping.Relabel{test.rule})
 			require.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
 // Whatever rules say, and ranks: what comes out is fit for labels, and never empty where something was.
-func FuzzRelabel(f *testing.F) {
+func FuzzRules(f *testing.F) {
 	f.Add("(.*)", "$1", "100_3", "node7")
 	f.Add(`([0-9]+)_(?P<task>\d+);.*`, "${task}.$1", "100_3", "")
 	f.Add("(?s).*", "\xff\n", "x", "\n")
 	f.Fuzz(func(t *testing.T, regex, replacement, job, host string) {
-		rl, err := newRelabeler([]mapping.Relabel{
+		rl, err := Compile([]mapping.Relabel{
 			{SourceLabels: []string{"jobid", "host"}, Regex: regex, TargetLabel: "jobid", Replacement: &replacement},
 		})
 		if err != nil {
 			return
 		}
-		c := claim{id: Identity{JobID: cleanValue(job)}}
-		before := c.id.JobID
+		c := Process{ID: Identity{JobID: clean.Label(job)}}
+		before := c.ID.JobID
 		rl.apply(&c, func(string) string { return host })
-		if v := c.id.JobID; !utf8.ValidString(v) || len(v) > maxLabelValue || v != cleanValue(v) || v == "" && before != "" {
+		if v := c.ID.JobID; !utf8.ValidString(v) || len(v) > clean.MaxLabel || v != clean.Label(v) || v == "" && before != "" {
 			t.Errorf("%q is no label value, it was %q", v, before)
 		}
 	})
 }
+
+func text(s string) *string { return &s }

@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"errors"
@@ -47,8 +47,8 @@ var compressors = map[string]*sync.Pool{
 	}},
 }
 
-// compress writes the segments to w in this coding.
-func compress(w io.Writer, coding string, segments [][]byte) (err error) {
+// Compress writes the segments to w in this coding.
+func Compress(w io.Writer, coding string, segments [][]byte) (err error) {
 	pool := compressors[coding]
 	z := pool.Get().(compressor)
 	defer pool.Put(z)
@@ -62,9 +62,9 @@ func compress(w io.Writer, coding string, segments [][]byte) (err error) {
 	return z.Close()
 }
 
-// negotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, zstd where it likes
+// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, zstd where it likes
 // both as much. "" is none.
-func negotiateCoding(header http.Header) string {
+func NegotiateCoding(header http.Header) string {
 	weights := map[string]float64{}
 	for _, value := range header.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(value, ",") {

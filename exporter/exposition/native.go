@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	dto "github.com/prometheus/client_model/go"

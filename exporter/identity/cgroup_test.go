@@ -1,4 +1,4 @@
-package exporter
+package identity
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -100,7 +101,7 @@ func FuzzParseCgroup(f *testing.F) {
 	f.Add("/..")
 	f.Fuzz(func(t *testing.T, path string) {
 		c := parseCgroup("3:memory:" + path + "\n")
-		if !utf8.ValidString(c.jobID) || len(c.jobID) > maxLabelValue || c.jobID != cleanValue(c.jobID) {
+		if !utf8.ValidString(c.jobID) || len(c.jobID) > clean.MaxLabel || c.jobID != clean.Label(c.jobID) {
 			t.Errorf("%q is no label value", c.jobID)
 		}
 		if c.jobID != "" && c.scheduler == "" {
@@ -124,24 +125,24 @@ func TestCheckOfClaims(t *testing.T) {
 		claim  claim
 		want   string
 	}{
-		{"the same", cgroup{sourceSlurm, "4711"}, claim{source: sourceSlurm, raw: "4711"}, checkVerified},
-		{"another", cgroup{sourceSlurm, "4712"}, claim{source: sourceSlurm, raw: "4711"}, checkDiffers},
-		{"a task of an array has a number of its own", cgroup{sourceSlurm, "104"}, claim{id: Identity{JobID: "100_3"}, source: sourceSlurm, raw: "104"}, checkVerified},
-		{"and not the array's", cgroup{sourceSlurm, "100"}, claim{id: Identity{JobID: "100_3"}, source: sourceSlurm, raw: "104"}, checkDiffers},
-		{"the first component", cgroup{sourceSlurm, "11741"}, claim{source: sourceSlurm, raw: "11741", component: true}, checkVerified},
-		{"another component", cgroup{sourceSlurm, "11742"}, claim{source: sourceSlurm, raw: "11741", component: true}, checkUnknown},
-		{"no cgroup", cgroup{}, claim{source: sourceSlurm, raw: "4711"}, checkUnknown},
-		{"no claim", cgroup{sourceSlurm, "4711"}, claim{source: sourceLauncher}, checkUnknown},
-		{"servers by long and short names", cgroup{sourcePBS, "12.head.example.org"}, claim{source: sourcePBS, raw: "12.head"}, checkVerified},
-		{"another task of the array", cgroup{sourcePBS, "12[4].head"}, claim{source: sourcePBS, raw: "12[3].head"}, checkDiffers},
-		{"LSF", cgroup{sourceLSF, "12"}, claim{source: sourceLSF, raw: "12"}, checkVerified},
-		{"LSF, a path without the element", cgroup{sourceLSF, "12"}, claim{source: sourceLSF, raw: "12[3]"}, checkVerified},
-		{"LSF, a path with another element", cgroup{sourceLSF, "12[4]"}, claim{source: sourceLSF, raw: "12[3]"}, checkDiffers},
-		{"Grid Engine", cgroup{sourceGridEngine, "12.1"}, claim{source: sourceGridEngine, raw: "12.1"}, checkVerified},
-		{"two schedulers at once", cgroup{sourceSlurm, "4711"}, claim{source: sourcePBS, raw: "12.head"}, checkDiffers},
-		{"Flux in Slurm", cgroup{sourceSlurm, "4711"}, claim{source: sourceFlux, raw: "ƒ2oLkTLb"}, checkUnknown},
-		{"Slurm in pods", cgroup{sourceKubernetes, podUID}, claim{source: sourceSlurm, raw: "4711"}, checkUnknown},
-		{"an MPIJob's name is not a pod's uid", cgroup{sourceKubernetes, podUID}, claim{source: sourceKubernetes}, checkUnknown},
+		{"the same", cgroup{sourceSlurm, "4711"}, claim{Process: Process{Source: sourceSlurm}, raw: "4711"}, Verified},
+		{"another", cgroup{sourceSlurm, "4712"}, claim{Process: Process{Source: sourceSlurm}, raw: "4711"}, Differs},
+		{"a task of an array has a number of its own", cgroup{sourceSlurm, "104"}, claim{Process: Process{ID: Identity{JobID: "100_3"}, Source: sourceSlurm}, raw: "104"}, Verified},
+		{"and not the array's", cgroup{sourceSlurm, "100"}, claim{Process: Process{ID: Identity{JobID: "100_3"}, Source: sourceSlurm}, raw: "104"}, Differs},
+		{"the first component", cgroup{sourceSlurm, "11741"}, claim{Process: Process{Source: sourceSlurm}, raw: "11741", component: true}, Verified},
+		{"another component", cgroup{sourceSlurm, "11742"}, claim{Process: Process{Source: sourceSlurm}, raw: "11741", component: true}, Unknown},
+		{"no cgroup", cgroup{}, claim{Process: Process{Source: sourceSlurm}, raw: "4711"}, Unknown},
+		{"no claim", cgroup{sourceSlurm, "4711"}, claim{Process: Process{Source: sourceLauncher}}, Unknown},
+		{"servers by long and short names", cgroup{sourcePBS, "12.head.example.org"}, claim{Process: Process{Source: sourcePBS}, raw: "12.head"}, Verified},
+		{"another task of the array", cgroup{sourcePBS, "12[4].head"}, claim{Process: Process{Source: sourcePBS}, raw: "12[3].head"}, Differs},
+		{"LSF", cgroup{sourceLSF, "12"}, claim{Process: Process{Source: sourceLSF}, raw: "12"}, Verified},
+		{"LSF, a path without the element", cgroup{sourceLSF, "12"}, claim{Process: Process{Source: sourceLSF}, raw: "12[3]"}, Verified},
+		{"LSF, a path with another element", cgroup{sourceLSF, "12[4]"}, claim{Process: Process{Source: sourceLSF}, raw: "12[3]"}, Differs},
+		{"Grid Engine", cgroup{sourceGridEngine, "12.1"}, claim{Process: Process{Source: sourceGridEngine}, raw: "12.1"}, Verified},
+		{"two schedulers at once", cgroup{sourceSlurm, "4711"}, claim{Process: Process{Source: sourcePBS}, raw: "12.head"}, Differs},
+		{"Flux in Slurm", cgroup{sourceSlurm, "4711"}, claim{Process: Process{Source: sourceFlux}, raw: "ƒ2oLkTLb"}, Unknown},
+		{"Slurm in pods", cgroup{sourceKubernetes, podUID}, claim{Process: Process{Source: sourceSlurm}, raw: "4711"}, Unknown},
+		{"an MPIJob's name is not a pod's uid", cgroup{sourceKubernetes, podUID}, claim{Process: Process{Source: sourceKubernetes}}, Unknown},
 	} {
 		t.Run(test.name, func(t *testing.T) { assert.Equal(t, test.want, test.kernel.check(&test.claim)) })
 	}
@@ -159,9 +160,9 @@ func TestCgroupOfPeer(t *testing.T) {
 	assert.Equal(t, cgroup{sourceSlurm, "123"}, c)
 
 	t.Run("the kernel's own files", func(t *testing.T) {
-		_, err := cgroupOf(os.DirFS("/proc"), mpit.Peer{PID: int32(os.Getpid()), UID: ownUID})
+		_, err := cgroupOf(os.DirFS("/proc"), mpit.Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid())})
 		require.NoError(t, err)
-		_, err = cgroupOf(os.DirFS("/proc"), mpit.Peer{PID: int32(os.Getpid()), UID: ownUID + 1})
+		_, err = cgroupOf(os.DirFS("/proc"), mpit.Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid()) + 1})
 		require.ErrorContains(t, err, "not user")
 	})
 

@@ -1,14 +1,16 @@
-package exporter
+package identity
 
 import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 )
 
 const (
-	// maxUsers bounds the values of the label `user` on the exporter's figures of itself: a user with a range of subordinate
-	// uids has 65,536 of them.
+	// maxUsers bounds the values of the label `user` on the exporter's figures of itself: a user with a range of
+	// subordinate uids has 65,536 of them.
 	maxUsers = 256
 	// maxUserNames bounds the users whose names are known.
 	maxUserNames = 4096
@@ -17,8 +19,8 @@ const (
 	namelessFor = time.Minute
 )
 
-// users names the users of the node.
-type users struct {
+// Users names the users of the node. It is safe for concurrent use.
+type Users struct {
 	lookup func(uid uint32) string
 	now    func() time.Time
 
@@ -28,15 +30,17 @@ type users struct {
 	shown    map[string]bool      // values of the label on figures of the exporter itself
 }
 
-func newUsers(lookup func(uid uint32) string) users {
-	return users{
+// NewUsers returns Users of whom nobody is known. lookup names a user, "" where he has no name; it may block. nil:
+// nobody has one.
+func NewUsers(lookup func(uid uint32) string) *Users {
+	return &Users{
 		lookup: lookup, now: time.Now,
 		names: map[uint32]string{}, nameless: map[uint32]time.Time{}, shown: map[string]bool{},
 	}
 }
 
-// name returns the user's name, or its number where it has none. It may block, as lookups do.
-func (u *users) name(uid uint32) string {
+// Name returns the user's name, or the number where there is none. It may block, as lookups do.
+func (u *Users) Name(uid uint32) string {
 	number := strconv.FormatUint(uint64(uid), 10)
 	now := u.now()
 	u.mu.Lock()
@@ -57,7 +61,7 @@ func (u *users) name(uid uint32) string {
 	case full, u.lookup == nil, nameless && now.Sub(at) < namelessFor:
 		return number
 	}
-	name = cleanValue(u.lookup(uid))
+	name = clean.Label(u.lookup(uid))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if name == "" {
@@ -69,8 +73,8 @@ func (u *users) name(uid uint32) string {
 	return name
 }
 
-// own is the user as figures of the exporter itself have it: "other" behind the bound.
-func (u *users) own(name string) string {
+// Bounded is the user's name as the exporter's figures of itself have it: "other" beyond the bound.
+func (u *Users) Bounded(name string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.shown[name] {

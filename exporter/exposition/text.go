@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"math"
@@ -15,30 +15,37 @@ import (
 // The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a scrape only appends
 // numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
-// textStyle is one of the two text formats.
-type textStyle struct {
-	openMetrics bool
-	created     bool // _created lines, in OpenMetrics only
+// TextStyle is one of the two text formats.
+type TextStyle struct {
+	OpenMetrics bool
+	Created     bool // _created lines, in OpenMetrics only
 }
 
-// render writes the page's families to b, which is no client's connection: nobody else makes a page meanwhile.
-func (p *page) render(b *body, s textStyle) {
-	p.settle()
-	s.created = s.created && s.openMetrics
+// Text returns the page as text, for so many readers who release it.
+func (p *Page) Text(s TextStyle, readers int) *Body {
+	p.Arrange()
+	s.Created = s.Created && s.OpenMetrics
 	p.series = 0
+	b, size := newBody(pageBodies, readers), &p.size[0]
+	if s.OpenMetrics {
+		size = &p.size[1]
+	}
+	b.text = slices.Grow(b.text, *size) // else it is copied again and again while it grows
 	for _, f := range p.families {
 		if n := b.render(f, s); n > 0 {
-			b.endPart(f.name)
+			b.EndPart(f.name)
 			p.series += n
 		}
 	}
+	*size = len(b.text) + len(b.text)/16
+	return b
 }
 
 // render writes a family, unless it has no series now, and returns how many it has.
-func (b *body) render(f *family, s textStyle) (n int) {
+func (b *Body) render(f *family, s TextStyle) (n int) {
 	from := len(b.text)
 	b.text = s.appendHead(b.text, f)
-	w := seriesWriter{textStyle: s, family: f, b: b.text}
+	w := seriesWriter{TextStyle: s, family: f, b: b.text}
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
 	}
@@ -50,33 +57,33 @@ func (b *body) render(f *family, s textStyle) (n int) {
 }
 
 // baseName is what the family is called in comments and before _created.
-func (s textStyle) baseName(f *family) string {
-	if s.openMetrics && f.kind == dto.MetricType_COUNTER {
+func (s TextStyle) baseName(f *family) string {
+	if s.OpenMetrics && f.kind == dto.MetricType_COUNTER {
 		return strings.TrimSuffix(f.name, "_total")
 	}
 	return f.name
 }
 
-func (s textStyle) appendHead(b []byte, f *family) []byte {
+func (s TextStyle) appendHead(b []byte, f *family) []byte {
 	name := s.baseName(f)
 	comment := func(key string) {
 		b = append(append(append(append(b, "# "...), key...), ' '), name...)
 		b = append(b, ' ')
 	}
 	comment("HELP")
-	b = append(appendEscaped(b, f.help, s.openMetrics), '\n')
+	b = append(appendEscaped(b, f.help, s.OpenMetrics), '\n')
 	comment("TYPE")
 	b = append(append(b, s.typeWord(f)...), '\n')
-	if s.openMetrics && f.unit != "" {
+	if s.OpenMetrics && f.unit != "" {
 		comment("UNIT")
 		b = append(append(b, f.unit...), '\n')
 	}
 	return b
 }
 
-func (s textStyle) typeWord(f *family) string {
+func (s TextStyle) typeWord(f *family) string {
 	switch {
-	case f.kind == dto.MetricType_COUNTER && s.openMetrics && !strings.HasSuffix(f.name, "_total"):
+	case f.kind == dto.MetricType_COUNTER && s.OpenMetrics && !strings.HasSuffix(f.name, "_total"):
 		return "unknown"
 	case f.kind == dto.MetricType_COUNTER:
 		return "counter"
@@ -84,7 +91,7 @@ func (s textStyle) typeWord(f *family) string {
 		return "gauge"
 	case f.kind == dto.MetricType_HISTOGRAM:
 		return "histogram"
-	case s.openMetrics:
+	case s.OpenMetrics:
 		return "unknown"
 	}
 	return "untyped"
@@ -92,7 +99,7 @@ func (s textStyle) typeWord(f *family) string {
 
 // seriesWriter appends the series of one family to b.
 type seriesWriter struct {
-	textStyle
+	TextStyle
 	family *family
 	b      []byte
 	n      int
@@ -107,7 +114,7 @@ func (w *seriesWriter) block(bl *block) {
 	if w.family.liveOnly && !live {
 		return
 	}
-	name, created := w.family.name, w.created && w.family.kind == dto.MetricType_COUNTER
+	name, created := w.family.name, w.Created && w.family.kind == dto.MetricType_COUNTER
 	b, n := w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
@@ -122,7 +129,7 @@ func (w *seriesWriter) block(bl *block) {
 			continue
 		}
 		b = append(append(b, name...), e.labels...)
-		b = append(appendNumber(b, e.value), '\n')
+		b = append(AppendNumber(b, e.value), '\n')
 		if created {
 			b = w.appendCreated(b, e.labels, s.created(i))
 		}
@@ -131,7 +138,7 @@ func (w *seriesWriter) block(bl *block) {
 	w.n += n
 }
 
-func (w *seriesWriter) histogram(s *sheet, at int) {
+func (w *seriesWriter) histogram(s *Sheet, at int) {
 	e, h, name := &s.entries[at], s.histogram(at), w.family.name
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
@@ -143,7 +150,7 @@ func (w *seriesWriter) histogram(s *sheet, at int) {
 	b := w.b
 	var sum uint64
 	for i, le := range w.les {
-		n := countOfAll(h, sum)
+		n := CountOfAll(h, sum)
 		if i < len(h.Bounds) {
 			sum += h.Counts[i]
 			n = sum
@@ -153,10 +160,10 @@ func (w *seriesWriter) histogram(s *sheet, at int) {
 		b = append(strconv.AppendUint(b, n, 10), '\n')
 	}
 	b = append(append(append(b, name...), "_sum"...), e.labels...)
-	b = append(appendNumber(b, h.Sum), '\n')
+	b = append(AppendNumber(b, h.Sum), '\n')
 	b = append(append(append(b, name...), "_count"...), e.labels...)
-	b = append(strconv.AppendUint(b, countOfAll(h, sum), 10), '\n')
-	if w.created {
+	b = append(strconv.AppendUint(b, CountOfAll(h, sum), 10), '\n')
+	if w.Created {
 		b = w.appendCreated(b, e.labels, s.created(at))
 	}
 	w.b = b
@@ -166,7 +173,7 @@ func (w *seriesWriter) setBounds(bounds []float64) {
 	w.bounds, w.les = bounds, w.les[:0]
 	for _, x := range bounds {
 		le := strconv.FormatFloat(x, 'g', -1, 64)
-		if w.openMetrics && !strings.ContainsAny(le, ".eIN") {
+		if w.OpenMetrics && !strings.ContainsAny(le, ".eIN") {
 			le += ".0"
 		}
 		w.les = append(w.les, le)
@@ -204,10 +211,10 @@ func appendFraction(b []byte, billionths int64) []byte {
 	return append(b, digits[:last+1]...)
 }
 
-// appendNumber writes a value so that the same is read again: whole numbers, which most are, as such, and what is a number of
+// AppendNumber writes a value so that the same is read again: whole numbers, which most are, as such, and what is a number of
 // nanoseconds, which most of the others are, without looking for the fewest digits that say it. Minus zero is zero, as client_golang
 // has it.
-func appendNumber(b []byte, x float64) []byte {
+func AppendNumber(b []byte, x float64) []byte {
 	const exact = 1 << 53 // up to there a float64 holds every whole number
 	if n := int64(x); float64(n) == x && n > -exact && n < exact {
 		return strconv.AppendInt(b, n, 10)
@@ -227,10 +234,10 @@ type labelTexts struct {
 	room   []byte
 }
 
-func newLabelTexts(o owner) *labelTexts {
+func newLabelTexts(o Owner) *labelTexts {
 	t := &labelTexts{made: map[string]string{}}
 	if o != nil {
-		t.shared = o.sharedLabels()
+		t.shared = o.Labels()
 	}
 	return t
 }

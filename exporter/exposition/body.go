@@ -1,4 +1,4 @@
-package exporter
+package exposition
 
 import (
 	"io"
@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// body is rendered families, in parts of one each, sorted by name.
-type body struct {
+// Body is rendered families, in parts of one each, sorted by name.
+type Body struct {
 	text    []byte
 	parts   []part
 	readers atomic.Int32
@@ -23,18 +23,21 @@ type part struct {
 // Pages are large and what comes to them is not: neither is to get the other's memory.
 var pageBodies, extraBodies = newBodies(), newBodies()
 
-func newBodies() *sync.Pool { return &sync.Pool{New: func() any { return new(body) }} }
+func newBodies() *sync.Pool { return &sync.Pool{New: func() any { return new(Body) }} }
+
+// NewExtraBody returns an empty body for what comes to a page, for one reader who releases it.
+func NewExtraBody() *Body { return newBody(extraBodies, 1) }
 
 // newBody returns an empty body that so many readers will release.
-func newBody(pool *sync.Pool, readers int) *body {
-	b := pool.Get().(*body)
+func newBody(pool *sync.Pool, readers int) *Body {
+	b := pool.Get().(*Body)
 	b.pool = pool
 	b.readers.Store(int32(readers))
 	return b
 }
 
-// release gives up one reader's part in the body, whose memory is used again when all have.
-func (b *body) release() {
+// Release gives up one reader's part in the body, whose memory is used again when all have.
+func (b *Body) Release() {
 	if b.readers.Add(-1) == 0 {
 		b.text, b.parts = b.text[:0], b.parts[:0]
 		b.pool.Put(b)
@@ -42,18 +45,21 @@ func (b *body) release() {
 }
 
 // Write appends to the body. It never fails.
-func (b *body) Write(p []byte) (int, error) {
+func (b *Body) Write(p []byte) (int, error) {
 	b.text = append(b.text, p...)
 	return len(p), nil
 }
 
-// endPart says that what has been written since the last part is a family.
-func (b *body) endPart(name string) { b.parts = append(b.parts, part{name, len(b.text)}) }
+// EndPart says that what has been written since the last part is a family.
+func (b *Body) EndPart(name string) { b.parts = append(b.parts, part{name, len(b.text)}) }
 
-var _ io.Writer = (*body)(nil)
+// Text is what has been written. It is good until the body is released.
+func (b *Body) Text() []byte { return b.text }
 
-// interleave returns the text of both bodies, sorted by name. Where a name stands in both, a's stays.
-func interleave(a, b *body) (segments [][]byte) {
+var _ io.Writer = (*Body)(nil)
+
+// Interleave returns the text of both bodies, sorted by name. Where a name stands in both, a's stays.
+func Interleave(a, b *Body) (segments [][]byte) {
 	var at, bt int // what has been taken
 	before := 0    // where a's family begins
 	bs := b.parts
@@ -77,7 +83,7 @@ func interleave(a, b *body) (segments [][]byte) {
 }
 
 // cut appends what lies between from and to, and returns to.
-func cut(segments [][]byte, b *body, from, to int) ([][]byte, int) {
+func cut(segments [][]byte, b *Body, from, to int) ([][]byte, int) {
 	if to > from {
 		segments = append(segments, b.text[from:to])
 	}

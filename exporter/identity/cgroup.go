@@ -1,4 +1,4 @@
-package exporter
+package identity
 
 import (
 	"bytes"
@@ -9,28 +9,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxProcFile bounds what is read of a file of /proc. With cgroups v1 there are some fifteen lines, each with the same path.
+// maxProcFile bounds what is read of a file of /proc. With cgroups v1 there are some fifteen lines, each with the
+// same path.
 const maxProcFile = 64 << 10
 
-// What comes of comparing a rank's word with the kernel's, label jobid_check of mpit_process_info.
-const (
-	checkVerified = "verified"
-	checkDiffers  = "differs"
-	checkUnknown  = "unknown" // the kernel says nothing that could be compared
-)
-
-// cgroup is the job that a process belongs to by the kernel's word: schedulers put jobs into control groups, and no user can leave
-// his.
+// cgroup is the job that a process belongs to by the kernel's word: schedulers put jobs into control groups, which no
+// user can leave.
 type cgroup struct {
-	scheduler string // a source… of identity.go; empty: none is seen
+	scheduler string // a source… of environment.go; empty: none is seen
 	jobID     string // as the scheduler numbers jobs; of Kubernetes the pod's uid
 }
 
-// cgroupOf looks a connection's peer up in a /proc. Whatever is in the way (the process has ended, it is another user's by now, /proc is
-// not to be read, or is of other processes), nothing is known, and the error says why.
+// cgroupOf looks a connection's peer up in a /proc. Whatever is in the way (the process has ended, it is another
+// user's by now, /proc is not to be read, or is of other processes), nothing is known, and the error says why.
 func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 	if peer.PID <= 0 {
 		return cgroup{}, errors.New("the kernel gives no pid: the process is in another pid namespace")
@@ -81,8 +76,9 @@ func effectiveUID(status []byte) (uint32, bool) {
 	return 0, false
 }
 
-// parseCgroup reads /proc/<pid>/cgroup: a line hierarchy:controllers:path for each hierarchy of v1, one for v2. Schedulers need
-// not manage all of them, so each is looked at; a batch scheduler comes before the pod that it may run in.
+// parseCgroup reads /proc/<pid>/cgroup: a line hierarchy:controllers:path for each hierarchy of v1, one for v2.
+// Schedulers need not manage all of them, so each is looked at; a batch scheduler comes before the pod that it may
+// run in.
 func parseCgroup(text string) cgroup {
 	var found cgroup
 	for line := range strings.Lines(text) {
@@ -91,7 +87,7 @@ func parseCgroup(text string) cgroup {
 			continue
 		}
 		c := parseCgroupPath(strings.TrimSuffix(parts[2], " (deleted)"))
-		if c.jobID == "" || len(c.jobID) > maxLabelValue {
+		if c.jobID == "" || len(c.jobID) > clean.MaxLabel {
 			continue
 		}
 		if c.scheduler != sourceKubernetes {
@@ -108,8 +104,8 @@ func parseCgroup(text string) cgroup {
 // cgroups of their own further down, and call them what they like.
 func parseCgroupPath(path string) cgroup {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
-	// Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and what stands before the
-	// branch is missing.
+	// Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and what
+	// stands before the branch is missing.
 	relative := false
 	for len(segments) > 0 && segments[0] == ".." {
 		segments, relative = segments[1:], true
@@ -171,7 +167,7 @@ func numberIn(segment, prefix string) string {
 func pbsID(segment string) string {
 	id := unescapeUnit(segment)
 	number := strings.TrimLeft(id, "0123456789")
-	if number == id || number != "" && number[0] != '.' && number[0] != '[' || id != cleanValue(id) {
+	if number == id || number != "" && number[0] != '.' && number[0] != '[' || id != clean.Label(id) {
 		return ""
 	}
 	return id
@@ -243,16 +239,16 @@ func (k cgroup) check(c *claim) string {
 	same := false
 	switch {
 	case k.jobID == "" || c.raw == "":
-		return checkUnknown
-	case k.scheduler != c.source:
+		return Unknown
+	case k.scheduler != c.Source:
 		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers' at once.
-		if nodesOwn(k.scheduler) && nodesOwn(c.source) {
-			return checkDiffers
+		if nodesOwn(k.scheduler) && nodesOwn(c.Source) {
+			return Differs
 		}
-		return checkUnknown
+		return Unknown
 	case k.scheduler == sourceSlurm:
 		if same = k.jobID == c.raw; !same && c.component {
-			return checkUnknown // another component's: which ones belong together the kernel does not know
+			return Unknown // another component's: which ones belong together the kernel does not know
 		}
 	case k.scheduler == sourcePBS:
 		same = pbsNumber(k.jobID) == pbsNumber(c.raw) // servers have short and long names
@@ -266,9 +262,9 @@ func (k cgroup) check(c *claim) string {
 		same = k.jobID == c.raw
 	}
 	if same {
-		return checkVerified
+		return Verified
 	}
-	return checkDiffers
+	return Differs
 }
 
 func nodesOwn(scheduler string) bool {
