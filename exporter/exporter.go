@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -102,7 +103,7 @@ type Exporter struct {
 	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
 	reads   chan struct{} // the same for catalogues, values and kept samples
-	control *control
+	control *control.Server
 	now     func() time.Time
 	newRank func(m *mapping.Mapper, p mapping.Process) figures
 	proc    fs.FS       // /proc

@@ -97,8 +97,8 @@ type Enum struct {
 
 // EnumItem is one value of an enumeration.
 type EnumItem struct {
-	Value int64
-	Name  string
+	Value int64  `json:"value"`
+	Name  string `json:"name"`
 }
 
 // Object is an MPI object that variables are bound to.
