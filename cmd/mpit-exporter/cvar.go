@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -63,9 +62,7 @@ func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error 
 		return fmt.Errorf("%s: %w", command, err)
 	}
 	if c.output == "json" {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(answer)
+		err = writeJSON(std.out, answer)
 	} else {
 		err = writeCvar(std.out, command == c.setName, answer)
 	}
@@ -145,7 +142,7 @@ func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
 	if len(a.Ranks) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := newTable(w)
 	title := a.Name
 	if a.Object != nil {
 		title += " of " + a.Object.String()
@@ -168,16 +165,16 @@ func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
 		return *v
 	}
 	if set {
-		row(t, true, "RANK", "STATE", "OLD", "NOW", "ERROR")
+		row(t, "RANK", "STATE", "OLD", "NOW", "ERROR")
 	} else {
-		row(t, true, "RANK", "VALUE")
+		row(t, "RANK", "VALUE")
 	}
 	for i := range a.Ranks {
 		r := &a.Ranks[i]
 		if set {
-			row(t, true, strconv.Itoa(r.Rank), r.State, shorten(clean(value(r.Old)), maxCell), shorten(clean(value(r.Value)), maxCell), r.Error)
+			row(t, strconv.Itoa(r.Rank), r.State, shorten(clean(value(r.Old)), maxCell), shorten(clean(value(r.Value)), maxCell), r.Error)
 		} else {
-			row(t, true, strconv.Itoa(r.Rank), value(r.Value))
+			row(t, strconv.Itoa(r.Rank), value(r.Value))
 		}
 	}
 	return t.Flush()

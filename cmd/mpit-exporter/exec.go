@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -46,19 +43,15 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 // run replaces this process: it returns only with an error.
 func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	if len(c.program) == 0 {
-		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errNoProgram, programName)
+		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errors.New("no program named"), programName)
 	}
 	if err := c.own.check(c.settings.socket); err != nil {
 		return err
 	}
-	if err := c.settings.complete(env); err != nil {
-		return &exitError{exitExecFailed, err}
-	}
-	path, err := lookProgram(c.program[0], environment(env))
+	path, err := c.settings.complete(env, c.program[0])
 	if err != nil {
 		return err
 	}
-	c.settings.file = lookAt(path, c.settings.library)
 	if c.own.enabled {
 		if c.settings.jobID != "" {
 			(*environment)(&env).set(envJobID, c.settings.jobID) // the exporter's as well
@@ -74,41 +67,10 @@ func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
 	changed, notes := c.settings.environ(env)
 	if environment(env).firstRank() {
 		for _, note := range notes {
-			fmt.Fprintf(std.err, "%s: %s\n", programName, note)
+			std.tell("%s", note)
 		}
 	}
 	return execProgram(path, c.program, changed)
-}
-
-// addCalls adds the flag --calls.
-func (s *agentSettings) addCalls(cmd *kingpin.CmdClause, help string) {
-	cmd.Flag("calls", help).IsSetByUser(&s.callsSaid).BoolVar(&s.calls)
-}
-
-// complete finds the libraries and makes the socket's path one that a change of directory doesn't change.
-func (s *agentSettings) complete(env []string) error {
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("agent library: finding my own path: %w", err)
-	}
-	if s.library, err = agentLibrary().find(environment(env).get(envLibrary), executable); err != nil {
-		return err
-	}
-	if s.calls = s.wantsCalls(env); s.calls {
-		// Beside the agent, wherever that is: both are of one build.
-		if s.callsLibrary, err = callsLibrary().find(environment(env).get(envCallsLibrary), executable, filepath.Dir(s.library)); err != nil {
-			return err
-		}
-	}
-	if s.socket != "" {
-		if s.socket, err = filepath.Abs(s.socket); err != nil {
-			return fmt.Errorf("--socket: %w", err)
-		}
-		if len(s.socket) > maxSocketPath {
-			return fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", s.socket, maxSocketPath)
-		}
-	}
-	return nil
 }
 
 // execProgram is execvp(3) with a path that is known: a script without a first line #! goes to the shell.
@@ -123,64 +85,4 @@ func execProgram(path string, argv, env []string) error {
 		err = errors.New("its interpreter (#! line or dynamic loader) does not exist")
 	}
 	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", argv[0], err)}
-}
-
-// lookProgram finds a program as a shell does: in PATH, unless its name has a slash. Errors carry the shell's exit statuses.
-func lookProgram(name string, env environment) (string, error) {
-	if strings.Contains(name, "/") {
-		if err := executable(name); err != nil {
-			return "", programError(name, err)
-		}
-		return name, nil
-	}
-	search, ok := env.lookup("PATH")
-	if !ok {
-		search = "/bin:/usr/bin"
-	}
-	found := fs.ErrNotExist
-	for dir := range strings.SplitSeq(search, ":") {
-		path := filepath.Join(dir, name)
-		if dir == "" || dir == "." {
-			path = "./" + name
-		}
-		switch err := executable(path); {
-		case err == nil:
-			return path, nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			found = err
-		}
-	}
-	if errors.Is(found, fs.ErrNotExist) && executable("./"+name) == nil {
-		return "", &exitError{exitNotFound, fmt.Errorf("exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)}
-	}
-	return "", programError(name, found)
-}
-
-// executable says why the file can't be executed, if so.
-func executable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return syscall.EISDIR
-	}
-	const xOK = 1
-	return syscall.Access(path, xOK)
-}
-
-func programError(name string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		where := "not found in PATH"
-		if strings.Contains(name, "/") {
-			where = "no such file"
-		}
-		return &exitError{exitNotFound, fmt.Errorf("exec: %s: %s", name, where)}
-	case errors.Is(err, syscall.EISDIR):
-		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: is a directory", name)}
-	case errors.Is(err, fs.ErrPermission):
-		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: permission denied; is it executable?", name)}
-	}
-	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", name, err)}
 }

@@ -200,8 +200,11 @@ func behindFence() (status int) {
 		}()
 	}
 	outcome := attempted{Results: map[string]string{}}
-	f := fenceOf([]string{filepath.Join(dir, fenceRules)}, filepath.Join(dir, fenceWeb), []string{filepath.Join(dir, fenceSocket)},
-		filepath.Join(dir, "made/x"), filepath.Join(dir, fenceAddress))
+	f := fenceOf(fenceNeeds{
+		rules: []string{filepath.Join(dir, fenceRules)}, webConfig: filepath.Join(dir, fenceWeb),
+		sockets: []string{filepath.Join(dir, fenceSocket)},
+		dirs:    []string{filepath.Join(dir, "made/x")}, removed: []string{filepath.Join(dir, fenceAddress)},
+	})
 	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, resolverFiles, func(name string) string {
 		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL)}[name]
 	})
@@ -330,7 +333,9 @@ func TestFencePlaces(t *testing.T) {
 		{"what is not there", in("none/rules.yaml"), "", in("none")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := fenceOf(test.rules, test.web, []string{"/run/x/agent.sock", "/run/x/control.sock"}, "", "")
+			f := fenceOf(fenceNeeds{
+				rules: test.rules, webConfig: test.web, sockets: []string{"/run/x/agent.sock", "/run/x/control.sock"},
+			})
 			assert.Equal(t, test.want, f.config)
 			assert.Equal(t, []string{"/run/x"}, f.sockets)
 		})
@@ -340,7 +345,7 @@ func TestFencePlaces(t *testing.T) {
 // TestFenceOfReceiver: nothing of a receiver is read where nothing is pushed, and a resolver's file that a link leads to is found where it is.
 func TestFenceOfReceiver(t *testing.T) {
 	dir := makeFenced(t)
-	f := fenceOf(nil, "", nil, "", "")
+	f := fenceOf(fenceNeeds{})
 	assert.Empty(t, f.config)
 	assert.Empty(t, f.names)
 	link := filepath.Join(dir, "resolv.conf")

@@ -2,51 +2,38 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
-// What list can be asked for.
-const (
-	listAll        = "all"
-	listVariables  = "variables"
-	listControls   = "cvars"
-	listCategories = "categories"
-	listObjects    = "objects"
-)
-
 // listCommand shows what MPI_T offers: in the ranks that are connected to an exporter, or in a program that it runs.
 type listCommand struct {
 	name string
 
-	url   string
-	which rankFlags
+	exporter httpClient // where it is, unless a program is run
 
 	settings agentSettings
 	program  []string
 
-	what, output string
-	objects      bool   // the same as what: objects
-	category     string // only this one and what is in it
+	selection selection
+	objects   bool // the same as --what=objects
+	output    string
 }
 
 func newListCommand(app *kingpin.Application) *listCommand {
 	c := &listCommand{name: "list"}
 	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of the ranks that are connected to a running exporter, "+
 		"or of a program that is run once: mpit-exporter list -- ./program arguments.")
-	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
-	c.which.add(cmd)
+	c.exporter.addFlags(cmd)
 	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listAll).
-		EnumVar(&c.what, listAll, listVariables, listControls, listCategories, listObjects)
+		EnumVar(&c.selection.what, listAll, listVariables, listControls, listCategories, listObjects)
 	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").BoolVar(&c.objects)
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
-		PlaceHolder("NAME").StringVar(&c.category)
+		PlaceHolder("NAME").StringVar(&c.selection.category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
 	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").BoolVar(&c.settings.monitoring)
 	c.settings.addCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions that it calls.")
@@ -58,17 +45,17 @@ func newListCommand(app *kingpin.Application) *listCommand {
 
 func (c *listCommand) run(ctx context.Context, std stdio) error {
 	if c.objects {
-		if c.what != listAll && c.what != listObjects || c.category != "" {
+		if c.selection.what != listAll && c.selection.what != listObjects || c.selection.category != "" {
 			return usageErrorf("list: --objects shows only objects; it can't be used with --what or --category")
 		}
-		c.what = listObjects
+		c.selection.what = listObjects
 	}
 	var list exporter.CatalogueList
 	if len(c.program) > 0 {
-		if c.which != (rankFlags{}) {
+		if c.exporter.choosesRanks() {
 			return usageErrorf("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program")
 		}
-		catalogue, err := c.listProgram(ctx, os.Environ(), std)
+		catalogue, err := probeProgram(ctx, c.settings, c.program, os.Environ(), std)
 		if err != nil {
 			return err
 		}
@@ -77,83 +64,35 @@ func (c *listCommand) run(ctx context.Context, std stdio) error {
 		if c.settings.callsSaid || c.settings.monitoring || len(c.settings.deny) > 0 {
 			return usageErrorf("list: --calls, --monitoring and --deny are about a program that list runs; name one: %s list [flags] -- program arguments", programName)
 		}
-		var err error
-		if list, err = fetchCatalogues(ctx, c.url, c.which); err != nil {
+		const remedy = "; or list the variables of a program: " + programName + " list -- ./program"
+		if err := c.exporter.get(ctx, c.name, remedy, "catalogue", &list); err != nil {
 			return err
 		}
 	}
 
 	found := false
 	for i := range list.Catalogues {
-		if c.category != "" {
-			found = keepCategory(&list.Catalogues[i], c.category) || found
-		}
-		c.reduce(&list.Catalogues[i])
+		found = c.selection.apply(&list.Catalogues[i]) || found
 	}
-	if c.category != "" && !found && len(list.Catalogues) > 0 {
-		return fmt.Errorf("list: there is no category %q; --what=categories shows all", c.category)
+	if !found && len(list.Catalogues) > 0 {
+		return fmt.Errorf("list: there is no category %q; --what=categories shows all", c.selection.category)
 	}
 	if c.output == "json" {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(list); err != nil {
+		if err := writeJSON(std.out, list); err != nil {
 			return fmt.Errorf("list: writing: %w", err)
 		}
 		return nil
 	}
 	for _, text := range list.Errors {
-		fmt.Fprintf(std.err, "%s: %s\n", programName, clean(text))
+		std.tell("%s", clean(text))
 	}
 	if len(list.Catalogues) == 0 {
-		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.url)
+		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.url)
 	}
 	for i := range list.Catalogues {
-		if err := writeTables(std.out, &list.Catalogues[i], c.shows); err != nil {
+		if err := writeTables(std.out, &list.Catalogues[i], c.selection); err != nil {
 			return fmt.Errorf("list: writing: %w", err)
 		}
 	}
 	return nil
-}
-
-func (c *listCommand) shows(what string) bool {
-	return c.what == what || c.what == listAll && (what != listObjects || c.category == "")
-}
-
-// keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there is none of
-// that name.
-func keepCategory(catalogue *exporter.Catalogue, name string) bool {
-	byName := map[string]*exporter.CategoryStatus{}
-	for i := range catalogue.Categories {
-		byName[catalogue.Categories[i].Name] = &catalogue.Categories[i]
-	}
-	below := map[string]bool{}
-	next := []string{name}
-	for len(next) > 0 {
-		g := byName[next[0]]
-		if g != nil && !below[g.Name] {
-			below[g.Name] = true
-			next = append(next, g.Subcategories...)
-		}
-		next = next[1:]
-	}
-	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g exporter.CategoryStatus) bool { return !below[g.Name] })
-	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v exporter.VariableStatus) bool { return !slices.Contains(v.Categories, name) })
-	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v exporter.ControlVariableStatus) bool { return !slices.Contains(v.Categories, name) })
-	return below[name]
-}
-
-// reduce takes away what was not asked for.
-func (c *listCommand) reduce(catalogue *exporter.Catalogue) {
-	if !c.shows(listVariables) {
-		catalogue.Variables = []exporter.VariableStatus{}
-	}
-	if !c.shows(listControls) {
-		catalogue.ControlVariables = []exporter.ControlVariableStatus{}
-	}
-	if !c.shows(listCategories) {
-		catalogue.Categories = []exporter.CategoryStatus{}
-	}
-	if !c.shows(listObjects) {
-		catalogue.Objects = []exporter.ObjectStatus{}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -230,16 +229,4 @@ func (o *ownSettings) joinLaunch(ctx context.Context, env environment, stderr io
 			return socket, fmt.Errorf("its exporter does not listen after %v", o.patience)
 		}
 	}
-}
-
-// firstOnNode says whether this process is the one of its launch on this node that should speak for all.
-func (e environment) firstOnNode() bool {
-	for _, name := range []string{
-		"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK", "FLUX_TASK_LOCAL_ID",
-	} {
-		if rank, err := strconv.Atoi(e.get(name)); err == nil {
-			return rank == 0
-		}
-	}
-	return true
 }

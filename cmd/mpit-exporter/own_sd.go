@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -47,23 +46,14 @@ func sdPath(dir, host, key string) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%s-%s.json", programName, clean, key))
 }
 
-// writeSD writes the file so that a reader never sees half of it. Prometheus reads *.json: the file that becomes it has another ending.
+// writeSD writes the file. Prometheus reads *.json, and doesn't see it before it is whole.
 func writeSD(path string, t target) error {
 	text, err := json.Marshal([]target{t})
 	if err != nil {
 		return fmt.Errorf("--own.sd-dir: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
-	if err != nil {
+	if err := writeWhole(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("--own.sd-dir: %w; make the directory or name another", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Chmod(0o644), f.Close()) // Prometheus is another user
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("--own.sd-dir: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -124,37 +122,10 @@ func (o *ownSettings) order(dir *ownDir, l ownLaunch) ownOrder {
 	return order
 }
 
-// without returns the environment without some variables.
-func (e environment) without(names ...string) environment {
-	var left environment
-next:
-	for _, entry := range e {
-		for _, name := range names {
-			if strings.HasPrefix(entry, name+"=") {
-				continue next
-			}
-		}
-		left = append(left, entry)
-	}
-	return left
-}
-
 // certificateVariables name files, which the exporter looks for from another directory.
 var certificateVariables = []string{
 	"OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
 	"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
-}
-
-// absolute returns the environment with paths in these variables that a change of directory doesn't change.
-func (e environment) absolute(names ...string) environment {
-	for _, name := range names {
-		if path := e.get(name); path != "" {
-			if absolute, err := filepath.Abs(path); err == nil {
-				e.set(name, absolute)
-			}
-		}
-	}
-	return e
 }
 
 // detachOwn is the first step's process.

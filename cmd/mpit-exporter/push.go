@@ -78,7 +78,7 @@ func (c *pushCommand) always(ctx context.Context, std stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.enclose("", ""); err != nil {
+	if err := n.enclose(fenceNeeds{}); err != nil {
 		return err
 	}
 	return n.run(ctx, nil)
@@ -88,7 +88,7 @@ func (c *pushCommand) always(ctx context.Context, std stdio) (err error) {
 func (c *pushCommand) once(ctx context.Context, std stdio) (points int, err error) {
 	client := newControlClient()
 	client.socket = c.controlOf()
-	conn, err := client.dial(ctx, "", "")
+	conn, err := client.dial(ctx)
 	if missing := (*noExporterError)(nil); errors.As(err, &missing) {
 		return c.alone(ctx, std)
 	}
@@ -122,10 +122,7 @@ func (c *pushCommand) ask(ctx context.Context, client *controlClient) (points in
 	if err == nil && answer.Result != exporter.PushOK {
 		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, clean(answer.Error))
 	}
-	if err != nil {
-		return answer.Points, err
-	}
-	return answer.Points, nil
+	return answer.Points, err
 }
 
 // socketName is what the ranks' socket is called in a message.
@@ -149,32 +146,8 @@ func (c *pushCommand) alone(ctx context.Context, std stdio) (points int, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.enclose("", ""); err != nil {
+	if err := n.enclose(fenceNeeds{}); err != nil {
 		return 0, err
 	}
-
-	ranksCtx, stopRanks := context.WithCancel(context.WithoutCancel(ctx))
-	ranksDone := make(chan error, 1)
-	go func() { ranksDone <- n.exporter.Serve(ranksCtx, n.socket.Listener) }()
-	defer func() {
-		stopRanks()
-		if ranksErr := <-ranksDone; ranksErr != nil && !errors.Is(ranksErr, context.Canceled) {
-			err = errors.Join(err, ranksErr)
-		}
-	}()
-	timer := time.NewTimer(c.wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return 0, errors.New("interrupted while ranks had time to connect; nothing was pushed")
-	case err := <-ranksDone:
-		ranksDone <- nil
-		return 0, errors.Join(err, errEnded(err))
-	}
-	if len(n.exporter.Ranks()) == 0 {
-		return 0, fmt.Errorf("no rank has connected to %s within %s, so there is nothing to push; are there jobs under mpit-exporter exec on this node, and do they look there (%s)?",
-			n.socket.Path(), c.wait, envSocket)
-	}
-	return n.otlp.pusher.Push(ctx)
+	return n.pushOnce(ctx, c.wait)
 }

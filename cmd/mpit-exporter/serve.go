@@ -4,26 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"sync/atomic"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 )
 
-const (
-	defaultPort = "10093"
-	// maxHandshakes is how many connections one user may have that have not said HELLO.
-	maxHandshakes = 1024
-)
+const ()
 
 // serveCommand is the exporter.
 type serveCommand struct {
@@ -87,89 +77,88 @@ func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
 	}
 	var listeners []net.Listener
 	defer func() { closeAll(listeners) }()
-	n, err := openNode(ctx, c.nodeFlags, nodeOptions{
+	paged := c.own == nil || c.own.paged()
+	options := nodeOptions{
 		connections: c.maxConns, requests: c.maxRequests, created: c.created,
 		listen: func() (err error) {
-			if c.own.paged() {
+			if paged {
 				listeners, err = listenWeb(c.web)
 			}
 			return err
 		},
-		own: c.own,
-	}, std.err)
+	}
+	if c.own != nil {
+		options.agentSocket, options.finalTaken = c.own.listenOptions(), c.own.finalTaken()
+	}
+	n, err := openNode(ctx, c.nodeFlags, options, std.err)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-
-	var ready atomic.Bool
-	handler, err := pages{
-		telemetryPath: c.telemetryPath,
-		metrics:       hurried(shared(n.exporter.Handler(n.own), c.maxRequests, n.refused), sendTime),
-		api:           hurried(n.exporter.API(), sendTime),
-		ready:         ready.Load,
-		pprof:         c.pprof,
-		reload:        n.reload.now,
-		lifecycle:     c.lifecycle,
-	}.mux()
+	f, err := c.front(n, listeners)
 	if err != nil {
 		return err
 	}
+
+	needs := fenceNeeds{webConfig: *c.web.WebConfigFile}
 	if c.addressFile != "" {
 		if err := writeAddresses(c.addressFile, listeners); err != nil {
 			return err
 		}
 		defer os.Remove(c.addressFile)
+		needs.removed = append(needs.removed, c.addressFile)
 	}
-	place := page{listeners, len(tlsFiles(*c.web.WebConfigFile)) > 0, c.telemetryPath}
-	if err := c.own.prepare(place, n.logger); err != nil {
+	if c.own == nil {
+		if err := n.enclose(needs); err != nil {
+			return err
+		}
+		return n.run(ctx, f)
+	}
+
+	if n.pushing != nil {
+		c.own.pushes(n.pushing.pusher.PushEnded, n.pushing.config.Endpoint, n.logger)
+	}
+	if err := c.own.prepare(page{listeners, len(tlsFiles(needs.webConfig)) > 0, c.telemetryPath}, n.logger); err != nil {
 		return err
 	}
 	defer c.own.withdraw()
-	if err := n.enclose(*c.web.WebConfigFile, c.addressFile); err != nil {
+	dirs, removed := c.own.removes()
+	needs.dirs, needs.removed = dirs, append(needs.removed, removed...)
+	if err := n.enclose(needs); err != nil {
 		return err
 	}
-	ctx = c.own.begin(ctx, n.exporter, place, n.logger)
-	if !c.own.paged() {
-		return n.run(ctx, nil)
+	ctx = c.own.begin(ctx, n.exporter.Remaining, n.logger)
+	if !paged {
+		f = nil
 	}
-	server := newServer(handler, newConnections(n.shares.connections, n.refused), n.logger)
-	return n.run(ctx, &front{
+	return n.run(ctx, f)
+}
+
+// front is the HTTP server on the listeners.
+func (c *serveCommand) front(n *node, listeners []net.Listener) (*front, error) {
+	refused := newRefusals()
+	if err := n.registry.Register(refused); err != nil {
+		return nil, fmt.Errorf("metric of refused requests: %w", err)
+	}
+	var ready atomic.Bool
+	p := pages{
+		telemetryPath: c.telemetryPath,
+		metrics:       hurried(shared(n.exporter.Handler(n.registry), c.maxRequests, refused), sendTime),
+		api:           hurried(n.exporter.API(), sendTime),
+		ready:         ready.Load,
+		pprof:         c.pprof,
+	}
+	if c.lifecycle {
+		p.reload = n.reload.now
+	}
+	handler, err := p.mux()
+	if err != nil {
+		return nil, err
+	}
+	server := newServer(handler, newConnections(n.shares.connections, refused), n.logger)
+	return &front{
 		what:  "HTTP",
-		serve: func() error { return web.ServeMultiple(listeners, server, c.web, n.logger) },
-		shutdown: func(ctx context.Context) {
-			if server.Shutdown(ctx) != nil {
-				_ = server.Close()
-			}
-		},
-		ended: http.ErrServerClosed,
+		serve: func(ctx context.Context) error { return serveWeb(ctx, server, listeners, c.web, n.logger) },
 		ready: ready.Store,
-	})
-}
-
-// errEnded stands for a server that returned without a reason, which it should not before it is told to.
-func errEnded(err error) error {
-	if err == nil {
-		return errors.New("no reason given")
-	}
-	return nil
-}
-
-// notify tells systemd, if it wants to know.
-func notify(logger *slog.Logger, state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		logger.Warn("Cannot notify systemd", "state", state, "err", err)
-	}
-}
-
-// ownRegistry holds what is known of this process itself.
-func ownRegistry(more ...prometheus.Collector) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(more...)
-	r.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		versioncollector.NewCollector("mpit_exporter"),
-	)
-	return r
+	}, nil
 }

@@ -166,3 +166,6 @@ func socketError(what, flag, path string, err error) error {
 	}
 	return fmt.Errorf("%s %s: %w; %s", what, path, err, remedy)
 }
+
+// controlBeside is where the control socket of an exporter is by default that has this agent socket.
+func controlBeside(agent string) string { return filepath.Join(filepath.Dir(agent), controlFile) }

@@ -46,7 +46,7 @@ func TestTables(t *testing.T) {
 	}
 	c.ObjectsMissing = 12
 	var out strings.Builder
-	require.NoError(t, writeTables(&out, c, func(string) bool { return true }))
+	require.NoError(t, writeTables(&out, c, selection{what: listAll}))
 	assert.Equal(t, `openmpi 4.1.4, as in rank 2 of 4 of job 17, world 17.0: /bin/app
 
 PERFORMANCE VARIABLES (5)
@@ -90,7 +90,7 @@ func TestManyObjects(t *testing.T) {
 	}
 	c.Objects = append(c.Objects, exporter.ObjectStatus{ID: 99, Kind: "win", Name: "w"})
 	var out strings.Builder
-	require.NoError(t, writeTables(&out, c, func(what string) bool { return what == listObjects }))
+	require.NoError(t, writeTables(&out, c, selection{what: listObjects}))
 	assert.Contains(t, out.String(), "OBJECTS (54)\n")
 	assert.Equal(t, maxObjects, strings.Count(out.String(), "\ncomm  c"))
 	assert.Contains(t, out.String(), "\ncomm  and 3 more  -  ")

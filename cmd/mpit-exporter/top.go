@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"golang.org/x/term"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
@@ -19,8 +17,7 @@ import (
 type topCommand struct {
 	name string
 
-	url      string
-	which    rankFlags
+	exporter httpClient
 	interval time.Duration
 	count    int
 	order    string
@@ -30,8 +27,7 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
 	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
 		"What counts is added up over the ranks of a job; of levels, watermarks and shares the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
-	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
-	c.which.add(cmd)
+	c.exporter.addFlags(cmd)
 	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
 	cmd.Flag("sort", "rate, value or name.").Default(byRate).EnumVar(&c.order, byRate, byValue, byName)
@@ -57,17 +53,9 @@ func (c *topCommand) run(ctx context.Context, std stdio) error {
 	return c.show(ctx, s)
 }
 
-// terminalOf returns the terminal that a stream is, or nil.
-func terminalOf(stream any) *os.File {
-	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
-}
-
 // look asks the exporter.
 func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
-	err = fetch(ctx, c.name, "", c.url, "values", c.which, &list)
+	err = c.exporter.get(ctx, c.name, "", "values", &list)
 	return list, err
 }
 
@@ -117,7 +105,7 @@ func (c *topCommand) show(ctx context.Context, s *screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	order, shown := c.order, 0
-	trouble := "asking " + clean(c.url) + " …"
+	trouble := "asking " + clean(c.exporter.url) + " …"
 	for {
 		columns, lines := s.size()
 		s.draw(m.table(order, lines-1, columns), trouble)

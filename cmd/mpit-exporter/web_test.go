@@ -65,7 +65,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 			handler, err := pages{
 				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
 				ready:  func() bool { return true },
-				reload: func(context.Context) error { reloads++; return nil }, lifecycle: true,
+				reload: func(context.Context) error { reloads++; return nil },
 			}.mux()
 			require.NoError(t, err)
 			answer := request(handler, test.method, test.path, test.header...)

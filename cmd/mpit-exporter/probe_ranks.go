@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
@@ -19,87 +13,11 @@ import (
 const (
 	// catalogueTimeout is how long a rank may take to say everything.
 	catalogueTimeout = 10 * time.Second
-	// lingerTimeout is how long a program that has reached MPI_Finalize is kept there until everything has been asked for.
-	lingerTimeout = 2 * time.Second
 	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by then.
 	lastWordsTimeout = time.Second
 	// followInterval is how often the rank is asked for new objects: the program may free them before it ends.
 	followInterval = 100 * time.Millisecond
-	// killTimeout is how long the program may take to end when list is interrupted.
-	killTimeout = 5 * time.Second
 )
-
-// listProgram runs the program under the agent, to its end, and returns what MPI_T offers in the first of its ranks that says so.
-func (c *listCommand) listProgram(ctx context.Context, env []string, std stdio) (_ exporter.Catalogue, err error) {
-	if err := c.settings.complete(env); err != nil {
-		return exporter.Catalogue{}, &exitError{exitExecFailed, err}
-	}
-	path, err := lookProgram(c.program[0], env)
-	if err != nil {
-		return exporter.Catalogue{}, err
-	}
-	c.settings.file = lookAt(path, c.settings.library)
-	mapper, err := mapping.New(mapping.Config{})
-	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("mapping rules: %w", err)
-	}
-
-	// A directory that only this user can enter: nobody else's rank belongs into the list.
-	dir, err := os.MkdirTemp("", "mpit-list-")
-	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: making a directory for the socket: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	c.settings.socket = filepath.Join(dir, socketFile)
-	listener, err := mpit.Listen(c.settings.socket, mpit.WithMode(0o600))
-	if err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: %w; a shorter TMPDIR may help", err)
-	}
-	defer func() { err = errors.Join(err, listener.Close()) }()
-
-	c.settings.linger = lingerTimeout
-	changed, notes := c.settings.environ(env)
-	for _, note := range notes {
-		fmt.Fprintf(std.err, "%s: %s\n", programName, note)
-	}
-	ranks := newListedRanks(mapper)
-	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- listener.Serve(serving, ranks.handle, nil) }()
-	ended := runProgram(ctx, path, c.program, changed, std)
-	ranks.awaitLastWords(ctx)
-	stop()
-	if err := <-served; err != nil {
-		return exporter.Catalogue{}, fmt.Errorf("list: %w", err)
-	}
-	if ctx.Err() != nil {
-		return exporter.Catalogue{}, errors.New("list: interrupted")
-	}
-
-	if ended != nil {
-		fmt.Fprintf(std.err, "%s: %s: %v\n", programName, c.program[0], ended)
-	}
-	catalogue, missing, ok := ranks.catalogue()
-	if !ok {
-		return exporter.Catalogue{}, fmt.Errorf("list: %s has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)",
-			c.program[0])
-	}
-	if missing != "" {
-		fmt.Fprintf(std.err, "%s: %s\n", programName, missing)
-	}
-	return catalogue, nil
-}
-
-// runProgram runs the program until it ends. What it prints goes to stderr, for stdout is the list's.
-func runProgram(ctx context.Context, path string, argv, env []string, std stdio) error {
-	cmd := exec.CommandContext(ctx, path, argv[1:]...) //nolint:gosec // G204: running the user's program is what this is for
-	cmd.Args[0] = argv[0]
-	cmd.Env = env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.err, std.err
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = killTimeout
-	return cmd.Run()
-}
 
 // listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is not known
 // beforehand.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
@@ -19,12 +17,6 @@ const (
 	byValue = "value"
 	byName  = "name"
 )
-
-// heading ends a line that is one. Nothing that a rank says has it: clean takes such characters away.
-const heading = "\x01"
-
-// unlimited is as many lines as there are.
-const unlimited = math.MaxInt
 
 // movement is what has changed between two looks.
 type movement struct {
@@ -70,7 +62,8 @@ func (m *movement) take(list *exporter.ValueList) bool {
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
 		m.more += r.Cut
-		m.add(seriesKey{jobID: r.Rank.JobID, world: r.Rank.World, user: r.Rank.User, rank: r.Rank.Rank, dup: r.Rank.Dup}, r.Variables)
+		id := &r.Rank
+		m.add(seriesKey{jobID: id.JobID, world: id.World, user: id.User, rank: id.Rank, dup: id.Dup}, r.Variables)
 	}
 	for i := range list.Together {
 		w := &list.Together[i]
@@ -184,145 +177,6 @@ func (m *movement) moved(order string) []moving {
 }
 
 func lessRank(a, b seriesKey) bool {
-	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user), cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
-}
-
-// table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes. Headings end
-// with heading.
-func (m *movement) table(order string, lines, columns int) string {
-	if m.at.IsZero() {
-		return ""
-	}
-	states := map[string]int{}
-	for i := range m.ranks {
-		states[m.ranks[i].Rank.State]++
-	}
-	var b strings.Builder
-	plural := "s"
-	if len(m.ranks) == 1 {
-		plural = ""
-	}
-	fmt.Fprintf(&b, "%s  %d rank%s", m.at.Local().Format(time.TimeOnly), len(m.ranks), plural)
-	for _, state := range []string{"up", "busy", "passive", "paused", "new", "late", "ended"} {
-		if n := states[state]; n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, state)
-		}
-	}
-	if m.more > 0 {
-		fmt.Fprintf(&b, "; more than fits into an answer: choose with --jobid, --world, --user or --rank")
-	}
-	b.WriteString(heading + "\n")
-
-	// A third of a screen is for ranks, the rest for what moves.
-	room := unlimited
-	if lines < unlimited {
-		room = max(1, (lines-4)/3)
-	}
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line(t, "JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM"+heading)
-	for i := range m.ranks[:min(len(m.ranks), room)] {
-		r := &m.ranks[i].Rank
-		number := strconv.Itoa(r.Rank)
-		if r.Dup > 0 {
-			number += fmt.Sprintf(" (dup %d)", r.Dup)
-		}
-		row(t, true, r.JobID, r.World, number, r.State, r.User, r.Host, strconv.Itoa(r.PID), r.Library+" "+r.LibraryVersion, r.Executable)
-	}
-	_ = t.Flush()
-	if left := len(m.ranks) - room; left > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", left)
-	}
-	b.WriteString("\n")
-
-	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	moved := m.moved(order)
-	timers := slices.ContainsFunc(moved, func(l moving) bool { return l.timer })
-	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER", "SERIES" + heading}
-	if !timers {
-		headings = slices.Delete(headings, 4, 6)
-	}
-	line(t, headings...)
-	for _, l := range moved {
-		who := "all"
-		switch {
-		case m.elapsed == 0 || l.most == 0:
-			who = ""
-		case l.who.rank != together:
-			who = strconv.Itoa(l.who.rank)
-		}
-		series := l.metric
-		if l.labels != "" {
-			series += "{" + l.labels + "}"
-		}
-		cells := []string{m.rateCell(l.rate), m.rateCell(l.most), who, numberText(l.value)}
-		if timers {
-			cells = append(cells, l.countCell(m.elapsed), l.meanCell())
-		}
-		row(t, true, append(cells, strconv.Itoa(l.ranks), l.jobID, l.user, series)...)
-	}
-	_ = t.Flush()
-	if len(moved) == 0 && len(m.ranks) > 0 {
-		b.WriteString("nothing: the MPI library of these ranks has no performance variables, or rules leave them out (mpit-exporter list)\n")
-	}
-	return crop(b.String(), lines, columns)
-}
-
-func (m *movement) rateCell(rate float64) string {
-	if m.elapsed == 0 {
-		return ""
-	}
-	return numberText(rate)
-}
-
-// countCell is how often a second what a timer times has been observed; empty where there is no rate, or no timer.
-func (l *moving) countCell(elapsed float64) string {
-	if !l.timer || elapsed == 0 {
-		return ""
-	}
-	return numberText(l.count / elapsed)
-}
-
-// meanCell is how long each took; empty where nothing was observed, or has been reset.
-func (l *moving) meanCell() string {
-	if !l.timer || l.count <= 0 || l.took < 0 {
-		return ""
-	}
-	return numberText(l.took / l.count)
-}
-
-// numberText is short enough for a column: four digits and a power of 1000.
-func numberText(v float64) string {
-	a := math.Abs(v)
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {9999.5, "k"}} {
-		if a >= unit.size {
-			size := unit.size
-			if unit.name == "k" {
-				size = 1e3
-			}
-			return strconv.FormatFloat(v/size, 'g', 4, 64) + unit.name
-		}
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// crop cuts a text to so many lines and columns.
-func crop(text string, lines, columns int) string {
-	var b strings.Builder
-	for l := range strings.Lines(text) {
-		if lines--; lines < 0 {
-			break
-		}
-		l, isHeading := strings.CutSuffix(strings.TrimRight(l, " \n"), heading)
-		if columns > 0 {
-			l = shorten(l, columns)
-		}
-		if isHeading {
-			l += heading
-		}
-		b.WriteString(l + "\n")
-	}
-	return b.String()
+	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user),
+		cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
 }

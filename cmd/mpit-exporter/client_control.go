@@ -20,7 +20,8 @@ import (
 // controlTimeout is longer than the exporter takes for anything, old values put back included.
 const controlTimeout = 2 * time.Minute
 
-const controlClientHelp = "Control socket of the exporter (default: control.sock beside $" + envSocket + ", or where an exporter has it by default)."
+const controlClientHelp = "Control socket of the exporter (default: control.sock beside $" + envSocket +
+	", or where an exporter has it by default)."
 
 // controlClient asks the exporter on this node over its control socket.
 type controlClient struct {
@@ -36,7 +37,8 @@ func newControlClient() controlClient {
 type noExporterError struct{ places []string }
 
 func (e *noExporterError) Error() string {
-	return "no exporter answers at " + strings.Join(e.places, " or ") + "; start one on this node, or say with --control.socket where it listens"
+	return "no exporter answers at " + strings.Join(e.places, " or ") +
+		"; start one on this node, or say with --control.socket where it listens"
 }
 
 // places are the paths at which a control socket may be.
@@ -56,8 +58,8 @@ func (c *controlClient) places() []string {
 	return list
 }
 
-// dial connects to the first of the places at which somebody listens.
-func (c *controlClient) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// dial connects to the first of the places at which somebody listens. The error is a *noExporterError if nobody does.
+func (c *controlClient) dial(ctx context.Context) (net.Conn, error) {
 	places := c.places()
 	for _, path := range places {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -76,11 +78,13 @@ func (c *controlClient) dial(ctx context.Context, _, _ string) (net.Conn, error)
 func (c *controlClient) ask(ctx context.Context, method, path string, body []byte, decode func(text []byte) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body)) // the name means nothing: the socket is the address
+	// The name means nothing: the socket is the address.
+	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true}}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		if inner := (*url.Error)(nil); errors.As(err, &inner) {
@@ -98,6 +102,3 @@ func (c *controlClient) ask(ctx context.Context, method, path string, body []byt
 	}
 	return nil
 }
-
-// controlBeside is where the control socket of an exporter is by default that has this agent socket.
-func controlBeside(agent string) string { return filepath.Join(filepath.Dir(agent), controlFile) }

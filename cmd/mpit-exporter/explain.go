@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -348,8 +347,8 @@ func (e *explained) write(w io.Writer, name, library string) error {
 		}
 	}
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(t, true, "PROPERTY", "DECIDED BY", "VALUE")
+	t := newTable(w)
+	row(t, "PROPERTY", "DECIDED BY", "VALUE")
 	for _, d := range e.Decisions {
 		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what is left out
 		// defaults but the class say nothing.
@@ -358,7 +357,9 @@ func (e *explained) write(w io.Writer, name, library string) error {
 		if d.Agent {
 			by = "the agent"
 		}
-		row(t, meant || d.Property == "class", d.Property, cmp.Or(d.Rule, by), d.Value)
+		if meant || d.Property == "class" {
+			row(t, d.Property, cmp.Or(d.Rule, by), d.Value)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -382,8 +383,8 @@ func (e *explained) orLibrary() string {
 // writeBriefly shows a line for each explanation.
 func writeBriefly(w io.Writer, name string, list []explained) error {
 	fmt.Fprintf(w, "%s becomes (more with --class and --library):\n\n", clean(name))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(t, true, "LIBRARY", "CLASS", "METRIC", "TYPE", "DECIDED BY")
+	t := newTable(w)
+	row(t, "LIBRARY", "CLASS", "METRIC", "TYPE", "DECIDED BY")
 	for i := range list {
 		e := &list[i]
 		metric, kind := "none ("+e.Dropped+")", ""
@@ -403,7 +404,7 @@ func writeBriefly(w io.Writer, name string, list []explained) error {
 				}
 			}
 		}
-		row(t, true, cmp.Or(e.Library, "any other"), e.Class, metric, kind, cmp.Or(strings.Join(rules, " "), "defaults"))
+		row(t, cmp.Or(e.Library, "any other"), e.Class, metric, kind, cmp.Or(strings.Join(rules, " "), "defaults"))
 	}
 	return t.Flush()
 }

@@ -28,12 +28,23 @@ const (
 	plain       = "\x1b[0m"
 )
 
+// heading ends a line that is one. Nothing that a rank says has it: table.Clean takes such characters away.
+const heading = "\x01"
+
 // screen is a terminal that belongs to us until close.
 type screen struct {
 	in, out *os.File
 	before  *term.State
 	keys    chan byte // closed when the terminal is gone
 	resized chan os.Signal
+}
+
+// terminalOf returns the terminal that a stream is, or nil.
+func terminalOf(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // openScreen takes the terminal over. Its reader goes on until the terminal is closed or the process ends, as a read of a terminal

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,78 +14,67 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// show writes rules as one rule file: the shipped ones, or those of files with the shipped ones behind them.
-func (c *configCommand) show(std stdio) error {
-	if err := checkPaths(c.showName+": --config.file", c.shown); err != nil {
-		return err
-	}
-	shipped, err := shippedRules()
-	if err != nil {
-		return err
-	}
-	var text string
-	switch {
-	case len(c.shown) == 0:
-		text = strings.Join(joinRules("# The rules that are shipped.\n", shipped), "\n") + "\n"
-	case c.defaultsOnly:
-		return usageErrorf("%s: --defaults shows the shipped rules alone; it can't be used with --config.file", c.showName)
-	default:
-		if text, err = effectiveRules(c.shown, shipped); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprint(std.out, text); err != nil {
-		return fmt.Errorf("%s: writing: %w", c.showName, err)
-	}
-	return nil
-}
-
 // ruleText is a rule file as somebody wrote it, comments and all.
 type ruleText struct {
 	name, text string
 }
 
-func shippedRules() ([]ruleText, error) {
-	var list []ruleText
+// shippedRules are the rules that are shipped, as one rule file.
+func shippedRules() (string, error) {
+	files, err := shippedFiles()
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(joinRules("# The rules that are shipped.\n", files), "\n") + "\n", nil
+}
+
+func shippedFiles() ([]ruleText, error) {
 	files := mapping.DefaultFiles()
 	names, err := fs.Glob(files, "*/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("shipped rules: %w", err)
 	}
+	list, err := readRules(names, func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
+	if err != nil {
+		return nil, fmt.Errorf("shipped rules: %w", err)
+	}
+	return list, nil
+}
+
+func readRules(names []string, read func(name string) ([]byte, error)) ([]ruleText, error) {
+	var list []ruleText
 	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
+		text, err := read(name)
 		if err != nil {
-			return nil, fmt.Errorf("shipped rules: %w", err)
+			return nil, err
 		}
 		list = append(list, ruleText{name, string(text)})
 	}
 	return list, nil
 }
 
-// effectiveRules is the files' rules and the shipped ones behind them, as one file that says what is in force with them. A shipped
-// rule of which nothing is left in force is a comment: a rule without effect would be a mistake.
-func effectiveRules(paths []string, shipped []ruleText) (string, error) {
+// effectiveRules is the files' rules and the shipped ones behind them, as one file that says what is in force with
+// them. A shipped rule of which nothing is left in force is a comment: a rule without effect would be a mistake.
+func effectiveRules(paths []string) (string, error) {
 	_, settings, err := loadRules(paths, 0)
 	if err != nil {
 		return "", err
 	}
-	var own []ruleText
-	for _, path := range paths {
-		files, err := ruleFiles(path)
-		if err != nil {
-			return "", err
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return "", fmt.Errorf("rule files: %w", err)
-			}
-			own = append(own, ruleText{file, string(text)})
-		}
+	files, err := ruleFiles(paths)
+	if err != nil {
+		return "", err
+	}
+	own, err := readRules(files, os.ReadFile)
+	if err != nil {
+		return "", fmt.Errorf("rule files: %w", err)
+	}
+	shipped, err := shippedFiles()
+	if err != nil {
+		return "", err
 	}
 	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits), Identity: settings.Identity})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", "config show", err)
+		return "", fmt.Errorf("config show: %w", err)
 	}
 	intro := "# Of all rules that match a variable, the first that sets a property wins.\n" + string(head)
 	mine := len(joinRules(intro, own))
@@ -109,19 +99,17 @@ func limitsInForce(l mapping.Limits) mapping.Limits {
 
 // problemLines is in which lines of a rule file something is wrong.
 func problemLines(text string) ([]int, error) {
-	f, err := os.CreateTemp("", "mpit-rules-*.yaml")
+	dir, err := os.MkdirTemp("", "mpit-rules-")
 	if err != nil {
 		return nil, fmt.Errorf("config show: %w; set TMPDIR to a directory that can be written", err)
 	}
-	defer os.Remove(f.Name())
-	if _, err := f.WriteString(text); err != nil {
-		return nil, errors.Join(fmt.Errorf("config show: %w", err), f.Close())
-	}
-	if err := f.Close(); err != nil {
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "rules.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("config show: %w", err)
 	}
 	var problems mapping.Problems
-	if _, err := mapping.Load([]string{f.Name()}); !errors.As(err, &problems) {
+	if _, err := mapping.Load([]string{file}); !errors.As(err, &problems) {
 		return nil, err
 	}
 	var lines []int

@@ -28,38 +28,46 @@ const (
 	mayRmdir  landlock.AccessFSSet = lowlevel.AccessFSRemoveDir
 )
 
+// fenceNeeds is what the exporter has to do with files once it serves.
+type fenceNeeds struct {
+	rules []string // rule files and directories of such, which are read again
+	// webConfig is a --web.config.file, which is read again with the files that it names; empty: none.
+	webConfig string
+	sockets   []string // that it makes again when their files are gone, and removes
+	dirs      []string // that it has made and removes at its end
+	removed   []string // files that it removes at its end
+}
+
 // fence is what the exporter may do with files once it serves, for itself and for what it runs.
 type fence struct {
 	config  []string // directories and files that are read
 	sockets []string // directories in which it listens
 	names   []string // files in directories that are not read, but for these
-	made    []string // directories that it has made and removes at its end
-	removed []string // files that it removes at its end
+	removed []string // directories out of which it removes files
+	rmdir   []string // directories out of which it removes directories
 }
 
-// fenceOf gathers what the flags name. webConfig may be empty. What can't be found now is left out: it could not be read later either.
-func fenceOf(rules []string, webConfig string, sockets []string, made, address string) fence {
-	f := fence{}
-	if made != "" {
-		f.made = []string{made}
-	}
-	if address != "" {
-		f.removed = []string{address}
-	}
-	for _, path := range rules {
+// fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
+func fenceOf(needs fenceNeeds) fence {
+	f := fence{sockets: dirsOf(needs.sockets), removed: dirsOf(needs.removed), rmdir: dirsOf(needs.dirs)}
+	for _, path := range needs.rules {
 		f.config = append(f.config, placesOfRules(path)...)
 	}
-	if webConfig != "" {
-		f.config = append(f.config, placesOf(webConfig)...)
-		for _, path := range tlsFiles(webConfig) {
+	if needs.webConfig != "" {
+		for _, path := range append(tlsFiles(needs.webConfig), needs.webConfig) {
 			f.config = append(f.config, placesOf(path)...)
 		}
 	}
-	for _, path := range sockets {
-		f.sockets = append(f.sockets, filepath.Dir(path))
-	}
-	f.config, f.sockets = sorted(f.config), sorted(f.sockets)
+	f.config = sorted(f.config)
 	return f
+}
+
+func dirsOf(paths []string) []string {
+	var dirs []string
+	for _, path := range paths {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	return sorted(dirs)
 }
 
 // Where Go's TLS looks for the system's authorities, and where files are that links in /etc lead to which a resolver reads.
@@ -124,7 +132,7 @@ func placesOf(path string) []string {
 
 // placesOfRules is the same of a rule file, or of a directory of such.
 func placesOfRules(path string) []string {
-	files, err := ruleFiles(path)
+	files, err := ruleFiles([]string{path})
 	if err != nil || slices.Contains(files, path) {
 		return placesOf(path)
 	}
@@ -190,17 +198,13 @@ func (f fence) rules(uid int) []landlock.Rule {
 		landlock.PathAccess(mayRead, present(f.config)...),
 		landlock.PathAccess(mayReadOne, present(f.names)...),
 		landlock.PathAccess(mayListen, present(f.sockets)...),
+		landlock.PathAccess(mayRemove, present(f.removed)...),
+		landlock.PathAccess(mayRmdir, present(f.rmdir)...),
 	}
 	if uid == 0 {
 		rules = append(rules, landlock.PathAccess(mayReadOne, present(nameFiles)...))
 	} else {
 		rules = append(rules, landlock.PathAccess(mayRead, present([]string{"/etc"})...))
-	}
-	for _, made := range f.made {
-		rules = append(rules, landlock.PathAccess(mayRmdir, present([]string{filepath.Dir(made)})...))
-	}
-	for _, file := range f.removed {
-		rules = append(rules, landlock.PathAccess(mayRemove, present([]string{filepath.Dir(file)})...))
 	}
 	return rules
 }

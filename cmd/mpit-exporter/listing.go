@@ -8,58 +8,59 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"unicode"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxCell is how many characters of a control variable's value a table shows; JSON has all.
-const maxCell = 40
-
 // maxObjects is how many objects of a kind a table shows; JSON has all.
 const maxObjects = 50
 
-// writeTables writes the sections of a catalogue that shows says true to. A description stands last in its line, whole.
-func writeTables(w io.Writer, c *exporter.Catalogue, shows func(what string) bool) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// writeTables writes the parts of a catalogue that are selected. A description stands last in its line, whole.
+func writeTables(w io.Writer, c *exporter.Catalogue, s selection) error {
+	t := newTable(w)
 	fmt.Fprintf(t, "%s\n", clean(title(&c.Rank)))
-	if shows(listVariables) {
+	if s.shows(listVariables) {
 		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
-		row(t, len(c.Variables) > 0, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
+		if len(c.Variables) > 0 {
+			row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
+		}
 		for i := range c.Variables {
 			v := &c.Variables[i]
-			row(t, true, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
+			row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
 		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
 			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each message costs more")
 		}
 	}
-	if shows(listControls) {
+	if s.shows(listControls) {
 		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
-		row(t, len(c.ControlVariables) > 0, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES", "DESCRIPTION")
+		if len(c.ControlVariables) > 0 {
+			row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES", "DESCRIPTION")
+		}
 		for i := range c.ControlVariables {
 			v := &c.ControlVariables[i]
-			row(t, true, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+			row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
 				enumCell(v.Enum), listCell(v.Categories), v.Description)
 			for j := range v.Objects {
 				o := &v.Objects[j]
-				row(t, true, "└ "+cmp.Or(clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
+				row(t, "└ "+cmp.Or(clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
 			}
 		}
 	}
-	if shows(listCategories) {
+	if s.shows(listCategories) {
 		stamp := ""
 		if c.CategoryStamp != nil {
 			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
 		}
 		fmt.Fprintf(t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
-		row(t, len(c.Categories) > 0, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
+		if len(c.Categories) > 0 {
+			row(t, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
+		}
 		writeTree(t, c.Categories)
 	}
-	if shows(listObjects) {
+	if s.shows(listObjects) {
 		writeObjects(t, c)
 	}
 	fmt.Fprintln(t)
@@ -82,7 +83,9 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 		slices.SortStableFunc(list, func(a, b *exporter.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
 	}
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
-	row(t, len(c.Objects) > 0, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
+	if len(c.Objects) > 0 {
+		row(t, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
+	}
 	for _, kind := range kinds {
 		list := byKind[kind]
 		for _, o := range list[:min(len(list), maxObjects)] {
@@ -90,10 +93,10 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 			if on == "" && o.OnID != 0 {
 				on = fmt.Sprintf("object %d", o.OnID)
 			}
-			row(t, true, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
+			row(t, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
 		}
 		if more := len(list) - maxObjects; more > 0 {
-			row(t, true, kind, fmt.Sprintf("and %d more", more), "", "", "", "")
+			row(t, kind, fmt.Sprintf("and %d more", more), "", "", "", "")
 		}
 	}
 	if c.ObjectsMissing > 0 {
@@ -209,37 +212,4 @@ func withCode(text, code string) string {
 		return text
 	}
 	return strings.TrimSpace(text + " (" + code + ")")
-}
-
-// row writes a line of a table. Its cells end with tabs, except for the last: that one does not widen a column.
-func row(w io.Writer, wanted bool, cells ...string) {
-	if !wanted {
-		return
-	}
-	for i, cell := range cells {
-		cells[i] = cmp.Or(clean(cell), "-")
-	}
-	line(w, cells...)
-}
-
-// line writes a line of cells that are clean.
-func line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
-
-// clean makes one line of a text that came from a rank, with nothing in it that a terminal would obey.
-func clean(s string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
-}
-
-// shorten cuts a text after so many characters.
-func shorten(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
-		return s
-	}
-	return string(runes[:n-1]) + "…"
 }

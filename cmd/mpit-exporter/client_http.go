@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-
-	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
 const (
@@ -22,19 +20,28 @@ const (
 	maxAnswer    = 256 << 20 // bytes of an exporter's answer
 )
 
-// rankFlags choose among the ranks of an exporter, by their labels; "" stands for any.
-type rankFlags struct{ jobID, world, user, rank string }
-
-func (f *rankFlags) add(cmd *kingpin.CmdClause) {
-	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&f.jobID)
-	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&f.world)
-	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&f.user)
-	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&f.rank)
+// httpClient asks a running exporter over HTTP.
+type httpClient struct {
+	url string
+	// Labels of the ranks that are meant; "" stands for any.
+	jobID, world, user, rank string
 }
 
-func (f *rankFlags) query() string {
+// addFlags adds those that say where the exporter is, and which of its ranks are meant.
+func (c *httpClient) addFlags(cmd *kingpin.CmdClause) {
+	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
+	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
+	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
+	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&c.user)
+	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.rank)
+}
+
+// choosesRanks says whether only some ranks are meant.
+func (c *httpClient) choosesRanks() bool { return c.query() != "" }
+
+func (c *httpClient) query() string {
 	query := url.Values{}
-	for name, value := range map[string]string{"jobid": f.jobID, "world": f.world, "user": f.user, "rank": f.rank} {
+	for name, value := range map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -42,21 +49,15 @@ func (f *rankFlags) query() string {
 	return query.Encode()
 }
 
-// fetchCatalogues asks a running exporter.
-func fetchCatalogues(ctx context.Context, address string, which rankFlags) (list exporter.CatalogueList, err error) {
-	err = fetch(ctx, "list", "; or list the variables of a program: "+programName+" list -- ./program", address, "catalogue", which, &list)
-	return list, err
-}
-
-// fetch asks a running exporter for what its API has of some ranks. command is whose errors they
-// are, remedy what else may be done where no exporter answers.
-func fetch(ctx context.Context, command, remedy, address, what string, which rankFlags, answer any) error {
-	base, err := url.Parse(address)
+// get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be done
+// where no exporter answers.
+func (c *httpClient) get(ctx context.Context, command, remedy, what string, answer any) error {
+	base, err := url.Parse(c.url)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return usageErrorf("%s: --url %q: an address such as http://localhost:%s is needed", command, address, defaultPort)
+		return usageErrorf("%s: --url %q: an address such as http://localhost:%s is needed", command, c.url, defaultPort)
 	}
 	u := base.JoinPath("api", "v1", what)
-	u.RawQuery = which.query()
+	u.RawQuery = c.query()
 
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

@@ -21,13 +21,16 @@ type pushing struct {
 
 // newPushing makes a pusher of what an exporter has, and lets it be asked for. instance is the agent socket's path.
 // since is when no earlier exporter can have pushed any more: with deltas, what began then or later is sent in whole.
-func newPushing(ctx context.Context, flags *otlpFlags, e *exporter.Exporter, instance string, since time.Time, logger *slog.Logger) (*pushing, error) {
-	config, err := flags.config(instance, version.Version, logger)
+func newPushing(
+	ctx context.Context, flags *otlpFlags, e *exporter.Exporter, instance string, since time.Time, logger *slog.Logger,
+) (*pushing, error) {
+	config, err := flags.complete(instance, version.Version, logger)
 	if err != nil {
 		return nil, err
 	}
 	config.Since = since
-	p := &pushing{config: config, logger: logger, reader: e.OTelReader(exporter.OTelConfig{Exponential: config.Exponential, Version: config.Version})}
+	reader := e.OTelReader(exporter.OTelConfig{Exponential: config.Exponential, Version: config.Version})
+	p := &pushing{config: config, logger: logger, reader: reader}
 	if p.pusher, err = otlp.New(ctx, config, p.reader); err != nil {
 		p.reader.Close()
 		return nil, err
@@ -41,11 +44,12 @@ func (p *pushing) files() []string {
 	return []string{p.config.Certificate, p.config.ClientCert, p.config.ClientKey}
 }
 
-// run pushes until ctx ends, and once more. That it fails keeps nobody from scraping.
-func (p *pushing) run(ctx context.Context) {
+// run pushes until ctx ends, and once more. That it fails keeps nobody from scraping, and is no error.
+func (p *pushing) run(ctx context.Context) error {
 	if err := p.pusher.Run(ctx); err != nil {
 		p.logger.Warn("The last push has failed", "err", err)
 	}
+	return nil
 }
 
 // close lets go of what has not been pushed.

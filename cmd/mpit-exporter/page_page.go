@@ -22,10 +22,10 @@ const (
 	pageDir = "page"
 	// pagePath is where its files are served, under what no --web.telemetry-path can be.
 	pagePath = "/-/page/"
-	// pagePolicy lets the page load its own files and ask this server, and nothing else: names come from everybody's programs. Trusted
-	// types make the browser refuse to read any text as HTML.
-	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
-		"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	// pagePolicy lets the page load its own files and ask this server, and nothing else: names come from everybody's
+	// programs. Trusted types make the browser refuse to read any text as HTML.
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
 // pageType is a file's media type. It is named here, for what systems know of them differs.
@@ -90,7 +90,7 @@ func pageFile(name string, content []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet && req.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			say(w, http.StatusMethodNotAllowed, "only GET and HEAD are served here")
+			http.Error(w, "only GET and HEAD are served here", http.StatusMethodNotAllowed)
 			return
 		}
 		h := w.Header()

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Environment variables that the agent reads, and that make its host tell more. docs/protocol.md is not concerned with them.
+const (
+	envLibrary      = "MPIT_AGENT_LIBRARY" // read here, not by the agent; so are the next two
+	envCallsLibrary = "MPIT_CALLS_LIBRARY"
+	envCalls        = "MPIT_CALLS"
+	envSocket       = "MPIT_SOCKET"
+	envJobID        = "MPIT_JOB_ID"
+	envDeny         = "MPIT_AGENT_DENY"
+	envOpen         = "MPIT_AGENT_OPEN"
+	envLog          = "MPIT_AGENT_LOG"
+	envFinalWait    = "MPIT_AGENT_FINAL_WAIT"
+	envLinger       = "MPIT_AGENT_LINGER"
+	envPreload      = "LD_PRELOAD"
+	envAllowWrite   = "MPIT_AGENT_ALLOW_WRITE"
+	envMonitoring   = "OMPI_MCA_pml_monitoring_enable"
+	envASan         = "ASAN_OPTIONS"
+	envUCXEvents    = "UCX_MEM_EVENTS"
+)
+
+// environment is a list as os.Environ returns it.
+type environment []string
+
+// get returns what getenv(3) finds: the first of several.
+func (e environment) get(name string) string {
+	value, _ := e.lookup(name)
+	return value
+}
+
+func (e environment) lookup(name string) (value string, ok bool) {
+	for _, entry := range e {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func (e *environment) set(name, value string) {
+	*e = append(slices.DeleteFunc(*e, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+value)
+}
+
+// preload names the libraries to the dynamic loader, or takes them away from a program that must not have them.
+func (e *environment) preload(s agentSettings) {
+	var preload []string
+	switch {
+	case s.file.alone:
+	case s.calls:
+		preload = []string{s.callsLibrary, s.library}
+	default:
+		preload = []string{s.library}
+	}
+	// A library that stands there already comes to the front; loading it once is enough. Of the call profile one is enough wherever it
+	// is, and none where it is not wanted.
+	ours := len(preload)
+	before, ok := e.lookup(envPreload)
+	for _, other := range strings.FieldsFunc(before, func(r rune) bool { return r == ':' || r == ' ' }) {
+		name := filepath.Base(other)
+		unwanted := name == callsLibraryName && (s.calls || s.callsSaid || s.file.alone) || name == agentLibraryName && s.file.alone
+		if !unwanted && !slices.Contains(preload[:ours], other) {
+			preload = append(preload, other)
+		}
+	}
+	if len(preload) > 0 || ok {
+		e.set(envPreload, strings.Join(preload, ":"))
+	}
+}
+
+// sanitizers tells those of the compiler to let the agent be.
+func (e *environment) sanitizers(file programFile) {
+	// AddressSanitizer ends a program in which a library comes before its own, unless it is told not to look. All programs are told: a
+	// script's children are not known.
+	const order = "verify_asan_link_order"
+	if options := e.get(envASan); !strings.Contains(options, order) {
+		e.set(envASan, strings.TrimPrefix(options+":"+order+"=0", ":"))
+	}
+	// MPI_T, started by the agent, opens UCX where Open MPI doesn't use it; its hooks in memory functions crash ThreadSanitizer.
+	if _, ok := e.lookup(envUCXEvents); file.threadSanitizer && !ok {
+		e.set(envUCXEvents, "n")
+	}
+}
+
+// monitor says what there is to know of Open MPI's monitoring component, unless somebody has decided about it. It isn't switched on here:
+// on every version it ends programs that are correct, and no part of it works without the others (docs/no-harm.md).
+func (e *environment) monitor() (notes []string) {
+	if _, ok := e.lookup(envMonitoring); ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; "+
+		"if yours is known to run with it, set %s=2. --calls counts messages and bytes and harms nothing", envMonitoring)}
+}
+
+// firstRank says whether this process is the one of a job that should speak for all.
+func (e environment) firstRank() bool {
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		if rank, ok := e.lookup(name); ok {
+			return rank == "0"
+		}
+	}
+	return true
+}
+
+// firstOnNode says whether this process is the one of its launch on this node that should speak for all.
+func (e environment) firstOnNode() bool {
+	for _, name := range []string{
+		"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK", "FLUX_TASK_LOCAL_ID",
+	} {
+		if rank, err := strconv.Atoi(e.get(name)); err == nil {
+			return rank == 0
+		}
+	}
+	return true
+}
+
+// without returns the environment without some variables.
+func (e environment) without(names ...string) environment {
+	var left environment
+next:
+	for _, entry := range e {
+		for _, name := range names {
+			if strings.HasPrefix(entry, name+"=") {
+				continue next
+			}
+		}
+		left = append(left, entry)
+	}
+	return left
+}
+
+// absolute returns the environment with paths in these variables that a change of directory doesn't change.
+func (e environment) absolute(names ...string) environment {
+	for _, name := range names {
+		if path := e.get(name); path != "" {
+			if absolute, err := filepath.Abs(path); err == nil {
+				e.set(name, absolute)
+			}
+		}
+	}
+	return e
+}
