@@ -5,6 +5,9 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -17,7 +20,7 @@ type configCommand struct {
 	shown        []string
 	defaultsOnly bool
 
-	explain explainFlags
+	explain explain.Flags
 }
 
 func newConfigCommand(app *kingpin.Application) *configCommand {
@@ -29,38 +32,38 @@ func newConfigCommand(app *kingpin.Application) *configCommand {
 
 	show := cmd.Command("show", "Show the rules that are shipped. The output is a rule file.")
 	show.Flag("defaults", "Show the shipped rules only, which is the default.").BoolVar(&c.defaultsOnly)
-	show.Flag("config.file", "Show these rules in front of the shipped ones, with the limits and all else that is in force then. "+configFileHelp).
+	show.Flag("config.file", "Show these rules in front of the shipped ones, with the limits and all else that is in force then. "+configuration.FileHelp).
 		PlaceHolder("PATH").StringsVar(&c.shown)
 
-	c.explain.register(cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it."))
+	c.explain.AddTo(cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it."))
 	return c
 }
 
-func (c *configCommand) run(command string, std stdio) error {
+func (c *configCommand) run(command string, std cli.Stdio) error {
 	switch command {
 	case c.checkName:
 		return c.check(std)
 	case c.showName:
 		return c.show(std)
 	}
-	return c.explain.run(std)
+	return c.explain.Run(std)
 }
 
 // check reads rule files as serve would.
-func (c *configCommand) check(std stdio) error {
-	if err := checkPaths(c.checkName, c.checked); err != nil {
+func (c *configCommand) check(std cli.Stdio) error {
+	if err := configuration.CheckPaths(c.checkName, c.checked); err != nil {
 		return err
 	}
-	_, settings, err := loadRules(c.checked, 0)
+	_, settings, err := configuration.Load(c.checked, 0)
 	if err != nil {
 		return err
 	}
-	files, err := ruleFiles(c.checked)
+	files, err := configuration.Files(c.checked)
 	if err != nil {
 		return err
 	}
 	rules := len(settings.Rules) - len(mapping.Defaults())
-	fmt.Fprintf(std.out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(files), "file"))
+	fmt.Fprintf(std.Out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(files), "file"))
 	return nil
 }
 
@@ -72,22 +75,22 @@ func counted(n int, what string) string {
 }
 
 // show writes rules as one rule file: the shipped ones, or those of files with the shipped ones behind them.
-func (c *configCommand) show(std stdio) error {
-	if err := checkPaths(c.showName+": --config.file", c.shown); err != nil {
+func (c *configCommand) show(std cli.Stdio) error {
+	if err := configuration.CheckPaths(c.showName+": --config.file", c.shown); err != nil {
 		return err
 	}
-	show := shippedRules
+	show := configuration.Shipped
 	if len(c.shown) > 0 {
 		if c.defaultsOnly {
-			return usageErrorf("%s: --defaults shows the shipped rules alone; it can't be used with --config.file", c.showName)
+			return cli.Usagef("%s: --defaults shows the shipped rules alone; it can't be used with --config.file", c.showName)
 		}
-		show = func() (string, error) { return effectiveRules(c.shown) }
+		show = func() (string, error) { return configuration.Effective(c.shown) }
 	}
 	text, err := show()
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(std.out, text); err != nil {
+	if _, err := fmt.Fprint(std.Out, text); err != nil {
 		return fmt.Errorf("%s: writing: %w", c.showName, err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -48,12 +50,12 @@ func TestConfigCheck(t *testing.T) {
 		{"one file", []string{at("good.yaml")}, 0, "2 rules of 1 file: all is well\n", nil},
 		{"no rules", []string{at("limits.yaml")}, 0, "0 rules of 1 file: all is well\n", nil},
 		{"a directory", []string{at("rules.d")}, 0, "3 rules of 2 files: all is well\n", nil},
-		{"all mistakes of all files", []string{at("bad1.yaml"), at("good.yaml"), at("bad2.yaml")}, exitFailure, "", []string{
+		{"all mistakes of all files", []string{at("bad1.yaml"), at("good.yaml"), at("bad2.yaml")}, cli.Failure, "", []string{
 			at("bad1.yaml") + ":3:", at("bad1.yaml") + ":4:", at("bad2.yaml") + ":1:",
 		}},
-		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, exitFailure, "", []string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
-		{"nothing", nil, exitUsage, "", []string{programName + ": required argument 'file' not provided"}},
-		{"an unset variable", []string{""}, exitUsage, "", []string{programName + ": config check: the name of a file is empty"}},
+		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, cli.Failure, "", []string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
+		{"nothing", nil, cli.Usage, "", []string{cli.ProgramName + ": required argument 'file' not provided"}},
+		{"an unset variable", []string{""}, cli.Usage, "", []string{cli.ProgramName + ": config check: the name of a file is empty"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, nil, append([]string{"config", "check"}, test.args...)...)
@@ -166,9 +168,9 @@ func TestConfigShowEffective(t *testing.T) {
 	assert.Equal(t, mapping.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000, SeriesPerVariable: 1000}, have.Limits)
 
 	both := runBinary(t, nil, append([]string{"config", "show", "--defaults"}, flags...)...)
-	assert.Equal(t, outcome{status: exitUsage, stderr: programName + ": config show: --defaults shows the shipped rules alone; it can't be used with --config.file\n"}, both)
+	assert.Equal(t, outcome{status: cli.Usage, stderr: cli.ProgramName + ": config show: --defaults shows the shipped rules alone; it can't be used with --config.file\n"}, both)
 	bad := filepath.Join(writeFiles(t, map[string]string{"bad.yaml": badRules1}), "bad.yaml")
-	assert.Equal(t, exitFailure, runBinary(t, nil, "config", "show", "--config.file="+bad).status)
+	assert.Equal(t, cli.Failure, runBinary(t, nil, "config", "show", "--config.file="+bad).status)
 }
 
 func TestConfigExplain(t *testing.T) {
@@ -242,7 +244,7 @@ func TestConfigExplainJSON(t *testing.T) {
 	var answer struct {
 		Name         string
 		Bind         string
-		Explanations []explained
+		Explanations []explain.Explained
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &answer))
 	assert.Equal(t, []string{"recvq_length", "none"}, []string{answer.Name, answer.Bind})
@@ -251,7 +253,7 @@ func TestConfigExplainJSON(t *testing.T) {
 	assert.Equal(t, []string{"mpich", "level", "MPI_UNSIGNED_LONG_LONG", "gauge"}, []string{e.Library, e.Class, e.Datatype, e.Metric.Type})
 	assert.Contains(t, e.Metric.Help, "recvq_length")
 	assert.Equal(t, []string{e.Metric.Name + `{jobid="…",world="…",user="…",rank="0"}`}, e.Series)
-	assert.Contains(t, e.Decisions, explainedReason{Property: "class", Value: "level"})
+	assert.Contains(t, e.Decisions, explain.Reason{Property: "class", Value: "level"})
 }
 
 // TestConfigMistakes: each says what is allowed.
@@ -276,7 +278,7 @@ func TestConfigMistakes(t *testing.T) {
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			got := runBinary(t, nil, append([]string{"config"}, test.args...)...)
-			assert.Equal(t, outcome{stderr: programName + ": " + test.want + "\n", status: exitUsage}, got)
+			assert.Equal(t, outcome{stderr: cli.ProgramName + ": " + test.want + "\n", status: cli.Usage}, got)
 		})
 	}
 }

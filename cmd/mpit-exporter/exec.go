@@ -8,14 +8,19 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
 // execCommand turns into a program that runs under the agent.
 type execCommand struct {
 	name string
 
-	settings agentSettings
-	own      ownSettings
+	settings preload.Settings
+	own      own.Settings
 	program  []string
 }
 
@@ -24,50 +29,48 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program arguments. "+
 		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
 	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open MPI 5 and later. Its monitoring component is left off unless you set "+
-		envMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
-		BoolVar(&c.settings.monitoring)
-	c.settings.addCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+callsLibraryName+" as well ($"+envCalls+"=1). "+
+		preload.EnvMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
+		BoolVar(&c.settings.Monitoring)
+	c.settings.AddCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+preload.CallsLibraryName+" as well ($"+preload.EnvCalls+"=1). "+
 		"It costs each call a little, and brings several series for each function.")
-	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+envSocket+").").PlaceHolder("PATH").StringVar(&c.settings.socket)
-	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+envJobID+").").PlaceHolder("ID").StringVar(&c.settings.jobID)
-	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+envDeny+").").
-		PlaceHolder("PATTERN").StringsVar(&c.settings.deny)
-	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with mpit-exporter cvar set ($"+envAllowWrite+"=1). "+
-		"An MPI library may not be prepared for that.").BoolVar(&c.settings.allowWrite)
-	cmd.Flag("log", "The agent writes on stderr what it does ($"+envLog+"=1).").BoolVar(&c.settings.log)
-	c.own.addFlags(cmd)
+	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+sockets.EnvSocket+").").PlaceHolder("PATH").StringVar(&c.settings.Socket)
+	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+preload.EnvJobID+").").PlaceHolder("ID").StringVar(&c.settings.JobID)
+	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+preload.EnvDeny+").").
+		PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
+	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with mpit-exporter cvar set ($"+preload.EnvAllowWrite+"=1). "+
+		"An MPI library may not be prepared for that.").BoolVar(&c.settings.AllowWrite)
+	cmd.Flag("log", "The agent writes on stderr what it does ($"+preload.EnvLog+"=1).").BoolVar(&c.settings.Log)
+	c.own.AddFlags(cmd)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
 	return c
 }
 
 // run replaces this process: it returns only with an error.
-func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
+func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) error {
 	if len(c.program) == 0 {
-		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errors.New("no program named"), programName)
+		return cli.Usagef("exec: %w; usage: %s exec [flags] -- program arguments", errors.New("no program named"), cli.ProgramName)
 	}
-	if err := c.own.check(c.settings.socket); err != nil {
+	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
 	}
-	path, err := c.settings.complete(env, c.program[0])
+	path, err := c.settings.Complete(env, c.program[0])
 	if err != nil {
 		return err
 	}
-	if c.own.enabled {
-		if c.settings.jobID != "" {
-			(*environment)(&env).set(envJobID, c.settings.jobID) // the exporter's as well
+	if c.own.Enabled {
+		if c.settings.JobID != "" {
+			(*preload.Environment)(&env).Set(preload.EnvJobID, c.settings.JobID) // the exporter's as well
 		}
-		c.settings.socket = c.own.join(ctx, env, std)
-		if c.own.otlp.asked() {
-			c.settings.finalWait = c.own.wait
-		}
+		c.settings.Socket = c.own.Join(ctx, env, std)
+		c.settings.FinalWait = c.own.FinalWait()
 		if ctx.Err() != nil {
-			return &exitError{exitExecFailed, errors.New("exec: interrupted before the program was started")}
+			return &cli.Error{Status: cli.ExecFailed, Err: errors.New("exec: interrupted before the program was started")}
 		}
 	}
-	changed, notes := c.settings.environ(env)
-	if environment(env).firstRank() {
+	changed, notes := c.settings.Environ(env)
+	if preload.Environment(env).FirstRank() {
 		for _, note := range notes {
-			std.tell("%s", note)
+			std.Tell("%s", note)
 		}
 	}
 	return execProgram(path, c.program, changed)
@@ -84,5 +87,5 @@ func execProgram(path string, argv, env []string) error {
 		// The file was there a moment ago: what misses is its interpreter.
 		err = errors.New("its interpreter (#! line or dynamic loader) does not exist")
 	}
-	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", argv[0], err)}
+	return &cli.Error{Status: cli.NotExecutable, Err: fmt.Errorf("exec: %s: %w", argv[0], err)}
 }

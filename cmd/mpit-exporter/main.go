@@ -14,6 +14,9 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 )
 
 func main() {
@@ -27,24 +30,24 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first signal the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
-	err := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
-	os.Exit(report(os.Stderr, err))
+	err := run(ctx, os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	os.Exit(cli.Report(os.Stderr, err))
 }
 
 // run does what the arguments say. It returns when the command has ended; after a successful exec it never does.
-func run(ctx context.Context, args []string, std stdio) error {
-	if len(args) == 3 && args[0] == ownCommand { // exec's own, and nobody else's
+func run(ctx context.Context, args []string, std cli.Stdio) error {
+	if len(args) == 3 && args[0] == own.Command { // exec's own, and nobody else's
 		switch args[1] {
-		case ownDetach:
-			return detachOwn(args[2])
-		case ownServe:
+		case own.DetachStep:
+			return own.Detach(args[2])
+		case own.ServeStep:
 			return runOwn(ctx, args[2], std)
 		}
 	}
-	app := kingpin.New(programName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
-	app.UsageWriter(std.out)
-	app.ErrorWriter(std.err)
-	app.Version(version.Print(strings.ReplaceAll(programName, "-", "_")))
+	app := kingpin.New(cli.ProgramName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
+	app.UsageWriter(std.Out)
+	app.ErrorWriter(std.Err)
+	app.Version(version.Print(strings.ReplaceAll(cli.ProgramName, "-", "_")))
 	app.HelpFlag.Short('h')
 	// What follows a program's name belongs to the program; nothing of config runs one.
 	app.Interspersed(len(args) > 0 && args[0] == "config")
@@ -57,7 +60,7 @@ func run(ctx context.Context, args []string, std stdio) error {
 	cvar := newCvarCommand(app)
 	config := newConfigCommand(app)
 
-	command, err := parseArgs(app, args)
+	command, err := cli.Parse(app, args)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,13 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
@@ -24,7 +31,7 @@ type pushCommand struct {
 	wait      time.Duration
 	waitNamed bool
 
-	*nodeFlags
+	*node.Flags
 }
 
 func newPushCommand(app *kingpin.Application) *pushCommand {
@@ -35,7 +42,7 @@ func newPushCommand(app *kingpin.Application) *pushCommand {
 	cmd.Flag("once", "Push once, and end.").BoolVar(&c.isOnce)
 	cmd.Flag("wait", "With --once, where no exporter serves this node: how long ranks have to connect, which look for an exporter every 2 seconds.").
 		Default("5s").IsSetByUser(&c.waitNamed).DurationVar(&c.wait)
-	c.nodeFlags = addNodeFlags(cmd, addOTLPFlags(cmd, true))
+	c.Flags = node.AddFlags(cmd, pushing.AddFlags(cmd, true))
 	return c
 }
 
@@ -43,15 +50,15 @@ func newPushCommand(app *kingpin.Application) *pushCommand {
 func (c *pushCommand) check() error {
 	switch {
 	case c.wait < 0:
-		return usageErrorf("push: --wait %s: must not be negative", c.wait)
+		return cli.Usagef("push: --wait %s: must not be negative", c.wait)
 	case c.waitNamed && !c.isOnce:
-		return usageErrorf("push: --wait is of no use without --once")
+		return cli.Usagef("push: --wait is of no use without --once")
 	}
-	return c.nodeFlags.check()
+	return c.Flags.Check()
 }
 
 // run pushes until ctx ends, or once.
-func (c *pushCommand) run(ctx context.Context, std stdio) error {
+func (c *pushCommand) run(ctx context.Context, std cli.Stdio) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -63,91 +70,91 @@ func (c *pushCommand) run(ctx context.Context, std stdio) error {
 	case err == nil && points == 0:
 		return errors.New("push: the receiver has accepted none of the points; its log, and the exporter's, may say why")
 	case err == nil:
-		fmt.Fprintf(std.out, "%d points delivered\n", points)
+		fmt.Fprintf(std.Out, "%d points delivered\n", points)
 		return nil
 	case points > 0:
-		return &exitError{exitPartial, fmt.Errorf("push: %d points delivered, but not all: %w", points, err)}
+		return &cli.Error{Status: cli.Partial, Err: fmt.Errorf("push: %d points delivered, but not all: %w", points, err)}
 	}
 	return fmt.Errorf("push: %w", err)
 }
 
 // always is serve without HTTP.
-func (c *pushCommand) always(ctx context.Context, std stdio) (err error) {
-	n, err := openNode(ctx, c.nodeFlags, nodeOptions{}, std.err)
+func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
+	n, err := node.Open(ctx, c.Flags, node.Options{}, std.Err)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.enclose(fenceNeeds{}); err != nil {
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err := n.Enclose(sandbox.Needs{}); err != nil {
 		return err
 	}
-	return n.run(ctx, nil)
+	return n.Run(ctx, nil)
 }
 
 // once lets the exporter of this node push, or is one itself.
-func (c *pushCommand) once(ctx context.Context, std stdio) (points int, err error) {
-	client := newControlClient()
-	client.socket = c.controlOf()
-	conn, err := client.dial(ctx)
-	if missing := (*noExporterError)(nil); errors.As(err, &missing) {
+func (c *pushCommand) once(ctx context.Context, std cli.Stdio) (points int, err error) {
+	control := client.NewControl()
+	control.Socket = c.controlOf()
+	conn, err := control.Dial(ctx)
+	if missing := (*client.NoExporterError)(nil); errors.As(err, &missing) {
 		return c.alone(ctx, std)
 	}
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
-	if c.otlp.named() {
+	if c.OTLP.Named() {
 		return 0, fmt.Errorf("the exporter at %s pushes where and how it has been told when it was started: leave the flags of --otlp… out", conn.RemoteAddr())
 	}
-	return c.ask(ctx, &client)
+	return c.ask(ctx, &control)
 }
 
 // controlOf is where the control socket is to be looked for; empty: in the usual places.
 func (c *pushCommand) controlOf() string {
-	if c.control != "" {
-		return c.control
+	if c.Control != "" {
+		return c.Control
 	}
-	if c.socket != "" {
-		return controlBeside(c.socket)
+	if c.Socket != "" {
+		return sockets.ControlBeside(c.Socket)
 	}
 	return ""
 }
 
 // ask asks the exporter of this node to push now.
-func (c *pushCommand) ask(ctx context.Context, client *controlClient) (points int, err error) {
+func (c *pushCommand) ask(ctx context.Context, control *client.Control) (points int, err error) {
 	answer := &exporter.PushAnswer{}
-	err = client.ask(ctx, http.MethodPost, "/api/v1/push", nil, func(text []byte) bool {
+	err = control.Ask(ctx, http.MethodPost, "/api/v1/push", nil, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
 	if err == nil && answer.Result != exporter.PushOK {
-		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, clean(answer.Error))
+		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, table.Clean(answer.Error))
 	}
 	return answer.Points, err
 }
 
 // socketName is what the ranks' socket is called in a message.
-func (c *pushCommand) socketName() string { return cmp.Or(c.socket, "in its usual place") }
+func (c *pushCommand) socketName() string { return cmp.Or(c.Socket, "in its usual place") }
 
 // alone is the exporter of this node for one push. It is quiet but for a log level that was asked for: what is wrong is the command's own line.
-func (c *pushCommand) alone(ctx context.Context, std stdio) (points int, err error) {
-	log := std.err
-	if !c.logLevel {
+func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err error) {
+	log := std.Err
+	if !c.LogLevel {
 		log = io.Discard
 	}
-	if c.socket == "" {
-		c.socket = os.Getenv(envSocket) // where the ranks look
+	if c.Socket == "" {
+		c.Socket = os.Getenv(sockets.EnvSocket) // where the ranks look
 	}
-	n, err := openNode(ctx, c.nodeFlags, nodeOptions{single: true}, log)
-	if inUse := (*inUseError)(nil); errors.As(err, &inUse) {
+	n, err := node.Open(ctx, c.Flags, node.Options{Single: true}, log)
+	if inUse := (*sockets.InUseError)(nil); errors.As(err, &inUse) {
 		return 0, fmt.Errorf("an exporter listens at the agent socket %s that has no control socket, over which it could be asked to push; start it with one, or wait for its end",
 			c.socketName())
 	}
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.enclose(fenceNeeds{}); err != nil {
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err := n.Enclose(sandbox.Needs{}); err != nil {
 		return 0, err
 	}
-	return n.pushOnce(ctx, c.wait)
+	return n.PushOnce(ctx, c.wait)
 }

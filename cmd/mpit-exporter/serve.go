@@ -11,6 +11,13 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 )
 
 const ()
@@ -28,15 +35,15 @@ type serveCommand struct {
 	pprof         bool
 	lifecycle     bool
 
-	*nodeFlags
+	*node.Flags
 
-	own *ownMode // nil: a node's exporter
+	own *own.Mode // nil: a node's exporter
 }
 
 func newServeCommand(app *kingpin.Application) *serveCommand {
 	c := &serveCommand{name: "serve"}
 	cmd := app.Command(c.name, "Serve the metrics of this node's MPI processes (the default command).").Default()
-	c.web = kingpinflag.AddFlags(cmd, ":"+defaultPort)
+	c.web = kingpinflag.AddFlags(cmd, ":"+cli.DefaultPort)
 	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").StringVar(&c.telemetryPath)
 	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
 	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the one that has been without a request for longest; "+
@@ -46,22 +53,22 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps always.").BoolVar(&c.created)
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
 	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").BoolVar(&c.lifecycle)
-	c.nodeFlags = addNodeFlags(cmd, addOTLPFlags(cmd, false))
+	c.Flags = node.AddFlags(cmd, pushing.AddFlags(cmd, false))
 	return c
 }
 
 // check finds what the flag parser can't.
 func (c *serveCommand) check() error {
-	if err := checkTelemetryPath(c.telemetryPath); err != nil {
+	if err := httpserver.CheckTelemetryPath(c.telemetryPath); err != nil {
 		return err
 	}
 	switch {
 	case c.maxRequests < 1:
-		return usageErrorf("--web.max-requests %d: must be at least 1", c.maxRequests)
+		return cli.Usagef("--web.max-requests %d: must be at least 1", c.maxRequests)
 	case c.maxConns < 1:
-		return usageErrorf("--web.max-connections %d: must be at least 1", c.maxConns)
+		return cli.Usagef("--web.max-connections %d: must be at least 1", c.maxConns)
 	}
-	if err := c.nodeFlags.check(); err != nil {
+	if err := c.Flags.Check(); err != nil {
 		return err
 	}
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
@@ -71,94 +78,94 @@ func (c *serveCommand) check() error {
 }
 
 // run serves until ctx ends. Nothing is logged before all is open: what fails until then is one line.
-func (c *serveCommand) run(ctx context.Context, std stdio) (err error) {
+func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
 	var listeners []net.Listener
-	defer func() { closeAll(listeners) }()
-	paged := c.own == nil || c.own.paged()
-	options := nodeOptions{
-		connections: c.maxConns, requests: c.maxRequests, created: c.created,
-		listen: func() (err error) {
+	defer func() { httpserver.CloseAll(listeners) }()
+	paged := c.own == nil || c.own.Paged()
+	options := node.Options{
+		Connections: c.maxConns, Requests: c.maxRequests, Created: c.created,
+		Listen: func() (err error) {
 			if paged {
-				listeners, err = listenWeb(c.web)
+				listeners, err = httpserver.Listen(c.web)
 			}
 			return err
 		},
 	}
 	if c.own != nil {
-		options.agentSocket, options.finalTaken = c.own.listenOptions(), c.own.finalTaken()
+		options.AgentSocket, options.FinalTaken = c.own.ListenOptions(), c.own.FinalTaken()
 	}
-	n, err := openNode(ctx, c.nodeFlags, options, std.err)
+	n, err := node.Open(ctx, c.Flags, options, std.Err)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
+	defer func() { err = errors.Join(err, n.Close()) }()
 	f, err := c.front(n, listeners)
 	if err != nil {
 		return err
 	}
 
-	needs := fenceNeeds{webConfig: *c.web.WebConfigFile}
+	needs := sandbox.Needs{WebConfig: *c.web.WebConfigFile}
 	if c.addressFile != "" {
-		if err := writeAddresses(c.addressFile, listeners); err != nil {
+		if err := httpserver.WriteAddresses(c.addressFile, listeners); err != nil {
 			return err
 		}
 		defer os.Remove(c.addressFile)
-		needs.removed = append(needs.removed, c.addressFile)
+		needs.Removed = append(needs.Removed, c.addressFile)
 	}
 	if c.own == nil {
-		if err := n.enclose(needs); err != nil {
+		if err := n.Enclose(needs); err != nil {
 			return err
 		}
-		return n.run(ctx, f)
+		return n.Run(ctx, f)
 	}
 
-	if n.pushing != nil {
-		c.own.pushes(n.pushing.pusher.PushEnded, n.pushing.config.Endpoint, n.logger)
+	if n.Pushing != nil {
+		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
 	}
-	if err := c.own.prepare(page{listeners, len(tlsFiles(needs.webConfig)) > 0, c.telemetryPath}, n.logger); err != nil {
+	if err := c.own.Prepare(own.Page{Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath}, n.Logger); err != nil {
 		return err
 	}
-	defer c.own.withdraw()
-	dirs, removed := c.own.removes()
-	needs.dirs, needs.removed = dirs, append(needs.removed, removed...)
-	if err := n.enclose(needs); err != nil {
+	defer c.own.Withdraw()
+	dirs, removed := c.own.Removes()
+	needs.Dirs, needs.Removed = dirs, append(needs.Removed, removed...)
+	if err := n.Enclose(needs); err != nil {
 		return err
 	}
-	ctx = c.own.begin(ctx, n.exporter.Remaining, n.logger)
+	ctx = c.own.Begin(ctx, n.Exporter.Remaining, n.Logger)
 	if !paged {
 		f = nil
 	}
-	return n.run(ctx, f)
+	return n.Run(ctx, f)
 }
 
 // front is the HTTP server on the listeners.
-func (c *serveCommand) front(n *node, listeners []net.Listener) (*front, error) {
-	refused := newRefusals()
-	if err := n.registry.Register(refused); err != nil {
+func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
+	refused := httpserver.NewRefusals()
+	if err := n.Registry.Register(refused); err != nil {
 		return nil, fmt.Errorf("metric of refused requests: %w", err)
 	}
 	var ready atomic.Bool
-	p := pages{
-		telemetryPath: c.telemetryPath,
-		metrics:       hurried(shared(n.exporter.Handler(n.registry), c.maxRequests, refused), sendTime),
-		api:           hurried(n.exporter.API(), sendTime),
-		ready:         ready.Load,
-		pprof:         c.pprof,
+	p := httpserver.Pages{
+		TelemetryPath: c.telemetryPath,
+		Metrics:       httpserver.Hurried(httpserver.Shared(n.Exporter.Handler(n.Registry), c.maxRequests, refused), httpserver.SendTime),
+		API:           httpserver.Hurried(n.Exporter.API(), httpserver.SendTime),
+		Ready:         ready.Load,
+		Pprof:         c.pprof,
 	}
 	if c.lifecycle {
-		p.reload = n.reload.now
+		p.Reload = n.Reload
 	}
-	handler, err := p.mux()
+	handler, err := p.Handler()
 	if err != nil {
 		return nil, err
 	}
-	server := newServer(handler, newConnections(n.shares.connections, refused), n.logger)
-	return &front{
-		what:  "HTTP",
-		serve: func(ctx context.Context) error { return serveWeb(ctx, server, listeners, c.web, n.logger) },
-		ready: ready.Store,
+	server := httpserver.New(handler, httpserver.NewConnections(n.Shares.Connections, refused), n.Logger)
+	return &node.Front{
+		What:  "HTTP",
+		Serve: func(ctx context.Context) error { return httpserver.Serve(ctx, server, listeners, c.web, n.Logger) },
+		Ready: ready.Store,
 	}, nil
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
 
@@ -161,8 +164,8 @@ func TestUnitsRestrictions(t *testing.T) {
 		t.Skip("needs root, to become another user")
 	}
 	unit := unitFile(t)
-	dir := shortDir(t)
-	for name, from := range map[string]string{"self": os.Args[0], programName: binary()} {
+	dir := cmdtest.ShortDir(t)
+	for name, from := range map[string]string{"self": os.Args[0], cli.ProgramName: binary()} {
 		text, err := os.ReadFile(from)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
@@ -187,11 +190,11 @@ func TestUnitsRestrictions(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(certificate, 0o644))
 
-	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, programName), filterOfUnit(t, unit))
+	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, cli.ProgramName), filterOfUnit(t, unit))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules,
 		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()), "--otlp.certificate="+certificate, "--otlp.interval=24h")
-	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666, filepath.Join(run, controlFile): 0o666} {
+	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666, filepath.Join(run, sockets.ControlFile): 0o666} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
@@ -200,7 +203,7 @@ func TestUnitsRestrictions(t *testing.T) {
 	page := awaitPage(t, e, "\nmpit_rank_up{", `user="root"`, "\nprocess_start_time_seconds ", "\nprocess_open_fds ")
 	assert.Contains(t, page, `mpit_exporter_connections_accepted_total{user="root"} 1`)
 	if !strings.Contains(e.log(t), "Landlock is in force") {
-		needLandlock(t)
+		cmdtest.NeedLandlock(t)
 		t.Error("Landlock is not in force")
 	}
 	status := map[string]string{}
@@ -236,7 +239,7 @@ func TestUnitFile(t *testing.T) {
 	unit := unitFile(t)
 	for key, want := range map[string][]string{
 		"PrivateUsers": {"no"}, "ProtectProc": {"default"}, "ProcSubset": nil, // who the peers are must be seen
-		"RuntimeDirectory": {socketDir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"}, "NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
+		"RuntimeDirectory": {sockets.Dir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"}, "NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
 	} {
 		assert.Equal(t, want, unit[key], key)
 	}
