@@ -28,12 +28,13 @@ func newConfigCommand(app *kingpin.Application) *configCommand {
 	cmd := app.Command("config", "Check, show and explain rule files.")
 
 	check := cmd.Command("check", "Say what is wrong in rule files, one line for each mistake.")
-	check.Arg("file", "Rule file, or directory with such files. They are checked together, in this order.").Required().StringsVar(&c.checked)
+	check.Arg("file", "Rule file, or directory with such files. They are checked together, in this order.").
+		Required().StringsVar(&c.checked)
 
 	show := cmd.Command("show", "Show the rules that are shipped. The output is a rule file.")
 	show.Flag("defaults", "Show the shipped rules only, which is the default.").BoolVar(&c.defaultsOnly)
-	show.Flag("config.file", "Show these rules in front of the shipped ones, with the limits and all else that is in force then. "+configuration.FileHelp).
-		PlaceHolder("PATH").StringsVar(&c.shown)
+	show.Flag("config.file", "Show these rules in front of the shipped ones, with the limits and all else that is "+
+		"in force then. "+configuration.FileHelp).PlaceHolder("PATH").StringsVar(&c.shown)
 
 	c.explain.AddTo(cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it."))
 	return c
@@ -82,7 +83,8 @@ func (c *configCommand) show(std cli.Stdio) error {
 	show := configuration.Shipped
 	if len(c.shown) > 0 {
 		if c.defaultsOnly {
-			return cli.Usagef("%s: --defaults shows the shipped rules alone; it can't be used with --config.file", c.showName)
+			return cli.Usagef("%s: --defaults shows the shipped rules alone; it can't be used with --config.file",
+				c.showName)
 		}
 		show = func() (string, error) { return configuration.Effective(c.shown) }
 	}

@@ -71,7 +71,8 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// Every example passes the check alone, and all of them together do. What is in force with each is a good file as well.
+// Every example passes the check alone, and all of them together do. What is in force with each is a good file as
+// well.
 func TestConfigCheckExamples(t *testing.T) {
 	const examples = "../../examples/rules"
 	files, err := filepath.Glob(examples + "/*")
@@ -120,8 +121,8 @@ func withoutSources(rules []mapping.Rule) []mapping.Rule {
 	return out
 }
 
-// TestConfigShowEffective: of one's own files and the shipped ones, in the order in which they hold, whatever the style in which
-// they are written. It passes the check again, and says the same.
+// TestConfigShowEffective: of one's own files and the shipped ones, in the order in which they hold, whatever the
+// style in which they are written. It passes the check again, and says the same.
 func TestConfigShowEffective(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"deep.yaml":  "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n          name: 'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\nlimits:\n  series: 400000\n",

@@ -19,10 +19,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
-// cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this node.
+// cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this
+// node.
 type cvarCommand struct {
 	setName, getName string // of the two commands
-	client.Control
+	control          client.Control
 
 	job, world    string
 	uid           string
@@ -33,20 +34,26 @@ type cvarCommand struct {
 }
 
 func newCvarCommand(app *kingpin.Application) *cvarCommand {
-	c := &cvarCommand{Control: client.NewControl()}
+	c := &cvarCommand{control: client.NewControl()}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
-	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
-		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
-		"Exits with 1 where no rank was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
+	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. "+
+		"Only root and the job's owner may, and only in jobs that were started with exec --allow-write. Elements of "+
+		"arrays have commas between them; enumerations take an item's name or number. Exits with 1 where no rank "+
+		"was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
-		cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.Socket)
-		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
-		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").StringVar(&c.world)
-		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").PlaceHolder("N").StringVar(&c.uid)
-		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").StringVar(&c.ranks)
-		cmd.Flag("object", "Object that the variable is bound to: kind and name, such as comm:MPI_COMM_WORLD.").PlaceHolder("KIND:NAME").StringVar(&c.object)
+		cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.control.Socket)
+		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").
+			PlaceHolder("ID").StringVar(&c.job)
+		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").
+			StringVar(&c.world)
+		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").
+			PlaceHolder("N").StringVar(&c.uid)
+		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").
+			StringVar(&c.ranks)
+		cmd.Flag("object", "Object that the variable is bound to: kind and name, such as comm:MPI_COMM_WORLD.").
+			PlaceHolder("KIND:NAME").StringVar(&c.object)
 		cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
 	}
 	set.Arg("assignment", "NAME=VALUE").Required().StringVar(&c.assignment)
@@ -118,7 +125,8 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
-		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid,
+			"rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -131,7 +139,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 		}
 	}
 	answer := &exporter.CvarAnswer{}
-	err := c.Control.Ask(ctx, method, path, body, func(text []byte) bool {
+	err := c.control.Ask(ctx, method, path, body, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
 	if err != nil {
@@ -175,7 +183,8 @@ func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
 	for i := range a.Ranks {
 		r := &a.Ranks[i]
 		if set {
-			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(table.Clean(value(r.Old)), table.MaxCell), table.Shorten(table.Clean(value(r.Value)), table.MaxCell), r.Error)
+			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(table.Clean(value(r.Old)), table.MaxCell),
+				table.Shorten(table.Clean(value(r.Value)), table.MaxCell), r.Error)
 		} else {
 			table.Row(t, strconv.Itoa(r.Rank), value(r.Value))
 		}

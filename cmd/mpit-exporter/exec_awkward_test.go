@@ -14,8 +14,8 @@ const greeting = `#include <stdio.h>
 int main(void) { puts("hello"); return 7; }
 `
 
-// TestExecOfAwkwardPrograms: a program that can't be observed, or that defends itself against preloaded libraries, does what it does without us,
-// by itself and out of a script; one line says what isn't possible.
+// TestExecOfAwkwardPrograms: a program that can't be observed, or that defends itself against preloaded libraries,
+// does what it does without us, by itself and out of a script; one line says what isn't possible.
 func TestExecOfAwkwardPrograms(t *testing.T) {
 	for _, test := range []struct {
 		name    string

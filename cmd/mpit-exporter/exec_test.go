@@ -60,7 +60,8 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
 }
 
-// TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library nothing is run.
+// TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library
+// nothing is run.
 func TestExecWithTheCallProfile(t *testing.T) {
 	agent, calls := filepath.Join(built, preload.AgentLibraryName), filepath.Join(built, preload.CallsLibraryName)
 	alone := filepath.Join(t.TempDir(), preload.AgentLibraryName) // the agent, and nothing beside it

@@ -26,7 +26,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these tests.
+// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these
+// tests.
 
 // keepConnected keeps ranks connected to whatever listens at a socket, as agents do, until the test ends.
 func keepConnected(t *testing.T, socket string, ranks ...*mpittest.Rank) {
@@ -64,8 +65,8 @@ func (e *exporterProcess) awaitLog(t *testing.T, text string) string {
 	return log
 }
 
-// The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do not notice, others find
-// it, and the control socket comes back as well.
+// The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do
+// not notice, others find it, and the control socket comes back as well.
 func TestFaultSocketDeleted(t *testing.T) {
 	t.Parallel() // as others that wait for most of their time
 	for name, harm := range map[string]func(t *testing.T, e *exporterProcess, dir string){
@@ -178,8 +179,8 @@ func fill(t *testing.T, dir string) (makeRoom func()) {
 	}
 }
 
-// The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there are served, and it is made
-// when there is room.
+// The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there
+// are served, and it is made when there is room.
 func TestFaultDiskFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -203,8 +204,8 @@ func TestFaultDiskFull(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(e.log(t), "no room for a file"), "said once")
 }
 
-// An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its ranks, and the socket of one
-// that was only pushed aside is not taken from the other.
+// An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its
+// ranks, and the socket of one that was only pushed aside is not taken from the other.
 func TestFaultSecondExporter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -229,8 +230,8 @@ func TestFaultSecondExporter(t *testing.T) {
 	e.awaitRanks(t, 2)
 }
 
-// 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and what agents count has not
-// fallen.
+// 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and
+// what agents count has not fallen.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -293,7 +294,8 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 	}
 }
 
-// No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that came in vain are taken.
+// No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that
+// came in vain are taken.
 func TestFaultOutOfDescriptors(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(40)

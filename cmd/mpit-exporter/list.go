@@ -32,20 +32,26 @@ type listCommand struct {
 
 func newListCommand(app *kingpin.Application) *listCommand {
 	c := &listCommand{name: "list"}
-	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of the ranks that are connected to a running exporter, "+
-		"or of a program that is run once: mpit-exporter list -- ./program arguments.")
+	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of "+
+		"the ranks that are connected to a running exporter, or of a program that is run once: mpit-exporter list "+
+		"-- ./program arguments.")
 	c.exporter.AddFlags(cmd)
 	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listing.All).
-		EnumVar(&c.selection.What, listing.All, listing.Variables, listing.ControlVariables, listing.Categories, listing.Objects)
-	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").BoolVar(&c.objects)
+		EnumVar(&c.selection.What, listing.All, listing.Variables, listing.ControlVariables, listing.Categories,
+			listing.Objects)
+	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").
+		BoolVar(&c.objects)
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
 		PlaceHolder("NAME").StringVar(&c.selection.Category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
-	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").BoolVar(&c.settings.Monitoring)
-	c.settings.AddCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions that it calls.")
-	cmd.Flag("deny", "Variables that the agent must not open in the program, besides those known to crash; may be repeated.").
-		PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
-	cmd.Arg("program", "Program to run, and its arguments; write -- in front of them. Its output goes to stderr.").StringsVar(&c.program)
+	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").
+		BoolVar(&c.settings.Monitoring)
+	c.settings.AddCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions "+
+		"that it calls.")
+	cmd.Flag("deny", "Variables that the agent must not open in the program, besides those known to crash; may be "+
+		"repeated.").PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
+	cmd.Arg("program", "Program to run, and its arguments; write -- in front of them. Its output goes to stderr.").
+		StringsVar(&c.program)
 	return c
 }
 
@@ -59,7 +65,8 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 	var list exporter.CatalogueList
 	if len(c.program) > 0 {
 		if c.exporter.ChoosesRanks() {
-			return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program")
+			return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
+				"they can't be used with a program")
 		}
 		catalogue, err := probe.Run(ctx, c.settings, c.program, os.Environ(), std)
 		if err != nil {
@@ -68,7 +75,8 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		list.Catalogues = []exporter.Catalogue{catalogue}
 	} else {
 		if c.settings.CallsSaid || c.settings.Monitoring || len(c.settings.Deny) > 0 {
-			return cli.Usagef("list: --calls, --monitoring and --deny are about a program that list runs; name one: %s list [flags] -- program arguments", cli.ProgramName)
+			return cli.Usagef("list: --calls, --monitoring and --deny are about a program that list runs; name one: "+
+				"%s list [flags] -- program arguments", cli.ProgramName)
 		}
 		const remedy = "; or list the variables of a program: " + cli.ProgramName + " list -- ./program"
 		if err := c.exporter.Get(ctx, c.name, remedy, "catalogue", &list); err != nil {

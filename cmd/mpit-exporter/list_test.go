@@ -118,8 +118,8 @@ func TestListObjects(t *testing.T) {
 	assert.Empty(t, list.Catalogues[0].Variables)
 }
 
-// TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output does
-// not get into the list.
+// TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output
+// does not get into the list.
 func TestListOfAShortProgram(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)

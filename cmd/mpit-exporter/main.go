@@ -1,8 +1,13 @@
 // Command mpit-exporter serves the MPI_T performance variables of the MPI processes on its node to Prometheus.
 //
-// Its commands: serve (the default) is the exporter, push one that pushes to a receiver of OpenTelemetry's protocol and serves no HTTP,
-// exec starts a program under the agent, list shows what variables there are, top what moves in them, cvar sets those that control the
-// library, config is about the rules that say what variables become.
+// Each subcommand is a file here, with its flags and what it does in their order; what it is made of are the packages
+// under internal/. Begin with run, then with the file of a subcommand:
+//
+//   - serve (the default) is the exporter, push one that pushes to a receiver of OpenTelemetry's protocol and serves no
+//     HTTP;
+//   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
+//   - list shows what variables there are, top what moves in them, cvar reads and sets those that control the library;
+//   - config is about the rules that say what variables become.
 package main
 
 import (
@@ -44,7 +49,8 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 			return runOwn(ctx, args[2], std)
 		}
 	}
-	app := kingpin.New(cli.ProgramName, "Serves the MPI_T performance variables of the MPI processes on this node to Prometheus.")
+	app := kingpin.New(cli.ProgramName, "Serves the MPI_T performance variables of the MPI processes on this node "+
+		"to Prometheus.")
 	app.UsageWriter(std.Out)
 	app.ErrorWriter(std.Err)
 	app.Version(version.Print(strings.ReplaceAll(cli.ProgramName, "-", "_")))

@@ -27,7 +27,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call profile and do nothing.
+// built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call
+// profile and do nothing.
 var built string
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	built = dir
-	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many there can be.
+	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many
+	// there can be.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

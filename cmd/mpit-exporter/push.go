@@ -16,7 +16,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -31,18 +30,20 @@ type pushCommand struct {
 	wait      time.Duration
 	waitNamed bool
 
-	*node.Flags
+	flags *node.Flags
 }
 
 func newPushCommand(app *kingpin.Application) *pushCommand {
 	c := &pushCommand{name: "push"}
-	cmd := app.Command(c.name, "Push the metrics of this node's MPI processes to a receiver of OpenTelemetry's protocol, and serve no HTTP. "+
-		"With --once, push them once: where an exporter serves this node, that one is asked to do so now, by root or its own user; where none does, this command is the "+
-		"exporter for as long as --wait. Exits with 0 when all messages were accepted, with 1 when nothing was, with 3 when only a part, with 2 after a mistake in the command line.")
+	cmd := app.Command(c.name, "Push the metrics of this node's MPI processes to a receiver of OpenTelemetry's "+
+		"protocol, and serve no HTTP. With --once, push them once: where an exporter serves this node, that one is "+
+		"asked to do so now, by root or its own user; where none does, this command is the exporter for as long as "+
+		"--wait. Exits with 0 when all messages were accepted, with 1 when nothing was, with 3 when only a part, "+
+		"with 2 after a mistake in the command line.")
 	cmd.Flag("once", "Push once, and end.").BoolVar(&c.isOnce)
-	cmd.Flag("wait", "With --once, where no exporter serves this node: how long ranks have to connect, which look for an exporter every 2 seconds.").
-		Default("5s").IsSetByUser(&c.waitNamed).DurationVar(&c.wait)
-	c.Flags = node.AddFlags(cmd, pushing.AddFlags(cmd, true))
+	cmd.Flag("wait", "With --once, where no exporter serves this node: how long ranks have to connect, which look "+
+		"for an exporter every 2 seconds.").Default("5s").IsSetByUser(&c.waitNamed).DurationVar(&c.wait)
+	c.flags = node.AddFlags(cmd, true)
 	return c
 }
 
@@ -54,7 +55,7 @@ func (c *pushCommand) check() error {
 	case c.waitNamed && !c.isOnce:
 		return cli.Usagef("push: --wait is of no use without --once")
 	}
-	return c.Flags.Check()
+	return c.flags.Check()
 }
 
 // run pushes until ctx ends, or once.
@@ -68,19 +69,21 @@ func (c *pushCommand) run(ctx context.Context, std cli.Stdio) error {
 	points, err := c.once(ctx, std)
 	switch {
 	case err == nil && points == 0:
-		return errors.New("push: the receiver has accepted none of the points; its log, and the exporter's, may say why")
+		return errors.New("push: the receiver has accepted none of the points; its log, and the exporter's, may say " +
+			"why")
 	case err == nil:
 		fmt.Fprintf(std.Out, "%d points delivered\n", points)
 		return nil
 	case points > 0:
-		return &cli.Error{Status: cli.Partial, Err: fmt.Errorf("push: %d points delivered, but not all: %w", points, err)}
+		return &cli.Error{Status: cli.Partial, Err: fmt.Errorf("push: %d points delivered, but not all: %w", points,
+			err)}
 	}
 	return fmt.Errorf("push: %w", err)
 }
 
 // always is serve without HTTP.
 func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
-	n, err := node.Open(ctx, c.Flags, node.Options{}, std.Err)
+	n, err := node.Open(ctx, c.flags, node.Options{}, std.Err)
 	if err != nil {
 		return err
 	}
@@ -103,19 +106,20 @@ func (c *pushCommand) once(ctx context.Context, std cli.Stdio) (points int, err 
 		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
-	if c.OTLP.Named() {
-		return 0, fmt.Errorf("the exporter at %s pushes where and how it has been told when it was started: leave the flags of --otlp… out", conn.RemoteAddr())
+	if c.flags.OTLP.Named() {
+		return 0, fmt.Errorf("the exporter at %s pushes where and how it has been told when it was started: leave "+
+			"the flags of --otlp… out", conn.RemoteAddr())
 	}
 	return c.ask(ctx, &control)
 }
 
 // controlOf is where the control socket is to be looked for; empty: in the usual places.
 func (c *pushCommand) controlOf() string {
-	if c.Control != "" {
-		return c.Control
+	if c.flags.Control != "" {
+		return c.flags.Control
 	}
-	if c.Socket != "" {
-		return sockets.ControlBeside(c.Socket)
+	if c.flags.Socket != "" {
+		return sockets.ControlBeside(c.flags.Socket)
 	}
 	return ""
 }
@@ -133,20 +137,22 @@ func (c *pushCommand) ask(ctx context.Context, control *client.Control) (points 
 }
 
 // socketName is what the ranks' socket is called in a message.
-func (c *pushCommand) socketName() string { return cmp.Or(c.Socket, "in its usual place") }
+func (c *pushCommand) socketName() string { return cmp.Or(c.flags.Socket, "in its usual place") }
 
-// alone is the exporter of this node for one push. It is quiet but for a log level that was asked for: what is wrong is the command's own line.
+// alone is the exporter of this node for one push. It is quiet but for a log level that was asked for: what is wrong
+// is the command's own line.
 func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err error) {
 	log := std.Err
-	if !c.LogLevel {
+	if !c.flags.LogLevel {
 		log = io.Discard
 	}
-	if c.Socket == "" {
-		c.Socket = os.Getenv(sockets.EnvSocket) // where the ranks look
+	if c.flags.Socket == "" {
+		c.flags.Socket = os.Getenv(sockets.EnvSocket) // where the ranks look
 	}
-	n, err := node.Open(ctx, c.Flags, node.Options{Single: true}, log)
+	n, err := node.Open(ctx, c.flags, node.Options{Single: true}, log)
 	if inUse := (*sockets.InUseError)(nil); errors.As(err, &inUse) {
-		return 0, fmt.Errorf("an exporter listens at the agent socket %s that has no control socket, over which it could be asked to push; start it with one, or wait for its end",
+		return 0, fmt.Errorf("an exporter listens at the agent socket %s that has no control socket, over which it "+
+			"could be asked to push; start it with one, or wait for its end",
 			c.socketName())
 	}
 	if err != nil {

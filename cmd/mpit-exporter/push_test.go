@@ -45,7 +45,8 @@ func TestPushOnceAsks(t *testing.T) {
 	}
 }
 
-// TestEndDoesNotWaitForReceivers: one that never answers keeps the exporter from its end for as long as a message may take, and no longer.
+// TestEndDoesNotWaitForReceivers: one that never answers keeps the exporter from its end for as long as a message may
+// take, and no longer.
 func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	never := make(chan struct{})
 	receiver, err := otlptest.Start(otlptest.Options{Answer: func(*otlptest.Request) otlptest.Answer {
@@ -62,7 +63,8 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	assert.Contains(t, e.log(t), `msg="The last push has failed"`)
 }
 
-// TestDeltasOfTheExporterItself: what it counts of itself before its first push is in that push, for no other can have pushed it.
+// TestDeltasOfTheExporterItself: what it counts of itself before its first push is in that push, for no other can
+// have pushed it.
 func TestDeltasOfTheExporterItself(t *testing.T) {
 	receiver, err := otlptest.Start(otlptest.Options{})
 	require.NoError(t, err)

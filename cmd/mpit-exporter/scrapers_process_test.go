@@ -24,7 +24,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Scrapers of the real program that mean no good, or do not care. docs/reliability.md has a line for each of these tests.
+// Scrapers of the real program that mean no good, or do not care. docs/reliability.md has a line for each of these
+// tests.
 
 // elsewhere is an address of this machine that the tests' hostile scrapers do not come from.
 const elsewhere = "127.0.0.2"
@@ -165,7 +166,8 @@ func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *
 	return e, job, e.openFiles(t) + 2, page["go_goroutines"] + 4
 }
 
-// A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted, and nothing stays.
+// A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted,
+// and nothing stays.
 func TestScrapersAThousandAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -228,8 +230,8 @@ func TestScrapersThatDoNotRead(t *testing.T) {
 	e.rests(t, files, goroutines)
 }
 
-// Connections that say nothing, begin and say no more, or ask once and stay: their number is bounded, the oldest go, and both their own address and
-// others are served.
+// Connections that say nothing, begin and say no more, or ask once and stay: their number is bounded, the oldest go,
+// and both their own address and others are served.
 func TestScrapersThatHoardConnections(t *testing.T) {
 	const limit = 64
 	e, _, files, _ := settled(t, 4, "--web.max-connections="+strconv.Itoa(limit))
@@ -263,8 +265,8 @@ func TestScrapersThatHoardConnections(t *testing.T) {
 	}
 }
 
-// Headers without an end, lines without an end, no HTTP at all, bodies that nobody asked for, methods that there are not: an answer that says so, or
-// the end of the connection.
+// Headers without an end, lines without an end, no HTTP at all, bodies that nobody asked for, methods that there are
+// not: an answer that says so, or the end of the connection.
 func TestScrapersThatTalkNonsense(t *testing.T) {
 	e, _, files, goroutines := settled(t, 4)
 	huge := strings.Repeat("x", 1<<20)
@@ -327,7 +329,8 @@ func TestScrapersThatGoAway(t *testing.T) {
 	e.awaitRanks(t, 4)
 }
 
-// After 10,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory. MPIT_SOAK_SCRAPES is another number.
+// After 10,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory.
+// MPIT_SOAK_SCRAPES is another number.
 func TestScrapersLeaveNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

@@ -65,7 +65,8 @@ func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// client trusts the authority, and shows a certificate of another one's, unless that is nil. Each request has a connection of its own.
+// client trusts the authority, and shows a certificate of another one's, unless that is nil. Each request has a
+// connection of its own.
 func (a *authority) client(t *testing.T, of *authority) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -131,7 +132,8 @@ func ask(t *testing.T, client *http.Client, method, url, user, password string) 
 	return response, response.Body.Close()
 }
 
-// TestPasswords: with basic_auth_users no page is shown to who has no password, and nobody else's rules are read anew.
+// TestPasswords: with basic_auth_users no page is shown to who has no password, and nobody else's rules are read
+// anew.
 func TestPasswords(t *testing.T) {
 	a := newAuthority(t)
 	_, file := secured(t, a, serverTLS+basicAuth(t, "prometheus", "right"))

@@ -16,11 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 )
-
-const ()
 
 // serveCommand is the exporter.
 type serveCommand struct {
@@ -35,7 +32,7 @@ type serveCommand struct {
 	pprof         bool
 	lifecycle     bool
 
-	*node.Flags
+	flags *node.Flags
 
 	own *own.Mode // nil: a node's exporter
 }
@@ -44,16 +41,20 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	c := &serveCommand{name: "serve"}
 	cmd := app.Command(c.name, "Serve the metrics of this node's MPI processes (the default command).").Default()
 	c.web = kingpinflag.AddFlags(cmd, ":"+cli.DefaultPort)
-	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").StringVar(&c.telemetryPath)
+	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").
+		StringVar(&c.telemetryPath)
 	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
-	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the one that has been without a request for longest; "+
+	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the "+
+		"one that has been without a request for longest; "+
 		"one address may have half of them, and of the scrapes.").Default("512").IntVar(&c.maxConns)
-	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with port 0.").
-		PlaceHolder("FILE").StringVar(&c.addressFile)
-	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps always.").BoolVar(&c.created)
+	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with "+
+		"port 0.").PlaceHolder("FILE").StringVar(&c.addressFile)
+	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps "+
+		"always.").BoolVar(&c.created)
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
-	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").BoolVar(&c.lifecycle)
-	c.Flags = node.AddFlags(cmd, pushing.AddFlags(cmd, false))
+	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").
+		BoolVar(&c.lifecycle)
+	c.flags = node.AddFlags(cmd, false)
 	return c
 }
 
@@ -68,7 +69,7 @@ func (c *serveCommand) check() error {
 	case c.maxConns < 1:
 		return cli.Usagef("--web.max-connections %d: must be at least 1", c.maxConns)
 	}
-	if err := c.Flags.Check(); err != nil {
+	if err := c.flags.Check(); err != nil {
 		return err
 	}
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
@@ -97,7 +98,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	if c.own != nil {
 		options.AgentSocket, options.FinalTaken = c.own.ListenOptions(), c.own.FinalTaken()
 	}
-	n, err := node.Open(ctx, c.Flags, options, std.Err)
+	n, err := node.Open(ctx, c.flags, options, std.Err)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,8 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
 	}
-	if err := c.own.Prepare(own.Page{Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath}, n.Logger); err != nil {
+	if err := c.own.Prepare(own.Page{Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0,
+		Path: c.telemetryPath}, n.Logger); err != nil {
 		return err
 	}
 	defer c.own.Withdraw()
@@ -150,10 +152,11 @@ func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Fron
 	var ready atomic.Bool
 	p := httpserver.Pages{
 		TelemetryPath: c.telemetryPath,
-		Metrics:       httpserver.Hurried(httpserver.Shared(n.Exporter.Handler(n.Registry), c.maxRequests, refused), httpserver.SendTime),
-		API:           httpserver.Hurried(n.Exporter.API(), httpserver.SendTime),
-		Ready:         ready.Load,
-		Pprof:         c.pprof,
+		Metrics: httpserver.Hurried(httpserver.Shared(n.Exporter.Handler(n.Registry), c.maxRequests, refused),
+			httpserver.SendTime),
+		API:   httpserver.Hurried(n.Exporter.API(), httpserver.SendTime),
+		Ready: ready.Load,
+		Pprof: c.pprof,
 	}
 	if c.lifecycle {
 		p.Reload = n.Reload

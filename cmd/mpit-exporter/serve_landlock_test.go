@@ -15,8 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
 )
 
-// TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link out of the rules' directory
-// that somebody has made since leads nowhere. Without Landlock it does.
+// TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link
+// out of the rules' directory that somebody has made since leads nowhere. Without Landlock it does.
 func TestServeBehindLandlock(t *testing.T) {
 	cmdtest.NeedLandlock(t)
 	for _, test := range []struct {
@@ -65,7 +65,8 @@ func TestServeBehindLandlock(t *testing.T) {
 	}
 }
 
-// TestServeWithoutLandlock: a kernel that has none, or a container that doesn't let it through, keeps nobody from serving; the log and the metric say so.
+// TestServeWithoutLandlock: a kernel that has none, or a container that doesn't let it through, keeps nobody from
+// serving; the log and the metric say so.
 func TestServeWithoutLandlock(t *testing.T) {
 	for number, reason := range map[syscall.Errno]string{
 		unix.ENOSYS:     "not supported by this kernel: Linux 5.13 has it, where it is built in",

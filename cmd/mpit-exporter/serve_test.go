@@ -129,8 +129,8 @@ func TestCreatedTimestamps(t *testing.T) {
 	}
 }
 
-// TestSignalEndsCleanly: status 0, and neither the socket nor the address file stays. What a rank says at its end is not
-// waited for.
+// TestSignalEndsCleanly: status 0, and neither the socket nor the address file stays. What a rank says at its end is
+// not waited for.
 func TestSignalEndsCleanly(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestSignalEndsCleanly(t *testing.T) {
 	}
 }
 
-// TestStaleSocket: a killed exporter leaves its socket file, the next one takes it over, and ranks come back to it with what
-// the first one had stored in them.
+// TestStaleSocket: a killed exporter leaves its socket file, the next one takes it over, and ranks come back to it
+// with what the first one had stored in them.
 func TestStaleSocket(t *testing.T) {
 	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
@@ -182,7 +182,8 @@ func TestEndedRankStays(t *testing.T) {
 	assert.Contains(t, page, `reason="finalize"`)
 }
 
-// serviceManager hears what a service tells systemd: environ is the variable that the service needs, receive waits for its next word.
+// serviceManager hears what a service tells systemd: environ is the variable that the service needs, receive waits
+// for its next word.
 func serviceManager(t *testing.T) (environ string, receive func() string) {
 	t.Helper()
 	path := filepath.Join(cmdtest.ShortDir(t), "notify.sock")

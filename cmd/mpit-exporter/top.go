@@ -30,12 +30,15 @@ type topCommand struct {
 
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
-	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
-		"What counts is added up over the ranks of a job; of levels, watermarks and shares the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
+	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move "+
+		"most, again and again. What counts is added up over the ranks of a job; of levels, watermarks and shares "+
+		"the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again "+
+		"at once. Otherwise it writes one table after the other.")
 	c.exporter.AddFlags(cmd)
 	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
-	cmd.Flag("sort", "rate, value or name.").Default(movement.ByRate).EnumVar(&c.order, movement.ByRate, movement.ByValue, movement.ByName)
+	cmd.Flag("sort", "rate, value or name.").Default(movement.ByRate).
+		EnumVar(&c.order, movement.ByRate, movement.ByValue, movement.ByName)
 	return c
 }
 
@@ -64,7 +67,8 @@ func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err err
 	return list, err
 }
 
-// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates before.
+// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates
+// before.
 func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 	var m movement.Movement
 	tick := time.NewTicker(c.interval)
@@ -78,7 +82,8 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		if m.Take(&list) {
-			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.Table(c.order, movement.Unlimited, 0), terminal.Heading, "")); err != nil {
+			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.Table(c.order, movement.Unlimited, 0),
+				terminal.Heading, "")); err != nil {
 				return fmt.Errorf("top: writing: %w", err)
 			}
 			shown++

@@ -46,8 +46,8 @@ func movingRank(t *testing.T) *exporterProcess {
 	return e
 }
 
-// TestTopInATerminal: the real program in a pseudo-terminal shows what moves, obeys keys and the terminal's size, and gives the terminal
-// back as it was, whichever way it ends.
+// TestTopInATerminal: the real program in a pseudo-terminal shows what moves, obeys keys and the terminal's size, and
+// gives the terminal back as it was, whichever way it ends.
 func TestTopInATerminal(t *testing.T) {
 	e := movingRank(t)
 	for _, test := range []struct {

@@ -41,8 +41,8 @@ func refuseWith(number syscall.Errno) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(number)}
 }
 
-// filtered is a command that runs a program behind a filter; self is the test's own program. Memory that is written can't be made
-// executable either, where the kernel has a switch for it.
+// filtered is a command that runs a program behind a filter; self is the test's own program. Memory that is written
+// can't be made executable either, where the kernel has a switch for it.
 func filtered(t *testing.T, self, program string, filter []unix.SockFilter) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(filter)
@@ -133,7 +133,8 @@ func callNumbers(t *testing.T) map[string]uint32 {
 	return numbers
 }
 
-// filterOfUnit does what systemd makes of the unit's SystemCallFilter, SystemCallErrorNumber and RestrictAddressFamilies.
+// filterOfUnit does what systemd makes of the unit's SystemCallFilter, SystemCallErrorNumber and
+// RestrictAddressFamilies.
 func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	t.Helper()
 	allowed, refused := systemCalls(t, unit["SystemCallFilter"]), systemCalls(t, unit["~SystemCallFilter"])
@@ -155,10 +156,10 @@ func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	return append(filter, refuseWith(unix.EPERM))
 }
 
-// TestUnitsRestrictions: under what the unit for systemd asks for, as far as it can be had without systemd (a user of its own, no capabilities, no
-// new privileges, the filters of system calls and address families, no memory both written and executed), with Landlock on top,
-// everything works: ranks of other users connect and are named, rules are read anew, profiles and TLS apart the pages are there, and a push arrives
-// at a receiver with TLS.
+// TestUnitsRestrictions: under what the unit for systemd asks for, as far as it can be had without systemd (a user of
+// its own, no capabilities, no new privileges, the filters of system calls and address families, no memory both
+// written and executed), with Landlock on top, everything works: ranks of other users connect and are named, rules
+// are read anew, profiles and TLS apart the pages are there, and a push arrives at a receiver with TLS.
 func TestUnitsRestrictions(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become another user")

@@ -1,7 +1,7 @@
 // Package cli is what the subcommands of mpit-exporter share as programs of a command line: the streams they read and
 // write, the errors that end them and with which exit status, and how the parser's complaints are put.
 //
-// It knows no subcommand and no flag. Begin with Error, which is how a subcommand ends with a status of its own.
+// It knows no subcommand and no flag. Begin with Error, which is how a subcommand ends with a status of its own, and Parse.
 package cli
 
 import (
@@ -19,13 +19,13 @@ const (
 	DefaultPort = "10093"
 )
 
-// Exit statuses. Those of exec are its own, as env(1) and timeout(1) have them, so that a script can tell them from the
-// program's.
+// Exit statuses. Those of exec are its own, as env(1) and timeout(1) have them, so that a script can tell them from
+// the program's.
 const (
 	Failure = 1
 	Usage   = 2
-	// exitPartial: cvar set: a rank failed after it or others were changed, be it put back or not; push: not all was
-	// delivered.
+	// Partial is, of cvar set, that a rank failed after it or others were changed, whether it was put back or not; of
+	// push, that not all was delivered.
 	Partial       = 3
 	ExecFailed    = 125 // exec itself failed: no agent library
 	NotExecutable = 126

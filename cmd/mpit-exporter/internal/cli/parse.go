@@ -49,8 +49,8 @@ func naming(app *kingpin.Application, args []string, err error) error {
 	return err
 }
 
-// valueOfSwitch is an error if args give a value to a flag that takes none: the parser would take the value for the next
-// argument, and exec --calls=1 run a program 1. What belongs to a program that is started is not looked at.
+// valueOfSwitch is an error if args give a value to a flag that takes none: the parser would take the value for the
+// next argument, and exec --calls=1 run a program 1. What belongs to a program that is started is not looked at.
 func valueOfSwitch(app *kingpin.Application, args []string) error {
 	parsed, _ := app.ParseContext(args)
 	if parsed == nil || parsed.SelectedCommand == nil {

@@ -22,15 +22,17 @@ import (
 // controlTimeout is longer than the exporter takes for anything, old values put back included.
 const controlTimeout = 2 * time.Minute
 
+// SocketHelp is the help of a flag that fills Control.Socket.
 const SocketHelp = "Control socket of the exporter (default: control.sock beside $" + sockets.EnvSocket +
 	", or where an exporter has it by default)."
 
 // Control asks the exporter on this node over its control socket.
 type Control struct {
-	Socket          string // empty: where an exporter has it
+	Socket          string // of the exporter; empty: where one has it
 	runDir, userDir string // where it is looked for
 }
 
+// NewControl returns a client that looks for the socket where exporters have it.
 func NewControl() Control {
 	return Control{runDir: sockets.SystemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
 }
@@ -60,7 +62,7 @@ func (c *Control) places() []string {
 	return list
 }
 
-// Dial connects to the first of the places at which somebody listens. The error is a *noExporterError if nobody does.
+// Dial connects to the first of the places at which somebody listens. The error is a *NoExporterError if nobody does.
 func (c *Control) Dial(ctx context.Context) (net.Conn, error) {
 	places := c.places()
 	for _, path := range places {
@@ -100,7 +102,8 @@ func (c *Control) Ask(ctx context.Context, method, path string, body []byte, dec
 		return fmt.Errorf("reading the exporter's answer: %w", err)
 	}
 	if !decode(text) {
-		return fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status, answerError(text))
+		return fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status,
+			answerError(text))
 	}
 	return nil
 }

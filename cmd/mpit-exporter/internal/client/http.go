@@ -1,3 +1,8 @@
+// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this node, as
+// cvar and push --once do (Control).
+//
+// What is asked and what an answer means is the subcommand's; here are the ways there, and what to tell a user where one is
+// barred.
 package client
 
 import (
@@ -52,12 +57,13 @@ func (c *HTTP) query() string {
 	return query.Encode()
 }
 
-// Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be done
-// where no exporter answers.
+// Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
+// done where no exporter answers.
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
 	base, err := url.Parse(c.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return cli.Usagef("%s: --url %q: an address such as http://localhost:%s is needed", command, c.URL, cli.DefaultPort)
+		return cli.Usagef("%s: --url %q: an address such as http://localhost:%s is needed", command, c.URL,
+			cli.DefaultPort)
 	}
 	u := base.JoinPath("api", "v1", what)
 	u.RawQuery = c.query()
@@ -71,7 +77,8 @@ func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any
 	response, err := http.DefaultClient.Do(request)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command, base.Redacted(), remedy)
+		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command,
+			base.Redacted(), remedy)
 	case err != nil:
 		// The URL stands in url.Error with the query, which says nothing to a user.
 		if inner := (*url.Error)(nil); errors.As(err, &inner) {

@@ -35,7 +35,9 @@ func Compile(t *testing.T, dir, name, text string, command ...string) string {
 	t.Helper()
 	source, path := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
 	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
-	if out, err := exec.CommandContext(t.Context(), command[0], append(command[1:], "-o", path, source)...).CombinedOutput(); err != nil {
+	args := append(command[1:], "-o", path, source)
+	out, err := exec.CommandContext(t.Context(), command[0], args...).CombinedOutput() //nolint:gosec // G204: of tests
+	if err != nil {
 		t.Skipf("%v can't make a program here: %v\n%s", command, err, out)
 	}
 	return path
@@ -52,12 +54,15 @@ func NeedLandlock(t *testing.T) {
 // RankConfig is a rank with one variable.
 func RankConfig(rank int, variable string) mpittest.Config {
 	return mpittest.Config{
-		Hello:            mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
-		Variables:        []mpit.Variable{{Name: variable, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
-		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1}}},
+		Hello: mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
+		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
+		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true,
+			Values: []uint64{1}}},
 	}
 }
 
+// Request is a handler's answer; header are names and values in turn.
 func Request(handler http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, http.NoBody)
 	for i := 0; i < len(header); i += 2 {

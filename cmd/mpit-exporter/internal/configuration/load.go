@@ -1,3 +1,7 @@
+// Package configuration reads rule files for the command: for an exporter (Load), and as text for people (Shipped and
+// Effective).
+//
+// What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put together.
 package configuration
 
 import (
@@ -25,7 +29,7 @@ func CheckPaths(what string, paths []string) error {
 	return nil
 }
 
-// Load reads the files and compiles all that stands in them. The error of a bad file is a *badRules, with all that
+// Load reads the files and compiles all that stands in them. The error of a bad file is a *Mistakes, with all that
 // is wrong in all of them.
 func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping.Settings, error) {
 	settings, err := mapping.Load(paths)
@@ -39,13 +43,15 @@ func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping
 	}
 	rules := exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}
 	// An exporter of its own, for what only it can say of limits and identities.
-	if _, err := exporter.New(exporter.Config{Mapper: mapper, Limits: rules.Limits, Identity: rules.Identity}); err != nil {
+	if _, err := exporter.New(exporter.Config{Mapper: mapper, Limits: rules.Limits,
+		Identity: rules.Identity}); err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}
 	return rules, settings, nil
 }
 
-// Mistakes is what is wrong in rule files: a line for each mistake, each with its place in front, as editors and scripts expect it.
+// Mistakes is what is wrong in rule files: a line for each mistake, each with its place in front, as editors and
+// scripts expect it.
 type Mistakes struct{ error }
 
 func (e *Mistakes) Unwrap() error { return e.error }

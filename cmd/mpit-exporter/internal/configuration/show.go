@@ -72,7 +72,8 @@ func Effective(paths []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits), Identity: settings.Identity})
+	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits),
+		Identity: settings.Identity})
 	if err != nil {
 		return "", fmt.Errorf("config show: %w", err)
 	}
@@ -87,7 +88,8 @@ func Effective(paths []string) (string, error) {
 	return strings.Join(withoutIdle(lines, mine, idle), "\n") + "\n", nil
 }
 
-// limitsInForce is the limits with none of a part above that of the whole, as defaults can be; a rule file with such would be bad.
+// limitsInForce is the limits with none of a part above that of the whole, as defaults can be; a rule file with such
+// would be bad.
 func limitsInForce(l mapping.Limits) mapping.Limits {
 	whole := l.Series
 	for _, part := range []*int{&l.SeriesPerUser, &l.SeriesPerJob, &l.SeriesPerRank, &l.SeriesPerVariable} {
@@ -145,8 +147,8 @@ func withoutIdle(lines []string, from int, idle []int) []string {
 // ruleIndent is how far rules are indented in what is shown.
 const ruleIndent = "  "
 
-// joinRules makes one file of several, as lines: what stands in front of the rules, then the rules of each with its name. All of it
-// is as it was written but for the indentation.
+// joinRules makes one file of several, as lines: what stands in front of the rules, then the rules of each with its
+// name. All of it is as it was written but for the indentation.
 func joinRules(head string, files []ruleText) []string {
 	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
 	lines = append(lines, "rules:")
@@ -157,7 +159,8 @@ func joinRules(head string, files []ruleText) []string {
 	return lines
 }
 
-// ruleLines is the comments at the top of a rule file, and its rules. What can't be taken over as it is written is written anew.
+// ruleLines is the comments at the top of a rule file, and its rules. What can't be taken over as it is written is
+// written anew.
 func ruleLines(text string) []string {
 	all := strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n"), "\n")
 	var lines []string
@@ -168,7 +171,8 @@ func ruleLines(text string) []string {
 		lines = append(lines, ruleIndent+line)
 	}
 	var document yaml.Node
-	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 ||
+		document.Content[0].Kind != yaml.MappingNode {
 		return lines
 	}
 	keys := document.Content[0].Content

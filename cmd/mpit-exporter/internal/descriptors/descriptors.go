@@ -1,3 +1,4 @@
+// Package descriptors divides the files that the process may have open between scrapers and ranks.
 package descriptors
 
 import (
@@ -9,15 +10,16 @@ import (
 )
 
 const (
-	// ownDescriptors are those that are neither scrapers' nor ranks': standard streams, listeners, files of /proc, getent's pipes.
+	// ownDescriptors are those that are neither scrapers' nor ranks': standard streams, listeners, files of /proc,
+	// getent's pipes.
 	ownDescriptors = 32
-	// rankConnections is how many connections a user may have for each rank: its own, one that has not said HELLO, one with a last
-	// sample. And one more, for not all ranks are one user's.
+	// rankConnections is how many connections a user may have for each rank: its own, one that has not said HELLO,
+	// one with a last sample. And one more, for not all ranks are one user's.
 	rankConnections = 4
 )
 
-// Shares is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one user can use up what
-// others need.
+// Shares is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one
+// user can use up what others need.
 type Shares struct {
 	Connections int // of scrapers
 	Ranks       int // of one user
@@ -42,7 +44,8 @@ func Divide(logger *slog.Logger, connections int) Shares {
 	}
 	s := Share(limit.Cur, connections)
 	if s.Connections < connections || s.Ranks < exporter.DefaultMaxRanks {
-		logger.Warn("Few files may be open, so that fewer connections are taken; raise the limit (LimitNOFILE=, ulimit -n) to 20000",
+		logger.Warn("Few files may be open, so that fewer connections are taken; raise the limit (LimitNOFILE=, "+
+			"ulimit -n) to 20000",
 			"limit", limit.Cur, "connections_of_scrapers", s.Connections, "ranks_of_one_user", s.Ranks)
 	}
 	return s

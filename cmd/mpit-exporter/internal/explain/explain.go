@@ -1,3 +1,7 @@
+// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as JSON.
+//
+// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for several
+// classes and libraries are told: Flags.Run is the way through.
 package explain
 
 import (
@@ -27,20 +31,23 @@ type Flags struct {
 	output                           string
 }
 
+// AddTo adds the flags and arguments to a command.
 func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
 	cmd.Arg("pvar", "Name of the performance variable.").Required().StringVar(&x.name)
-	cmd.Flag("class", "Its class, as the library declares it: state, level, size, … (default: those of which rules say something, or all).").
-		PlaceHolder("CLASS").StringVar(&x.class)
-	cmd.Flag("library", "MPI library: "+strings.Join(libraryNames, ", ")+" (default: those that have rules for it, and any other).").
-		PlaceHolder("NAME").StringVar(&x.library)
-	cmd.Flag("library-version", "Version of the library, such as 4.1.4. Without it, rules for certain versions are named as unsure.").
-		PlaceHolder("V").StringVar(&x.version)
-	cmd.Flag("bind", "Kind of object that it is bound to: comm, win, file, …, or none, the default.").Default("none").PlaceHolder("KIND").StringVar(&x.bind)
-	cmd.Flag("verbosity", "Its verbosity: user_basic … mpidev_all. Without it, rules that match by verbosity are named as unsure.").
-		PlaceHolder("V").StringVar(&x.verbosity)
-	cmd.Flag("category", "A category that it stands in, directly or through others; repeatable. Without it, rules that match by category are named as unsure.").
-		PlaceHolder("NAME").StringsVar(&x.categories)
-	cmd.Flag("datatype", "Its datatype, such as unsigned_long or double (default: a usual one of the class).").PlaceHolder("TYPE").StringVar(&x.datatype)
+	cmd.Flag("class", "Its class, as the library declares it: state, level, size, … (default: those of which rules "+
+		"say something, or all).").PlaceHolder("CLASS").StringVar(&x.class)
+	cmd.Flag("library", "MPI library: "+strings.Join(libraryNames,
+		", ")+" (default: those that have rules for it, and any other).").PlaceHolder("NAME").StringVar(&x.library)
+	cmd.Flag("library-version", "Version of the library, such as 4.1.4. Without it, rules for certain versions are "+
+		"named as unsure.").PlaceHolder("V").StringVar(&x.version)
+	cmd.Flag("bind", "Kind of object that it is bound to: comm, win, file, …, or none, the default.").Default("none").
+		PlaceHolder("KIND").StringVar(&x.bind)
+	cmd.Flag("verbosity", "Its verbosity: user_basic … mpidev_all. Without it, rules that match by verbosity are "+
+		"named as unsure.").PlaceHolder("V").StringVar(&x.verbosity)
+	cmd.Flag("category", "A category that it stands in, directly or through others; repeatable. Without it, rules "+
+		"that match by category are named as unsure.").PlaceHolder("NAME").StringsVar(&x.categories)
+	cmd.Flag("datatype", "Its datatype, such as unsigned_long or double (default: a usual one of the class).").
+		PlaceHolder("TYPE").StringVar(&x.datatype)
 	cmd.Flag("config.file", configuration.FileHelp).PlaceHolder("PATH").StringsVar(&x.files)
 	cmd.Flag("output", "text or json.").Short('o').Default("text").EnumVar(&x.output, "text", "json")
 }
@@ -50,10 +57,12 @@ var libraryNames = []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, map
 
 // Words as rules write them.
 var (
-	classWords     = wordsOf(mpit.ClassState, mpit.ClassGeneric, func(c mpit.Class) string { return strings.ToLower(c.String()) })
+	classWords = wordsOf(mpit.ClassState, mpit.ClassGeneric,
+		func(c mpit.Class) string { return strings.ToLower(c.String()) })
 	bindWords      = append([]string{"none"}, wordsOf(mpit.BindComm, mpit.BindSession, mpit.Bind.Label)...)
-	verbosityWords = wordsOf(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll, func(v mpit.Verbosity) string { return strings.ToLower(v.String()) })
-	datatypeWords  = wordsOf(mpit.DatatypeInt, mpit.DatatypeBool, func(d mpit.Datatype) string {
+	verbosityWords = wordsOf(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll,
+		func(v mpit.Verbosity) string { return strings.ToLower(v.String()) })
+	datatypeWords = wordsOf(mpit.DatatypeInt, mpit.DatatypeBool, func(d mpit.Datatype) string {
 		return strings.ToLower(strings.TrimPrefix(d.String(), "MPI_"))
 	})
 )
@@ -65,7 +74,8 @@ func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
 	return words
 }
 
-// place is where a word stands in a list, in any case and with or without MPI's own prefixes; an error says what there is.
+// place is where a word stands in a list, in any case and with or without MPI's own prefixes; an error says what
+// there is.
 func place(flag, word string, words []string, prefixes ...string) (int, error) {
 	short := strings.ToLower(word)
 	for _, prefix := range prefixes {
@@ -92,9 +102,11 @@ func (x *Flags) question() (q question, err error) {
 	case x.name == "":
 		return q, cli.Usagef("config explain: the name of a performance variable is needed")
 	case strings.ContainsAny(x.name, "*?"):
-		return q, cli.Usagef("config explain: %q: the name of one variable is needed, without * and ?; mpit-exporter list shows what there is", x.name)
+		return q, cli.Usagef("config explain: %q: the name of one variable is needed, without * and ?; "+
+			"mpit-exporter list shows what there is", x.name)
 	case x.version != "" && x.library == "":
-		return q, cli.Usagef("config explain: --library-version %s: --library is needed as well: one of %s", x.version, strings.Join(libraryNames, ", "))
+		return q, cli.Usagef("config explain: --library-version %s: --library is needed as well: one of %s",
+			x.version, strings.Join(libraryNames, ", "))
 	case x.version != "" && (x.version[0] < '0' || x.version[0] > '9'):
 		return q, cli.Usagef("config explain: --library-version %q: a version such as 4.1.4 is needed", x.version)
 	}
@@ -181,6 +193,7 @@ type Explained struct {
 	Unsure    []string `json:"unsure,omitempty"` // rules, by file and line
 }
 
+// Metric is the metric that a variable becomes.
 type Metric struct {
 	Name          string `json:"name"`
 	Type          string `json:"type"`
@@ -197,6 +210,7 @@ type Reason struct {
 	Agent    bool   `json:"agent,omitempty"` // whatever rules say: it is what the agent measures
 }
 
+// Run answers the question that the flags put.
 func (x *Flags) Run(std cli.Stdio) error {
 	q, err := x.question()
 	if err != nil {
@@ -225,9 +239,10 @@ func (x *Flags) Run(std cli.Stdio) error {
 	return nil
 }
 
-// answer explains the variable in each library, in each class. Where several could be meant, it leaves out the libraries of which
-// the rules say nothing that they don't say of any, and the classes of which they say nothing at all, if they say it of others.
-// Where neither library nor class is given and rules know the variable by its name, it says how many of the others it leaves out.
+// answer explains the variable in each library, in each class. Where several could be meant, it leaves out the
+// libraries of which the rules say nothing that they don't say of any, and the classes of which they say nothing at
+// all, if they say it of others. Where neither library nor class is given and rules know the variable by its name, it
+// says how many of the others it leaves out.
 func (q *question) answer(m *mapping.Mapper, categories []string) (list []Explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) Explained {
 		v := q.variable
@@ -269,7 +284,8 @@ func (q *question) answer(m *mapping.Mapper, categories []string) (list []Explai
 
 // ruled says whether a rule has decided anything, or would if more were known.
 func (e Explained) ruled() bool {
-	return len(e.Unsure) > 0 && e.Library != "" || slices.ContainsFunc(e.Decisions, func(d Reason) bool { return d.Rule != "" })
+	return len(e.Unsure) > 0 && e.Library != "" || slices.ContainsFunc(e.Decisions,
+		func(d Reason) bool { return d.Rule != "" })
 }
 
 func newExplained(lib mapping.Library, v *mpit.Variable, from mapping.Explanation) Explained {
@@ -308,7 +324,8 @@ const fewExplained = 4
 func writeExplained(w io.Writer, name string, list []Explained, others int) error {
 	if others > 0 {
 		defer func() {
-			fmt.Fprintf(w, "\nNo rule asks for this name in other libraries and classes; --library and --class show what it would become there.\n")
+			fmt.Fprintf(w, "\nNo rule asks for this name in other libraries and classes; --library and --class show "+
+				"what it would become there.\n")
 		}()
 	}
 	if len(list) > fewExplained {
@@ -353,9 +370,10 @@ func (e *Explained) write(w io.Writer, name, library string) error {
 	t := table.New(w)
 	table.Row(t, "PROPERTY", "DECIDED BY", "VALUE")
 	for _, d := range e.Decisions {
-		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what is left out
-		// defaults but the class say nothing.
-		meant := d.Rule != "" || e.Metric != nil && e.Metric.Type == mapping.KindHistogram.String() || e.Metric != nil && d.Property != "buckets" && d.Property != "companion"
+		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what
+		// is left out defaults but the class say nothing.
+		meant := d.Rule != "" || e.Metric != nil && e.Metric.Type == mapping.KindHistogram.String() ||
+			e.Metric != nil && d.Property != "buckets" && d.Property != "companion"
 		by := "default"
 		if d.Agent {
 			by = "the agent"
@@ -368,7 +386,8 @@ func (e *Explained) write(w io.Writer, name, library string) error {
 		return err
 	}
 	if len(e.Unsure) > 0 {
-		fmt.Fprintf(w, "\nThese rules may decide something, too; it depends on version, verbosity or category%s:\n", e.orLibrary())
+		fmt.Fprintf(w, "\nThese rules may decide something, too; it depends on version, verbosity or category%s:\n",
+			e.orLibrary())
 		for _, source := range e.Unsure {
 			fmt.Fprintf(w, "    %s\n", source)
 		}
@@ -407,7 +426,8 @@ func writeBriefly(w io.Writer, name string, list []Explained) error {
 				}
 			}
 		}
-		table.Row(t, cmp.Or(e.Library, "any other"), e.Class, metric, kind, cmp.Or(strings.Join(rules, " "), "defaults"))
+		table.Row(t, cmp.Or(e.Library, "any other"), e.Class, metric, kind,
+			cmp.Or(strings.Join(rules, " "), "defaults"))
 	}
 	return t.Flush()
 }

@@ -13,13 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Scrapers are not trusted. What one address may use up is half of what there is, so that another one's scrapes go on.
+// Scrapers are not trusted. What one address may use up is half of what there is, so that another one's scrapes go
+// on.
 
 const (
-	// SendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it 40 clients that
-	// do not read would keep all others out for as long as the server's own timeout.
+	// SendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
+	// 40 clients that do not read would keep all others out for as long as the server's own timeout.
 	SendTime = 20 * time.Second
-	// usualScrape is how long a scrape may take that says nothing of its timeout; longestScrape is what it may ask for.
+	// usualScrape is how long a scrape may take that says nothing of its timeout; longestScrape is what it may ask
+	// for.
 	usualScrape, longestScrape = 10 * time.Second, 100 * time.Second
 	// TimeoutHeader says in seconds when the scraper will stop waiting.
 	TimeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -62,8 +64,8 @@ func address(remote string) string {
 // half is what one address may have of limit.
 func half(limit int) int { return (limit + 1) / 2 }
 
-// connections bounds the connections of a http.Server, whose ConnState it is. One too many costs the connection that has been without a
-// request for longest: a hoard of idle ones keeps nobody out. Its methods are called concurrently.
+// connections bounds the connections of a http.Server, whose ConnState it is. One too many costs the connection that
+// has been without a request for longest: a hoard of idle ones keeps nobody out. Its methods are called concurrently.
 type connections struct {
 	limit   int
 	refused *prometheus.CounterVec
@@ -80,6 +82,7 @@ type httpConnection struct {
 	unused *list.Element // nil: it has a request, or the beginning of one
 }
 
+// NewConnections bounds connections; those that are refused are counted.
 func NewConnections(limit int, refused *prometheus.CounterVec) *connections {
 	return &connections{limit: limit, refused: refused, all: map[net.Conn]*httpConnection{}, each: map[string]int{}}
 }
@@ -120,7 +123,8 @@ func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) 
 	return nil
 }
 
-// makeRoom picks the connection that has to go because another one has come: that one itself, where all others have requests.
+// makeRoom picks the connection that has to go because another one has come: that one itself, where all others have
+// requests.
 func (c *connections) makeRoom(newest *httpConnection) net.Conn {
 	reason, from := refusedConnections, ""
 	switch {
@@ -168,7 +172,8 @@ func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.H
 		mu.Unlock()
 		if full {
 			refused.WithLabelValues(refusedAddressScrapes).Inc()
-			say(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests of this address are being served already, half of --web.max-requests", half(limit)))
+			say(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests of this address are being served "+
+				"already, half of --web.max-requests", half(limit)))
 			return
 		}
 		defer func() {
@@ -182,7 +187,8 @@ func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.H
 	})
 }
 
-// Hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may take.
+// Hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
+// take.
 func Hurried(next http.Handler, send time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Where it can't be set the server's own timeout holds.

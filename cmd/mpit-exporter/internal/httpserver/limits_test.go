@@ -65,8 +65,8 @@ type fakeConn struct {
 
 func (c *fakeConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.from} }
 
-// Whatever connections do, there are never more than may be, none with a request is closed for another one's sake, and one address leaves
-// half to the others.
+// Whatever connections do, there are never more than may be, none with a request is closed for another one's sake,
+// and one address leaves half to the others.
 func TestConnectionsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(t, "limit")

@@ -23,7 +23,8 @@ func Listen(flags *web.FlagConfig) (listeners []net.Listener, err error) {
 	if *flags.WebSystemdSocket {
 		listeners, err = activation.Listeners()
 		if err == nil && len(listeners) == 0 {
-			err = errors.New("systemd has handed over no socket; start from a .socket unit or leave --web.systemd-socket out")
+			err = errors.New("systemd has handed over no socket; start from a .socket unit or leave " +
+				"--web.systemd-socket out")
 		}
 		return listeners, err
 	}
@@ -70,6 +71,7 @@ func listenError(address string, err error) error {
 	return fmt.Errorf("cannot listen on %s: %w; %s", address, err, remedy)
 }
 
+// CloseAll closes listeners.
 func CloseAll(listeners []net.Listener) {
 	for _, l := range listeners {
 		_ = l.Close()

@@ -37,7 +37,8 @@ func CheckTelemetryPath(path string) error {
 	}
 	for _, taken := range []string{"/", "/-/", "/api/", "/debug/"} {
 		if path == taken || (taken != "/" && strings.HasPrefix(path+"/", taken)) {
-			return cli.Usagef("--web.telemetry-path %q: something else is served there; choose another path, such as /metrics", path)
+			return cli.Usagef("--web.telemetry-path %q: something else is served there; choose another path, such "+
+				"as /metrics", path)
 		}
 	}
 	return nil
@@ -48,9 +49,11 @@ func (p Pages) Handler() (http.Handler, error) {
 	links := []page.Link{
 		{Address: p.TelemetryPath, Text: "Metrics"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
-		{Address: "/api/v1/catalogue", Text: "Catalogue", Description: "performance and control variables and categories of " +
-			"their MPI libraries, and their MPI objects, as JSON"},
-		{Address: "/api/v1/kept", Text: "Kept", Description: "what the processes kept at their last MPI_Pcontrol(2), as JSON"},
+		{Address: "/api/v1/catalogue", Text: "Catalogue",
+			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
+				"objects, as JSON"},
+		{Address: "/api/v1/kept", Text: "Kept", Description: "what the processes kept at their last " +
+			"MPI_Pcontrol(2), as JSON"},
 		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},
@@ -84,13 +87,14 @@ func (p Pages) Handler() (http.Handler, error) {
 	return refuseOtherSites(mux), nil
 }
 
-// refuseOtherSites keeps the pages of other sites from changing anything through somebody's browser, which may reach this
-// port and know the password where they can't. Only browsers say where a request comes from: others are let through.
+// refuseOtherSites keeps the pages of other sites from changing anything through somebody's browser, which may reach
+// this port and know the password where they can't. Only browsers say where a request comes from: others are let
+// through.
 func refuseOtherSites(handler http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusForbidden, "a page of another site may not change anything here; "+
-			"use curl -X POST, or send the exporter SIGHUP to reload")
+		say(w, http.StatusForbidden, "a page of another site may not change anything here; use curl -X POST, or "+
+			"send the exporter SIGHUP to reload")
 	}))
 	return protection.Handler(handler)
 }
@@ -103,8 +107,8 @@ func (p Pages) serveReload(w http.ResponseWriter, req *http.Request) {
 		say(w, http.StatusMethodNotAllowed, "only POST reads the rules anew")
 		return
 	case p.Reload == nil:
-		say(w, http.StatusForbidden, "reloading over HTTP is not enabled; "+
-			"start the exporter with --web.enable-lifecycle, or send it SIGHUP")
+		say(w, http.StatusForbidden, "reloading over HTTP is not enabled; start the exporter with "+
+			"--web.enable-lifecycle, or send it SIGHUP")
 		return
 	}
 	if err := p.Reload(req.Context()); err != nil {

@@ -1,3 +1,8 @@
+// Package httpserver is the exporter's HTTP server: its addresses (Listen), its pages (Pages), and what keeps strangers
+// from using up what others need (limits.go).
+//
+// What a page says is made elsewhere: metrics and the API by package exporter, the live page by package page. Begin with
+// Pages.Handler, and New for the server around it.
 package httpserver
 
 import (
@@ -14,7 +19,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/logs"
 )
 
-// How long a client may take. A scrape's own deadline is shorter; the write timeout bounds a client that does not read.
+// How long a client may take. A scrape's own deadline is shorter; the write timeout bounds a client that does not
+// read.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
@@ -35,7 +41,8 @@ func New(handler http.Handler, conns *connections, logger *slog.Logger) *http.Se
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(logs.NewRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer()), "", 0),
+		ErrorLog: log.New(logs.NewRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer()), "",
+			0),
 	}
 }
 

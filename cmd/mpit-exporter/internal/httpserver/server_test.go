@@ -38,8 +38,8 @@ func TestReadiness(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask("/-/healthy"))
 }
 
-// TestOtherSitesChangeNothing: what a browser sends for another site's page is refused wherever it could change something.
-// Nothing else is: browsers say where a request comes from, curl and Prometheus' reloaders don't.
+// TestOtherSitesChangeNothing: what a browser sends for another site's page is refused wherever it could change
+// something. Nothing else is: browsers say where a request comes from, curl and Prometheus' reloaders don't.
 func TestOtherSitesChangeNothing(t *testing.T) {
 	for _, test := range []struct {
 		name, method, path string

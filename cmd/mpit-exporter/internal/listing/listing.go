@@ -1,3 +1,7 @@
+// Package listing shows what MPI_T offers in a rank, an exporter.Catalogue, as tables: variables, control variables,
+// categories as a tree, and objects.
+//
+// Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out.
 package listing
 
 import (
@@ -24,29 +28,35 @@ func Write(w io.Writer, c *exporter.Catalogue, s Selection) error {
 	if s.shows(Variables) {
 		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
 		if len(c.Variables) > 0 {
-			table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
+			table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES",
+				"DESCRIPTION")
 		}
 		for i := range c.Variables {
 			v := &c.Variables[i]
-			table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
+			table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+				stateCell(v),
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
 		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
-			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each message costs more")
+			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then "+
+				"on, and each message costs more")
 		}
 	}
 	if s.shows(ControlVariables) {
 		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
 		if len(c.ControlVariables) > 0 {
-			table.Row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES", "DESCRIPTION")
+			table.Row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES",
+				"DESCRIPTION")
 		}
 		for i := range c.ControlVariables {
 			v := &c.ControlVariables[i]
-			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(),
+				v.Datatype.String(),
 				enumCell(v.Enum), listCell(v.Categories), v.Description)
 			for j := range v.Objects {
 				o := &v.Objects[j]
-				table.Row(t, "└ "+cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)), valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
+				table.Row(t, "└ "+cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)),
+					valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
 			}
 		}
 	}

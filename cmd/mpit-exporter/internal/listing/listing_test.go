@@ -97,7 +97,8 @@ func TestManyObjects(t *testing.T) {
 	assert.NotContains(t, out.String(), "freed")
 }
 
-// A category with two parents stands under each, with what is in it under the first alone; what can't be a tree is shown all the same.
+// A category with two parents stands under each, with what is in it under the first alone; what can't be a tree is
+// shown all the same.
 func TestTree(t *testing.T) {
 	category := func(name string, parents, children []string) exporter.CategoryStatus {
 		return exporter.CategoryStatus{Name: name, Parents: parents, Subcategories: children}

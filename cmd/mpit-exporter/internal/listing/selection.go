@@ -44,8 +44,8 @@ func (s Selection) Apply(c *exporter.Catalogue) (found bool) {
 	return found
 }
 
-// keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there is
-// none of that name.
+// keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there
+// is none of that name.
 func keepCategory(catalogue *exporter.Catalogue, name string) bool {
 	byName := map[string]*exporter.CategoryStatus{}
 	for i := range catalogue.Categories {
@@ -67,8 +67,9 @@ func keepCategory(catalogue *exporter.Catalogue, name string) bool {
 	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v exporter.VariableStatus) bool {
 		return !slices.Contains(v.Categories, name)
 	})
-	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v exporter.ControlVariableStatus) bool {
-		return !slices.Contains(v.Categories, name)
-	})
+	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables,
+		func(v exporter.ControlVariableStatus) bool {
+			return !slices.Contains(v.Categories, name)
+		})
 	return below[name]
 }

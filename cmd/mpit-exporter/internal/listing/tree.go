@@ -18,8 +18,8 @@ const (
 	maxTreeDepth = 32
 )
 
-// categoryTree shows categories under their parents. One with several parents stands under each of them, and what is in it
-// under the first.
+// categoryTree shows categories under their parents. One with several parents stands under each of them, and what is
+// in it under the first.
 type categoryTree struct {
 	w      io.Writer
 	byName map[string]*exporter.CategoryStatus
@@ -37,7 +37,8 @@ func writeTree(w io.Writer, categories []exporter.CategoryStatus) {
 	}
 	for i := range categories {
 		c := &categories[i]
-		if !slices.ContainsFunc(c.Parents, func(parent string) bool { return t.byName[parent] != nil }) && !t.shown[c.Name] {
+		if !slices.ContainsFunc(c.Parents, func(parent string) bool { return t.byName[parent] != nil }) &&
+			!t.shown[c.Name] {
 			t.show(c, nil, "", "")
 		}
 	}
@@ -52,7 +53,8 @@ func writeTree(w io.Writer, categories []exporter.CategoryStatus) {
 	}
 }
 
-// show writes a category and, the first time, what is in it. first stands before its own line, rest before those of its subcategories.
+// show writes a category and, the first time, what is in it. first stands before its own line, rest before those of
+// its subcategories.
 func (t *categoryTree) show(c, parent *exporter.CategoryStatus, first, rest string) {
 	again := t.shown[c.Name]
 	t.shown[c.Name] = true
@@ -75,7 +77,8 @@ func (t *categoryTree) show(c, parent *exporter.CategoryStatus, first, rest stri
 	case len(others) > 0:
 		name += " (also under " + listCell(others) + ")"
 	}
-	table.Line(t.w, first+name, strconv.Itoa(len(c.Variables)), strconv.Itoa(len(c.ControlVariables)), strconv.Itoa(len(c.Subcategories)),
+	table.Line(t.w, first+name, strconv.Itoa(len(c.Variables)), strconv.Itoa(len(c.ControlVariables)),
+		strconv.Itoa(len(c.Subcategories)),
 		cmp.Or(table.Clean(c.Description), "-"))
 	if again {
 		return

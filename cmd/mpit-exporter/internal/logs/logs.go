@@ -1,3 +1,7 @@
+// Package logs lets nobody wait for a log: Writer takes lines for a reader that may be slow or gone, and Repeats thins out
+// what strangers can make net/http say.
+//
+// What is logged and how is promslog's.
 package logs
 
 import (
@@ -21,8 +25,9 @@ const (
 	logPatience = time.Second
 )
 
-// Writer hands lines to another writer, which may block: a full pipe, a stopped journald. Whoever writes a line never waits, for he may
-// hold a lock that scrapes need. Lines that find no room are counted. It is safe for concurrent use.
+// Writer hands lines to another writer, which may block: a full pipe, a stopped journald. Whoever writes a line never
+// waits, for he may hold a lock that scrapes need. Lines that find no room are counted. It is safe for concurrent
+// use.
 type Writer struct {
 	lines  chan []byte
 	lost   atomic.Uint64 // lines, ever
@@ -31,6 +36,7 @@ type Writer struct {
 	closed bool
 }
 
+// NewWriter returns one that hands lines to another writer until it is closed.
 func NewWriter(to io.Writer) *Writer {
 	w := &Writer{lines: make(chan []byte, logLines), done: make(chan struct{})}
 	go func() {
@@ -39,7 +45,8 @@ func NewWriter(to io.Writer) *Writer {
 		for line := range w.lines {
 			_, _ = to.Write(line) // there is nobody to tell of an error
 			if lost := w.lost.Load(); lost > told {
-				_, _ = fmt.Fprintf(to, "%s: %d lines of the log are lost: what reads it is too slow\n", cli.ProgramName, lost-told)
+				_, _ = fmt.Fprintf(to, "%s: %d lines of the log are lost: what reads it is too slow\n",
+					cli.ProgramName, lost-told)
 				told = lost
 			}
 		}
@@ -95,9 +102,10 @@ const (
 	repeatsKinds  = 32 // net/http has a handful
 )
 
-// repeats lets one line of each kind through in a minute, and says with the next one how many were left out: what net/http has to say of
-// strangers' connections, and of failures to accept them, comes as often as strangers like. The kind is a line's first three words. It
-// stands behind a log.Logger, which calls it with a line at a time and never concurrently.
+// repeats lets one line of each kind through in a minute, and says with the next one how many were left out: what
+// net/http has to say of strangers' connections, and of failures to accept them, comes as often as strangers like.
+// The kind is a line's first three words. It stands behind a log.Logger, which calls it with a line at a time and
+// never concurrently.
 type repeats struct {
 	to    io.Writer
 	now   func() time.Time
@@ -130,7 +138,8 @@ func (r *repeats) Write(line []byte) (int, error) {
 		return len(line), nil
 	default:
 		if k.out > 0 {
-			line = append(bytes.TrimRight(bytes.Clone(line), "\n"), fmt.Sprintf(" (and %d like it before)\n", k.out)...)
+			line = append(bytes.TrimRight(bytes.Clone(line), "\n"),
+				fmt.Sprintf(" (and %d like it before)\n", k.out)...)
 		}
 		*k = repeated{since: now}
 	}

@@ -1,3 +1,6 @@
+// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's table.
+//
+// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text (Movement.Table).
 package movement
 
 import (
@@ -47,8 +50,8 @@ type seriesKey struct {
 // together is the rank of series that stand for all ranks of a world.
 const together = -1
 
-// Take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the ranks once a second
-// at most.
+// Take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the
+// ranks once a second at most.
 func (m *Movement) Take(list *exporter.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
@@ -113,8 +116,9 @@ type moving struct {
 	value, rate    float64 // of all ranks: added up of what counts, else the largest; the rate in 1/s
 	most           float64 // the largest rate of a rank
 
-	timer       bool    // a histogram's sum
-	count, took float64 // of it: how many observations there were between the two looks, and the sum of them; of one look, all there are
+	timer bool // a histogram's sum
+	// of it: how many observations there were between the two looks, and the sum of them; of one look, all there are
+	count, took float64
 	who         seriesKey
 }
 
@@ -126,7 +130,8 @@ func (m *Movement) moved(order string) []moving {
 		n := name{key.jobID, key.world, key.user, key.metric, key.labels}
 		l := lines[n]
 		if l == nil {
-			l = &moving{jobID: n.jobID, world: n.world, user: n.user, metric: n.metric, labels: n.labels, value: math.Inf(-1), who: key}
+			l = &moving{jobID: n.jobID, world: n.world, user: n.user, metric: n.metric, labels: n.labels,
+				value: math.Inf(-1), who: key}
 			if now.counts {
 				l.value = 0
 			}
@@ -177,6 +182,7 @@ func (m *Movement) moved(order string) []moving {
 }
 
 func lessRank(a, b seriesKey) bool {
-	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user),
+	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world),
+		strings.Compare(a.user, b.user),
 		cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
 }

@@ -15,8 +15,8 @@ import (
 // Unlimited is as many lines as there are.
 const Unlimited = math.MaxInt
 
-// Table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it takes.
-// Headings end with heading.
+// Table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it
+// takes. Headings end with heading.
 func (m *Movement) Table(order string, lines, columns int) string {
 	if m.at.IsZero() {
 		return ""
@@ -65,7 +65,8 @@ func (m *Movement) writeRanks(b *strings.Builder, room int) {
 		if r.Dup > 0 {
 			number += fmt.Sprintf(" (dup %d)", r.Dup)
 		}
-		table.Row(t, r.JobID, r.World, number, r.State, r.User, r.Host, strconv.Itoa(r.PID), r.Library+" "+r.LibraryVersion, r.Executable)
+		table.Row(t, r.JobID, r.World, number, r.State, r.User, r.Host, strconv.Itoa(r.PID),
+			r.Library+" "+r.LibraryVersion, r.Executable)
 	}
 	_ = t.Flush()
 	if left := len(m.ranks) - room; left > 0 {
@@ -77,7 +78,8 @@ func (m *Movement) writeRanks(b *strings.Builder, room int) {
 func (m *Movement) writeMoving(b *strings.Builder, order string) {
 	moved := m.moved(order)
 	timers := slices.ContainsFunc(moved, func(l moving) bool { return l.timer })
-	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER", "SERIES" + terminal.Heading}
+	headings := []string{"RATE/s", "MOST/s", "OF RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER",
+		"SERIES" + terminal.Heading}
 	if !timers {
 		headings = slices.Delete(headings, 4, 6)
 	}
@@ -103,7 +105,8 @@ func (m *Movement) writeMoving(b *strings.Builder, order string) {
 	}
 	_ = t.Flush()
 	if len(moved) == 0 && len(m.ranks) > 0 {
-		b.WriteString("nothing: the MPI library of these ranks has no performance variables, or rules leave them out (mpit-exporter list)\n")
+		b.WriteString("nothing: the MPI library of these ranks has no performance variables, or rules leave them " +
+			"out (mpit-exporter list)\n")
 	}
 }
 

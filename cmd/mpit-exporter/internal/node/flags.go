@@ -32,27 +32,34 @@ type Flags struct {
 	LogLevel bool // the user has named it
 }
 
-func AddFlags(cmd *kingpin.CmdClause, otlp *pushing.Flags) *Flags {
-	f := &Flags{OTLP: otlp, log: promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()}}
-	cmd.Flag("config.file", configuration.FileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").StringsVar(&f.configFiles)
-	cmd.Flag("landlock", "Let the kernel refuse whatever this process has no business with in the file system, once it serves: it reads its configuration "+
-		"and /proc and makes its sockets (docs/security.md). Where the kernel can't, the log says so.").Default("true").BoolVar(&f.landlock)
+// AddFlags adds them to a command, with those of OTLP; always: it is a command that does nothing but push.
+func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
+	f := &Flags{OTLP: pushing.AddFlags(cmd, always), log: promslog.Config{Level: promslog.NewLevel(),
+		Format: promslog.NewFormat()}}
+	cmd.Flag("config.file", configuration.FileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").
+		StringsVar(&f.configFiles)
+	cmd.Flag("landlock", "Let the kernel refuse whatever this process has no business with in the file system, once "+
+		"it serves: it reads its configuration and /proc and makes its sockets (docs/security.md). Where the kernel "+
+		"can't, the log says so.").Default("true").BoolVar(&f.landlock)
 	cmd.Flag("agent.socket", "Unix socket that the ranks connect to (default: /run/mpit-exporter/agent.sock, or "+
-		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any other.").
-		PlaceHolder("PATH").StringVar(&f.Socket)
-	cmd.Flag("control.socket", "Unix socket on which mpit-exporter cvar sets control variables and push --once asks for a push (default: control.sock beside the agent "+
-		"socket; empty: none). Every user may connect; the kernel says who he is, and root or the job's owner may write where the job allows it.").
+		"$XDG_RUNTIME_DIR/mpit-exporter/agent.sock where /run can't be written). Ranks need MPIT_SOCKET for any "+
+		"other.").PlaceHolder("PATH").StringVar(&f.Socket)
+	cmd.Flag("control.socket", "Unix socket on which mpit-exporter cvar sets control variables and push --once asks "+
+		"for a push (default: control.sock beside the agent socket; empty: none). Every user may connect; the "+
+		"kernel says who he is, and root or the job's owner may write where the job allows it.").
 		PlaceHolder("PATH").IsSetByUser(&f.controlNamed).StringVar(&f.Control)
-	cmd.Flag("retention", "How long the last values of an ended rank are kept at least; longer, until they have been scraped, and pushed.").
-		Default("2m").DurationVar(&f.retention)
+	cmd.Flag("retention", "How long the last values of an ended rank are kept at least; longer, until they have "+
+		"been scraped, and pushed.").Default("2m").DurationVar(&f.retention)
 	cmd.Flag("timer-interval", "Shortest interval that makes an event in the histogram of a timer.").
 		Default("10s").DurationVar(&f.timerInterval)
-	cmd.Flag("cvar.name", "Control variables that stand on mpit_cvar_ranks, by name; * and ? stand for any characters. Repeatable.").
-		PlaceHolder("GLOB").StringsVar(&f.cvars)
-	cmd.Flag("cvar.interval", "How often their values are read again, at scrapes.").Default("5m").DurationVar(&f.cvarInterval)
-	cmd.Flag(promslogflag.LevelFlagName, promslogflag.LevelFlagHelp).Default("info").HintOptions(promslog.LevelFlagOptions...).
-		IsSetByUser(&f.LogLevel).SetValue(f.log.Level)
-	cmd.Flag(promslogflag.FormatFlagName, promslogflag.FormatFlagHelp).Default("logfmt").HintOptions(promslog.FormatFlagOptions...).SetValue(f.log.Format)
+	cmd.Flag("cvar.name", "Control variables that stand on mpit_cvar_ranks, by name; * and ? stand for any "+
+		"characters. Repeatable.").PlaceHolder("GLOB").StringsVar(&f.cvars)
+	cmd.Flag("cvar.interval", "How often their values are read again, at scrapes.").Default("5m").
+		DurationVar(&f.cvarInterval)
+	cmd.Flag(promslogflag.LevelFlagName, promslogflag.LevelFlagHelp).Default("info").
+		HintOptions(promslog.LevelFlagOptions...).IsSetByUser(&f.LogLevel).SetValue(f.log.Level)
+	cmd.Flag(promslogflag.FormatFlagName, promslogflag.FormatFlagHelp).Default("logfmt").
+		HintOptions(promslog.FormatFlagOptions...).SetValue(f.log.Format)
 	return f
 }
 

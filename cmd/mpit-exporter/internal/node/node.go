@@ -1,3 +1,8 @@
+// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts beside each
+// other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows, and HTTP is a Front
+// that the command brings.
+//
+// Begin with Open, then Node.Enclose and Node.Run, which are called in that order.
 package node
 
 import (
@@ -59,7 +64,8 @@ type Options struct {
 	Listen                func() error              // opens what else is listened on; may be nil
 	AgentSocket           []mpit.ListenOption       // of the ranks' socket
 	FinalTaken            func(ctx context.Context) // see exporter.Config
-	// single is for a single push: no control socket, whatever the flags say, and all that has been counted is pushed.
+	// single is for a single push: no control socket, whatever the flags say, and all that has been counted is
+	// pushed.
 	Single bool
 }
 
@@ -89,8 +95,8 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err := n.openSockets(options); err != nil {
 		return n, err
 	}
-	// The sockets are ours: whoever begins from here on, the exporter's own figures as well, no earlier exporter can have
-	// pushed.
+	// The sockets are ours: whoever begins from here on, the exporter's own figures as well, no earlier exporter can
+	// have pushed.
 	since := time.Now()
 	if options.Single {
 		since = time.Unix(1, 0)
@@ -171,8 +177,8 @@ func (n *Node) Close() error {
 	return errors.Join(failed...)
 }
 
-// Enclose says in the log what has been opened, and puts up the fence: before anybody else's word is listened to. needs
-// are those of the command beside what the node has opened itself.
+// Enclose says in the log what has been opened, and puts up the fence: before anybody else's word is listened to.
+// needs are those of the command beside what the node has opened itself.
 func (n *Node) Enclose(needs sandbox.Needs) error {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles

@@ -17,7 +17,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
-// reloader reads the rule files anew for a running exporter, one time after the other: at SIGHUP, and when it is asked over HTTP.
+// reloader reads the rule files anew for a running exporter, one time after the other: at SIGHUP, and when it is
+// asked over HTTP.
 type reloader struct {
 	paths         []string
 	timerInterval time.Duration
@@ -29,7 +30,8 @@ type reloader struct {
 }
 
 func newReloader(paths []string, timerInterval time.Duration, e *exporter.Exporter, logger *slog.Logger) *reloader {
-	return &reloader{paths: paths, timerInterval: timerInterval, exporter: e, logger: logger, turn: make(chan struct{}, 1)}
+	return &reloader{paths: paths, timerInterval: timerInterval, exporter: e, logger: logger,
+		turn: make(chan struct{}, 1)}
 }
 
 // notifyHangups gathers SIGHUPs. Any number that come before the rules are read are as good as one.
@@ -39,7 +41,8 @@ func notifyHangups() (hangups <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// begin lets reloads go on: systemd has been told that the exporter is ready, and may now be told that it is reloading.
+// begin lets reloads go on: systemd has been told that the exporter is ready, and may now be told that it is
+// reloading.
 func (r *reloader) begin() { r.turn <- struct{}{} }
 
 // end waits for a reload that is under way; there is none afterwards.
@@ -65,8 +68,8 @@ func (r *reloader) onHangups(ctx context.Context, hangups <-chan os.Signal) {
 
 var errEnding = errors.New("the exporter is ending")
 
-// now reads the files and puts them into force. ctx bounds the waiting for others who reload. An error has a line for each mistake,
-// and is noted in the log and in the metrics: the old rules stay.
+// now reads the files and puts them into force. ctx bounds the waiting for others who reload. An error has a line for
+// each mistake, and is noted in the log and in the metrics: the old rules stay.
 func (r *reloader) now(ctx context.Context) error {
 	select {
 	case <-r.turn:
@@ -87,8 +90,8 @@ func (r *reloader) now(ctx context.Context) error {
 	return r.exporter.Reload(rules)
 }
 
-// reloadingState is what systemd wants to know of a service of Type=notify-reload: since when it has been reloading, by
-// CLOCK_MONOTONIC, so that it can tell this from an earlier reload.
+// reloadingState is what systemd wants to know of a service of Type=notify-reload: since when it has been reloading,
+// by CLOCK_MONOTONIC, so that it can tell this from an earlier reload.
 func reloadingState() string {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

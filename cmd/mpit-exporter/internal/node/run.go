@@ -20,8 +20,8 @@ type service struct {
 	err  error         // of a service that was stopped
 }
 
-// begin starts a service. failed is told if it ends before it is stopped, and before ctx ends, whatever the reason: what
-// it has room for must be as many services.
+// begin starts a service. failed is told if it ends before it is stopped, and before ctx ends, whatever the reason:
+// what it has room for must be as many services.
 func begin(ctx context.Context, what string, failed chan<- error, run func(ctx context.Context) error) *service {
 	s := &service{done: make(chan struct{})}
 	ctx, s.stop = context.WithCancel(ctx)
@@ -52,8 +52,8 @@ type Front struct {
 	Ready func(bool)                      // is told when it is ready, and when it is no more
 }
 
-// Run serves everything until ctx or a service ends, then ends all in order: reloads, the requests and the scrapes under
-// way and a last push, for which ranks are needed still, then the ranks. f may be nil.
+// Run serves everything until ctx or a service ends, then ends all in order: reloads, the requests and the scrapes
+// under way and a last push, for which ranks are needed still, then the ranks. f may be nil.
 func (n *Node) Run(ctx context.Context, f *Front) error {
 	detached := context.WithoutCancel(ctx)
 	failed := make(chan error, 6) // one for each service
@@ -122,9 +122,10 @@ func (n *Node) keptSockets() []sockets.Kept {
 // PushOnce serves ranks for so long, then pushes once. It returns how many points were delivered.
 func (n *Node) PushOnce(ctx context.Context, wait time.Duration) (points int, err error) {
 	failed := make(chan error, 1)
-	ranks := begin(context.WithoutCancel(ctx), "serving ranks on "+n.socket.Path(), failed, func(ctx context.Context) error {
-		return n.Exporter.Serve(ctx, n.socket.Listener)
-	})
+	ranks := begin(context.WithoutCancel(ctx), "serving ranks on "+n.socket.Path(), failed,
+		func(ctx context.Context) error {
+			return n.Exporter.Serve(ctx, n.socket.Listener)
+		})
 	defer func() { err = errors.Join(err, ranks.end()) }()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -136,8 +137,9 @@ func (n *Node) PushOnce(ctx context.Context, wait time.Duration) (points int, er
 		return 0, err
 	}
 	if len(n.Exporter.Ranks()) == 0 {
-		return 0, fmt.Errorf("no rank has connected to %s within %s, so there is nothing to push; "+
-			"are there jobs under mpit-exporter exec on this node, and do they look there (%s)?", n.socket.Path(), wait, sockets.EnvSocket)
+		return 0, fmt.Errorf("no rank has connected to %s within %s, so there is nothing to push; are there jobs "+
+			"under mpit-exporter exec on this node, and do they look there (%s)?", n.socket.Path(),
+			wait, sockets.EnvSocket)
 	}
 	return n.Pushing.Pusher.Push(ctx)
 }

@@ -10,8 +10,8 @@ import (
 // pushAgain is how long a push that has failed is not tried again while ranks wait for it.
 const pushAgain = 100 * time.Millisecond
 
-// finalPush hands on what ended ranks have left while they wait in MPI_Finalize. Ranks end together: one push is for all that had ended
-// when it began. It is safe for concurrent use.
+// finalPush hands on what ended ranks have left while they wait in MPI_Finalize. Ranks end together: one push is for
+// all that had ended when it began. It is safe for concurrent use.
 type finalPush struct {
 	push func(ctx context.Context) (points int, err error)
 	wait time.Duration // how long a rank waits

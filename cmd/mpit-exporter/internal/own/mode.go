@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// firstWait is how long an exporter waits for the first process: the one that has started it comes at once, if it lives.
+	// firstWait is how long an exporter waits for the first process: the one that has started it comes at once, if it
+	// lives.
 	firstWait = 30 * time.Second
 	// lookInterval is how often it looks whether all is over, once no process is there.
 	lookInterval = 200 * time.Millisecond
@@ -33,7 +34,7 @@ type Mode struct {
 	dir   *place.Dir
 	pipe  *os.File
 
-	first, look time.Duration // ownFirst, ownLook, but in tests
+	first, look time.Duration // firstWait, lookInterval, but in tests
 
 	endpoint string     // to which figures are pushed; empty: nowhere
 	finals   *finalPush // nil: nothing is pushed
@@ -165,8 +166,9 @@ func (o *Mode) Removes() (dirs, files []string) {
 	return dirs, files
 }
 
-// Begin says that the exporter serves. The context that it returns ends when the launch is over and its last values have
-// been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody has taken.
+// Begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
+// have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
+// has taken.
 func (o *Mode) Begin(
 	ctx context.Context, remaining func() (living, untaken int), logger *slog.Logger,
 ) context.Context {
@@ -231,8 +233,8 @@ func (o *Mode) Withdraw() {
 	}
 }
 
-// end removes all that the exporter has made. Then the lock goes, with this process. Where it could not begin, the directory stays: who has
-// started it leaves word there for the other processes of the launch.
+// end removes all that the exporter has made. Then the lock goes, with this process. Where it could not begin, the
+// directory stays: who has started it leaves word there for the other processes of the launch.
 func (o *Mode) end() {
 	if o.presence != nil {
 		_ = o.presence.Close()

@@ -1,3 +1,9 @@
+// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts and
+// which ends with the last (docs/own.md).
+//
+// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch), takes
+// or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it (package
+// presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and when it is over.
 package own
 
 import (
@@ -31,7 +37,8 @@ const (
 	maxWait      = time.Minute // the agent's own bound
 )
 
-// Settings are the flags of exec that let the first process of a launch on each node start an exporter in the user's own account.
+// Settings are the flags of exec that let the first process of a launch on each node start an exporter in the user's
+// own account.
 type Settings struct {
 	Enabled   bool
 	listen    string
@@ -47,27 +54,34 @@ type Settings struct {
 	forwarded []string // flags of OTLP, as they were given
 	meant     []string // flags that make sense with --own alone
 
-	patience time.Duration // ownStartTimeout, but in tests
+	patience time.Duration // startTimeout, but in tests
 }
 
 // noPage is the value of --own.listen that stands for no port.
 const noPage = "none"
 
+// AddFlags adds --own, all that begins with --own., and those of OTLP.
 func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	o.patience = startTimeout
-	cmd.Flag("own", "Where no exporter runs on the nodes: the first process of this launch on each node starts one in your account, which ends with "+
-		"the last (docs/own.md).").BoolVar(&o.Enabled)
-	cmd.Flag("own.listen", "Address of its page. Port 0: a free one, which is printed. none: no port, as without this flag where OTLP is "+
+	cmd.Flag("own", "Where no exporter runs on the nodes: the first process of this launch on each node starts one "+
+		"in your account, which ends with the last (docs/own.md).").BoolVar(&o.Enabled)
+	cmd.Flag("own.listen", "Address of its page. Port 0: a free one, which is printed. none: no port, as without "+
+		"this flag where OTLP is "+
 		"asked for.").Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
-	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").PlaceHolder("FILE").StringVar(&o.webConfig)
-	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for file_sd_configs while it runs.").
-		PlaceHolder("DIR").StringVar(&o.sdDir)
-	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values to be scraped.").Default("1m").DurationVar(&o.linger)
-	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems kill what is left once the last rank has "+
-		"ended.").Default("2s").DurationVar(&o.wait)
-	cmd.Flag("own.config", "Rule file or directory of such, as --config.file of serve. Repeatable.").PlaceHolder("PATH").StringsVar(&o.config)
-	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").StringVar(&o.log)
-	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made.").Default(defaultDir).PlaceHolder("DIR").StringVar(&o.parent)
+	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
+		PlaceHolder("FILE").StringVar(&o.webConfig)
+	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for "+
+		"file_sd_configs while it runs.").PlaceHolder("DIR").StringVar(&o.sdDir)
+	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values "+
+		"to be scraped.").Default("1m").DurationVar(&o.linger)
+	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems "+
+		"kill what is left once the last rank has ended.").Default("2s").DurationVar(&o.wait)
+	cmd.Flag("own.config", "Rule file or directory of such, as --config.file of serve. Repeatable.").
+		PlaceHolder("PATH").StringsVar(&o.config)
+	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").
+		StringVar(&o.log)
+	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made.").
+		Default(defaultDir).PlaceHolder("DIR").StringVar(&o.parent)
 	o.otlp = pushing.AddFlags(cmd, false)
 	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
 		o.forward(parsed)
@@ -121,11 +135,13 @@ func (o *Settings) paged() bool {
 func (o *Settings) Check(socket string) error {
 	switch {
 	case !o.Enabled && len(o.meant) > 0:
-		return cli.Usagef("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of the node", o.meant[0])
+		return cli.Usagef("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of "+
+			"the node", o.meant[0])
 	case !o.Enabled:
 		return nil
 	case socket != "":
-		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: leave one of them out")
+		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: leave one of them " +
+			"out")
 	case o.wait < 0 || o.wait > maxWait:
 		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
 	case !o.paged() && !o.otlp.Asked():
@@ -157,8 +173,9 @@ func (o *Settings) absolute() error {
 	return nil
 }
 
-// Join finds or starts the exporter of this launch on this node and returns the path of its socket, for MPIT_SOCKET. It returns within
-// the patience, always; without an exporter the program runs on unobserved, and one process of the node says so.
+// Join finds or starts the exporter of this launch on this node and returns the path of its socket, for MPIT_SOCKET.
+// It returns within the patience, always; without an exporter the program runs on unobserved, and one process of the
+// node says so.
 func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
@@ -187,7 +204,8 @@ func tellUnobserved(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s: --own: %v; the program runs on unobserved\n", cli.ProgramName, err)
 }
 
-func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, stderr io.Writer) (socket string, err error) {
+func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, stderr io.Writer) (socket string,
+	err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("finding this node's name: %w", err)

@@ -20,8 +20,8 @@ type target struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// sdLabels are what a relabel_config can use. They are not the series' own labels by purpose: Prometheus would rename the rank's jobid
-// to exported_jobid for a target that has a label of that name.
+// sdLabels are what a relabel_config can use. They are not the series' own labels by purpose: Prometheus would rename
+// the rank's jobid to exported_jobid for a target that has a label of that name.
 func sdLabels(o *order, scheme, path string) map[string]string {
 	labels := map[string]string{
 		"__meta_mpit_jobid": o.JobID,

@@ -21,8 +21,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// The exporter is started in two steps, for it must be neither a child of the program, which may wait for all of its children, nor have
-// anything of the program's open:
+// The exporter is started in two steps, for it must be neither a child of the program, which may wait for all of its
+// children, nor have anything of the program's open:
 //
 //   - exec runs "mpit-exporter own detach DIR", with the lock of the launch's directory and a pipe, and waits until that has ended;
 //   - this marks all it has inherited as not to be inherited, and starts "mpit-exporter own serve DIR" in a session of its own, whose
@@ -62,10 +62,13 @@ type answer struct {
 }
 
 // notForServices are variables by which service managers talk to the process that they have started.
-var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC"}
+var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID",
+	"WATCHDOG_USEC"}
 
-// start starts the exporter of a launch, whose directory's lock goes to it, and returns what the user should know of it.
-func (o *Settings) start(ctx context.Context, dir *place.Dir, l launch.Launch, env preload.Environment) (lines []string, err error) {
+// start starts the exporter of a launch, whose directory's lock goes to it, and returns what the user should know of
+// it.
+func (o *Settings) start(ctx context.Context, dir *place.Dir, l launch.Launch,
+	env preload.Environment) (lines []string, err error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding my own path: %w", err)
@@ -80,8 +83,10 @@ func (o *Settings) start(ctx context.Context, dir *place.Dir, l launch.Launch, e
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = answers.Close() }()
-	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.Path) //nolint:gosec // G204: it is this program
-	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...), envSettings+"="+string(order))
+	//nolint:gosec // G204: it is this program
+	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.Path)
+	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
+		envSettings+"="+string(order))
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{dir.LockFile, pipe}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -131,7 +136,8 @@ func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
 // certificateVariables name files, which the exporter looks for from another directory.
 var certificateVariables = []string{
 	"OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
-	"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
+	"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
+	"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
 }
 
 // Detach is the first step's process.
@@ -158,7 +164,8 @@ func Detach(dir string) error {
 		if err != nil {
 			return fmt.Errorf("finding my own path: %w", err)
 		}
-		cmd := exec.Command(executable, Command, ServeStep, dir) //nolint:gosec,noctx // this program again; it outlives this process
+		//nolint:gosec,noctx // this program again; it outlives this process
+		cmd := exec.Command(executable, Command, ServeStep, dir)
 		cmd.Dir = "/"
 		cmd.Stdout, cmd.Stderr = log, log
 		cmd.ExtraFiles = []*os.File{lock, pipe}

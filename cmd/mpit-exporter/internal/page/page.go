@@ -1,3 +1,7 @@
+// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here, without a
+// build step (docs/page.md), and how they are served.
+//
+// What the page shows it asks the exporter's API for. Begin with main.js; in Go, with Serve.
 package page
 
 import (
@@ -24,7 +28,8 @@ const (
 	// pagePolicy lets the page load its own files and ask this server, and nothing else: names come from everybody's
 	// programs. Trusted types make the browser refuse to read any text as HTML.
 	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+		"trusted-types 'none'"
 )
 
 // pageType is a file's media type. It is named here, for what systems know of them differs.
@@ -42,7 +47,8 @@ func pageType(name string) string {
 	return "application/octet-stream"
 }
 
-// Link leads to another page of the exporter's. The address is relative, for there may be a proxy with a path of its own.
+// Link leads to another page of the exporter's. The address is relative, for there may be a proxy with a path of its
+// own.
 type Link struct {
 	Address, Text, Description string
 }

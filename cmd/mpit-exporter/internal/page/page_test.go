@@ -12,7 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
-// Each file of the page is served, as what it is, to be asked for again when it has changed, and may load nothing from elsewhere.
+// Each file of the page is served, as what it is, to be asked for again when it has changed, and may load nothing
+// from elsewhere.
 func TestPageFiles(t *testing.T) {
 	handler := http.NewServeMux()
 	require.NoError(t, Serve(handler, "1.0", nil))

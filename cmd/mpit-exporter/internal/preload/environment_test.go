@@ -42,7 +42,8 @@ func TestFindAgent(t *testing.T) {
 	}
 }
 
-// The call profile is looked for beside the agent first, which may have been named; then where the agent is looked for.
+// The call profile is looked for beside the agent first, which may have been named; then where the agent is looked
+// for.
 func TestFindCalls(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{"near/" + CallsLibraryName, "beside/" + CallsLibraryName, "lib/mpit-exporter/" + CallsLibraryName, "own/calls.so"} {
@@ -141,7 +142,8 @@ func TestAgentEnvironment(t *testing.T) {
 	}
 }
 
-// A program that our libraries must not be in gets none of them, wherever they come from; what else is preloaded stays.
+// A program that our libraries must not be in gets none of them, wherever they come from; what else is preloaded
+// stays.
 func TestAloneEnvironment(t *testing.T) {
 	settings := Settings{library: "/lib/agent.so", callsLibrary: "/lib/calls.so", Calls: true, file: programFile{unobserved: "why", alone: true}}
 	got, notes := settings.Environ([]string{"LD_PRELOAD=/other/libmpit-calls.so a.so:/other/libmpit-agent.so", "A=1"})

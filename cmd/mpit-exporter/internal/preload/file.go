@@ -21,8 +21,8 @@ type programFile struct {
 // scriptDepth is how many interpreters the kernel follows from one #! line to the next.
 const scriptDepth = 5
 
-// lookAt reads the file of a program that is to run under the given library. Of a script it looks at the interpreter, and only for what makes
-// preloading impossible: a script may start anything.
+// lookAt reads the file of a program that is to run under the given library. Of a script it looks at the interpreter,
+// and only for what makes preloading impossible: a script may start anything.
 func lookAt(path, library string) programFile {
 	script := false
 	var text *os.File
@@ -48,7 +48,8 @@ func lookAt(path, library string) programFile {
 	if err == nil {
 		defer agent.Close()
 		if machine, ours := machineOf(file), machineOf(agent); machine != ours {
-			return programFile{alone: true, unobserved: fmt.Sprintf("it is a program for %s, and %s is for %s", machine, filepath.Base(library), ours)}
+			return programFile{alone: true, unobserved: fmt.Sprintf("it is a program for %s, and %s is for %s",
+				machine, filepath.Base(library), ours)}
 		}
 	}
 	switch {
@@ -59,10 +60,12 @@ func lookAt(path, library string) programFile {
 	case loader == "" && static(file):
 		return programFile{unobserved: "it is linked statically, and nothing can be preloaded into it"}
 	case privileged(path):
-		return programFile{unobserved: "it gets rights of its own (setuid, setgid or capabilities), and nothing is preloaded into such programs"}
+		return programFile{unobserved: "it gets rights of its own (setuid, setgid or capabilities), and nothing is " +
+			"preloaded into such programs"}
 	}
 	libraries, _ := file.ImportedLibraries() // of a damaged file nothing is known
-	return programFile{threadSanitizer: slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, "libtsan.so") })}
+	return programFile{threadSanitizer: slices.ContainsFunc(libraries,
+		func(name string) bool { return strings.HasPrefix(name, "libtsan.so") })}
 }
 
 // interpreterOf returns the interpreter that a script's first line names, if it is a script.
@@ -91,11 +94,12 @@ func loaderOf(file *elf.File) string {
 	return ""
 }
 
-// knownLoader says whether the loader is one that the libraries have been tried with. Their directory may be any: software stacks bring
-// a C library of their own.
+// knownLoader says whether the loader is one that the libraries have been tried with. Their directory may be any:
+// software stacks bring a C library of their own.
 func knownLoader(loader string) bool {
 	name := filepath.Base(loader)
-	return slices.ContainsFunc([]string{"ld-linux", "ld-musl-", "ld64.so.", "ld.so."}, func(known string) bool { return strings.HasPrefix(name, known) })
+	return slices.ContainsFunc([]string{"ld-linux", "ld-musl-", "ld64.so.", "ld.so."},
+		func(known string) bool { return strings.HasPrefix(name, known) })
 }
 
 // static says whether a program without an interpreter is a static one, and not a loader that is run as a command.
@@ -118,14 +122,16 @@ func machineOf(file *elf.File) string {
 	return machine
 }
 
-// privileged says whether the program gets rights that its user doesn't have: the dynamic loader ignores LD_PRELOAD then.
+// privileged says whether the program gets rights that its user doesn't have: the dynamic loader ignores LD_PRELOAD
+// then.
 func privileged(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
-		if info.Mode()&os.ModeSetuid != 0 && int(owner.Uid) != os.Getuid() || info.Mode()&os.ModeSetgid != 0 && int(owner.Gid) != os.Getgid() {
+		if info.Mode()&os.ModeSetuid != 0 && int(owner.Uid) != os.Getuid() || info.Mode()&os.ModeSetgid != 0 &&
+			int(owner.Gid) != os.Getgid() {
 			return true
 		}
 	}

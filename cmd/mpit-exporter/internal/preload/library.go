@@ -10,7 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
-// The libraries that are preloaded into programs: the agent, and the call profile, which is of use beside the agent only.
+// The libraries that are preloaded into programs: the agent, and the call profile, which is of use beside the agent
+// only.
 const (
 	AgentLibraryName = "libmpit-agent.so"
 	CallsLibraryName = "libmpit-calls.so"
@@ -29,8 +30,8 @@ func callsLibrary() library {
 	return library{"call profile's library", CallsLibraryName, EnvCallsLibrary}
 }
 
-// find returns the absolute path of the library: where its variable says, in one of the directories near, beside the program, or in
-// ../lib/mpit-exporter/ of it.
+// find returns the absolute path of the library: where its variable says, in one of the directories near, beside the
+// program, or in ../lib/mpit-exporter/ of it.
 func (l library) find(named, executable string, near ...string) (string, error) {
 	var places []string
 	if named != "" {
@@ -59,7 +60,8 @@ func (l library) find(named, executable string, near ...string) (string, error) 
 			l.what, l.file, strings.Join(places, " and "), l.env)
 	case strings.ContainsAny(places[i], " :$"):
 		// ld.so splits LD_PRELOAD at spaces and colons, and expands what follows a dollar; there is no way to quote.
-		return "", fmt.Errorf("%s: the path %q has a space, colon or dollar in it, which %s can't express; move it, or name a link to it in %s",
+		return "", fmt.Errorf("%s: the path %q has a space, colon or dollar in it, which %s can't express; move it, "+
+			"or name a link to it in %s",
 			l.what, places[i], EnvPreload, l.env)
 	}
 	return places[i], nil

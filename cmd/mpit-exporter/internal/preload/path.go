@@ -12,7 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
-// lookProgram finds a program as a shell does: in PATH, unless its name has a slash. Errors carry the shell's exit statuses.
+// lookProgram finds a program as a shell does: in PATH, unless its name has a slash. Errors carry the shell's exit
+// statuses.
 func lookProgram(name string, env Environment) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := executable(name); err != nil {
@@ -38,7 +39,8 @@ func lookProgram(name string, env Environment) (string, error) {
 		}
 	}
 	if errors.Is(found, fs.ErrNotExist) && executable("./"+name) == nil {
-		return "", &cli.Error{Status: cli.NotFound, Err: fmt.Errorf("exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)}
+		return "", &cli.Error{Status: cli.NotFound, Err: fmt.Errorf("exec: %s: not found in PATH; if the one in "+
+			"this directory is meant, write ./%s", name, name)}
 	}
 	return "", programError(name, found)
 }

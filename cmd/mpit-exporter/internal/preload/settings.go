@@ -1,3 +1,8 @@
+// Package preload is how a program is started under the agent: which libraries are preloaded, what stands in the environment
+// for them, and what of that the program's file makes impossible.
+//
+// It starts nothing. Begin with Settings, which exec and list fill from their flags: Complete finds what is needed, Environ
+// makes the environment.
 package preload
 
 import (
@@ -72,7 +77,8 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 	return e, notes
 }
 
-// wantsCalls says whether a call profile is to be made: the command line's word, else the environment's, as the agent reads such.
+// wantsCalls says whether a call profile is to be made: the command line's word, else the environment's, as the agent
+// reads such.
 func (s *Settings) wantsCalls(env Environment) bool {
 	if s.CallsSaid {
 		return s.Calls
@@ -125,7 +131,8 @@ func absoluteSocket(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("--socket: %w", err)
 	case len(absolute) > sockets.MaxPath:
-		return "", fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", absolute, sockets.MaxPath)
+		return "", fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", absolute,
+			sockets.MaxPath)
 	}
 	return absolute, nil
 }

@@ -1,3 +1,7 @@
+// Package probe runs a program once, to its end, and learns from its ranks what MPI_T offers there: list -- ./program.
+//
+// It is no exporter: it takes one rank's word, and remembers nothing. Begin with Run; what the ranks say is gathered in
+// ranks.go.
 package probe
 
 import (
@@ -19,7 +23,8 @@ import (
 )
 
 const (
-	// lingerTimeout is how long a program that has reached MPI_Finalize is kept there until everything has been asked for.
+	// lingerTimeout is how long a program that has reached MPI_Finalize is kept there until everything has been asked
+	// for.
 	lingerTimeout = 2 * time.Second
 	// killTimeout is how long the program may take to end when list is interrupted.
 	killTimeout = 5 * time.Second
@@ -27,7 +32,8 @@ const (
 
 // Run runs the program under the agent, to its end, and returns what MPI_T offers in the first of its ranks that
 // says so.
-func Run(ctx context.Context, settings preload.Settings, program, env []string, std cli.Stdio) (_ exporter.Catalogue, err error) {
+func Run(ctx context.Context, settings preload.Settings, program, env []string, std cli.Stdio) (_ exporter.Catalogue,
+	err error) {
 	var none exporter.Catalogue
 	path, err := settings.Complete(env, program[0])
 	if err != nil {
@@ -75,8 +81,8 @@ func Run(ctx context.Context, settings preload.Settings, program, env []string, 
 	}
 	catalogue, missing, ok := ranks.catalogue()
 	if !ok {
-		return none, fmt.Errorf("list: %s has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? "+
-			"(MPIT_AGENT_LOG=1 makes the agent say what it does)", program[0])
+		return none, fmt.Errorf("list: %s has brought no MPI rank; is it a dynamically linked program that calls "+
+			"MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)", program[0])
 	}
 	if missing != "" {
 		std.Tell("%s", missing)

@@ -13,14 +13,15 @@ import (
 const (
 	// catalogueTimeout is how long a rank may take to say everything.
 	catalogueTimeout = 10 * time.Second
-	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by then.
+	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by
+	// then.
 	lastWordsTimeout = time.Second
 	// followInterval is how often the rank is asked for new objects: the program may free them before it ends.
 	followInterval = 100 * time.Millisecond
 )
 
-// listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is not known
-// beforehand.
+// listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is
+// not known beforehand.
 type listedRanks struct {
 	mapper  *mapping.Mapper
 	reading chan struct{} // held while a rank is read: one after the other
@@ -58,7 +59,8 @@ func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	}
 }
 
-// read reads the rank's catalogue, unless another rank's has been read. It returns true if it is this rank's that is listed.
+// read reads the rank's catalogue, unless another rank's has been read. It returns true if it is this rank's that is
+// listed.
 func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 	select {
 	case l.reading <- struct{}{}:
@@ -104,7 +106,8 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 		if err != nil {
 			continue // it has ended, or will say more at its end
 		}
-		if sample.Layout == layout && sample.Variables == variables || sample.Layout == nil || sample.Variables == nil {
+		if sample.Layout == layout && sample.Variables == variables || sample.Layout == nil ||
+			sample.Variables == nil {
 			continue
 		}
 		layout, variables = sample.Layout, sample.Variables
@@ -142,8 +145,8 @@ func (l *listedRanks) awaitLastWords(ctx context.Context) {
 	}
 }
 
-// catalogue puts together what was said, and says what is missing. The last sample knows more variables than an earlier one:
-// some libraries make them when they are first needed.
+// catalogue puts together what was said, and says what is missing. The last sample knows more variables than an
+// earlier one: some libraries make them when they are first needed.
 func (l *listedRanks) catalogue() (c exporter.Catalogue, missing string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +158,8 @@ func (l *listedRanks) catalogue() (c exporter.Catalogue, missing string, ok bool
 		}
 		return c, "", true
 	case l.final != nil:
-		return l.final.catalogue, "the program ended before its control variables and categories could be asked for; only the performance variables, which came with its last sample, are shown", true
+		return l.final.catalogue, "the program ended before its control variables and categories could be asked " +
+			"for; only the performance variables, which came with its last sample, are shown", true
 	}
 	return c, "", false
 }

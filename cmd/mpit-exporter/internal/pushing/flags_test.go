@@ -75,7 +75,8 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderFile: what stands in it never stands in a log or an error, and a file that others can read is complained about.
+// TestHeaderFile: what stands in it never stands in a log or an error, and a file that others can read is complained
+// about.
 func TestHeaderFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "headers")
 	write := func(text string, mode os.FileMode) {
@@ -109,7 +110,8 @@ func TestHeaderFile(t *testing.T) {
 	assert.EqualError(t, err, "--otlp.header-file "+path+": line 2: a name and a value are needed, NAME=VALUE")
 }
 
-// FuzzHeaders: whatever stands in a file, what comes of it are names and values that HTTP can carry, and no error has any of the text.
+// FuzzHeaders: whatever stands in a file, what comes of it are names and values that HTTP can carry, and no error has
+// any of the text.
 func FuzzHeaders(f *testing.F) {
 	f.Add("authorization=Bearer s3cret\n# no header\n\nteam = a\n")
 	f.Add("Authorization: Bearer s3cret")

@@ -35,7 +35,8 @@ func (f *Flags) allHeaders(logger *slog.Logger) (map[string]string, error) {
 // maxHeaderLine is much more than any receiver takes, in bytes.
 const maxHeaderLine = 64 << 10
 
-// readHeaders reads a file of NAME=VALUE lines. Errors have the line's number and none of its text, which may be a secret.
+// readHeaders reads a file of NAME=VALUE lines. Errors have the line's number and none of its text, which may be a
+// secret.
 func readHeaders(path string, headers map[string]string, logger *slog.Logger) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -46,7 +47,8 @@ func readHeaders(path string, headers map[string]string, logger *slog.Logger) er
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err == nil && info.Mode().Perm()&0o004 != 0 {
-		logger.Warn("Every user of the node can read the file with the headers for OTLP; if they are secret, chmod 600 it", "path", path)
+		logger.Warn("Every user of the node can read the file with the headers for OTLP; if they are secret, chmod "+
+			"600 it", "path", path)
 	}
 	return parseHeaders(file, headers)
 }

@@ -1,3 +1,8 @@
+// Package sandbox lets the kernel refuse whatever the exporter has no business with in the file system (Landlock), once it
+// serves. docs/security.md has the whole of it.
+//
+// Begin with Needs, which is what the exporter says it needs, then FenceOf, which turns that into directories and files,
+// and Raise. Whoever begins to read, write or remove something while the exporter serves must name it in Needs.
 package sandbox
 
 import (
@@ -19,13 +24,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate, make, link, rename.
+// Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate,
+// make, link, rename.
 const (
-	mayRead    landlock.AccessFSSet = lowlevel.AccessFSReadFile | lowlevel.AccessFSReadDir
-	mayReadOne landlock.AccessFSSet = lowlevel.AccessFSReadFile // of a rule for a file, which can't have a directory's rights
+	mayRead landlock.AccessFSSet = lowlevel.AccessFSReadFile | lowlevel.AccessFSReadDir
+	// of a rule for a file, which can't have a directory's rights
+	mayReadOne landlock.AccessFSSet = lowlevel.AccessFSReadFile
 	mayRun     landlock.AccessFSSet = mayRead | lowlevel.AccessFSExecute
 	mayUse     landlock.AccessFSSet = lowlevel.AccessFSReadFile | lowlevel.AccessFSWriteFile
-	// mayListen: to make a socket in a directory, and to remove one that is dead. The directory is opened for its lock.
+	// mayListen: to make a socket in a directory, and to remove one that is dead. The directory is opened for its
+	// lock.
 	mayListen landlock.AccessFSSet = lowlevel.AccessFSReadDir | lowlevel.AccessFSMakeSock | lowlevel.AccessFSRemoveFile
 	mayRemove landlock.AccessFSSet = lowlevel.AccessFSRemoveFile
 	mayRmdir  landlock.AccessFSSet = lowlevel.AccessFSRemoveDir
@@ -34,7 +42,7 @@ const (
 // Needs is what the exporter has to do with files once it serves.
 type Needs struct {
 	Rules []string // rule files and directories of such, which are read again
-	// webConfig is a --web.config.file, which is read again with the files that it names; empty: none.
+	// WebConfig is a --web.config.file, which is read again with the files that it names; empty: none.
 	WebConfig string
 	Sockets   []string // that it makes again when their files are gone, and removes
 	Dirs      []string // that it has made and removes at its end
@@ -73,18 +81,20 @@ func dirsOf(paths []string) []string {
 	return sorted(dirs)
 }
 
-// Where Go's TLS looks for the system's authorities, and where files are that links in /etc lead to which a resolver reads.
+// Where Go's TLS looks for the system's authorities, and where files are that links in /etc lead to which a resolver
+// reads.
 var (
 	authorityFiles = []string{
-		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+		"/etc/pki/tls/cacert.pem",
 		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 	}
 	authorityDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
 	ResolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 )
 
-// AddReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the system's as well, and what
-// tells addresses of names, which is what resolver names.
+// AddReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the
+// system's as well, and what tells addresses of names, which is what resolver names.
 func (f *Fence) AddReceiver(certificates, resolver []string, environ func(name string) string) {
 	for _, path := range append([]string{environ("SSL_CERT_FILE")}, certificates...) {
 		if path != "" {
@@ -102,8 +112,8 @@ func (f *Fence) AddReceiver(certificates, resolver []string, environ func(name s
 	f.config = sorted(f.config)
 }
 
-// linkedFrom returns the directories that links in /etc lead to, such as /run/systemd/resolve, so that a file there can be read when it has
-// been replaced. Those in /etc itself have rules of their own.
+// linkedFrom returns the directories that links in /etc lead to, such as /run/systemd/resolve, so that a file there
+// can be read when it has been replaced. Those in /etc itself have rules of their own.
 func linkedFrom(files []string) []string {
 	var dirs []string
 	for _, path := range files {
@@ -119,8 +129,9 @@ func sorted(paths []string) []string {
 	return slices.Compact(paths)
 }
 
-// placesOf is where a file is to be looked for, now and after it has been replaced: a rule of Landlock holds for a file itself and not
-// for its name, but for whatever comes to lie in a directory. Where the path is a link, it is the target's directory as well.
+// placesOf is where a file is to be looked for, now and after it has been replaced: a rule of Landlock holds for a
+// file itself and not for its name, but for whatever comes to lie in a directory. Where the path is a link, it is the
+// target's directory as well.
 func placesOf(path string) []string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -150,7 +161,8 @@ func placesOfRules(path string) []string {
 	return places
 }
 
-// TLSFiles are the files that a --web.config.file names. exporter-toolkit has checked it and reads them anew for each connection.
+// TLSFiles are the files that a --web.config.file names. exporter-toolkit has checked it and reads them anew for each
+// connection.
 func TLSFiles(webConfig string) []string {
 	text, err := os.ReadFile(webConfig)
 	if err != nil {
@@ -179,14 +191,17 @@ func TLSFiles(webConfig string) []string {
 	return files
 }
 
-// What getent(1) needs to turn a user's number into a name (users.go), through whatever directory service the node is set up for.
+// What getent(1) needs to turn a user's number into a name (users.go), through whatever directory service the node is
+// set up for.
 var (
 	programDirs = []string{"/bin", "/lib", "/lib32", "/lib64", "/usr"}
-	serviceDirs = []string{"/run/nscd", "/run/systemd/userdb", "/var/cache/nscd", "/var/lib/sss/mc", "/var/lib/sss/pipes"}
-	// nameFiles are for root, whose /etc has files that nobody else can read. Once one of them is replaced, as adding a user does, it can't
-	// be read any more: then users of that file have numbers.
+	serviceDirs = []string{"/run/nscd", "/run/systemd/userdb", "/var/cache/nscd", "/var/lib/sss/mc",
+		"/var/lib/sss/pipes"}
+	// nameFiles are for root, whose /etc has files that nobody else can read. Once one of them is replaced, as adding
+	// a user does, it can't be read any more: then users of that file have numbers.
 	nameFiles = []string{
-		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ldap.conf", "/etc/ldap/ldap.conf", "/etc/nslcd.conf",
+		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ldap.conf", "/etc/ldap/ldap.conf",
+		"/etc/nslcd.conf",
 		"/etc/nsswitch.conf", "/etc/openldap/ldap.conf", "/etc/passwd", "/etc/resolv.conf",
 	}
 )
@@ -220,8 +235,8 @@ func present(paths []string) []string {
 	})
 }
 
-// raise puts the fence up, for all threads, for good, as far as the kernel can. The version is that of the kernel's Landlock; 0: it has
-// none, and the error says why.
+// raise puts the fence up, for all threads, for good, as far as the kernel can. The version is that of the kernel's
+// Landlock; 0: it has none, and the error says why.
 func (f Fence) raise() (version int, err error) {
 	version, err = lowlevel.LandlockGetABIVersion()
 	switch {
@@ -229,20 +244,22 @@ func (f Fence) raise() (version int, err error) {
 	case errors.Is(err, syscall.ENOSYS):
 		return 0, errors.New("not supported by this kernel: Linux 5.13 has it, where it is built in")
 	case errors.Is(err, syscall.EOPNOTSUPP):
-		return 0, errors.New("not supported by this kernel as it was started: landlock is missing in lsm= on its command line")
+		return 0, errors.New("not supported by this kernel as it was started: landlock is missing in lsm= on its " +
+			"command line")
 	default:
 		return 0, fmt.Errorf("the kernel refuses it, as containers' filters of system calls do: %w", err)
 	}
-	// Version 5 has all of files. Later ones would keep this process from sockets of directory services and systemd, and from signals
-	// between its own threads on kernels before 6.15. The network is not restricted: RestrictPaths leaves it alone.
+	// Version 5 has all of files. Later ones would keep this process from sockets of directory services and systemd,
+	// and from signals between its own threads on kernels before 6.15. The network is not restricted: RestrictPaths
+	// leaves it alone.
 	if err := landlock.V5.BestEffort().RestrictPaths(f.rules(os.Geteuid())...); err != nil {
 		return 0, fmt.Errorf("restricting files: %w", err)
 	}
 	return version, nil
 }
 
-// Raise does so, unless it is not wanted, and says in the log and in a metric what came of it. Nothing of it keeps the exporter
-// from serving.
+// Raise does so, unless it is not wanted, and says in the log and in a metric what came of it. Nothing of it keeps
+// the exporter from serving.
 func Raise(wanted bool, f Fence, logger *slog.Logger, registry prometheus.Registerer) error {
 	version := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mpit_exporter_landlock_abi",
@@ -261,6 +278,7 @@ func Raise(wanted bool, f Fence, logger *slog.Logger, registry prometheus.Regist
 		return nil
 	}
 	version.Set(float64(abi))
-	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(f.config, ","), "listens", strings.Join(f.sockets, ","))
+	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(f.config, ","), "listens",
+		strings.Join(f.sockets, ","))
 	return nil
 }

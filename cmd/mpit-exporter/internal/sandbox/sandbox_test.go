@@ -24,7 +24,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// envFence makes the test's own program go behind a fence and try what it may do there: it has the directory to work in.
+// envFence makes the test's own program go behind a fence and try what it may do there: it has the directory to work
+// in.
 const envFence = "MPIT_CMD_TEST_FENCE"
 
 func TestMain(m *testing.M) {
@@ -67,7 +68,8 @@ func makeFenced(t *testing.T) (dir string) {
 	return dir
 }
 
-// attempts are what a process behind the fence tries, each by its name. The files have been changed by others meanwhile, as they may be.
+// attempts are what a process behind the fence tries, each by its name. The files have been changed by others
+// meanwhile, as they may be.
 func attempts(dir string) map[string]func() error {
 	in := func(path string) string { return filepath.Join(dir, path) }
 	read := func(path string) func() error {
@@ -187,8 +189,8 @@ type attempted struct {
 	Results map[string]string
 }
 
-// behindFence is the process of its own that goes behind a fence. Each attempt is made in a thread that was there before the fence, and
-// in another one.
+// behindFence is the process of its own that goes behind a fence. Each attempt is made in a thread that was there
+// before the fence, and in another one.
 func behindFence() (status int) {
 	dir := os.Getenv(envFence)
 	const old = 3
@@ -252,8 +254,8 @@ func behindFence() (status int) {
 	return 0
 }
 
-// TestLandlock: behind the fence that serve puts up, what the exporter needs works, also with files that have been replaced since, and all else
-// is refused, in every thread and in children.
+// TestLandlock: behind the fence that serve puts up, what the exporter needs works, also with files that have been
+// replaced since, and all else is refused, in every thread and in children.
 func TestLandlock(t *testing.T) {
 	cmdtest.NeedLandlock(t)
 	for _, test := range []struct {
@@ -308,7 +310,8 @@ func tryBehindFence(t *testing.T, dir string, user uint32) attempted {
 	return got
 }
 
-// TestFencePlaces: directories are named, not files, for these may be replaced; of links those that they lead to as well.
+// TestFencePlaces: directories are named, not files, for these may be replaced; of links those that they lead to as
+// well.
 func TestFencePlaces(t *testing.T) {
 	dir := makeFenced(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "set"), 0o755))
@@ -342,7 +345,8 @@ func TestFencePlaces(t *testing.T) {
 	}
 }
 
-// TestFenceOfReceiver: nothing of a receiver is read where nothing is pushed, and a resolver's file that a link leads to is found where it is.
+// TestFenceOfReceiver: nothing of a receiver is read where nothing is pushed, and a resolver's file that a link leads
+// to is found where it is.
 func TestFenceOfReceiver(t *testing.T) {
 	dir := makeFenced(t)
 	f := FenceOf(Needs{})

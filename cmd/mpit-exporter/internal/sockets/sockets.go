@@ -1,3 +1,8 @@
+// Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with their
+// directory in the default place, says what to do where one can't be made, and makes them again when their files go away
+// (Keep).
+//
+// It accepts no connection. Begin with ListenAgents.
 package sockets
 
 import (
@@ -53,8 +58,8 @@ func ListenAgents(path, runDir, userRunDir string, opts ...mpit.ListenOption) (*
 	return s, nil
 }
 
-// Restore makes the socket anew where its file is gone, with its directory where that was ours to make. It is not called at the same time
-// as Close.
+// Restore makes the socket anew where its file is gone, with its directory where that was ours to make. It is not
+// called at the same time as Close.
 func (s *AgentSocket) Restore() (made bool, err error) {
 	made, err = s.Listener.Restore()
 	if s.dir != "" && errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +111,8 @@ func defaultSocket(runDir, userRunDir string) (path, made string, err error) {
 	if userRunDir == "" {
 		failed = append(failed, errors.New("XDG_RUNTIME_DIR is not set"))
 	}
-	return "", "", fmt.Errorf("no place for the agent socket: %w; name one with --agent.socket", errors.Join(failed...))
+	return "", "", fmt.Errorf("no place for the agent socket: %w; name one with --agent.socket",
+		errors.Join(failed...))
 }
 
 // makeDir makes dir so that every user's ranks can reach a socket in it, unless it is there already.
@@ -132,8 +138,8 @@ func makeDir(dir string) (isNew bool, err error) {
 	return true, os.Chmod(dir, 0o755) //nolint:gosec // G302: as above
 }
 
-// ListenControl listens where requests to write to ranks come in: beside the agent socket, unless a path is given. Any user may connect:
-// what he may do is decided by who the kernel says he is.
+// ListenControl listens where requests to write to ranks come in: beside the agent socket, unless a path is given.
+// Any user may connect: what he may do is decided by who the kernel says he is.
 func ListenControl(path, agentPath string) (*mpit.Socket, error) {
 	if path == "" {
 		path = ControlBeside(agentPath)
@@ -155,13 +161,16 @@ func socketError(what, flag, path string, err error) error {
 	remedy := "choose another place with " + flag
 	switch {
 	case errors.Is(err, mpit.ErrSocketInUse):
-		return &InUseError{fmt.Sprintf("%s %s: another exporter that is alive listens there; stop it or %s", what, path, remedy)}
+		return &InUseError{fmt.Sprintf("%s %s: another exporter that is alive listens there; stop it or %s", what,
+			path, remedy)}
 	case len(path) > MaxPath:
-		return fmt.Errorf("%s %s: the path is longer than the %d bytes that a socket's may have; %s", what, path, MaxPath, remedy)
+		return fmt.Errorf("%s %s: the path is longer than the %d bytes that a socket's may have; %s", what, path,
+			MaxPath, remedy)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s %s: its directory does not exist; make it or %s", what, path, remedy)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s %s: permission denied; let user %d write to %s or %s", what, path, os.Geteuid(), filepath.Dir(path), remedy)
+		return fmt.Errorf("%s %s: permission denied; let user %d write to %s or %s", what, path, os.Geteuid(),
+			filepath.Dir(path), remedy)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s %s: its file system is mounted read-only; mount it otherwise or %s", what, path, remedy)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

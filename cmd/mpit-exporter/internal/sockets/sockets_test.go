@@ -12,8 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
-// TestDefaultSocket: /run for the system's exporter, the user's run-time directory for anybody else's, and what was made is
-// removed again.
+// TestDefaultSocket: /run for the system's exporter, the user's run-time directory for anybody else's, and what was
+// made is removed again.
 func TestDefaultSocket(t *testing.T) {
 	const absent = "/proc/nothing/can/be/made/here"
 	for _, test := range []struct {

@@ -1,7 +1,7 @@
-// Package table writes tables of text for people: cells in columns, with nothing in them that a terminal would obey, as
-// they come from ranks, and everybody may be a rank.
+// Package table writes tables of text for people, and makes what stands in them harmless: it comes from ranks, and anybody's
+// program may be a rank.
 //
-// It doesn't know what the cells are about. Begin with New.
+// It doesn't know what a table is about. Begin with New and Row.
 package table
 
 import (
@@ -27,7 +27,8 @@ func Row(w io.Writer, cells ...string) {
 	Line(w, cells...)
 }
 
-// Line writes a line of cells that are clean. They end with tabs, except for the last: that one does not widen a column.
+// Line writes a line of cells that are clean. They end with tabs, except for the last: that one does not widen a
+// column.
 func Line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 
 // Clean makes one line of a text that came from a rank, with nothing in it that a terminal would obey.

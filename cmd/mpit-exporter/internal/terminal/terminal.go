@@ -1,3 +1,6 @@
+// Package terminal takes a terminal over and shows text in it, until it is given back.
+//
+// It doesn't know what the text is; what isn't a terminal is the caller's to write to. Begin with Open.
 package terminal
 
 import (
@@ -49,8 +52,8 @@ func Of(stream any) *os.File {
 	return nil
 }
 
-// Open takes the terminal over. Its reader goes on until the terminal is closed or the process ends, as a read of a terminal
-// can't be called off.
+// Open takes the terminal over. Its reader goes on until the terminal is closed or the process ends, as a read of a
+// terminal can't be called off.
 func Open(in, out *os.File) (*Screen, error) {
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -79,6 +82,7 @@ func (s *Screen) Close() {
 	_ = term.Restore(int(s.in.Fd()), s.before)
 }
 
+// Size is that of the terminal now, or a usual one where it can't be told.
 func (s *Screen) Size() (columns, lines int) {
 	columns, lines, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || columns <= 0 || lines <= 0 {

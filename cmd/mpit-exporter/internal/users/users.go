@@ -1,3 +1,4 @@
+// Package users names the users of this node by their numbers.
 package users
 
 import (
@@ -13,9 +14,9 @@ import (
 // userTimeout is how long a directory service may take to name a user.
 const userTimeout = 2 * time.Second
 
-// Name returns the name of a user of this node, "" if it has none. It may block for as long as a directory service takes.
-// Go's own lookup reads /etc/passwd only in a static build, and on clusters users mostly live in LDAP: getent(1) asks
-// whatever the node is set up to ask.
+// Name returns the name of a user of this node, "" if it has none. It may block for as long as a directory service
+// takes. Go's own lookup reads /etc/passwd only in a static build, and on clusters users mostly live in LDAP:
+// getent(1) asks whatever the node is set up to ask.
 func Name(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {
@@ -23,7 +24,8 @@ func Name(uid uint32) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), userTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "getent", "passwd", id).Output() //nolint:gosec // G204: the argument is a number
+	//nolint:gosec // G204: the argument is a number
+	out, err := exec.CommandContext(ctx, "getent", "passwd", id).Output()
 	if err != nil {
 		return ""
 	}

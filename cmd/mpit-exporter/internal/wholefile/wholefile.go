@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Write writes a file that everybody may read, so that a reader never sees half of it. Until it is whole it has another
-// name, which begins with a dot and ends in .tmp.
+// Write writes a file that everybody may read, so that a reader never sees half of it. Until it is whole it has
+// another name, which begins with a dot and ends in .tmp.
 func Write(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {

@@ -1,3 +1,7 @@
+// Package launch finds out which launch a process belongs to: what all processes that one launcher has started on this node
+// have in common.
+//
+// It only reads: the environment and /proc. Begin with Of.
 package launch
 
 import (
@@ -23,15 +27,16 @@ type Launch struct {
 
 // launchers are the processes whose children are ranks. Wrapper scripts may stand between the two.
 var launchers = []string{
-	"hydra_pmi_proxy", "hydra_bstrap_pr", "mpirun", "mpiexec", "orted", "orterun", "palsd", "prted", "prterun", "pmi_proxy", "pbs_tmrsh",
+	"hydra_pmi_proxy", "hydra_bstrap_pr", "mpirun", "mpiexec", "orted", "orterun", "palsd", "prted", "prterun",
+	"pmi_proxy", "pbs_tmrsh",
 	"slurmstepd", "aprun", "jsrun", "flux-shell",
 }
 
 // maxAncestors bounds the walk to the launcher.
 const maxAncestors = 32
 
-// Of finds out which launch a process belongs to: by the scheduler's or launcher's own words where these name a launch, and by the
-// launcher's process where they don't. pid is of the process, proc is /proc.
+// Of finds out which launch a process belongs to: by the scheduler's or launcher's own words where these name a
+// launch, and by the launcher's process where they don't. pid is of the process, proc is /proc.
 func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 	parent := StatOf(proc, pid).PPID
 	attributes := map[string]string{"ppid": strconv.Itoa(parent)}
@@ -53,7 +58,8 @@ func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 		}
 		parts[2] = launcherOf(proc, pid)
 	}
-	// Open MPI's name-spaces are numbers of 16 bits made from a process id: the server that they are known to is told as well.
+	// Open MPI's name-spaces are numbers of 16 bits made from a process id: the server that they are known to is told
+	// as well.
 	var servers []string
 	for name, value := range attributes {
 		if strings.HasPrefix(name, "PMIX_SERVER_URI") {
@@ -66,8 +72,8 @@ func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 	return l
 }
 
-// launcherOf names the nearest ancestor of a process that is a launcher; its parent where none is. Ids are used again, times of
-// start aren't.
+// launcherOf names the nearest ancestor of a process that is a launcher; its parent where none is. Ids are used
+// again, times of start aren't.
 func launcherOf(proc fs.FS, pid int) string {
 	at := StatOf(proc, pid)
 	parent := at.PPID
@@ -92,6 +98,7 @@ type Stat struct {
 	Started uint64 // clock ticks after boot
 }
 
+// StatOf reads what /proc says of a process.
 func StatOf(proc fs.FS, pid int) (s Stat) {
 	text, err := fs.ReadFile(proc, strconv.Itoa(pid)+"/stat")
 	if err != nil {

@@ -1,3 +1,8 @@
+// Package place is where exporters of launches have their sockets, in a directory that nobody but their user can look into,
+// and the election of who starts one: whoever gets the lock of a launch's directory.
+//
+// A directory's life: Base.Lock makes and locks it, the lock goes on to the exporter (Take), which removes it at its end
+// (Base.RemoveAll). What a killed one has left, the next one to start removes (Base.Clean).
 package place
 
 import (
@@ -15,7 +20,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// Files in the directory of a launch. What else stands there is somebody's, and keeps the directory from being removed.
+// Files in the directory of a launch. What else stands there is somebody's, and keeps the directory from being
+// removed.
 const (
 	PresenceFile = "own.sock" // ranks say here that they are there
 	LogFile      = "log"
@@ -39,8 +45,8 @@ type Base struct {
 	dir  *os.File
 }
 
-// Open opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before: it must be a
-// directory, no link to one, the user's, and closed to all others.
+// Open opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before:
+// it must be a directory, no link to one, the user's, and closed to all others.
 func Open(parent string) (*Base, error) {
 	path := filepath.Join(parent, fmt.Sprintf("%s-%d", cli.ProgramName, os.Geteuid()))
 	if err := unix.Mkdir(path, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -53,6 +59,7 @@ func Open(parent string) (*Base, error) {
 	return &Base{Path: path, dir: dir}, nil
 }
 
+// Close lets go of the directory.
 func (b *Base) Close() { _ = b.dir.Close() }
 
 // openPrivate opens a directory that belongs to this user and to nobody else. shown is its path for errors.
@@ -60,7 +67,8 @@ func openPrivate(at int, name, shown string) (*os.File, error) {
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return nil, fmt.Errorf("%s is not a directory, though it should be one of yours; remove it or name another place with --own.dir", shown)
+		return nil, fmt.Errorf("%s is not a directory, though it should be one of yours; remove it or name another "+
+			"place with --own.dir", shown)
 	case err != nil:
 		return nil, fmt.Errorf("opening %s: %w; name another place with --own.dir", shown, err)
 	}
@@ -75,7 +83,8 @@ func openPrivate(at int, name, shown string) (*os.File, error) {
 		return nil, fmt.Errorf("%s belongs to user %d, not to you; name another place with --own.dir", shown, st.Uid)
 	case st.Mode&0o077 != 0:
 		_ = dir.Close()
-		return nil, fmt.Errorf("%s is open to others (mode %#o); chmod 700 it or name another place with --own.dir", shown, st.Mode&0o777)
+		return nil, fmt.Errorf("%s is open to others (mode %#o); chmod 700 it or name another place with --own.dir",
+			shown, st.Mode&0o777)
 	}
 	return dir, nil
 }
@@ -93,14 +102,15 @@ func Take(path string, lock *os.File) (*Base, *Dir, error) {
 	return base, &Dir{Path: path, dir: dir, LockFile: lock}, nil
 }
 
-// Dir is the directory of one launch. Who has its lock starts the exporter, or is it: the lock is an open file's, goes to the exporter
-// with it, and ends with the last process that has it open, however that ends.
+// Dir is the directory of one launch. Who has its lock starts the exporter, or is it: the lock is an open file's,
+// goes to the exporter with it, and ends with the last process that has it open, however that ends.
 type Dir struct {
 	Path     string
 	dir      *os.File
 	LockFile *os.File
 }
 
+// File is the path of a file in it.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
 // Close gives up this process's part of the lock.
@@ -109,8 +119,8 @@ func (d *Dir) Close() {
 	_ = d.dir.Close()
 }
 
-// Lock takes the lock of a launch's directory, which it makes where it is not there. Without an error, nil says that somebody else has the
-// lock, or had it a moment ago.
+// Lock takes the lock of a launch's directory, which it makes where it is not there. Without an error, nil says that
+// somebody else has the lock, or had it a moment ago.
 func (b *Base) Lock(key string) (*Dir, error) {
 	at := int(b.dir.Fd())
 	if err := unix.Mkdirat(at, key, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -165,7 +175,8 @@ func (b *Base) take(d *Dir) (bool, error) {
 		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
 			return false, nil
 		}
-		return false, fmt.Errorf("locking %s: %w; name a place on a local file system with --own.dir", d.LockFile.Name(), err)
+		return false, fmt.Errorf("locking %s: %w; name a place on a local file system with --own.dir",
+			d.LockFile.Name(), err)
 	}
 	// It may have been removed between the two calls: then the lock is of a file that nobody else will find.
 	var mine, there unix.Stat_t
@@ -188,7 +199,8 @@ func (d *Dir) Failed(now time.Time) bool {
 
 // Fail leaves word for the other ranks.
 func (d *Dir) Fail() {
-	if fd, err := unix.Openat(int(d.dir.Fd()), failedFile, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err == nil {
+	if fd, err := unix.Openat(int(d.dir.Fd()), failedFile,
+		unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err == nil {
 		now := unix.NsecToTimeval(time.Now().UnixNano())
 		_ = unix.Futimes(fd, []unix.Timeval{now, now})
 		_ = unix.Close(fd)
@@ -220,12 +232,13 @@ func (d *Dir) named(name string) string {
 	return string(text[:n])
 }
 
-// remove removes the directory of a launch, whose lock is held. The lock's file goes last: whoever finds none makes one, and then the directory
-// is his.
+// remove removes the directory of a launch, whose lock is held. The lock's file goes last: whoever finds none makes
+// one, and then the directory is his.
 func (b *Base) remove(d *Dir) {
 	d.Empty()
 	_ = unix.Unlinkat(int(d.dir.Fd()), lockFile, 0)
-	_ = unix.Unlinkat(int(b.dir.Fd()), filepath.Base(d.Path), unix.AT_REMOVEDIR) // fails where there is something of somebody's
+	// fails where there is something of somebody's
+	_ = unix.Unlinkat(int(b.dir.Fd()), filepath.Base(d.Path), unix.AT_REMOVEDIR)
 }
 
 // RemoveAll does so, and removes the directory of all launches if it was the last.
@@ -234,8 +247,8 @@ func (b *Base) RemoveAll(d *Dir) {
 	_ = unix.Rmdir(b.Path) // fails where others are in it
 }
 
-// Clean removes what dead exporters have left: directories whose lock nobody has. A process that comes to one of them meanwhile finds it
-// locked, or gone, and tries again.
+// Clean removes what dead exporters have left: directories whose lock nobody has. A process that comes to one of them
+// meanwhile finds it locked, or gone, and tries again.
 func (b *Base) Clean(now time.Time, except string) {
 	names, err := b.names()
 	if err != nil {

@@ -114,7 +114,8 @@ func TestLock(t *testing.T) {
 	lockIn(t, base, keyOne).Close()
 }
 
-// TestLockOfARemovedDirectory: who has opened the directory just before it was removed does not take a lock that nobody else can find.
+// TestLockOfARemovedDirectory: who has opened the directory just before it was removed does not take a lock that
+// nobody else can find.
 func TestLockOfARemovedDirectory(t *testing.T) {
 	base := baseIn(t, t.TempDir())
 	lockIn(t, base, keyOne).Close()

@@ -1,3 +1,5 @@
+// Package presence knows which processes of a launch are there, so that its exporter ends after the last: each registers
+// over a socket (Register), and the kernel tells of its end (Listen).
 package presence
 
 import (
@@ -22,12 +24,13 @@ const (
 	here = "here\n" // the exporter's answer: it knows of the process and will not end before it
 	// greetTimeout bounds a connection to the socket of presence.
 	greetTimeout = 5 * time.Second
-	// pollInterval is how often it is looked whether processes have ended, where the kernel can't tell (Linux before 5.3).
+	// pollInterval is how often it is looked whether processes have ended, where the kernel can't tell (Linux before
+	// 5.3).
 	pollInterval = time.Second
 )
 
-// Register tells the exporter at a socket that this process is there. With nil the exporter does not end before this process has, whatever
-// that becomes by exec.
+// Register tells the exporter at a socket that this process is there. With nil the exporter does not end before this
+// process has, whatever that becomes by exec.
 func Register(ctx context.Context, path string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
@@ -49,8 +52,8 @@ func Register(ctx context.Context, path string) error {
 	return nil
 }
 
-// Presence knows which processes of the launch are there: those that have registered and not ended. They say nothing but that they are
-// there; who they are the kernel says. It is safe for concurrent use.
+// Presence knows which processes of the launch are there: those that have registered and not ended. They say nothing
+// but that they are there; who they are the kernel says. It is safe for concurrent use.
 type Presence struct {
 	log    *slog.Logger
 	socket *mpit.Socket
@@ -64,6 +67,7 @@ type Presence struct {
 	greeting sync.WaitGroup
 }
 
+// Listen opens the socket at a path, for processes to register at.
 func Listen(path string, logger *slog.Logger) (*Presence, error) {
 	socket, err := mpit.ListenUnix(path, 0o600)
 	if err != nil {
@@ -105,8 +109,8 @@ func (p *Presence) greet(conn *net.UnixConn) {
 	}
 }
 
-// Enter notes a process, unless it is too late. A process of another pid namespace has no number here: its agent's connection is all that
-// is seen of it.
+// Enter notes a process, unless it is too late. A process of another pid namespace has no number here: its agent's
+// connection is all that is seen of it.
 func (p *Presence) Enter(pid int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +153,8 @@ func (p *Presence) await(pid int, started uint64, file *os.File) {
 			return ended
 		})
 	}
-	// A poller may not be able to watch it; and kernels before 6.16 may tell of an end when a program with threads becomes another by exec,
-	// which is what all of these do.
+	// A poller may not be able to watch it; and kernels before 6.16 may tell of an end when a program with threads
+	// becomes another by exec, which is what all of these do.
 	if !p.isClosed() && (!ended || !hasEnded(pid, started)) {
 		p.awaitLooking(pid, started)
 		return
@@ -207,7 +211,8 @@ func (p *Presence) Count() (present int, came bool) {
 	return len(p.present), p.came
 }
 
-// Retire closes the door if nobody is there; whoever comes then finds it closed and starts anew. It reports whether that was so.
+// Retire closes the door if nobody is there; whoever comes then finds it closed and starts anew. It reports whether
+// that was so.
 func (p *Presence) Retire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
