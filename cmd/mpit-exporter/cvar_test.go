@@ -69,7 +69,8 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 func TestCvarSetAsksAndShows(t *testing.T) {
 	s := startControlStub(t, http.StatusOK, `{"result": "ok", "jobid": "7", "world": "7.0", "name": "limit", "scope": "LOCAL", "datatype": "MPI_INT",
 		"ranks": [{"rank": 0, "state": "written", "old": "8", "value": "16"}, {"rank": 3, "state": "written", "old": "", "value": "16"}]}`)
-	got := runBinary(t, nil, "cvar", "set", "--control.socket="+s.path, "--jobid=7", "--world=7.0", "--rank=3,0-1", "--object=comm:halo:x", "--uid=0", "limit=a=b")
+	got := runBinary(t, nil, "cvar", "set", "--control.socket="+s.path, "--jobid=7", "--world=7.0", "--rank=3,0-1",
+		"--object=comm:halo:x", "--uid=0", "limit=a=b")
 	assert.Equal(t, outcome{stdout: `limit (LOCAL, MPI_INT), job 7, world 7.0
 RANK  STATE    OLD  NOW  ERROR
 0     written  8    16   -
@@ -78,10 +79,12 @@ RANK  STATE    OLD  NOW  ERROR
 	_, asked := s.question()
 	value, uid := "a=b", uint32(0)
 	assert.Equal(t, exporter.CvarRequest{
-		JobID: "7", World: "7.0", Ranks: []int{0, 1, 3}, Name: "limit", UID: &uid, Object: &exporter.CvarObject{Kind: "comm", Name: "halo:x"}, Value: &value,
+		JobID: "7", World: "7.0", Ranks: []int{0, 1, 3}, Name: "limit", UID: &uid,
+		Object: &exporter.CvarObject{Kind: "comm", Name: "halo:x"}, Value: &value,
 	}, asked)
 
-	got = runBinary(t, []string{sockets.EnvSocket + "=" + filepath.Join(filepath.Dir(s.path), sockets.AgentFile)}, "cvar", "set", "--output=json", "limit=")
+	got = runBinary(t, []string{sockets.EnvSocket + "=" + filepath.Join(filepath.Dir(s.path), sockets.AgentFile)},
+		"cvar", "set", "--output=json", "limit=")
 	assert.Zero(t, got.status, got.stderr)
 	_, asked = s.question()
 	assert.Equal(t, "", *asked.Value, "an empty value is a value")
@@ -101,8 +104,10 @@ func TestCvarGet(t *testing.T) {
 
 // A refusal is one line and status 1; a failure on the way shows what each rank has, with a status of its own.
 func TestCvarSetFails(t *testing.T) {
-	refused := startControlStub(t, http.StatusForbidden, `{"result": "refused", "error": "rank 0 belongs to\nsomebody", "ranks": []}`)
-	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: rank 0 belongs to somebody\n", status: cli.Failure},
+	refused := startControlStub(t, http.StatusForbidden,
+		`{"result": "refused", "error": "rank 0 belongs to\nsomebody", "ranks": []}`)
+	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: rank 0 belongs to somebody\n",
+		status: cli.Failure},
 		runBinary(t, nil, "cvar", "set", "--control.socket="+refused.path, "a=1"))
 
 	failed := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "rank 1: writing: EOF", "jobid": "7", "name": "a", "ranks": [
@@ -116,13 +121,16 @@ RANK  STATE     OLD  NOW  ERROR
 
 	untouched := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "not now", "jobid": "7", "name": "a", "ranks": [
 		{"rank": 0, "state": "unchanged", "old": "1", "value": "1", "error": "writing: not now"}]}`)
-	assert.Equal(t, cli.Failure, runBinary(t, nil, "cvar", "set", "--control.socket="+untouched.path, "a=2").status, "nothing was changed")
+	assert.Equal(t, cli.Failure, runBinary(t, nil, "cvar", "set", "--control.socket="+untouched.path, "a=2").status,
+		"nothing was changed")
 
 	unread := startControlStub(t, http.StatusBadGateway, `{"result": "failed", "error": "rank 1: late", "ranks": []}`)
-	assert.Equal(t, cli.Failure, runBinary(t, nil, "cvar", "set", "--control.socket="+unread.path, "a=2").status, "nothing was changed")
+	assert.Equal(t, cli.Failure, runBinary(t, nil, "cvar", "set", "--control.socket="+unread.path, "a=2").status,
+		"nothing was changed")
 
 	other := startControlStub(t, http.StatusNotFound, "404 page not found\n")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar get: what listens there does not answer like an mpit-exporter: 404 Not Found: 404 page not found\n", status: cli.Failure},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar get: what listens there does not answer like an " +
+		"mpit-exporter: 404 Not Found: 404 page not found\n", status: cli.Failure},
 		runBinary(t, nil, "cvar", "get", "--control.socket="+other.path, "a"))
 }
 
@@ -138,12 +146,14 @@ func TestCvarOfAnExporter(t *testing.T) {
 	assert.Contains(t, e.log(t), "control_socket="+control)
 
 	none := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "--jobid=9", "a=1")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: no rank of job \"9\" is connected here; /api/v1/ranks shows all that are\n", status: cli.Failure}, none)
+	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: no rank of job \"9\" is connected here; " +
+		"/api/v1/ranks shows all that are\n", status: cli.Failure}, none)
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	own := runBinary(t, nil, "cvar", "set", "--control.socket="+control, "limit_local=1")
 	assert.Equal(t, cli.Failure, own.status)
-	assert.Contains(t, own.stderr, "its job does not allow control variables to be written; start it with mpit-exporter exec --allow-write")
+	assert.Contains(t, own.stderr, "its job does not allow control variables to be written; start it with "+
+		"mpit-exporter exec --allow-write")
 	_, page := e.get(t, "/metrics")
 	assert.Contains(t, page, `mpit_exporter_cvar_writes_total{result="refused"} 2`)
 	assert.Contains(t, e.log(t), fmt.Sprintf(`msg="Control variable not set" uid=%d`, os.Getuid()))
@@ -156,7 +166,8 @@ func TestCvarOfAnExporter(t *testing.T) {
 	cmd.Env = cleanEnviron()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	other := wait(t, cmd)
-	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: rank 1 belongs to user root (uid 0); only that user and root may set its control variables, and the caller is uid 12345\n",
+	assert.Equal(t, outcome{stderr: "mpit-exporter: cvar set: refused: rank 1 belongs to user root (uid 0); only " +
+		"that user and root may set its control variables, and the caller is uid 12345\n",
 		status: cli.Failure}, other)
 }
 

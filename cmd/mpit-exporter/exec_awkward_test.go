@@ -24,8 +24,10 @@ func TestExecOfAwkwardPrograms(t *testing.T) {
 	}{
 		{"AddressSanitizer", []string{"cc", "-fsanitize=address"}, ""},
 		{"ThreadSanitizer", []string{"cc", "-fsanitize=thread"}, ""},
-		{"static", []string{"cc", "-static"}, "mpit-exporter: the program runs unobserved: it is linked statically, and nothing can be preloaded into it\n"},
-		{"32 bits", []string{"cc", "-m32"}, "mpit-exporter: the program runs unobserved: it is a program for 386 with 32 bits, and libmpit-agent.so is for X86_64\n"},
+		{"static", []string{"cc", "-static"}, "mpit-exporter: the program runs unobserved: it is linked " +
+			"statically, and nothing can be preloaded into it\n"},
+		{"32 bits", []string{"cc", "-m32"}, "mpit-exporter: the program runs unobserved: it is a program for 386 " +
+			"with 32 bits, and libmpit-agent.so is for X86_64\n"},
 		{"musl", []string{"musl-gcc"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -34,9 +36,11 @@ func TestExecOfAwkwardPrograms(t *testing.T) {
 			require.Equal(t, 7, wait(t, exec.CommandContext(t.Context(), program)).status, "without exec")
 			for _, flags := range [][]string{nil, {"--calls"}} {
 				args := append(append([]string{"exec"}, flags...), "--")
-				assert.Equal(t, outcome{stdout: "hello\n", stderr: test.note, status: 7}, runBinary(t, nil, append(args, program)...))
+				assert.Equal(t, outcome{stdout: "hello\n", stderr: test.note, status: 7},
+					runBinary(t, nil, append(args, program)...))
 				if test.name != "32 bits" { // in a script the loader complains, as of any library that it can't use
-					assert.Equal(t, outcome{stdout: "hello\n", status: 7}, runBinary(t, nil, append(args, "sh", "-c", program)...))
+					assert.Equal(t, outcome{stdout: "hello\n", status: 7},
+						runBinary(t, nil, append(args, "sh", "-c", program)...))
 				}
 			}
 		})

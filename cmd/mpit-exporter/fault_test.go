@@ -103,7 +103,8 @@ func TestFaultSocketDeleted(t *testing.T) {
 			page := e.awaitRanks(t, 2)
 			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+users.Name(uint32(os.Getuid()))+`"}`],
 				"the first rank's connection has lived on")
-			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, sockets.ControlFile), "no_such_variable")
+			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, sockets.ControlFile),
+				"no_such_variable")
 			assert.NotContains(t, got.stderr, "no exporter answers")
 
 			assert.Zero(t, e.end(t, syscall.SIGTERM))
@@ -127,7 +128,8 @@ func TestFaultSocketDirectory(t *testing.T) {
 		{"unwritable", func(*testing.T, string) {},
 			"permission denied; let user 65534 write to DIR or choose another place with --agent.socket", true},
 		{"read-only", func(t *testing.T, dir string) { mountTmpfs(t, dir, "size=64k", unix.MS_RDONLY) },
-			"its file system is mounted read-only; mount it otherwise or choose another place with --agent.socket", false},
+			"its file system is mounted read-only; mount it otherwise or choose another place with --agent.socket",
+			false},
 		{"disk full", func(t *testing.T, dir string) {
 			mountTmpfs(t, dir, "nr_inodes=4", 0)
 			fill(t, dir)
@@ -148,7 +150,8 @@ func TestFaultSocketDirectory(t *testing.T) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 			}
 			assert.Equal(t, outcome{
-				stderr: "mpit-exporter: agent socket " + socket + ": " + strings.ReplaceAll(test.want, "DIR", dir) + "\n", status: cli.Failure,
+				stderr: "mpit-exporter: agent socket " + socket + ": " + strings.ReplaceAll(test.want, "DIR",
+					dir) + "\n", status: cli.Failure,
 			}, wait(t, cmd))
 		})
 	}
@@ -217,7 +220,8 @@ func TestFaultSecondExporter(t *testing.T) {
 	e.awaitRanks(t, 1)
 	got := runBinary(t, nil, "--agent.socket="+e.socket, "--web.listen-address=127.0.0.1:0")
 	assert.Equal(t, outcome{stderr: "mpit-exporter: agent socket " + e.socket +
-		": another exporter that is alive listens there; stop it or choose another place with --agent.socket\n", status: cli.Failure}, got)
+		": another exporter that is alive listens there; stop it or choose another place with --agent.socket\n",
+		status: cli.Failure}, got)
 	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
 
 	require.NoError(t, os.Remove(e.socket))
@@ -288,7 +292,8 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 	page := e.awaitRanks(t, ranks)
 	t.Logf("%d ranks were on the page %.2f s after the first connected", ranks, time.Since(began).Seconds())
 	for name, value := range page {
-		if strings.HasPrefix(name, "mpit_exporter_connections_refused_total") || strings.HasPrefix(name, "mpit_exporter_protocol_errors_total") {
+		if strings.HasPrefix(name, "mpit_exporter_connections_refused_total") ||
+			strings.HasPrefix(name, "mpit_exporter_protocol_errors_total") {
 			assert.Zero(t, value, name)
 		}
 	}
@@ -330,7 +335,8 @@ func TestFaultOutOfDescriptors(t *testing.T) {
 	}
 	require.NoError(t, unix.Prlimit(e.cmd.Process.Pid, unix.RLIMIT_NOFILE, &had, nil))
 	e.awaitRanks(t, 40)
-	assert.Equal(t, 1, strings.Count(e.awaitLog(t, "Connections of ranks are accepted again"), "can't be accepted"), "said once")
+	assert.Equal(t, 1, strings.Count(e.awaitLog(t, "Connections of ranks are accepted again"), "can't be accepted"),
+		"said once")
 }
 
 // With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.

@@ -66,7 +66,8 @@ func TestListSections(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
-	sections := map[string]string{listing.Variables: "PERFORMANCE VARIABLES", listing.ControlVariables: "CONTROL VARIABLES", listing.Categories: "CATEGORIES"}
+	sections := map[string]string{listing.Variables: "PERFORMANCE VARIABLES",
+		listing.ControlVariables: "CONTROL VARIABLES", listing.Categories: "CATEGORIES"}
 	for what := range sections {
 		got := runBinary(t, nil, "list", "--url="+e.url, "--what="+what)
 		require.Zero(t, got.status, got.stderr)
@@ -88,7 +89,8 @@ func TestListOneCategory(t *testing.T) {
 	everything := mpittest.Everything()
 	some := runBinary(t, nil, "list", "--url="+e.url, "--category=some")
 	require.Zero(t, some.status, some.stderr)
-	assert.Contains(t, some.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n", len(everything.Categories[1].Variables)))
+	assert.Contains(t, some.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n",
+		len(everything.Categories[1].Variables)))
 	assert.Contains(t, some.stdout, "CONTROL VARIABLES (0)\n")
 	assert.Contains(t, some.stdout, "CATEGORIES (1)")
 	assert.Contains(t, some.stdout, "\nsome (under everything) ")
@@ -97,7 +99,8 @@ func TestListOneCategory(t *testing.T) {
 	assert.Contains(t, all.stdout, "\neverything ")
 	assert.Contains(t, all.stdout, "\n└ none ")
 	none := runBinary(t, nil, "list", "--url="+e.url, "--category=other")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows all\n", status: cli.Failure}, none)
+	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows " +
+		"all\n", status: cli.Failure}, none)
 }
 
 func TestListObjects(t *testing.T) {
@@ -146,7 +149,8 @@ func TestListInterrupted(t *testing.T) {
 	cancel()
 	t.Setenv(preload.EnvLibrary, filepath.Join(built, preload.AgentLibraryName))
 	var out strings.Builder
-	err := run(ctx, []string{"list", "--", "sleep", "1000"}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
+	err := run(ctx, []string{"list", "--", "sleep", "1000"},
+		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
 	assert.EqualError(t, err, "list: interrupted")
 	assert.Empty(t, out.String())
 }

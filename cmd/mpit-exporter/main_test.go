@@ -65,7 +65,8 @@ func build() (dir string, err error) {
 		return "", fmt.Errorf("making a directory: %w", err)
 	}
 	for _, command := range [][]string{
-		{"go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, cli.ProgramName), "."}, // without symbols: half the work
+		// without symbols: half the work
+		{"go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, cli.ProgramName), "."},
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, preload.AgentLibraryName), "-x", "c", os.DevNull},
 		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, preload.CallsLibraryName), "-x", "c", os.DevNull},
 	} {
@@ -113,7 +114,8 @@ func cleanEnviron() []string {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
-		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "OTEL_"), name == preload.EnvPreload, name == "NOTIFY_SOCKET":
+		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "OTEL_"),
+			name == preload.EnvPreload, name == "NOTIFY_SOCKET":
 		default:
 			env = append(env, entry)
 		}
@@ -267,58 +269,86 @@ func TestErrorLines(t *testing.T) {
 			`--web.telemetry-path "/api/v1/ranks": something else is served there; choose another path, such as /metrics`},
 		{"unknown level", nil, []string{"--log.level=loud"}, cli.Usage,
 			"--log.level: unrecognized log level loud (see mpit-exporter serve --help)"},
-		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"}, cli.Failure,
+		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"},
+			cli.Failure,
 			"--web.config.file " + dir + "/none.yml: open " + dir + "/none.yml: no such file or directory"},
 		{"no directory for the socket", nil, []string{"--agent.socket=" + dir + "/none/agent.sock"}, cli.Failure,
-			"agent socket " + dir + "/none/agent.sock: its directory does not exist; make it or choose another place with --agent.socket"},
+			"agent socket " + dir + "/none/agent.sock: its directory does not exist; make it or choose another " +
+				"place with --agent.socket"},
 		{"socket path too long", nil, []string{"--agent.socket=" + long}, cli.Failure,
-			"agent socket " + long + ": the path is longer than the 107 bytes that a socket's may have; choose another place with --agent.socket"},
+			"agent socket " + long + ": the path is longer than the 107 bytes that a socket's may have; choose " +
+				"another place with --agent.socket"},
 		{"socket in use", nil, []string{"--agent.socket=" + busy.socket}, cli.Failure,
-			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
+				"another place with --agent.socket"},
 		{"port in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=" + busyAddress}, cli.Failure,
-			"cannot listen on " + busyAddress + ": the address is in use; stop what holds it or choose another address with --web.listen-address"},
+			"cannot listen on " + busyAddress + ": the address is in use; stop what holds it or choose another " +
+				"address with --web.listen-address"},
 		{"no systemd socket", nil, []string{"--agent.socket=" + socket, "--web.systemd-socket"}, cli.Failure,
 			"systemd has handed over no socket; start from a .socket unit or leave --web.systemd-socket out"},
-		{"control socket in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + filepath.Join(dir, sockets.ControlFile)}, cli.Failure,
-			"control socket " + dir + "/control.sock: another exporter that is alive listens there; stop it or choose another place with --control.socket"},
-		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, cli.Failure,
-			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place with --control.socket"},
+		{"control socket in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=" + filepath.Join(dir, sockets.ControlFile)}, cli.Failure,
+			"control socket " + dir + "/control.sock: another exporter that is alive listens there; stop it or " +
+				"choose another place with --control.socket"},
+		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket,
+			"--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, cli.Failure,
+			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place " +
+				"with --control.socket"},
 		{"push: no interval", nil, []string{"push", "--otlp.interval=0s"}, cli.Usage,
 			"--otlp.interval 0s: must be more than nothing, such as 60s"},
 		{"OTLP: no endpoint", nil, []string{"--otlp.endpoint="}, cli.Usage,
 			"--otlp.endpoint: a URL is needed, such as http://collector:4318"},
-		{"exec: an exporter's flag, but no exporter", nil, []string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, cli.Usage,
-			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
-		{"exec: a directory for Prometheus, but no exporter", nil, []string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
-			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
+		{"exec: an exporter's flag, but no exporter", nil,
+			[]string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, cli.Usage,
+			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of " +
+				"the node"},
+		{"exec: a directory for Prometheus, but no exporter", nil,
+			[]string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
+			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the " +
+				"node"},
 		{"OTLP: no timeout", nil, []string{"--otlp.timeout=-1s"}, cli.Usage,
 			"--otlp.timeout -1s: must be more than nothing, such as 10s"},
 		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, cli.Usage,
-			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter serve --help)"},
-		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, cli.Failure,
+			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter " +
+				"serve --help)"},
+		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, cli.Failure,
 			"--otlp.client-key is set, but not the file with its certificate: set --otlp.client-certificate"},
-		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=collector:4318"}, cli.Failure,
+		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.endpoint=collector:4318"}, cli.Failure,
 			"--otlp.endpoint is no URL that begins with http:// or https://: write one like http://collector:4318"},
-		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"}, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, cli.Failure,
-			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like http://collector:4318"},
+		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"},
+			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, cli.Failure,
+			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like " +
+				"http://collector:4318"},
 		{"OTLP: no header", nil, []string{"--otlp.header=Authorization: Bearer s3cret"}, cli.Usage,
 			"--otlp.header: a name and a value are needed, NAME=VALUE"},
-		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.header-file=" + dir + "/none"}, cli.Failure,
+		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.header-file=" + dir + "/none"}, cli.Failure,
 			"--otlp.header-file " + dir + "/none: no such file or directory"},
 		{"push: waits for nothing", nil, []string{"push", "--wait=1s"}, cli.Usage,
 			"push: --wait is of no use without --once"},
 		{"push: negative wait", nil, []string{"push", "--once", "--wait=-1s"}, cli.Usage,
 			"push: --wait -1s: must not be negative"},
-		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
-			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
-		{"push once: an exporter that doesn't push", nil, []string{"push", "--once", "--agent.socket=" + busy.socket}, cli.Failure,
-			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
-		{"push once: an exporter that has its own flags", nil, []string{"push", "--once", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
-			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has been told when it was started: leave the flags of --otlp… out"},
-		{"push once: an exporter that can't be asked", nil, []string{"push", "--once", "--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, cli.Failure,
-			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over which it could be asked to push; start it with one, or wait for its end"},
+		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
+			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
+				"another place with --agent.socket"},
+		{"push once: an exporter that doesn't push", nil,
+			[]string{"push", "--once", "--agent.socket=" + busy.socket}, cli.Failure,
+			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with " +
+				"OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
+		{"push once: an exporter that has its own flags", nil, []string{"push", "--once",
+			"--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
+			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has " +
+				"been told when it was started: leave the flags of --otlp… out"},
+		{"push once: an exporter that can't be asked", nil, []string{"push", "--once",
+			"--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, cli.Failure,
+			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over " +
+				"which it could be asked to push; start it with one, or wait for its end"},
 		{"push once: no ranks", nil, []string{"push", "--once", "--agent.socket=" + lone, "--wait=10ms"}, cli.Failure,
-			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
+			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs " +
+				"under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
 		{"cvar: which?", nil, []string{"cvar"}, cli.Usage,
 			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
 		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, cli.Usage,
@@ -334,7 +364,8 @@ func TestErrorLines(t *testing.T) {
 		{"cvar: no user", nil, []string{"cvar", "set", "--uid=me", "limit=1"}, cli.Usage,
 			`cvar set: --uid: "me" is no number of a user`},
 		{"cvar: no exporter", nil, []string{"cvar", "set", "--control.socket=" + socket, "limit=1"}, cli.Failure,
-			"cvar set: no exporter answers at " + socket + "; start one on this node, or say with --control.socket where it listens"},
+			"cvar set: no exporter answers at " + socket + "; start one on this node, or say with --control.socket " +
+				"where it listens"},
 		{"exec: no program", nil, []string{"exec"}, cli.Usage,
 			"exec: no program named; usage: mpit-exporter exec [flags] -- program arguments"},
 		{"exec: no agent library", noLibrary, []string{"exec", "--", "true"}, cli.ExecFailed,
@@ -350,7 +381,8 @@ func TestErrorLines(t *testing.T) {
 		{"exec: a directory", nil, []string{"exec", "--", dir}, cli.NotExecutable,
 			"exec: " + dir + ": is a directory"},
 		{"list: no exporter", nil, []string{"list", "--url=http://127.0.0.1:1"}, cli.Failure,
-			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list the variables of a program: mpit-exporter list -- ./program"},
+			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list " +
+				"the variables of a program: mpit-exporter list -- ./program"},
 		{"list: no address", nil, []string{"list", "--url=localhost:10093"}, cli.Usage,
 			`list: --url "localhost:10093": an address such as http://localhost:10093 is needed`},
 		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, cli.Failure,
@@ -358,11 +390,14 @@ func TestErrorLines(t *testing.T) {
 		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, cli.Failure,
 			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
 		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, cli.Usage,
-			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program"},
+			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used " +
+				"with a program"},
 		{"list: the call profile of no program", nil, []string{"list", "--calls"}, cli.Usage,
-			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter list [flags] -- program arguments"},
+			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter " +
+				"list [flags] -- program arguments"},
 		{"list: no MPI program", nil, []string{"list", "--", "true"}, cli.Failure,
-			"list: true has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)"},
+			"list: true has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? " +
+				"(MPIT_AGENT_LOG=1 makes the agent say what it does)"},
 		{"list: no program", nil, []string{"list", "--", "no-such-program"}, cli.NotFound,
 			"exec: no-such-program: not found in PATH"},
 		{"list: objects and more", nil, []string{"list", "--objects", "--category=x"}, cli.Usage,

@@ -57,7 +57,8 @@ func awaitNoExporter(t *testing.T, parent string) {
 
 func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 	for _, entry := range cleanEnviron() {
-		if !strings.HasPrefix(entry, "OTEL_") && !strings.HasPrefix(entry, "PMI") && !strings.HasPrefix(entry, "SLURM") {
+		if !strings.HasPrefix(entry, "OTEL_") && !strings.HasPrefix(entry, "PMI") &&
+			!strings.HasPrefix(entry, "SLURM") {
 			cmd.Env = append(cmd.Env, entry)
 		}
 	}
@@ -67,7 +68,8 @@ func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 // awaitProgram waits until a process has become its program.
 func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return launch.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name }, 2*cmdtest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return launch.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
+		2*cmdtest.Patience, 10*time.Millisecond)
 }
 
 // TestElection: of many processes that begin at once, one starts an exporter; all others find it.
@@ -86,7 +88,8 @@ func TestElection(t *testing.T) {
 	defer cancel()
 	for i := range all {
 		s := &all[i]
-		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET; read line")
+		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0",
+			"--", "sh", "-c", "echo $MPIT_SOCKET; read line")
 		s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
 		withOwnEnvironment(s.cmd)
 		stdin, err := s.cmd.StdinPipe()
@@ -126,7 +129,8 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 	cmd.Stdout = &stdout
 	require.NoError(t, cmd.Start())
 	_ = writes.Close()
-	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience,
+		10*time.Millisecond)
 	awaitProgram(t, cmd, "sh")
 	pid := ownExporters(t, parent)[0]
 
@@ -174,7 +178,8 @@ func links(t *testing.T, pid int) map[string]string {
 // TestOwnThatCannotStart: the program runs on, and one process of the node says why.
 func TestOwnThatCannotStart(t *testing.T) {
 	for _, test := range []struct{ name, flag, err string }{
-		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
+		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: " +
+			"address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
 		{"no directory for Prometheus", "--own.sd-dir=/nowhere", "make the directory or name another"},
 		{"no directory at all", "--own.dir=/nowhere", "name another directory with --own.dir"},
 		{"no TLS configuration", "--own.web-config=/nowhere.yml", "--own.web-config /nowhere.yml"},
@@ -205,7 +210,8 @@ func TestOwnThatCannotStart(t *testing.T) {
 func TestOwnAfterAKilledOne(t *testing.T) {
 	parent, sd := cmdtest.ShortDir(t), cmdtest.ShortDir(t)
 	for range 2 {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
+		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+			"--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
 		withOwnEnvironment(cmd)
 		stdin, err := cmd.StdinPipe()
 		require.NoError(t, err)
@@ -238,7 +244,8 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	}
-	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
+	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+		"--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
 	withOwnEnvironment(cmd)
 	got := wait(t, cmd)
 	assert.Zero(t, got.status)

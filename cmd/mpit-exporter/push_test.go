@@ -24,15 +24,21 @@ func TestPushOnceAsks(t *testing.T) {
 	}{
 		{"all", `{"result": "ok", "points": 1234}`, http.StatusOK, outcome{stdout: "1234 points delivered\n"}},
 		{"a part", `{"result": "failed", "error": "pushing to http://x: full", "points": 5}`, http.StatusBadGateway,
-			outcome{stderr: "mpit-exporter: push: 5 points delivered, but not all: the exporter of this node: failed: pushing to http://x: full\n", status: cli.Partial}},
-		{"nothing", `{"result": "failed", "error": "pushing to http://x: away\nfor good", "points": 0}`, http.StatusBadGateway,
-			outcome{stderr: "mpit-exporter: push: the exporter of this node: failed: pushing to http://x: away for good\n", status: cli.Failure}},
+			outcome{stderr: "mpit-exporter: push: 5 points delivered, but not all: the exporter of this node: " +
+				"failed: pushing to http://x: full\n", status: cli.Partial}},
+		{"nothing", `{"result": "failed", "error": "pushing to http://x: away\nfor good", "points": 0}`,
+			http.StatusBadGateway,
+			outcome{stderr: "mpit-exporter: push: the exporter of this node: failed: pushing to http://x: away for " +
+				"good\n", status: cli.Failure}},
 		{"nothing that was liked", `{"result": "ok", "points": 0}`, http.StatusOK,
-			outcome{stderr: "mpit-exporter: push: the receiver has accepted none of the points; its log, and the exporter's, may say why\n", status: cli.Failure}},
+			outcome{stderr: "mpit-exporter: push: the receiver has accepted none of the points; its log, and the " +
+				"exporter's, may say why\n", status: cli.Failure}},
 		{"not allowed", `{"result": "refused", "error": "only root", "points": 0}`, http.StatusForbidden,
-			outcome{stderr: "mpit-exporter: push: the exporter of this node: refused: only root\n", status: cli.Failure}},
+			outcome{stderr: "mpit-exporter: push: the exporter of this node: refused: only root\n",
+				status: cli.Failure}},
 		{"an older exporter", "404 page not found\n", http.StatusNotFound,
-			outcome{stderr: "mpit-exporter: push: what listens there does not answer like an mpit-exporter: 404 Not Found: 404 page not found\n", status: cli.Failure}},
+			outcome{stderr: "mpit-exporter: push: what listens there does not answer like an mpit-exporter: 404 " +
+				"Not Found: 404 page not found\n", status: cli.Failure}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startControlStub(t, test.http, test.answer)
@@ -54,7 +60,8 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer receiver.Close()
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", "--otlp.timeout=500ms", "--otlp.interval=24h")
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
+		"--otlp.protocol=grpc", "--otlp.timeout=500ms", "--otlp.interval=24h")
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{", `mpit_exporter_otlp_pushes_total{result="failure"} 0`)
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
@@ -69,7 +76,8 @@ func TestDeltasOfTheExporterItself(t *testing.T) {
 	receiver, err := otlptest.Start(otlptest.Options{})
 	require.NoError(t, err)
 	defer receiver.Close()
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", "--otlp.temporality=delta", "--otlp.interval=24h")
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
+		"--otlp.protocol=grpc", "--otlp.temporality=delta", "--otlp.interval=24h")
 	for range 3 {
 		e.get(t, "/metrics")
 	}

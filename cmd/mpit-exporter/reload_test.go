@@ -66,7 +66,8 @@ func TestHangup(t *testing.T) {
 	assert.Contains(t, page, "Mine.")
 	value := regexp.MustCompile(`[^}]*$`)
 
-	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
+		"  name: renamed\n"), 0o600))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	page = awaitPage(t, e, "\n"+renamed+"{", `mpit_exporter_config_reloads_total{result="success"} 1`)
 	assert.NotContains(t, page, "\n"+counters+"{")
@@ -88,7 +89,8 @@ func TestHangup(t *testing.T) {
 
 func TestReloadOverHTTP(t *testing.T) {
 	path := rulesFile(t, goodRules)
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path, "--web.enable-lifecycle")
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path,
+		"--web.enable-lifecycle")
 	status, body := e.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "the new rules are in force\n", body)
@@ -105,7 +107,8 @@ func TestReloadOverHTTP(t *testing.T) {
 	closed := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	status, body = closed.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusForbidden, status)
-	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send it SIGHUP\n", body)
+	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send "+
+		"it SIGHUP\n", body)
 	status, _ = closed.request(t, http.MethodGet, "/-/reload")
 	assert.Equal(t, http.StatusMethodNotAllowed, status)
 }
@@ -123,7 +126,8 @@ func TestBadRulesAtStart(t *testing.T) {
 	}
 	assert.NoFileExists(t, socket)
 	got = runBinary(t, nil, "--config.file=")
-	assert.Equal(t, outcome{stderr: cli.ProgramName + ": --config.file: the name of a file is empty\n", status: cli.Usage}, got)
+	assert.Equal(t, outcome{stderr: cli.ProgramName + ": --config.file: the name of a file is empty\n",
+		status: cli.Usage}, got)
 }
 
 // TestReloadNotifiesSystemd as a service of Type=notify-reload has to.

@@ -33,7 +33,8 @@ const elsewhere = "127.0.0.2"
 // getFrom reads a page from an address of this machine, over a connection of its own.
 func (e *exporterProcess) getFrom(ctx context.Context, from, path string) (status int, body string, err error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
+	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: dialer.DialContext}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, http.NoBody)
 	if err != nil {
 		return 0, "", err
@@ -107,7 +108,8 @@ func (v values) noneFell(before values) error {
 	var fallen []error
 	for name, value := range before {
 		family, _, _ := strings.Cut(name, "{")
-		if !strings.HasSuffix(family, "_total") && !strings.HasSuffix(family, "_count") || !strings.HasPrefix(family, "mpit_") ||
+		if !strings.HasSuffix(family, "_total") && !strings.HasSuffix(family, "_count") ||
+			!strings.HasPrefix(family, "mpit_") ||
 			strings.HasPrefix(family, "mpit_exporter_") {
 			continue
 		}
@@ -131,7 +133,8 @@ func (e *exporterProcess) rests(t *testing.T, files int, goroutines float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return e.openFiles(t) <= files && e.page(t)["go_goroutines"] <= goroutines
-	}, cmdtest.Patience, 50*time.Millisecond, "descriptors %d, now %d; goroutines %v", files, e.openFiles(t), goroutines)
+	}, cmdtest.Patience, 50*time.Millisecond, "descriptors %d, now %d; goroutines %v", files, e.openFiles(t),
+		goroutines)
 }
 
 // dialed opens connections that are closed with the test, if not before.
@@ -148,7 +151,8 @@ func (e *exporterProcess) dialed(t *testing.T, n int) []net.Conn {
 }
 
 // settled starts an exporter with ranks that have been scraped, and says what it has open then.
-func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *mpittest.Job, files int, goroutines float64) {
+func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *mpittest.Job, files int,
+	goroutines float64) {
 	t.Helper()
 	e = startExporter(t, cmdtest.ShortDir(t)+"/agent.sock", args...)
 	job = mpittest.NewJob(ranks)
@@ -205,14 +209,16 @@ func TestScrapersAThousandAtOnce(t *testing.T) {
 	// One that is refused may not get to read it.
 	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_scrapes_of_address"}`)+
 		gained(`mpit_exporter_scrapes_total{result="refused"}`), float64(refused.Load()))
-	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`), float64(cut.Load()))
+	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`),
+		float64(cut.Load()))
 	assert.Equal(t, 1.0, after["mpit_exporter_scrapes_in_flight"])
 }
 
 // Scrapers that ask and ask and never read fill their half of what may be under way; elsewhere nobody notices.
 func TestScrapersThatDoNotRead(t *testing.T) {
 	e, _, files, goroutines := settled(t, 64)
-	request := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200) // one after the other, more than sockets hold the answers of
+	// one after the other, more than sockets hold the answers of
+	request := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200)
 	conns := e.dialed(t, 40)
 	for _, conn := range conns {
 		_, err := io.WriteString(conn, request)
@@ -254,7 +260,8 @@ func TestScrapersThatHoardConnections(t *testing.T) {
 	require.NoError(t, conns[0].SetReadDeadline(time.Now().Add(cmdtest.Patience)))
 	_, err := conns[0].Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "the oldest has been closed")
-	assert.GreaterOrEqual(t, e.page(t)[`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`], 200.0)
+	assert.GreaterOrEqual(t, e.page(t)[`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`],
+		200.0)
 
 	// Half a request each, and more of them than an address may have connections: it is cut off, and it alone.
 	for _, conn := range e.dialed(t, limit) {
@@ -274,18 +281,24 @@ func TestScrapersThatTalkNonsense(t *testing.T) {
 		name, text string
 		status     int // 0: the connection ends without an answer
 	}{
-		{"a huge header", "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + huge + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
-		{"many headers", "GET /metrics HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 100_000) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"a huge header", "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + huge + "\r\n\r\n",
+			http.StatusRequestHeaderFieldsTooLarge},
+		{"many headers", "GET /metrics HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 100_000) + "\r\n",
+			http.StatusRequestHeaderFieldsTooLarge},
 		{"a header without an end", "GET /metrics HTTP/1.1\r\nX: " + huge, http.StatusRequestHeaderFieldsTooLarge},
 		{"a huge path", "GET /" + huge + " HTTP/1.1\r\nHost: x\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
 		{"no HTTP", "MPIT\x00\x01\x02\x03\r\n\r\n", http.StatusBadRequest},
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", http.StatusBadRequest},
 		{"no host", "GET /metrics HTTP/1.1\r\n\r\n", http.StatusBadRequest},
-		{"two lengths", "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
-		{"a method of its own", "BREW /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
-		{"POST with a body", "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 104857600\r\n\r\n" + huge, http.StatusMethodNotAllowed},
+		{"two lengths", "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+			http.StatusBadRequest},
+		{"a method of its own", "BREW /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+			http.StatusMethodNotAllowed},
+		{"POST with a body", "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 104857600\r\n\r\n" + huge,
+			http.StatusMethodNotAllowed},
 		{"DELETE", "DELETE /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
-		{"PUT to the list of ranks", "PUT /api/v1/ranks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
+		{"PUT to the list of ranks", "PUT /api/v1/ranks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+			http.StatusMethodNotAllowed},
 		{"CONNECT", "CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -342,7 +355,8 @@ func TestScrapersLeaveNothingBehind(t *testing.T) {
 		require.NoError(t, err, "MPIT_SOAK_SCRAPES")
 	}
 	e, job, files, goroutines := settled(t, 2, "--web.enable-pprof")
-	accepts := []string{"", "application/openmetrics-text;version=1.0.0", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"}
+	accepts := []string{"", "application/openmetrics-text;version=1.0.0",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"}
 	scrape := func(n int) {
 		var scrapers sync.WaitGroup
 		for range 4 {

@@ -69,9 +69,10 @@ func TestServeBehindLandlock(t *testing.T) {
 // serving; the log and the metric say so.
 func TestServeWithoutLandlock(t *testing.T) {
 	for number, reason := range map[syscall.Errno]string{
-		unix.ENOSYS:     "not supported by this kernel: Linux 5.13 has it, where it is built in",
-		unix.EOPNOTSUPP: "not supported by this kernel as it was started: landlock is missing in lsm= on its command line",
-		unix.EPERM:      "the kernel refuses it, as containers' filters of system calls do: operation not permitted",
+		unix.ENOSYS: "not supported by this kernel: Linux 5.13 has it, where it is built in",
+		unix.EOPNOTSUPP: "not supported by this kernel as it was started: landlock is missing in lsm= on its " +
+			"command line",
+		unix.EPERM: "the kernel refuses it, as containers' filters of system calls do: operation not permitted",
 	} {
 		t.Run(number.Error(), func(t *testing.T) {
 			cmd := filtered(t, os.Args[0], binary(), []unix.SockFilter{

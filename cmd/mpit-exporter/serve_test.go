@@ -51,7 +51,8 @@ func TestServePages(t *testing.T) {
 
 	page := awaitPage(t, e, "\nmpit_rank_up{")
 	for _, family := range []string{
-		"mpit_process_info", "mpit_pvar_info", "mpit_exporter_build_info", "mpit_exporter_ranks", "go_goroutines", "process_open_fds",
+		"mpit_process_info", "mpit_pvar_info", "mpit_exporter_build_info", "mpit_exporter_ranks", "go_goroutines",
+		"process_open_fds",
 	} {
 		assert.Contains(t, page, "\n# HELP "+family+" ", family)
 	}
@@ -81,7 +82,8 @@ func TestServePages(t *testing.T) {
 
 func TestServeFlags(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"),
-		"--web.telemetry-path=/own/path", "--web.enable-pprof", "--web.max-requests=3", "--log.format=json", "--log.level=debug")
+		"--web.telemetry-path=/own/path", "--web.enable-pprof", "--web.max-requests=3", "--log.format=json",
+		"--log.level=debug")
 	status, page := e.get(t, "/own/path")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, page, "mpit_exporter_build_info")

@@ -72,7 +72,8 @@ func TestTopInATerminal(t *testing.T) {
 			}()
 			shows := func(text string) {
 				t.Helper()
-				require.Eventually(t, func() bool { return strings.Contains(seen.String(), text) }, cmdtest.Patience, 10*time.Millisecond, "never shown: %q in %q", text, seen.String())
+				require.Eventually(t, func() bool { return strings.Contains(seen.String(), text) }, cmdtest.Patience,
+					10*time.Millisecond, "never shown: %q in %q", text, seen.String())
 			}
 			shows("\x1b[?1049h")
 			shows("mpit_steps_")

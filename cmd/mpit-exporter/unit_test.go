@@ -146,7 +146,8 @@ func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	require.Equal(t, []string{"EPERM"}, unit["SystemCallErrorNumber"])
 	filter := []unix.SockFilter{
 		loadCall, equals(unix.SYS_SOCKET, 0, 6),
-		loadArgument, equals(unix.AF_UNIX, 3, 0), equals(unix.AF_INET, 2, 0), equals(unix.AF_INET6, 1, 0), refuseWith(unix.EAFNOSUPPORT), allowCall,
+		loadArgument, equals(unix.AF_UNIX, 3, 0), equals(unix.AF_INET, 2, 0), equals(unix.AF_INET6, 1, 0),
+		refuseWith(unix.EAFNOSUPPORT), allowCall,
 	}
 	for name := range allowed {
 		if number, known := numbers[name]; known && !refused[name] {
@@ -172,7 +173,8 @@ func TestUnitsRestrictions(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
 	}
 	const nobody = 65534
-	rules, run, out := filepath.Join(dir, "rules.d", "rules.yaml"), filepath.Join(dir, "run"), filepath.Join(dir, "out")
+	rules, run, out := filepath.Join(dir, "rules.d", "rules.yaml"), filepath.Join(dir, "run"),
+		filepath.Join(dir, "out")
 	for _, path := range []string{run, out, filepath.Dir(rules)} {
 		require.NoError(t, os.Mkdir(path, 0o755))
 		require.NoError(t, os.Chown(path, nobody, nobody))
@@ -194,8 +196,10 @@ func TestUnitsRestrictions(t *testing.T) {
 	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, cli.ProgramName), filterOfUnit(t, unit))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules,
-		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()), "--otlp.certificate="+certificate, "--otlp.interval=24h")
-	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666, filepath.Join(run, sockets.ControlFile): 0o666} {
+		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()),
+		"--otlp.certificate="+certificate, "--otlp.interval=24h")
+	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666,
+		filepath.Join(run, sockets.ControlFile): 0o666} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
@@ -222,9 +226,11 @@ func TestUnitsRestrictions(t *testing.T) {
 
 	got := runBinary(t, nil, "push", "--once", "--agent.socket="+e.socket)
 	assert.Zero(t, got.status, got.stderr)
-	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind all that")
+	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind "+
+		"all that")
 
-	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"), 0o644))
+	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
+		"  name: renamed\n"), 0o644))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	awaitPage(t, e, "\n"+renamed+"{", reloaded)
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
@@ -240,7 +246,8 @@ func TestUnitFile(t *testing.T) {
 	unit := unitFile(t)
 	for key, want := range map[string][]string{
 		"PrivateUsers": {"no"}, "ProtectProc": {"default"}, "ProcSubset": nil, // who the peers are must be seen
-		"RuntimeDirectory": {sockets.Dir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"}, "NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
+		"RuntimeDirectory": {sockets.Dir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"},
+		"NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
 	} {
 		assert.Equal(t, want, unit[key], key)
 	}

@@ -18,8 +18,10 @@ func TestReport(t *testing.T) {
 	}{
 		{"nothing", nil, 0, ""},
 		{"an error", errors.New("broken"), Failure, "mpit-exporter: broken\n"},
-		{"several in one line", errors.Join(errors.New("one"), errors.New("two")), Failure, "mpit-exporter: one; two\n"},
-		{"a status of its own", fmt.Errorf("wrapped: %w", &Error{NotFound, errors.New("gone")}), NotFound, "mpit-exporter: wrapped: gone\n"},
+		{"several in one line", errors.Join(errors.New("one"), errors.New("two")), Failure,
+			"mpit-exporter: one; two\n"},
+		{"a status of its own", fmt.Errorf("wrapped: %w", &Error{NotFound, errors.New("gone")}), NotFound,
+			"mpit-exporter: wrapped: gone\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer

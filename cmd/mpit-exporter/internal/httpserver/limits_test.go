@@ -110,7 +110,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 					t.Skip("no connection")
 				}
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
-				state := rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed, http.StateHijacked}).Draw(t, "state")
+				state := rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed,
+					http.StateHijacked}).Draw(t, "state")
 				require.Nil(t, c.note(open[i], state))
 				delete(busy, open[i])
 				switch state {

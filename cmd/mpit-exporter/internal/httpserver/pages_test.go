@@ -15,7 +15,8 @@ import (
 func pageOf(t *testing.T, pprof bool) http.Handler {
 	t.Helper()
 	handler, err := Pages{
-		TelemetryPath: "/a/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(), Ready: func() bool { return true }, Pprof: pprof,
+		TelemetryPath: "/a/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(),
+		Ready: func() bool { return true }, Pprof: pprof,
 	}.Handler()
 	require.NoError(t, err)
 	return handler
@@ -26,7 +27,8 @@ func TestPageLinksToAllOthers(t *testing.T) {
 	links := func(pprof bool) (found []string) {
 		answer := cmdtest.Request(pageOf(t, pprof), http.MethodGet, "/")
 		require.Equal(t, http.StatusOK, answer.Code)
-		for _, m := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(answer.Body.String(), -1) {
+		for _, m := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(answer.Body.String(),
+			-1) {
 			found = append(found, m[1])
 		}
 		return found

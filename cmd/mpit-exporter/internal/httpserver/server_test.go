@@ -49,15 +49,18 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		{"curl", http.MethodPost, "/-/reload", nil, http.StatusOK, 1},
 		{"the exporter's own page", http.MethodPost, "/-/reload",
 			[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://example.com"}, http.StatusOK, 1},
-		{"the browser's address bar", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "none"}, http.StatusOK, 1},
+		{"the browser's address bar", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "none"},
+			http.StatusOK, 1},
 		{"the exporter's own page in an old browser", http.MethodPost, "/-/reload",
 			[]string{"Origin", "http://example.com"}, http.StatusOK, 1},
-		{"another site", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
+		{"another site", http.MethodPost, "/-/reload", []string{"Sec-Fetch-Site", "cross-site"},
+			http.StatusForbidden, 0},
 		{"another host of the site", http.MethodPost, "/-/reload",
 			[]string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden, 0},
 		{"another site in an old browser", http.MethodPost, "/-/reload",
 			[]string{"Origin", "http://evil.example"}, http.StatusForbidden, 0},
-		{"a file, or a page in a sandbox", http.MethodPost, "/-/reload", []string{"Origin", "null"}, http.StatusForbidden, 0},
+		{"a file, or a page in a sandbox", http.MethodPost, "/-/reload", []string{"Origin", "null"},
+			http.StatusForbidden, 0},
 		{"another site, by a method that nobody serves", http.MethodDelete, "/metrics",
 			[]string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, 0},
 		{"a link on another site", http.MethodGet, "/", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusOK, 0},
@@ -94,8 +97,9 @@ func TestTelemetryPath(t *testing.T) {
 	for path, good := range map[string]bool{
 		"/metrics": true, "/a/b": true, "/apis": true, "/metrics/": true,
 		"/a//b": false, "/a/../b": false, "//": false,
-		"": false, "/": false, "metrics": false, "/-/ready": false, "/api": false, "/api/v1/ranks": false, "/debug/pprof": false,
-		"/{x}": false, "/a b": false, "/m?x=1": false,
+		"": false, "/": false, "metrics": false, "/-/ready": false, "/api": false, "/api/v1/ranks": false,
+		"/debug/pprof": false,
+		"/{x}":         false, "/a b": false, "/m?x=1": false,
 	} {
 		assert.Equal(t, good, CheckTelemetryPath(path) == nil, "%q", path)
 	}

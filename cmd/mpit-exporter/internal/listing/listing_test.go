@@ -16,30 +16,45 @@ func TestTables(t *testing.T) {
 	value, long := "1", strings.Repeat("long ", 20)
 	size, rank, stamp := 4, 2, uint64(3)
 	c := &exporter.Catalogue{
-		Rank: exporter.RankStatus{Library: "openmpi", LibraryVersion: "4.1.4", JobID: "17", World: "17.0", Rank: 2, WorldSize: 4, Executable: "/bin/app"},
+		Rank: exporter.RankStatus{Library: "openmpi", LibraryVersion: "4.1.4", JobID: "17", World: "17.0", Rank: 2,
+			WorldSize: 4, Executable: "/bin/app"},
 		Variables: []exporter.VariableStatus{
-			{Name: "messages", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm, Datatype: mpit.DatatypeUnsigned,
-				Description: "Messages,\n  all of them", Metric: "mpit_messages_total", Categories: []string{"traffic", "all"}},
-			{Name: "word", Class: mpit.ClassGeneric, Verbosity: mpit.VerbosityTunerAll, Datatype: mpit.DatatypeChar, State: mpit.VariableAllocFailed,
-				Code: "MPI_T_ERR_INVALID", Dropped: "generic_string"},
-			{Name: "mpit_call_time_MPI_Send", Class: mpit.ClassTimer, Distribution: true, Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm, Datatype: mpit.DatatypeUint64,
+			{Name: "messages", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm,
+				Datatype:    mpit.DatatypeUnsigned,
+				Description: "Messages,\n  all of them", Metric: "mpit_messages_total",
+				Categories: []string{"traffic", "all"}},
+			{Name: "word", Class: mpit.ClassGeneric, Verbosity: mpit.VerbosityTunerAll, Datatype: mpit.DatatypeChar,
+				State: mpit.VariableAllocFailed,
+				Code:  "MPI_T_ERR_INVALID", Dropped: "generic_string"},
+			{Name: "mpit_call_time_MPI_Send", Class: mpit.ClassTimer, Distribution: true,
+				Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm, Datatype: mpit.DatatypeUint64,
 				Metric: "mpit_call_time_seconds"},
-			{Name: "spc_a", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, OnRequest: true},
-			{Name: "spc_b", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, OnRequest: true, State: mpit.VariableOnRequest},
+			{Name: "spc_a", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+				OnRequest: true},
+			{Name: "spc_b", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+				OnRequest: true, State: mpit.VariableOnRequest},
 		},
 		ControlVariables: []exporter.ControlVariableStatus{
-			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Value: &value, Description: "Eager\x1b[31m limit",
-				Enum: []exporter.EnumItemStatus{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}}, Categories: []string{"all"}},
-			{Name: "tuned", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
-				Objects: []exporter.ObjectValueStatus{{ID: 1, Name: "halo\nx", Value: &value}, {ID: 7, Code: "MPI_T_ERR_INVALID"}}},
-			{Name: "path", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeChar, Value: &long},
-			{Name: "secret", Scope: mpit.ScopeReadOnly, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Code: "MPI_T_ERR_INVALID"},
+			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+				Value: &value, Description: "Eager\x1b[31m limit",
+				Enum:       []exporter.EnumItemStatus{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}},
+				Categories: []string{"all"}},
+			{Name: "tuned", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+				Bind: mpit.BindComm,
+				Objects: []exporter.ObjectValueStatus{{ID: 1, Name: "halo\nx", Value: &value},
+					{ID: 7, Code: "MPI_T_ERR_INVALID"}}},
+			{Name: "path", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeChar,
+				Value: &long},
+			{Name: "secret", Scope: mpit.ScopeReadOnly, Verbosity: mpit.VerbosityUserBasic,
+				Datatype: mpit.DatatypeInt, Code: "MPI_T_ERR_INVALID"},
 		},
 	}
-	c.Categories = []exporter.CategoryStatus{{Name: "all", Description: "Everything", Variables: []string{"messages"}, ControlVariables: []string{"eager"}}}
+	c.Categories = []exporter.CategoryStatus{{Name: "all", Description: "Everything",
+		Variables: []string{"messages"}, ControlVariables: []string{"eager"}}}
 	c.CategoryStamp = &stamp
 	c.Objects = []exporter.ObjectStatus{
-		{ID: 1, Kind: "comm", Name: "halo\nx", Size: &size, Rank: &rank, Details: map[string]string{"topology": "cart", "dims": "2,2"}},
+		{ID: 1, Kind: "comm", Name: "halo\nx", Size: &size, Rank: &rank,
+			Details: map[string]string{"topology": "cart", "dims": "2,2"}},
 		{ID: 2, Kind: "comm", Freed: true, Inter: true},
 		{ID: 3, Kind: "win", Name: "ghosts", Size: &size, Rank: &rank, On: "halo", OnID: 1},
 		{ID: 4, Kind: "file", Name: "/restart", OnID: 9},
@@ -86,7 +101,8 @@ win   ghosts    4     2     halo      -
 func TestManyObjects(t *testing.T) {
 	c := &exporter.Catalogue{}
 	for i := range maxObjects + 3 {
-		c.Objects = append(c.Objects, exporter.ObjectStatus{ID: uint32(i + 1), Kind: "comm", Name: fmt.Sprintf("c%d", i), Freed: i == 0})
+		c.Objects = append(c.Objects, exporter.ObjectStatus{ID: uint32(i + 1), Kind: "comm",
+			Name: fmt.Sprintf("c%d", i), Freed: i == 0})
 	}
 	c.Objects = append(c.Objects, exporter.ObjectStatus{ID: 99, Kind: "win", Name: "w"})
 	var out strings.Builder

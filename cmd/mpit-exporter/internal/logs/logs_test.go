@@ -71,7 +71,8 @@ func TestRepeats(t *testing.T) {
 	assert.Equal(t, "http: Accept error: full\n", say("http: Accept error: full"), "another kind")
 	assert.Empty(t, say("http: TLS handshake error from c"))
 	now = now.Add(repeatsWindow)
-	assert.Equal(t, "http: TLS handshake error from d (and 2 like it before)\n", say("http: TLS handshake error from d"))
+	assert.Equal(t, "http: TLS handshake error from d (and 2 like it before)\n",
+		say("http: TLS handshake error from d"))
 	now = now.Add(repeatsWindow)
 	assert.Equal(t, "http: TLS handshake error from e\n", say("http: TLS handshake error from e"))
 	for i := range 10 * repeatsKinds {

@@ -15,17 +15,20 @@ import (
 // valuesOf is one look at two ranks, at a second, with these values of a counter in each and a timer in the first.
 func valuesOf(second int, zero, one, waited string) *exporter.ValueList {
 	counter := func(value string) exporter.VariableValues {
-		return exporter.VariableValues{Metric: "mpit_calls_total", Kind: "counter", Series: []exporter.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
+		return exporter.VariableValues{Metric: "mpit_calls_total", Kind: "counter",
+			Series: []exporter.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
 	}
 	rank := func(n int, state string) exporter.RankStatus {
-		return exporter.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1", PID: 100 + n, Library: "openmpi", LibraryVersion: "4.1.4", Executable: "app"}
+		return exporter.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1",
+			PID: 100 + n, Library: "openmpi", LibraryVersion: "4.1.4", Executable: "app"}
 	}
 	return &exporter.ValueList{
 		Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC),
 		Ranks: []exporter.RankValues{
 			{Rank: rank(0, "up"), Variables: []exporter.VariableValues{
 				counter(zero),
-				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Series: []exporter.SeriesValue{{Count: zero, Sum: waited}}},
+				{Metric: "mpit_wait_time_seconds", Kind: "histogram",
+					Series: []exporter.SeriesValue{{Count: zero, Sum: waited}}},
 			}},
 			{Rank: rank(1, "late"), Variables: []exporter.VariableValues{counter(one)}},
 		},
@@ -47,12 +50,16 @@ func TestTopTable(t *testing.T) {
 	lines := strings.Split(table, "\n")
 	assert.Regexp(t, `^\d\d:\d\d:02  2 ranks, 1 up, 1 late\x01$`, lines[0])
 	fields := func(i int) []string { return strings.Fields(lines[i]) }
-	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM" + terminal.Heading}, fields(1))
+	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY",
+		"PROGRAM" + terminal.Heading}, fields(1))
 	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
 	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
-	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER", "SERIES" + terminal.Heading}, fields(5))
-	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", "ada", `mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
-	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "ada", "mpit_wait_time_seconds_sum"}, fields(7), "20 in 2 s that took 1 s")
+	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER",
+		"SERIES" + terminal.Heading}, fields(5))
+	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", "ada",
+		`mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
+	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "ada", "mpit_wait_time_seconds_sum"},
+		fields(7), "20 in 2 s that took 1 s")
 	assert.Equal(t, []string{"0", "0", "-", "12.35M", "-", "-", "1", "17", "ada", "mpit_node_peak"}, fields(8))
 
 	first := func(order string) string {
@@ -65,7 +72,8 @@ func TestTopTable(t *testing.T) {
 	assert.Equal(t, 7, strings.Count(small, "\n"))
 	assert.Contains(t, small, "… and 1 more\n", "a third is for ranks")
 	for line := range strings.Lines(small) {
-		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), terminal.Heading))), 20, line)
+		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), terminal.Heading))), 20,
+			line)
 	}
 }
 
@@ -76,9 +84,10 @@ func TestTopOfTimers(t *testing.T) {
 		for i := range counts {
 			l.Ranks = append(l.Ranks, exporter.RankValues{
 				Rank: exporter.RankStatus{JobID: "1", World: "0", User: "ada", Rank: i},
-				Variables: []exporter.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true, Series: []exporter.SeriesValue{
-					{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
-				}}},
+				Variables: []exporter.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram",
+					Distribution: true, Series: []exporter.SeriesValue{
+						{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
+					}}},
 			})
 		}
 		return l
@@ -91,7 +100,8 @@ func TestTopOfTimers(t *testing.T) {
 	require.True(t, m.Take(look(2, [2]string{"10", "130"}, [2]string{"1", "4"})))
 	assert.Equal(t, []string{"0.5", "0.5", "1", "5", "50", "0.01", "2", "1", "ada", series}, cells())
 	require.True(t, m.Take(look(4, [2]string{"10", "130"}, [2]string{"1", "4"})))
-	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", "ada", series}, cells(), "nothing was observed, so that nothing has a mean")
+	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", "ada", series}, cells(),
+		"nothing was observed, so that nothing has a mean")
 	require.True(t, m.Take(look(5, [2]string{"5", "130"}, [2]string{"0.5", "4"})))
 	assert.Equal(t, "-", cells()[5], "it has been reset")
 }
@@ -151,7 +161,8 @@ func TestTopOfAReset(t *testing.T) {
 
 func TestNumberText(t *testing.T) {
 	for v, text := range map[float64]string{
-		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 9999.9: "10k", 12345: "12.35k", 999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
+		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 9999.9: "10k", 12345: "12.35k",
+		999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
 	} {
 		assert.Equal(t, text, numberText(v))
 	}

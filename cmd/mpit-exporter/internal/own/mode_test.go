@@ -40,7 +40,8 @@ func TestAwaitEnd(t *testing.T) {
 		{name: "a process without MPI", comes: true, first: time.Hour, linger: time.Hour},
 		{name: "last values are scraped", comes: true, untaken: 2, taken: true, first: time.Hour, linger: time.Hour},
 		{name: "nobody scrapes", comes: true, untaken: 2, first: time.Hour, linger: 20 * time.Millisecond},
-		{name: "a rank that has not registered", connects: true, untaken: 1, taken: true, first: time.Hour, linger: time.Hour},
+		{name: "a rank that has not registered", connects: true, untaken: 1, taken: true, first: time.Hour,
+			linger: time.Hour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := listenPresence(t)
@@ -59,7 +60,8 @@ func TestAwaitEnd(t *testing.T) {
 			}
 			go func() {
 				defer close(ended)
-				o.awaitEnd(t.Context(), func() (int, int) { return int(living.Load()), int(untaken.Load()) }, slog.New(slog.DiscardHandler))
+				o.awaitEnd(t.Context(), func() (int, int) { return int(living.Load()), int(untaken.Load()) },
+					slog.New(slog.DiscardHandler))
 			}()
 			notYet := func(why string) {
 				t.Helper()
@@ -103,11 +105,12 @@ func TestAwaitEndOfAContext(t *testing.T) {
 func TestFinalPush(t *testing.T) {
 	var began atomic.Int64
 	hold := make(chan struct{})
-	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler), push: func(context.Context) (int, error) {
-		began.Add(1)
-		<-hold
-		return 1, nil
-	}}
+	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
+		push: func(context.Context) (int, error) {
+			began.Add(1)
+			<-hold
+			return 1, nil
+		}}
 	wait := func() chan struct{} {
 		done := make(chan struct{})
 		go func() {
@@ -137,18 +140,20 @@ func TestFinalPush(t *testing.T) {
 	<-turn.done
 	<-later
 	assert.LessOrEqual(t, began.Load(), int64(3), "a third one only if the last to wait has come during the second")
-	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
+		time.Millisecond)
 }
 
 // TestFinalPushIsTriedAgain while there is time.
 func TestFinalPushIsTriedAgain(t *testing.T) {
 	began := 0
-	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler), push: func(context.Context) (int, error) {
-		if began++; began < 3 {
-			return 0, errors.New("the receiver is away")
-		}
-		return 1, nil
-	}}
+	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
+		push: func(context.Context) (int, error) {
+			if began++; began < 3 {
+				return 0, errors.New("the receiver is away")
+			}
+			return 1, nil
+		}}
 	f.await(t.Context())
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,10 +162,12 @@ func TestFinalPushIsTriedAgain(t *testing.T) {
 
 // TestFinalPushIsBounded: a receiver that never answers keeps nobody.
 func TestFinalPushIsBounded(t *testing.T) {
-	f := &finalPush{wait: 20 * time.Millisecond, log: slog.New(slog.DiscardHandler), push: func(ctx context.Context) (int, error) {
-		<-ctx.Done()
-		return 0, ctx.Err()
-	}}
+	f := &finalPush{wait: 20 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+		push: func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}}
 	f.await(t.Context())
-	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
+		time.Millisecond)
 }

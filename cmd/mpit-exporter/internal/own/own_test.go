@@ -59,10 +59,12 @@ func TestOwnFlags(t *testing.T) {
 	}
 	dir, err := os.Getwd()
 	require.NoError(t, err)
-	o := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e", "--otlp.insecure", "--no-otlp.final",
+	o := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e",
+		"--otlp.insecure", "--no-otlp.final",
 		"--otlp.header-file=secrets", "--", "app", "--otlp.endpoint=not-mine")
 	assert.Equal(t, []string{
-		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure", "--no-otlp.final",
+		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure",
+		"--no-otlp.final",
 		"--otlp.header-file=" + filepath.Join(dir, "secrets"),
 	}, o.forwarded)
 	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, program)

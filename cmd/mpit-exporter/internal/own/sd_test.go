@@ -27,8 +27,9 @@ func TestFileSD(t *testing.T) {
 	assert.Equal(t, []string{"node7:4000"}, targets[0].Targets)
 	delete(targets[0].Labels, "__meta_mpit_user")
 	assert.Equal(t, map[string]string{
-		"__meta_mpit_jobid": "17", "__meta_mpit_world": "0", "__meta_mpit_host": "node7", "__meta_mpit_uid": strconv.Itoa(os.Geteuid()),
-		"__scheme__": "https", "__metrics_path__": "/metrics",
+		"__meta_mpit_jobid": "17", "__meta_mpit_world": "0", "__meta_mpit_host": "node7",
+		"__meta_mpit_uid": strconv.Itoa(os.Geteuid()),
+		"__scheme__":      "https", "__metrics_path__": "/metrics",
 	}, targets[0].Labels)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -37,7 +38,8 @@ func TestFileSD(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "of what was written first")
 
-	assert.ErrorContains(t, writeSD(filepath.Join(dir, "missing", "x.json"), target{}), "make the directory or name another")
+	assert.ErrorContains(t, writeSD(filepath.Join(dir, "missing", "x.json"), target{}),
+		"make the directory or name another")
 }
 
 // TestAddresses: what all interfaces are called is this host's name.

@@ -31,9 +31,11 @@ func TestPageFiles(t *testing.T) {
 		assert.NotEqual(t, "application/octet-stream", h.Get("Content-Type"), path)
 		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
 		assert.Equal(t, "no-cache", h.Get("Cache-Control"), path)
-		assert.True(t, strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'; "), path)
+		assert.True(t, strings.HasPrefix(h.Get("Content-Security-Policy"),
+			"default-src 'none'; script-src 'self'; style-src 'self'; "), path)
 		assert.NotContains(t, h.Get("Content-Security-Policy"), "unsafe")
-		assert.Equal(t, http.StatusNotModified, cmdtest.Request(handler, http.MethodGet, path, "If-None-Match", h.Get("ETag")).Code, path)
+		assert.Equal(t, http.StatusNotModified, cmdtest.Request(handler, http.MethodGet, path, "If-None-Match",
+			h.Get("ETag")).Code, path)
 		assert.Empty(t, cmdtest.Request(handler, http.MethodHead, path).Body.String(), path)
 		assert.Equal(t, http.StatusMethodNotAllowed, cmdtest.Request(handler, http.MethodPost, path).Code, path)
 

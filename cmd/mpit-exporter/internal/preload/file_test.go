@@ -16,7 +16,8 @@ const (
 	greeting = `#include <stdio.h>
 int main(void) { puts("hello"); return 7; }
 `
-	bare = "void _start(void) { for (;;) ; }\n" // without a C library, which may not be there for what isn't this machine
+	// without a C library, which may not be there for what isn't this machine
+	bare = "void _start(void) { for (;;) ; }\n"
 )
 
 // emptyLibrary stands for the agent's.
@@ -39,12 +40,16 @@ func TestLookAt(t *testing.T) {
 		{"usual", greeting, []string{"cc"}, programFile{}, programFile{}},
 		{"at a fixed address", greeting, []string{"cc", "-no-pie"}, programFile{}, programFile{}},
 		{"static", greeting, []string{"cc", "-static"}, programFile{unobserved: statically}, programFile{}},
-		{"static at any address", greeting, []string{"cc", "-static-pie"}, programFile{unobserved: statically}, programFile{}},
-		{"another machine's", bare, []string{"cc", "-m32", "-nostdlib", "-static"}, programFile{unobserved: foreign, alone: true}, programFile{unobserved: foreign, alone: true}},
-		{"another C library's", greeting, []string{"cc", "-Wl,--dynamic-linker=/lib/ld-uClibc.so.0"}, programFile{unobserved: unknown, alone: true}, programFile{unobserved: unknown, alone: true}},
+		{"static at any address", greeting, []string{"cc", "-static-pie"}, programFile{unobserved: statically},
+			programFile{}},
+		{"another machine's", bare, []string{"cc", "-m32", "-nostdlib", "-static"},
+			programFile{unobserved: foreign, alone: true}, programFile{unobserved: foreign, alone: true}},
+		{"another C library's", greeting, []string{"cc", "-Wl,--dynamic-linker=/lib/ld-uClibc.so.0"},
+			programFile{unobserved: unknown, alone: true}, programFile{unobserved: unknown, alone: true}},
 		{"musl's", greeting, []string{"musl-gcc"}, programFile{}, programFile{}},
 		{"with AddressSanitizer", greeting, []string{"cc", "-fsanitize=address"}, programFile{}, programFile{}},
-		{"with ThreadSanitizer", greeting, []string{"cc", "-fsanitize=thread"}, programFile{threadSanitizer: true}, programFile{}},
+		{"with ThreadSanitizer", greeting, []string{"cc", "-fsanitize=thread"}, programFile{threadSanitizer: true},
+			programFile{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -61,7 +66,8 @@ func TestLookAt(t *testing.T) {
 // What can't be understood is left to the kernel.
 func TestLookAtAnything(t *testing.T) {
 	library, dir := emptyLibrary(t), t.TempDir()
-	for name, text := range map[string]string{"empty": "", "bare": "echo hello\n", "lost": "#!/no/such/interpreter\n", "nobody": "#!\n", "damaged": "\x7fELF\x02\x01\x01"} {
+	for name, text := range map[string]string{"empty": "", "bare": "echo hello\n",
+		"lost": "#!/no/such/interpreter\n", "nobody": "#!\n", "damaged": "\x7fELF\x02\x01\x01"} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 		assert.Zero(t, lookAt(path, library), name)

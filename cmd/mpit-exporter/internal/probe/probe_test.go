@@ -54,7 +54,8 @@ func TestListedRanks(t *testing.T) {
 		defer func() { _ = r.Close() }()
 	}
 
-	first.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}, 1)
+	first.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
+		DatatypeBytes: 8}, 1)
 	require.NoError(t, second.Finish(ctx, socket, mpit.EndFinalize))
 	require.NoError(t, first.Finish(ctx, socket, mpit.EndFinalize))
 	ranks.awaitLastWords(ctx)

@@ -62,7 +62,8 @@ func TestParseHeader(t *testing.T) {
 		{"empty=", "empty", "", ""},
 		{"Authorization: Bearer abc", "", "", "a name and a value are needed, NAME=VALUE"},
 		{"=secret", "", "", "the name must consist of letters, digits and hyphens, as in authorization=Bearer…"},
-		{"two words=secret", "", "", "the name must consist of letters, digits and hyphens, as in authorization=Bearer…"},
+		{"two words=secret", "", "", "the name must consist of letters, digits and hyphens, as in " +
+			"authorization=Bearer…"},
 		{"a=sec\x01ret", "", "", "the value of a has a control character"},
 	} {
 		name, value, err := parseHeader(test.text)

@@ -51,7 +51,8 @@ func makeFenced(t *testing.T) (dir string) {
 	t.Helper()
 	dir = cmdtest.ShortDir(t)
 	for path, text := range map[string]string{
-		fenceRules: "rules: []\n", fenceOutside: "secret", "tls/archive/cert1.pem": "old", "tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
+		fenceRules: "rules: []\n", fenceOutside: "secret", "tls/archive/cert1.pem": "old",
+		"tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
 		fenceOTLP: "old", fenceSSL: "old",
 		fenceWeb: "tls_server_config: {cert_file: ../" + fenceCert + ", key_file: ../" + fenceCert + "}\n",
 	} {
@@ -105,29 +106,51 @@ func attempts(dir string) map[string]func() error {
 
 		"read a file outside":                             read(in(fenceOutside)),
 		"read a file outside through a link in the rules": read(in("rules/link.yaml")),
-		"read a directory outside":                        func() error { _, err := os.ReadDir(in("outside")); return err },
-		"write a rule file":                               write(in(fenceRules)),
-		"make a file among the rules":                     write(in("rules/new.yaml")),
-		"remove a rule file":                              func() error { return os.Remove(in(fenceRules)) },
-		"truncate a rule file":                            func() error { return os.Truncate(in(fenceRules), 0) },
-		"make a file beside the socket":                   write(in("run/file")),
-		"make a directory beside the socket":              func() error { return os.Mkdir(in("run/directory"), 0o700) },
-		"make a link beside the socket":                   func() error { return os.Symlink("/", in("run/link")) },
-		"make a socket among the rules":                   func() error { return listenTwice(in("rules/socket")) },
-		"move the rules to the socket":                    func() error { return os.Rename(in(fenceRules), in("run/rules")) },
-		"make a temporary file":                           write(in("../mpit-fence-" + strconv.Itoa(os.Getpid()))),
-		"run a program outside":                           func() error { return exec.Command(in("outside/true")).Run() },
-		"run a program among the rules":                   func() error { return exec.Command(in("rules/true")).Run() },
-		"let a child read a file outside":                 func() error { return quietly(exec.Command("cat", in(fenceOutside))) },
-		"look into another process' memory":               read("/proc/" + strconv.Itoa(os.Getppid()) + "/mem"),
+		"read a directory outside": func() error {
+			_,
+				err := os.ReadDir(in("outside"))
+			return err
+		},
+		"write a rule file":             write(in(fenceRules)),
+		"make a file among the rules":   write(in("rules/new.yaml")),
+		"remove a rule file":            func() error { return os.Remove(in(fenceRules)) },
+		"truncate a rule file":          func() error { return os.Truncate(in(fenceRules), 0) },
+		"make a file beside the socket": write(in("run/file")),
+		"make a directory beside the socket": func() error {
+			return os.Mkdir(in("run/directory"),
+				0o700)
+		},
+		"make a link beside the socket": func() error { return os.Symlink("/", in("run/link")) },
+		"make a socket among the rules": func() error { return listenTwice(in("rules/socket")) },
+		"move the rules to the socket": func() error {
+			return os.Rename(in(fenceRules),
+				in("run/rules"))
+		},
+		"make a temporary file": write(in("../mpit-fence-" + strconv.Itoa(os.Getpid()))),
+		"run a program outside": func() error {
+			return exec.Command(in("outside/true")).
+				Run()
+		},
+		"run a program among the rules": func() error {
+			return exec.Command(in("rules/true")).
+				Run()
+		},
+		"let a child read a file outside": func() error {
+			return quietly(exec.Command("cat",
+				in(fenceOutside)))
+		},
+		"look into another process' memory": read("/proc/" + strconv.Itoa(os.Getppid()) + "/mem"),
 	}
 }
 
 // refusedOutside are the attempts that must fail.
 var refusedOutside = []string{
-	"read a file outside", "read a file outside through a link in the rules", "read a directory outside", "write a rule file", "make a file among the rules",
-	"remove a rule file", "truncate a rule file", "make a file beside the socket", "make a directory beside the socket", "make a link beside the socket",
-	"make a socket among the rules", "move the rules to the socket", "make a temporary file", "run a program outside", "run a program among the rules",
+	"read a file outside", "read a file outside through a link in the rules", "read a directory outside",
+	"write a rule file", "make a file among the rules",
+	"remove a rule file", "truncate a rule file", "make a file beside the socket",
+	"make a directory beside the socket", "make a link beside the socket",
+	"make a socket among the rules", "move the rules to the socket", "make a temporary file",
+	"run a program outside", "run a program among the rules",
 	"let a child read a file outside", "look into another process' memory", "write a receiver's authority",
 }
 
@@ -354,9 +377,11 @@ func TestFenceOfReceiver(t *testing.T) {
 	assert.Empty(t, f.names)
 	link := filepath.Join(dir, "resolv.conf")
 	require.NoError(t, os.Symlink(fenceOutside, link))
-	f.AddReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)}, []string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
-		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL), "SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
-	})
+	f.AddReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)},
+		[]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
+			return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
+				"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
+		})
 	for _, path := range []string{"otlp", "ssl", "tls/live", "tls/archive", "outside"} {
 		assert.Contains(t, f.config, filepath.Join(dir, path))
 	}

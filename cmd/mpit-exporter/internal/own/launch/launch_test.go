@@ -29,13 +29,15 @@ func processes(all map[int]string) fstest.MapFS {
 func TestLaunch(t *testing.T) {
 	proc := processes(map[int]string{
 		1: "systemd 0", 50: "slurmstepd 1", 51: "slurmstepd 1",
-		100: "mpirun 1", 101: "app 100", 102: "app 100", 103: "wrapper.sh 100", 104: "app) 103", 105: "wrapper.sh 100", 106: "app 105",
+		100: "mpirun 1", 101: "app 100", 102: "app 100", 103: "wrapper.sh 100", 104: "app) 103",
+		105: "wrapper.sh 100", 106: "app 105",
 		200: "hydra_pmi_proxy 1", 201: "app 200", 202: "sh 200", 203: "app 202",
 		300: "bash 1", 301: "app 300", 302: "app 300", 310: "bash 1", 311: "app 310",
 	})
 	key := func(host string, pid int, env ...string) string { return Of(env, host, pid, proc).Key }
 	pmix := func(namespace, port string) []string {
-		return []string{"PMIX_NAMESPACE=" + namespace, "PMIX_SERVER_URI2=" + namespace + ".0;tcp4://127.0.0.1:" + port, "PMIX_RANK=1"}
+		return []string{"PMIX_NAMESPACE=" + namespace,
+			"PMIX_SERVER_URI2=" + namespace + ".0;tcp4://127.0.0.1:" + port, "PMIX_RANK=1"}
 	}
 	slurm := func(job, step string) []string { return []string{"SLURM_JOB_ID=" + job, "SLURM_STEP_ID=" + step} }
 
@@ -62,7 +64,8 @@ func TestLaunch(t *testing.T) {
 	assert.NotEqual(t, hydra, key("node", 101, "PMI_RANK=0", "PMI_FD=6"), "another launcher")
 	batch := key("node", 201, append(slurm("17", "4294967291"), "PMI_RANK=0")...)
 	assert.Equal(t, batch, key("node", 203, append(slurm("17", "4294967291"), "PMI_RANK=1")...))
-	assert.NotEqual(t, batch, key("node", 101, append(slurm("17", "4294967291"), "PMI_RANK=0")...), "a second mpirun in the same script")
+	assert.NotEqual(t, batch, key("node", 101, append(slurm("17", "4294967291"), "PMI_RANK=0")...),
+		"a second mpirun in the same script")
 
 	alone := key("node", 301)
 	assert.Equal(t, alone, key("node", 302), "two programs of one shell share one")

@@ -48,7 +48,8 @@ func TestOpenBase(t *testing.T) {
 		{"a link to a directory of the user's", func(t *testing.T, path string) {
 			require.NoError(t, os.Symlink(t.TempDir(), path))
 		}, "is not a directory, though it should be one of yours"},
-		{"a file", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }, "is not a directory"},
+		{"a file", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) },
+			"is not a directory"},
 		{"others may look into it", func(t *testing.T, path string) {
 			require.NoError(t, os.Mkdir(path, 0o700))
 			require.NoError(t, os.Chmod(path, 0o750))
@@ -163,7 +164,8 @@ func TestRemoveLeavesNothing(t *testing.T) {
 func TestCleanTheDead(t *testing.T) {
 	parent, sd := t.TempDir(), t.TempDir()
 	base := baseIn(t, parent)
-	names := []string{"0000000000000000", "1111111111111111", "2222222222222222", "3333333333333333", "4444444444444444", "5555555555555555"}
+	names := []string{"0000000000000000", "1111111111111111", "2222222222222222", "3333333333333333",
+		"4444444444444444", "5555555555555555"}
 	dead, living, failed, failedLongAgo, precious, liar := names[0], names[1], names[2], names[3], names[4], names[5]
 	var locked *Dir
 	for _, name := range names {
@@ -182,7 +184,8 @@ func TestCleanTheDead(t *testing.T) {
 		return filepath.Join(append([]string{base.Path, key}, file...)...)
 	}
 	target, other := filepath.Join(sd, cli.ProgramName+"-node-"+dead+".json"), filepath.Join(sd, "other.json")
-	for _, file := range []string{target, other, path(failed, failedFile), path(failedLongAgo, failedFile), path(precious, "precious")} {
+	for _, file := range []string{target, other, path(failed, failedFile), path(failedLongAgo, failedFile),
+		path(precious, "precious")} {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 	}
 	require.NoError(t, os.WriteFile(path(dead, SDFile), []byte(target), 0o600))
