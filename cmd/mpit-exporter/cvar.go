@@ -79,11 +79,12 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 	if err != nil {
 		return fmt.Errorf("%s: writing: %w", command, err)
 	}
-	switch {
-	case answer.Result == exporter.CvarOK:
+	if answer.Result == exporter.CvarOK {
 		return nil
-	case slices.ContainsFunc(answer.Ranks, func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }):
-		return &cli.Error{Status: cli.Partial, Err: fmt.Errorf("%s: failed: %s", command, table.Clean(answer.Error))}
+	}
+	changed := func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }
+	if slices.ContainsFunc(answer.Ranks, changed) {
+		return cli.Errorf(cli.Partial, "%s: failed: %s", command, table.Clean(answer.Error))
 	}
 	return fmt.Errorf("%s: %s: %s", command, answer.Result, table.Clean(answer.Error))
 }

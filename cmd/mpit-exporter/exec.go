@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"syscall"
 
@@ -30,12 +29,13 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 		"arguments. Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself "+
 		"failed.")
 	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open "+
-		"MPI 5 and later. Its monitoring component is left off unless you set "+
-		preload.EnvMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn "+
-		"or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
+		"MPI 5 and later. Its monitoring component is left off unless you set "+preload.EnvMonitoring+"=2: it ends "+
+		"programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls "+
+		"counts messages and bytes and harms nothing.").
 		BoolVar(&c.settings.Monitoring)
-	c.settings.AddCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+preload.CallsLibraryName+" as well ($"+preload.EnvCalls+"=1). "+
-		"It costs each call a little, and brings several series for each function.")
+	c.settings.AddCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+
+		preload.CallsLibraryName+" as well ($"+preload.EnvCalls+"=1). It costs each call a little, and brings "+
+		"several series for each function.")
 	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+sockets.EnvSocket+").").
 		PlaceHolder("PATH").StringVar(&c.settings.Socket)
 	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+preload.EnvJobID+").").
@@ -43,8 +43,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as "+
 		"osc_*; may be repeated ($"+preload.EnvDeny+").").PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
 	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with "+
-		"mpit-exporter cvar set ($"+preload.EnvAllowWrite+"=1). "+
-		"An MPI library may not be prepared for that.").BoolVar(&c.settings.AllowWrite)
+		"mpit-exporter cvar set ($"+preload.EnvAllowWrite+"=1). An MPI library may not be prepared for that.").
+		BoolVar(&c.settings.AllowWrite)
 	cmd.Flag("log", "The agent writes on stderr what it does ($"+preload.EnvLog+"=1).").BoolVar(&c.settings.Log)
 	c.own.AddFlags(cmd)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
@@ -54,8 +54,7 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 // run replaces this process: it returns only with an error.
 func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) error {
 	if len(c.program) == 0 {
-		return cli.Usagef("exec: %w; usage: %s exec [flags] -- program arguments", errors.New("no program named"),
-			cli.ProgramName)
+		return cli.Usagef("exec: no program named; usage: %s exec [flags] -- program arguments", cli.ProgramName)
 	}
 	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
@@ -71,8 +70,7 @@ func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) erro
 		c.settings.Socket = c.own.Join(ctx, env, std)
 		c.settings.FinalWait = c.own.FinalWait()
 		if ctx.Err() != nil {
-			return &cli.Error{Status: cli.ExecFailed, Err: errors.New("exec: interrupted before the program was " +
-				"started")}
+			return cli.Errorf(cli.ExecFailed, "exec: interrupted before the program was started")
 		}
 	}
 	changed, notes := c.settings.Environ(env)
@@ -92,8 +90,8 @@ func execProgram(path string, argv, env []string) error {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, argv[1:]...), env) //nolint:gosec // G204: as above
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// The file was there a moment ago: what misses is its interpreter.
+		// The file was there a moment ago: what is missing is its interpreter.
 		err = errors.New("its interpreter (#! line or dynamic loader) does not exist")
 	}
-	return &cli.Error{Status: cli.NotExecutable, Err: fmt.Errorf("exec: %s: %w", argv[0], err)}
+	return cli.Errorf(cli.NotExecutable, "exec: %s: %w", argv[0], err)
 }

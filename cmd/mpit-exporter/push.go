@@ -69,14 +69,13 @@ func (c *pushCommand) run(ctx context.Context, std cli.Stdio) error {
 	points, err := c.once(ctx, std)
 	switch {
 	case err == nil && points == 0:
-		return errors.New("push: the receiver has accepted none of the points; its log, and the exporter's, may say " +
-			"why")
+		return errors.New("push: the receiver has accepted none of the points; " +
+			"its log, and the exporter's, may say why")
 	case err == nil:
 		fmt.Fprintf(std.Out, "%d points delivered\n", points)
 		return nil
 	case points > 0:
-		return &cli.Error{Status: cli.Partial, Err: fmt.Errorf("push: %d points delivered, but not all: %w", points,
-			err)}
+		return cli.Errorf(cli.Partial, "push: %d points delivered, but not all: %w", points, err)
 	}
 	return fmt.Errorf("push: %w", err)
 }
@@ -136,9 +135,6 @@ func (c *pushCommand) ask(ctx context.Context, control *client.Control) (points 
 	return answer.Points, err
 }
 
-// socketName is what the ranks' socket is called in a message.
-func (c *pushCommand) socketName() string { return cmp.Or(c.flags.Socket, "in its usual place") }
-
 // alone is the exporter of this node for one push. It is quiet but for a log level that was asked for: what is wrong
 // is the command's own line.
 func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err error) {
@@ -153,7 +149,7 @@ func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err
 	if inUse := (*sockets.InUseError)(nil); errors.As(err, &inUse) {
 		return 0, fmt.Errorf("an exporter listens at the agent socket %s that has no control socket, over which it "+
 			"could be asked to push; start it with one, or wait for its end",
-			c.socketName())
+			cmp.Or(c.flags.Socket, "in its usual place"))
 	}
 	if err != nil {
 		return 0, err

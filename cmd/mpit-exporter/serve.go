@@ -45,8 +45,8 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 		StringVar(&c.telemetryPath)
 	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
 	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the "+
-		"one that has been without a request for longest; "+
-		"one address may have half of them, and of the scrapes.").Default("512").IntVar(&c.maxConns)
+		"one that has been without a request for longest; one address may have half of them, and of the scrapes.").
+		Default("512").IntVar(&c.maxConns)
 	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with "+
 		"port 0.").PlaceHolder("FILE").StringVar(&c.addressFile)
 	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps "+
@@ -116,18 +116,25 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		defer os.Remove(c.addressFile)
 		needs.Removed = append(needs.Removed, c.addressFile)
 	}
-	if c.own == nil {
-		if err := n.Enclose(needs); err != nil {
-			return err
-		}
-		return n.Run(ctx, f)
+	if c.own != nil {
+		return c.runOwn(ctx, n, f, needs, own.Page{
+			Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
+		})
 	}
+	if err := n.Enclose(needs); err != nil {
+		return err
+	}
+	return n.Run(ctx, f)
+}
 
+// runOwn is the end of run for one launch's own exporter, until the launch is over.
+func (c *serveCommand) runOwn(
+	ctx context.Context, n *node.Node, f *node.Front, needs sandbox.Needs, page own.Page,
+) error {
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
 	}
-	if err := c.own.Prepare(own.Page{Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0,
-		Path: c.telemetryPath}, n.Logger); err != nil {
+	if err := c.own.Prepare(page, n.Logger); err != nil {
 		return err
 	}
 	defer c.own.Withdraw()
@@ -137,7 +144,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	ctx = c.own.Begin(ctx, n.Exporter.Remaining, n.Logger)
-	if !paged {
+	if !c.own.Paged() {
 		f = nil
 	}
 	return n.Run(ctx, f)

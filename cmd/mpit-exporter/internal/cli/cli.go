@@ -43,10 +43,13 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the error without its status.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef returns an error that ends the program with the status Usage.
-func Usagef(format string, args ...any) error {
-	return &Error{Status: Usage, Err: fmt.Errorf(format, args...)}
+// Errorf returns an error that ends the program with a status.
+func Errorf(status int, format string, args ...any) error {
+	return &Error{Status: status, Err: fmt.Errorf(format, args...)}
 }
+
+// Usagef returns an error that ends the program with the status Usage.
+func Usagef(format string, args ...any) error { return Errorf(Usage, format, args...) }
 
 // Stdio is what a command reads and writes, so that tests can look on.
 type Stdio struct {

@@ -2,9 +2,8 @@ package preload
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,23 +38,16 @@ func lookProgram(name string, env Environment) (string, error) {
 		}
 	}
 	if errors.Is(found, fs.ErrNotExist) && executable("./"+name) == nil {
-		return "", &cli.Error{Status: cli.NotFound, Err: fmt.Errorf("exec: %s: not found in PATH; if the one in "+
-			"this directory is meant, write ./%s", name, name)}
+		return "", cli.Errorf(cli.NotFound,
+			"exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)
 	}
 	return "", programError(name, found)
 }
 
-// executable says why the file can't be executed, if so.
+// executable says why the file can't be executed, if so. The path has a slash in it, so that it is not looked for.
 func executable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return syscall.EISDIR
-	}
-	const xOK = 1
-	return syscall.Access(path, xOK)
+	_, err := exec.LookPath(path)
+	return errors.Unwrap(err)
 }
 
 func programError(name string, err error) error {
@@ -65,11 +57,11 @@ func programError(name string, err error) error {
 		if strings.Contains(name, "/") {
 			where = "no such file"
 		}
-		return &cli.Error{Status: cli.NotFound, Err: fmt.Errorf("exec: %s: %s", name, where)}
+		return cli.Errorf(cli.NotFound, "exec: %s: %s", name, where)
 	case errors.Is(err, syscall.EISDIR):
-		return &cli.Error{Status: cli.NotExecutable, Err: fmt.Errorf("exec: %s: is a directory", name)}
+		return cli.Errorf(cli.NotExecutable, "exec: %s: is a directory", name)
 	case errors.Is(err, fs.ErrPermission):
-		return &cli.Error{Status: cli.NotExecutable, Err: fmt.Errorf("exec: %s: permission denied; is it executable?", name)}
+		return cli.Errorf(cli.NotExecutable, "exec: %s: permission denied; is it executable?", name)
 	}
-	return &cli.Error{Status: cli.NotExecutable, Err: fmt.Errorf("exec: %s: %w", name, err)}
+	return cli.Errorf(cli.NotExecutable, "exec: %s: %w", name, err)
 }

@@ -95,13 +95,11 @@ func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
 // Complete finds the libraries and the program, looks at its file, makes the socket's path one that a change of
 // directory doesn't change, and returns the program's path. Errors have the exit statuses of exec.
 func (s *Settings) Complete(env Environment, program string) (path string, err error) {
-	if err := s.findLibraries(env); err != nil {
-		return "", &cli.Error{Status: cli.ExecFailed, Err: err}
+	if err = s.findLibraries(env); err == nil && s.Socket != "" {
+		s.Socket, err = absoluteSocket(s.Socket)
 	}
-	if s.Socket != "" {
-		if s.Socket, err = absoluteSocket(s.Socket); err != nil {
-			return "", &cli.Error{Status: cli.ExecFailed, Err: err}
-		}
+	if err != nil {
+		return "", cli.Errorf(cli.ExecFailed, "%w", err)
 	}
 	if path, err = lookProgram(program, env); err != nil {
 		return "", err
@@ -131,8 +129,8 @@ func absoluteSocket(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("--socket: %w", err)
 	case len(absolute) > sockets.MaxPath:
-		return "", fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", absolute,
-			sockets.MaxPath)
+		return "", fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have",
+			absolute, sockets.MaxPath)
 	}
 	return absolute, nil
 }
