@@ -13,7 +13,7 @@ import (
 // KeptList is the answer to GET /api/v1/kept.
 type KeptList struct {
 	Kept []KeptSample `json:"kept"`           // sorted by jobid, world, user, rank
-	More int          `json:"more,omitempty"` // ranks left out, lest the answer become too large: ask for them by name
+	More int          `json:"more,omitempty"` // ranks left out to bound the answer: ask for them by name
 }
 
 // KeptSample is what a rank kept at its last MPI_Pcontrol(2).

@@ -16,14 +16,14 @@ type ValueList struct {
 	Time     time.Time     `json:"time"`               // when the page was brought up to date
 	Ranks    []RankValues  `json:"ranks"`              // sorted by jobid, world, user, rank
 	Together []WorldValues `json:"together,omitempty"` // where rules merge the ranks of a world: its series
-	More     int           `json:"more,omitempty"`     // ranks left out, lest the answer become too large: ask by name
+	More     int           `json:"more,omitempty"`     // ranks left out to bound the answer: ask for them by name
 }
 
 // RankValues is what stands on the page for one rank's variables.
 type RankValues struct {
 	Rank      RankStatus       `json:"rank"`
 	Variables []VariableValues `json:"variables"`     // sorted by metric
-	Cut       int              `json:"cut,omitempty"` // series left out, lest the answer become too large
+	Cut       int              `json:"cut,omitempty"` // series left out to bound the answer
 }
 
 // WorldValues is what stands on the page for the ranks of one MPI_COMM_WORLD together.
