@@ -59,7 +59,7 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 	}()
 	n.logs = newLogWriter(log)
 	n.closers = append(n.closers, func() error { n.logs.close(); return nil })
-	resetCollector := tuneCollector(os.Getenv("GOGC"))
+	resetCollector := tuneCollector(os.Getenv, os.DirFS("/"))
 	n.closers = append(n.closers, func() error { resetCollector(); return nil })
 	flags.log.Writer = n.logs
 	n.logger = promslog.New(&flags.log)
