@@ -54,6 +54,10 @@ type Config struct {
 	// wait.
 	FinalTaken func(ctx context.Context)
 
+	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much memory: for
+	// debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
+	GiveBack func()
+
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
 }
@@ -129,7 +133,8 @@ type Exporter struct {
 
 	mu      sync.Mutex // guards what follows, and the attendance of ranks; held for a look or a change, never while ranks are taken in
 	table   table
-	removed []*rank        // from the table, to be closed
+	removed []*rank // from the table, to be closed
+	freed   freed
 	finals  map[uint32]int // connections that are to bring a last sample, by uid
 
 	readers   map[*OTelReader]bool // those that are open
@@ -426,10 +431,39 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 func (e *Exporter) unlock() {
 	removed := e.removed
 	e.removed = nil
+	for _, r := range removed {
+		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
+	}
 	e.mu.Unlock()
 	for _, r := range removed {
 		e.close(r)
 	}
+}
+
+const (
+	// seriesBytes is about what a series takes, wherever.
+	seriesBytes = 1000
+	// worthGivingBack is how much must have been freed.
+	worthGivingBack  = 32 << 20
+	givingBackPauses = time.Minute
+)
+
+// freed is about how many bytes ranks had that have left since memory was given back last.
+type freed struct {
+	bytes int
+	at    time.Time
+}
+
+// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
+func (e *Exporter) giveBack() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	if e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
+		return
+	}
+	e.freed = freed{at: now}
+	go e.cfg.GiveBack()
 }
 
 // add puts a new rank into the table. The caller holds mu.

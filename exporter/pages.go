@@ -93,6 +93,7 @@ func (e *Exporter) commit(asked *questions, want readers) (r *result, err error)
 		}
 	}
 	e.tidySets(p)
+	e.giveBack()
 	at := time.Now()
 	e.pages.at.Store(&at)
 	e.mu.Lock()

@@ -63,7 +63,7 @@ func TestMemoryLimit(t *testing.T) {
 			"sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/system.slice/e.service/memory.max": "max\n",
 		}, math.MaxInt64},
 		"its own": {map[string]string{
-			"proc/self/cgroup":                                "0::/system.slice/e.service\n",
+			"proc/self/cgroup": "0::/system.slice/e.service\n",
 			"sys/fs/cgroup/system.slice/e.service/memory.max": "1000\n",
 		}, 1000},
 		"one that it is in": {map[string]string{
@@ -73,7 +73,7 @@ func TestMemoryLimit(t *testing.T) {
 		}, 500},
 		"a container's": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}, 1000},
 		"version 1": {map[string]string{
-			"proc/self/cgroup":                                    "12:cpu,cpuacct:/b\n5:memory:/a\n0::/a\n",
+			"proc/self/cgroup": "12:cpu,cpuacct:/b\n5:memory:/a\n0::/a\n",
 			"sys/fs/cgroup/memory/a/memory.limit_in_bytes":        "1000\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":          "9223372036854771712\n",
 			"sys/fs/cgroup/cpu,cpuacct/b/memory.limit_in_bytes":   "1\n",

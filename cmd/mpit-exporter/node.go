@@ -111,6 +111,7 @@ func openNode(ctx context.Context, flags *nodeFlags, options nodeOptions, log io
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: n.job.finalTaken(),
+		GiveBack:   giveBack,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
