@@ -104,6 +104,7 @@ type Exporter struct {
 	self    *selfMetrics
 	users   users
 	scrapes chan struct{} // one token for each HTTP request in flight
+	lending lending
 	reads   chan struct{} // the same for catalogues, values and kept samples
 	control *control
 	now     func() time.Time
@@ -116,6 +117,7 @@ type Exporter struct {
 	recent                                       time.Duration
 	describing, describingAll                    int // see maxDescribing
 	endedBytes                                   int // see maxEndedBytes
+	lent                                         int // see maxLent
 
 	deaf deafness
 
@@ -208,6 +210,7 @@ func New(cfg Config) (*Exporter, error) {
 		grace:      grace,
 		describing: maxDescribing, describingAll: maxDescribingAll,
 		endedBytes: maxEndedBytes,
+		lent:       maxLent,
 		started:    time.Now(),
 		table:      newTable(),
 		budgets:    budgets,

@@ -81,6 +81,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.release()
+	defer e.lending.add(r.body, w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
 	if err := send(w, req, r.segments); err != nil {
@@ -97,6 +98,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // rendered is an answer's body.
 type rendered struct {
 	segments [][]byte // in memory that is lent until release
+	body     *body    // that most of them are of
 	ended    []ending
 	release  func()
 }
@@ -167,11 +169,11 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		}
 		own.endPart(f.GetName())
 	}
-	r = &rendered{ended: l.ended, release: release}
+	r = &rendered{ended: l.ended, body: l.bodies[l.way], release: release}
 	switch l.way {
 	case asMessages:
 		l.release()
-		r.segments = [][]byte{own.text}
+		r.segments, r.body = [][]byte{own.text}, own
 	case asOpenMetrics:
 		r.segments = append(interleave(l.bodies[l.way], own), []byte("# EOF\n"))
 	default:
