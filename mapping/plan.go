@@ -98,7 +98,7 @@ func (r *Rank) follow() {
 		}
 		if h == nil {
 			h = r.newHandle(v, lh, name)
-		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Origin, lh.Origin)) {
+		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
 			h.rename(lh)
 			if v.separate {
 				r.restart(v, cellID{object: v.shown(name), number: lh.Object})
