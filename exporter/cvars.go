@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -37,20 +37,6 @@ type controls struct {
 	left map[string]int
 }
 
-// refreshControlVariables has the control variables of ranks read anew: whoever has written one calls it, so that
-// mpit_cvar_ranks shows what the rank has, not what was asked for. It returns at once; the values are on the page soon, and only
-// those that Config.ControlVariables names. Ranks that have gone are left out. The caller does not hold mu.
-func (e *Exporter) refreshControlVariables(ids ...Identity) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, id := range ids {
-		if i, found := e.table.find(id); found {
-			e.table.ordered[i].controls.told = true
-		}
-	}
-	e.inquire()
-}
-
 // checkControls checks what Config says of control variables.
 func checkControls(cfg *Config) error {
 	if cfg.ControlVariableInterval < 0 {
@@ -65,8 +51,8 @@ func checkControls(cfg *Config) error {
 	return nil
 }
 
-// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to time, and
-// when somebody says so. The caller holds mu.
+// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to
+// time, and when somebody says so. The caller holds mu.
 func (e *Exporter) controlsDue(r *rank, now time.Time) bool {
 	c := &r.controls
 	return len(e.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() || now.Sub(c.at) >= e.cfg.ControlVariableInterval)
@@ -113,7 +99,8 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 	for i := range list {
 		v := &list[i]
 		name := clean.Label(v.Name)
-		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, func(pattern string) bool { return globMatches(pattern, v.Name) }) {
+		named := func(pattern string) bool { return mapping.GlobMatches(pattern, v.Name) }
+		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, named) {
 			continue
 		}
 		seen[name] = true
@@ -123,33 +110,10 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 		case len(rows) == maxControls:
 			over++
 		default:
-			rows = append(rows, controlRow{r.world.name(), name, clean.Text(controlValue(v), maxControlValue)})
+			rows = append(rows, controlRow{r.world.name(), name, clean.Text(cvar.Text(v), maxControlValue)})
 		}
 	}
 	return rows, unreadable, over
-}
-
-// globMatches says whether a pattern matches a name: * stands for any characters, ? for one, as in the mapping's rules.
-func globMatches(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	star, from := -1, 0 // the last * and what of the name it covers so far
-	i, k := 0, 0
-	for k < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, k
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[k]):
-			i++
-			k++
-		case star >= 0:
-			from++
-			i, k = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(string(p[i:]), "*") == ""
 }
 
 // addControls makes mpit_cvar_ranks anew, if it has changed.

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -102,7 +103,7 @@ type Exporter struct {
 	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
 	reads   chan struct{} // the same for catalogues, values and kept samples
-	control *control
+	control *control.Server
 	now     func() time.Time
 	newRank func(m *mapping.Mapper, p mapping.Process) figures
 	proc    fs.FS       // /proc
@@ -276,7 +277,7 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.receiveFinal(ctx, s, w)
 		return
 	}
-	r, line, err := e.connect(s, w)
+	r, line, err := e.connect(ctx, s, w)
 	if err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
 		return
@@ -302,8 +303,6 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 				e.log.Debug("rank disconnected", rankAttrs(r)...)
 			}
 			return
-		case <-s.Answered():
-			e.takeAnswered(ctx, line)
 		case <-line.wake:
 			e.takeAnswered(ctx, line) // it may have failed at once
 			e.push(ctx, r, s)
@@ -316,7 +315,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 
 // line is how the goroutine of a rank's connection is told what to do.
 type line struct {
-	asked *question     // that is open, as long as its answer has not been taken in; guarded by Exporter.mu. nil: none
+	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under Exporter.mu.
+	asked atomic.Pointer[question]
 	wake  chan struct{} // there is something in the outbox
 }
 
@@ -330,23 +330,16 @@ func (l *line) nudge() {
 	}
 }
 
-// question returns the one that is open.
-func (e *Exporter) question(l *line) *question {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return l.asked
-}
-
 // takeAnswered takes the answer to the question in that is open, if it has come.
 func (e *Exporter) takeAnswered(ctx context.Context, l *line) {
-	if q := e.question(l); q != nil && q.isAnswered() {
+	if q := l.asked.Load(); q != nil && q.isAnswered() {
 		e.take(ctx, q)
 	}
 }
 
 // takeLast is takeAnswered for a connection that has ended.
 func (e *Exporter) takeLast(ctx context.Context, l *line) {
-	q := e.question(l)
+	q := l.asked.Load()
 	if q == nil {
 		return
 	}
@@ -360,8 +353,8 @@ func (e *Exporter) takeLast(ctx context.Context, l *line) {
 func (e *Exporter) giveUp(l *line) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l.asked != nil {
-		l.asked.settle()
+	if q := l.asked.Load(); q != nil {
+		q.settle()
 	}
 }
 
@@ -384,7 +377,7 @@ var (
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(s *mpit.Session, w identity.Process) (*rank, *line, error) {
+func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Process) (*rank, *line, error) {
 	h, peer := s.Hello(), s.Peer()
 	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
 		e.mu.Lock()
@@ -404,6 +397,8 @@ func (e *Exporter) connect(s *mpit.Session, w identity.Process) (*rank, *line, e
 		}
 		old := r.session
 		r.session, r.line = s, newLine()
+		line := r.line
+		s.OnAnswer(func() { e.takeAnswered(ctx, line) })
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew

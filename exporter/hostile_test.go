@@ -437,7 +437,7 @@ func TestHostileRanks(t *testing.T) {
 			if test.counted == protocolErrors("handshake_timeout") {
 				handshake = time.Second
 			}
-			n := startNodeWith(t, controlSocketPath(t), []mpit.ListenOption{
+			n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{
 				mpit.WithHandshakeTimeout(handshake), mpit.WithConnectionLimit(120), mpit.WithHandshakeLimit(60),
 			}, Config{MaxRanks: 50, MaxEnded: 50}, impatient, func(e *Exporter) { e.grace = 10 * time.Millisecond })
 			cfg := small("1", 0)
@@ -504,7 +504,7 @@ func TestHostileNames(t *testing.T) {
 func TestHostileMemory(t *testing.T) {
 	needRoot(t)
 	const limit = 256 << 20 // half of the default
-	n := startNodeWith(t, controlSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {
+	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {
 		e.endedBytes, e.grace = limit/2, 0
 	})
 	heap := func() uint64 {

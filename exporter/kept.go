@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -151,7 +152,7 @@ func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue
 		if x := variable.Datatype.Float64(w); math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
 		}
-		number := json.Number(formatElement(variable.Datatype, w))
+		number := json.Number(cvar.Number(variable.Datatype, w))
 		out.Values[i] = &number
 	}
 	return out

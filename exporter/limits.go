@@ -117,6 +117,9 @@ func (b *budgets) short(r *rank) bool {
 func (b *budgets) take(r *rank, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if weight == r.weight { // as nearly always
+		return
+	}
 	b.add(r.job(), weight-r.weight)
 	r.weight = weight
 }

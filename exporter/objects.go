@@ -1,14 +1,11 @@
 package exporter
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // objectDetails are the properties of objects that are labels of mpit_object_info, out of those in docs/protocol.md. A
@@ -79,16 +76,4 @@ func objectLabels(o *mapping.ObjectInfo) (labels []mapping.Label) {
 		}
 	}
 	return labels
-}
-
-// parseKind reads a kind of object, as the label says it ("comm") or as MPI does ("MPI_COMM").
-func parseKind(text string) (mpit.Bind, error) {
-	if kind, ok := mpit.BindOfLabel(strings.TrimPrefix(strings.ToLower(text), "mpi_")); ok {
-		return kind, nil
-	}
-	var kinds []string
-	for kind := mpit.BindComm; kind <= mpit.BindSession; kind++ {
-		kinds = append(kinds, kind.Label())
-	}
-	return mpit.BindUnknown, fmt.Errorf("%q is no kind of object; there are %s", text, strings.Join(kinds, ", "))
 }

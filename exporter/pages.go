@@ -110,7 +110,7 @@ func (e *Exporter) judge(asked *questions) {
 			switch {
 			case r.end != mpit.EndNone || r.session != q.session:
 				// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
-			case r.line.asked != q:
+			case r.line.asked.Load() != q:
 				r.state = r.last
 			default:
 				e.self.samples.WithLabelValues(resultLate).Inc()

@@ -281,10 +281,10 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	if r.session == nil || r.end != mpit.EndNone {
 		return
 	}
-	q := r.line.asked
+	q := r.line.asked.Load()
 	if q == nil {
 		q = &question{rank: r, session: r.session, line: r.line, pending: r.session.Ask(), at: now}
-		if r.line.asked = q; q.isAnswered() {
+		if r.line.asked.Store(q); q.isAnswered() {
 			r.line.nudge() // it has failed, which nobody else tells
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -75,7 +76,7 @@ func newSelfMetrics() *selfMetrics {
 			"HTTP requests for metrics that are being served."),
 		cvarWrites: i.counters("mpit_exporter_cvar_writes_total", "result", "{request}",
 			"Requests to set a control variable, by result.",
-			CvarOK, CvarRefused, CvarFailed),
+			control.OK, control.Refused, control.Failed),
 		reloaded: i.gauge("mpit_exporter_config_last_reload_successful", "",
 			"1: the rules in force are those that were read last; 0: those could not be used, and the ones before them are in force."),
 		reloadTime: i.gauge("mpit_exporter_config_last_reload_success_timestamp_seconds", "",

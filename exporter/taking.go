@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -17,6 +18,8 @@ type question struct {
 	line    *line
 	pending *mpit.Pending
 	at      time.Time
+
+	begun atomic.Bool // somebody takes the answer in
 
 	// Exporter.mu guards these.
 	taken   bool         // the answer has been taken in, or never will be
@@ -59,8 +62,11 @@ func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error)
 	return func() { r.taking.Release(1) }, nil
 }
 
-// take takes the answer to a question in, which has come.
+// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an answer takes it in.
 func (e *Exporter) take(ctx context.Context, q *question) {
+	if !q.begun.CompareAndSwap(false, true) {
+		return
+	}
 	r := q.rank
 	sample, err := q.pending.Sample()
 	result, state := resultFailed, stateLate
@@ -85,7 +91,7 @@ func (e *Exporter) take(ctx context.Context, q *question) {
 	e.self.samples.WithLabelValues(result).Inc()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if q.line.asked = nil; r.line == q.line { // else there is a newer connection
+	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
 		r.last = state
 	}
 	q.settle()

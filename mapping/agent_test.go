@@ -265,7 +265,7 @@ func (a *agent) rename(object uint32, name string) {
 	for _, h := range a.handles {
 		if h.Object == object {
 			a.end(h, old)
-			h.Origin, h.Excluded = append([]uint64(nil), h.seen(a.paused)...), nil
+			h.Origin, h.Excluded, h.Created = append([]uint64(nil), h.seen(a.paused)...), nil, a.now()
 		}
 	}
 	a.objects = append([]mpit.Object(nil), a.objects...)

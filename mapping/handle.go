@@ -147,8 +147,13 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 	return h
 }
 
-// begin sets all elements to where the handle's count under its present name begins.
+// begin sets all elements to where the handle's count under its present name begins. Nothing had been excluded there.
 func (h *handle) begin() {
+	if h.of.Excluded != nil {
+		then := *h.of
+		then.Excluded = nil
+		h.base = &then
+	}
 	elems := h.elems()
 	for i := range elems {
 		first := uint64(0)

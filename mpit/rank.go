@@ -97,8 +97,8 @@ type Enum struct {
 
 // EnumItem is one value of an enumeration.
 type EnumItem struct {
-	Value int64
-	Name  string
+	Value int64  `json:"value"`
+	Name  string `json:"name"`
 }
 
 // Object is an MPI object that variables are bound to.
@@ -120,14 +120,14 @@ type Detail struct{ Key, Value string }
 // Handle is a variable bound to an object, open in the rank for as long as both exist.
 type Handle struct {
 	ID       uint32
-	Variable uint32 // Variable.ID
-	Object   uint32 // Object.ID, 0: none
-	Count    int    // elements
-	Created  time.Time
-	First    []uint64 // values when the handle was made, as in Sample.Values; nil: zeros
-	Origin   []uint64 // values at the last rename of the object; nil: never renamed
-	Excluded []uint64 // gained, int64 or double bits, during MPI_Pcontrol(0) since Origin; nil: zeros
-	Offset   int      // where its elements start in Sample.Values; -1: not selected
+	Variable uint32    // Variable.ID
+	Object   uint32    // Object.ID, 0: none
+	Count    int       // elements
+	Created  time.Time // or its object's last rename, whichever is later
+	First    []uint64  // values when the handle was made, as in Sample.Values; nil: zeros
+	Origin   []uint64  // values at the last rename of the object; nil: never renamed
+	Excluded []uint64  // gained, int64 or double bits, during MPI_Pcontrol(0) since Origin; nil: zeros
+	Offset   int       // where its elements start in Sample.Values; -1: not selected
 }
 
 // Layout is everything that a rank has open, at one generation.

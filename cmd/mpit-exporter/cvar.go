@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
 // cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this node.
@@ -73,17 +73,17 @@ func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error 
 		return fmt.Errorf("%s: writing: %w", command, err)
 	}
 	switch {
-	case answer.Result == exporter.CvarOK:
+	case answer.Result == control.OK:
 		return nil
-	case slices.ContainsFunc(answer.Ranks, func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }):
+	case slices.ContainsFunc(answer.Ranks, func(r control.RankAnswer) bool { return r.State != control.Unchanged }):
 		return &exitError{exitPartial, fmt.Errorf("%s: failed: %s", command, clean(answer.Error))}
 	}
 	return fmt.Errorf("%s: %s: %s", command, answer.Result, clean(answer.Error))
 }
 
 // request checks what the user has said as far as that can be done here.
-func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
-	r := &exporter.CvarRequest{JobID: c.job, World: c.world, Name: c.variable}
+func (c *cvarCommand) request(command string) (*control.Request, error) {
+	r := &control.Request{JobID: c.job, World: c.world, Name: c.variable}
 	if command == c.setName {
 		name, value, ok := strings.Cut(c.assignment, "=")
 		if !ok || name == "" {
@@ -94,11 +94,11 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 		return nil, usageErrorf("%s: %q: the name of a variable is needed", command, c.variable)
 	}
 	var err error
-	if r.Ranks, err = exporter.ParseRanks(c.ranks); err != nil {
+	if r.Ranks, err = control.ParseRanks(c.ranks); err != nil {
 		return nil, usageErrorf("%s: --rank: %w", command, err)
 	}
 	if c.object != "" {
-		if r.Object, err = exporter.ParseCvarObject(c.object); err != nil {
+		if r.Object, err = control.ParseObject(c.object); err != nil {
 			return nil, usageErrorf("%s: --object: %w", command, err)
 		}
 	}
@@ -114,11 +114,11 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 }
 
 // ask sends the request over the control socket.
-func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarRequest) (*exporter.CvarAnswer, error) {
+func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Request) (*control.Answer, error) {
 	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
-		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": control.FormatRanks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -130,7 +130,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 			return nil, err
 		}
 	}
-	answer := &exporter.CvarAnswer{}
+	answer := &control.Answer{}
 	err := c.controlClient.ask(ctx, method, path, body, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
@@ -141,7 +141,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 }
 
 // writeCvar writes what became of a variable in each rank.
-func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
+func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if len(a.Ranks) == 0 {
 		return nil
 	}

@@ -200,7 +200,7 @@ func (n *node) run(ctx context.Context, f *front) error {
 			controlDone <- nil
 			return
 		}
-		controlDone <- n.exporter.ServeControl(controlCtx, n.control)
+		controlDone <- n.exporter.Control().Serve(controlCtx, n.control)
 	}()
 	go func() {
 		defer close(pushDone)

@@ -32,7 +32,7 @@ func newPushing(ctx context.Context, flags *otlpFlags, e *exporter.Exporter, ins
 		p.reader.Close()
 		return nil, err
 	}
-	e.OnPush(p.pusher.Push)
+	e.Control().OnPush(p.pusher.Push)
 	return p, nil
 }
 

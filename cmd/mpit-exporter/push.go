@@ -13,7 +13,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
 // pushCommand is an exporter that only pushes, or a single push.
@@ -115,11 +115,11 @@ func (c *pushCommand) controlOf() string {
 
 // ask asks the exporter of this node to push now.
 func (c *pushCommand) ask(ctx context.Context, client *controlClient) (points int, err error) {
-	answer := &exporter.PushAnswer{}
+	answer := &control.PushAnswer{}
 	err = client.ask(ctx, http.MethodPost, "/api/v1/push", nil, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
-	if err == nil && answer.Result != exporter.PushOK {
+	if err == nil && answer.Result != control.OK {
 		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, clean(answer.Error))
 	}
 	if err != nil {

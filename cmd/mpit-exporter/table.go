@@ -145,7 +145,7 @@ func listCell(names []string) string {
 	return shorten(clean(strings.Join(names[:min(len(names), maxCell)], ", ")), maxCell)
 }
 
-func enumCell(items []exporter.EnumItemStatus) string {
+func enumCell(items []mpit.EnumItem) string {
 	words := make([]string, len(items))
 	for i, item := range items {
 		words[i] = fmt.Sprintf("%d=%s", item.Value, item.Name)

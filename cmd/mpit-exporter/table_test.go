@@ -29,7 +29,7 @@ func TestTables(t *testing.T) {
 		},
 		ControlVariables: []exporter.ControlVariableStatus{
 			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Value: &value, Description: "Eager\x1b[31m limit",
-				Enum: []exporter.EnumItemStatus{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}}, Categories: []string{"all"}},
+				Enum: []mpit.EnumItem{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}}, Categories: []string{"all"}},
 			{Name: "tuned", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
 				Objects: []exporter.ObjectValueStatus{{ID: 1, Name: "halo\nx", Value: &value}, {ID: 7, Code: "MPI_T_ERR_INVALID"}}},
 			{Name: "path", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeChar, Value: &long},

@@ -30,8 +30,8 @@ type Users struct {
 	shown    map[string]bool      // values of the label on figures of the exporter itself
 }
 
-// NewUsers returns Users of whom nobody is known. lookup names a user, "" where he has no name; it may block. nil:
-// nobody has one.
+// NewUsers returns Users. lookup returns a user's name, or "" if there is none; it may block. nil: users are called by
+// their numbers.
 func NewUsers(lookup func(uid uint32) string) *Users {
 	return &Users{
 		lookup: lookup, now: time.Now,

@@ -1,4 +1,4 @@
-package exporter
+package control
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // fewer, whatever their numbers are.
 const maxRankList = 1 << 16
 
-// ParseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty text is an
-// empty list.
+// ParseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty
+// text is an empty list.
 func ParseRanks(text string) ([]int, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

@@ -1,4 +1,5 @@
-package exporter
+// Package cvar reads and writes the values of control variables as text.
+package cvar
 
 import (
 	"cmp"
@@ -16,15 +17,17 @@ import (
 const (
 	// maxItems is how many items of an enumeration an error lists.
 	maxItems = 20
-	// maxItemName is how long the name of an item may be to stand for its number, in bytes: an array may have very many of them.
+	// maxItemName is how long the name of an item may be to stand for its number, in bytes: an array may have very many
+	// of them.
 	maxItemName = 128
-	// maxCvarText bounds the text of an array, in bytes: as long as a text may be itself.
-	maxCvarText = 64 << 10
+	// maxText bounds the text of an array, in bytes: as long as a text may be itself.
+	maxText = 64 << 10
 )
 
-// parseCvar reads a value of a control variable as a person writes it: numbers, names of the enumeration's items, true and false, with commas
-// between elements; text as it stands. present is what the variable has now, which says how many elements there are.
-func parseCvar(v *mpit.ControlVariable, present mpit.CvarValue, text string) (mpit.CvarValue, error) {
+// Parse reads a value of a control variable as a person writes it: numbers, names of the enumeration's items, true
+// and false, with commas between elements; text as it stands. present is what the variable has now, which says how
+// many elements there are.
+func Parse(v *mpit.ControlVariable, present mpit.CvarValue, text string) (mpit.CvarValue, error) {
 	if present.IsText {
 		if strings.ContainsRune(text, 0) {
 			return mpit.CvarValue{}, errors.New("a text with a zero byte in it, which would end it")
@@ -101,7 +104,8 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 	if more := len(e.Items) - len(items); more > 0 {
 		items = append(items, fmt.Sprintf("and %d more", more))
 	}
-	return 0, fmt.Errorf("%q is no item of the enumeration %q, which has %s", text, e.Name, cmp.Or(strings.Join(items, ", "), "none"))
+	return 0, fmt.Errorf("%q is no item of the enumeration %q, which has %s",
+		text, e.Name, cmp.Or(strings.Join(items, ", "), "none"))
 }
 
 func parseSigned(d mpit.Datatype, text string, bits int) (uint64, error) {
@@ -160,9 +164,9 @@ func numberError(d mpit.Datatype, text string, err error, limits string) error {
 	return fmt.Errorf("%q is not a number of datatype %s", text, d)
 }
 
-// formatCvar is a value as text, in the way in which parseCvar reads it. An array that would be longer than maxCvarText is cut,
+// Format is a value as text, in the way in which Parse reads it. An array that would be longer than maxText is cut,
 // with … at its end.
-func formatCvar(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
+func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 	if v.IsText {
 		return v.Text
 	}
@@ -174,20 +178,20 @@ func formatCvar(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 		}
 		name, named := item(int64(w))
 		switch {
-		case text.Len() > maxCvarText:
+		case text.Len() > maxText:
 			text.WriteString("…")
 			return text.String()
 		case named:
 			text.WriteString(name)
 		default:
-			text.WriteString(formatElement(d, w))
+			text.WriteString(Number(d, w))
 		}
 	}
 	return text.String()
 }
 
-// formatElement is an element as the shortest number that is exactly it.
-func formatElement(d mpit.Datatype, w uint64) string {
+// Number is an element as the shortest number that is exactly it.
+func Number(d mpit.Datatype, w uint64) string {
 	switch {
 	case d.Floating():
 		return strconv.FormatFloat(d.Float64(w), 'g', -1, 64)
@@ -195,6 +199,12 @@ func formatElement(d mpit.Datatype, w uint64) string {
 		return strconv.FormatInt(int64(w), 10)
 	}
 	return strconv.FormatUint(w, 10)
+}
+
+// Text is a control variable's present value as text.
+func Text(v *mpit.ControlVariable) string {
+	value := mpit.CvarValue{Values: v.Values, Text: v.Text, IsText: v.Datatype == mpit.DatatypeChar}
+	return Format(v.Datatype, v.Enum, value)
 }
 
 // itemNames returns what finds the names of an enumeration's items, for so many elements.
@@ -218,6 +228,7 @@ func itemNames(enum *mpit.Enum, elements []uint64) func(value int64) (name strin
 	}
 }
 
-func sameCvar(a, b mpit.CvarValue) bool {
+// Same says whether two values are the same to the last bit.
+func Same(a, b mpit.CvarValue) bool {
 	return a.IsText == b.IsText && a.Text == b.Text && slices.Equal(a.Values, b.Values)
 }

@@ -1,4 +1,4 @@
-package exporter
+package cvar
 
 import (
 	"math"
@@ -14,7 +14,7 @@ import (
 
 var colours = &mpit.Enum{Name: "colour", Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "red"}, {Value: 3, Name: "red,green"}, {Value: 7, Name: "2"}}}
 
-func TestParseCvar(t *testing.T) {
+func TestParse(t *testing.T) {
 	one, three := make([]uint64, 1), make([]uint64, 3)
 	of := func(d mpit.Datatype) mpit.ControlVariable { return mpit.ControlVariable{Datatype: d} }
 	enum := mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: colours}
@@ -70,7 +70,7 @@ func TestParseCvar(t *testing.T) {
 		{"a datatype that nobody knows", of(mpit.DatatypeOther), one, "1", nil, "values of datatype OTHER can't be written"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := parseCvar(&test.variable, mpit.CvarValue{Values: test.present}, test.text)
+			got, err := Parse(&test.variable, mpit.CvarValue{Values: test.present}, test.text)
 			if test.err != "" {
 				assert.ErrorContains(t, err, test.err)
 				return
@@ -81,44 +81,30 @@ func TestParseCvar(t *testing.T) {
 	}
 }
 
-func TestParseCvarText(t *testing.T) {
+func TestParseText(t *testing.T) {
 	v := mpit.ControlVariable{Datatype: mpit.DatatypeChar}
-	got, err := parseCvar(&v, mpit.CvarValue{IsText: true, Text: "old"}, " self,sm ")
+	got, err := Parse(&v, mpit.CvarValue{IsText: true, Text: "old"}, " self,sm ")
 	require.NoError(t, err)
 	assert.Equal(t, mpit.CvarValue{IsText: true, Text: " self,sm "}, got, "as it stands")
-	_, err = parseCvar(&v, mpit.CvarValue{IsText: true}, "a\x00b")
+	_, err = Parse(&v, mpit.CvarValue{IsText: true}, "a\x00b")
 	assert.ErrorContains(t, err, "zero byte")
 }
 
-// An array of names is no way to make a text of gigabytes, and a name that is too long is a number, which can be read again.
-func TestFormatCvarIsBounded(t *testing.T) {
+// An array of names is no way to make a text of gigabytes, and a name that is too long is a number, which can be read
+// again.
+func TestFormatIsBounded(t *testing.T) {
 	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: strings.Repeat("x", maxItemName)}, {Value: 2, Name: strings.Repeat("y", maxItemName+1)}}}
 	many := mpit.CvarValue{Values: slices.Repeat([]uint64{1}, 262144)}
-	text := formatCvar(mpit.DatatypeInt, enum, many)
-	assert.LessOrEqual(t, len(text), maxCvarText+2*maxItemName)
+	text := Format(mpit.DatatypeInt, enum, many)
+	assert.LessOrEqual(t, len(text), maxText+2*maxItemName)
 	assert.True(t, strings.HasSuffix(text, ",…"), "it is seen that there are more")
 	_, err := parseItem(enum, "z")
 	assert.NotContains(t, err.Error(), enum.Items[1].Name)
-	assert.Equal(t, enum.Items[0].Name+",2", formatCvar(mpit.DatatypeInt, enum, mpit.CvarValue{Values: []uint64{1, 2}}))
-}
-
-func TestParseCvarObject(t *testing.T) {
-	for text, want := range map[string]CvarObject{
-		"comm:MPI_COMM_WORLD": {"comm", "MPI_COMM_WORLD"},
-		"MPI_WIN:a:b":         {"MPI_WIN", "a:b"},
-	} {
-		got, err := ParseCvarObject(text)
-		require.NoError(t, err)
-		assert.Equal(t, want, *got)
-	}
-	for _, text := range []string{"", "comm", "planet:earth", "no_object:x"} {
-		_, err := ParseCvarObject(text)
-		assert.Error(t, err, text)
-	}
+	assert.Equal(t, enum.Items[0].Name+",2", Format(mpit.DatatypeInt, enum, mpit.CvarValue{Values: []uint64{1, 2}}))
 }
 
 // What is read can be written again, whatever it is.
-func FuzzParseCvar(f *testing.F) {
+func FuzzValue(f *testing.F) {
 	f.Add(uint8(mpit.DatatypeInt), "-1", false)
 	f.Add(uint8(mpit.DatatypeFloat), "1e-40", false)
 	f.Add(uint8(mpit.DatatypeInt), "red,green", true)
@@ -128,13 +114,20 @@ func FuzzParseCvar(f *testing.F) {
 		if enum {
 			v.Enum = colours
 		}
-		got, err := parseCvar(&v, mpit.CvarValue{Values: make([]uint64, 1)}, text)
+		got, err := Parse(&v, mpit.CvarValue{Values: make([]uint64, 1)}, text)
 		if err != nil {
 			return
 		}
-		again, err := parseCvar(&v, got, formatCvar(v.Datatype, v.Enum, got))
-		if err != nil || !sameCvar(got, again) {
+		again, err := Parse(&v, got, Format(v.Datatype, v.Enum, got))
+		if err != nil || !Same(got, again) {
 			t.Fatalf("%q gives %v, its text %v (%v)", text, got, again, err)
 		}
 	})
+}
+
+func TestSame(t *testing.T) {
+	half := math.Float64bits(0.5)
+	assert.True(t, Same(mpit.CvarValue{Values: []uint64{half}}, mpit.CvarValue{Values: []uint64{half}}))
+	assert.False(t, Same(mpit.CvarValue{Values: []uint64{half}}, mpit.CvarValue{Values: []uint64{half, half}}))
+	assert.False(t, Same(mpit.CvarValue{IsText: true}, mpit.CvarValue{}))
 }

@@ -1,10 +1,9 @@
-package exporter
+package control
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
-	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 func TestControlSet(t *testing.T) {
@@ -42,12 +41,12 @@ func TestControlSet(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			status, answer := n.set(ownUID, test.body)
 			require.Equal(t, http.StatusOK, status, answer.Error)
-			assert.Equal(t, CvarOK, answer.Result)
+			assert.Equal(t, OK, answer.Result)
 			assert.Equal(t, "7", answer.JobID)
 			assert.Equal(t, "7.0", answer.World)
-			var want []CvarRank
+			var want []RankAnswer
 			for _, rank := range test.ranks {
-				want = append(want, CvarRank{Rank: rank, State: CvarWritten, Old: text(test.old), Value: text(test.now)})
+				want = append(want, RankAnswer{Rank: rank, State: Written, Old: text(test.old), Value: text(test.now)})
 			}
 			assert.Equal(t, want, answer.Ranks)
 		})
@@ -57,11 +56,8 @@ func TestControlSet(t *testing.T) {
 	assert.Equal(t, "8", fakes[1].has("group_eq"), "it is not of the group")
 	assert.Equal(t, mpit.CvarValue{Values: []uint64{2}}, fakes[1].values[cvarKey{len(fakes[1].list) - 1, 2}], "another object")
 
-	families, err := n.self.gather()
-	require.NoError(t, err)
-	values := valuesOf(families)
-	assert.Equal(t, 11.0, values[`mpit_exporter_cvar_writes_total{result="ok"}`])
-	assert.Zero(t, values[`mpit_exporter_cvar_writes_total{result="refused"}`])
+	assert.Equal(t, map[string]int{OK: 11}, n.counts)
+	assert.Equal(t, []identity.Identity{n.ranks[1].ID, n.ranks[0].ID, n.ranks[2].ID}, n.written[:3], "what is shown is to be read again")
 	log := n.log.String()
 	assert.Contains(t, log, fmt.Sprintf(`msg="Control variable set" uid=%d user=alice pid=%d jobid=7 world=7.0 ranks=1 name=local object="" value=9 old=8 now=9 result=ok`,
 		ownUID, os.Getpid()))
@@ -86,7 +82,7 @@ func TestControlRefuses(t *testing.T) {
 		{"two requests", whole, ownUID, `{` + local + `}{}`, http.StatusBadRequest, "something follows the request"},
 		{"no value", whole, ownUID, `{"name":"local"}`, http.StatusBadRequest, "value is missing"},
 		{"no name", whole, ownUID, `{"value":"1"}`, http.StatusBadRequest, "name is missing"},
-		{"too much", whole, ownUID, `{"name":"text","value":"` + strings.Repeat("x", maxControlBody) + `"}`, http.StatusBadRequest, "request body too large"},
+		{"too much", whole, ownUID, `{"name":"text","value":"` + strings.Repeat("x", maxBody) + `"}`, http.StatusBadRequest, "request body too large"},
 
 		{"another user's rank", whole, otherUID, `{"jobid":"7",` + local + `}`, http.StatusForbidden,
 			fmt.Sprintf("rank 0 belongs to user user%d (uid %d); only that user and root may set its control variables, and the caller is uid 12345", ownUID, ownUID)},
@@ -97,7 +93,7 @@ func TestControlRefuses(t *testing.T) {
 			"uid 65534 may be anybody whom the exporter's user name-space doesn't know"},
 		{"a job that does not allow it", func(n *controlNode) {
 			whole(n)
-			n.ranks[1].allowed = false
+			n.ranks[1].WriteAllowed = false
 		}, ownUID, `{` + local + `}`, http.StatusForbidden,
 			"rank 1: its job does not allow control variables to be written; start it with mpit-exporter exec --allow-write, or with MPIT_AGENT_ALLOW_WRITE=1 in its environment"},
 
@@ -158,15 +154,13 @@ func TestControlRefuses(t *testing.T) {
 			test.ranks(n)
 			status, answer := n.set(test.caller, test.body)
 			assert.Equal(t, test.status, status)
-			assert.Equal(t, CvarRefused, answer.Result)
+			assert.Equal(t, Refused, answer.Result)
 			assert.Contains(t, answer.Error, test.want)
 			assert.Empty(t, answer.Ranks)
 			for _, f := range n.fakes {
 				assert.Empty(t, f.writes)
 			}
-			families, err := n.self.gather()
-			require.NoError(t, err)
-			assert.Equal(t, 1.0, valuesOf(families)[`mpit_exporter_cvar_writes_total{result="refused"}`])
+			assert.Equal(t, map[string]int{Refused: 1}, n.counts)
 			assert.Contains(t, n.log.String(), fmt.Sprintf(`level=WARN msg="Control variable not set" uid=%d user=alice`, test.caller))
 		})
 	}
@@ -200,29 +194,29 @@ func TestControlOwner(t *testing.T) {
 	// Reading is for everybody.
 	status, answer = n.call(otherUID, http.MethodGet, "?jobid=7&uid=54321&name=all_eq", "")
 	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, []CvarRank{{Rank: 0, State: CvarRead, Value: text("4")}}, answer.Ranks)
+	assert.Equal(t, []RankAnswer{{Rank: 0, State: Read, Value: text("4")}}, answer.Ranks)
 }
 
 // A rank that fails on the way: what has been written is put back, and the answer says what each rank has.
 func TestControlFails(t *testing.T) {
 	old, now := text("8"), text("9")
-	unchanged := func(rank int) CvarRank { return CvarRank{Rank: rank, State: CvarUnchanged, Old: old, Value: old} }
-	restored := func(rank int) CvarRank { return CvarRank{Rank: rank, State: CvarRestored, Old: old, Value: old} }
+	unchanged := func(rank int) RankAnswer { return RankAnswer{Rank: rank, State: Unchanged, Old: old, Value: old} }
+	restored := func(rank int) RankAnswer { return RankAnswer{Rank: rank, State: Restored, Old: old, Value: old} }
 	isNew := func(v mpit.CvarValue) bool { return v.Values[0] == 9 }
 	notNow := &mpit.RefusedError{Operation: "cvar write", Code: mpit.ErrCvarSetNotNow}
 	for _, test := range []struct {
 		name   string
 		change func(f []*cvarFake)
-		want   []CvarRank
+		want   []RankAnswer
 		err    string
 	}{
 		{"the first rank refuses", func(f []*cvarFake) {
 			f[0].before = func(context.Context, mpit.CvarValue) error { return notNow }
-		}, []CvarRank{{Rank: 0, State: CvarUnchanged, Old: old, Value: old, Error: "writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}, unchanged(1), unchanged(2)},
+		}, []RankAnswer{{Rank: 0, State: Unchanged, Old: old, Value: old, Error: "writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}, unchanged(1), unchanged(2)},
 			"rank 0: writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW; no rank has been changed"},
 		{"a later one refuses", func(f []*cvarFake) {
 			f[2].before = func(context.Context, mpit.CvarValue) error { return notNow }
-		}, []CvarRank{restored(0), restored(1), {Rank: 2, State: CvarUnchanged, Old: old, Value: old, Error: "writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}},
+		}, []RankAnswer{restored(0), restored(1), {Rank: 2, State: Unchanged, Old: old, Value: old, Error: "writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}},
 			"rank 2: writing: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW; rank 0,1 has its old value again"},
 		{"one says that it failed, and has written", func(f []*cvarFake) {
 			f[1].after = func(v mpit.CvarValue) error {
@@ -231,7 +225,7 @@ func TestControlFails(t *testing.T) {
 				}
 				return nil
 			}
-		}, []CvarRank{restored(0), {Rank: 1, State: CvarRestored, Old: old, Value: old, Error: "writing: MPI_ERR_OTHER"}, unchanged(2)},
+		}, []RankAnswer{restored(0), {Rank: 1, State: Restored, Old: old, Value: old, Error: "writing: MPI_ERR_OTHER"}, unchanged(2)},
 			"rank 1: writing: MPI_ERR_OTHER; rank 0,1 has its old value again"},
 		{"one makes something else of it", func(f []*cvarFake) {
 			f[1].store = func(v mpit.CvarValue) mpit.CvarValue {
@@ -240,11 +234,11 @@ func TestControlFails(t *testing.T) {
 				}
 				return v
 			}
-		}, []CvarRank{restored(0), {Rank: 1, State: CvarRestored, Old: old, Value: old, Error: "9 was written, and 7 is read back"}, unchanged(2)},
+		}, []RankAnswer{restored(0), {Rank: 1, State: Restored, Old: old, Value: old, Error: "9 was written, and 7 is read back"}, unchanged(2)},
 			"rank 1: 9 was written, and 7 is read back; rank 0,1 has its old value again"},
 		{"one takes nothing", func(f []*cvarFake) {
 			f[1].store = func(mpit.CvarValue) mpit.CvarValue { return mpit.CvarValue{Values: []uint64{8}} }
-		}, []CvarRank{restored(0), {Rank: 1, State: CvarUnchanged, Old: old, Value: old, Error: "9 was written, and 8 is read back"}, unchanged(2)},
+		}, []RankAnswer{restored(0), {Rank: 1, State: Unchanged, Old: old, Value: old, Error: "9 was written, and 8 is read back"}, unchanged(2)},
 			"rank 1: 9 was written, and 8 is read back; rank 0 has its old value again"},
 		{"one can't be given its old value back", func(f []*cvarFake) {
 			f[0].before = func(_ context.Context, v mpit.CvarValue) error {
@@ -254,8 +248,8 @@ func TestControlFails(t *testing.T) {
 				return nil
 			}
 			f[2].before = func(context.Context, mpit.CvarValue) error { return mpit.ErrMemory }
-		}, []CvarRank{{Rank: 0, State: CvarUnrestored, Old: old, Value: now, Error: "restoring: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}, restored(1),
-			{Rank: 2, State: CvarUnchanged, Old: old, Value: old, Error: "writing: MPI_T_ERR_MEMORY"}},
+		}, []RankAnswer{{Rank: 0, State: Unrestored, Old: old, Value: now, Error: "restoring: mpit: cvar write: MPI_T_ERR_CVAR_SET_NOT_NOW"}, restored(1),
+			{Rank: 2, State: Unchanged, Old: old, Value: old, Error: "writing: MPI_T_ERR_MEMORY"}},
 			"rank 2: writing: MPI_T_ERR_MEMORY; rank 1 has its old value again; rank 0 could not be given its old value back"},
 		{"one ends", func(f []*cvarFake) {
 			f[1].before = func(context.Context, mpit.CvarValue) error {
@@ -264,7 +258,7 @@ func TestControlFails(t *testing.T) {
 				f[1].reading = func() error { return io.EOF }
 				return io.EOF
 			}
-		}, []CvarRank{restored(0), {Rank: 1, State: CvarUnknown, Old: old, Error: "writing: EOF; restoring: EOF"}, unchanged(2)},
+		}, []RankAnswer{restored(0), {Rank: 1, State: Unknown, Old: old, Error: "writing: EOF; restoring: EOF"}, unchanged(2)},
 			"rank 1: writing: EOF; rank 0 has its old value again; rank 1 could not be given its old value back"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -273,7 +267,7 @@ func TestControlFails(t *testing.T) {
 			test.change(fakes)
 			status, answer := n.set(ownUID, `{"name":"all_eq","value":"9"}`)
 			assert.Equal(t, http.StatusBadGateway, status)
-			assert.Equal(t, CvarFailed, answer.Result)
+			assert.Equal(t, Failed, answer.Result)
 			assert.Equal(t, test.err, answer.Error)
 			assert.Equal(t, test.want, answer.Ranks)
 			for i, r := range test.want {
@@ -281,9 +275,7 @@ func TestControlFails(t *testing.T) {
 					assert.Equal(t, *r.Value, fakes[i].has("all_eq"), "what the answer says of rank %d", i)
 				}
 			}
-			families, err := n.self.gather()
-			require.NoError(t, err)
-			assert.Equal(t, 1.0, valuesOf(families)[`mpit_exporter_cvar_writes_total{result="failed"}`])
+			assert.Equal(t, map[string]int{Failed: 1}, n.counts)
 			assert.Contains(t, n.log.String(), "result=failed")
 		})
 	}
@@ -294,8 +286,8 @@ func TestControlRefusesWhatIs(t *testing.T) {
 	n := startControl(t)
 	n.add("7", "7.0", 1, ownUID, 0)[0].before = func(context.Context, mpit.CvarValue) error { return mpit.ErrCvarSetNotNow }
 	_, answer := n.set(ownUID, `{"name":"local","value":"8"}`)
-	assert.Equal(t, CvarFailed, answer.Result)
-	assert.Equal(t, CvarUnchanged, answer.Ranks[0].State)
+	assert.Equal(t, Failed, answer.Result)
+	assert.Equal(t, Unchanged, answer.Ranks[0].State)
 	assert.Contains(t, answer.Error, "no rank has been changed")
 }
 
@@ -306,32 +298,7 @@ func TestControlNeedsTheOldValue(t *testing.T) {
 	fakes[1].reading = func() error { return mpit.ErrNotAccessible }
 	status, answer := n.set(ownUID, `{"name":"local","value":"9"}`)
 	assert.Equal(t, http.StatusBadGateway, status)
-	assert.Equal(t, CvarFailed, answer.Result)
+	assert.Equal(t, Failed, answer.Result)
 	assert.Equal(t, "rank 1: its present value can't be read: MPI_T_ERR_NOT_ACCESSIBLE", answer.Error)
 	assert.Empty(t, fakes[0].writes)
-}
-
-// Real ranks are asked for what the kernel and their environment say.
-func TestControlOfRealRanks(t *testing.T) {
-	n := startNode(t, Config{})
-	first := small("1", 0)
-	n.connect(mpittest.New(first), mpittest.New(small("1", 1)))
-	ended := mpittest.New(small("2", 0))
-	n.connect(ended)
-	n.finish(ended, mpit.EndFinalize)
-	targets := n.cvarTargets()
-	require.Len(t, targets, 2, "an ended one is not asked")
-	assert.Equal(t, Identity{JobID: "1", World: "0", User: "alice", Rank: 1}, targets[1].id)
-	assert.Equal(t, ownUID, targets[1].uid)
-	assert.Equal(t, 4, targets[1].size)
-	assert.False(t, targets[1].allowed)
-	_, err := n.control.set(t.Context(), mpit.Peer{UID: ownUID}, &CvarRequest{Name: "limit", Value: text("1")})
-	assert.ErrorContains(t, err, "does not allow control variables to be written")
-}
-
-func TestSameCvar(t *testing.T) {
-	half := math.Float64bits(0.5)
-	assert.True(t, sameCvar(mpit.CvarValue{Values: []uint64{half}}, mpit.CvarValue{Values: []uint64{half}}))
-	assert.False(t, sameCvar(mpit.CvarValue{Values: []uint64{half}}, mpit.CvarValue{Values: []uint64{half, half}}))
-	assert.False(t, sameCvar(mpit.CvarValue{IsText: true}, mpit.CvarValue{}))
 }

@@ -1,6 +1,7 @@
-package exporter
+package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,11 +22,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // ownUID is who runs the tests; otherUID is somebody else.
 var ownUID = uint32(os.Getuid())
+
+// longest is how long anything may take on a busy machine.
+const longest = 2 * time.Minute
+
+var colours = &mpit.Enum{Name: "colour", Items: []mpit.EnumItem{
+	{Value: -1, Name: "none"}, {Value: 2, Name: "red"}, {Value: 3, Name: "red,green"}, {Value: 7, Name: "2"},
+}}
 
 const (
 	otherUID  = 12345
@@ -91,7 +102,7 @@ func (f *cvarFake) WriteCvar(ctx context.Context, index int, object uint32, v mp
 		v = f.store(v)
 	}
 	f.values[cvarKey{index, object}] = v
-	f.writes = append(f.writes, formatCvar(f.list[index].Datatype, f.list[index].Enum, v))
+	f.writes = append(f.writes, cvar.Format(f.list[index].Datatype, f.list[index].Enum, v))
 	if f.after != nil {
 		return f.after(v)
 	}
@@ -104,7 +115,7 @@ func (f *cvarFake) has(name string) string {
 	defer f.mu.Unlock()
 	for _, v := range f.list {
 		if v.Name == name {
-			return formatCvar(v.Datatype, v.Enum, f.values[cvarKey{v.Index, 0}])
+			return cvar.Format(v.Datatype, v.Enum, f.values[cvarKey{v.Index, 0}])
 		}
 	}
 	return "no such variable"
@@ -138,39 +149,54 @@ func newCvarFake() *cvarFake {
 	return f
 }
 
-// controlNode is an exporter with a control socket and ranks that are fakes.
+// controlNode is a control socket and ranks that are fakes. It is their Ranks.
 type controlNode struct {
-	*Exporter
-	t     *testing.T
-	path  string
-	log   *logs
-	stop  func()
-	mu    sync.Mutex
-	ranks []cvarTarget
-	fakes []*cvarFake
+	*Server
+	t       *testing.T
+	path    string
+	log     *logs
+	stop    func()
+	mu      sync.Mutex
+	ranks   []Target
+	fakes   []*cvarFake
+	written []identity.Identity // as told
+	counts  map[string]int      // by result
 }
 
-func startControl(t *testing.T, change ...func(*control)) *controlNode {
+func (n *controlNode) Targets() []Target {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.ranks)
+}
+
+func (n *controlNode) Written(ranks ...identity.Identity) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.written = append(n.written, ranks...)
+}
+
+func (n *controlNode) count(result string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.counts[result]++
+}
+
+func startControl(t *testing.T, change ...func(*Server)) *controlNode {
 	t.Helper()
-	n := &controlNode{t: t, log: &logs{}}
-	e, err := New(Config{Mapper: newMapper(t), Logger: slog.New(slog.NewTextHandler(n.log, nil)), UserName: func(uint32) string { return "alice" }})
-	require.NoError(t, err)
-	n.Exporter = e
-	e.control.ranks = func() []cvarTarget {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return append([]cvarTarget(nil), n.ranks...)
-	}
-	e.control.pace = 0
+	n := &controlNode{t: t, log: &logs{}, counts: map[string]int{}}
+	n.Server = New(Config{
+		Ranks: n, Log: slog.New(slog.NewTextHandler(n.log, nil)), Count: n.count, User: func(uint32) string { return "alice" },
+	})
+	n.pace = 0
 	for _, f := range change {
-		f(e.control)
+		f(n.Server)
 	}
-	n.path = controlSocketPath(t)
+	n.path = socketPath(t)
 	l, err := mpit.ListenUnix(n.path, 0o666)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- e.ServeControl(ctx, l) }()
+	go func() { served <- n.Serve(ctx, l) }()
 	n.stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-served)
@@ -181,12 +207,32 @@ func startControl(t *testing.T, change ...func(*control)) *controlNode {
 	return n
 }
 
-// controlSocketPath is a path that other users reach.
-func controlSocketPath(t *testing.T) string {
+// socketPath is a path that other users reach. t.TempDir is too long a name for a socket in some places.
+func socketPath(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Dir(socketPath(t))
+	dir, err := os.MkdirTemp("", "mpit")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))
 	return filepath.Join(dir, "c")
+}
+
+// logs is what has been logged.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // add adds ranks to the node, which are in no way alike but for what is given.
@@ -197,16 +243,17 @@ func (n *controlNode) add(job, world string, size int, uid uint32, numbers ...in
 	for _, number := range numbers {
 		f := newCvarFake()
 		fakes = append(fakes, f)
-		n.ranks = append(n.ranks, cvarTarget{
-			conn: f, id: Identity{JobID: job, World: world, Rank: number}, size: size, uid: uid, user: fmt.Sprintf("user%d", uid), allowed: true,
+		n.ranks = append(n.ranks, Target{
+			Conn: f, ID: identity.Identity{JobID: job, World: world, User: fmt.Sprintf("user%d", uid), Rank: number},
+			UID: uid, Size: size, WriteAllowed: true,
 		})
 	}
 	n.fakes = append(n.fakes, fakes...)
 	return fakes
 }
 
-// as returns a client that connects as another user: only its thread is, and that ends with the connecting. The kernel then says so to whoever
-// asks, of the whole connection.
+// as returns a client that connects as another user: only its thread is, and that ends with the connecting. The
+// kernel then says so to whoever asks, of the whole connection.
 func as(uid uint32, path string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		type result struct {
@@ -232,7 +279,7 @@ func as(uid uint32, path string) *http.Client {
 }
 
 // call makes a request of the control socket as a user.
-func (n *controlNode) call(uid uint32, method, query, body string) (int, CvarAnswer) {
+func (n *controlNode) call(uid uint32, method, query, body string) (int, Answer) {
 	n.t.Helper()
 	req, err := http.NewRequestWithContext(n.t.Context(), method, "http://control/api/v1/cvar"+query, strings.NewReader(body))
 	require.NoError(n.t, err)
@@ -241,12 +288,12 @@ func (n *controlNode) call(uid uint32, method, query, body string) (int, CvarAns
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(n.t, err)
-	var answer CvarAnswer
+	var answer Answer
 	require.NoError(n.t, json.Unmarshal(text, &answer), string(text))
 	return response.StatusCode, answer
 }
 
-func (n *controlNode) set(uid uint32, body string) (int, CvarAnswer) {
+func (n *controlNode) set(uid uint32, body string) (int, Answer) {
 	n.t.Helper()
 	return n.call(uid, http.MethodPost, "", body)
 }

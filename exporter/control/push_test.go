@@ -1,4 +1,4 @@
-package exporter
+package control
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func TestPushWhenAsked(t *testing.T) {
 	n := startControl(t)
 	status, answer := n.askToPush(ownUID, http.MethodPost)
 	assert.Equal(t, http.StatusNotImplemented, status)
-	assert.Equal(t, PushRefused, answer.Result)
+	assert.Equal(t, Refused, answer.Result)
 	assert.Contains(t, answer.Error, "start it with --otlp")
 
 	for _, test := range []struct {
@@ -43,10 +43,10 @@ func TestPushWhenAsked(t *testing.T) {
 		status int
 		want   PushAnswer
 	}{
-		{"all delivered", 12, nil, http.StatusOK, PushAnswer{Result: PushOK, Points: 12}},
-		{"nothing to deliver", 0, nil, http.StatusOK, PushAnswer{Result: PushOK}},
-		{"receiver away", 0, errors.New("refused by 10.0.0.1"), http.StatusBadGateway, PushAnswer{Result: PushFailed, Error: "refused by 10.0.0.1"}},
-		{"partly", 7, errors.New("too large"), http.StatusBadGateway, PushAnswer{Result: PushFailed, Error: "too large", Points: 7}},
+		{"all delivered", 12, nil, http.StatusOK, PushAnswer{Result: OK, Points: 12}},
+		{"nothing to deliver", 0, nil, http.StatusOK, PushAnswer{Result: OK}},
+		{"receiver away", 0, errors.New("refused by 10.0.0.1"), http.StatusBadGateway, PushAnswer{Result: Failed, Error: "refused by 10.0.0.1"}},
+		{"partly", 7, errors.New("too large"), http.StatusBadGateway, PushAnswer{Result: Failed, Error: "too large", Points: 7}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n.OnPush(func(ctx context.Context) (int, error) {
@@ -66,7 +66,7 @@ func TestPushWhenAsked(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, status)
 	n.OnPush(nil)
 	_, answer = n.askToPush(ownUID, http.MethodPost)
-	assert.Equal(t, PushRefused, answer.Result)
+	assert.Equal(t, Refused, answer.Result)
 }
 
 // TestPushWhoMay: root and whoever runs the exporter, and nobody who can't be told apart.
@@ -85,7 +85,7 @@ func TestPushWhoMay(t *testing.T) {
 		{"users who all look alike", nobodyUID, nobodyUID, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			n := startControl(t, func(c *control) { c.own, c.nobody = test.own, nobodyUID })
+			n := startControl(t, func(s *Server) { s.own, s.nobody = test.own, nobodyUID })
 			pushes := 0
 			n.OnPush(func(context.Context) (int, error) { pushes++; return 1, nil })
 			status, answer := n.askToPush(test.caller, http.MethodPost)
@@ -95,7 +95,7 @@ func TestPushWhoMay(t *testing.T) {
 				return
 			}
 			assert.Equal(t, http.StatusForbidden, status)
-			assert.Equal(t, PushRefused, answer.Result)
+			assert.Equal(t, Refused, answer.Result)
 			assert.Contains(t, answer.Error, "only root and the exporter's own user")
 			assert.Zero(t, pushes)
 		})
