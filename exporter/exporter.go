@@ -58,6 +58,10 @@ type Config struct {
 	// wait.
 	FinalTaken func(ctx context.Context)
 
+	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much memory: for
+	// debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
+	GiveBack func()
+
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
 }
@@ -92,7 +96,7 @@ const (
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 256 << 20
+	maxEndedBytes = 128 << 20
 	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
 )
@@ -104,6 +108,7 @@ type Exporter struct {
 	self    *selfMetrics
 	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
+	lending lending
 	api     http.Handler
 	control *control.Server
 	now     func() time.Time
@@ -115,6 +120,7 @@ type Exporter struct {
 	recent                                       time.Duration
 	describing, describingAll                    int // see maxDescribing
 	endedBytes                                   int // see maxEndedBytes
+	lent                                         int // see maxLent
 
 	deaf deafness
 
@@ -132,7 +138,8 @@ type Exporter struct {
 
 	mu      sync.Mutex // guards what follows, and the attendance of ranks; held for a look or a change, never while ranks are taken in
 	table   table
-	removed []*rank        // from the table, to be closed
+	removed []*rank // from the table, to be closed
+	freed   freed
 	finals  map[uint32]int // connections that are to bring a last sample, by uid
 
 	readers   map[*OTelReader]bool // those that are open
@@ -205,6 +212,7 @@ func New(cfg Config) (*Exporter, error) {
 		grace:      grace,
 		describing: maxDescribing, describingAll: maxDescribingAll,
 		endedBytes: maxEndedBytes,
+		lent:       maxLent,
 		started:    time.Now(),
 		table:      newTable(),
 		budgets:    budgets,
@@ -423,10 +431,39 @@ func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Proc
 func (e *Exporter) unlock() {
 	removed := e.removed
 	e.removed = nil
+	for _, r := range removed {
+		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
+	}
 	e.mu.Unlock()
 	for _, r := range removed {
 		e.close(r)
 	}
+}
+
+const (
+	// seriesBytes is about what a series takes, wherever.
+	seriesBytes = 1000
+	// worthGivingBack is how much must have been freed.
+	worthGivingBack  = 32 << 20
+	givingBackPauses = time.Minute
+)
+
+// freed is about how many bytes ranks had that have left since memory was given back last.
+type freed struct {
+	bytes int
+	at    time.Time
+}
+
+// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
+func (e *Exporter) giveBack() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	if e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
+		return
+	}
+	e.freed = freed{at: now}
+	go e.cfg.GiveBack()
 }
 
 // add puts a new rank into the table. The caller holds mu.

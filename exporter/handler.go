@@ -83,6 +83,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.release()
+	defer e.lending.add(r.body, w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
 	if err := send(w, req, r.segments); err != nil {
@@ -98,7 +99,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // rendered is an answer's body.
 type rendered struct {
-	segments [][]byte // in memory that is lent until release
+	segments [][]byte         // in memory that is lent until release
+	body     *exposition.Body // that most of them are of
 	ended    []ending
 	release  func()
 }
@@ -169,11 +171,11 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		}
 		own.EndPart(f.GetName())
 	}
-	r = &rendered{ended: l.ended, release: release}
+	r = &rendered{ended: l.ended, body: l.bodies[l.way], release: release}
 	switch l.way {
 	case asMessages:
 		l.release()
-		r.segments = [][]byte{own.Text()}
+		r.segments, r.body = [][]byte{own.Text()}, own
 	case asOpenMetrics:
 		r.segments = append(exposition.Interleave(l.bodies[l.way], own), []byte("# EOF\n"))
 	default:

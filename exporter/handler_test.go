@@ -430,3 +430,44 @@ func TestErrorsAreClear(t *testing.T) {
 	assert.Contains(t, w.Body.String(), "gathering metrics failed: rendering bad: expected counter")
 	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_scrapes_total{result="failed"}`])
 }
+
+// unread is a client that reads nothing, until its deadline is over.
+type unread struct {
+	http.ResponseWriter
+	asked, over chan struct{}
+}
+
+func (u unread) Write([]byte) (int, error) {
+	close(u.asked)
+	<-u.over
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (u unread) SetWriteDeadline(time.Time) error {
+	close(u.over)
+	return nil
+}
+
+// Pages that nobody reads are bounded in bytes: who has been reading longest is let go.
+func TestUnreadPagesAreBoundedInBytes(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.lent, e.shareable = 1, 0 })
+	n.connect(mpittest.New(small("1", 0)))
+	n.scrape()
+	ask := func() (u unread, served chan struct{}) {
+		u = unread{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		served = make(chan struct{})
+		go func() {
+			defer close(served)
+			n.Handler().ServeHTTP(u, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		}()
+		<-u.asked
+		return u, served
+	}
+	_, first := ask()
+	second, served := ask()
+	<-first
+	assert.Equal(t, http.StatusOK, get(n.Handler(), "/metrics").Code, "it gets its page")
+	<-served
+	<-second.over
+	assert.Equal(t, 2.0, n.scrape()[`mpit_exporter_scrapes_total{result="aborted"}`])
+}

@@ -8,10 +8,10 @@ import (
 )
 
 // maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all ranks. Each user with ranks may
-// have an equal part of these.
+// have an equal part of these. What describes the variables of a world counts once.
 const (
 	maxDescribing    = 8192
-	maxDescribingAll = 100_000
+	maxDescribingAll = 50_000
 )
 
 // Values of the label `scope`.
@@ -49,7 +49,8 @@ func newBudgets(l mapping.Limits) (*budgets, error) {
 
 func (r *rank) job() jobKey { return jobKey{r.id.JobID, r.peer.UID} }
 
-// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there. mu is held.
+// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there. Of all series nobody
+// has more than he leaves: so there is room for the next user, whoever has come before. mu is held.
 func (b *budgets) left(key jobKey) [3]struct {
 	room   int
 	reason mapping.Reason
@@ -60,7 +61,7 @@ func (b *budgets) left(key jobKey) [3]struct {
 	}{
 		{b.limits.SeriesPerJob - b.jobs[key], mapping.ReasonJobOverLimit},
 		{b.limits.SeriesPerUser - b.users[key.uid], mapping.ReasonUserOverLimit},
-		{b.limits.Series - b.all, mapping.ReasonSeriesOverLimit},
+		{(b.limits.Series - b.all - b.users[key.uid]) / 2, mapping.ReasonSeriesOverLimit},
 	}
 }
 

@@ -89,3 +89,40 @@ func liveHeap() int {
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
+
+// When ranks have left that took much, their memory is given back, at most once a minute, and not for a few.
+func TestMemoryIsGivenBack(t *testing.T) {
+	clock := newTestClock()
+	given := make(chan struct{}, 10)
+	n := startNode(t, Config{GiveBack: func() { given <- struct{}{} }}, withClock(clock))
+	come := func(series int) {
+		r := mpittest.New(small("1", 0))
+		n.connect(r)
+		n.scrape()
+		n.finish(r, mpit.EndFinalize)
+		n.scrape()
+		n.mu.Lock()
+		n.table.byID[r.Hello().ID].facts.series = series
+		n.mu.Unlock()
+	}
+	leave := func() {
+		clock.advance(DefaultRetention)
+		n.scrape()
+		require.Empty(t, n.Ranks())
+	}
+	come(100)
+	leave()
+	assert.Empty(t, given)
+	come(worthGivingBack / seriesBytes)
+	leave()
+	<-given
+	come(worthGivingBack / seriesBytes)
+	n.mu.Lock()
+	n.freed.at = n.now().Add(DefaultRetention)
+	n.mu.Unlock()
+	leave()
+	assert.Empty(t, given, "it has just been done")
+	clock.advance(givingBackPauses)
+	n.scrape()
+	<-given
+}

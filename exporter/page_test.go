@@ -46,7 +46,7 @@ func show(p *board, r *rank) {
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
 	v := view{rank: r, state: r.state, end: r.end}
-	p.update(p.portrait(r), c, 100)
+	p.update(p.portrait(r), c, describingRoom{series: 100})
 	p.conclude(p.portrait(r), &v, r.state.live())
 }
 

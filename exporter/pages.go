@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -91,6 +92,7 @@ func (e *Exporter) commit(asked *questions, want readers) (r *result, err error)
 		}
 	}
 	e.tidySets(p)
+	e.giveBack()
 	at := time.Now()
 	e.pages.at.Store(&at)
 	e.mu.Lock()
@@ -194,6 +196,7 @@ type copying struct {
 	board      *board
 	described  map[uint32]int // series that describe each user's ranks
 	describing int            // the most that any user may have
+	infos      []mapping.Info // of the last rank's variables, as far as they stand on the page: ranks of one world have the same
 	ended      []ending       // whose last values are on the page
 }
 
@@ -206,7 +209,7 @@ func (cs *copying) copy(v *view, c *contents) {
 	if c == nil {
 		up = false
 	} else {
-		room := min(e.describing, cs.describing-cs.described[uid])
+		room := describingRoom{min(e.describing, cs.describing-cs.described[uid]), cs.known(c.infos)}
 		if !e.guard(v.rank, c, "making its series", func() { p.update(r, c, room) }) {
 			p.remove(r)
 			r = p.portrait(v.rank)
@@ -227,7 +230,16 @@ func (cs *copying) copy(v *view, c *contents) {
 		e.mu.Unlock()
 		v.state = stateLate
 	}
-	cs.described[uid] += p.conclude(r, v, up)
+	cs.described[uid] += p.conclude(r, v, up) - cs.known(r.infos[:r.shown])
+	cs.infos = r.infos[:r.shown]
+}
+
+// known is how many of these stand on the page already, for the rank before.
+func (cs *copying) known(infos []mapping.Info) int {
+	if len(infos) == 0 || len(cs.infos) == 0 || &infos[0] != &cs.infos[0] {
+		return 0
+	}
+	return min(len(infos), len(cs.infos))
 }
 
 // addTallies makes anew what belongs to no rank.

@@ -97,7 +97,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 
 	resumed := *s.Layout
 	resumed.Generation, resumed.Handles = 2, append([]mpit.Handle(nil), s.Layout.Handles...)
-	resumed.Handles[0].Excluded = []uint64{90}
+	resumed.Handles[0].Earlier = &mpit.Earlier{Excluded: []uint64{90}}
 	s.Status, s.Monotonic, s.Layout, s.Values = mpit.SampleFresh, 2*time.Second, &resumed, []uint64{107, math.Float64bits(3)}
 	s.Stats = mpit.AgentStats{PcontrolLevel: -7, PcontrolCalls: 3, PausedTime: 2 * time.Second, KeptSamples: 1}
 	page = e.take(s)

@@ -119,9 +119,11 @@ func (b *board) outdate(v *view) {
 	}
 }
 
-// update copies what is in a rank, making the sheets anew whose series have changed. room bounds what describes the rank: its objects
-// first, then its variables. Their series have been bounded before (limits.go).
-func (b *board) update(r *portrait, c *contents, room int) {
+// describingRoom bounds what describes a rank: its objects first, then its variables, of which so many have their series already.
+type describingRoom struct{ series, known int }
+
+// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded before (limits.go).
+func (b *board) update(r *portrait, c *contents, room describingRoom) {
 	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
 	if c.figures == nil {
 		b.clear(r.objects)
@@ -131,15 +133,15 @@ func (b *board) update(r *portrait, c *contents, room int) {
 		r.weight = c.figures.Weight()
 		b.updateSeries(r, c)
 		objects := c.figures.Objects()
-		taken := min(room, 2*len(objects))
+		taken := min(room.series, 2*len(objects))
 		if key := (sheetKey{layout: c.layout, room: taken}); r.objects == nil || r.objects.key != key {
 			b.clear(r.objects)
 			r.objects = &sheet{exposition.NewSheet(r), key}
-			b.addObjects(r.objects, objects, room)
+			b.addObjects(r.objects, objects, room.series)
 		}
-		room -= taken
+		room.series -= taken
 	}
-	if shown := min(len(c.infos), room); shown != r.shown || len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0]) {
+	if shown := min(len(c.infos), room.known+room.series); shown != r.shown || len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0]) {
 		r.shown, b.outdated = shown, true
 	}
 	r.infos = c.infos

@@ -144,3 +144,16 @@ func TestUsersShareWhatDescribes(t *testing.T) {
 	assert.Len(t, n.with("mpit_pvar_info{"), 1, "of the other one")
 	assert.Equal(t, 80, pvars(page, "1", 0), "what is described stands there all the same")
 }
+
+// What describes the variables of a world's ranks is there once, and counts once.
+func TestWhatDescribesAWorldCountsOnce(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.describingAll = 5 })
+	ranks := make([]*mpittest.Rank, 4)
+	for i := range ranks {
+		ranks[i] = mpittest.New(small("1", i))
+	}
+	n.connect(ranks...)
+	page := n.scrape()
+	assert.Len(t, n.with("mpit_pvar_info{"), 4)
+	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
+}

@@ -44,6 +44,7 @@ func (a *agent) selects(ids map[uint32]bool) {
 
 type agentHandle struct {
 	mpit.Handle
+	mpit.Earlier
 	values []uint64
 	frozen []uint64 // while paused: the values when that began, or when the handle was made; nil: zeros
 }
@@ -306,7 +307,12 @@ func (a *agent) sample() *mpit.Sample {
 				h.Offset = l.Values
 				l.Values += h.Count
 			}
-			l.Handles = append(l.Handles, h.Handle)
+			lh := h.Handle
+			if h.First != nil || h.Origin != nil || h.Excluded != nil {
+				earlier := h.Earlier
+				lh.Earlier = &earlier
+			}
+			l.Handles = append(l.Handles, lh)
 		}
 		a.lastLayout = l
 	}

@@ -181,16 +181,17 @@ func FuzzUpdate(f *testing.F) {
 			}
 			for range next() % 10 {
 				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4), Count: next()%6 - 1, Offset: next()%12 - 1}
+				h.Earlier = &mpit.Earlier{}
 				if next()%2 == 0 {
-					h.First = make([]uint64, next()%6)
+					h.Earlier.First = make([]uint64, next()%6)
 				}
 				if next()%2 == 0 {
-					h.Origin = make([]uint64, next()%6)
+					h.Earlier.Origin = make([]uint64, next()%6)
 				}
 				if next()%2 == 0 {
-					h.Excluded = make([]uint64, next()%6)
-					for i := range h.Excluded {
-						h.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
+					h.Earlier.Excluded = make([]uint64, next()%6)
+					for i := range h.Earlier.Excluded {
+						h.Earlier.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
 					}
 				}
 				layout.Handles = append(layout.Handles, h)

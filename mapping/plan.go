@@ -98,7 +98,7 @@ func (r *Rank) follow() {
 		}
 		if h == nil {
 			h = r.newHandle(v, lh, name)
-		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Origin, lh.Origin)) {
+		} else if v.mode == modeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
 			h.rename(lh)
 			if v.separate {
 				r.restart(v, cellID{object: v.shown(name), number: lh.Object})
@@ -268,11 +268,11 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 	}
 }
 
-// began is when an element began to count, in Unix nanoseconds: what was still 0 when it was read last lacks nothing of what has come since
-// its variable counts.
+// began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because it was 0, lacks nothing of
+// what has come since its variable counts.
 func (h *handle) began(i int) int64 {
 	at := unixNano(h.of.Created)
-	if elems := h.elems(); len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
+	if elems := h.elems(); h.v.nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
 		return max(at, h.v.since)
 	}
 	return at

@@ -284,7 +284,13 @@ func (c *catalogue) takeLayout(payload []byte) error {
 		}
 	}
 	c.next.layout, c.next.order = l, order
-	return c.decoded(payload, &c.next.sizes.layout, cap(l.Objects)*int(unsafe.Sizeof(Object{}))+cap(l.Handles)*int(unsafe.Sizeof(Handle{})))
+	size := cap(l.Objects)*int(unsafe.Sizeof(Object{})) + cap(l.Handles)*int(unsafe.Sizeof(Handle{}))
+	for i := range l.Handles {
+		if l.Handles[i].Earlier != nil {
+			size += int(unsafe.Sizeof(Earlier{}))
+		}
+	}
+	return c.decoded(payload, &c.next.sizes.layout, size)
 }
 
 // repeated finds a value that stands twice in a sorted list.

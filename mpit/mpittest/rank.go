@@ -64,6 +64,7 @@ type variable struct {
 // handle is a handle with its present values.
 type handle struct {
 	mpit.Handle
+	mpit.Earlier
 	values []uint64 // the library's, whatever MPI_Pcontrol says
 	frozen []uint64 // while paused: what a sample shows
 	failed mpit.ReturnCode

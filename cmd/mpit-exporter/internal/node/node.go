@@ -80,7 +80,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		}
 	}()
 	n.atEnd(n.logs.Close)
-	n.atEnd(tuneCollector(os.Getenv("GOGC")))
+	n.atEnd(tuneCollector(os.Getenv, os.DirFS("/")))
 	flags.log.Writer = n.logs
 	n.Logger = promslog.New(&flags.log)
 	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
@@ -116,6 +116,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: options.FinalTaken,
+		GiveBack:   giveBack,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
