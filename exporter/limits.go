@@ -7,13 +7,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all ranks. Each user with ranks may
-// have an equal part of these. What describes the variables of a world counts once.
-const (
-	maxDescribing    = 8192
-	maxDescribingAll = 50_000
-)
-
 // Values of the label `scope`.
 const (
 	scopeAll      = "all"

@@ -185,7 +185,8 @@ func (e *Exporter) refresh() []ending {
 	}
 	e.updateGroups(p, views)
 	p.addInfos(views)
-	e.addTallies(p)
+	p.addCategories(e.categories)
+	p.addControls(e.controls)
 	p.Arrange()
 	return copies.ended
 }
@@ -240,23 +241,6 @@ func (cs *copying) known(infos []mapping.Info) int {
 		return 0
 	}
 	return min(len(infos), len(cs.infos))
-}
-
-// addTallies makes anew what belongs to no rank.
-func (e *Exporter) addTallies(p *board) {
-	var categories map[categoryRow]int
-	var controls map[controlRow]int
-	e.mu.Lock()
-	forCategories, forControls := e.categories.generation, e.controls.generation
-	if p.categories != forCategories {
-		categories = e.categories.sums()
-	}
-	if p.controls != forControls {
-		controls = e.controls.sums()
-	}
-	e.mu.Unlock()
-	p.addCategories(categories, forCategories)
-	p.addControls(controls, forControls)
 }
 
 // setSelf sets the gauges of the exporter's own.
