@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // Orders of the variables.
@@ -24,7 +24,7 @@ const (
 // Movement is what has changed between two looks.
 type Movement struct {
 	at      time.Time
-	ranks   []exporter.RankValues
+	ranks   []api.RankValues
 	more    int
 	before  map[seriesKey]figure
 	values  map[seriesKey]figure
@@ -52,7 +52,7 @@ const together = -1
 
 // Take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the
 // ranks once a second at most.
-func (m *Movement) Take(list *exporter.ValueList) bool {
+func (m *Movement) Take(list *api.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
 	}
@@ -75,7 +75,7 @@ func (m *Movement) Take(list *exporter.ValueList) bool {
 	return m.elapsed > 0
 }
 
-func (m *Movement) add(key seriesKey, variables []exporter.VariableValues) {
+func (m *Movement) add(key seriesKey, variables []api.VariableValues) {
 	for i := range variables {
 		v := &variables[i]
 		key.metric = v.Metric
