@@ -17,9 +17,9 @@ import (
 // on.
 
 const (
-	// SendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
+	// sendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
 	// 40 clients that do not read would keep all others out for as long as the server's own timeout.
-	SendTime = 20 * time.Second
+	sendTime = 20 * time.Second
 	// usualScrape is how long a scrape may take that says nothing of its timeout; longestScrape is what it may ask
 	// for.
 	usualScrape, longestScrape = 10 * time.Second, 100 * time.Second
@@ -34,8 +34,8 @@ const (
 	refusedAddressScrapes     = "too_many_scrapes_of_address"
 )
 
-// NewRefusals counts what scrapers were refused before the exporter saw a request, by reason.
-func NewRefusals() *prometheus.CounterVec {
+// newRefusals counts what scrapers were refused before the exporter saw a request, by reason.
+func newRefusals() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mpit_exporter_http_refused_total",
 		Help: "HTTP connections and requests that were refused because too many are open, by reason.",
@@ -82,8 +82,8 @@ type httpConnection struct {
 	unused *list.Element // nil: it has a request, or the beginning of one
 }
 
-// NewConnections bounds connections; those that are refused are counted.
-func NewConnections(limit int, refused *prometheus.CounterVec) *connections {
+// newConnections bounds connections; those that are refused are counted.
+func newConnections(limit int, refused *prometheus.CounterVec) *connections {
 	return &connections{limit: limit, refused: refused, all: map[net.Conn]*httpConnection{}, each: map[string]int{}}
 }
 
@@ -158,8 +158,8 @@ func (c *connections) forget(known *httpConnection) {
 	}
 }
 
-// Shared lets one address have only half of limit requests under way at once.
-func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
+// shared lets one address have only half of limit requests under way at once.
+func shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
 	var mu sync.Mutex
 	each := map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -187,9 +187,9 @@ func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.H
 	})
 }
 
-// Hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
+// hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
 // take.
-func Hurried(next http.Handler, send time.Duration) http.Handler {
+func hurried(next http.Handler, send time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Where it can't be set the server's own timeout holds.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime(req.Header) + send))

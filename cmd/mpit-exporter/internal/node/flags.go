@@ -6,12 +6,11 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
-
-	promslogflag "github.com/prometheus/common/promslog/flag"
 )
 
 // Flags are those of every command that is an exporter, whatever way its figures leave it.

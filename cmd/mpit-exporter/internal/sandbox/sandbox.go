@@ -16,12 +16,11 @@ import (
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
-
 	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 )
 
 // Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate,
@@ -191,7 +190,7 @@ func TLSFiles(webConfig string) []string {
 	return files
 }
 
-// What getent(1) needs to turn a user's number into a name (users.go), through whatever directory service the node is
+// What getent(1) needs to turn a user's number into a name (package users), through whatever directory service the node is
 // set up for.
 var (
 	programDirs = []string{"/bin", "/lib", "/lib32", "/lib64", "/usr"}
