@@ -1,7 +1,8 @@
 // Package configuration reads rule files for the command: for an exporter (Load), and as text for people (Shipped and
 // Effective).
 //
-// What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put together.
+// What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put
+// together.
 package configuration
 
 import (

@@ -1,7 +1,8 @@
-// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as JSON.
+// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as
+// JSON.
 //
-// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for several
-// classes and libraries are told: Flags.Run is the way through.
+// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for
+// several classes and libraries are told: Flags.Run is the way through.
 package explain
 
 import (

@@ -1,8 +1,8 @@
-// Package httpserver is the exporter's HTTP server: its addresses (Listen), its pages (pages), and what keeps strangers
-// from using up what others need (limits.go).
+// Package httpserver is the exporter's HTTP server: its addresses (Listen), its pages (pages), and what keeps
+// strangers from using up what others need (limits.go).
 //
-// What a page says is made elsewhere: metrics and the API by package exporter, the live page by package page. Begin with
-// pages.Handler, and New for the server around it.
+// What a page says is made elsewhere: metrics and the API by package exporter, the live page by package page. Begin
+// with pages.Handler, and New for the server around it.
 package httpserver
 
 import (

@@ -1,5 +1,5 @@
-// Package logs lets nobody wait for a log: Writer takes lines for a reader that may be slow or gone, and Repeats thins out
-// what strangers can make net/http say.
+// Package logs lets nobody wait for a log: Writer takes lines for a reader that may be slow or gone, and Repeats
+// thins out what strangers can make net/http say.
 //
 // What is logged and how is promslog's.
 package logs

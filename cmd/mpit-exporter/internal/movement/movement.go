@@ -1,6 +1,8 @@
-// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's table.
+// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's
+// table.
 //
-// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text (Movement.Table).
+// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text
+// (Movement.Table).
 package movement
 
 import (

@@ -1,6 +1,6 @@
-// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts beside each
-// other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows, and HTTP is a Front
-// that the command brings.
+// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts
+// beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
+// and HTTP is a Front that the command brings.
 //
 // Begin with Open, then Node.Enclose and Node.Run, which are called in that order.
 package node
@@ -62,7 +62,7 @@ type Options struct {
 	Listen                func() error              // opens what else is listened on; may be nil
 	AgentSocket           []mpit.ListenOption       // of the ranks' socket
 	FinalTaken            func(ctx context.Context) // see exporter.Config
-	// single is for a single push: no control socket, whatever the flags say, and all that has been counted is
+	// Single is for a single push: no control socket, whatever the flags say, and all that has been counted is
 	// pushed.
 	Single bool
 }
@@ -165,7 +165,7 @@ func (n *Node) atEnd(undo func()) {
 	n.closers = append(n.closers, func() error { undo(); return nil })
 }
 
-// Close undoes what openNode has done, the last first.
+// Close undoes what Open has done, the last first.
 func (n *Node) Close() error {
 	var failed []error
 	for _, undo := range slices.Backward(n.closers) {
@@ -188,14 +188,13 @@ func (n *Node) Enclose(needs sandbox.Needs) error {
 	if n.socket.MadeDir != "" {
 		needs.Dirs = append(needs.Dirs, n.socket.MadeDir)
 	}
-	f := sandbox.FenceOf(needs)
 	if n.Pushing != nil {
 		endpoint = n.Pushing.Config.Target()
-		f.AddReceiver(n.Pushing.Files(), sandbox.ResolverFiles, os.Getenv)
+		needs.Receiver, needs.Certificates = true, n.Pushing.Files()
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	return sandbox.Raise(n.flags.landlock, f, n.Logger, n.Registry)
+	return sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry)
 }
 
 // newRegistry holds what is known of this process itself.

@@ -1,9 +1,10 @@
-// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts and
-// which ends with the last (docs/own.md).
+// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts
+// and which ends with the last (docs/own.md).
 //
-// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch), takes
-// or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it (package
-// presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and when it is over.
+// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch),
+// takes or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it
+// (package presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and
+// when it is over.
 package own
 
 import (
@@ -196,7 +197,8 @@ func tellUnobserved(std cli.Stdio, err error) {
 	std.Tell("--own: %v; the program runs on unobserved", err)
 }
 
-// joinLaunch is Join of the launch that this process belongs to. The socket is known before an exporter listens there.
+// joinLaunch is Join of the launch that this process belongs to. The socket is known before an exporter listens
+// there.
 func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string, err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -225,8 +227,8 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 	}
 }
 
-// elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's directory,
-// "" where there can't be one.
+// elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's
+// directory, "" where there can't be one.
 func (o *Settings) elect(
 	ctx context.Context, l launch.Launch, began time.Time, env preload.Environment, std cli.Stdio,
 ) (path string, err error) {

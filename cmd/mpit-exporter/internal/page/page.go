@@ -1,5 +1,5 @@
-// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here, without a
-// build step (docs/page.md), and how they are served.
+// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here,
+// without a build step (docs/page.md), and how they are served.
 //
 // What the page shows it asks the exporter's API for. Begin with main.js; in Go, with Serve.
 package page

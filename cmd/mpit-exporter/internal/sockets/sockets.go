@@ -1,6 +1,6 @@
-// Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with their
-// directory in the default place, says what to do where one can't be made, and makes them again when their files go away
-// (Keep).
+// Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with
+// their directory in the default place, says what to do where one can't be made, and makes them again when their
+// files go away (Keep).
 //
 // It accepts no connection. Begin with ListenAgents.
 package sockets

@@ -1,5 +1,5 @@
-// Package presence knows which processes of a launch are there, so that its exporter ends after the last: each registers
-// over a socket (Register), and the kernel tells of its end (Listen).
+// Package presence knows which processes of a launch are there, so that its exporter ends after the last: each
+// registers over a socket (Register), and the kernel tells of its end (Listen).
 package presence
 
 import (
