@@ -153,7 +153,7 @@ func (c *serveCommand) runOwn(
 func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry), API: n.Exporter.API(), Pprof: c.pprof,
-		MaxRequests: c.maxRequests, MaxConnections: n.Shares.Connections, Registerer: n.Registry, Logger: n.Logger,
+		MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {
 		config.Reload = n.Reload

@@ -13,15 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Scrapers are not trusted. What one address may use up is half of what there is, so that another one's scrapes go
-// on.
+// Scrapers are not trusted. One address may use up half of what there is, so that the scrapes of another one go on.
 
 const (
 	// sendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
 	// 40 clients that do not read would keep all others out for as long as the server's own timeout.
 	sendTime = 20 * time.Second
-	// usualScrape is how long a scrape may take that says nothing of its timeout; longestScrape is what it may ask
-	// for.
+	// usualScrape is how long a scrape may take that doesn't say its timeout; longestScrape is the longest that it
+	// may ask for.
 	usualScrape, longestScrape = 10 * time.Second, 100 * time.Second
 	// TimeoutHeader says in seconds when the scraper will stop waiting.
 	TimeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -46,7 +45,7 @@ func newRefusals() *prometheus.CounterVec {
 	return c
 }
 
-// address names who is at the other end: an IPv4 address, or the /64 of an IPv6 one, which is what one host may have.
+// address names the other end: an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
 func address(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -90,7 +89,7 @@ func newConnections(limit int, refused *prometheus.CounterVec) *connections {
 // state is http.Server's ConnState.
 func (c *connections) state(conn net.Conn, state http.ConnState) {
 	if over := c.note(conn, state); over != nil {
-		// A TLS connection would take leave first, and wait for it.
+		// A TLS connection would send a close notification first, and wait for it.
 		if wrapped, ok := over.(interface{ NetConn() net.Conn }); ok {
 			over = wrapped.NetConn()
 		}
@@ -98,7 +97,7 @@ func (c *connections) state(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// note returns the connection that has to go, if one has.
+// note returns the connection that has to be closed, if any.
 func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +122,8 @@ func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) 
 	return nil
 }
 
-// makeRoom picks the connection that has to go because another one has come: that one itself, where all others have
-// requests.
+// makeRoom picks the connection that has to be closed because another one has come: that one itself, if all others
+// have requests.
 func (c *connections) makeRoom(newest *httpConnection) net.Conn {
 	reason, from := refusedConnections, ""
 	switch {
@@ -158,8 +157,8 @@ func (c *connections) forget(known *httpConnection) {
 	}
 }
 
-// shared lets one address have only half of limit requests under way at once.
-func shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
+// perAddress lets one address have only half of limit requests under way at once.
+func perAddress(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
 	var mu sync.Mutex
 	each := map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

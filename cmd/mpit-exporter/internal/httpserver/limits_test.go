@@ -144,7 +144,7 @@ func TestOldestUnusedConnectionGoes(t *testing.T) {
 func TestSharedRequests(t *testing.T) {
 	refused := newRefusals()
 	reached, release := make(chan struct{}), make(chan struct{})
-	h := shared(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := perAddress(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		reached <- struct{}{}
 		<-release
 	}), 3, refused)

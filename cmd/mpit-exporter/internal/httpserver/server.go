@@ -62,7 +62,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{logger: c.Logger}
 	handler, err := pages{
 		telemetryPath: c.TelemetryPath,
-		metrics:       hurried(shared(c.Metrics, c.MaxRequests, refused), sendTime),
+		metrics:       hurried(perAddress(c.Metrics, c.MaxRequests, refused), sendTime),
 		api:           hurried(c.API, sendTime),
 		ready:         s.ready.Load,
 		pprof:         c.Pprof,

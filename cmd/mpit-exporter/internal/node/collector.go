@@ -2,12 +2,11 @@ package node
 
 import "runtime/debug"
 
-// gcPercent is how much garbage there may be, in percent of what is in use, before it is looked for. Go's 100 would
-// be more than half of what the exporter takes of a node; a scrape makes little garbage, so that looking more often
-// costs little (docs/performance.md).
+// gcPercent is $GOGC by default. With Go's own default of 100, garbage would be more than half of the exporter's
+// memory; a scrape makes little garbage, so that collecting more often costs little (docs/performance.md).
 const gcPercent = 40
 
-// tuneCollector sets that, unless the environment says what it should be ($GOGC). restore sets what was there.
+// tuneCollector sets it, unless the environment does. restore sets what was there before.
 func tuneCollector(environment string) (restore func()) {
 	if environment != "" {
 		return func() {}

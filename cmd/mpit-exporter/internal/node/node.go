@@ -37,13 +37,13 @@ import (
 // maxHandshakes is how many connections one user may have that have not said HELLO.
 const maxHandshakes = 1024
 
-// Node is an exporter whose sockets are open: all of it but the way on which its figures leave.
+// Node is an exporter whose sockets are open, without HTTP.
 type Node struct {
 	flags *Flags
 
 	logs     *logs.Writer
 	Logger   *slog.Logger
-	Shares   descriptors.Shares
+	Budget   descriptors.Budget
 	socket   *sockets.AgentSocket
 	control  *mpit.Socket // nil: none
 	Exporter *exporter.Exporter
@@ -67,8 +67,7 @@ type Options struct {
 	Single bool
 }
 
-// Open opens all sockets and makes all parts. Nothing is logged of failures: they are one line of the caller's. Who
-// gets a node must close it.
+// Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
 func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n *Node, err error) {
 	n = &Node{flags: flags, logs: logs.NewWriter(log)}
 	defer func() {
@@ -81,7 +80,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.atEnd(tuneCollector(os.Getenv("GOGC")))
 	flags.log.Writer = n.logs
 	n.Logger = promslog.New(&flags.log)
-	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
+	// Before all else: a SIGHUP that comes while the exporter starts must neither end it nor be lost.
 	hangups, stopHangups := notifyHangups()
 	n.hangups = hangups
 	n.atEnd(stopHangups)
@@ -89,12 +88,11 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, err
 	}
-	n.Shares = descriptors.Divide(n.Logger, options.Connections)
+	n.Budget = descriptors.OfProcess(n.Logger, options.Connections)
 	if err := n.openSockets(options); err != nil {
 		return n, err
 	}
-	// The sockets are ours: whoever begins from here on, the exporter's own figures as well, no earlier exporter can
-	// have pushed.
+	// The sockets are ours: no earlier exporter can have pushed what begins from here on.
 	since := time.Now()
 	if options.Single {
 		since = time.Unix(1, 0)
@@ -105,7 +103,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		Identity:   rules.Identity,
 		Logger:     n.Logger,
 		Retention:  max(flags.retention, 1), // zero would mean the default
-		MaxRanks:   n.Shares.Ranks,
+		MaxRanks:   n.Budget.Ranks,
 		MaxScrapes: options.Requests,
 		Created:    options.Created,
 		UserName:   users.Name,
@@ -129,7 +127,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 // openSockets opens the ranks' socket, what the command listens on, and the control socket.
 func (n *Node) openSockets(options Options) (err error) {
 	n.socket, err = sockets.ListenAgents(n.flags.Socket, sockets.SystemRunDir, os.Getenv("XDG_RUNTIME_DIR"),
-		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Shares.Ranks)))...)
+		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Budget.Ranks)))...)
 	if err != nil {
 		return err
 	}
@@ -175,8 +173,8 @@ func (n *Node) Close() error {
 	return errors.Join(failed...)
 }
 
-// Enclose says in the log what has been opened, and puts up the fence: before anybody else's word is listened to.
-// needs are those of the command beside what the node has opened itself.
+// Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
+// those of the command, besides what the node needs itself.
 func (n *Node) Enclose(needs sandbox.Needs) error {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles

@@ -89,7 +89,7 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	})
 }
 
-// forward notes the flags of OTLP, for the exporter, and what was said of an exporter at all.
+// forward notes the flags of OTLP, for the exporter, and all flags that make sense with --own alone.
 func (o *Settings) forward(parsed *kingpin.ParseContext) {
 	for _, element := range parsed.Elements {
 		flag, ok := element.Clause.(*kingpin.FlagClause)
@@ -151,7 +151,7 @@ func (o *Settings) Check(socket string) error {
 	return o.otlp.Check()
 }
 
-// absolute makes paths those that a change of directory doesn't change: the exporter's is /.
+// absolute makes all paths absolute, because the exporter's directory is /.
 func (o *Settings) absolute() error {
 	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log}
 	for i := range o.config {
@@ -184,7 +184,7 @@ func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.St
 		tellUnobserved(std, err)
 	}
 	if socket == "" {
-		// Not the place where agents look otherwise: whatever listens there was not asked for.
+		// Not the usual place: agents shouldn't connect to whatever listens there.
 		socket = os.DevNull
 	}
 	return socket

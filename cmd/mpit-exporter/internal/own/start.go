@@ -25,11 +25,10 @@ import (
 // The exporter is started in two steps, for it must be neither a child of the program, which may wait for all of its
 // children, nor have anything of the program's open:
 //
-//   - exec runs "mpit-exporter own detach DIR", with the lock of the launch's directory and a pipe, and waits until that
+//   - exec runs "mpit-exporter own detach DIR", with the lock of the launch's directory and a pipe, and waits until it
 //     has ended;
 //   - this marks all it has inherited as not to be inherited, and starts "mpit-exporter own serve DIR" in a session of
-//     its own, whose
-//     parent is init, or whoever reaps orphans, from then on;
+//     its own, whose parent is init, or whoever reaps orphans, from then on;
 //   - this is the exporter. It says over the pipe where its page is, or why there is none.
 const (
 	Command    = "own"
@@ -64,7 +63,7 @@ type answer struct {
 	Error string
 }
 
-// notForServices are variables by which service managers talk to the process that they have started.
+// notForServices are variables through which service managers talk to a process that they have started.
 var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID",
 	"WATCHDOG_USEC"}
 
@@ -176,7 +175,7 @@ func detach(dir string, lock, pipe *os.File) error {
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{lock, pipe}
-	// mpirun binds ranks to cores: this one's shall not be the exporter's.
+	// mpirun binds ranks to cores. The exporter may run on any.
 	runtime.LockOSThread()
 	var all unix.CPUSet
 	for cpu := range len(all) * 64 {
@@ -186,7 +185,7 @@ func detach(dir string, lock, pipe *os.File) error {
 	return cmd.Start()
 }
 
-// inheritNothing sees to it that no descriptor above the standard ones goes to what is started from now on.
+// inheritNothing marks all descriptors but the standard ones as not to be inherited.
 func inheritNothing() error {
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -205,7 +204,7 @@ func inheritNothing() error {
 	return nil
 }
 
-// reply tells exec. It may read it no more.
+// reply tells exec, which may no longer listen.
 func reply(pipe *os.File, answer answer) {
 	_ = json.NewEncoder(pipe).Encode(answer)
 	_ = pipe.Close()

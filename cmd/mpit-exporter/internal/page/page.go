@@ -32,7 +32,7 @@ const (
 		"trusted-types 'none'"
 )
 
-// pageType is a file's media type. It is named here, for what systems know of them differs.
+// pageType is a file's media type. It is named here because systems differ in what they know.
 func pageType(name string) string {
 	switch pathpkg.Ext(name) {
 	case ".html":

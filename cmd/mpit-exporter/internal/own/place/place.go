@@ -22,8 +22,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// Files in the directory of a launch. What else stands there is somebody's, and keeps the directory from being
-// removed.
+// Files in the directory of a launch. Any other file there keeps the directory from being removed.
 const (
 	PresenceFile = "own.sock" // the socket at which processes say that they are there
 	LogFile      = "log"
@@ -106,8 +105,8 @@ func cause(err error) error {
 	return err
 }
 
-// Dir is the directory of one launch. Who has its lock starts the exporter, or is it: the lock is an open file's,
-// goes to the exporter with it, and ends with the last process that has it open, however that ends.
+// Dir is the directory of one launch. The process that has its lock starts the exporter, or is the exporter: the lock
+// belongs to an open file, is handed on with it, and ends with the last process that has it open.
 type Dir struct {
 	Path     string
 	LockFile *os.File
@@ -136,7 +135,7 @@ func (d *Dir) Close() {
 	_ = d.root.Close()
 }
 
-// Lock takes the lock of a launch's directory, which it makes where it is not there. Without an error, nil says that
+// Lock takes the lock of a launch's directory, which it makes if there is none. Without an error, nil means that
 // somebody else has the lock, or had it a moment ago.
 func (b *Base) Lock(key string) (*Dir, error) {
 	if err := b.root.Mkdir(key, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

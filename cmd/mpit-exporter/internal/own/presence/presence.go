@@ -174,7 +174,7 @@ func (p *Presence) awaitLooking(pid int, started uint64) {
 	p.leave(pid)
 }
 
-// hasEnded says whether a process has ended, be it reaped or not.
+// hasEnded says whether a process has ended, reaped or not.
 func hasEnded(pid int, started uint64) bool {
 	s := launch.StatOf(os.DirFS("/proc"), pid)
 	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.Started != started || s.State == 'Z' || s.State == 'X'
