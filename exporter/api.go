@@ -1,10 +1,8 @@
 package exporter
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,8 +11,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -107,7 +108,7 @@ type VariableStatus struct {
 	Continuous   bool               `json:"continuous"`
 	Atomic       bool               `json:"atomic"`
 	Distribution bool               `json:"distribution,omitempty"` // each duration has been counted by itself: see mpit.Variable
-	Enum         []EnumItemStatus   `json:"enum,omitempty"`
+	Enum         []mpit.EnumItem    `json:"enum,omitempty"`
 	OnRequest    bool               `json:"on_request,omitempty"` // it costs the program something once it is open: see mpit.Variable
 	State        mpit.VariableState `json:"state"`                // open, or what was in the way
 	Code         string             `json:"code,omitempty"`       // MPI_T's, where it was MPI_T that was in the way
@@ -120,12 +121,6 @@ type VariableStatus struct {
 	index int // MPI_T's, or the agent's of a variable of its own; no two have the same
 }
 
-// EnumItemStatus is one value of an enumeration.
-type EnumItemStatus struct {
-	Value int64  `json:"value"`
-	Name  string `json:"name"`
-}
-
 // ControlVariableStatus is a control variable with its value.
 type ControlVariableStatus struct {
 	Name        string              `json:"name"`
@@ -134,7 +129,7 @@ type ControlVariableStatus struct {
 	Verbosity   mpit.Verbosity      `json:"verbosity"`
 	Datatype    mpit.Datatype       `json:"datatype"`
 	Bind        mpit.Bind           `json:"bind"`
-	Enum        []EnumItemStatus    `json:"enum,omitempty"`
+	Enum        []mpit.EnumItem     `json:"enum,omitempty"`
 	Value       *string             `json:"value,omitempty"`   // as text, elements separated by commas; nil: not read
 	Code        string              `json:"code,omitempty"`    // why not
 	Objects     []ObjectValueStatus `json:"objects,omitempty"` // of a bound variable: its values on some of the objects
@@ -186,29 +181,29 @@ func (r *rank) status() RankStatus {
 }
 
 // describe is what HELLO and the kernel say of a rank.
-func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
+func describe(h *mpit.Hello, peer mpit.Peer, w identity.Process) RankStatus {
 	library := mapping.ParseLibrary(h.LibraryVersion)
 	s := RankStatus{
-		JobID:          w.id.JobID,
-		World:          w.id.World,
-		Rank:           w.id.Rank,
-		Dup:            w.id.Dup,
+		JobID:          w.ID.JobID,
+		World:          w.ID.World,
+		Rank:           w.ID.Rank,
+		Dup:            w.ID.Dup,
 		State:          stateUp.String(),
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
 		UID:            peer.UID,
-		User:           cmp.Or(w.id.User, strconv.FormatUint(uint64(peer.UID), 10)),
-		Host:           cleanValue(h.Host),
-		Executable:     clean(h.Executable, maxExecutable),
-		Library:        cleanValue(library.Name),
-		LibraryVersion: cleanValue(library.Version),
+		User:           cmp.Or(w.ID.User, strconv.FormatUint(uint64(peer.UID), 10)),
+		Host:           clean.Label(h.Host),
+		Executable:     clean.Path(h.Executable),
+		Library:        clean.Label(library.Name),
+		LibraryVersion: clean.Label(library.Version),
 		WorldSize:      h.Size,
 		ThreadLevel:    threadLevel(h.ThreadLevel),
-		AgentVersion:   cleanValue(h.AgentVersion),
-		JobIDSource:    w.source,
-		CgroupJobID:    w.kernel.jobID,
-		JobIDCheck:     cmp.Or(w.check, checkUnknown),
-		JobName:        w.jobName,
-		Partition:      w.partition,
+		AgentVersion:   clean.Label(h.AgentVersion),
+		JobIDSource:    w.Source,
+		CgroupJobID:    w.CgroupJobID,
+		JobIDCheck:     cmp.Or(w.Check, identity.Unknown),
+		JobName:        w.JobName,
+		Partition:      w.Partition,
 	}
 	if !h.InitTime.IsZero() {
 		started := h.InitTime // nothing else of h is held
@@ -217,13 +212,28 @@ func describe(h *mpit.Hello, peer mpit.Peer, w who) RankStatus {
 	return s
 }
 
+// threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
+func threadLevel(level int) string {
+	switch level {
+	case 0:
+		return "single"
+	case 1:
+		return "funneled"
+	case 2:
+		return "serialized"
+	case 3:
+		return "multiple"
+	}
+	return strconv.Itoa(level)
+}
+
 // CatalogueOfSample is what a sample alone tells of what MPI_T offers in a rank, which for a rank that has ended is all there
 // is: the performance variables. mapper says what they become.
 func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
 	hello := s.Hello()
 	library := mapping.ParseLibrary(hello.LibraryVersion)
 	c := Catalogue{
-		Rank:             describe(&hello, s.Peer(), who{claim: claimOf(&hello, cgroup{})}),
+		Rank:             describe(&hello, s.Peer(), identity.FromHello(&hello)),
 		Variables:        []VariableStatus{},
 		ControlVariables: []ControlVariableStatus{},
 		Categories:       []CategoryStatus{},
@@ -240,9 +250,8 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Map
 	if sample.Variables == nil {
 		return c
 	}
-	items := enumItems{}
 	for i := range sample.Variables.ByID {
-		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper, items))
+		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper))
 	}
 	slices.SortStableFunc(c.Variables, func(a, b VariableStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Class, b.Class))
@@ -277,11 +286,10 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (
 		objectNames[c.Objects[i].ID] = c.Objects[i].Name
 	}
 	controlNames := map[int]string{}
-	items := enumItems{}
 	var size byteCount
 	for i := range controls {
 		controlNames[controls[i].Index] = controls[i].Name
-		s := controlVariableStatus(&controls[i], objectNames, items)
+		s := controlVariableStatus(&controls[i], objectNames)
 		if size.controlVariable(&s); size > maxCatalogueBytes {
 			return Catalogue{}, tooLarge(rank)
 		}
@@ -337,7 +345,7 @@ func (n *byteCount) texts(list ...string) {
 	}
 }
 
-func (n *byteCount) items(list []EnumItemStatus) {
+func (n *byteCount) items(list []mpit.EnumItem) {
 	for i := range list {
 		if n.texts(list[i].Name); *n > maxCatalogueBytes {
 			return
@@ -477,7 +485,7 @@ func objectStatus(objects []mpit.Object) []ObjectStatus {
 	return list
 }
 
-func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper, items enumItems) VariableStatus {
+func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper) VariableStatus {
 	s := VariableStatus{
 		Name:         v.Name,
 		Class:        v.Class,
@@ -496,7 +504,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()
 	}
-	s.Enum = items.of(v.Enum)
+	s.Enum = items(v.Enum)
 	if metric, reason, ok := mapper.Metric(library, *v); ok {
 		s.Metric, s.Kind, s.Unit = metric.Name, metric.Kind.String(), metric.Unit
 	} else {
@@ -505,7 +513,7 @@ func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.M
 	return s
 }
 
-func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string, items enumItems) ControlVariableStatus {
+func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) ControlVariableStatus {
 	s := ControlVariableStatus{
 		Name:        v.Name,
 		Description: v.Description,
@@ -513,14 +521,14 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string, i
 		Verbosity:   v.Verbosity,
 		Datatype:    v.Datatype,
 		Bind:        v.Bind,
-		Enum:        items.of(v.Enum),
+		Enum:        items(v.Enum),
 		index:       v.Index,
 	}
 	if v.Code != mpit.Success {
 		s.Code = v.Code.String()
 	}
 	if v.HasValue {
-		value := controlValue(v)
+		value := cvar.Text(v)
 		s.Value = &value
 	}
 	for i := range v.Objects {
@@ -530,7 +538,7 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string, i
 			o.Code = on.Code.String()
 		}
 		if on.HasValue {
-			value := formatCvar(v.Datatype, v.Enum, mpit.CvarValue{Values: on.Values, Text: on.Text, IsText: v.Datatype == mpit.DatatypeChar})
+			value := cvar.Format(v.Datatype, v.Enum, mpit.CvarValue{Values: on.Values, Text: on.Text, IsText: v.Datatype == mpit.DatatypeChar})
 			o.Value = &value
 		}
 		s.Objects = append(s.Objects, o)
@@ -538,33 +546,12 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string, i
 	return s
 }
 
-// enumItems holds the items of each enumeration once: very many variables may have the same.
-type enumItems map[*mpit.Enum][]EnumItemStatus
-
-func (known enumItems) of(e *mpit.Enum) []EnumItemStatus {
-	list, ok := known[e]
-	if !ok {
-		list = enumStatus(e)
-		known[e] = list
-	}
-	return list
-}
-
-// enumStatus lists the items of an enumeration, none where there is none.
-func enumStatus(e *mpit.Enum) []EnumItemStatus {
+// items are those of an enumeration, if there is one.
+func items(e *mpit.Enum) []mpit.EnumItem {
 	if e == nil {
 		return nil
 	}
-	list := make([]EnumItemStatus, len(e.Items))
-	for i, item := range e.Items {
-		list[i] = EnumItemStatus(item)
-	}
-	return list
-}
-
-// controlValue is a control variable's value as text: the name of an enumeration's item where it has one.
-func controlValue(v *mpit.ControlVariable) string {
-	return formatCvar(v.Datatype, v.Enum, mpit.CvarValue{Values: v.Values, Text: v.Text, IsText: v.Datatype == mpit.DatatypeChar})
+	return e.Items
 }
 
 // namesOf turns MPI_T's indices into names; what has none (a variable that can't be described) is left out.
@@ -721,45 +708,13 @@ func (e *Exporter) choose(which *Selector) ([][]candidate, error) {
 }
 
 func (e *Exporter) writeError(w http.ResponseWriter, status int, err error) {
-	e.writeJSON(w, status, struct {
-		Error string `json:"error"`
-	}{err.Error()})
+	respond.Writer{Log: e.log}.Error(w, status, err)
 }
 
-// writeJSON writes an answer that people may read as it is.
-func (e *Exporter) writeJSON(w http.ResponseWriter, status int, v any) { e.encode(w, status, v, "  ") }
-
-// writeCompact writes one that is asked for again and again.
-func (e *Exporter) writeCompact(w http.ResponseWriter, status int, v any) { e.encode(w, status, v, "") }
-
-func (e *Exporter) encode(w http.ResponseWriter, status int, v any, indent string) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetIndent("", indent)
-	if err := encoder.Encode(v); err != nil {
-		e.log.Error("encoding an answer failed", "err", err)
-		http.Error(w, "encoding the answer failed", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	if _, err := w.Write(visible(body.Bytes())); err != nil {
-		e.log.Debug("sending an answer failed", "err", err)
-	}
+func (e *Exporter) writeJSON(w http.ResponseWriter, status int, v any) {
+	respond.Writer{Log: e.log}.JSON(w, status, v)
 }
 
-// visible writes those control characters as \u00… that encoding/json leaves as they are, for who reads JSON in a terminal: DEL and C1.
-// All others it has written so, or are the encoder's own new lines.
-func visible(text []byte) []byte {
-	is := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
-	if bytes.IndexFunc(text, is) < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text)+len(text)/8)
-	for at := bytes.IndexFunc(text, is); at >= 0; at = bytes.IndexFunc(text, is) {
-		r, size := utf8.DecodeRune(text[at:])
-		out = fmt.Appendf(append(out, text[:at]...), `\u%04x`, r)
-		text = text[at+size:]
-	}
-	return append(out, text...)
+func (e *Exporter) writeCompact(w http.ResponseWriter, status int, v any) {
+	respond.Writer{Log: e.log}.Compact(w, status, v)
 }

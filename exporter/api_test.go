@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -107,7 +108,7 @@ func TestAPICatalogue(t *testing.T) {
 	}
 	assert.Equal(t, len(config.Categories[1].Variables), both)
 	enum := slices.IndexFunc(c.ControlVariables, func(v ControlVariableStatus) bool { return v.Name == "algorithm" })
-	assert.Equal(t, EnumItemStatus{Value: 1, Name: "eager"}, c.ControlVariables[enum].Enum[1])
+	assert.Equal(t, mpit.EnumItem{Value: 1, Name: "eager"}, c.ControlVariables[enum].Enum[1])
 	require.Len(t, c.Objects, len(config.Objects))
 	assert.Equal(t, "comm", c.Objects[2].Kind)
 	assert.Equal(t, "halo exchange", c.Objects[2].Name)
@@ -162,9 +163,9 @@ func TestObjectStatus(t *testing.T) {
 
 // A bound control variable has a value on each object.
 func TestControlVariableOnObjects(t *testing.T) {
-	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: colours, Objects: []mpit.ObjectValue{
+	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: &mpit.Enum{Items: []mpit.EnumItem{{Value: 2, Name: "red"}}}, Objects: []mpit.ObjectValue{
 		{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
-	}}, map[uint32]string{1: "halo"}, enumItems{})
+	}}, map[uint32]string{1: "halo"})
 	red := "red"
 	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}}, s.Objects)
 	assert.Nil(t, s.Value)
@@ -273,7 +274,7 @@ func TestAPICatalogueOfAVastRank(t *testing.T) {
 func TestCatalogueBytes(t *testing.T) {
 	long := strings.Repeat("x", 60_000)
 	names := slices.Repeat([]string{long}, 2*maxCatalogueBytes/len(long))
-	items := slices.Repeat([]EnumItemStatus{{Name: "x"}}, maxCatalogueBytes/64)
+	items := slices.Repeat([]mpit.EnumItem{{Name: "x"}}, maxCatalogueBytes/64)
 	objects := slices.Repeat([]ObjectStatus{{Name: long}}, len(names))
 	values := slices.Repeat([]ObjectValueStatus{{Name: long}}, len(names))
 	for what, c := range map[string]Catalogue{
@@ -303,7 +304,7 @@ func TestControlValue(t *testing.T) {
 		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}}, "both,none,7"},
 		{mpit.ControlVariable{Datatype: mpit.DatatypeInt}, ""},
 	} {
-		assert.Equal(t, test.want, controlValue(&test.v))
+		assert.Equal(t, test.want, cvar.Text(&test.v))
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -54,6 +56,10 @@ type Config struct {
 	// wait.
 	FinalTaken func(ctx context.Context)
 
+	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much memory: for
+	// debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
+	GiveBack func()
+
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
 }
@@ -88,7 +94,7 @@ const (
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 256 << 20
+	maxEndedBytes = 128 << 20
 	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
 )
@@ -98,20 +104,21 @@ type Exporter struct {
 	cfg     Config
 	log     *slog.Logger
 	self    *selfMetrics
-	users   users
+	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
+	lending lending
 	reads   chan struct{} // the same for catalogues, values and kept samples
-	control *control
+	control *control.Server
 	now     func() time.Time
 	newRank func(m *mapping.Mapper, p mapping.Process) figures
-	proc    fs.FS                     // /proc
-	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
-	grouped func() bool               // rules match by category
+	proc    fs.FS       // /proc
+	grouped func() bool // rules match by category
 
 	patience, welcome, overdue, shareable, grace time.Duration
 	recent                                       time.Duration
-	describing, describingUser                   int // see maxDescribing
+	describing, describingAll                    int // see maxDescribing
 	endedBytes                                   int // see maxEndedBytes
+	lent                                         int // see maxLent
 
 	deaf deafness
 
@@ -129,7 +136,8 @@ type Exporter struct {
 
 	mu      sync.Mutex // guards what follows, and the attendance of ranks; held for a look or a change, never while ranks are taken in
 	table   table
-	removed []*rank        // from the table, to be closed
+	removed []*rank // from the table, to be closed
+	freed   freed
 	finals  map[uint32]int // connections that are to bring a last sample, by uid
 
 	readers   map[*OTelReader]bool // those that are open
@@ -174,7 +182,7 @@ func New(cfg Config) (*Exporter, error) {
 	if err := checkControls(&cfg); err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	relabel, err := newRelabeler(cfg.Identity)
+	names, err := identity.Compile(cfg.Identity)
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
@@ -190,7 +198,7 @@ func New(cfg Config) (*Exporter, error) {
 		cfg:        cfg,
 		log:        cfg.Logger,
 		self:       newSelfMetrics(),
-		users:      newUsers(cfg.UserName),
+		users:      identity.NewUsers(cfg.UserName),
 		scrapes:    make(chan struct{}, cfg.MaxScrapes),
 		reads:      make(chan struct{}, maxReads),
 		now:        time.Now,
@@ -201,8 +209,9 @@ func New(cfg Config) (*Exporter, error) {
 		shareable:  shareable,
 		recent:     recent,
 		grace:      grace,
-		describing: maxDescribing, describingUser: maxDescribingUser,
+		describing: maxDescribing, describingAll: maxDescribingAll,
 		endedBytes: maxEndedBytes,
+		lent:       maxLent,
 		started:    time.Now(),
 		table:      newTable(),
 		budgets:    budgets,
@@ -218,27 +227,18 @@ func New(cfg Config) (*Exporter, error) {
 		clashLogged: map[uint32]time.Time{},
 	}
 	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
-	e.rules.Store(&ruling{Rules: Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)}})
+	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
-	e.relabel.Store(relabel)
 	e.control = newControl(e)
-	e.pages.page = e.newPage()
+	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
 	e.showLimits(budgets.limits)
 	return e, nil
 }
 
-func (e *Exporter) newPage() *page { return newPage(e.drop) }
+func (e *Exporter) newBoard() *board { return newBoard(e.drop) }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
-
-// countMore counts what is left out time after time, once: by how much it is more than what left says.
-func countMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
-	if n > left[reason] {
-		drop(reason, n-left[reason])
-		left[reason] = n
-	}
-}
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
 func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
@@ -272,8 +272,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	if e.deaf.comes() {
 		e.log.Info("Connections of ranks are accepted again")
 	}
-	user := e.users.name(s.Peer().UID)
-	shown := e.users.own(user)
+	user := e.users.Name(s.Peer().UID)
+	shown := e.users.Bounded(user)
 	e.self.accepted.WithLabelValues(shown).Inc()
 	open := e.self.connections.WithLabelValues(shown)
 	open.Inc()
@@ -285,7 +285,7 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.receiveFinal(ctx, s, w)
 		return
 	}
-	r, line, err := e.connect(s, w)
+	r, line, err := e.connect(ctx, s, w)
 	if err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
 		return
@@ -311,8 +311,6 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 				e.log.Debug("rank disconnected", rankAttrs(r)...)
 			}
 			return
-		case <-s.Answered():
-			e.takeAnswered(ctx, line)
 		case <-line.wake:
 			e.takeAnswered(ctx, line) // it may have failed at once
 			e.push(ctx, r, s)
@@ -325,7 +323,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 
 // line is how the goroutine of a rank's connection is told what to do.
 type line struct {
-	asked *question     // that is open, as long as its answer has not been taken in; guarded by Exporter.mu. nil: none
+	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under Exporter.mu.
+	asked atomic.Pointer[question]
 	wake  chan struct{} // there is something in the outbox
 }
 
@@ -339,23 +338,16 @@ func (l *line) nudge() {
 	}
 }
 
-// question returns the one that is open.
-func (e *Exporter) question(l *line) *question {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return l.asked
-}
-
 // takeAnswered takes the answer to the question in that is open, if it has come.
 func (e *Exporter) takeAnswered(ctx context.Context, l *line) {
-	if q := e.question(l); q != nil && q.isAnswered() {
+	if q := l.asked.Load(); q != nil && q.isAnswered() {
 		e.take(ctx, q)
 	}
 }
 
 // takeLast is takeAnswered for a connection that has ended.
 func (e *Exporter) takeLast(ctx context.Context, l *line) {
-	q := e.question(l)
+	q := l.asked.Load()
 	if q == nil {
 		return
 	}
@@ -369,9 +361,18 @@ func (e *Exporter) takeLast(ctx context.Context, l *line) {
 func (e *Exporter) giveUp(l *line) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l.asked != nil {
-		l.asked.settle()
+	if q := l.asked.Load(); q != nil {
+		q.settle()
 	}
+}
+
+// identify finds out who connects. It reads files, so it is called once for each connection, and not by anybody who holds mu.
+func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
+	p, err := e.rules.Load().identity.Identify(e.proc, h, peer, user)
+	if err != nil {
+		e.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
+	}
+	return p
 }
 
 func rankAttrs(r *rank) []any {
@@ -384,7 +385,7 @@ var (
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
+func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Process) (*rank, *line, error) {
 	h, peer := s.Hello(), s.Peer()
 	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
 		e.mu.Lock()
@@ -404,6 +405,8 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 		}
 		old := r.session
 		r.session, r.line = s, newLine()
+		line := r.line
+		s.OnAnswer(func() { e.takeAnswered(ctx, line) })
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew
@@ -426,24 +429,53 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 func (e *Exporter) unlock() {
 	removed := e.removed
 	e.removed = nil
+	for _, r := range removed {
+		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
+	}
 	e.mu.Unlock()
 	for _, r := range removed {
 		e.close(r)
 	}
 }
 
+const (
+	// seriesBytes is about what a series takes, wherever.
+	seriesBytes = 1000
+	// worthGivingBack is how much must have been freed.
+	worthGivingBack  = 32 << 20
+	givingBackPauses = time.Minute
+)
+
+// freed is about how many bytes ranks had that have left since memory was given back last.
+type freed struct {
+	bytes int
+	at    time.Time
+}
+
+// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
+func (e *Exporter) giveBack() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	if e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
+		return
+	}
+	e.freed = freed{at: now}
+	go e.cfg.GiveBack()
+}
+
 // add puts a new rank into the table. The caller holds mu.
-func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
-	e.makeWay(w.id, peer.UID)
+func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+	e.makeWay(w.ID, peer.UID)
 	r := e.table.add(h, peer, w)
 	if r.old = h.InitTime.Before(e.started); r.old {
 		r.since = e.now()
 	}
 	e.joinWorld(r)
 	e.noteClash(r)
-	if w.check == checkDiffers {
+	if w.Check == identity.Differs {
 		e.self.mismatches.Inc()
-		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.kernel.jobID)...)
+		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
 }
@@ -466,9 +498,9 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 }
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
-func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
+func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w identity.Process) {
 	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.id.User, "pid", s.Peer().PID)
+		e.log.Debug("refused a last sample", "user", w.ID.User, "pid", s.Peer().PID)
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
@@ -485,11 +517,11 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 }
 
 // takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
-func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
+func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w identity.Process) bool {
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.id.User, "pid", s.Peer().PID, "err", s.Err())
+		e.log.Debug("no last sample", "user", w.ID.User, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
 	r := e.rankOfFinal(s, w)
@@ -520,7 +552,7 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 }
 
 // rankOfFinal returns the rank that a last sample is of; nil: it is not to be taken.
-func (e *Exporter) rankOfFinal(s *mpit.Session, w who) *rank {
+func (e *Exporter) rankOfFinal(s *mpit.Session, w identity.Process) *rank {
 	h, peer := s.Hello(), s.Peer()
 	e.mu.Lock()
 	defer e.unlock()

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -81,7 +83,7 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 	short := *k
 	short.List = make([]mpit.KeptValue, n)
 	for i, v := range k.List[:n] {
-		v.Name = truncate(v.Name, len(v.Name))
+		v.Name = strings.Clone(v.Name)
 		v.Values = append([]uint64(nil), v.Values...)
 		v.Base = append([]uint64(nil), v.Base...)
 		short.List[i] = v
@@ -150,7 +152,7 @@ func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue
 		if x := variable.Datatype.Float64(w); math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
 		}
-		number := json.Number(formatElement(variable.Datatype, w))
+		number := json.Number(cvar.Number(variable.Datatype, w))
 		out.Values[i] = &number
 	}
 	return out

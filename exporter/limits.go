@@ -7,10 +7,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingUser those of all ranks of one user.
+// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all ranks. Each user with ranks may
+// have an equal part of these. What describes the variables of a world counts once.
 const (
-	maxDescribing     = 8192
-	maxDescribingUser = 200_000
+	maxDescribing    = 8192
+	maxDescribingAll = 50_000
 )
 
 // Values of the label `scope`.
@@ -48,7 +49,8 @@ func newBudgets(l mapping.Limits) (*budgets, error) {
 
 func (r *rank) job() jobKey { return jobKey{r.id.JobID, r.peer.UID} }
 
-// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there. mu is held.
+// left is what is left in each scope around a rank, below zero if too much has been given out, and what it is called there. Of all series nobody
+// has more than he leaves: so there is room for the next user, whoever has come before. mu is held.
 func (b *budgets) left(key jobKey) [3]struct {
 	room   int
 	reason mapping.Reason
@@ -59,21 +61,45 @@ func (b *budgets) left(key jobKey) [3]struct {
 	}{
 		{b.limits.SeriesPerJob - b.jobs[key], mapping.ReasonJobOverLimit},
 		{b.limits.SeriesPerUser - b.users[key.uid], mapping.ReasonUserOverLimit},
-		{b.limits.Series - b.all, mapping.ReasonSeriesOverLimit},
+		{(b.limits.Series - b.all - b.users[key.uid]) / 2, mapping.ReasonSeriesOverLimit},
 	}
 }
 
-// offer is the most that a rank may have now: what it has, and what the tightest limit leaves.
-func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
+// tightest is how much more a rank may have, and what bounds it. mu is held.
+func (b *budgets) tightest(r *rank) (room int, reason mapping.Reason) {
+	room, reason = b.limits.SeriesPerRank-r.weight, mapping.ReasonRankOverLimit
 	for _, scope := range b.left(r.job()) {
-		if most := max(0, r.weight+scope.room); most < weight {
-			weight, reason = most, scope.reason
+		if scope.room < room {
+			room, reason = scope.room, scope.reason
 		}
 	}
-	return weight, reason
+	return room, reason
+}
+
+// roomOf is the part of the budgets that one rank draws on. It is a mapping.Room.
+type roomOf struct {
+	*budgets
+	rank *rank
+}
+
+// Left is how much more the rank may have.
+func (o roomOf) Left() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	room, _ := o.tightest(o.rank)
+	return room
+}
+
+// Take gives the rank so much more, or nothing, and says why.
+func (o roomOf) Take(weight int) mapping.Reason {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if room, reason := o.tightest(o.rank); weight > room {
+		return reason
+	}
+	o.add(o.rank.job(), weight)
+	o.rank.weight += weight
+	return ""
 }
 
 // short says whether there is no room for one more rank like this one.
@@ -88,18 +114,13 @@ func (b *budgets) short(r *rank) bool {
 	return false
 }
 
-// crowded says whether as many ranks as are taken in at the same time could go over a limit of their job or user together.
-func (b *budgets) crowded(key jobKey) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most := maxTaking * b.limits.SeriesPerRank
-	return b.limits.SeriesPerJob-b.jobs[key] < most || b.limits.SeriesPerUser-b.users[key.uid] < most
-}
-
-// take notes what a rank has.
+// take notes what a rank has. What it has taken beyond that is given back.
 func (b *budgets) take(r *rank, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if weight == r.weight { // as nearly always
+		return
+	}
 	b.add(r.job(), weight-r.weight)
 	r.weight = weight
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -52,7 +54,7 @@ func dropped(reason mapping.Reason) string {
 	return `mpit_exporter_series_dropped_total{reason="` + string(reason) + `"}`
 }
 
-// Each rank would have 20 series. Who came first keeps his.
+// Each rank would have 20 series. Who came first keeps his. They are all of one user, who may have half of what there is.
 func TestLimits(t *testing.T) {
 	type place struct {
 		job    string
@@ -70,10 +72,10 @@ func TestLimits(t *testing.T) {
 		{"of a variable", mapping.Limits{SeriesPerVariable: 5}, []int{10, 10, 10}, mapping.ReasonVariableOverLimit, 36},
 		{"of a job", mapping.Limits{SeriesPerJob: 30}, []int{20, 10, 20}, mapping.ReasonJobOverLimit, 12},
 		{"of a user", mapping.Limits{SeriesPerUser: 45}, []int{20, 20, 5}, mapping.ReasonUserOverLimit, 17},
-		{"of all", mapping.Limits{Series: 45}, []int{20, 20, 5}, mapping.ReasonSeriesOverLimit, 17},
-		{"no room for objects", mapping.Limits{Series: 42}, []int{20, 20, 2}, mapping.ReasonSeriesOverLimit, 20},
-		{"no room for all variables", mapping.Limits{Series: 41}, []int{20, 20, 1}, mapping.ReasonSeriesOverLimit, 21},
-		{"no room at all", mapping.Limits{Series: 40}, []int{20, 20, 0}, mapping.ReasonSeriesOverLimit, 22},
+		{"of all", mapping.Limits{Series: 90}, []int{20, 20, 5}, mapping.ReasonSeriesOverLimit, 17},
+		{"no room for objects", mapping.Limits{Series: 84}, []int{20, 20, 2}, mapping.ReasonSeriesOverLimit, 20},
+		{"no room for all variables", mapping.Limits{Series: 82}, []int{20, 20, 1}, mapping.ReasonSeriesOverLimit, 21},
+		{"no room at all", mapping.Limits{Series: 80}, []int{20, 20, 0}, mapping.ReasonSeriesOverLimit, 22},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := startNode(t, Config{Limits: test.limits})
@@ -122,7 +124,7 @@ func TestNegativeLimitsAreRefused(t *testing.T) {
 // A rank that has ended holds its room until it has left the page. Then those that come have it.
 func TestEndedRanksCount(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 25}}, withClock(clock))
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 50}}, withClock(clock))
 	first := mpittest.New(bound("1", 0, 10))
 	n.connect(first)
 	n.scrape()
@@ -141,7 +143,7 @@ func TestEndedRanksCount(t *testing.T) {
 // after the other would find none.
 func TestEndedRanksMakeRoom(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 25}}, withClock(clock))
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 50}}, withClock(clock))
 	for i := range 4 {
 		r := mpittest.New(bound("1", i, 10))
 		n.connect(r)
@@ -153,25 +155,52 @@ func TestEndedRanksMakeRoom(t *testing.T) {
 	assert.Zero(t, n.scrape()[dropped(mapping.ReasonSeriesOverLimit)])
 }
 
-// A rank that has more than the limits leave is offered nothing, and not less than nothing.
-func TestOffersAreNeverBelowZero(t *testing.T) {
+// A rank that has more than the limits leave gets nothing, and keeps what it has.
+func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
 	b, err := newBudgets(mapping.Limits{})
 	require.NoError(t, err)
 	first, second := &rank{}, &rank{}
 	b.take(first, 20)
 	b.take(second, 20)
 	b.limit(mapping.Limits{SeriesPerUser: 10})
-	weight, reason := b.offer(first)
-	assert.Zero(t, weight)
-	assert.Equal(t, mapping.ReasonUserOverLimit, reason)
+	room := roomOf{b, first}
+	assert.Equal(t, -30, room.Left())
+	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(1))
+	assert.Equal(t, 20, first.weight)
 	b.take(second, 0)
-	weight, _ = b.offer(first)
-	assert.Equal(t, 10, weight)
+	b.take(first, 8)
+	assert.Equal(t, 2, room.Left())
+	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(3), "all or nothing")
+	assert.Empty(t, room.Take(2))
+	assert.Equal(t, 10, first.weight)
+}
+
+// Ranks of several users that come at the same moment have no more together than there may be.
+func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
+	b, err := newBudgets(mapping.Limits{Series: 1000})
+	require.NoError(t, err)
+	var coming sync.WaitGroup
+	ranks := make([]*rank, 8)
+	for i := range ranks {
+		ranks[i] = &rank{peer: mpit.Peer{UID: uint32(i)}}
+		coming.Go(func() {
+			for room := (roomOf{b, ranks[i]}); room.Take(3) == ""; {
+			}
+		})
+	}
+	coming.Wait()
+	all := 0
+	for _, r := range ranks {
+		all += r.weight
+	}
+	assert.LessOrEqual(t, all, 1000)
+	assert.Greater(t, all, 850, "nobody can have more than is left")
+	assert.Equal(t, all, b.all)
 }
 
 // The agent is told what it need not read.
 func TestWhatIsLeftOutIsNotRead(t *testing.T) {
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 1}})
+	n := startNode(t, Config{Limits: mapping.Limits{Series: 2}})
 	r := mpittest.New(bound("1", 0, 1))
 	n.connect(r)
 	assert.Equal(t, 1, pvars(n.scrape(), "1", 0))
@@ -250,7 +279,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
 		e.mu.Lock()
-		r := e.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
+		r := e.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
 		e.mu.Unlock()
 		require.True(t, e.absorbed(r, s))
@@ -316,12 +345,12 @@ func TestBudgetsHold(t *testing.T) {
 					if r.end != mpit.EndNone {
 						break
 					}
-					had := r.weight
-					weight, reason := b.offer(r)
-					if weight < 0 || !changed && weight < had || reason == "" {
-						t.Fatalf("a rank that has %d is offered %d", had, weight)
+					had, room, weight := r.weight, roomOf{b, r}, rapid.IntRange(1, 100).Draw(t, "weight")
+					left := room.Left()
+					if got := room.Take(weight) == ""; got != (weight <= left) {
+						t.Fatalf("a rank that may have %d more got %d: %v", left, weight, got)
 					}
-					b.take(r, max(min(had, r.weight), min(weight, rapid.IntRange(0, 100).Draw(t, "weight"))))
+					b.take(r, rapid.IntRange(min(had, r.weight), r.weight).Draw(t, "uses"))
 				case "end":
 					r.end = mpit.EndExit
 				case "go":
@@ -356,4 +385,58 @@ func TestBudgetsHold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Users come one after the other, and each takes all that he can get. The last one finds room all the same.
+func TestUsersShareTheSeries(t *testing.T) {
+	b, err := newBudgets(mapping.Limits{})
+	require.NoError(t, err)
+	for uid := range uint32(8) {
+		for range mapping.DefaultSeriesPerUser / mapping.DefaultSeriesPerRank {
+			r := &rank{peer: mpit.Peer{UID: uid}}
+			room := roomOf{b, r}
+			room.Take(room.Left())
+		}
+		assert.LessOrEqual(t, b.users[uid], mapping.DefaultSeries-b.all)
+	}
+	room := roomOf{b, &rank{peer: mpit.Peer{UID: 8}}}
+	assert.Greater(t, room.Left(), 800)
+	assert.Equal(t, mapping.ReasonSeriesOverLimit, room.Take(room.Left()+1))
+}
+
+// meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
+type meanwhile struct {
+	figures
+	do func()
+}
+
+func (m meanwhile) Update(s *mpit.Sample) {
+	m.do()
+	m.figures.Update(s)
+}
+
+// Ranks of two users that are taken in at the same time have no more than there is, together.
+func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
+	e, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{Series: 80}})
+	require.NoError(t, err)
+	sample := floodSample(4, 10)
+	add := func(uid uint32) *rank {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
+	}
+	first, second := add(1), add(2)
+	newRank, once := e.newRank, false
+	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		return meanwhile{newRank(m, p), func() {
+			if !once {
+				once = true
+				e.absorbed(second, sample)
+			}
+		}}
+	}
+	e.absorbed(first, sample)
+	assert.Equal(t, 40, second.facts.series)
+	assert.Equal(t, 20, first.facts.series, "half of what is left")
+	assert.Equal(t, 60, e.budgets.all)
 }

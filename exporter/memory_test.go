@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -45,7 +46,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 				figures = weak.Make(c.figures.(*mapping.Rank))
 				series = weak.Make(c.figures.Series()[0])
 			})
-			message := weak.Make(n.pages.page.byName["mpit_calls_total"].message.Metric[1])
+			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
 			n.finish(r, mpit.EndFinalize) // the last one of its world
 			read(n)
@@ -66,7 +67,7 @@ const bytesPerSeries = 900
 // Ranks of one job cost little: what they have in common is there once.
 func TestMemoryOfASeries(t *testing.T) {
 	const ranks, series = 200, 100
-	newBody(pageBodies, 1).release()
+	exposition.New(nil).Text(exposition.TextStyle{}, 1).Release()
 	before := liveHeap()
 	e, touch := benchExporter(t, ranks, series)
 	for range 2 {
@@ -87,4 +88,41 @@ func liveHeap() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
+}
+
+// When ranks have left that took much, their memory is given back, at most once a minute, and not for a few.
+func TestMemoryIsGivenBack(t *testing.T) {
+	clock := newTestClock()
+	given := make(chan struct{}, 10)
+	n := startNode(t, Config{GiveBack: func() { given <- struct{}{} }}, withClock(clock))
+	come := func(series int) {
+		r := mpittest.New(small("1", 0))
+		n.connect(r)
+		n.scrape()
+		n.finish(r, mpit.EndFinalize)
+		n.scrape()
+		n.mu.Lock()
+		n.table.byID[r.Hello().ID].facts.series = series
+		n.mu.Unlock()
+	}
+	leave := func() {
+		clock.advance(DefaultRetention)
+		n.scrape()
+		require.Empty(t, n.Ranks())
+	}
+	come(100)
+	leave()
+	assert.Empty(t, given)
+	come(worthGivingBack / seriesBytes)
+	leave()
+	<-given
+	come(worthGivingBack / seriesBytes)
+	n.mu.Lock()
+	n.freed.at = n.now().Add(DefaultRetention)
+	n.mu.Unlock()
+	leave()
+	assert.Empty(t, given, "it has just been done")
+	clock.advance(givingBackPauses)
+	n.scrape()
+	<-given
 }

@@ -29,7 +29,7 @@ func startTold(t *testing.T, cfg Config) *told {
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+	r := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -96,7 +96,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 
 	resumed := *s.Layout
 	resumed.Generation, resumed.Handles = 2, append([]mpit.Handle(nil), s.Layout.Handles...)
-	resumed.Handles[0].Excluded = []uint64{90}
+	resumed.Handles[0].Earlier = &mpit.Earlier{Excluded: []uint64{90}}
 	s.Status, s.Monotonic, s.Layout, s.Values = mpit.SampleFresh, 2*time.Second, &resumed, []uint64{107, math.Float64bits(3)}
 	s.Stats = mpit.AgentStats{PcontrolLevel: -7, PcontrolCalls: 3, PausedTime: 2 * time.Second, KeptSamples: 1}
 	page = e.take(s)
@@ -236,7 +236,7 @@ func TestKept(t *testing.T) {
 	for i := range maxKeptAnswer / maxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+		other := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
 		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
 	}

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ func (n *node) claiming(uid uint32, calls uint64) *rank {
 	n.mu.Lock()
 	h := small("1", 0).Hello
 	h.ID, h.InitTime = mpit.RankID{byte(uid), byte(uid >> 8)}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.name(uid)))
+	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
 	n.mu.Unlock()
 	require.True(n.t, n.absorbed(r, &mpit.Sample{
@@ -131,42 +130,29 @@ func TestTwoUsersWithOneName(t *testing.T) {
 	}, n.with("mpit_node_calls_total"))
 }
 
-// A rank's user is never "other", however many there are: that is for the exporter's figures of itself.
-func TestNamesOfUsers(t *testing.T) {
-	at := testTime
-	lookups, fails := map[uint32]int{}, true
-	u := newUsers(func(uid uint32) string {
-		lookups[uid]++
-		if uid < 1000 || fails {
-			return ""
-		}
-		return fmt.Sprint("user", uid)
-	})
-	u.now = func() time.Time { return at }
+// What describes ranks is bounded for all users together: each may have an equal part.
+func TestUsersShareWhatDescribes(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.describingAll = 20 })
+	flood := bound("1", 0, 40)
+	n.connect(mpittest.New(flood))
+	objects := func() int { return len(n.with("mpit_objects{")) }
+	assert.Equal(t, 10, objects(), "two series each")
+	n.claiming(666, 1)
+	page := n.scrape()
+	assert.Equal(t, 5, objects())
+	assert.Len(t, n.with("mpit_pvar_info{"), 1, "of the other one")
+	assert.Equal(t, 80, pvars(page, "1", 0), "what is described stands there all the same")
+}
 
-	assert.Equal(t, "1000", u.name(1000), "the directory service does not answer")
-	fails = false
-	assert.Equal(t, "1000", u.name(1000), "it isn't asked again so soon")
-	assert.Equal(t, 1, lookups[1000])
-	at = at.Add(namelessFor)
-	assert.Equal(t, "user1000", u.name(1000))
-	at = at.Add(time.Hour)
-	assert.Equal(t, "user1000", u.name(1000))
-	assert.Equal(t, 2, lookups[1000], "a name stays")
-
-	for uid := range uint32(maxUsers) {
-		assert.Equal(t, fmt.Sprint(uid), u.name(uid))
+// What describes the variables of a world's ranks is there once, and counts once.
+func TestWhatDescribesAWorldCountsOnce(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.describingAll = 5 })
+	ranks := make([]*mpittest.Rank, 4)
+	for i := range ranks {
+		ranks[i] = mpittest.New(small("1", i))
 	}
-	assert.Equal(t, "999", u.name(999), "one of too many")
-	assert.Equal(t, "user1000", u.name(1000))
-	assert.Zero(t, lookups[999])
-	at = at.Add(namelessFor)
-	assert.Equal(t, "user1001", u.name(1001))
-	assert.LessOrEqual(t, len(u.nameless), maxUsers)
-
-	for i := range maxUsers {
-		assert.Equal(t, fmt.Sprint(i), u.own(fmt.Sprint(i)))
-	}
-	assert.Equal(t, "other", u.own("one more"))
-	assert.Equal(t, "7", u.own("7"))
+	n.connect(ranks...)
+	page := n.scrape()
+	assert.Len(t, n.with("mpit_pvar_info{"), 4)
+	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
 }

@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -101,12 +100,12 @@ func (e *Exporter) Values(ctx context.Context, which Selector) (ValueList, error
 	room := &valueRoom{series: maxValueSeries, bytes: maxValueBytes}
 	seen := map[*group]bool{}
 	for _, c := range ranks {
-		var own []entries
+		var own []exposition.Shown
 		is := p.ranks[c.rank]
 		if is == nil {
 			is = &portrait{rank: c.rank} // it has just come
 		} else if is.series != nil {
-			own = is.series.shown()
+			own = is.series.Shown()
 		}
 		if len(list.Ranks) > 0 && !room.fits(own) {
 			list.More++
@@ -119,7 +118,7 @@ func (e *Exporter) Values(ctx context.Context, which Selector) (ValueList, error
 		if g := p.groups[c.rank.world]; g != nil && g.sheet != nil && !seen[g] {
 			seen[g] = true
 			w := WorldValues{JobID: g.id.JobID, World: g.id.World, User: g.id.User, Dup: g.id.Dup}
-			w.Variables, w.Cut = variables.values(g.sheet.shown(), room)
+			w.Variables, w.Cut = variables.values(shownOfGroup(g), room)
 			list.Together = append(list.Together, w)
 		}
 	}
@@ -135,13 +134,6 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 		!slices.ContainsFunc(e.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
 }
 
-// entries is what an owner has in one family, and is shown now.
-type entries struct {
-	family *family
-	sheet  *sheet
-	list   []int // places in the sheet
-}
-
 // valueRoom is what an answer has still room for.
 type valueRoom struct {
 	series int
@@ -149,10 +141,10 @@ type valueRoom struct {
 }
 
 // fits says whether there is room for so many series, as far as can be said before they are written.
-func (room *valueRoom) fits(all []entries) bool {
+func (room *valueRoom) fits(all []exposition.Shown) bool {
 	n := 0
 	for i := range all {
-		n += len(all[i].list)
+		n += all[i].Len()
 	}
 	return n <= room.series && room.bytes > 0
 }
@@ -209,17 +201,17 @@ func (x *variableIndex) find(s *mapping.Series) int {
 }
 
 // values writes series down, variable by variable. cut is how many found no room.
-func (x *variableIndex) values(all []entries, room *valueRoom) (list []VariableValues, cut int) {
+func (x *variableIndex) values(all []exposition.Shown, room *valueRoom) (list []VariableValues, cut int) {
 	list = []VariableValues{}
 	for _, of := range all {
 		begun := map[int]int{} // where in list each variable of the family is
-		for _, place := range of.list {
-			v := seriesValue(of.sheet, place, of.family.kind)
+		for place := range of.Len() {
+			v := seriesValue(&of, place)
 			if !room.take(&v) {
 				cut++
 				continue
 			}
-			series := of.sheet.entries[place].series
+			series := of.Series(place)
 			i := x.find(series)
 			at, known := begun[i]
 			if !known {
@@ -246,26 +238,29 @@ func (x *variableIndex) variable(i int, m *mapping.Metric) VariableValues {
 	return v
 }
 
-func seriesValue(s *sheet, i int, kind dto.MetricType) SeriesValue {
+func seriesValue(of *exposition.Shown, i int) SeriesValue {
 	var v SeriesValue
-	e := &s.entries[i]
-	if own := e.series.Labels; len(own) > 0 {
+	if own := of.Series(i).Labels; len(own) > 0 {
 		v.Labels = make(map[string]string, len(own))
 		for _, l := range own {
 			v.Labels[l.Name] = l.Value
 		}
 	}
-	if kind == dto.MetricType_HISTOGRAM {
-		h := s.histogram(i)
+	if h := of.Histogram(i); h != nil {
 		var sum uint64
 		for _, n := range h.Counts[:len(h.Bounds)] {
 			sum += n
 		}
-		v.Count, v.Sum = strconv.FormatUint(countOfAll(h, sum), 10), string(appendNumber(nil, h.Sum))
+		v.Count, v.Sum = strconv.FormatUint(exposition.CountOfAll(h, sum), 10), string(exposition.AppendNumber(nil, h.Sum))
 		return v
 	}
-	v.Value = string(appendNumber(nil, e.value))
+	v.Value = string(exposition.AppendNumber(nil, of.Value(i)))
 	return v
+}
+
+// shownOfGroup is what is shown of the ranks of a world together, but the family that says whose a value is.
+func shownOfGroup(g *group) []exposition.Shown {
+	return slices.DeleteFunc(g.sheet.Shown(), func(of exposition.Shown) bool { return of.Name() == mapping.ExtremeName })
 }
 
 // errNoSuchRank is for who asks for the values of a rank that is not on the page.

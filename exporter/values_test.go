@@ -297,8 +297,8 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Zero(t, list.Ranks[0].Cut)
 
 	room := &valueRoom{series: 2, bytes: maxValueBytes}
-	r := n.pages.page.ranks[n.table.ordered[0]]
-	own := r.series.shown()
+	r := n.pages.board.ranks[n.table.ordered[0]]
+	own := r.series.Shown()
 	got, cut := variablesOf(r).values(own, room)
 	assert.Equal(t, all-2, cut)
 	assert.False(t, room.fits(own))

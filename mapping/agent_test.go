@@ -44,6 +44,7 @@ func (a *agent) selects(ids map[uint32]bool) {
 
 type agentHandle struct {
 	mpit.Handle
+	mpit.Earlier
 	values []uint64
 	frozen []uint64 // while paused: the values when that began, or when the handle was made; nil: zeros
 }
@@ -265,7 +266,7 @@ func (a *agent) rename(object uint32, name string) {
 	for _, h := range a.handles {
 		if h.Object == object {
 			a.end(h, old)
-			h.Origin, h.Excluded = append([]uint64(nil), h.seen(a.paused)...), nil
+			h.Origin, h.Excluded, h.Created = append([]uint64(nil), h.seen(a.paused)...), nil, a.now()
 		}
 	}
 	a.objects = append([]mpit.Object(nil), a.objects...)
@@ -306,7 +307,12 @@ func (a *agent) sample() *mpit.Sample {
 				h.Offset = l.Values
 				l.Values += h.Count
 			}
-			l.Handles = append(l.Handles, h.Handle)
+			lh := h.Handle
+			if h.First != nil || h.Origin != nil || h.Excluded != nil {
+				earlier := h.Earlier
+				lh.Earlier = &earlier
+			}
+			l.Handles = append(l.Handles, lh)
 		}
 		a.lastLayout = l
 	}
@@ -376,7 +382,10 @@ func reload(t fataler, r *Rank, a *agent, rules ...Rule) {
 func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
 	t.Helper()
 	again := newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}, Older: a.now()})
-	again.room.rank, again.room.variable = r.room.rank, r.room.variable
+	again.room.variable = r.room.variable
+	if own, ok := r.room.shared.(ownRoom); ok {
+		limitTo(again, own.weight, own.reason)
+	}
 	return again
 }
 

@@ -92,7 +92,7 @@ func (d *exact) totals(r *Rank, values, to []uint64) {
 		wrong := false
 		for k := range to {
 			w := words[k+1]
-			if w == 0 && len(h.of.Origin) == 0 && len(h.of.Excluded) == 0 {
+			if w == 0 && h.of.Earlier == nil {
 				continue
 			}
 			base, _ := h.v.baseOf(h.of, k+1)

@@ -110,8 +110,8 @@ func FuzzPatterns(f *testing.F) {
 				t.Fatal(joined(found))
 			}
 			want := globExpression(pattern).MatchString(name)
-			if _, ok := c.matches(&v); ok != want || globMatch(pattern, name) != want {
-				t.Fatalf("glob %q, %q: %v, %v, by the plain way %v", pattern, name, ok, globMatch(pattern, name), want)
+			if _, ok := c.matches(&v); ok != want || GlobMatches(pattern, name) != want {
+				t.Fatalf("glob %q, %q: %v, %v, by the plain way %v", pattern, name, ok, GlobMatches(pattern, name), want)
 			}
 			c, found = compileRule(Rule{Match: Match{Regexp: pattern}, Help: "x"})
 			if found != nil {
@@ -181,16 +181,17 @@ func FuzzUpdate(f *testing.F) {
 			}
 			for range next() % 10 {
 				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4), Count: next()%6 - 1, Offset: next()%12 - 1}
+				h.Earlier = &mpit.Earlier{}
 				if next()%2 == 0 {
-					h.First = make([]uint64, next()%6)
+					h.Earlier.First = make([]uint64, next()%6)
 				}
 				if next()%2 == 0 {
-					h.Origin = make([]uint64, next()%6)
+					h.Earlier.Origin = make([]uint64, next()%6)
 				}
 				if next()%2 == 0 {
-					h.Excluded = make([]uint64, next()%6)
-					for i := range h.Excluded {
-						h.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
+					h.Earlier.Excluded = make([]uint64, next()%6)
+					for i := range h.Earlier.Excluded {
+						h.Earlier.Excluded[i] = uint64(int64(int8(next()))) << (next() % 64)
 					}
 				}
 				layout.Handles = append(layout.Handles, h)

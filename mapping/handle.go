@@ -89,18 +89,19 @@ func (h *handle) words(values []uint64) ([]uint64, bool) {
 // handle was made.
 func (v *variable) baseOf(of *mpit.Handle, i int) (base uint64, based bool) {
 	switch {
-	case i < len(of.Origin):
-		return of.Origin[i], true
-	case v.offset && i < len(of.First):
-		return of.First[i], true
+	case of.Earlier == nil:
+	case i < len(of.Earlier.Origin):
+		return of.Earlier.Origin[i], true
+	case v.offset && i < len(of.Earlier.First):
+		return of.Earlier.First[i], true
 	}
 	return 0, false
 }
 
 // excludedOf is what MPI_Pcontrol(0) has kept out of an element, as int64 or double bits.
 func excludedOf(of *mpit.Handle, i int) uint64 {
-	if i < len(of.Excluded) {
-		return of.Excluded[i]
+	if of.Earlier != nil && i < len(of.Earlier.Excluded) {
+		return of.Earlier.Excluded[i]
 	}
 	return 0
 }
@@ -121,7 +122,11 @@ func (h *handle) amount(i int) float64 {
 
 // alike says whether two records of a handle subtract the same.
 func alike(a, b *mpit.Handle) bool {
-	return a == b || slices.Equal(a.Origin, b.Origin) && slices.Equal(a.Excluded, b.Excluded)
+	if a == b || a.Earlier == b.Earlier {
+		return true
+	}
+	x, y := a.Before(), b.Before()
+	return slices.Equal(x.Origin, y.Origin) && slices.Equal(x.Excluded, y.Excluded)
 }
 
 func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
@@ -147,16 +152,22 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 	return h
 }
 
-// begin sets all elements to where the handle's count under its present name begins.
+// begin sets all elements to where the handle's count under its present name begins. Nothing had been excluded there.
 func (h *handle) begin() {
-	elems := h.elems()
+	elems, before := h.elems(), h.of.Before()
+	if before.Excluded != nil {
+		then, earlier := *h.of, before
+		earlier.Excluded = nil
+		then.Earlier = &earlier
+		h.base = &then
+	}
 	for i := range elems {
 		first := uint64(0)
 		switch {
-		case i < len(h.of.Origin):
-			first = h.of.Origin[i]
-		case i < len(h.of.First):
-			first = h.of.First[i]
+		case i < len(before.Origin):
+			first = before.Origin[i]
+		case i < len(before.First):
+			first = before.First[i]
 		}
 		elems[i].begin(first)
 	}

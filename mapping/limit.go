@@ -27,9 +27,18 @@ const otherElement = 1 << 18
 // Limits decide when something comes: a variable is let in or left out, an object's series find room or count into the one called other.
 // Nothing that has been decided changes later. So a limit is never more than a comparison, and no series ever has to be divided.
 
-// SetLimit bounds the weight of the rank's series, from the next Update on: over it, what comes finds no room, which is counted for
-// reason. What is there stays. Below zero: no limit, which is also what a new Rank has.
-func (r *Rank) SetLimit(weight int, reason Reason) { r.room.rank = newBound(weight, reason) }
+// Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
+type Room interface {
+	// Left is how much more weight there is room for at the moment. It may be below zero.
+	Left() int
+	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
+	Take(weight int) Reason
+}
+
+// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes finds none, which is
+// counted for Room's reason. What is there stays. An Update takes room for what comes, and may take more than Weight grows by: after it, the
+// rank holds no more than Weight. nil: no limit, which is also what a new Rank has.
+func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
 func (r *Rank) SetVariableLimit(weight int) {
@@ -58,9 +67,12 @@ func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
 
 // room is what bounds a rank's series, and what they take of it.
 type room struct {
-	rank, variable bound
-	used           int // by cells
-	reserved       int // for the first cell of each variable that has been let in, or for its other
+	shared   Room   // nil: no bound
+	held     int    // taken from shared
+	denied   Reason // what shared said last when it had none
+	variable bound
+	used     int // by cells
+	reserved int // for the first cell of each variable that has been let in, or for its other
 }
 
 // admission says whether there was room for a variable.
@@ -146,8 +158,30 @@ func elementName(n int) string {
 	return strconv.Itoa(n)
 }
 
-// has says whether there is room for so much more. For nothing there always is.
-func (m *room) has(weight int) bool { return weight <= 0 || m.rank.allows(m.used+m.reserved+weight) }
+// has says whether there is room for so much more, and takes it. For nothing there always is.
+func (m *room) has(weight int) bool {
+	more := m.missing(weight)
+	if more <= 0 {
+		return true
+	}
+	if reason := m.shared.Take(more); reason != "" {
+		m.denied = reason
+		return false
+	}
+	m.held += more
+	return true
+}
+
+// missing is how much of that weight is yet to be taken from what ranks share.
+func (m *room) missing(weight int) int {
+	if weight <= 0 || m.shared == nil {
+		return 0
+	}
+	return m.used + m.reserved + weight - m.held
+}
+
+// giveBack gives back what was taken and is not used.
+func (m *room) giveBack() { m.held = m.used }
 
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {
@@ -172,10 +206,10 @@ func (v *variable) reserve() int {
 
 // reason is why there was no room.
 func (m *room) reason(v *variable) Reason {
-	if !m.rank.set || !m.variable.allows((len(v.list)+2)*v.lines()) {
+	if m.denied == "" || !m.variable.allows((len(v.list)+2)*v.lines()) {
 		return m.variable.reason
 	}
-	return m.rank.reason
+	return m.denied
 }
 
 // cell is where values of that variable, object and element count: their own cell, or the one called other, marked as being in use.
@@ -256,7 +290,7 @@ func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
 // tight says whether what is new in a layout may not all find room, so that it matters what comes first.
 func (r *Rank) tight() bool {
 	m := &r.room
-	if !m.rank.set && !m.variable.set {
+	if m.shared == nil && !m.variable.set {
 		return false
 	}
 	more := 0
@@ -276,7 +310,8 @@ func (r *Rank) tight() bool {
 			}
 		}
 	}
-	return !m.has(more)
+	missing := m.missing(more)
+	return missing > 0 && missing > m.shared.Left()
 }
 
 // byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they have a right to room: the

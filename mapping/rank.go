@@ -166,6 +166,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 	if r.relist {
 		r.list()
 	}
+	r.room.giveBack()
 }
 
 func (r *Rank) markFailed(s *mpit.Sample) {

@@ -2,55 +2,79 @@ package mpit
 
 import (
 	"hash/maphash"
-	"runtime"
 	"slices"
 	"sync"
-	"weak"
 )
 
-// alike finds the variables of another connection that are the same. Ranks of one job have the same catalogue, which is most of what they
-// send: it is held once, for as long as one of these connections is open or somebody has what it brought. A rank can't change what others
-// share, for only what is equal in everything is, and none of it is ever changed. What a connection is charged for is as if it were alone.
-// It is safe for concurrent use; nil finds nothing.
+// alike finds the variables of another connection of the same user that are the same. Ranks of one job have the same catalogue, which is most of
+// what they send: it is held once, and charged once, for as long as one of these connections has it. A rank can't change what others share, for
+// only what is equal in everything is, and none of it is ever changed. It is safe for concurrent use; nil finds nothing.
 type alike struct {
 	seed maphash.Seed
 
 	mu    sync.Mutex
-	lists map[uint64]weak.Pointer[variableList] // by hash; as many as there are lists in use
+	lists map[listKey]*variableList
+}
+
+type listKey struct {
+	uid  uint32
+	hash uint64
 }
 
 // variableList is a Variables.ByID that others may find.
-type variableList struct{ byID []Variable }
+type variableList struct {
+	byID  []Variable
+	key   listKey
+	held  memory // what it takes of the user's share, for all of them
+	users int    // connections that have it; guarded by alike.mu
+}
 
 func newAlike() *alike {
-	return &alike{seed: maphash.MakeSeed(), lists: map[uint64]weak.Pointer[variableList]{}}
+	return &alike{seed: maphash.MakeSeed(), lists: map[listKey]*variableList{}}
 }
 
-// find returns a list that is equal to byID: that of another connection, or its own, which others can find as long as it is in use.
-func (a *alike) find(byID []Variable) *variableList {
-	own := &variableList{byID}
-	if a == nil || len(byID) == 0 {
+// find returns a list that is equal to byID, for which the connection has taken so many bytes: that of another connection, in which case they are
+// given back, or its own, to which they go. It is to be left.
+func (a *alike) find(byID []Variable, held *memory, bytes int) *variableList {
+	own := &variableList{byID: byID, users: 1}
+	if held != nil {
+		own.held = memory{of: held.of, uid: held.uid, bytes: bytes}
+		held.bytes -= bytes
+	}
+	if a == nil || held == nil || len(byID) == 0 {
 		return own
 	}
-	hash := a.hash(byID)
-	a.mu.Lock()
-	other := a.lists[hash].Value()
-	a.mu.Unlock()
-	if other != nil && slices.EqualFunc(byID, other.byID, Variable.equal) {
-		return other
-	}
-	a.mu.Lock()
-	a.lists[hash] = weak.Make(own)
-	a.mu.Unlock()
-	runtime.AddCleanup(own, a.forget, hash)
-	return own
-}
-
-func (a *alike) forget(hash uint64) {
+	own.key = listKey{held.uid, a.hash(byID)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.lists[hash].Value() == nil { // else another one has taken its place
-		delete(a.lists, hash)
+	other := a.lists[own.key]
+	if other == nil {
+		a.lists[own.key] = own
+		return own
+	}
+	if !slices.EqualFunc(byID, other.byID, Variable.equal) {
+		return own
+	}
+	own.held.end()
+	other.users++
+	return other
+}
+
+// leave says that a connection has a list no longer.
+func (a *alike) leave(l *variableList) {
+	if l == nil {
+		return
+	}
+	if a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+	}
+	if l.users--; l.users > 0 {
+		return
+	}
+	l.held.end()
+	if a != nil && a.lists[l.key] == l {
+		delete(a.lists, l.key)
 	}
 }
 

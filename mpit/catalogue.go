@@ -15,18 +15,20 @@ const (
 	maxCatalogue = 16 << 20
 )
 
+var errCatalogue = wire.Errorf(wire.ReasonTooLarge, "a catalogue of more than %d bytes", maxCatalogue)
+
 // catalogue puts the frames of an answer together. What it has handed out is never changed again: a new answer makes new
 // snapshots of the parts that differ and shares the others. Its one user is the session's reader.
 type catalogue struct {
 	held   *memory
 	alike  *alike // what other connections have
 	enums  map[uint32]*Enum
-	bytes  int // about what enums and variables take
+	bytes  int // about what enums and variables take, whoever else has the same
 	sizes  sizes
 	values int // bytes of the last sample's values
 
 	variables *Variables
-	list      *variableList // its list; kept, so that others find it
+	list      *variableList // its list, until end
 	layout    *Layout
 	order     []int32 // the layout's handles by rising ID; nil: they rise as they stand
 	remains   *Remains
@@ -35,8 +37,8 @@ type catalogue struct {
 	next answer
 }
 
-// sizes is about how many bytes the parts take that a new answer may bring anew.
-type sizes struct{ layout, remains, kept int }
+// sizes is about how many bytes the parts take that a new answer may bring anew. What variables take is their list's, once they have one.
+type sizes struct{ variables, layout, remains, kept int }
 
 // answer is what has come of an answer that SAMPLE has not yet ended.
 type answer struct {
@@ -80,8 +82,15 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 
 // reject forgets what has come of an answer that the rank broke off.
 func (c *catalogue) reject() {
-	_ = c.held.grow(-c.next.sizes.layout - c.next.sizes.remains - c.next.sizes.kept) // giving back does not fail
+	size := &c.next.sizes
+	_ = c.held.grow(-size.variables - size.layout - size.remains - size.kept) // giving back does not fail
 	c.next = answer{}
+}
+
+// end is for when the connection has ended.
+func (c *catalogue) end() {
+	c.alike.leave(c.list)
+	*c = catalogue{}
 }
 
 // expand is how many times larger than its payload a decoded part may be at most: a record of two words can become a Handle.
@@ -108,11 +117,19 @@ func (c *catalogue) decoded(payload []byte, size *int, records int) error {
 
 // grow counts what is kept.
 func (c *catalogue) grow(bytes int) error {
-	c.bytes += bytes
-	if c.bytes > maxCatalogue {
-		return wire.Errorf(wire.ReasonTooLarge, "a catalogue of more than %d bytes", maxCatalogue)
+	if c.bytes += bytes; c.bytes > maxCatalogue {
+		return errCatalogue
 	}
 	return c.held.grow(bytes)
+}
+
+// growVariables counts what the answer's variables take.
+func (c *catalogue) growVariables(bytes int) error {
+	if err := c.held.grow(bytes); err != nil {
+		return err
+	}
+	c.next.sizes.variables += bytes
+	return nil
 }
 
 // size is about how many bytes of memory the catalogue's parts take.
@@ -159,6 +176,9 @@ func (c *catalogue) takeVariables(payload []byte) error {
 		c.next.sent = make(map[uint32]struct{}, n)
 		if c.variables != nil {
 			c.next.variables.ByID = slices.Clone(c.variables.ByID)
+			if err := c.growVariables(c.sizes.variables); err != nil {
+				return err
+			}
 		}
 	}
 	next := c.next.variables
@@ -185,11 +205,11 @@ func (c *catalogue) takeVariables(payload []byte) error {
 			}
 			continue
 		}
-		// 160: about the size of a Variable.
-		if err := c.grow(160 + len(v.Name) + len(v.Description)); err != nil {
-			return err
+		size := int(unsafe.Sizeof(v)) + len(v.Name) + len(v.Description)
+		if c.bytes += size; c.bytes > maxCatalogue {
+			return errCatalogue
 		}
-		if err := c.held.grow(160); err != nil { // it stands in this snapshot and in the last one
+		if err := c.growVariables(size); err != nil {
 			return err
 		}
 		next.ByID = append(next.ByID, v)
@@ -264,7 +284,13 @@ func (c *catalogue) takeLayout(payload []byte) error {
 		}
 	}
 	c.next.layout, c.next.order = l, order
-	return c.decoded(payload, &c.next.sizes.layout, cap(l.Objects)*int(unsafe.Sizeof(Object{}))+cap(l.Handles)*int(unsafe.Sizeof(Handle{})))
+	size := cap(l.Objects)*int(unsafe.Sizeof(Object{})) + cap(l.Handles)*int(unsafe.Sizeof(Handle{}))
+	for i := range l.Handles {
+		if l.Handles[i].Earlier != nil {
+			size += int(unsafe.Sizeof(Earlier{}))
+		}
+	}
+	return c.decoded(payload, &c.next.sizes.layout, size)
 }
 
 // repeated finds a value that stands twice in a sorted list.
@@ -397,7 +423,9 @@ func (c *catalogue) commit() {
 	replace(&c.sizes.kept, next.sizes.kept)
 	if next.variables != nil {
 		c.variables = next.variables
-		c.list = c.alike.find(c.variables.ByID)
+		before := c.list
+		c.list, c.sizes.variables = c.alike.find(c.variables.ByID, c.held, next.sizes.variables), next.sizes.variables
+		c.alike.leave(before)
 		c.variables.ByID = c.list.byID
 		for i := range c.variables.ByID {
 			if e := c.variables.ByID[i].Enum; e != nil {

@@ -207,14 +207,17 @@ func decodeHandle(r *wire.Decoder, offset int) Handle {
 	if flags&handleSelected != 0 {
 		h.Offset = offset
 	}
+	if flags&(handleFirst|handleOrigin|handleExcluded) != 0 {
+		h.Earlier = &Earlier{}
+	}
 	if flags&handleFirst != 0 {
-		h.First = r.Words("first values of a handle", h.Count)
+		h.Earlier.First = r.Words("first values of a handle", h.Count)
 	}
 	if flags&handleOrigin != 0 {
-		h.Origin = r.Words("origin of a handle", h.Count)
+		h.Earlier.Origin = r.Words("origin of a handle", h.Count)
 	}
 	if flags&handleExcluded != 0 {
-		h.Excluded = r.Words("excluded values of a handle", h.Count)
+		h.Earlier.Excluded = r.Words("excluded values of a handle", h.Count)
 	}
 	return h
 }

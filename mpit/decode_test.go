@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -204,7 +205,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 	t.Run("object and handle", func(t *testing.T) {
 		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4, Rank: 2, Created: second,
 			On: 9, Details: []mpit.Detail{{Key: "dims", Value: "2,2"}, {Key: "periods", Value: "1,0"}}}
-		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, First: []uint64{10, 11}, Origin: []uint64{20, 21}, Excluded: []uint64{30, 31}}
+		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, Earlier: &mpit.Earlier{
+			First: []uint64{10, 11}, Origin: []uint64{20, 21}, Excluded: []uint64{30, 31},
+		}}
 		for name, c := range map[string]struct {
 			object, handle fields
 			sample         wire.Frame
@@ -662,4 +665,9 @@ func TestFlagsOfVariables(t *testing.T) {
 		got := s.Variables.ByID[0]
 		assert.Equal(t, want, mpit.Variable{ReadOnly: got.ReadOnly, Continuous: got.Continuous, Atomic: got.Atomic, Distribution: got.Distribution}, flags)
 	}
+}
+
+// A rank has very many handles, most of which have nothing earlier.
+func TestHandlesAreSmall(t *testing.T) {
+	assert.LessOrEqual(t, unsafe.Sizeof(mpit.Handle{}), uintptr(64))
 }

@@ -115,9 +115,11 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 		if int(h.Variable) >= variables {
 			t.Fatalf("handle %d of variable %d", h.ID, h.Variable)
 		}
-		if h.First != nil && len(h.First) != h.Count || h.Origin != nil && len(h.Origin) != h.Count ||
-			h.Excluded != nil && len(h.Excluded) != h.Count {
-			t.Fatalf("handle %+v", h)
+		before := h.Before()
+		for _, words := range [][]uint64{before.First, before.Origin, before.Excluded} {
+			if words != nil && len(words) != h.Count {
+				t.Fatalf("handle %+v", h)
+			}
 		}
 		if h.Offset >= 0 {
 			if h.Offset != end {

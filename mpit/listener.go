@@ -19,8 +19,8 @@ const (
 	defaultMode             = 0o666 // any user's rank may connect; the kernel says whose it is
 	defaultHandshakeTimeout = 5 * time.Second
 	defaultHandshakeLimit   = 1024
-	defaultConnectionLimit  = 16384
-	defaultMemoryLimit      = 512 << 20
+	defaultConnectionLimit  = 4096
+	defaultMemoryLimit      = 256 << 20
 	maxAcceptWait           = time.Second
 
 	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket. Where there are few,
@@ -59,14 +59,14 @@ func WithHandshakeLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.handshakeLimit = n }
 }
 
-// WithConnectionLimit sets how many connections there may be at once, 16,384 by default, and never more than the process may have
+// WithConnectionLimit sets how many connections there may be at once, 4,096 by default, and never more than the process may have
 // descriptors open, less 128 or a quarter of them. One user may have three times as many as are left: what is more is closed at once.
 func WithConnectionLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.connectionLimit = n }
 }
 
-// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 512 MiB by default. One user may
-// have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
+// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 256 MiB by default; variables that
+// several ranks of a user have alike count once. One user may have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
 func WithMemoryLimit(bytes int) ListenOption {
 	return func(c *listenConfig) { c.memoryLimit = bytes }
 }

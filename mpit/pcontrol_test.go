@@ -64,7 +64,7 @@ func TestPcontrolOffAndOn(t *testing.T) {
 	assert.Equal(t, []uint64{math.Float64bits(-100)}, values(t, off, "time", comm), "made since: its first value")
 	assert.Equal(t, before.Time, off.Time, "of the moment when it was switched off")
 	assert.Equal(t, before.Monotonic, off.Monotonic)
-	assert.Nil(t, layoutHandle(t, off, "messages", 0).Excluded, "the present pause is in no handle yet")
+	assert.Nil(t, layoutHandle(t, off, "messages", 0).Before().Excluded, "the present pause is in no handle yet")
 	assert.Equal(t, mpit.AgentStats{
 		Samples: 2, ObjectsAlive: 3, PcontrolLevel: 0, PcontrolCalls: 1, PausedTime: 2 * time.Second, CategoryStamp: 1,
 	}, off.Stats)
@@ -75,10 +75,10 @@ func TestPcontrolOffAndOn(t *testing.T) {
 	on := read(t, s)
 	assert.Equal(t, mpit.SampleFresh, on.Status)
 	assert.Equal(t, []uint64{20}, values(t, on, "messages", 0), "as the library has it")
-	assert.Equal(t, []uint64{7}, layoutHandle(t, on, "messages", 0).Excluded)
-	assert.Equal(t, []uint64{math.Float64bits(7)}, layoutHandle(t, on, "time", 2).Excluded)
-	assert.Equal(t, []uint64{math.Float64bits(40)}, layoutHandle(t, on, "time", comm).Excluded)
-	assert.Nil(t, layoutHandle(t, on, "queue", 1).Excluded, "nothing moved")
+	assert.Equal(t, []uint64{7}, layoutHandle(t, on, "messages", 0).Before().Excluded)
+	assert.Equal(t, []uint64{math.Float64bits(7)}, layoutHandle(t, on, "time", 2).Before().Excluded)
+	assert.Equal(t, []uint64{math.Float64bits(40)}, layoutHandle(t, on, "time", comm).Before().Excluded)
+	assert.Nil(t, layoutHandle(t, on, "queue", 1).Before().Excluded, "nothing moved")
 	assert.Equal(t, 1, on.Stats.PcontrolLevel)
 	assert.Equal(t, 2*time.Second, on.Stats.PausedTime)
 
@@ -89,7 +89,7 @@ func TestPcontrolOffAndOn(t *testing.T) {
 	assert.Equal(t, mpit.SamplePaused, read(t, s).Status)
 	r.Pcontrol(1)
 	again := read(t, s)
-	assert.Equal(t, []uint64{12}, layoutHandle(t, again, "messages", 0).Excluded, "all pauses")
+	assert.Equal(t, []uint64{12}, layoutHandle(t, again, "messages", 0).Before().Excluded, "all pauses")
 	assert.Equal(t, uint64(6), again.Stats.PcontrolCalls)
 }
 
@@ -116,8 +116,8 @@ func TestPcontrolAndRemains(t *testing.T) {
 	set(-29) // 1 gained
 	assert.Equal(t, 10.0, gained(""))
 	h := layoutHandle(t, read(t, s), "time", 2)
-	assert.Equal(t, []uint64{math.Float64bits(-90)}, h.Origin, "what was shown at the rename")
-	assert.Equal(t, []uint64{math.Float64bits(60)}, h.Excluded)
+	assert.Equal(t, []uint64{math.Float64bits(-90)}, h.Before().Origin, "what was shown at the rename")
+	assert.Equal(t, []uint64{math.Float64bits(60)}, h.Before().Excluded)
 	r.Pcontrol(0)
 	set(1000)
 	require.NoError(t, r.FreeObject(2))

@@ -97,8 +97,8 @@ type Enum struct {
 
 // EnumItem is one value of an enumeration.
 type EnumItem struct {
-	Value int64
-	Name  string
+	Value int64  `json:"value"`
+	Name  string `json:"name"`
 }
 
 // Object is an MPI object that variables are bound to.
@@ -123,11 +123,24 @@ type Handle struct {
 	Variable uint32 // Variable.ID
 	Object   uint32 // Object.ID, 0: none
 	Count    int    // elements
-	Created  time.Time
+	Created  time.Time // or its object's last rename, whichever is later
+	Earlier  *Earlier // nil: all zero. Most handles have none
+	Offset   int      // where its elements start in Sample.Values; -1: not selected
+}
+
+// Earlier is what a handle's values were before.
+type Earlier struct {
 	First    []uint64 // values when the handle was made, as in Sample.Values; nil: zeros
 	Origin   []uint64 // values at the last rename of the object; nil: never renamed
 	Excluded []uint64 // gained, int64 or double bits, during MPI_Pcontrol(0) since Origin; nil: zeros
-	Offset   int      // where its elements start in Sample.Values; -1: not selected
+}
+
+// Before returns what the handle's values were before, whether it has that or not.
+func (h Handle) Before() Earlier {
+	if h.Earlier == nil {
+		return Earlier{}
+	}
+	return *h.Earlier
 }
 
 // Layout is everything that a rank has open, at one generation.
@@ -245,7 +258,7 @@ type KeptValue struct {
 	Object   uint32 // Object.ID; the object may be gone
 	Name     string // the object's
 	Values   []uint64
-	Base     []uint64 // Handle.Origin and Excluded together, as they were; nil: zeros
+	Base     []uint64 // Earlier.Origin and Excluded together, as they were; nil: zeros
 }
 
 // Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.

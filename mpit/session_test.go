@@ -96,11 +96,11 @@ func TestSample(t *testing.T) {
 	assert.Equal(t, 1+3+2+1+1+1, sample.Layout.Values)
 	for _, h := range sample.Layout.Handles {
 		if sample.Variables.ByID[h.Variable].Name == "time" {
-			assert.Equal(t, []uint64{math.Float64bits(-100)}, h.First)
+			assert.Equal(t, []uint64{math.Float64bits(-100)}, h.Before().First)
 		} else {
-			assert.Nil(t, h.First)
+			assert.Nil(t, h.Before().First)
 		}
-		assert.Nil(t, h.Origin)
+		assert.Nil(t, h.Before().Origin)
 	}
 	assert.Empty(t, sample.Remains.List)
 }

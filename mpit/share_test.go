@@ -3,6 +3,7 @@ package mpit_test
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,6 +146,42 @@ func TestMemoryOfOneUser(t *testing.T) {
 	assert.LessOrEqual(t, bytes, 2<<20, "half of it")
 	u.now.Store(1000)
 	require.NoError(t, read(manyVariables(100)))
+}
+
+// A catalogue that several ranks of a user have counts once, until the last of them has gone. Another user's counts for himself.
+func TestMemoryOfACatalogueThatRanksShare(t *testing.T) {
+	var u users
+	l := listen(t, u.option())
+	held := func() int { _, bytes := l.Held(); return bytes }
+	come := func(cfg mpittest.Config) (s *mpit.Session, more int) {
+		before := held()
+		s = connect(t, l, mpittest.New(cfg))
+		for range 2 {
+			_, err := s.Read(testContext(t))
+			require.NoError(t, err)
+		}
+		return s, held() - before
+	}
+	cfg := manyVariables(500)
+	const catalogue = 500 * 200 // at least
+	first, whole := come(cfg)
+	second, more := come(cfg)
+	assert.Less(t, more, whole-catalogue)
+	other := cfg
+	other.Variables = append(slices.Clone(cfg.Variables), mpit.Variable{Name: "one more", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8})
+	third, more := come(other)
+	assert.Greater(t, more, whole-catalogue/10)
+	u.now.Store(1000)
+	fourth, more := come(cfg)
+	assert.InDelta(t, whole, more, catalogue/10)
+
+	before := held()
+	require.NoError(t, first.Close())
+	assert.Less(t, before-held(), whole-catalogue, "the second one has it still")
+	for _, s := range []*mpit.Session{second, third, fourth} {
+		require.NoError(t, s.Close())
+	}
+	require.Eventually(t, func() bool { return held() == 0 }, 30*time.Second, time.Millisecond)
 }
 
 // A frame that never comes whole holds its part of the memory, and no more than has arrived.

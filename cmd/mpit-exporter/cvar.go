@@ -16,7 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
 // cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this
@@ -79,10 +79,10 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 	if err != nil {
 		return fmt.Errorf("%s: writing: %w", command, err)
 	}
-	if answer.Result == exporter.CvarOK {
+	if answer.Result == control.OK {
 		return nil
 	}
-	changed := func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }
+	changed := func(r control.RankAnswer) bool { return r.State != control.Unchanged }
 	if slices.ContainsFunc(answer.Ranks, changed) {
 		return cli.Errorf(cli.Partial, "%s: failed: %s", command, table.Clean(answer.Error))
 	}
@@ -90,8 +90,8 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 }
 
 // request makes a request of the flags, and checks what can be checked here.
-func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
-	r := &exporter.CvarRequest{JobID: c.job, World: c.world, Name: c.variable}
+func (c *cvarCommand) request(command string) (*control.Request, error) {
+	r := &control.Request{JobID: c.job, World: c.world, Name: c.variable}
 	if command == c.setName {
 		name, value, ok := strings.Cut(c.assignment, "=")
 		if !ok || name == "" {
@@ -102,11 +102,11 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 		return nil, cli.Usagef("%s: %q: the name of a variable is needed", command, c.variable)
 	}
 	var err error
-	if r.Ranks, err = exporter.ParseRanks(c.ranks); err != nil {
+	if r.Ranks, err = control.ParseRanks(c.ranks); err != nil {
 		return nil, cli.Usagef("%s: --rank: %w", command, err)
 	}
 	if c.object != "" {
-		if r.Object, err = exporter.ParseCvarObject(c.object); err != nil {
+		if r.Object, err = control.ParseObject(c.object); err != nil {
 			return nil, cli.Usagef("%s: --object: %w", command, err)
 		}
 	}
@@ -122,12 +122,12 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 }
 
 // ask sends the request over the control socket.
-func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarRequest) (*exporter.CvarAnswer, error) {
+func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Request) (*control.Answer, error) {
 	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
 		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid,
-			"rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+			"rank": control.FormatRanks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -139,7 +139,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 			return nil, err
 		}
 	}
-	answer := &exporter.CvarAnswer{}
+	answer := &control.Answer{}
 	err := c.control.Ask(ctx, method, path, body, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
@@ -150,7 +150,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 }
 
 // writeCvar writes a table of what each rank answered.
-func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
+func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if len(a.Ranks) == 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
 // controlStub is a control socket that gives one answer and keeps the question.
@@ -28,10 +28,10 @@ type controlStub struct {
 
 	mu    sync.Mutex
 	query string
-	asked exporter.CvarRequest
+	asked control.Request
 }
 
-func (s *controlStub) question() (query string, asked exporter.CvarRequest) {
+func (s *controlStub) question() (query string, asked control.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.query, s.asked
@@ -47,7 +47,7 @@ func startControlStub(t *testing.T, status int, answer string) *controlStub {
 		defer s.mu.Unlock()
 		s.query = r.Method + " " + r.URL.RequestURI()
 		if r.Method == http.MethodPost && r.URL.Path == "/api/v1/cvar" {
-			var asked exporter.CvarRequest
+			var asked control.Request
 			assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
 			s.asked = asked
 		}
@@ -78,9 +78,9 @@ RANK  STATE    OLD  NOW  ERROR
 `}, got)
 	_, asked := s.question()
 	value, uid := "a=b", uint32(0)
-	assert.Equal(t, exporter.CvarRequest{
+	assert.Equal(t, control.Request{
 		JobID: "7", World: "7.0", Ranks: []int{0, 1, 3}, Name: "limit", UID: &uid,
-		Object: &exporter.CvarObject{Kind: "comm", Name: "halo:x"}, Value: &value,
+		Object: &control.Object{Kind: "comm", Name: "halo:x"}, Value: &value,
 	}, asked)
 
 	got = runBinary(t, []string{sockets.EnvSocket + "=" + filepath.Join(filepath.Dir(s.path), sockets.AgentFile)},
@@ -88,7 +88,7 @@ RANK  STATE    OLD  NOW  ERROR
 	assert.Zero(t, got.status, got.stderr)
 	_, asked = s.question()
 	assert.Equal(t, "", *asked.Value, "an empty value is a value")
-	var answer exporter.CvarAnswer
+	var answer control.Answer
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &answer))
 	assert.Len(t, answer.Ranks, 2)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
 // pushCommand is an exporter that only pushes, or a single push.
@@ -124,12 +124,12 @@ func (c *pushCommand) controlOf() string {
 }
 
 // ask asks the exporter of this node to push now.
-func (c *pushCommand) ask(ctx context.Context, control *client.Control) (points int, err error) {
-	answer := &exporter.PushAnswer{}
-	err = control.Ask(ctx, http.MethodPost, "/api/v1/push", nil, func(text []byte) bool {
+func (c *pushCommand) ask(ctx context.Context, over *client.Control) (points int, err error) {
+	answer := &control.PushAnswer{}
+	err = over.Ask(ctx, http.MethodPost, "/api/v1/push", nil, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
-	if err == nil && answer.Result != exporter.PushOK {
+	if err == nil && answer.Result != control.OK {
 		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, table.Clean(answer.Error))
 	}
 	return answer.Points, err

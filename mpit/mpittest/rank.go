@@ -64,6 +64,7 @@ type variable struct {
 // handle is a handle with its present values.
 type handle struct {
 	mpit.Handle
+	mpit.Earlier
 	values []uint64 // the library's, whatever MPI_Pcontrol says
 	frozen []uint64 // while paused: what a sample shows
 	failed mpit.ReturnCode
@@ -354,7 +355,7 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 	for i := range r.handles {
 		if h := &r.handles[i]; h.Object == id {
 			r.keep(h, o.Name)
-			h.Origin, h.Excluded = slices.Clone(r.shown(h)), nil
+			h.Origin, h.Excluded, h.Created = slices.Clone(r.shown(h)), nil, r.clock()
 		}
 	}
 	o.Name = name

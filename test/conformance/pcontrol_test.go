@@ -77,8 +77,8 @@ func shown(t *testing.T, sample mpit.Sample, v mpit.Variable, object uint32) flo
 	t.Helper()
 	h := handle(t, sample, v.ID, object)
 	value := values(t, sample, v, object)[0]
-	if h.Excluded != nil {
-		value -= float64(int64(h.Excluded[0]))
+	if before := h.Before(); before.Excluded != nil {
+		value -= float64(int64(before.Excluded[0]))
 	}
 	return value
 }

@@ -159,7 +159,7 @@ func listCell(names []string) string {
 	return table.Shorten(table.Clean(strings.Join(names[:min(len(names), table.MaxCell)], ", ")), table.MaxCell)
 }
 
-func enumCell(items []exporter.EnumItemStatus) string {
+func enumCell(items []mpit.EnumItem) string {
 	words := make([]string, len(items))
 	for i, item := range items {
 		words[i] = fmt.Sprintf("%d=%s", item.Value, item.Name)

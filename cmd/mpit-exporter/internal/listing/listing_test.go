@@ -37,7 +37,7 @@ func TestTables(t *testing.T) {
 		ControlVariables: []exporter.ControlVariableStatus{
 			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 				Value: &value, Description: "Eager\x1b[31m limit",
-				Enum:       []exporter.EnumItemStatus{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}},
+				Enum:       []mpit.EnumItem{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}},
 				Categories: []string{"all"}},
 			{Name: "tuned", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 				Bind: mpit.BindComm,

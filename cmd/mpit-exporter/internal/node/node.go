@@ -77,7 +77,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		}
 	}()
 	n.atEnd(n.logs.Close)
-	n.atEnd(tuneCollector(os.Getenv("GOGC")))
+	n.atEnd(tuneCollector(os.Getenv, os.DirFS("/")))
 	flags.log.Writer = n.logs
 	n.Logger = promslog.New(&flags.log)
 	// Before all else: a SIGHUP that comes while the exporter starts must neither end it nor be lost.
@@ -112,6 +112,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: options.FinalTaken,
+		GiveBack:   giveBack,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)

@@ -68,7 +68,7 @@ func (n *Node) Run(ctx context.Context, f *Front) error {
 	scrapes := begin(detached, "serving "+f.What, failed, f.Serve)
 	answers := nothing
 	if n.control != nil {
-		answers = func(ctx context.Context) error { return n.Exporter.ServeControl(ctx, n.control) }
+		answers = func(ctx context.Context) error { return n.Exporter.Control().Serve(ctx, n.control) }
 	}
 	control := begin(detached, "serving the control socket", failed, answers)
 	push := nothing

@@ -39,7 +39,7 @@ func New(
 		p.reader.Close()
 		return nil, err
 	}
-	e.OnPush(p.Pusher.Push)
+	e.Control().OnPush(p.Pusher.Push)
 	return p, nil
 }
 

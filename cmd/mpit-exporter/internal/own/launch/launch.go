@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Launch is what the processes that one launcher has started on this node have in common: they share an exporter.
 type Launch struct {
-	ID  exporter.Identity // job and world as ranks have them on the page; its rank means nothing
+	ID  identity.Identity // job and world as ranks have them on the page; its rank means nothing
 	Key string            // 16 hexadecimal digits: the name of its directory
 }
 
@@ -47,7 +47,7 @@ func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 			}
 		}
 	}
-	l := Launch{ID: exporter.IdentityOf(mpit.Hello{Host: host, Attributes: attributes})}
+	l := Launch{ID: identity.FromHello(&mpit.Hello{Host: host, Attributes: attributes}).ID}
 
 	// The host, because /tmp may be shared by nodes.
 	parts := []string{host, l.ID.JobID, l.ID.World}
