@@ -84,7 +84,7 @@ const (
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 128 << 20
+	maxEndedBytes = 64 << 20
 	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
 	// recent is how old the page may be that values are read from without asking the ranks again. However many people
@@ -101,7 +101,7 @@ const (
 
 // maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more
 // is let go: a scraper that means to read its page has done so by then.
-const maxLent = 256 << 20
+const maxLent = 128 << 20
 
 // complete returns what is to be done for what was said: defaults stand for zero values.
 func (c Config) complete() (Config, error) {

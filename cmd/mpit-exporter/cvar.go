@@ -89,7 +89,7 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 	return fmt.Errorf("%s: %s: %s", command, answer.Result, table.Clean(answer.Error))
 }
 
-// request checks what the user has said as far as that can be done here.
+// request makes a request of the flags, and checks what can be checked here.
 func (c *cvarCommand) request(command string) (*control.Request, error) {
 	r := &control.Request{JobID: c.job, World: c.world, Name: c.variable}
 	if command == c.setName {
@@ -149,7 +149,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Reques
 	return answer, nil
 }
 
-// writeCvar writes what became of a variable in each rank.
+// writeCvar writes a table of what each rank answered.
 func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if len(a.Ranks) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// execCommand turns into a program that runs under the agent.
+// execCommand replaces itself with a program that runs under the agent.
 type execCommand struct {
 	name string
 

@@ -346,7 +346,7 @@ func TestFaultFewDescriptors(t *testing.T) {
 	assert.Contains(t, e.log(t), "Few files may be open")
 	job := mpittest.NewJob(100)
 	keepConnected(t, e.socket, job.Ranks...)
-	want := descriptors.Share(64, 512).Ranks
+	want := descriptors.Divide(64, 512).Ranks
 	for range 5 {
 		e.awaitRanks(t, want)
 	}

@@ -3,8 +3,8 @@
 // Each subcommand is a file here, with its flags and what it does in their order; what it is made of are the packages
 // under internal/. Begin with run, then with the file of a subcommand:
 //
-//   - serve (the default) is the exporter, push one that pushes to a receiver of OpenTelemetry's protocol and serves no
-//     HTTP;
+//   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and serves
+//     no HTTP;
 //   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
 //   - list shows what variables there are, top what moves in them, cvar reads and sets those that control the library;
 //   - config is about the rules that say what variables become.
@@ -28,12 +28,12 @@ func main() {
 	// A file name that begins with @ is nothing special: exec hands arguments on as they are.
 	kingpin.EnableFileExpansion = false
 	signals := []os.Signal{syscall.SIGTERM}
-	// In a script's background it is ignored, and stays so: for the program that exec starts, too.
+	// In a script's background SIGINT is ignored, and stays so, also for the program that exec starts.
 	if !signal.Ignored(syscall.SIGINT) {
 		signals = append(signals, syscall.SIGINT)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	// After the first signal the second one ends the program at once.
+	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	os.Exit(cli.Report(os.Stderr, err))
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	app.ErrorWriter(std.Err)
 	app.Version(version.Print(strings.ReplaceAll(cli.ProgramName, "-", "_")))
 	app.HelpFlag.Short('h')
-	// What follows a program's name belongs to the program; nothing of config runs one.
+	// What follows a program's name belongs to the program. No command of config runs a program.
 	app.Interspersed(len(args) > 0 && args[0] == "config")
 
 	serve := newServeCommand(app)

@@ -11,7 +11,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 )
 
-// runOwn is the exporter that exec --own starts, of the launch that has a directory.
+// runOwn is the exporter that exec --own starts for the launch that this directory belongs to.
 func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
 	return own.Serve(dir, func(m *own.Mode) error {
 		app := kingpin.New(cli.ProgramName, "")

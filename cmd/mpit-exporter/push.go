@@ -112,7 +112,7 @@ func (c *pushCommand) once(ctx context.Context, std cli.Stdio) (points int, err 
 	return c.ask(ctx, &control)
 }
 
-// controlOf is where the control socket is to be looked for; empty: in the usual places.
+// controlOf is the path of the control socket; empty: the usual places.
 func (c *pushCommand) controlOf() string {
 	if c.flags.Control != "" {
 		return c.flags.Control
@@ -135,8 +135,8 @@ func (c *pushCommand) ask(ctx context.Context, over *client.Control) (points int
 	return answer.Points, err
 }
 
-// alone is the exporter of this node for one push. It is quiet but for a log level that was asked for: what is wrong
-// is the command's own line.
+// alone is the exporter of this node for one push. It logs only if a log level was asked for: what is wrong is said
+// in the command's own line.
 func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err error) {
 	log := std.Err
 	if !c.flags.LogLevel {

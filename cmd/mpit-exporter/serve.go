@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -152,30 +151,20 @@ func (c *serveCommand) runOwn(
 
 // front is the HTTP server on the listeners.
 func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
-	refused := httpserver.NewRefusals()
-	if err := n.Registry.Register(refused); err != nil {
-		return nil, fmt.Errorf("metric of refused requests: %w", err)
-	}
-	var ready atomic.Bool
-	p := httpserver.Pages{
-		TelemetryPath: c.telemetryPath,
-		Metrics: httpserver.Hurried(httpserver.Shared(n.Exporter.Handler(n.Registry), c.maxRequests, refused),
-			httpserver.SendTime),
-		API:   httpserver.Hurried(n.Exporter.API(), httpserver.SendTime),
-		Ready: ready.Load,
-		Pprof: c.pprof,
+	config := httpserver.Config{
+		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry), API: n.Exporter.API(), Pprof: c.pprof,
+		MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {
-		p.Reload = n.Reload
+		config.Reload = n.Reload
 	}
-	handler, err := p.Handler()
+	server, err := httpserver.New(config)
 	if err != nil {
 		return nil, err
 	}
-	server := httpserver.New(handler, httpserver.NewConnections(n.Shares.Connections, refused), n.Logger)
 	return &node.Front{
 		What:  "HTTP",
-		Serve: func(ctx context.Context) error { return httpserver.Serve(ctx, server, listeners, c.web, n.Logger) },
-		Ready: ready.Store,
+		Serve: func(ctx context.Context) error { return server.Serve(ctx, listeners, c.web) },
+		Ready: server.SetReady,
 	}, nil
 }

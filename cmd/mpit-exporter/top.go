@@ -161,7 +161,7 @@ func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
 	}
 }
 
-// nudge puts one value into a channel of one, unless it has one.
+// nudge puts a value into a channel of capacity one, unless it is full.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

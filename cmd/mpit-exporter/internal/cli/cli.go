@@ -1,7 +1,8 @@
 // Package cli is what the subcommands of mpit-exporter share as programs of a command line: the streams they read and
 // write, the errors that end them and with which exit status, and how the parser's complaints are put.
 //
-// It knows no subcommand and no flag. Begin with Error, which is how a subcommand ends with a status of its own, and Parse.
+// It knows no subcommand and no flag. Begin with Error, which is how a subcommand ends with a status of its own, and
+// Parse.
 package cli
 
 import (

@@ -1,8 +1,8 @@
-// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this node, as
-// cvar and push --once do (Control).
+// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this
+// node, as cvar and push --once do (Control).
 //
-// What is asked and what an answer means is the subcommand's; here are the ways there, and what to tell a user where one is
-// barred.
+// What is asked and what an answer means is up to the subcommand. Here are the ways there, and what to tell the user
+// if nobody answers.
 package client
 
 import (

@@ -1,7 +1,8 @@
 // Package configuration reads rule files for the command: for an exporter (Load), and as text for people (Shipped and
 // Effective).
 //
-// What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put together.
+// What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put
+// together.
 package configuration
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// FileHelp is of the flag --config.file, which several commands have.
+// FileHelp is the help of the flag --config.file, which several commands have.
 const FileHelp = "File with rules that say what variables become, or directory with such files (*.yaml, *.yml); " +
 	"repeatable. The first rule that matches and sets a property wins; the shipped rules come last."
 
@@ -29,8 +30,8 @@ func CheckPaths(what string, paths []string) error {
 	return nil
 }
 
-// Load reads the files and compiles all that stands in them. The error of a bad file is a *Mistakes, with all that
-// is wrong in all of them.
+// Load reads and compiles rule files. If one of them is bad, the error is a *Mistakes with everything that is wrong
+// in any of them.
 func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping.Settings, error) {
 	settings, err := mapping.Load(paths)
 	if err != nil {
@@ -42,7 +43,7 @@ func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}
 	rules := exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}
-	// An exporter of its own, for what only it can say of limits and identities.
+	// Limits and identities are checked by an exporter only.
 	if _, err := exporter.New(exporter.Config{Mapper: mapper, Limits: rules.Limits,
 		Identity: rules.Identity}); err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
@@ -50,7 +51,7 @@ func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping
 	return rules, settings, nil
 }
 
-// Mistakes is what is wrong in rule files: a line for each mistake, each with its place in front, as editors and
+// Mistakes is what is wrong in rule files: a line for each mistake, which begins with its place, as editors and
 // scripts expect it.
 type Mistakes struct{ error }
 

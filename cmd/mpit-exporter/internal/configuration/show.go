@@ -53,8 +53,9 @@ func readRules(names []string, read func(name string) ([]byte, error)) ([]ruleTe
 	return list, nil
 }
 
-// Effective is the files' rules and the shipped ones behind them, as one file that says what is in force with
-// them. A shipped rule of which nothing is left in force is a comment: a rule without effect would be a mistake.
+// Effective is one rule file with the rules of the given files, then the shipped ones, and all settings that are in
+// force with them. A shipped rule that the others leave without effect becomes a comment, because such a rule is a
+// mistake.
 func Effective(paths []string) (string, error) {
 	_, settings, err := Load(paths, 0)
 	if err != nil {
@@ -88,8 +89,8 @@ func Effective(paths []string) (string, error) {
 	return strings.Join(withoutIdle(lines, mine, idle), "\n") + "\n", nil
 }
 
-// limitsInForce is the limits with none of a part above that of the whole, as defaults can be; a rule file with such
-// would be bad.
+// limitsInForce lowers each limit of a part to that of the whole. Defaults may be above it; in a rule file that is a
+// mistake.
 func limitsInForce(l mapping.Limits) mapping.Limits {
 	whole := l.Series
 	for _, part := range []*int{&l.SeriesPerUser, &l.SeriesPerJob, &l.SeriesPerRank, &l.SeriesPerVariable} {
@@ -99,7 +100,7 @@ func limitsInForce(l mapping.Limits) mapping.Limits {
 	return l
 }
 
-// problemLines is in which lines of a rule file something is wrong.
+// problemLines are the numbers of the lines of a rule file in which something is wrong.
 func problemLines(text string) ([]int, error) {
 	dir, err := os.MkdirTemp("", "mpit-rules-")
 	if err != nil {
@@ -121,7 +122,7 @@ func problemLines(text string) ([]int, error) {
 	return lines, nil
 }
 
-// withoutIdle makes comments of the rules, behind the first lines, in which these lines stand.
+// withoutIdle comments out each rule, from a line on, that has one of the idle lines in it.
 func withoutIdle(lines []string, from int, idle []int) []string {
 	starts := func(line string) bool { return strings.HasPrefix(line, ruleIndent+"- ") }
 	var out []string
@@ -147,8 +148,8 @@ func withoutIdle(lines []string, from int, idle []int) []string {
 // ruleIndent is how far rules are indented in what is shown.
 const ruleIndent = "  "
 
-// joinRules makes one file of several, as lines: what stands in front of the rules, then the rules of each with its
-// name. All of it is as it was written but for the indentation.
+// joinRules makes one file of several, as lines: the head, then the rules of each file under its name. They are as
+// they were written, but for the indentation.
 func joinRules(head string, files []ruleText) []string {
 	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
 	lines = append(lines, "rules:")
@@ -159,8 +160,8 @@ func joinRules(head string, files []ruleText) []string {
 	return lines
 }
 
-// ruleLines is the comments at the top of a rule file, and its rules. What can't be taken over as it is written is
-// written anew.
+// ruleLines are the comments at the top of a rule file, and its rules. Rules in flow style are written anew, in block
+// style.
 func ruleLines(text string) []string {
 	all := strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n"), "\n")
 	var lines []string
@@ -198,7 +199,7 @@ func ruleLines(text string) []string {
 	return lines
 }
 
-// indented moves lines whose items begin in that column, from 1, to where rules stand.
+// indented moves lines whose items begin in a column (the first is 1) to the column of rules.
 func indented(lines []string, column int) []string {
 	out := make([]string, 0, len(lines))
 	for _, line := range lines {

@@ -10,39 +10,39 @@ import (
 )
 
 const (
-	// ownDescriptors are those that are neither scrapers' nor ranks': standard streams, listeners, files of /proc,
-	// getent's pipes.
-	ownDescriptors = 32
-	// rankConnections is how many connections a user may have for each rank: its own, one that has not said HELLO,
-	// one with a last sample. And one more, for not all ranks are one user's.
+	// reserved are kept back for what is neither a scraper's nor a rank's: standard streams, listeners, files
+	// of /proc, getent's pipes.
+	reserved = 32
+	// rankConnections is the number of connections for each rank of a user: its own, one that has not said HELLO, one
+	// with a last sample, and one more, because not all ranks are one user's.
 	rankConnections = 4
 )
 
-// Shares is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one
+// Budget is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one
 // user can use up what others need.
-type Shares struct {
+type Budget struct {
 	Connections int // of scrapers
 	Ranks       int // of one user
 }
 
-// Share divides a number of descriptors. A quarter at most is for scrapers, and never more than they may have.
-func Share(descriptors uint64, connections int) Shares {
+// Divide divides a number of descriptors. Scrapers get at most a quarter, and no more than they may have.
+func Divide(descriptors uint64, connections int) Budget {
 	left := 0
-	if descriptors > ownDescriptors {
-		left = int(min(descriptors-ownDescriptors, 1<<30))
+	if descriptors > reserved {
+		left = int(min(descriptors-reserved, 1<<30))
 	}
-	s := Shares{Connections: max(1, min(connections, left/4))}
+	s := Budget{Connections: max(1, min(connections, left/4))}
 	s.Ranks = max(1, min(exporter.DefaultMaxRanks, (left-s.Connections)/rankConnections))
 	return s
 }
 
-// Divide divides what this process may have, and says so where that is less than it should be.
-func Divide(logger *slog.Logger, connections int) Shares {
+// OfProcess divides what this process may have, and warns where that is less than it should be.
+func OfProcess(logger *slog.Logger, connections int) Budget {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return Shares{connections, exporter.DefaultMaxRanks}
+		return Budget{connections, exporter.DefaultMaxRanks}
 	}
-	s := Share(limit.Cur, connections)
+	s := Divide(limit.Cur, connections)
 	if s.Connections < connections || s.Ranks < exporter.DefaultMaxRanks {
 		logger.Warn("Few files may be open, so that fewer connections are taken; raise the limit (LimitNOFILE=, "+
 			"ulimit -n) to 20000",

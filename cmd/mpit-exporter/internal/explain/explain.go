@@ -1,7 +1,8 @@
-// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as JSON.
+// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as
+// JSON.
 //
-// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for several
-// classes and libraries are told: Flags.Run is the way through.
+// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for
+// several classes and libraries are told: Flags.Run is the way through.
 package explain
 
 import (
@@ -77,10 +78,10 @@ func (x *Flags) Run(std cli.Stdio) error {
 	return nil
 }
 
-// answer explains the variable in each library, in each class. Where several could be meant, it leaves out the
-// libraries of which the rules say nothing that they don't say of any, and the classes of which they say nothing at
-// all, if they say it of others. Where neither library nor class is given and rules know the variable by its name, it
-// says how many of the others it leaves out.
+// answer explains the variable for each library and class that is asked about. If several libraries are, it leaves
+// out those whose explanation is the same as that for any library; if several classes are, those that no rule
+// mentions, provided that some rule mentions another. If rules know the variable by name, only these explanations are
+// left; others is how many were left out for that reason.
 func (q *question) answer(m *mapping.Mapper, categories []string) (list []Explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) Explained {
 		v := q.variable

@@ -65,8 +65,8 @@ func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
 	return words
 }
 
-// place is where a word stands in a list, in any case and with or without MPI's own prefixes; an error says what
-// there is.
+// place is the index of a word in a list, in any case and with or without MPI's prefixes. The error says which words
+// there are.
 func place(flag, word string, words []string, prefixes ...string) (int, error) {
 	short := strings.ToLower(word)
 	for _, prefix := range prefixes {
@@ -146,10 +146,10 @@ func (x *Flags) question() (q question, err error) {
 	return q, nil
 }
 
-// callTimes is how the names of the agent's own distributions begin (docs/protocol.md, Distributions).
+// callTimes begins the names of the agent's own distributions (docs/protocol.md, Distributions).
 const callTimes = "mpit_call_time_"
 
-// usualDatatype is what a variable of a class mostly is, out of what MPI-4.1 §15.3.7 allows.
+// usualDatatype is the usual datatype of a class, one of those that MPI-4.1 §15.3.7 allows.
 func usualDatatype(c mpit.Class) mpit.Datatype {
 	switch c {
 	case mpit.ClassState:

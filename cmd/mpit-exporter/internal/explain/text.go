@@ -11,10 +11,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// fewExplained is how many explanations are shown whole; of more, a line each.
+// fewExplained is the number of explanations that are shown whole; if there are more, each is a line.
 const fewExplained = 4
 
-// writeExplained says of how many others it says nothing: they are not known by this name.
+// writeExplained writes all explanations, and says so if others were left out.
 func writeExplained(w io.Writer, name string, list []Explained, others int) error {
 	if others > 0 {
 		defer func() {
@@ -36,7 +36,7 @@ func writeExplained(w io.Writer, name string, list []Explained, others int) erro
 	return nil
 }
 
-// in says of which library an explanation is, where others stand before it or not.
+// in names the library of an explanation; others: of another library there is one before it.
 func (e *Explained) in(others bool) string {
 	switch {
 	case e.Library == "" && others:
@@ -64,8 +64,8 @@ func (e *Explained) write(w io.Writer, name, library string) error {
 	t := table.New(w)
 	table.Row(t, "PROPERTY", "DECIDED BY", "VALUE")
 	for _, d := range e.Decisions {
-		// Of what is no histogram, what only histograms have says nothing, unless somebody has meant it to; of what
-		// is left out defaults but the class say nothing.
+		// Properties of histograms are shown only for histograms, or if a rule sets them. For a variable that is left
+		// out, only the class and what rules set is shown.
 		meant := d.Rule != "" || e.Metric != nil && e.Metric.Type == mapping.KindHistogram.String() ||
 			e.Metric != nil && d.Property != "buckets" && d.Property != "companion"
 		by := "default"

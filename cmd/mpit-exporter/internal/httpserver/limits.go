@@ -13,15 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Scrapers are not trusted. What one address may use up is half of what there is, so that another one's scrapes go
-// on.
+// Scrapers are not trusted. One address may use up half of what there is, so that the scrapes of another one go on.
 
 const (
-	// SendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
+	// sendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
 	// 40 clients that do not read would keep all others out for as long as the server's own timeout.
-	SendTime = 20 * time.Second
-	// usualScrape is how long a scrape may take that says nothing of its timeout; longestScrape is what it may ask
-	// for.
+	sendTime = 20 * time.Second
+	// usualScrape is how long a scrape may take that doesn't say its timeout; longestScrape is the longest that it
+	// may ask for.
 	usualScrape, longestScrape = 10 * time.Second, 100 * time.Second
 	// TimeoutHeader says in seconds when the scraper will stop waiting.
 	TimeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -34,8 +33,8 @@ const (
 	refusedAddressScrapes     = "too_many_scrapes_of_address"
 )
 
-// NewRefusals counts what scrapers were refused before the exporter saw a request, by reason.
-func NewRefusals() *prometheus.CounterVec {
+// newRefusals counts what scrapers were refused before the exporter saw a request, by reason.
+func newRefusals() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mpit_exporter_http_refused_total",
 		Help: "HTTP connections and requests that were refused because too many are open, by reason.",
@@ -46,7 +45,7 @@ func NewRefusals() *prometheus.CounterVec {
 	return c
 }
 
-// address names who is at the other end: an IPv4 address, or the /64 of an IPv6 one, which is what one host may have.
+// address names the other end: an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
 func address(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -82,15 +81,15 @@ type httpConnection struct {
 	unused *list.Element // nil: it has a request, or the beginning of one
 }
 
-// NewConnections bounds connections; those that are refused are counted.
-func NewConnections(limit int, refused *prometheus.CounterVec) *connections {
+// newConnections bounds connections; those that are refused are counted.
+func newConnections(limit int, refused *prometheus.CounterVec) *connections {
 	return &connections{limit: limit, refused: refused, all: map[net.Conn]*httpConnection{}, each: map[string]int{}}
 }
 
 // state is http.Server's ConnState.
 func (c *connections) state(conn net.Conn, state http.ConnState) {
 	if over := c.note(conn, state); over != nil {
-		// A TLS connection would take leave first, and wait for it.
+		// A TLS connection would send a close notification first, and wait for it.
 		if wrapped, ok := over.(interface{ NetConn() net.Conn }); ok {
 			over = wrapped.NetConn()
 		}
@@ -98,7 +97,7 @@ func (c *connections) state(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// note returns the connection that has to go, if one has.
+// note returns the connection that has to be closed, if any.
 func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +122,8 @@ func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) 
 	return nil
 }
 
-// makeRoom picks the connection that has to go because another one has come: that one itself, where all others have
-// requests.
+// makeRoom picks the connection that has to be closed because another one has come: that one itself, if all others
+// have requests.
 func (c *connections) makeRoom(newest *httpConnection) net.Conn {
 	reason, from := refusedConnections, ""
 	switch {
@@ -158,8 +157,8 @@ func (c *connections) forget(known *httpConnection) {
 	}
 }
 
-// Shared lets one address have only half of limit requests under way at once.
-func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
+// perAddress lets one address have only half of limit requests under way at once.
+func perAddress(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
 	var mu sync.Mutex
 	each := map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -187,9 +186,9 @@ func Shared(next http.Handler, limit int, refused *prometheus.CounterVec) http.H
 	})
 }
 
-// Hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
+// hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
 // take.
-func Hurried(next http.Handler, send time.Duration) http.Handler {
+func hurried(next http.Handler, send time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Where it can't be set the server's own timeout holds.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime(req.Header) + send))

@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // counted64 is the value of a counter.
@@ -70,8 +69,8 @@ func (c *fakeConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.from} }
 func TestConnectionsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(t, "limit")
-		refused := NewRefusals()
-		c := NewConnections(limit, refused)
+		refused := newRefusals()
+		c := newConnections(limit, refused)
 		open, closed := []*fakeConn{}, 0
 		busy := map[net.Conn]bool{}
 		t.Repeat(map[string]func(*rapid.T){
@@ -128,7 +127,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // The one that goes is the one that has been without a request for longest.
 func TestOldestUnusedConnectionGoes(t *testing.T) {
-	c := NewConnections(3, NewRefusals())
+	c := newConnections(3, newRefusals())
 	conns := map[string]*fakeConn{}
 	for _, name := range []string{"first", "second", "third", "fourth"} {
 		conns[name] = &fakeConn{from: name}
@@ -143,9 +142,9 @@ func TestOldestUnusedConnectionGoes(t *testing.T) {
 
 // One address has half of the requests under way, another one goes on.
 func TestSharedRequests(t *testing.T) {
-	refused := NewRefusals()
+	refused := newRefusals()
 	reached, release := make(chan struct{}), make(chan struct{})
-	h := Shared(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := perAddress(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		reached <- struct{}{}
 		<-release
 	}), 3, refused)
@@ -183,7 +182,7 @@ func TestSharedRequests(t *testing.T) {
 // A client that does not read what it has asked for is let go.
 func TestUnreadPageIsGivenUp(t *testing.T) {
 	ended := make(chan error, 1)
-	s := httptest.NewServer(Hurried(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewServer(hurried(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, err := w.Write(bytes.Repeat([]byte("x"), 64<<20)) // more than sockets hold
 		ended <- err
 	}), 50*time.Millisecond))

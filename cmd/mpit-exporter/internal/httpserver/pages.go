@@ -4,28 +4,25 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/pprof"
+	"net/http/pprof" // also adds itself to the default mux, which is not served
 	"net/url"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
-
-	// also adds itself to the default mux, which is not served
-
 	pathpkg "path"
 	"strings"
 
 	"github.com/prometheus/common/version"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
 )
 
-// Pages are what the server shows.
-type Pages struct {
-	TelemetryPath string
-	Metrics       http.Handler
-	API           http.Handler
-	Ready         func() bool
-	Pprof         bool
-	Reload        func(context.Context) error // reads the rules anew; nil: nobody may ask for that
+// pages are what the server shows.
+type pages struct {
+	telemetryPath string
+	metrics       http.Handler
+	api           http.Handler
+	ready         func() bool
+	pprof         bool
+	reload        func(context.Context) error // reads the rules anew; nil: nobody may ask for that
 }
 
 // CheckTelemetryPath refuses a path that cannot be served, or that something else stands under.
@@ -44,10 +41,10 @@ func CheckTelemetryPath(path string) error {
 	return nil
 }
 
-// Handler puts all pages together.
-func (p Pages) Handler() (http.Handler, error) {
+// mux puts all pages together.
+func (p pages) mux() (http.Handler, error) {
 	links := []page.Link{
-		{Address: p.TelemetryPath, Text: "Metrics"},
+		{Address: p.telemetryPath, Text: "Metrics"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
 		{Address: "/api/v1/catalogue", Text: "Catalogue",
 			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
@@ -58,7 +55,7 @@ func (p Pages) Handler() (http.Handler, error) {
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},
 	}
-	if p.Pprof {
+	if p.pprof {
 		links = append(links, page.Link{Address: "/debug/pprof/", Text: "Profiles"})
 	}
 
@@ -66,18 +63,18 @@ func (p Pages) Handler() (http.Handler, error) {
 	if err := page.Serve(mux, version.Info(), links); err != nil {
 		return nil, err
 	}
-	mux.Handle(p.TelemetryPath, p.Metrics)
-	mux.Handle("/api/v1/", p.API)
+	mux.Handle(p.telemetryPath, p.metrics)
+	mux.Handle("/api/v1/", p.api)
 	mux.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
 	mux.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if p.Ready() {
+		if p.ready() {
 			say(w, http.StatusOK, "ready")
 			return
 		}
 		say(w, http.StatusServiceUnavailable, "not ready")
 	})
 	mux.HandleFunc("/-/reload", p.serveReload)
-	if p.Pprof {
+	if p.pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -100,18 +97,18 @@ func refuseOtherSites(handler http.Handler) http.Handler {
 }
 
 // serveReload answers when the new rules are in force, or says what is wrong with them.
-func (p Pages) serveReload(w http.ResponseWriter, req *http.Request) {
+func (p pages) serveReload(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case req.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		say(w, http.StatusMethodNotAllowed, "only POST reads the rules anew")
 		return
-	case p.Reload == nil:
+	case p.reload == nil:
 		say(w, http.StatusForbidden, "reloading over HTTP is not enabled; start the exporter with "+
 			"--web.enable-lifecycle, or send it SIGHUP")
 		return
 	}
-	if err := p.Reload(req.Context()); err != nil {
+	if err := p.reload(req.Context()); err != nil {
 		say(w, http.StatusInternalServerError, "the old rules stay in force:\n"+err.Error())
 		return
 	}

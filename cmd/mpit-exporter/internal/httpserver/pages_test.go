@@ -14,10 +14,10 @@ import (
 // pageOf serves what an exporter serves, with another telemetry path than usual.
 func pageOf(t *testing.T, pprof bool) http.Handler {
 	t.Helper()
-	handler, err := Pages{
-		TelemetryPath: "/a/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(),
-		Ready: func() bool { return true }, Pprof: pprof,
-	}.Handler()
+	handler, err := pages{
+		telemetryPath: "/a/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+		ready: func() bool { return true }, pprof: pprof,
+	}.mux()
 	require.NoError(t, err)
 	return handler
 }

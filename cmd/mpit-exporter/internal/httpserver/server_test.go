@@ -20,12 +20,12 @@ import (
 // TestReadiness: a server that is about to end says so, and lives on for those who are being served.
 func TestReadiness(t *testing.T) {
 	ready := true
-	handler, err := Pages{
-		TelemetryPath: "/metrics",
-		Metrics:       http.NotFoundHandler(),
-		API:           http.NotFoundHandler(),
-		Ready:         func() bool { return ready },
-	}.Handler()
+	handler, err := pages{
+		telemetryPath: "/metrics",
+		metrics:       http.NotFoundHandler(),
+		api:           http.NotFoundHandler(),
+		ready:         func() bool { return ready },
+	}.mux()
 	require.NoError(t, err)
 	ask := func(path string) int {
 		answer := httptest.NewRecorder()
@@ -67,11 +67,11 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reloads := 0
-			handler, err := Pages{
-				TelemetryPath: "/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(),
-				Ready:  func() bool { return true },
-				Reload: func(context.Context) error { reloads++; return nil },
-			}.Handler()
+			handler, err := pages{
+				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+				ready:  func() bool { return true },
+				reload: func(context.Context) error { reloads++; return nil },
+			}.mux()
 			require.NoError(t, err)
 			answer := cmdtest.Request(handler, test.method, test.path, test.header...)
 			assert.Equal(t, test.status, answer.Code)
@@ -85,12 +85,12 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 
 // TestServerWaitsForNobodyForEver: every timeout that net/http has is set.
 func TestServerWaitsForNobodyForEver(t *testing.T) {
-	s := New(http.NotFoundHandler(), NewConnections(1, NewRefusals()), slog.New(slog.DiscardHandler))
+	s := newServer(http.NotFoundHandler(), newConnections(1, newRefusals()), slog.New(slog.DiscardHandler))
 	assert.NotZero(t, s.ReadHeaderTimeout)
 	assert.NotZero(t, s.ReadTimeout)
 	assert.NotZero(t, s.WriteTimeout)
 	assert.NotZero(t, s.IdleTimeout)
-	assert.Greater(t, s.WriteTimeout, longestScrape+SendTime-time.Second, "what a scraper may ask for can be had")
+	assert.Greater(t, s.WriteTimeout, longestScrape+sendTime-time.Second, "what a scraper may ask for can be had")
 }
 
 func TestTelemetryPath(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// Bounds of a tree, for whoever writes the categories may write anything.
+// Bounds of a tree: categories come from ranks, and may be anything.
 const (
 	maxTreeRows  = 10_000
 	maxTreeDepth = 32
@@ -42,7 +42,7 @@ func writeTree(w io.Writer, categories []api.CategoryStatus) {
 			t.show(c, nil, "", "")
 		}
 	}
-	// What stands on a cycle has no beginning.
+	// Categories on a cycle have no root.
 	for i := range categories {
 		if c := &categories[i]; !t.shown[c.Name] {
 			t.show(c, nil, "", "")

@@ -1,5 +1,5 @@
-// Package logs lets nobody wait for a log: Writer takes lines for a reader that may be slow or gone, and Repeats thins out
-// what strangers can make net/http say.
+// Package logs lets nobody wait for a log: Writer takes lines for a reader that may be slow or gone, and Repeats
+// thins out what strangers can make net/http say.
 //
 // What is logged and how is promslog's.
 package logs
@@ -25,9 +25,9 @@ const (
 	logPatience = time.Second
 )
 
-// Writer hands lines to another writer, which may block: a full pipe, a stopped journald. Whoever writes a line never
-// waits, for he may hold a lock that scrapes need. Lines that find no room are counted. It is safe for concurrent
-// use.
+// Writer hands lines to another writer, which may block: a full pipe, a stopped journald. Writing a line never
+// blocks, because the caller may hold a lock that scrapes need. Lines that find no room are counted. It is safe for
+// concurrent use.
 type Writer struct {
 	lines  chan []byte
 	lost   atomic.Uint64 // lines, ever
@@ -102,10 +102,9 @@ const (
 	repeatsKinds  = 32 // net/http has a handful
 )
 
-// repeats lets one line of each kind through in a minute, and says with the next one how many were left out: what
-// net/http has to say of strangers' connections, and of failures to accept them, comes as often as strangers like.
-// The kind is a line's first three words. It stands behind a log.Logger, which calls it with a line at a time and
-// never concurrently.
+// repeats lets one line of each kind through in a minute, and says with the next one how many were left out:
+// strangers can make net/http complain as often as they like. The kind is a line's first three words. Its user is a
+// log.Logger, which writes a line at a time and never concurrently.
 type repeats struct {
 	to    io.Writer
 	now   func() time.Time

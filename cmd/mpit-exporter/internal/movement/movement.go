@@ -1,6 +1,8 @@
-// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's table.
+// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's
+// table.
 //
-// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text (Movement.Table).
+// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text
+// (Movement.Table).
 package movement
 
 import (
@@ -50,8 +52,8 @@ type seriesKey struct {
 // together is the rank of series that stand for all ranks of a world.
 const together = -1
 
-// Take takes a look in. It returns false where it is the first, or one that says nothing new: the exporter asks the
-// ranks once a second at most.
+// Take takes in an answer. It returns false for the first one, and for one that says nothing new: the exporter asks
+// the ranks once a second at most.
 func (m *Movement) Take(list *api.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
@@ -117,12 +119,12 @@ type moving struct {
 	most           float64 // the largest rate of a rank
 
 	timer bool // a histogram's sum
-	// of it: how many observations there were between the two looks, and the sum of them; of one look, all there are
+	// the number of its observations between the two looks, and their sum; with one look only, of all there are
 	count, took float64
 	who         seriesKey
 }
 
-// moved brings the ranks of each world together. What falls has been reset, or is a gauge: either way it has moved.
+// moved adds up the ranks of each world. A value that falls was reset, or is a gauge: either way it has moved.
 func (m *Movement) moved(order string) []moving {
 	type name struct{ jobID, world, user, metric, labels string }
 	lines := map[name]*moving{}

@@ -15,8 +15,8 @@ import (
 // Unlimited is as many lines as there are.
 const Unlimited = math.MaxInt
 
-// Table writes what there is to be seen, in so many lines at most, each of so many characters; 0: as many as it
-// takes. Headings end with heading.
+// Table is the text: at most so many lines, each of at most so many characters (0: as many as it takes). Headings end
+// with terminal.Heading.
 func (m *Movement) Table(order string, lines, columns int) string {
 	if m.at.IsZero() {
 		return ""
@@ -74,7 +74,8 @@ func (m *Movement) writeRanks(b *strings.Builder, room int) {
 	}
 }
 
-// writeMoving writes what moves, a line for each series of a world. How often and how long is there where timers are.
+// writeMoving writes what moves, a line for each series of a world. If there are timers, it says how often and how
+// long.
 func (m *Movement) writeMoving(b *strings.Builder, order string) {
 	moved := m.moved(order)
 	timers := slices.ContainsFunc(moved, func(l moving) bool { return l.timer })
@@ -117,7 +118,7 @@ func (m *Movement) rateCell(rate float64) string {
 	return numberText(rate)
 }
 
-// countCell is how often a second what a timer times has been observed; empty where there is no rate, or no timer.
+// countCell is the number of a timer's observations per second; empty if there is no rate, or no timer.
 func (l *moving) countCell(elapsed float64) string {
 	if !l.timer || elapsed == 0 {
 		return ""
@@ -125,7 +126,7 @@ func (l *moving) countCell(elapsed float64) string {
 	return numberText(l.count / elapsed)
 }
 
-// meanCell is how long each took; empty where nothing was observed, or has been reset.
+// meanCell is how long each took; empty if there were none, or after a reset.
 func (l *moving) meanCell() string {
 	if !l.timer || l.count <= 0 || l.took < 0 {
 		return ""

@@ -15,11 +15,12 @@ import (
 // costs little (docs/performance.md).
 const gcPercent = 40
 
-// memoryPercent is how much of what its control group may have the process tries to do with: the rest is for what the collector doesn't see,
-// and for the moment that it needs.
+// memoryPercent is how much of what its control group may have the process tries to do with: the rest is for what the
+// collector doesn't see, and for the moment that it needs.
 const memoryPercent = 90
 
-// tuneCollector sets both, unless the environment says what they should be ($GOGC, $GOMEMLIMIT). root is /. restore sets what was there.
+// tuneCollector sets both, unless the environment says what they should be ($GOGC, $GOMEMLIMIT). root is /. restore
+// sets what was there.
 func tuneCollector(getenv func(string) string, root fs.FS) (restore func()) {
 	restore = func() {}
 	if getenv("GOGC") == "" {
@@ -33,14 +34,15 @@ func tuneCollector(getenv func(string) string, root fs.FS) (restore func()) {
 	return restore
 }
 
-// giveBack gives all memory that is not in use back to the kernel. What stands in pools, the texts of large pages, is in use until the second
-// collection.
+// giveBack gives all memory that is not in use back to the kernel. What stands in pools, the texts of large pages, is
+// in use until the second collection.
 func giveBack() {
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
 }
 
-// memoryLimit is the most memory that the process' control group may have, or one that this one is in: MaxInt64 where none is limited.
+// memoryLimit is the most memory that the process' control group may have, or one that this one is in: MaxInt64 where
+// none is limited.
 func memoryLimit(root fs.FS) int64 {
 	limit := int64(math.MaxInt64)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

@@ -82,7 +82,8 @@ func TestMemoryLimit(t *testing.T) {
 		"version 1 in a container": {map[string]string{
 			"proc/self/cgroup": "5:memory:/docker/0123\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1000\n",
 		}, 1000},
-		"nonsense": {map[string]string{"proc/self/cgroup": "\n::\n0::\n0::/../..\n", "sys/fs/cgroup/memory.max": "-1\n"}, math.MaxInt64},
+		"nonsense": {map[string]string{"proc/self/cgroup": "\n::\n0::\n0::/../..\n",
+			"sys/fs/cgroup/memory.max": "-1\n"}, math.MaxInt64},
 	} {
 		assert.Equal(t, test.want, memoryLimit(fileTree(test.files)), name)
 	}

@@ -6,15 +6,14 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
-
-	promslogflag "github.com/prometheus/common/promslog/flag"
 )
 
-// Flags are those of every command that is an exporter, whatever way its figures leave it.
+// Flags are those of every command that is an exporter, however its figures leave it.
 type Flags struct {
 	configFiles []string
 	landlock    bool
@@ -46,7 +45,7 @@ func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
 		"other.").PlaceHolder("PATH").StringVar(&f.Socket)
 	cmd.Flag("control.socket", "Unix socket on which mpit-exporter cvar sets control variables and push --once asks "+
 		"for a push (default: control.sock beside the agent socket; empty: none). Every user may connect; the "+
-		"kernel says who he is, and root or the job's owner may write where the job allows it.").
+		"kernel says who it is, and root or the job's owner may write where the job allows it.").
 		PlaceHolder("PATH").IsSetByUser(&f.controlNamed).StringVar(&f.Control)
 	cmd.Flag("retention", "How long the last values of an ended rank are kept at least; longer, until they have "+
 		"been scraped, and pushed.").Default("2m").DurationVar(&f.retention)

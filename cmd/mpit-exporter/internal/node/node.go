@@ -1,6 +1,6 @@
-// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts beside each
-// other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows, and HTTP is a Front
-// that the command brings.
+// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts
+// beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
+// and HTTP is a Front that the command brings.
 //
 // Begin with Open, then Node.Enclose and Node.Run, which are called in that order.
 package node
@@ -18,6 +18,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/common/version"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
@@ -27,11 +30,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
-
-	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
-	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/common/version"
-
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -39,13 +37,13 @@ import (
 // maxHandshakes is how many connections one user may have that have not said HELLO.
 const maxHandshakes = 1024
 
-// Node is an exporter whose sockets are open: all of it but the way on which its figures leave.
+// Node is an exporter whose sockets are open, without HTTP.
 type Node struct {
 	flags *Flags
 
 	logs     *logs.Writer
 	Logger   *slog.Logger
-	Shares   descriptors.Shares
+	Budget   descriptors.Budget
 	socket   *sockets.AgentSocket
 	control  *mpit.Socket // nil: none
 	Exporter *exporter.Exporter
@@ -64,13 +62,12 @@ type Options struct {
 	Listen                func() error              // opens what else is listened on; may be nil
 	AgentSocket           []mpit.ListenOption       // of the ranks' socket
 	FinalTaken            func(ctx context.Context) // see exporter.Config
-	// single is for a single push: no control socket, whatever the flags say, and all that has been counted is
+	// Single is for a single push: no control socket, whatever the flags say, and all that has been counted is
 	// pushed.
 	Single bool
 }
 
-// Open opens all sockets and makes all parts. Nothing is logged of failures: they are one line of the caller's. Who
-// gets a node must close it.
+// Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
 func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n *Node, err error) {
 	n = &Node{flags: flags, logs: logs.NewWriter(log)}
 	defer func() {
@@ -83,7 +80,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.atEnd(tuneCollector(os.Getenv, os.DirFS("/")))
 	flags.log.Writer = n.logs
 	n.Logger = promslog.New(&flags.log)
-	// Before all else: a SIGHUP that comes while the exporter starts is not its end, and not lost.
+	// Before all else: a SIGHUP that comes while the exporter starts must neither end it nor be lost.
 	hangups, stopHangups := notifyHangups()
 	n.hangups = hangups
 	n.atEnd(stopHangups)
@@ -91,12 +88,11 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, err
 	}
-	n.Shares = descriptors.Divide(n.Logger, options.Connections)
+	n.Budget = descriptors.OfProcess(n.Logger, options.Connections)
 	if err := n.openSockets(options); err != nil {
 		return n, err
 	}
-	// The sockets are ours: whoever begins from here on, the exporter's own figures as well, no earlier exporter can
-	// have pushed.
+	// The sockets are ours: no earlier exporter can have pushed what begins from here on.
 	since := time.Now()
 	if options.Single {
 		since = time.Unix(1, 0)
@@ -107,7 +103,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		Identity:   rules.Identity,
 		Logger:     n.Logger,
 		Retention:  max(flags.retention, 1), // zero would mean the default
-		MaxRanks:   n.Shares.Ranks,
+		MaxRanks:   n.Budget.Ranks,
 		MaxScrapes: options.Requests,
 		Created:    options.Created,
 		UserName:   users.Name,
@@ -132,7 +128,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 // openSockets opens the ranks' socket, what the command listens on, and the control socket.
 func (n *Node) openSockets(options Options) (err error) {
 	n.socket, err = sockets.ListenAgents(n.flags.Socket, sockets.SystemRunDir, os.Getenv("XDG_RUNTIME_DIR"),
-		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Shares.Ranks)))...)
+		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Budget.Ranks)))...)
 	if err != nil {
 		return err
 	}
@@ -168,7 +164,7 @@ func (n *Node) atEnd(undo func()) {
 	n.closers = append(n.closers, func() error { undo(); return nil })
 }
 
-// Close undoes what openNode has done, the last first.
+// Close undoes what Open has done, the last first.
 func (n *Node) Close() error {
 	var failed []error
 	for _, undo := range slices.Backward(n.closers) {
@@ -178,8 +174,8 @@ func (n *Node) Close() error {
 	return errors.Join(failed...)
 }
 
-// Enclose says in the log what has been opened, and puts up the fence: before anybody else's word is listened to.
-// needs are those of the command beside what the node has opened itself.
+// Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
+// those of the command, besides what the node needs itself.
 func (n *Node) Enclose(needs sandbox.Needs) error {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
@@ -191,14 +187,13 @@ func (n *Node) Enclose(needs sandbox.Needs) error {
 	if n.socket.MadeDir != "" {
 		needs.Dirs = append(needs.Dirs, n.socket.MadeDir)
 	}
-	f := sandbox.FenceOf(needs)
 	if n.Pushing != nil {
 		endpoint = n.Pushing.Config.Target()
-		f.AddReceiver(n.Pushing.Files(), sandbox.ResolverFiles, os.Getenv)
+		needs.Receiver, needs.Certificates = true, n.Pushing.Files()
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	return sandbox.Raise(n.flags.landlock, f, n.Logger, n.Registry)
+	return sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry)
 }
 
 // newRegistry holds what is known of this process itself.

@@ -17,8 +17,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
-// reloader reads the rule files anew for a running exporter, one time after the other: at SIGHUP, and when it is
-// asked over HTTP.
+// reloader reads the rule files again for a running exporter, at SIGHUP and when asked over HTTP, one reload at a
+// time.
 type reloader struct {
 	paths         []string
 	timerInterval time.Duration
@@ -34,14 +34,14 @@ func newReloader(paths []string, timerInterval time.Duration, e *exporter.Export
 		turn: make(chan struct{}, 1)}
 }
 
-// notifyHangups gathers SIGHUPs. Any number that come before the rules are read are as good as one.
+// notifyHangups gathers SIGHUPs. Several before a reload count as one.
 func notifyHangups() (hangups <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
 }
 
-// begin lets reloads go on: systemd has been told that the exporter is ready, and may now be told that it is
+// begin lets reloads happen: systemd has been told that the exporter is ready, and may now be told that it is
 // reloading.
 func (r *reloader) begin() { r.turn <- struct{}{} }
 
@@ -52,7 +52,7 @@ func (r *reloader) end() {
 	r.turn <- struct{}{}
 }
 
-// onHangups reloads at each of them until ctx ends. What is wrong stands in the log.
+// onHangups reloads at each of them until ctx ends. Mistakes are logged.
 func (r *reloader) onHangups(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
@@ -68,8 +68,8 @@ func (r *reloader) onHangups(ctx context.Context, hangups <-chan os.Signal) {
 
 var errEnding = errors.New("the exporter is ending")
 
-// now reads the files and puts them into force. ctx bounds the waiting for others who reload. An error has a line for
-// each mistake, and is noted in the log and in the metrics: the old rules stay.
+// now reads the files and puts them into force. ctx bounds the wait for another reload. An error has a line for each
+// mistake, and is noted in the log and in the metrics: the old rules stay.
 func (r *reloader) now(ctx context.Context) error {
 	select {
 	case <-r.turn:

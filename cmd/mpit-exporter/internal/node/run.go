@@ -20,8 +20,8 @@ type service struct {
 	err  error         // of a service that was stopped
 }
 
-// begin starts a service. failed is told if it ends before it is stopped, and before ctx ends, whatever the reason:
-// what it has room for must be as many services.
+// begin starts a service. If it ends before it is stopped and before ctx ends, failed is told, whatever the reason;
+// it must have room for one error of each service.
 func begin(ctx context.Context, what string, failed chan<- error, run func(ctx context.Context) error) *service {
 	s := &service{done: make(chan struct{})}
 	ctx, s.stop = context.WithCancel(ctx)
@@ -38,7 +38,7 @@ func begin(ctx context.Context, what string, failed chan<- error, run func(ctx c
 	return s
 }
 
-// end stops the service and waits for its end. The error is one of its end, not of what made it fail before.
+// end stops the service and waits for its end. The error is one of ending; what made it fail before has been told.
 func (s *service) end() error {
 	s.stop()
 	<-s.done
@@ -52,8 +52,8 @@ type Front struct {
 	Ready func(bool)                      // is told when it is ready, and when it is no more
 }
 
-// Run serves everything until ctx or a service ends, then ends all in order: reloads, the requests and the scrapes
-// under way and a last push, for which ranks are needed still, then the ranks. f may be nil.
+// Run serves everything until ctx or a service ends, then ends all in order: reloads; requests and scrapes under way
+// and a last push, which still need the ranks; then the ranks. f may be nil.
 func (n *Node) Run(ctx context.Context, f *Front) error {
 	detached := context.WithoutCancel(ctx)
 	failed := make(chan error, 6) // one for each service
@@ -84,8 +84,8 @@ func (n *Node) Run(ctx context.Context, f *Front) error {
 		n.reload.onHangups(ctx, n.hangups)
 		return nil
 	})
-	keeping := begin(ctx, "keeping sockets", failed, func(ctx context.Context) error {
-		sockets.Keep(ctx, n.Logger, sockets.LookInterval, n.keptSockets()...)
+	watch := begin(ctx, "watching sockets", failed, func(ctx context.Context) error {
+		sockets.Watch(ctx, n.Logger, sockets.LookInterval, n.watchedSockets()...)
 		return nil
 	})
 
@@ -98,7 +98,7 @@ func (n *Node) Run(ctx context.Context, f *Front) error {
 	f.Ready(false)
 	_ = reloads.end()
 	n.reload.end()
-	_ = keeping.end()
+	_ = watch.end()
 	notify(n.Logger, daemon.SdNotifyStopping)
 	n.Logger.Info("Ending")
 	control.stop()
@@ -107,16 +107,16 @@ func (n *Node) Run(ctx context.Context, f *Front) error {
 	return errors.Join(err, ranks.end())
 }
 
-func (n *Node) keptSockets() []sockets.Kept {
-	kept := []sockets.Kept{{
+func (n *Node) watchedSockets() []sockets.Watched {
+	list := []sockets.Watched{{
 		What: "agent socket", Flag: "--agent.socket", Path: n.socket.Path(), Restore: n.socket.Restore,
 	}}
 	if n.control != nil {
-		kept = append(kept, sockets.Kept{
+		list = append(list, sockets.Watched{
 			What: "control socket", Flag: "--control.socket", Path: n.control.Path(), Restore: n.control.Restore,
 		})
 	}
-	return kept
+	return list
 }
 
 // PushOnce serves ranks for so long, then pushes once. It returns how many points were delivered.

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// pushAgain is how long a push that has failed is not tried again while ranks wait for it.
+// pushAgain is the pause after a push that has failed, while ranks wait.
 const pushAgain = 100 * time.Millisecond
 
-// finalPush hands on what ended ranks have left while they wait in MPI_Finalize. Ranks end together: one push is for
-// all that had ended when it began. It is safe for concurrent use.
+// finalPush pushes the last values of ranks while they wait in MPI_Finalize. Ranks end together: one push is for all
+// that had ended when it began. It is safe for concurrent use.
 type finalPush struct {
 	push func(ctx context.Context) (points int, err error)
 	wait time.Duration // how long a rank waits
@@ -65,7 +65,7 @@ func (f *finalPush) join() *pushTurn {
 	return turn
 }
 
-// run pushes until nobody waits. Each push has a time of its own: who waits for it may give up before.
+// run pushes until nobody waits. Each push has its own timeout: those who wait for it may give up before.
 func (f *finalPush) run() {
 	for {
 		f.mu.Lock()

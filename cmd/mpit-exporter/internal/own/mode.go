@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// firstWait is how long an exporter waits for the first process: the one that has started it comes at once, if it
-	// lives.
+	// firstWait is how long an exporter waits for the first process: the one that has started it registers at once,
+	// if it lives.
 	firstWait = 30 * time.Second
-	// lookInterval is how often it looks whether all is over, once no process is there.
+	// lookInterval is how often it checks whether all is over, once no process is there.
 	lookInterval = 200 * time.Millisecond
 )
 
@@ -74,7 +74,7 @@ func Serve(path string, serve func(m *Mode) error) error {
 	return err
 }
 
-// inFlagsOfExec is the error as somebody can use it who has given flags to exec, not to serve.
+// inFlagsOfExec is the error in terms of exec's flags: the user has given none to serve.
 func inFlagsOfExec(err error) string {
 	return strings.NewReplacer("--web.listen-address", "--own.listen", "--web.config.file", "--own.web-config").
 		Replace(err.Error())
@@ -136,12 +136,12 @@ func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), en
 	o.finals = &finalPush{push: push, wait: o.order.Wait, log: logger}
 }
 
-// Prepare makes what stands in the file system, before the fence is up.
+// Prepare makes its files and its socket, before the sandbox is raised.
 func (o *Mode) Prepare(p Page, logger *slog.Logger) error {
 	o.page = p
 	if o.order.SDDir != "" && o.order.Page {
 		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.Path))
-		// First where it will be, so that it is found whatever happens.
+		// Its path first, so that it is found whatever happens.
 		if err := os.WriteFile(o.dir.File(place.SDFile), []byte(path), 0o600); err != nil {
 			return fmt.Errorf("noting the file-SD file: %w", err)
 		}
@@ -156,7 +156,7 @@ func (o *Mode) Prepare(p Page, logger *slog.Logger) error {
 	return err
 }
 
-// Removes are the directories and files that it removes at its end.
+// Removes are the directories and files that it removes at its end, for the sandbox.
 func (o *Mode) Removes() (dirs, files []string) {
 	// Its directory, and that of all launches.
 	dirs = []string{o.dir.Path, o.base.Path}
@@ -226,15 +226,15 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 	}
 }
 
-// Withdraw ends being found, before the page does.
+// Withdraw removes the file-SD file, before the page goes.
 func (o *Mode) Withdraw() {
 	if o.sd != "" {
 		_ = os.Remove(o.sd) // it may have gone with its directory
 	}
 }
 
-// end removes all that the exporter has made. Then the lock goes, with this process. Where it could not begin, the
-// directory stays: who has started it leaves word there for the other processes of the launch.
+// end removes all that the exporter has made; the lock goes with this process. If it could not begin, the directory
+// stays: the process that has started it leaves word there for the others of the launch.
 func (o *Mode) end() {
 	if o.presence != nil {
 		_ = o.presence.Close()

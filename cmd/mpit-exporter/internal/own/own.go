@@ -1,16 +1,16 @@
-// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts and
-// which ends with the last (docs/own.md).
+// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts
+// and which ends with the last (docs/own.md).
 //
-// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch), takes
-// or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it (package
-// presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and when it is over.
+// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch),
+// takes or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it
+// (package presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and
+// when it is over.
 package own
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +66,8 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("own", "Where no exporter runs on the nodes: the first process of this launch on each node starts one "+
 		"in your account, which ends with the last (docs/own.md).").BoolVar(&o.Enabled)
 	cmd.Flag("own.listen", "Address of its page. Port 0: a free one, which is printed. none: no port, as without "+
-		"this flag where OTLP is "+
-		"asked for.").Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
+		"this flag where OTLP is asked for.").
+		Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
 	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
 		PlaceHolder("FILE").StringVar(&o.webConfig)
 	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for "+
@@ -89,33 +89,30 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	})
 }
 
-// forward notes the flags of OTLP, for the exporter, and what was said of an exporter at all.
+// forward notes the flags of OTLP, for the exporter, and all flags that make sense with --own alone.
 func (o *Settings) forward(parsed *kingpin.ParseContext) {
 	for _, element := range parsed.Elements {
 		flag, ok := element.Clause.(*kingpin.FlagClause)
 		if !ok || element.Value == nil {
 			continue
 		}
-		name := flag.Model().Name
-		if strings.HasPrefix(name, "own.") || name == "otlp" || strings.HasPrefix(name, "otlp.") {
-			if !flag.Model().IsBoolFlag() || *element.Value != "false" { // --no-otlp is as it is without --own
-				o.meant = append(o.meant, "--"+name)
-			}
+		name, value, isSwitch := flag.Model().Name, *element.Value, flag.Model().IsBoolFlag()
+		isOTLP := name == "otlp" || strings.HasPrefix(name, "otlp.")
+		off := isSwitch && value == "false" // --no-otlp is as it is without --own
+		if (isOTLP || strings.HasPrefix(name, "own.")) && !off {
+			o.meant = append(o.meant, "--"+name)
+		}
+		if absolute, err := filepath.Abs(value); err == nil && slices.Contains(otlpFiles, name) {
+			value = absolute
 		}
 		switch {
-		case name != "otlp" && !strings.HasPrefix(name, "otlp."):
-		case flag.Model().IsBoolFlag() && *element.Value == "false":
+		case !isOTLP:
+		case off:
 			o.forwarded = append(o.forwarded, "--no-"+name)
-		case flag.Model().IsBoolFlag():
+		case isSwitch:
 			o.forwarded = append(o.forwarded, "--"+name)
-		case slices.Contains(otlpFiles, name):
-			path := *element.Value
-			if absolute, err := filepath.Abs(path); err == nil {
-				path = absolute
-			}
-			o.forwarded = append(o.forwarded, "--"+name+"="+path)
 		default:
-			o.forwarded = append(o.forwarded, "--"+name+"="+*element.Value)
+			o.forwarded = append(o.forwarded, "--"+name+"="+value)
 		}
 	}
 }
@@ -135,13 +132,13 @@ func (o *Settings) paged() bool {
 func (o *Settings) Check(socket string) error {
 	switch {
 	case !o.Enabled && len(o.meant) > 0:
-		return cli.Usagef("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of "+
-			"the node", o.meant[0])
+		return cli.Usagef("exec: %s is for an exporter that exec starts: "+
+			"add --own, or give it to the exporter of the node", o.meant[0])
 	case !o.Enabled:
 		return nil
 	case socket != "":
-		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: leave one of them " +
-			"out")
+		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: " +
+			"leave one of them out")
 	case o.wait < 0 || o.wait > maxWait:
 		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
 	case !o.paged() && !o.otlp.Asked():
@@ -154,7 +151,7 @@ func (o *Settings) Check(socket string) error {
 	return o.otlp.Check()
 }
 
-// absolute makes paths those that a change of directory doesn't change: the exporter's is /.
+// absolute makes all paths absolute, because the exporter's directory is /.
 func (o *Settings) absolute() error {
 	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log}
 	for i := range o.config {
@@ -181,17 +178,13 @@ func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.St
 	defer cancel()
 	err := o.absolute()
 	if err == nil {
-		socket, err = o.joinLaunch(ctx, env, std.Err)
+		socket, err = o.joinLaunch(ctx, env, std)
 	}
-	switch {
-	case err == nil, errors.Is(err, errTold):
-	default:
-		if env.FirstOnNode() {
-			tellUnobserved(std.Err, err)
-		}
+	if err != nil && !errors.Is(err, errTold) && env.FirstOnNode() {
+		tellUnobserved(std, err)
 	}
 	if socket == "" {
-		// Not the place where agents look otherwise: whatever listens there was not asked for.
+		// Not the usual place: agents shouldn't connect to whatever listens there.
 		socket = os.DevNull
 	}
 	return socket
@@ -200,12 +193,13 @@ func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.St
 // errTold stands for a failure that another process of the node has reported.
 var errTold = errors.New("reported already")
 
-func tellUnobserved(w io.Writer, err error) {
-	fmt.Fprintf(w, "%s: --own: %v; the program runs on unobserved\n", cli.ProgramName, err)
+func tellUnobserved(std cli.Stdio, err error) {
+	std.Tell("--own: %v; the program runs on unobserved", err)
 }
 
-func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, stderr io.Writer) (socket string,
-	err error) {
+// joinLaunch is Join of the launch that this process belongs to. The socket is known before an exporter listens
+// there.
+func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string, err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("finding this node's name: %w", err)
@@ -213,39 +207,15 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, stde
 	l := launch.Of(env, host, os.Getpid(), os.DirFS("/proc"))
 	began := time.Now()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		base, err := place.Open(o.parent)
+		dir, err := o.elect(ctx, l, began, env, std)
+		if dir == "" {
+			return "", err
+		}
+		socket = filepath.Join(dir, sockets.AgentFile)
 		if err != nil {
-			return "", err
+			return socket, err
 		}
-		path := filepath.Join(base.Path, l.Key)
-		socket = filepath.Join(path, sockets.AgentFile)
-		dir, err := base.Lock(l.Key)
-		switch {
-		case err != nil:
-			base.Close()
-			return "", err
-		case dir != nil && dir.Failed(began):
-			dir.Close()
-			base.Close()
-			return socket, errTold
-		case dir != nil:
-			base.Clean(began, l.Key)
-			base.Close()
-			place, err := o.start(ctx, dir, l, env)
-			if err != nil {
-				dir.Fail()
-				dir.Close()
-				tellUnobserved(stderr, err)
-				return socket, errTold
-			}
-			dir.Close()
-			for _, line := range place {
-				fmt.Fprintf(stderr, "%s: %s\n", cli.ProgramName, line)
-			}
-		default:
-			base.Close()
-		}
-		if presence.Register(ctx, filepath.Join(path, place.PresenceFile)) == nil {
+		if presence.Register(ctx, filepath.Join(dir, place.PresenceFile)) == nil {
 			return socket, nil
 		}
 		select {
@@ -255,6 +225,41 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, stde
 			return socket, fmt.Errorf("its exporter does not listen after %v", o.patience)
 		}
 	}
+}
+
+// elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's
+// directory, "" where there can't be one.
+func (o *Settings) elect(
+	ctx context.Context, l launch.Launch, began time.Time, env preload.Environment, std cli.Stdio,
+) (path string, err error) {
+	base, err := place.Open(o.parent)
+	if err != nil {
+		return "", err
+	}
+	defer base.Close()
+	dir, err := base.Lock(l.Key)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(base.Path, l.Key)
+	if dir == nil { // another one's turn
+		return path, nil
+	}
+	defer dir.Close()
+	if dir.Failed(began) {
+		return path, errTold
+	}
+	base.Clean(began, l.Key)
+	lines, err := o.start(ctx, dir, l, env)
+	if err != nil {
+		dir.Fail()
+		tellUnobserved(std, err)
+		return path, errTold
+	}
+	for _, line := range lines {
+		std.Tell("%s", line)
+	}
+	return path, nil
 }
 
 // FinalWait is how long ranks should wait in MPI_Finalize for their last values to be pushed; 0: nothing is pushed.

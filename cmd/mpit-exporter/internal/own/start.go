@@ -1,6 +1,7 @@
 package own
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,10 @@ import (
 // The exporter is started in two steps, for it must be neither a child of the program, which may wait for all of its
 // children, nor have anything of the program's open:
 //
-//   - exec runs "mpit-exporter own detach DIR", with the lock of the launch's directory and a pipe, and waits until that has ended;
-//   - this marks all it has inherited as not to be inherited, and starts "mpit-exporter own serve DIR" in a session of its own, whose
-//     parent is init, or whoever reaps orphans, from then on;
+//   - exec runs "mpit-exporter own detach DIR", with the lock of the launch's directory and a pipe, and waits until it
+//     has ended;
+//   - this marks all it has inherited as not to be inherited, and starts "mpit-exporter own serve DIR" in a session of
+//     its own, whose parent is init, or whoever reaps orphans, from then on;
 //   - this is the exporter. It says over the pipe where its page is, or why there is none.
 const (
 	Command    = "own"
@@ -61,14 +63,15 @@ type answer struct {
 	Error string
 }
 
-// notForServices are variables by which service managers talk to the process that they have started.
+// notForServices are variables through which service managers talk to a process that they have started.
 var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID",
 	"WATCHDOG_USEC"}
 
 // start starts the exporter of a launch, whose directory's lock goes to it, and returns what the user should know of
 // it.
-func (o *Settings) start(ctx context.Context, dir *place.Dir, l launch.Launch,
-	env preload.Environment) (lines []string, err error) {
+func (o *Settings) start(
+	ctx context.Context, dir *place.Dir, l launch.Launch, env preload.Environment,
+) (lines []string, err error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding my own path: %w", err)
@@ -143,49 +146,46 @@ var certificateVariables = []string{
 // Detach is the first step's process.
 func Detach(dir string) error {
 	pipe := os.NewFile(pipeFD, "pipe")
-	lock := os.NewFile(lockFD, dir)
-	err := func() error {
-		if err := inheritNothing(); err != nil {
-			return fmt.Errorf("closing what was inherited: %w", err)
-		}
-		var order order
-		if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &order); err != nil {
-			return fmt.Errorf("reading the exporter's settings: %w", err)
-		}
-		logPath := order.Log
-		if logPath == "" {
-			logPath = filepath.Join(dir, place.LogFile)
-		}
-		log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK, 0o600)
-		if err != nil {
-			return fmt.Errorf("the exporter's log: %w; name another file with --own.log", err)
-		}
-		executable, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("finding my own path: %w", err)
-		}
-		//nolint:gosec,noctx // this program again; it outlives this process
-		cmd := exec.Command(executable, Command, ServeStep, dir)
-		cmd.Dir = "/"
-		cmd.Stdout, cmd.Stderr = log, log
-		cmd.ExtraFiles = []*os.File{lock, pipe}
-		// mpirun binds ranks to cores: this one's shall not be the exporter's.
-		runtime.LockOSThread()
-		var all unix.CPUSet
-		for cpu := range len(all) * 64 {
-			all.Set(cpu)
-		}
-		_ = unix.SchedSetaffinity(0, &all) // of these the kernel takes those that the job may use
-		return cmd.Start()
-	}()
+	err := detach(dir, os.NewFile(lockFD, dir), pipe)
 	if err != nil {
 		reply(pipe, answer{Error: err.Error()})
-		return err
 	}
-	return nil
+	return err
 }
 
-// inheritNothing sees to it that no descriptor above the standard ones goes to what is started from now on.
+func detach(dir string, lock, pipe *os.File) error {
+	if err := inheritNothing(); err != nil {
+		return fmt.Errorf("closing what was inherited: %w", err)
+	}
+	var order order
+	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &order); err != nil {
+		return fmt.Errorf("reading the exporter's settings: %w", err)
+	}
+	logPath := cmp.Or(order.Log, filepath.Join(dir, place.LogFile))
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return fmt.Errorf("the exporter's log: %w; name another file with --own.log", err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding my own path: %w", err)
+	}
+	//nolint:gosec,noctx // this program again; it outlives this process
+	cmd := exec.Command(executable, Command, ServeStep, dir)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{lock, pipe}
+	// mpirun binds ranks to cores. The exporter may run on any.
+	runtime.LockOSThread()
+	var all unix.CPUSet
+	for cpu := range len(all) * 64 {
+		all.Set(cpu)
+	}
+	_ = unix.SchedSetaffinity(0, &all) // of these the kernel takes those that the job may use
+	return cmd.Start()
+}
+
+// inheritNothing marks all descriptors but the standard ones as not to be inherited.
 func inheritNothing() error {
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -204,8 +204,8 @@ func inheritNothing() error {
 	return nil
 }
 
+// reply tells exec, which may no longer listen.
 func reply(pipe *os.File, answer answer) {
-	// Nobody may read it any more.
 	_ = json.NewEncoder(pipe).Encode(answer)
 	_ = pipe.Close()
 }

@@ -1,5 +1,5 @@
-// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here, without a
-// build step (docs/page.md), and how they are served.
+// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here,
+// without a build step (docs/page.md), and how they are served.
 //
 // What the page shows it asks the exporter's API for. Begin with main.js; in Go, with Serve.
 package page
@@ -32,7 +32,7 @@ const (
 		"trusted-types 'none'"
 )
 
-// pageType is a file's media type. It is named here, for what systems know of them differs.
+// pageType is a file's media type. It is named here because systems differ in what they know.
 func pageType(name string) string {
 	switch pathpkg.Ext(name) {
 	case ".html":

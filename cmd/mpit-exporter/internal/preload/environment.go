@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Environment variables that the agent reads, and that make its host tell more. docs/protocol.md is not concerned
-// with them.
+// Environment variables that the agent reads, or that make libraries around it behave.
 const (
 	EnvLibrary      = "MPIT_AGENT_LIBRARY" // read here, not by the agent; so are the next two
 	EnvCallsLibrary = "MPIT_CALLS_LIBRARY"
@@ -52,7 +51,7 @@ func (e *Environment) Set(name, value string) {
 		name+"="+value)
 }
 
-// preload names the libraries to the dynamic loader, or takes them away from a program that must not have them.
+// preload names the libraries to the dynamic loader, or removes them for a program that must not have them.
 func (e *Environment) preload(s Settings) {
 	var preload []string
 	switch {
@@ -79,7 +78,7 @@ func (e *Environment) preload(s Settings) {
 	}
 }
 
-// sanitizers tells those of the compiler to let the agent be.
+// sanitizers lets programs that are compiled with sanitizers run with the agent.
 func (e *Environment) sanitizers(file programFile) {
 	// AddressSanitizer ends a program in which a library comes before its own, unless it is told not to look. All
 	// programs are told: a script's children are not known.
@@ -94,9 +93,9 @@ func (e *Environment) sanitizers(file programFile) {
 	}
 }
 
-// monitor says what there is to know of Open MPI's monitoring component, unless somebody has decided about it. It
-// isn't switched on here: on every version it ends programs that are correct, and no part of it works without the
-// others (docs/no-harm.md).
+// monitor says what to know about Open MPI's monitoring component, unless the user has decided about it. It isn't
+// switched on here: in every version it ends programs that are correct, and no part of it works without the others
+// (docs/no-harm.md).
 func (e *Environment) monitor() (notes []string) {
 	if _, ok := e.Lookup(EnvMonitoring); ok {
 		return nil

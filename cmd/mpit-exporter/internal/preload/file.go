@@ -54,7 +54,7 @@ func lookAt(path, library string) programFile {
 	}
 	switch {
 	case loader != "" && !knownLoader(loader):
-		return programFile{alone: true, unobserved: fmt.Sprintf("its dynamic loader %s is neither glibc's nor musl's", loader)}
+		return programFile{alone: true, unobserved: "its dynamic loader " + loader + " is neither glibc's nor musl's"}
 	case script:
 		return programFile{}
 	case loader == "" && static(file):

@@ -1,8 +1,8 @@
-// Package preload is how a program is started under the agent: which libraries are preloaded, what stands in the environment
-// for them, and what of that the program's file makes impossible.
+// Package preload is how a program is started under the agent: which libraries are preloaded, what stands in the
+// environment for them, and what of that the program's file makes impossible.
 //
-// It starts nothing. Begin with Settings, which exec and list fill from their flags: Complete finds what is needed, Environ
-// makes the environment.
+// It starts nothing. Begin with Settings, which exec and list fill from their flags: Complete finds what is needed,
+// Environ makes the environment.
 package preload
 
 import (

@@ -1,7 +1,8 @@
-// Package probe runs a program once, to its end, and learns from its ranks what MPI_T offers there: list -- ./program.
+// Package probe runs a program once, to its end, and learns from its ranks what MPI_T offers there: list --
+// ./program.
 //
-// It is no exporter: it takes one rank's word, and remembers nothing. Begin with Run; what the ranks say is gathered in
-// ranks.go.
+// It is no exporter: it takes one rank's word, and remembers nothing. Begin with Run; what the ranks say is gathered
+// in ranks.go.
 package probe
 
 import (

@@ -1,5 +1,5 @@
-// Package pushing is what every command that may push has of OTLP: its flags (Flags), and the pusher that comes of them and
-// of the environment (Pushing).
+// Package pushing is what every command that may push has of OTLP: its flags (Flags), and the pusher that comes of
+// them and of the environment (Pushing).
 //
 // What is pushed and how is exporter/otlp's.
 package pushing

@@ -1,8 +1,8 @@
-// Package sandbox lets the kernel refuse whatever the exporter has no business with in the file system (Landlock), once it
-// serves. docs/security.md has the whole of it.
+// Package sandbox lets the kernel refuse whatever the exporter has no business with in the file system (Landlock),
+// once it serves. docs/security.md has the whole of it.
 //
-// Begin with Needs, which is what the exporter says it needs, then FenceOf, which turns that into directories and files,
-// and Raise. Whoever begins to read, write or remove something while the exporter serves must name it in Needs.
+// Begin with Needs and Raise. Whoever lets the exporter read, write or remove something else while it serves must
+// name it in Needs.
 package sandbox
 
 import (
@@ -16,12 +16,11 @@ import (
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
-
 	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 )
 
 // Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate,
@@ -47,10 +46,13 @@ type Needs struct {
 	Sockets   []string // that it makes again when their files are gone, and removes
 	Dirs      []string // that it has made and removes at its end
 	Removed   []string // files that it removes at its end
+
+	Receiver     bool     // it connects to a receiver of OTLP
+	Certificates []string // files that it reads for that
 }
 
-// Fence is what the exporter may do with files once it serves, for itself and for what it runs.
-type Fence struct {
+// fence is what the exporter may do with files once it serves, for itself and for what it runs.
+type fence struct {
 	config  []string // directories and files that are read
 	sockets []string // directories in which it listens
 	names   []string // files in directories that are not read, but for these
@@ -58,9 +60,9 @@ type Fence struct {
 	rmdir   []string // directories out of which it removes directories
 }
 
-// FenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
-func FenceOf(needs Needs) Fence {
-	f := Fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs)}
+// fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
+func fenceOf(needs Needs) fence {
+	f := fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs)}
 	for _, path := range needs.Rules {
 		f.config = append(f.config, placesOfRules(path)...)
 	}
@@ -90,12 +92,12 @@ var (
 		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 	}
 	authorityDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
-	ResolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
+	resolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 )
 
-// AddReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the
+// addReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the
 // system's as well, and what tells addresses of names, which is what resolver names.
-func (f *Fence) AddReceiver(certificates, resolver []string, environ func(name string) string) {
+func (f *fence) addReceiver(certificates, resolver []string, environ func(name string) string) {
 	for _, path := range append([]string{environ("SSL_CERT_FILE")}, certificates...) {
 		if path != "" {
 			f.config = append(f.config, placesOf(path)...)
@@ -191,8 +193,8 @@ func TLSFiles(webConfig string) []string {
 	return files
 }
 
-// What getent(1) needs to turn a user's number into a name (users.go), through whatever directory service the node is
-// set up for.
+// What getent(1) needs to turn a user's number into a name (package users), through whatever directory service the
+// node is set up for.
 var (
 	programDirs = []string{"/bin", "/lib", "/lib32", "/lib64", "/usr"}
 	serviceDirs = []string{"/run/nscd", "/run/systemd/userdb", "/var/cache/nscd", "/var/lib/sss/mc",
@@ -207,7 +209,7 @@ var (
 )
 
 // rules are Landlock's. uid is the exporter's user.
-func (f Fence) rules(uid int) []landlock.Rule {
+func (f fence) rules(uid int) []landlock.Rule {
 	rules := []landlock.Rule{
 		landlock.PathAccess(mayRead, "/proc"),
 		landlock.PathAccess(mayUse, os.DevNull), // of programs that are run
@@ -237,7 +239,7 @@ func present(paths []string) []string {
 
 // raise puts the fence up, for all threads, for good, as far as the kernel can. The version is that of the kernel's
 // Landlock; 0: it has none, and the error says why.
-func (f Fence) raise() (version int, err error) {
+func (f fence) raise() (version int, err error) {
 	version, err = lowlevel.LandlockGetABIVersion()
 	switch {
 	case err == nil:
@@ -258,9 +260,9 @@ func (f Fence) raise() (version int, err error) {
 	return version, nil
 }
 
-// Raise does so, unless it is not wanted, and says in the log and in a metric what came of it. Nothing of it keeps
-// the exporter from serving.
-func Raise(wanted bool, f Fence, logger *slog.Logger, registry prometheus.Registerer) error {
+// Raise leaves the exporter what it needs and takes all else away, for good, unless that is not wanted; the log and a
+// metric say what came of it. That the kernel can't keeps nobody from serving.
+func Raise(wanted bool, needs Needs, logger *slog.Logger, registry prometheus.Registerer) error {
 	version := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mpit_exporter_landlock_abi",
 		Help: "Version of the kernel's Landlock that restricts which files this process can use; 0: none does.",
@@ -271,6 +273,10 @@ func Raise(wanted bool, f Fence, logger *slog.Logger, registry prometheus.Regist
 	if !wanted {
 		logger.Info("Landlock is switched off", "flag", "--no-landlock")
 		return nil
+	}
+	f := fenceOf(needs)
+	if needs.Receiver {
+		f.addReceiver(needs.Certificates, resolverFiles, os.Getenv)
 	}
 	abi, err := f.raise()
 	if err != nil {

@@ -90,7 +90,7 @@ func attempts(dir string) map[string]func() error {
 		"read one that has been replaced":          read(in("otlp/replaced.pem")),
 		"read the authorities that are named":      read(in(fenceSSL)),
 		"read the system's authorities":            readAll(authorityFiles),
-		"read what a resolver reads":               readAll(ResolverFiles),
+		"read what a resolver reads":               readAll(resolverFiles),
 		"write a receiver's authority":             write(in(fenceOTLP)),
 		"read a file of another process in /proc":  read("/proc/" + strconv.Itoa(os.Getppid()) + "/cgroup"),
 		"read the status of another process":       read("/proc/" + strconv.Itoa(os.Getppid()) + "/status"),
@@ -233,12 +233,12 @@ func behindFence() (status int) {
 		}()
 	}
 	outcome := attempted{Results: map[string]string{}}
-	f := FenceOf(Needs{
+	f := fenceOf(Needs{
 		Rules: []string{filepath.Join(dir, fenceRules)}, WebConfig: filepath.Join(dir, fenceWeb),
 		Sockets: []string{filepath.Join(dir, fenceSocket)},
 		Dirs:    []string{filepath.Join(dir, "made/x")}, Removed: []string{filepath.Join(dir, fenceAddress)},
 	})
-	f.AddReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, ResolverFiles, func(name string) string {
+	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, resolverFiles, func(name string) string {
 		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL)}[name]
 	})
 	change := exec.Command("/bin/sh", "-c", fmt.Sprintf(`cd %q && read -r go && echo renewed >tls/archive/cert3.pem && ln -s ../archive/cert3.pem tls/live/renewed.pem &&
@@ -359,7 +359,7 @@ func TestFencePlaces(t *testing.T) {
 		{"what is not there", in("none/rules.yaml"), "", in("none")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := FenceOf(Needs{
+			f := fenceOf(Needs{
 				Rules: test.rules, WebConfig: test.web, Sockets: []string{"/run/x/agent.sock", "/run/x/control.sock"},
 			})
 			assert.Equal(t, test.want, f.config)
@@ -372,12 +372,12 @@ func TestFencePlaces(t *testing.T) {
 // to is found where it is.
 func TestFenceOfReceiver(t *testing.T) {
 	dir := makeFenced(t)
-	f := FenceOf(Needs{})
+	f := fenceOf(Needs{})
 	assert.Empty(t, f.config)
 	assert.Empty(t, f.names)
 	link := filepath.Join(dir, "resolv.conf")
 	require.NoError(t, os.Symlink(fenceOutside, link))
-	f.AddReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)},
+	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)},
 		[]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
 			return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
 				"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]

@@ -1,6 +1,6 @@
-// Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with their
-// directory in the default place, says what to do where one can't be made, and makes them again when their files go away
-// (Keep).
+// Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with
+// their directory in the default place, says what to do where one can't be made, and makes them again when their
+// files go away (Watch).
 //
 // It accepts no connection. Begin with ListenAgents.
 package sockets
@@ -139,7 +139,7 @@ func makeDir(dir string) (isNew bool, err error) {
 }
 
 // ListenControl listens where requests to write to ranks come in: beside the agent socket, unless a path is given.
-// Any user may connect: what he may do is decided by who the kernel says he is.
+// Any user may connect: the kernel says who it is, which decides what they may do.
 func ListenControl(path, agentPath string) (*mpit.Socket, error) {
 	if path == "" {
 		path = ControlBeside(agentPath)

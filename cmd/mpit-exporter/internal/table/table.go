@@ -1,5 +1,5 @@
-// Package table writes tables of text for people, and makes what stands in them harmless: it comes from ranks, and anybody's
-// program may be a rank.
+// Package table writes tables of text for people, and makes what stands in them harmless: it comes from ranks, and
+// anybody's program may be a rank.
 //
 // It doesn't know what a table is about. Begin with New and Row.
 package table

@@ -1,5 +1,5 @@
-// Package launch finds out which launch a process belongs to: what all processes that one launcher has started on this node
-// have in common.
+// Package launch finds out which launch a process belongs to: what all processes that one launcher has started on
+// this node have in common.
 //
 // It only reads: the environment and /proc. Begin with Of.
 package launch

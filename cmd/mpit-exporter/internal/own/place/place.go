@@ -22,7 +22,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// Files in the directory of a launch. What else stands there is somebody's, and keeps the directory from being removed.
+// Files in the directory of a launch. Any other file there keeps the directory from being removed.
 const (
 	PresenceFile = "own.sock" // the socket at which processes say that they are there
 	LogFile      = "log"
@@ -46,8 +46,8 @@ type Base struct {
 	root *os.Root
 }
 
-// Open opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before: it
-// must be a directory, no link to one, the user's, and closed to all others.
+// Open opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before:
+// it must be a directory, no link to one, the user's, and closed to all others.
 func Open(parent string) (*Base, error) {
 	path := filepath.Join(parent, fmt.Sprintf("%s-%d", cli.ProgramName, os.Geteuid()))
 	if err := unix.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -63,8 +63,8 @@ func Open(parent string) (*Base, error) {
 // Close lets go of the directory.
 func (b *Base) Close() { _ = b.root.Close() }
 
-// openPrivate opens a directory that belongs to this user and to nobody else. lstat and open take its name, path is for
-// errors.
+// openPrivate opens a directory that belongs to this user and to nobody else. lstat and open take its name, path is
+// for errors.
 func openPrivate(
 	name, path string, lstat func(string) (fs.FileInfo, error), open func(string) (*os.Root, error),
 ) (*os.Root, error) {
@@ -105,8 +105,8 @@ func cause(err error) error {
 	return err
 }
 
-// Dir is the directory of one launch. Who has its lock starts the exporter, or is it: the lock is an open file's, goes to
-// the exporter with it, and ends with the last process that has it open, however that ends.
+// Dir is the directory of one launch. The process that has its lock starts the exporter, or is the exporter: the lock
+// belongs to an open file, is handed on with it, and ends with the last process that has it open.
 type Dir struct {
 	Path     string
 	LockFile *os.File
@@ -135,7 +135,7 @@ func (d *Dir) Close() {
 	_ = d.root.Close()
 }
 
-// Lock takes the lock of a launch's directory, which it makes where it is not there. Without an error, nil says that
+// Lock takes the lock of a launch's directory, which it makes if there is none. Without an error, nil means that
 // somebody else has the lock, or had it a moment ago.
 func (b *Base) Lock(key string) (*Dir, error) {
 	if err := b.root.Mkdir(key, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -227,8 +227,8 @@ func (d *Dir) Empty() {
 	}
 }
 
-// remove removes the directory of a launch, whose lock is held. The lock's file goes last: whoever finds none makes one,
-// and then the directory is theirs.
+// remove removes the directory of a launch, whose lock is held. The lock's file goes last: whoever finds none makes
+// one, and then the directory is theirs.
 func (b *Base) remove(d *Dir) {
 	d.Empty()
 	_ = d.root.Remove(lockFile)

@@ -1,5 +1,5 @@
-// Package presence knows which processes of a launch are there, so that its exporter ends after the last: each registers
-// over a socket (Register), and the kernel tells of its end (Listen).
+// Package presence knows which processes of a launch are there, so that its exporter ends after the last: each
+// registers over a socket (Register), and the kernel tells of its end (Listen).
 package presence
 
 import (
@@ -174,7 +174,7 @@ func (p *Presence) awaitLooking(pid int, started uint64) {
 	p.leave(pid)
 }
 
-// hasEnded says whether a process has ended, be it reaped or not.
+// hasEnded says whether a process has ended, reaped or not.
 func hasEnded(pid int, started uint64) bool {
 	s := launch.StatOf(os.DirFS("/proc"), pid)
 	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.Started != started || s.State == 'Z' || s.State == 'X'

@@ -11,17 +11,17 @@ import (
 // every directory on the way that may be replaced.
 const LookInterval = 2 * time.Second
 
-// Kept is a socket whose file may go away under it.
-type Kept struct {
+// Watched is a socket whose file may go away under it.
+type Watched struct {
 	What, Flag string // as in socketError
 	Path       string
 	Restore    func() (made bool, err error)
 }
 
-// Keep makes sockets anew whose files are gone or replaced, until ctx ends. Those who are connected do not notice;
+// Watch makes sockets anew whose files are gone or replaced, until ctx ends. Those who are connected do not notice;
 // without it no new rank would find an exporter that seems to be well. A failure is logged once for as long as it
 // lasts.
-func Keep(ctx context.Context, logger *slog.Logger, every time.Duration, sockets ...Kept) {
+func Watch(ctx context.Context, logger *slog.Logger, every time.Duration, sockets ...Watched) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	failing := make([]bool, len(sockets))
