@@ -23,6 +23,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -96,7 +98,7 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	}
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{User: "alice", Rank: i}}})
+		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
 	touch = func() {
@@ -194,11 +196,10 @@ func BenchmarkExposition(b *testing.B) {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				body := newBody(pageBodies, 1)
 				p, unlock := e.pages.lock()
-				p.render(body, textStyle{openMetrics: f.way == asOpenMetrics})
+				body := p.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
 				unlock()
-				body.release()
+				body.Release()
 			}
 			render() // the pool has a body
 			var cpu cpuMeter
@@ -220,14 +221,14 @@ func BenchmarkExposition(b *testing.B) {
 				if err != nil || len(families) != benchSeries {
 					b.Fatal(err, len(families))
 				}
-				body := newBody(pageBodies, 1)
+				body := exposition.NewExtraBody()
 				encoder := expfmt.NewEncoder(body, f.format)
 				for _, f := range families {
 					if err := encoder.Encode(f); err != nil {
 						b.Fatal(err)
 					}
 				}
-				body.release()
+				body.Release()
 				cpu.stop()
 			}
 			cpu.report(b, benchRanks*benchSeries)
@@ -258,8 +259,8 @@ func BenchmarkScrape(b *testing.B) {
 		{100, 100, "text openmetrics protobuf"}, {256, 100, "openmetrics"}, {1024, 977, "openmetrics"},
 	} {
 		for _, f := range benchFormats {
-			for _, coding := range []string{"identity", codingGzip, codingZstd} {
-				if size.ranks > 100 && (f.name != "openmetrics" || coding == codingZstd) || f.name == "text" && coding == codingZstd {
+			for _, coding := range []string{"identity", "gzip", "zstd"} {
+				if size.ranks > 100 && (f.name != "openmetrics" || coding == "zstd") || f.name == "text" && coding == "zstd" {
 					continue
 				}
 				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
@@ -441,7 +442,7 @@ func benchRound(b *testing.B, ranks int, of func(rank int) mpittest.Config, move
 
 func upRanks(families []*dto.MetricFamily) (n int) {
 	for _, f := range families {
-		if f.GetName() == familyRankUp.Name {
+		if f.GetName() == "mpit_rank_up" {
 			for _, m := range f.Metric {
 				n += int(m.Gauge.GetValue())
 			}

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -23,12 +24,8 @@ type trimmed struct {
 // trim is a part of the catalogue and what is taken in of it; the zero value is of nil.
 type trim[T any] struct{ whole, rest *T }
 
-func (p *trim[T]) of(whole *T, over bool, shorten func(T) *T) *T {
-	switch {
-	case !over:
-		*p = trim[T]{}
-		return whole
-	case p.whole != whole:
+func (p *trim[T]) of(whole *T, shorten func(T) *T) *T {
+	if p.whole != whole {
 		*p = trim[T]{whole, shorten(*whole)}
 	}
 	return p.rest
@@ -36,19 +33,29 @@ func (p *trim[T]) of(whole *T, over bool, shorten func(T) *T) *T {
 
 // bounded returns a sample with no more than is taken in. What is left out is counted, as if the agent had left it out.
 func (e *Exporter) bounded(r *contents, s *mpit.Sample) *mpit.Sample {
+	v, l, m := s.Variables, s.Layout, s.Remains
+	over := struct{ variables, layout, remains bool }{
+		v != nil && len(v.ByID) > maxVariables,
+		l != nil && (len(l.Objects) > maxObjects || len(l.Handles) > maxHandles),
+		m != nil && len(m.List) > maxRemains,
+	}
+	if !over.variables && !over.layout && !over.remains {
+		r.trimmed = trimmed{}
+		return s
+	}
 	short := *s
-	if v := s.Variables; v != nil {
-		short.Variables = r.trimmed.variables.of(v, len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
-			countMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
+	if over.variables {
+		short.Variables = r.trimmed.variables.of(v, func(v mpit.Variables) *mpit.Variables {
+			exposition.CountMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
 			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
 			return &v
 		})
 	}
-	if l := s.Layout; l != nil {
-		short.Layout = r.trimmed.layout.of(l, len(l.Objects) > maxObjects || len(l.Handles) > maxHandles, shortLayout)
+	if over.layout {
+		short.Layout = r.trimmed.layout.of(l, shortLayout)
 	}
-	if m := s.Remains; m != nil {
-		short.Remains = r.trimmed.remains.of(m, len(m.List) > maxRemains, func(m mpit.Remains) *mpit.Remains {
+	if over.remains {
+		short.Remains = r.trimmed.remains.of(m, func(m mpit.Remains) *mpit.Remains {
 			m.Lost += uint64(len(m.List) - maxRemains)
 			m.List = append([]mpit.Remain(nil), m.List[:maxRemains]...)
 			return &m

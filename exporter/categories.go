@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -40,7 +41,7 @@ func standingOf(list []mpit.Category, variables *mpit.Variables) (s standing, ov
 	place := make(map[int]int, len(list)) // in list, by MPI_T's index
 	called := make([]string, len(list))
 	for i := range list {
-		called[i] = cleanValue(list[i].Name)
+		called[i] = clean.Label(list[i].Name)
 		if _, twice := place[list[i].Index]; !twice {
 			place[list[i].Index] = i
 		}

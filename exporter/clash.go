@@ -9,6 +9,9 @@ import (
 // clashLogInterval is how often one user's clashes of labels are worth a line: he can make any number of them.
 const clashLogInterval = time.Minute
 
+// maxClashLogged bounds the users of whom it is known when a clash was logged.
+const maxClashLogged = 256
+
 // maxWays is at how many ranks with the same labels a new one looks, for an ended one in whose place it could be.
 const maxWays = 16
 
@@ -41,7 +44,7 @@ func (e *Exporter) noteClash(r *rank) {
 	if last, found := e.clashLogged[r.peer.UID]; found && now.Sub(last) < clashLogInterval {
 		return
 	}
-	if len(e.clashLogged) >= maxUsers {
+	if len(e.clashLogged) >= maxClashLogged {
 		clear(e.clashLogged) // a few lines more
 	}
 	e.clashLogged[r.peer.UID] = now

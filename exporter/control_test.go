@@ -2,276 +2,59 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-func TestControlGet(t *testing.T) {
-	n := startControl(t)
-	fakes := n.add("7", "7.0", 3, ownUID, 0, 1, 2)
-	fakes[1].busy = 3 // it is making objects just now
-	for query, want := range map[string][]CvarRank{
-		"?name=local&rank=0-1":                          {{Rank: 0, State: CvarRead, Value: text("8")}, {Rank: 1, State: CvarRead, Value: text("8")}},
-		"?jobid=7&world=7.0&name=text&rank=2":           {{Rank: 2, State: CvarRead, Value: text("old")}},
-		"?name=bound&rank=1&object=comm:MPI_COMM_WORLD": {{Rank: 1, State: CvarRead, Value: text("1")}},
-	} {
-		status, answer := n.call(ownUID, http.MethodGet, query, "")
-		assert.Equal(t, http.StatusOK, status, answer.Error)
-		assert.Equal(t, want, answer.Ranks, query)
-	}
-	_, answer := n.call(ownUID, http.MethodGet, "?name=phase&rank=0", "")
-	assert.Equal(t, mpit.ScopeLocal, *answer.Scope)
-	assert.Equal(t, mpit.DatatypeInt, *answer.Datatype)
-	assert.Equal(t, EnumItemStatus{Value: -1, Name: "none"}, answer.Enum[0])
-	for query, code := range map[string]int{
-		"": http.StatusBadRequest, "?name=local&rank=x": http.StatusBadRequest, "?name=local&uid=me": http.StatusBadRequest,
-		"?name=bound&object=x": http.StatusBadRequest, "?name=nothing": http.StatusNotFound, "?name=local&rank=9": http.StatusNotFound,
-	} {
-		status, answer := n.call(ownUID, http.MethodGet, query, "")
-		assert.Equal(t, code, status, query)
-		assert.NotEmpty(t, answer.Error)
-	}
-	assert.Empty(t, fakes[0].writes)
-}
+// Real ranks are asked for what the kernel and their environment say.
+func TestControlOfRealRanks(t *testing.T) {
+	n := startNode(t, Config{})
+	first := small("1", 0)
+	n.connect(mpittest.New(first), mpittest.New(small("1", 1)))
+	ended := mpittest.New(small("2", 0))
+	n.connect(ended)
+	n.finish(ended, mpit.EndFinalize)
+	targets := controlled{n.Exporter}.Targets()
+	require.Len(t, targets, 2, "an ended one is not asked")
+	assert.Equal(t, Identity{JobID: "1", World: "0", User: "alice", Rank: 1}, targets[1].ID)
+	assert.Equal(t, ownUID, targets[1].UID)
+	assert.Equal(t, 4, targets[1].Size)
+	assert.False(t, targets[1].WriteAllowed)
 
-// Two requests for one world come one after the other; one for another world need not wait.
-func TestControlTurns(t *testing.T) {
-	n := startControl(t)
-	fakes := n.add("7", "7.0", 2, ownUID, 0, 1)
-	n.add("7", "7.1", 1, ownUID, 0)
-	entered, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	fakes[1].before = func(context.Context, mpit.CvarValue) error {
-		once.Do(func() {
-			close(entered)
-			<-goOn
-		})
-		return nil
-	}
-	answers := make(chan CvarAnswer, 2)
-	send := func(value string) {
-		_, answer := n.set(ownUID, `{"world":"7.0","name":"all_eq","value":"`+value+`"}`)
-		answers <- answer
-	}
-	go send("1")
-	<-entered
-	go send("2")
-	require.Eventually(t, func() bool {
-		n.control.mu.Lock()
-		defer n.control.mu.Unlock()
-		return n.control.worlds[ownedWorld{ownUID, "7", "7.0"}].users == 2
-	}, longest, time.Millisecond)
-	status, _ := n.set(ownUID, `{"world":"7.1","name":"all_eq","value":"3"}`)
-	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, []string{"1"}, fakes[0].writes, "the second one has not begun")
-	close(goOn)
-	first, second := <-answers, <-answers
-	assert.Equal(t, CvarOK, first.Result)
-	assert.Equal(t, CvarOK, second.Result)
-	assert.Equal(t, "2", fakes[0].has("all_eq"))
-	assert.Equal(t, "2", fakes[1].has("all_eq"))
-	assert.Empty(t, n.control.worlds, "nothing is kept")
-}
-
-// A client that goes away does not leave half of the ranks changed.
-func TestControlClientGone(t *testing.T) {
-	n := startControl(t)
-	fakes := n.add("7", "7.0", 2, ownUID, 0, 1)
-	entered, goOn := make(chan struct{}), make(chan struct{})
-	fakes[0].before = func(ctx context.Context, _ mpit.CvarValue) error {
-		close(entered)
-		<-goOn
-		select { // long enough for a mistake to be seen; if there is none, nothing ends this context
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-			return nil
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/api/v1/cvar", strings.NewReader(`{"name":"all_eq","value":"9"}`))
+	path := socketPath(t)
+	l, err := mpit.ListenUnix(path, 0o666)
 	require.NoError(t, err)
-	failed := make(chan error, 1)
-	go func() {
-		response, err := as(ownUID, n.path).Do(req)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		failed <- err
-	}()
-	<-entered
-	cancel()
-	require.ErrorIs(t, <-failed, context.Canceled)
-	close(goOn)
-	require.Eventually(t, func() bool { return fakes[1].has("all_eq") == "9" }, longest, time.Millisecond)
-}
-
-// At the exporter's end what is under way is finished.
-func TestControlEndsGracefully(t *testing.T) {
-	n := startControl(t)
-	fakes := n.add("7", "7.0", 2, ownUID, 0, 1)
-	entered, goOn := make(chan struct{}), make(chan struct{})
-	fakes[0].before = func(context.Context, mpit.CvarValue) error {
-		close(entered)
-		<-goOn
-		return nil
-	}
-	answers := make(chan CvarAnswer, 1)
-	go func() {
-		_, answer := n.set(ownUID, `{"name":"all_eq","value":"9"}`)
-		answers <- answer
-	}()
-	<-entered
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		n.stop()
-	}()
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(n.path)
-		return errors.Is(err, os.ErrNotExist)
-	}, longest, time.Millisecond)
-	close(goOn)
-	<-stopped
-	assert.Equal(t, CvarOK, (<-answers).Result)
-	assert.Equal(t, "9", fakes[1].has("all_eq"))
-}
-
-// What takes longer than the end can wait is broken off, and put back.
-func TestControlEndBreaksOff(t *testing.T) {
-	n := startControl(t, func(c *control) { c.grace = time.Millisecond })
-	fakes := n.add("7", "7.0", 2, ownUID, 0, 1)
-	entered := make(chan struct{})
-	var once sync.Once
-	fakes[1].before = func(ctx context.Context, _ mpit.CvarValue) (err error) {
-		once.Do(func() {
-			close(entered)
-			<-ctx.Done()
-			err = ctx.Err()
-		})
-		return err
-	}
-	answers := make(chan CvarAnswer, 1)
-	go func() {
-		_, answer := n.set(ownUID, `{"name":"all_eq","value":"9"}`)
-		answers <- answer
-	}()
-	<-entered
-	n.stop()
-	answer := <-answers
-	assert.Equal(t, CvarFailed, answer.Result)
-	assert.Equal(t, "8", fakes[0].has("all_eq"))
-	assert.Equal(t, CvarRestored, answer.Ranks[0].State)
-}
-
-// One user's connections and requests do not keep others out.
-func TestControlLimits(t *testing.T) {
-	l := limiter{total: 3, each: 2}
-	for _, step := range []struct {
-		uid  uint32
-		want bool
-	}{{1, true}, {1, true}, {1, false}, {2, true}, {3, false}, {0, true}, {0, true}, {0, false}} {
-		assert.Equal(t, step.want, l.enter(step.uid), "%+v", step)
-	}
-	l.leave(1)
-	assert.True(t, l.enter(3))
-
-	n := startControl(t)
-	n.add("7", "7.0", 1, ownUID, 0)
-	for range maxUserControlCalls {
-		require.True(t, n.control.calls.enter(ownUID))
-	}
-	status, answer := n.set(ownUID, `{"name":"local","value":"9"}`)
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Equal(t, "too many requests at once", answer.Error)
-
-	var conns []net.Conn
-	for range maxUserControlConns {
-		conn, err := net.Dial("unix", n.path)
-		require.NoError(t, err)
-		conns = append(conns, conn)
-	}
-	over, err := net.Dial("unix", n.path)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- n.Control().Serve(ctx, l) }()
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
+	response, err := client.Post("http://control/api/v1/cvar", "application/json", strings.NewReader(`{"jobid":"1","name":"limit","value":"1"}`))
 	require.NoError(t, err)
-	_, err = over.Read(make([]byte, 1))
-	assert.ErrorIs(t, err, io.EOF, "the one too many is closed at once")
-	for _, conn := range append(conns, over) {
-		require.NoError(t, conn.Close())
-	}
-}
-
-// A user's place is taken for a while, however soon he is answered; root need not wait.
-func TestControlPace(t *testing.T) {
-	n := startControl(t, func(c *control) { c.pace = time.Hour })
-	n.add("7", "7.0", 1, otherUID, 0)
-	work, stop := context.WithCancel(t.Context())
-	var calls callGate
-	ask := func(uid uint32) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?jobid=7&name=local", nil)
-		n.control.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, mpit.Peer{UID: uid})))
-		return w
-	}
-	assert.Equal(t, http.StatusOK, ask(0).Code)
-	codes := make(chan int, maxUserControlCalls)
-	for range maxUserControlCalls {
-		go func() { codes <- ask(otherUID).Code }()
-	}
-	require.Eventually(t, func() bool {
-		n.control.calls.mu.Lock()
-		defer n.control.calls.mu.Unlock()
-		return n.control.calls.users[otherUID] == maxUserControlCalls
-	}, longest, time.Millisecond)
-	assert.Equal(t, http.StatusServiceUnavailable, ask(otherUID).Code)
-	assert.Equal(t, http.StatusOK, ask(0).Code)
-	select {
-	case <-codes:
-		t.Fatal("an answered one has given its place back at once")
-	default:
-	}
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	client.CloseIdleConnections()
 	stop()
-	for range maxUserControlCalls {
-		<-codes
-	}
-	assert.Empty(t, n.control.calls.users)
+	require.NoError(t, <-served)
+	assert.Contains(t, string(answer), "does not allow control variables to be written")
+	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_cvar_writes_total{result="refused"}`])
+	assert.Equal(t, http.StatusNotFound, post(n.API(), "/api/v1/cvar").Code, "nothing is written over the HTTP port")
 }
 
-// Nobody gets through whose name the kernel has not given.
-func TestControlWithoutCredentials(t *testing.T) {
-	n := startControl(t)
+func post(h http.Handler, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	var calls callGate
-	n.control.handler(t.Context(), &calls).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/cvar", strings.NewReader(`{"name":"local","value":"9"}`)))
-	assert.Equal(t, http.StatusForbidden, w.Code)
-
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	conn, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	assert.ErrorContains(t, n.ServeControl(t.Context(), l), "of which nobody says whose it is")
-	_ = l.Close()
-	w = httptest.NewRecorder()
-	n.API().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/cvar", nil))
-	assert.Equal(t, http.StatusNotFound, w.Code, "nothing is written over the HTTP port")
-}
-
-func TestLogValues(t *testing.T) {
-	of := func(r *CvarRank) *string { return r.Value }
-	assert.Equal(t, "", logValues(nil, of))
-	assert.Equal(t, "8", logValues([]CvarRank{{Rank: 0, Value: text("8")}, {Rank: 1, Value: text("8")}}, of))
-	assert.Equal(t, "8 (rank 0,2), ? (rank 1)", logValues([]CvarRank{{Rank: 0, Value: text("8")}, {Rank: 1}, {Rank: 2, Value: text("8")}}, of))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+	return w
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -35,20 +37,6 @@ type controls struct {
 	left map[string]int
 }
 
-// refreshControlVariables has the control variables of ranks read anew: whoever has written one calls it, so that
-// mpit_cvar_ranks shows what the rank has, not what was asked for. It returns at once; the values are on the page soon, and only
-// those that Config.ControlVariables names. Ranks that have gone are left out. The caller does not hold mu.
-func (e *Exporter) refreshControlVariables(ids ...Identity) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, id := range ids {
-		if i, found := e.table.find(id); found {
-			e.table.ordered[i].controls.told = true
-		}
-	}
-	e.inquire()
-}
-
 // checkControls checks what Config says of control variables.
 func checkControls(cfg *Config) error {
 	if cfg.ControlVariableInterval < 0 {
@@ -63,8 +51,8 @@ func checkControls(cfg *Config) error {
 	return nil
 }
 
-// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to time, and
-// when somebody says so. The caller holds mu.
+// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to
+// time, and when somebody says so. The caller holds mu.
 func (e *Exporter) controlsDue(r *rank, now time.Time) bool {
 	c := &r.controls
 	return len(e.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() || now.Sub(c.at) >= e.cfg.ControlVariableInterval)
@@ -88,8 +76,8 @@ func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error)
 		c.at = e.now()
 		var more int
 		c.rows, more = e.controls.replace(r.peer.UID, c.rows, rows)
-		countMore(e.drop, c.left, droppedControl, unreadable)
-		countMore(e.drop, c.left, droppedBound, over+more)
+		exposition.CountMore(e.drop, c.left, droppedControl, unreadable)
+		exposition.CountMore(e.drop, c.left, droppedBound, over+more)
 	}
 }
 
@@ -110,8 +98,9 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 	seen := map[string]bool{}
 	for i := range list {
 		v := &list[i]
-		name := cleanValue(v.Name)
-		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, func(pattern string) bool { return globMatches(pattern, v.Name) }) {
+		name := clean.Label(v.Name)
+		named := func(pattern string) bool { return mapping.GlobMatches(pattern, v.Name) }
+		if seen[name] || !slices.ContainsFunc(e.cfg.ControlVariables, named) {
 			continue
 		}
 		seen[name] = true
@@ -121,42 +110,19 @@ func (e *Exporter) controlRows(r *rank, list []mpit.ControlVariable) (rows []con
 		case len(rows) == maxControls:
 			over++
 		default:
-			rows = append(rows, controlRow{r.world.name(), name, clean(controlValue(v), maxControlValue)})
+			rows = append(rows, controlRow{r.world.name(), name, clean.Text(cvar.Text(v), maxControlValue)})
 		}
 	}
 	return rows, unreadable, over
 }
 
-// globMatches says whether a pattern matches a name: * stands for any characters, ? for one, as in the mapping's rules.
-func globMatches(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	star, from := -1, 0 // the last * and what of the name it covers so far
-	i, k := 0, 0
-	for k < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, k
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[k]):
-			i++
-			k++
-		case star >= 0:
-			from++
-			i, k = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(string(p[i:]), "*") == ""
-}
-
 // addControls makes mpit_cvar_ranks anew, if it has changed.
-func (p *page) addControls(sums map[controlRow]int, generation uint64) {
-	if p.controls == generation {
+func (b *board) addControls(sums map[controlRow]int, generation uint64) {
+	if b.controls == generation {
 		return
 	}
-	p.controls = generation
-	var rows []row
+	b.controls = generation
+	var rows []exposition.Row
 	for r, n := range sums {
 		labels := []mapping.Label{
 			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "user", Value: r.world.user},
@@ -165,7 +131,7 @@ func (p *page) addControls(sums map[controlRow]int, generation uint64) {
 		if r.world.dup > 0 {
 			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})
 		}
-		rows = append(rows, row{value: float64(n), labels: labels})
+		rows = append(rows, exposition.Row{Value: float64(n), Labels: labels})
 	}
-	p.replaceShared(familyControlRanks, rows)
+	b.ReplaceShared(&familyControlRanks, rows)
 }

@@ -208,6 +208,7 @@ func TestPagesOfDistributions(t *testing.T) {
 				if p := one(rt); len(living()) > 1 && !p.paused {
 					if p.ended = true; p.anew {
 						p.anew, p.counted = false, map[int32]uint64{}
+						clock.advance(time.Millisecond) // what comes at the moment of the answer counts
 					}
 					n.finish(p.Rank, mpit.EndFinalize)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -187,7 +188,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{User: "alice", Rank: int(id)}}})
+		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}

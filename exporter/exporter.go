@@ -13,12 +13,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -102,16 +106,15 @@ type Exporter struct {
 	cfg     Config
 	log     *slog.Logger
 	self    *selfMetrics
-	users   users
+	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
 	lending lending
-	reads   chan struct{} // the same for catalogues, values and kept samples
-	control *control
+	api     http.Handler
+	control *control.Server
 	now     func() time.Time
 	newRank func(m *mapping.Mapper, p mapping.Process) figures
-	proc    fs.FS                     // /proc
-	relabel atomic.Pointer[relabeler] // for ranks that come; nil: no rules
-	grouped func() bool               // rules match by category
+	proc    fs.FS       // /proc
+	grouped func() bool // rules match by category
 
 	patience, welcome, overdue, shareable, grace time.Duration
 	recent                                       time.Duration
@@ -181,7 +184,7 @@ func New(cfg Config) (*Exporter, error) {
 	if err := checkControls(&cfg); err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	relabel, err := newRelabeler(cfg.Identity)
+	names, err := identity.Compile(cfg.Identity)
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
@@ -197,9 +200,8 @@ func New(cfg Config) (*Exporter, error) {
 		cfg:        cfg,
 		log:        cfg.Logger,
 		self:       newSelfMetrics(),
-		users:      newUsers(cfg.UserName),
+		users:      identity.NewUsers(cfg.UserName),
 		scrapes:    make(chan struct{}, cfg.MaxScrapes),
-		reads:      make(chan struct{}, maxReads),
 		now:        time.Now,
 		proc:       os.DirFS("/proc"),
 		patience:   patience,
@@ -226,27 +228,19 @@ func New(cfg Config) (*Exporter, error) {
 		clashLogged: map[uint32]time.Time{},
 	}
 	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
-	e.rules.Store(&ruling{Rules: Rules{Mapper: cfg.Mapper, Limits: cfg.Limits, Identity: slices.Clone(cfg.Identity)}})
+	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
-	e.relabel.Store(relabel)
 	e.control = newControl(e)
-	e.pages.page = e.newPage()
+	e.api = api.Handler(source{e}, e.log)
+	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
 	e.showLimits(budgets.limits)
 	return e, nil
 }
 
-func (e *Exporter) newPage() *page { return newPage(e.drop) }
+func (e *Exporter) newBoard() *board { return newBoard(e.drop) }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
-
-// countMore counts what is left out time after time, once: by how much it is more than what left says.
-func countMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
-	if n > left[reason] {
-		drop(reason, n-left[reason])
-		left[reason] = n
-	}
-}
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
 func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
@@ -280,8 +274,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	if e.deaf.comes() {
 		e.log.Info("Connections of ranks are accepted again")
 	}
-	user := e.users.name(s.Peer().UID)
-	shown := e.users.own(user)
+	user := e.users.Name(s.Peer().UID)
+	shown := e.users.Bounded(user)
 	e.self.accepted.WithLabelValues(shown).Inc()
 	open := e.self.connections.WithLabelValues(shown)
 	open.Inc()
@@ -293,7 +287,7 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 		e.receiveFinal(ctx, s, w)
 		return
 	}
-	r, line, err := e.connect(s, w)
+	r, line, err := e.connect(ctx, s, w)
 	if err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", s.Peer().PID, "err", err)
 		return
@@ -319,8 +313,6 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 				e.log.Debug("rank disconnected", rankAttrs(r)...)
 			}
 			return
-		case <-s.Answered():
-			e.takeAnswered(ctx, line)
 		case <-line.wake:
 			e.takeAnswered(ctx, line) // it may have failed at once
 			e.push(ctx, r, s)
@@ -333,7 +325,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 
 // line is how the goroutine of a rank's connection is told what to do.
 type line struct {
-	asked *question     // that is open, as long as its answer has not been taken in; guarded by Exporter.mu. nil: none
+	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under Exporter.mu.
+	asked atomic.Pointer[question]
 	wake  chan struct{} // there is something in the outbox
 }
 
@@ -347,23 +340,16 @@ func (l *line) nudge() {
 	}
 }
 
-// question returns the one that is open.
-func (e *Exporter) question(l *line) *question {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return l.asked
-}
-
 // takeAnswered takes the answer to the question in that is open, if it has come.
 func (e *Exporter) takeAnswered(ctx context.Context, l *line) {
-	if q := e.question(l); q != nil && q.isAnswered() {
+	if q := l.asked.Load(); q != nil && q.isAnswered() {
 		e.take(ctx, q)
 	}
 }
 
 // takeLast is takeAnswered for a connection that has ended.
 func (e *Exporter) takeLast(ctx context.Context, l *line) {
-	q := e.question(l)
+	q := l.asked.Load()
 	if q == nil {
 		return
 	}
@@ -377,9 +363,18 @@ func (e *Exporter) takeLast(ctx context.Context, l *line) {
 func (e *Exporter) giveUp(l *line) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l.asked != nil {
-		l.asked.settle()
+	if q := l.asked.Load(); q != nil {
+		q.settle()
 	}
+}
+
+// identify finds out who connects. It reads files, so it is called once for each connection, and not by anybody who holds mu.
+func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
+	p, err := e.rules.Load().identity.Identify(e.proc, h, peer, user)
+	if err != nil {
+		e.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
+	}
+	return p
 }
 
 func rankAttrs(r *rank) []any {
@@ -392,7 +387,7 @@ var (
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
+func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Process) (*rank, *line, error) {
 	h, peer := s.Hello(), s.Peer()
 	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
 		e.mu.Lock()
@@ -412,6 +407,8 @@ func (e *Exporter) connect(s *mpit.Session, w who) (*rank, *line, error) {
 		}
 		old := r.session
 		r.session, r.line = s, newLine()
+		line := r.line
+		s.OnAnswer(func() { e.takeAnswered(ctx, line) })
 		r.gone = time.Time{}
 		if r.state == stateLate {
 			r.state = stateNew
@@ -470,17 +467,17 @@ func (e *Exporter) giveBack() {
 }
 
 // add puts a new rank into the table. The caller holds mu.
-func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
-	e.makeWay(w.id, peer.UID)
+func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+	e.makeWay(w.ID, peer.UID)
 	r := e.table.add(h, peer, w)
 	if r.old = h.InitTime.Before(e.started); r.old {
 		r.since = e.now()
 	}
 	e.joinWorld(r)
 	e.noteClash(r)
-	if w.check == checkDiffers {
+	if w.Check == identity.Differs {
 		e.self.mismatches.Inc()
-		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.kernel.jobID)...)
+		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
 }
@@ -503,9 +500,9 @@ func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
 }
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
-func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
+func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w identity.Process) {
 	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.id.User, "pid", s.Peer().PID)
+		e.log.Debug("refused a last sample", "user", w.ID.User, "pid", s.Peer().PID)
 		return
 	}
 	defer e.leaveFinal(s.Peer().UID)
@@ -522,11 +519,11 @@ func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w who) {
 }
 
 // takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
-func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
+func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w identity.Process) bool {
 	sample, ok := s.Final()
 	if !ok {
 		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.id.User, "pid", s.Peer().PID, "err", s.Err())
+		e.log.Debug("no last sample", "user", w.ID.User, "pid", s.Peer().PID, "err", s.Err())
 		return false
 	}
 	r := e.rankOfFinal(s, w)
@@ -557,7 +554,7 @@ func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w who) bool {
 }
 
 // rankOfFinal returns the rank that a last sample is of; nil: it is not to be taken.
-func (e *Exporter) rankOfFinal(s *mpit.Session, w who) *rank {
+func (e *Exporter) rankOfFinal(s *mpit.Session, w identity.Process) *rank {
 	h, peer := s.Hello(), s.Peer()
 	e.mu.Lock()
 	defer e.unlock()

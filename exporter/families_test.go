@@ -27,7 +27,7 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
 		for _, label := range f.Labels {
-			assert.NotContains(t, []string{"job", "instance"}, label, "these belong to the scraper")
+			assert.NotContains(t, []string{"job", "instance"}, label.Name, "these belong to the scraper")
 		}
 	}
 	assert.True(t, Reserved("mpit_exporter_build_info"), "whatever begins so")
@@ -79,7 +79,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, f := range Families() {
 		var labels []string
 		for _, l := range f.Labels {
-			labels = append(labels, "`"+l+"`")
+			labels = append(labels, "`"+l.Name+"`")
 		}
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()), strings.Join(labels, ", "), f.Help)
 	}

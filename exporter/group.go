@@ -8,7 +8,9 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
 
 // groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
@@ -19,7 +21,7 @@ const groupRank = -1
 type group struct {
 	id      Identity
 	labels  []*dto.LabelPair // of id, but its rank
-	figures *mapping.Group
+	figures *merge.Group
 	weight  int                       // of its series, as the budgets know it
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left off the page, as counted there
@@ -27,32 +29,41 @@ type group struct {
 }
 
 func newGroup(id Identity) *group {
-	g := &group{id: id, figures: mapping.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
+	g := &group{id: id, figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
 	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
-	g.labels = labelPairs(nil, labels)
+	g.labels = exposition.LabelPairs(nil, labels)
 	return g
 }
 
-func (g *group) place() Identity                { return g.id }
-func (g *group) sharedLabels() []*dto.LabelPair { return g.labels }
-func (g *group) begun() time.Time               { return time.Time{} }
-func (g *group) counted() map[string]int        { return g.left }
+func (g *group) place() Identity { return g.id }
 
-// live is always true: which of its ranks' values count is in its figures.
-func (g *group) live() bool { return true }
+// Compare puts owners of series into the order of their labels.
+func (g *group) Compare(other exposition.Owner) int { return g.place().Compare(other.(owner).place()) }
+
+// Labels are the world's.
+func (g *group) Labels() []*dto.LabelPair { return g.labels }
+
+// Begun is not known.
+func (g *group) Begun() time.Time { return time.Time{} }
+
+// LeftOff is what of it does not come onto the page.
+func (g *group) LeftOff() map[string]int { return g.left }
+
+// Live is always true: which of its ranks' values count is in its figures.
+func (g *group) Live() bool { return true }
 
 // gathered is the ranks of one world, while groups are brought up to date.
 type gathered struct {
 	refresh uint64 // the running one
-	members []mapping.Member
+	members []merge.Member
 	grouped bool // one of them has series to be merged
 }
 
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
-func (e *Exporter) updateGroups(p *page, ranks []view) {
+func (e *Exporter) updateGroups(p *board, ranks []view) {
 	p.joined = p.joined[:0]
 	for i := range ranks {
 		r := ranks[i].rank
@@ -65,7 +76,7 @@ func (e *Exporter) updateGroups(p *page, ranks []view) {
 			g.refresh, g.grouped = e.pages.refreshes, false
 			p.joined = append(p.joined, r.world)
 		}
-		m := mapping.Member{Key: r.key, Number: r.id.Rank, Old: r.old}
+		m := merge.Member{Key: r.key, Number: r.id.Rank, Old: r.old}
 		if is := p.ranks[r]; is != nil {
 			m.Live = is.up
 			if c := is.merged; c != nil {
@@ -104,7 +115,7 @@ func (e *Exporter) makeGroup(w *world) *group {
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
-func (e *Exporter) updateGroup(p *page, w *world, members []mapping.Member) {
+func (e *Exporter) updateGroup(p *board, w *world, members []merge.Member) {
 	g := p.groups[w]
 	defer func() {
 		if v := recover(); v != nil {
@@ -130,7 +141,7 @@ func (e *Exporter) updateGroup(p *page, w *world, members []mapping.Member) {
 }
 
 // dropGroup forgets the group of a world, and takes it from the page.
-func (e *Exporter) dropGroup(p *page, w *world) {
+func (e *Exporter) dropGroup(p *board, w *world) {
 	g := p.groups[w]
 	p.clear(g.sheet)
 	delete(p.groups, w)
@@ -138,26 +149,29 @@ func (e *Exporter) dropGroup(p *page, w *world) {
 }
 
 // updateGroup brings the sheet of a group up to date.
-func (p *page) updateGroup(g *group) {
+func (p *board) updateGroup(g *group) {
 	key := sheetKey{generation: g.figures.Structure()}
-	if s := g.sheet; s != nil && s.key == key && !p.roomier(s) {
-		s.copyNumbers(p.created)
+	if s := g.sheet; s != nil && s.key == key && !p.Roomier(s.Sheet) {
+		p.CopyNumbers(s.Sheet)
 	} else {
 		p.clear(s)
-		g.sheet = &sheet{owner: g, key: key}
-		p.listing.begin()
-		p.list(g.sheet, g.figures.Series(), reservedToGroups)
-		p.list(g.sheet, g.figures.Extremes(), func(string) bool { return false }) // whose the watermarks are
-		p.add(g.sheet)
+		g.sheet = &sheet{exposition.NewSheet(g), key}
+		p.Fill(g.sheet.Sheet, g.figures.Series(), reservedToGroups, g.figures.Extremes()...) // those say whose the watermarks are
 	}
-	for reason, n := range g.sheet.dropped {
-		countMore(p.drop, g.left, reason, n)
+	for reason, n := range g.sheet.Dropped() {
+		exposition.CountMore(p.drop, g.left, reason, n)
 	}
 }
 
 // reservedToGroups says whether not even the series of ranks together may have this name.
 func reservedToGroups(name string) bool {
 	return Reserved(name) && (!strings.HasPrefix(name, mapping.NodePrefix) || name == mapping.ExtremeName)
+}
+
+// owner is whom series on the page belong to: a rank, or those of a world together.
+type owner interface {
+	exposition.Owner
+	place() Identity
 }
 
 var _, _ owner = (*portrait)(nil), (*group)(nil)

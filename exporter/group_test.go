@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -24,7 +27,7 @@ import (
 func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
 	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
 	require.NoError(t, err)
-	return func(e *Exporter) { e.rules.Store(&ruling{Rules: Rules{Mapper: m}}) }
+	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }
 
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
@@ -185,7 +188,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	assert.Contains(t, page, `mpit_calls_total{jobid="2",user="alice",world="0"}`)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	assert.Len(t, n.pages.page.groups, 1)
+	assert.Len(t, n.pages.board.groups, 1)
 }
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
@@ -240,10 +243,10 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	n.contentsOf(a, func(c *contents) {
 		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
 	})
-	n.pages.page = n.newPage()
+	n.pages.board = n.newBoard()
 	r, err := n.commit(&questions{}, readers{asMessages: 1})
 	require.NoError(t, err)
-	r.messages.leases.Add(-1)
+	r.messages.Release()
 	families := valuesOf(r.families)
 	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
 	assert.NotContains(t, families, ofAll("mpit_calls_total"))
@@ -275,7 +278,7 @@ func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
 	n.mu.Lock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
+	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
 	n.mu.Unlock()
 	s := benchSample(benchSeries)
@@ -330,7 +333,7 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
 	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
-	shown := float64(len(r.facts.infos) - n.pages.page.ranks[r].shown)
+	shown := float64(len(r.facts.infos) - n.pages.board.ranks[r].shown)
 	assert.Equal(t, dropped+shown, page[key])
 	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
 }
@@ -343,15 +346,20 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	n.scrape()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	family := n.pages.page.byName["mpit_variable_0_total"].message
+	p := n.pages.board
+	find := func() *dto.MetricFamily {
+		families := p.Messages().Families()
+		return families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
+	}
+	family := find()
 	require.Len(t, family.Metric, 1)
 	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		n.pages.refreshes++
-		n.updateGroups(n.pages.page, n.pages.views)
-		n.pages.page.fill()
+		n.updateGroups(p, n.pages.views)
+		p.Messages()
 	}))
-	assert.Same(t, metric, n.pages.page.byName["mpit_variable_0_total"].message.Metric[0])
+	assert.Same(t, metric, find().Metric[0])
 }
 
 // A group's block stands before those of its ranks, in any family.
@@ -366,18 +374,18 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 		}
 	}
-	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
+	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
 		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
 	}}}, time.Now())
 	p.updateGroup(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
 	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
-	assert.Equal(t, map[string]int{droppedReserved: 3}, maps.Clone(dropped))
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
 	p.updateGroup(g)
-	assert.Equal(t, map[string]int{droppedReserved: 3}, dropped, "counted once")
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
 	p.remove(p.portrait(r))
 	p.clear(g.sheet)
-	assert.Empty(t, p.byName)
+	assert.Empty(t, p.Messages().Families())
 }
 
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.

@@ -13,6 +13,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 )
 
 // timeoutHeader is how a Prometheus server says when it will stop waiting, in seconds.
@@ -97,8 +99,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // rendered is an answer's body.
 type rendered struct {
-	segments [][]byte // in memory that is lent until release
-	body     *body    // that most of them are of
+	segments [][]byte         // in memory that is lent until release
+	body     *exposition.Body // that most of them are of
 	ended    []ending
 	release  func()
 }
@@ -122,10 +124,10 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 	if err != nil {
 		return nil, err
 	}
-	own := newBody(extraBodies, 1)
+	own := exposition.NewExtraBody()
 	release := func() {
 		l.release()
-		own.release()
+		own.Release()
 	}
 	defer func() {
 		if err != nil {
@@ -146,7 +148,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		for _, f := range more {
 			foreign[f] = true
 		}
-		families = mergeFamilies(families, more)
+		families = exposition.MergeFamilies(families, more)
 	}
 
 	var options []expfmt.EncoderOption
@@ -167,29 +169,29 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		if err := encoder.Encode(f); err != nil {
 			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
-		own.endPart(f.GetName())
+		own.EndPart(f.GetName())
 	}
 	r = &rendered{ended: l.ended, body: l.bodies[l.way], release: release}
 	switch l.way {
 	case asMessages:
 		l.release()
-		r.segments, r.body = [][]byte{own.text}, own
+		r.segments, r.body = [][]byte{own.Text()}, own
 	case asOpenMetrics:
-		r.segments = append(interleave(l.bodies[l.way], own), []byte("# EOF\n"))
+		r.segments = append(exposition.Interleave(l.bodies[l.way], own), []byte("# EOF\n"))
 	default:
-		r.segments = interleave(l.bodies[l.way], own)
+		r.segments = exposition.Interleave(l.bodies[l.way], own)
 	}
 	return r, nil
 }
 
 // send writes the body to the client.
 func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
-	if coding := negotiateCoding(req.Header); coding != "" {
+	if coding := exposition.NegotiateCoding(req.Header); coding != "" {
 		w.Header().Set("Content-Encoding", coding)
 		if req.Method == http.MethodHead {
 			return nil
 		}
-		return compress(w, coding, segments)
+		return exposition.Compress(w, coding, segments)
 	}
 	length := 0
 	for _, s := range segments {

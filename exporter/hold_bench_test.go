@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -65,7 +66,7 @@ func BenchmarkHold(b *testing.B) {
 			for b.Loop() {
 				e, err := New(Config{Mapper: newMapper(b)})
 				require.NoError(b, err)
-				r := e.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, who{claim: claim{id: Identity{User: "alice"}}})
+				r := e.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice"}})
 				r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 				for i := range 3 {
 					s := test.sample

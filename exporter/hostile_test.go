@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -437,7 +438,7 @@ func TestHostileRanks(t *testing.T) {
 			if test.counted == protocolErrors("handshake_timeout") {
 				handshake = time.Second
 			}
-			n := startNodeWith(t, controlSocketPath(t), []mpit.ListenOption{
+			n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{
 				mpit.WithHandshakeTimeout(handshake), mpit.WithConnectionLimit(180), mpit.WithHandshakeLimit(60),
 			}, Config{MaxRanks: 50, MaxEnded: 50}, impatient, func(e *Exporter) { e.grace = 10 * time.Millisecond })
 			cfg := small("1", 0)
@@ -504,7 +505,7 @@ func TestHostileNames(t *testing.T) {
 func TestHostileMemory(t *testing.T) {
 	needRoot(t)
 	const limit = 128 << 20 // half of the default
-	n := startNodeWith(t, controlSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {
+	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {
 		e.endedBytes, e.grace = limit/2, 0
 	})
 	heap := func() uint64 {
@@ -560,7 +561,7 @@ func TestHostileMemory(t *testing.T) {
 func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()
 	for i := range byte(4) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, who{claim: claim{id: Identity{Rank: int(i)}}})
+		r := table.add(mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
 		r.facts.size = 100
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
 		table.enter(r)

@@ -2,227 +2,289 @@ package exporter
 
 import (
 	"fmt"
-	"maps"
-	"runtime"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
-	"unicode/utf8"
+	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-func TestClaim(t *testing.T) {
-	const local = "node7-99" // the host and the launcher's pid
-	for _, test := range []struct {
-		name               string
-		env                map[string]string
-		job, world, source string
-		raw                string
-	}{
-		{"Slurm, srun without PMIx", map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "PMI_RANK": "1"}, "4711", "0", "slurm", "4711"},
-		{"Slurm, srun with PMIx",
-			map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "PMIX_NAMESPACE": "slurm.pmix.4711.0"}, "4711", "slurm.pmix.4711.0", "slurm", "4711"},
-		{"Slurm, two mpiruns in one batch script differ in their launcher", map[string]string{"SLURM_JOB_ID": "4711"}, "4711", local, "slurm", "4711"},
-		{"Slurm, so do two in an interactive step", map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "4294967290"}, "4711", local, "slurm", "4711"},
-		{"Slurm, Hydra starts its proxies by srun",
-			map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3", "PMI_RANK": "0", "PMI_SPAWNED": "0"}, "4711", "3", "slurm", "4711"},
-		{"Slurm, a task of an array",
-			map[string]string{"SLURM_JOB_ID": "4713", "SLURM_ARRAY_JOB_ID": "4711", "SLURM_ARRAY_TASK_ID": "2", "SLURM_STEP_ID": "1"}, "4711_2", "1", "slurm", "4713"},
-		{"Slurm, the batch script of a heterogeneous job",
-			map[string]string{"SLURM_JOB_ID": "11741", "SLURM_HET_JOB_ID": "11741", "SLURM_HET_SIZE": "2"}, "11741", local, "slurm", "11741"},
-		{"Slurm, a step of a heterogeneous job's second component",
-			map[string]string{"SLURM_JOB_ID": "11741", "SLURM_HET_SIZE": "2", "SLURM_STEP_ID": "2"}, "11741", "2", "slurm", "11741"},
-		{"Slurm, a component that knows its own number",
-			map[string]string{"SLURM_JOB_ID": "11742", "SLURM_HET_JOB_ID": "11741", "SLURM_STEP_ID": "2"}, "11741", "2", "slurm", "11742"},
-		{"PBS", map[string]string{"PBS_JOBID": "12.head"}, "12.head", local, "pbs", "12.head"},
-		{"PBS and Torque, a task of an array", map[string]string{"PBS_JOBID": "12[3].head", "PBS_ARRAY_INDEX": "3"}, "12[3].head", local, "pbs", "12[3].head"},
-		{"PBS, launched by PALS", map[string]string{"PBS_JOBID": "12.head", "PALS_APID": "8e4c-11", "PMI_RANK": "3"}, "12.head", "8e4c-11", "pbs", "12.head"},
-		{"PBS, launched by ALPS", map[string]string{"PBS_JOBID": "12.sdb", "ALPS_APP_ID": "203"}, "12.sdb", "203", "pbs", "12.sdb"},
-		{"LSF", map[string]string{"LSB_JOBID": "12", "LSB_JOBINDEX": "0"}, "12", local, "lsf", "12"},
-		{"LSF, an element of an array", map[string]string{"LSB_JOBID": "12", "LSB_JOBINDEX": "3"}, "12[3]", local, "lsf", "12[3]"},
-		{"Flux", map[string]string{"FLUX_JOB_ID": "ƒ2oLkTLb", "FLUX_JOB_ID_PATH": "/ƒ2oLkTLb", "PMI_RANK": "0", "PMI_SPAWNED": "0"},
-			"ƒ2oLkTLb", "ƒ2oLkTLb", "flux", "ƒ2oLkTLb"},
-		{"Flux of old, decimal", map[string]string{"FLUX_JOB_ID": "1234567890123"}, "1234567890123", "1234567890123", "flux", "1234567890123"},
-		{"Flux, a job in a batch job is a step of that",
-			map[string]string{"FLUX_JOB_ID": "ƒDCB6RV", "FLUX_JOB_ID_PATH": "/ƒD2e73NP/ƒDCB6RV"}, "ƒD2e73NP", "ƒDCB6RV", "flux", "ƒDCB6RV"},
-		{"Flux, in an instance that srun started",
-			map[string]string{"FLUX_JOB_ID": "ƒ2oLkTLb", "PMIX_NAMESPACE": "slurm.pmix.4711.0"}, "ƒ2oLkTLb", "ƒ2oLkTLb", "flux", "ƒ2oLkTLb"},
-		{"Flux, in an LSF job", map[string]string{"LSB_JOBID": "12", "FLUX_JOB_ID": "ƒ2oLkTLb"}, "12", "ƒ2oLkTLb", "lsf", "12"},
-		{"Flux, two mpiruns in one job",
-			map[string]string{"FLUX_JOB_ID": "ƒ2oLkTLb", "PMIX_NAMESPACE": "prterun-node7-99@1"}, "ƒ2oLkTLb", "prterun-node7-99@1", "flux", "ƒ2oLkTLb"},
-		{"Grid Engine", map[string]string{"JOB_ID": "12", "SGE_TASK_ID": "undefined"}, "12", local, "gridengine", "12.1"},
-		{"Grid Engine, a task of an array", map[string]string{"JOB_ID": "12", "SGE_TASK_ID": "3"}, "12.3", local, "gridengine", "12.3"},
-		{"JOB_ID without Grid Engine is anybody's", map[string]string{"JOB_ID": "12"}, local, local, "launcher", ""},
-		{"HTCondor, where the submit file passes the number on",
-			map[string]string{"CONDOR_ID": "31.0", "_CONDOR_SLOT": "slot1_2", "BATCH_SYSTEM": "HTCondor"}, "31.0", local, "htcondor", "31.0"},
-		{"HTCondor, where it does not", map[string]string{"_CONDOR_SLOT": "slot1_2", "BATCH_SYSTEM": "HTCondor"}, local, local, "launcher", ""},
-		{"CONDOR_ID without HTCondor is anybody's", map[string]string{"CONDOR_ID": "31.0"}, local, local, "launcher", ""},
-		{"the scheduler comes before MPIT_JOB_ID", map[string]string{"SLURM_JOB_ID": "4711", "MPIT_JOB_ID": "mine"}, "4711", local, "slurm", "4711"},
-		{"MPIT_JOB_ID comes before the launcher",
-			map[string]string{"MPIT_JOB_ID": "mine", "PMIX_NAMESPACE": "prterun-node7-99@1"}, "mine", "prterun-node7-99@1", "mpit", ""},
-		{"Open MPI 5, no scheduler", map[string]string{"PMIX_NAMESPACE": "prterun-node7-99@1"}, "prterun-node7-99@1", "prterun-node7-99@1", "pmix", ""},
-		{"Open MPI 4, no scheduler",
-			map[string]string{"PMIX_NAMESPACE": "1911095297", "OMPI_MCA_ess_base_jobid": "1911095297"}, "1911095297", "1911095297", "pmix", ""},
-		{"a spawned world", map[string]string{"PMIX_NAMESPACE": "prterun-node7-99@2", "MPIT_JOB_ID": "mine"}, "mine", "prterun-node7-99@2", "mpit", ""},
-		{"a spawned world of Hydra, in a step", map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "PMI_SPAWNED": "1"}, "4711", local, "slurm", "4711"},
-		{"Hydra 4, which gives no name", map[string]string{"PMI_RANK": "0", "PMI_SPAWNED": ""}, local, local, "hydra", ""},
-		{"a launcher that gives one by PMI-1", map[string]string{"PMI_RANK": "0", "PMI_JOBID": "kvs_99"}, "kvs_99", local, "hydra", ""},
-		{"nothing but the parent", nil, local, local, "launcher", ""},
-		{"set to nothing counts as unset", map[string]string{"SLURM_JOB_ID": " "}, local, local, "launcher", ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			env := map[string]string{"ppid": "99"}
-			maps.Copy(env, test.env)
-			c := claimOf(&mpit.Hello{Host: "node7", Rank: 3, Attributes: env}, cgroup{})
-			assert.Equal(t, Identity{JobID: test.job, World: test.world, Rank: 3}, c.id)
-			assert.Equal(t, test.source, c.source)
-			assert.Equal(t, test.raw, c.raw)
-		})
-	}
-}
-
-// The MPI Operator's pods know little of their job; mostly their host's name says it.
-func TestClaimInKubernetes(t *testing.T) {
-	pod := cgroup{sourceKubernetes, "0a1b2c3d-0000-4000-8000-000000000001"}
-	for _, test := range []struct {
-		name, host           string
-		env                  map[string]string
-		kernel               cgroup
-		job, source, spacing string
-	}{
-		{"a worker, started by its sshd without the pod's environment", "train-worker-3", nil, pod, "train", "kubernetes", ""},
-		{"a worker by the name of its domain", "train-worker-3.train.ml.svc", nil, pod, "train", "kubernetes", ""},
-		{"a worker whose environment Hydra has handed on from the launcher", "train-worker-0",
-			map[string]string{"K_MPI_JOB_ROLE": "launcher", "PMI_RANK": "1", "POD_NAMESPACE": "ml", "POD_NAME": "other-launcher-x2x9k"}, cgroup{}, "train", "kubernetes", "ml"},
-		{"a worker that Open MPI 4 has started", "train-worker-0",
-			map[string]string{"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile", "PMIX_NAMESPACE": "77"}, cgroup{}, "train", "kubernetes", ""},
-		{"the launcher, which may work too", "train-launcher-x2x9k", map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, cgroup{}, "train", "kubernetes", ""},
-		{"the launcher, by its host's plain name", "train-launcher", nil, pod, "train", "kubernetes", ""},
-		{"a pod on the host's network", "node7", map[string]string{"POD_NAME": "train-worker-1"}, pod, "train", "kubernetes", ""},
-		{"a name that the pod's template gives", "node7", map[string]string{"K_MPI_JOB_NAME": "train"}, pod, "train", "kubernetes", ""},
-		{"MPIT_JOB_ID is a better word than a host's name", "train-worker-3", map[string]string{"MPIT_JOB_ID": "mine"}, pod, "mine", "mpit", ""},
-		{"a pod of no MPIJob", "web-0", nil, pod, "web-0-99", "launcher", ""},
-		{"a host that is only called so", "gpu-worker-3", nil, cgroup{}, "gpu-worker-3-99", "launcher", ""},
-		{"a name that only looks alike", "train-worker-a", nil, pod, "train-worker-a-99", "launcher", ""},
-		{"nothing before it", "-worker-3", nil, pod, "-worker-3-99", "launcher", ""},
-		{"a scheduler in pods", "slurm-worker-3", map[string]string{"SLURM_JOB_ID": "4711"}, pod, "4711", "slurm", ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			env := map[string]string{"ppid": "99"}
-			maps.Copy(env, test.env)
-			c := claimOf(&mpit.Hello{Host: test.host, Attributes: env}, test.kernel)
-			assert.Equal(t, test.job, c.id.JobID)
-			assert.Equal(t, test.source, c.source)
-			assert.Equal(t, test.spacing, c.partition, "the name-space is the partition")
-		})
-	}
-}
-
-func TestLauncherWithoutParent(t *testing.T) {
-	for _, env := range []map[string]string{nil, {"ppid": "x"}, {"ppid": "-1"}} {
-		assert.Equal(t, "node7-0", claimOf(&mpit.Hello{Host: "node7", Attributes: env}, cgroup{}).id.JobID, "%v", env)
-	}
-}
-
-func TestJobNameAndPartition(t *testing.T) {
-	for _, test := range []struct {
-		env             environment
-		name, partition string
-	}{
-		{environment{"SLURM_JOB_NAME": "cfd", "SLURM_JOB_PARTITION": "batch"}, "cfd", "batch"},
-		{environment{"PBS_JOBNAME": "cfd", "PBS_QUEUE": "batch"}, "cfd", "batch"},
-		{environment{"LSB_JOBNAME": "cfd", "LSB_QUEUE": "batch"}, "cfd", "batch"},
-		{environment{"JOB_NAME": "cfd", "QUEUE": "batch", "SGE_TASK_ID": "undefined"}, "cfd", "batch"},
-		{environment{"JOB_NAME": "jenkins", "QUEUE": "x"}, "", ""},
-	} {
-		assert.Equal(t, test.name, test.env.jobName(), "%v", test.env)
-		assert.Equal(t, test.partition, test.env.partition(), "%v", test.env)
-	}
-}
-
-func TestCleanValue(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain":                        "plain",
-		"ümlaut":                       "ümlaut",
-		"bro\xffken":                   "broÿken",
-		"line\nbreak\x1b":              "line\nbreak\uFFFD",
-		strings.Repeat("x", 300):       strings.Repeat("x", 256),
-		strings.Repeat("ü", 200):       strings.Repeat("ü", 128),
-		"x" + strings.Repeat("ü", 200): "x" + strings.Repeat("ü", 127),
-	} {
-		assert.Equal(t, want, cleanValue(in))
-	}
-}
-
-// Whatever a rank says of itself, its labels are valid, bounded and not empty.
-func FuzzClaim(f *testing.F) {
-	f.Add("node7", "ppid=99\x01SLURM_JOB_ID=4711\x01SLURM_STEP_ID=0\x01PMIX_NAMESPACE=slurm.pmix.4711.0", false)
-	f.Add("train-worker-0", "FLUX_JOB_ID=\u0192\x01FLUX_JOB_ID_PATH=//\x01POD_NAMESPACE=\xff", true)
-	f.Add("", "", false)
-	f.Add(strings.Repeat("h", 1000), "ppid=18446744073709551615\x01JOB_ID=\n\x01SGE_ROOT=x\x01QUEUE=\u2028\x01PMI_RANK= ", true)
-	f.Add("-launcher-worker-1", "LSB_JOBID=1\x01LSB_JOBINDEX=[\x01SLURM_HET_SIZE=1\x01POD_NAME=a-launcher-", true)
-	f.Fuzz(func(t *testing.T, host, variables string, pod bool) {
-		env := map[string]string{}
-		for assignment := range strings.SplitSeq(variables, "\x01") {
-			key, value, _ := strings.Cut(assignment, "=")
-			env[key] = value
+// inCgroup has the process of the tests, which all simulated ranks are of, in a control group.
+func inCgroup(path string) func(*Exporter) {
+	return func(e *Exporter) {
+		e.proc = fstest.MapFS{
+			fmt.Sprintf("%d/cgroup", os.Getpid()): {Data: []byte("0::" + path + "\n")},
+			fmt.Sprintf("%d/status", os.Getpid()): {Data: fmt.Appendf(nil, "Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", ownUID)},
 		}
-		var kernel cgroup
-		if pod {
-			kernel = cgroup{sourceKubernetes, "0a1b2c3d"}
+	}
+}
+
+// processLabels says where each rank's jobid comes from, by jobid/world/rank: its source, the kernel's word and the check.
+func (n *node) processLabels() map[string]string {
+	n.t.Helper()
+	families, done, err := n.Gather(n.t.Context())
+	require.NoError(n.t, err)
+	defer done()
+	found := map[string]string{}
+	for _, f := range families {
+		if f.GetName() != "mpit_process_info" {
+			continue
 		}
-		h := mpit.Hello{Host: host, Attributes: env, Rank: 1}
-		c := claimOf(&h, kernel)
-		for _, v := range []string{c.id.JobID, c.id.World, c.source, c.raw, c.jobName, c.partition} {
-			if !utf8.ValidString(v) || len(v) > maxLabelValue {
-				t.Errorf("%q is no label value", v)
+		for _, m := range f.Metric {
+			labels := map[string]string{}
+			for _, l := range m.Label {
+				labels[l.GetName()] = l.GetValue()
 			}
+			cgroupJob, has := labels["cgroup_jobid"]
+			if !has {
+				cgroupJob = "none"
+			}
+			found[labels["jobid"]+"/"+labels["world"]+"/"+labels["rank"]] = fmt.Sprint(labels["jobid_source"], " ", cgroupJob, " ", labels["jobid_check"])
 		}
-		if c.id.JobID == "" || c.id.World == "" || c.source == "" {
-			t.Errorf("empty label in %+v", c)
-		}
-		if again := claimOf(&h, kernel); again != c {
-			t.Errorf("identified as %+v, then as %+v", c, again)
-		}
-		kernel.check(&c)
+	}
+	return found
+}
+
+func TestJobsAreVerified(t *testing.T) {
+	n := startNode(t, Config{}, inCgroup("/system.slice/slurmstepd.scope/job_104/step_0/user/task_0"))
+	array := small("104", 1)
+	array.Hello.Attributes["SLURM_ARRAY_JOB_ID"], array.Hello.Attributes["SLURM_ARRAY_TASK_ID"] = "100", "3"
+	own := small("", 3)
+	own.Hello.Attributes = map[string]string{"MPIT_JOB_ID": "mine"}
+	liar := mpittest.New(small("4711", 2))
+	n.connect(mpittest.New(small("104", 0)), mpittest.New(array), liar, mpittest.New(own))
+
+	n.scrape()
+	assert.Equal(t, map[string]string{
+		"104/0/0":        "slurm 104 verified",
+		"100_3/0/1":      "slurm 104 verified",
+		"4711/0/2":       "slurm 104 differs",
+		"mine/node7-0/3": "mpit 104 unknown",
+	}, n.processLabels())
+	assert.Equal(t, 1.0, n.scrape()["mpit_exporter_jobid_mismatches_total"])
+
+	// Shown as it was said, and counted once for each rank.
+	n.kill(liar)
+	n.connect(liar)
+	page := n.scrape()
+	assert.Equal(t, 10.0+2, page[of("mpit_calls_total", "4711", 2)])
+	assert.Equal(t, 1.0, page["mpit_exporter_jobid_mismatches_total"])
+	status := n.Ranks()[2]
+	assert.Equal(t, []string{"4711", "slurm", "104", "differs"}, []string{status.JobID, status.JobIDSource, status.CgroupJobID, status.JobIDCheck})
+}
+
+// A rank that is so short that only its last sample is seen is verified as well.
+func TestLastSamplesAreVerified(t *testing.T) {
+	n := startNode(t, Config{}, inCgroup("/slurm/uid_0/job_104/step_0"))
+	n.finish(mpittest.New(small("1", 0)), mpit.EndFinalize)
+	n.scrape()
+	assert.Equal(t, map[string]string{"1/0/0": "slurm 104 differs"}, n.processLabels())
+}
+
+func TestJobsWithoutCgroupAreUnknown(t *testing.T) {
+	for name, change := range map[string]func(*Exporter){
+		"a cgroup of no job": inCgroup("/user.slice/user-1000.slice/session-3.scope"),
+		"no process":         func(e *Exporter) { e.proc = fstest.MapFS{} },
+		"another user's process": func(e *Exporter) {
+			inCgroup("/slurm/uid_0/job_104/step_0")(e)
+			e.proc.(fstest.MapFS)[fmt.Sprintf("%d/status", os.Getpid())].Data = []byte("Uid:\t1\t4294967294\t1\t1\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startNode(t, Config{}, change)
+			n.connect(mpittest.New(small("1", 0)))
+			n.scrape()
+			assert.Equal(t, map[string]string{"1/0/0": "slurm none unknown"}, n.processLabels())
+			assert.Zero(t, n.scrape()["mpit_exporter_jobid_mismatches_total"])
+		})
+	}
+}
+
+// The rules see what the kernel says, and who it is; what they make of it does not change the kernel's verdict.
+func TestIdentityByRule(t *testing.T) {
+	n := startNode(t, Config{
+		UserName: func(uint32) string { return "alice" },
+		Identity: []mapping.Relabel{
+			{SourceLabels: []string{"source", "cgroup_jobid"}, Regex: "launcher;(.+)", TargetLabel: "jobid"},
+			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"}, Separator: text(" "),
+				Regex: "(.*)", TargetLabel: "partition"},
+			{SourceLabels: []string{"partition"}, Regex: "(alice) .*", TargetLabel: "world"},
+		},
+	}, inCgroup("/slurm/uid_0/job_104/step_extern"))
+	cfg := small("", 0)
+	cfg.Hello.Attributes = map[string]string{"FAVOURITE": " blue\n", "ppid": "99"}
+	n.connect(mpittest.New(cfg), mpittest.New(small("1", 1)))
+	n.scrape()
+	assert.Equal(t, map[string]string{"104/alice/0": "launcher 104 unknown", "1/alice/1": "slurm 104 differs"}, n.processLabels())
+	assert.Equal(t, "alice node7 0 openmpi /usr/bin/app blue", n.Ranks()[1].Partition)
+}
+
+// Containers repeat pids, and may be given one host name: what tells processes apart is their agents' ids.
+func TestContainersWithEqualNames(t *testing.T) {
+	n := startNode(t, Config{})
+	container := small("", 0)
+	container.Hello.PID, container.Hello.Host, container.Hello.Attributes = 7, "container", map[string]string{"ppid": "1"}
+	one, two := mpittest.New(container), mpittest.New(container)
+	n.connect(one, two)
+	require.NoError(t, two.Set("calls", mpit.ClassCounter, 0, 20))
+	page := n.scrape()
+	assert.Equal(t, 10.0, page[`mpit_calls_total{jobid="container-1",rank="0",user="alice",world="container-1"}`])
+	assert.Equal(t, 20.0, page[`mpit_calls_total{dup="1",jobid="container-1",rank="0",user="alice",world="container-1"}`])
+	assert.Equal(t, 1.0, page["mpit_exporter_label_clashes_total"])
+}
+
+// A job that is requeued has the same labels. Once its old ranks' last values have been read, the new ones take their place.
+func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
+	const twin = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`
+	start := func() (*node, *mpittest.Rank) {
+		n := startNode(t, Config{Retention: time.Hour})
+		r := mpittest.New(small("1", 0))
+		n.connect(r)
+		n.scrape()
+		require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 99))
+		n.finish(r, mpit.EndAbort)
+		return n, r
+	}
+	t.Run("once it has been scraped", func(t *testing.T) {
+		n, old := start()
+		assert.Equal(t, 99.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+		n.connect(mpittest.New(small("1", 0)))
+		page := n.scrape()
+		assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)], "it begins anew")
+		assert.NotContains(t, page, twin)
+		assert.NotContains(t, page, ended("abort"))
+		assert.False(t, n.known(old))
+		assert.Zero(t, page["mpit_exporter_label_clashes_total"])
+	})
+	t.Run("not before", func(t *testing.T) {
+		n, _ := start()
+		n.connect(mpittest.New(small("1", 0)))
+		page := n.scrape()
+		assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)], "nobody had read this")
+		assert.Equal(t, 10.0, page[twin])
+		assert.Equal(t, 1.0, page["mpit_exporter_label_clashes_total"])
+
+		n.connect(mpittest.New(small("1", 0)))
+		assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)], "the third one has a free place")
+	})
+	t.Run("not another user's", func(t *testing.T) {
+		n, old := start()
+		n.scrape()
+		n.mu.Lock()
+		n.table.byID[old.Hello().ID].peer.UID++
+		n.mu.Unlock()
+		n.connect(mpittest.New(small("1", 0)))
+		page := n.scrape()
+		assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)])
+		assert.Equal(t, 10.0, page[twin])
+		n.mu.Lock()
+		n.table.byID[old.Hello().ID].peer.UID-- // as it came, so that it can leave its world
+		n.mu.Unlock()
+	})
+	t.Run("while a slow reader still has the page", func(t *testing.T) {
+		n, _ := start()
+		n.scrape()
+		families, done, err := n.Gather(t.Context())
+		require.NoError(t, err)
+		n.connect(mpittest.New(small("1", 0)))
+		assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)])
+		assert.Equal(t, 99.0, valuesOf(families)[of("mpit_calls_total", "1", 0)], "his page stays as it was")
+		done()
 	})
 }
 
-// A rank is kept long after its connection: of HELLO only what is bounded.
-func TestRankKeepsLittleOfItsHello(t *testing.T) {
-	long := func(prefix string) string { return prefix + strings.Repeat("x", 64<<10) }
-	hello := func(number int) mpit.Hello {
-		attributes := map[string]string{"SLURM_JOB_NAME": "cfd", "PBS_QUEUE": long("batch"), "SLURM_JOB_ID": "4711" + strings.Repeat(" ", 64<<10)}
-		for i := range 61 {
-			attributes[fmt.Sprint(i)] = long("")
-		}
-		return mpit.Hello{
-			ID: mpit.RankID{byte(number)}, Rank: number, Host: long("node"), Executable: long("/bin/"), AgentVersion: long("1.0 "),
-			LibraryVersion: long("Open MPI v4.1.4 "), Attributes: attributes,
-		}
-	}
-	used := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	table := newTable()
-	before := used()
-	for i := range 4 {
-		h := hello(i)
-		table.add(h, mpit.Peer{}, whoOf(&h, "alice"))
-	}
-	assert.Less(t, used(), before+1<<20, "each HELLO has more than 4 MiB")
+// processOf is who a process is whose control group says nothing.
+func processOf(h *mpit.Hello, user string) identity.Process {
+	p := identity.FromHello(h)
+	p.ID.User = user
+	return p
+}
 
-	s := table.ordered[0].status()
-	assert.Equal(t, "4711", s.JobID)
-	assert.Equal(t, "cfd", s.JobName)
-	assert.Equal(t, long("batch")[:maxLabelValue], s.Partition)
-	assert.Equal(t, long("node")[:maxLabelValue], s.Host)
-	assert.Equal(t, long("/bin/")[:maxExecutable], s.Executable)
-	assert.Equal(t, "4.1.4", s.LibraryVersion)
-	runtime.KeepAlive(table)
+// connectAs has a rank of another user's, without a connection.
+func (n *node) connectAs(uid uint32, h mpit.Hello, value string) *rank {
+	n.mu.Lock()
+	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
+	n.mu.Unlock()
+	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true, Text: value}}, nil)
+	return r
+}
+
+// Whoever claims another's job counts for himself.
+func TestControlVariablesOfTwoUsersInOneJob(t *testing.T) {
+	n := startNode(t, Config{ControlVariables: []string{"*"}})
+	hello := func(number int) mpit.Hello {
+		h := small("1", number).Hello
+		h.ID = mpit.RankID{byte(number + 1)}
+		return h
+	}
+	n.connectAs(1000, hello(0), "a")
+	n.connectAs(1000, hello(1), "a")
+	others := n.connectAs(1001, hello(2), "a")
+	n.connectAs(1001, hello(3), "b")
+	n.connectAs(1002, hello(4), "a")
+	assert.Equal(t, map[string]float64{
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1000",value="a",world="0"}`: 2,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1001",value="a",world="0"}`: 1,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1001",value="b",world="0"}`: 1,
+		`mpit_cvar_ranks{jobid="1",name="mode",user="1002",value="a",world="0"}`: 1,
+	}, n.with("mpit_cvar_ranks"))
+
+	t.Run("who has gone leaves his place", func(t *testing.T) {
+		n.mu.Lock()
+		for _, r := range []*rank{others, n.table.byID[mpit.RankID{4}]} {
+			n.dropControls(r)
+			n.remove(r)
+		}
+		n.mu.Unlock()
+		n.connectAs(1003, hello(5), "c")
+		assert.Equal(t, map[string]float64{
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1000",value="a",world="0"}`: 2,
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1003",value="c",world="0"}`: 1,
+			`mpit_cvar_ranks{jobid="1",name="mode",user="1002",value="a",world="0"}`: 1,
+		}, n.with("mpit_cvar_ranks"))
+	})
+}
+
+// Clashes can be made in any number; the log has a line of each world, and no more than one of a user in a minute.
+func TestClashesAreLoggedSparingly(t *testing.T) {
+	clock := newTestClock()
+	log := &logs{}
+	n := startNode(t, Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, withClock(clock))
+	number := 0
+	clash := func(job string, rank int, uid uint32) {
+		number++
+		h := small(job, rank).Hello
+		h.ID = mpit.RankID{byte(number)}
+		n.connectAs(uid, h, "")
+	}
+	lines := func() int { return strings.Count(log.String(), "level=WARN") }
+
+	clash("1", 0, 1000)
+	clash("1", 1, 1000)
+	assert.Equal(t, 0, lines())
+	clash("1", 0, 1000)
+	clash("1", 1, 1000)
+	assert.Equal(t, 1, lines(), "a line for a world")
+	assert.Contains(t, log.String(), "jobid=1")
+	clash("2", 0, 1000)
+	clash("2", 0, 1000)
+	assert.Equal(t, 1, lines(), "not another one so soon")
+	clash("2", 0, 1001)
+	assert.Equal(t, 1, lines(), "another user's labels are others")
+	clock.advance(clashLogInterval)
+	clash("1", 0, 1000)
+	assert.Equal(t, 1, lines(), "that world has been told of")
+	clash("2", 0, 1000)
+	assert.Equal(t, 2, lines())
+	assert.Equal(t, 5.0, n.scrape()["mpit_exporter_label_clashes_total"], "all are counted")
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -189,8 +191,8 @@ func TestCategoriesAreBounded(t *testing.T) {
 	rows, over := categoryRows(append(list, top), nil, nil)
 	assert.Len(t, rows, maxCategoryRows)
 	assert.Equal(t, 5, over)
-	assert.Len(t, rows[0].category, maxLabelValue)
-	assert.Len(t, rows[0].parent, maxLabelValue)
+	assert.Len(t, rows[0].category, clean.MaxLabel)
+	assert.Len(t, rows[0].parent, clean.MaxLabel)
 
 	top.Subcategories = slices.Repeat([]int{1}, maxCategoryEntries+3)
 	rows, over = categoryRows([]mpit.Category{top, list[0]}, nil, nil)
@@ -239,7 +241,7 @@ func tuned(job string, number int, limit uint64) mpittest.Config {
 	return cfg
 }
 
-func cvar(job, name, value string) string {
+func cvarRanks(job, name, value string) string {
 	return fmt.Sprintf(`mpit_cvar_ranks{jobid=%q,name=%q,user="alice",value=%q,world="0"}`, job, name, value)
 }
 
@@ -263,16 +265,16 @@ func TestControlVariables(t *testing.T) {
 				"eager_list": "1.5,0", "eager_text": "a�b" + strings.Repeat("x", 128-5), "eager_empty": "", "mode": "1,2,3",
 			} {
 				if ranks > 0 {
-					page[cvar(job, name, value)] = ranks
+					page[cvarRanks(job, name, value)] = ranks
 				}
 			}
 		}
 		return page
 	}
 	want := others(3, 1)
-	want[cvar("1", "eager_limit", "4096")] = 2
-	want[cvar("1", "eager_limit", "65536")] = 1
-	want[cvar("2", "eager_limit", "1")] = 1
+	want[cvarRanks("1", "eager_limit", "4096")] = 2
+	want[cvarRanks("1", "eager_limit", "65536")] = 1
+	want[cvarRanks("2", "eager_limit", "1")] = 1
 	assert.Equal(t, want, n.with(family))
 	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`])
 
@@ -284,7 +286,7 @@ func TestControlVariables(t *testing.T) {
 	clock.advance(DefaultControlVariableInterval - 1)
 	n.with()
 	assert.Equal(t, testTime, read(0), "not yet")
-	n.refreshControlVariables(Identity{JobID: "1", World: "0", User: "alice", Rank: 0})
+	controlled{n.Exporter}.Written(Identity{JobID: "1", World: "0", User: "alice", Rank: 0})
 	n.settle()
 	assert.Equal(t, clock.Now(), read(0), "told to")
 	assert.Equal(t, testTime, read(1))
@@ -292,13 +294,13 @@ func TestControlVariables(t *testing.T) {
 	n.with()
 	assert.Equal(t, clock.Now(), read(1), "it is time")
 	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`], "counted once")
-	n.refreshControlVariables(Identity{JobID: "nobody's"})
+	controlled{n.Exporter}.Written(Identity{JobID: "nobody's"})
 
 	n.finish(ranks[0], mpit.EndFinalize)
 	n.finish(ranks[3], mpit.EndFinalize)
 	want = others(2, 0)
-	want[cvar("1", "eager_limit", "4096")] = 1
-	want[cvar("1", "eager_limit", "65536")] = 1
+	want[cvarRanks("1", "eager_limit", "4096")] = 1
+	want[cvarRanks("1", "eager_limit", "65536")] = 1
 	assert.Equal(t, want, n.with(family), "ended ranks leave")
 	n.kill(ranks[1])
 	n.kill(ranks[2])
@@ -316,7 +318,7 @@ func TestValuesOfControlVariables(t *testing.T) {
 	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
 	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
 	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice"}}})
+	r := newRank(small("1", 0).Hello, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice"}})
 	e.joinWorld(r)
 	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
@@ -338,7 +340,7 @@ func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
 	r := mpittest.New(tuned("1", 0, 1))
 	n.connect(r)
 	assert.Empty(t, n.with("mpit_cvar_ranks"))
-	n.refreshControlVariables(Identity{JobID: "1", World: "0"})
+	controlled{n.Exporter}.Written(Identity{JobID: "1", World: "0"})
 	n.settle()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -416,7 +418,7 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 		r.Stall(false)
 	}
 	n.settle()
-	assert.Equal(t, float64(total-1), n.with("mpit_cvar_ranks")[cvar("1", "other", "7")])
+	assert.Equal(t, float64(total-1), n.with("mpit_cvar_ranks")[cvarRanks("1", "other", "7")])
 }
 
 // Ranks of one user that never answer keep nobody else's from being asked.
@@ -461,17 +463,4 @@ func TestForgottenWhileAsked(t *testing.T) {
 	},
 		longest, time.Millisecond)
 	asked.Stall(false)
-}
-
-func TestGlob(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "anything", true}, {"a*c", "abc", true}, {"a*c", "abcd", false},
-		{"a*b*c", "a_b_bc", true}, {"?", "é", true}, {"?", "", false}, {"**a**", "bab", true}, {"", "", true}, {"", "a", false}, {"a?", "a", false},
-		{"[a]", "a", false},
-	} {
-		assert.Equal(t, c.want, globMatches(c.pattern, c.name), "%q %q", c.pattern, c.name)
-	}
 }

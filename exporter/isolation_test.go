@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -83,7 +84,7 @@ func TestManyRanksBesideAnIdleOneOfAnother(t *testing.T) {
 	}
 	n.mu.Lock()
 	h := mpit.Hello{ID: mpit.RankID{9}, InitTime: testTime, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
-	other := n.add(h, mpit.Peer{UID: ownUID + 1}, who{claim: claimOf(&h, cgroup{})})
+	other := n.add(h, mpit.Peer{UID: ownUID + 1}, identity.FromHello(&h))
 	other.gone = n.now().AddDate(1, 0, 0) // not lost yet
 	n.mu.Unlock()
 	for range 3 {
@@ -165,7 +166,7 @@ func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 		}
 		come := func(i int) {
 			h := hello(i)
-			r := e.add(h, mpit.Peer{}, who{claim: claim{id: Identity{Rank: h.Rank}}})
+			r := e.add(h, mpit.Peer{}, identity.Process{ID: Identity{Rank: h.Rank}})
 			e.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
 			if e.table.alive(0) != 0 {
 				t.Error("it has ended")

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 )
 
 // maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more is let go: a scraper that
@@ -19,23 +21,23 @@ type lending struct {
 
 // loan is a body that is being sent to somebody; others may be sent the same.
 type loan struct {
-	of    *body
+	of    *exposition.Body
 	end   func() // makes sending fail
 	ended bool
 }
 
 // add notes that a body is being sent by w until leave is called, and ends what is too much with it.
-func (ls *lending) add(of *body, w http.ResponseWriter, most int) (leave func()) {
+func (ls *lending) add(of *exposition.Body, w http.ResponseWriter, most int) (leave func()) {
 	l := &loan{of: of, end: func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) }}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.list = append(ls.list, l)
-	bytes, counted := 0, map[*body]bool{}
+	bytes, counted := 0, map[*exposition.Body]bool{}
 	for i := len(ls.list) - 1; i >= 0; i-- {
 		l := ls.list[i]
 		if !counted[l.of] {
 			counted[l.of] = true
-			bytes += cap(l.of.text)
+			bytes += cap(l.of.Text())
 		}
 		if bytes > most && i < len(ls.list)-1 && !l.ended {
 			l.ended = true

@@ -65,38 +65,41 @@ func (b *budgets) left(key jobKey) [3]struct {
 	}
 }
 
-// offer is the most that a rank may have now: what it has, and what the tightest limit leaves.
-func (b *budgets) offer(r *rank) (weight int, reason mapping.Reason) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.most(r)
-}
-
-// most is offer. mu is held.
-func (b *budgets) most(r *rank) (weight int, reason mapping.Reason) {
-	weight, reason = b.limits.SeriesPerRank, mapping.ReasonRankOverLimit
+// tightest is how much more a rank may have, and what bounds it. mu is held.
+func (b *budgets) tightest(r *rank) (room int, reason mapping.Reason) {
+	room, reason = b.limits.SeriesPerRank-r.weight, mapping.ReasonRankOverLimit
 	for _, scope := range b.left(r.job()) {
-		if most := max(0, r.weight+scope.room); most < weight {
-			weight, reason = most, scope.reason
+		if scope.room < room {
+			room, reason = scope.room, scope.reason
 		}
 	}
-	return weight, reason
+	return room, reason
 }
 
-// claimAhead is how much more a rank claims than it needs, so that it need not come for each series.
-const claimAhead = 64
+// roomOf is the part of the budgets that one rank draws on. It is a mapping.Room.
+type roomOf struct {
+	*budgets
+	rank *rank
+}
 
-// claim gives a rank that is being taken in this weight and a little more, or what it may have if that is less: others may be taken in at the
-// same time, and have come first. What it doesn't need is given back by take.
-func (b *budgets) claim(r *rank, weight int) (got int, reason mapping.Reason) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most, reason := b.most(r)
-	if got = min(most, weight+claimAhead); got > r.weight {
-		b.add(r.job(), got-r.weight)
-		r.weight = got
+// Left is how much more the rank may have.
+func (o roomOf) Left() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	room, _ := o.tightest(o.rank)
+	return room
+}
+
+// Take gives the rank so much more, or nothing, and says why.
+func (o roomOf) Take(weight int) mapping.Reason {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if room, reason := o.tightest(o.rank); weight > room {
+		return reason
 	}
-	return got, reason
+	o.add(o.rank.job(), weight)
+	o.rank.weight += weight
+	return ""
 }
 
 // short says whether there is no room for one more rank like this one.
@@ -111,10 +114,13 @@ func (b *budgets) short(r *rank) bool {
 	return false
 }
 
-// take notes what a rank has.
+// take notes what a rank has. What it has taken beyond that is given back.
 func (b *budgets) take(r *rank, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if weight == r.weight { // as nearly always
+		return
+	}
 	b.add(r.job(), weight-r.weight)
 	r.weight = weight
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -153,20 +155,47 @@ func TestEndedRanksMakeRoom(t *testing.T) {
 	assert.Zero(t, n.scrape()[dropped(mapping.ReasonSeriesOverLimit)])
 }
 
-// A rank that has more than the limits leave is offered nothing, and not less than nothing.
-func TestOffersAreNeverBelowZero(t *testing.T) {
+// A rank that has more than the limits leave gets nothing, and keeps what it has.
+func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
 	b, err := newBudgets(mapping.Limits{})
 	require.NoError(t, err)
 	first, second := &rank{}, &rank{}
 	b.take(first, 20)
 	b.take(second, 20)
 	b.limit(mapping.Limits{SeriesPerUser: 10})
-	weight, reason := b.offer(first)
-	assert.Zero(t, weight)
-	assert.Equal(t, mapping.ReasonUserOverLimit, reason)
+	room := roomOf{b, first}
+	assert.Equal(t, -30, room.Left())
+	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(1))
+	assert.Equal(t, 20, first.weight)
 	b.take(second, 0)
-	weight, _ = b.offer(first)
-	assert.Equal(t, 10, weight)
+	b.take(first, 8)
+	assert.Equal(t, 2, room.Left())
+	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(3), "all or nothing")
+	assert.Empty(t, room.Take(2))
+	assert.Equal(t, 10, first.weight)
+}
+
+// Ranks of several users that come at the same moment have no more together than there may be.
+func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
+	b, err := newBudgets(mapping.Limits{Series: 1000})
+	require.NoError(t, err)
+	var coming sync.WaitGroup
+	ranks := make([]*rank, 8)
+	for i := range ranks {
+		ranks[i] = &rank{peer: mpit.Peer{UID: uint32(i)}}
+		coming.Go(func() {
+			for room := (roomOf{b, ranks[i]}); room.Take(3) == ""; {
+			}
+		})
+	}
+	coming.Wait()
+	all := 0
+	for _, r := range ranks {
+		all += r.weight
+	}
+	assert.LessOrEqual(t, all, 1000)
+	assert.Greater(t, all, 850, "nobody can have more than is left")
+	assert.Equal(t, all, b.all)
 }
 
 // The agent is told what it need not read.
@@ -250,7 +279,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
 		e.mu.Lock()
-		r := e.add(h, mpit.Peer{UID: uid}, whoOf(&h, fmt.Sprint(uid)))
+		r := e.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
 		e.mu.Unlock()
 		require.True(t, e.absorbed(r, s))
@@ -316,18 +345,12 @@ func TestBudgetsHold(t *testing.T) {
 					if r.end != mpit.EndNone {
 						break
 					}
-					had := r.weight
-					weight, reason := b.offer(r)
-					if weight < 0 || !changed && weight < had || reason == "" {
-						t.Fatalf("a rank that has %d is offered %d", had, weight)
+					had, room, weight := r.weight, roomOf{b, r}, rapid.IntRange(1, 100).Draw(t, "weight")
+					left := room.Left()
+					if got := room.Take(weight) == ""; got != (weight <= left) {
+						t.Fatalf("a rank that may have %d more got %d: %v", left, weight, got)
 					}
-					wanted := max(had, min(weight, rapid.IntRange(0, 100).Draw(t, "weight")))
-					if got, _ := b.claim(r, wanted); !changed && (got < wanted || r.weight < wanted) {
-						t.Fatalf("a rank that wants %d of %d that it is offered gets %d", wanted, weight, got)
-					}
-					if rapid.Bool().Draw(t, "given back") {
-						b.take(r, wanted)
-					}
+					b.take(r, rapid.IntRange(min(had, r.weight), r.weight).Draw(t, "uses"))
 				case "end":
 					r.end = mpit.EndExit
 				case "go":
@@ -371,14 +394,14 @@ func TestUsersShareTheSeries(t *testing.T) {
 	for uid := range uint32(8) {
 		for range mapping.DefaultSeriesPerUser / mapping.DefaultSeriesPerRank {
 			r := &rank{peer: mpit.Peer{UID: uid}}
-			weight, _ := b.offer(r)
-			b.claim(r, weight)
+			room := roomOf{b, r}
+			room.Take(room.Left())
 		}
 		assert.LessOrEqual(t, b.users[uid], mapping.DefaultSeries-b.all)
 	}
-	weight, reason := b.offer(&rank{peer: mpit.Peer{UID: 8}})
-	assert.Greater(t, weight, 800)
-	assert.Equal(t, mapping.ReasonSeriesOverLimit, reason)
+	room := roomOf{b, &rank{peer: mpit.Peer{UID: 8}}}
+	assert.Greater(t, room.Left(), 800)
+	assert.Equal(t, mapping.ReasonSeriesOverLimit, room.Take(room.Left()+1))
 }
 
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
@@ -400,7 +423,7 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 	add := func(uid uint32) *rank {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, who{claim: claim{id: Identity{User: fmt.Sprint(uid)}}})
+		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
 	}
 	first, second := add(1), add(2)
 	newRank, once := e.newRank, false

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -45,7 +46,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 				figures = weak.Make(c.figures.(*mapping.Rank))
 				series = weak.Make(c.figures.Series()[0])
 			})
-			message := weak.Make(n.pages.page.byName["mpit_calls_total"].message.Metric[1])
+			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
 			n.finish(r, mpit.EndFinalize) // the last one of its world
 			read(n)
@@ -66,7 +67,7 @@ const bytesPerSeries = 900
 // Ranks of one job cost little: what they have in common is there once.
 func TestMemoryOfASeries(t *testing.T) {
 	const ranks, series = 200, 100
-	newBody(pageBodies, 1).release()
+	exposition.New(nil).Text(exposition.TextStyle{}, 1).Release()
 	before := liveHeap()
 	e, touch := benchExporter(t, ranks, series)
 	for range 2 {

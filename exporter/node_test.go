@@ -379,3 +379,37 @@ func (l *logs) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// ownUID is the user who runs the tests; otherUID is somebody else.
+var ownUID = uint32(os.Getuid())
+
+const otherUID = 12345
+
+// needRoot skips what only root can try: to be somebody else.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not tested: only root can be another user")
+	}
+}
+
+func text(s string) *string { return &s }
+
+// openSocketPath is a path that other users reach.
+func openSocketPath(t *testing.T) string {
+	t.Helper()
+	path := socketPath(t)
+	require.NoError(t, os.Chmod(filepath.Dir(path), 0o755))
+	return path
+}
+
+// message is a family as Gather returns it, which is given back at once.
+func (n *node) message(name string) *dto.MetricFamily {
+	n.t.Helper()
+	families, done, err := n.Gather(n.t.Context())
+	require.NoError(n.t, err)
+	defer done()
+	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
+	require.GreaterOrEqual(n.t, at, 0, name)
+	return families[at]
+}

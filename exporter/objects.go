@@ -1,12 +1,11 @@
 package exporter
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // objectDetails are the properties of objects that are labels of mpit_object_info, out of those in docs/protocol.md. A
@@ -25,13 +24,21 @@ var objectDetails = []string{
 // onDetail is the label for what kind of object an error handler is for, since the label on names a communicator.
 const onDetail = "errhandler_on"
 
-var objectDetailLabels = func() []string {
-	labels := make([]string, len(objectDetails))
-	for i, key := range objectDetails {
-		labels[i] = detailLabel(key)
+// objectDetailLabels are the labels of mpit_object_info that only some objects have.
+func objectDetailLabels() []exposition.Label {
+	labels := []exposition.Label{
+		{Name: "size", Attribute: "mpi.object.size", Integer: true},
+		{Name: "object_rank", Attribute: "mpi.object.rank", Integer: true},
+		{Name: "predefined", Attribute: "mpi.object.predefined"},
+		{Name: "inter", Attribute: "mpi.object.inter"},
+		{Name: "on", Attribute: "mpi.object.on"},
+	}
+	for _, key := range objectDetails {
+		label := detailLabel(key)
+		labels = append(labels, exposition.Label{Name: label, Attribute: "mpi.object." + label})
 	}
 	return labels
-}()
+}
 
 func detailLabel(key string) string {
 	if key == "on" {
@@ -63,22 +70,10 @@ func objectLabels(o *mapping.ObjectInfo) (labels []mapping.Label) {
 	for _, key := range objectDetails {
 		for _, d := range o.Object.Details {
 			if d.Key == key {
-				add(detailLabel(key), cleanValue(d.Value))
+				add(detailLabel(key), clean.Label(d.Value))
 				break
 			}
 		}
 	}
 	return labels
-}
-
-// parseKind reads a kind of object, as the label says it ("comm") or as MPI does ("MPI_COMM").
-func parseKind(text string) (mpit.Bind, error) {
-	if kind, ok := mpit.BindOfLabel(strings.TrimPrefix(strings.ToLower(text), "mpi_")); ok {
-		return kind, nil
-	}
-	var kinds []string
-	for kind := mpit.BindComm; kind <= mpit.BindSession; kind++ {
-		kinds = append(kinds, kind.Label())
-	}
-	return mpit.BindUnknown, fmt.Errorf("%q is no kind of object; there are %s", text, strings.Join(kinds, ", "))
 }

@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 )
 
 // OTelConfig says how a reader wants metric data.
@@ -27,7 +29,7 @@ func (cfg OTelConfig) scopes(metrics []metricdata.Metrics) []metricdata.ScopeMet
 	if len(metrics) == 0 {
 		return nil
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scopeName, Version: cfg.Version}, Metrics: metrics}}
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: exposition.ScopeName, Version: cfg.Version}, Metrics: metrics}}
 }
 
 // errReaderClosed is all that a closed reader has to say.

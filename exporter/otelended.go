@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -68,24 +69,24 @@ func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, 
 	e.pages.mu.Lock()
 	defer e.pages.mu.Unlock()
 	defer e.saveThePage(&err)
-	p := e.pages.page
-	p.created = true
-	wanted := map[owner]portion{}
+	p := e.pages.board
+	p.KeepCreated()
+	wanted := map[exposition.Owner]exposition.Portion{}
 	for _, end := range e.untaken(reader, e.refresh()) {
 		r := p.ranks[end.rank]
 		if r == nil {
 			continue
 		}
 		ended = append(ended, end)
-		wanted[r] = wholePart
+		wanted[r] = exposition.Whole
 		if g := p.groups[end.rank.world]; g != nil {
-			wanted[g] = lastingPart // the others are of ranks that nobody has asked now
+			wanted[g] = exposition.Lasting // the others are of ranks that nobody has asked now
 		}
 	}
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	return p.points(pointStyle{at: e.now().Round(0), exponential: reader.cfg.Exponential, ended: wanted}), ended, nil
+	return p.Points(exposition.PointStyle{At: e.now().Round(0), Exponential: reader.cfg.Exponential, Only: wanted}), ended, nil
 }
 
 // untaken returns those ended ranks that a reader has not taken.
@@ -121,11 +122,11 @@ func (e *Exporter) closeReader(reader *OTelReader) {
 }
 
 // tidySets gives up what is kept for readers of metric data, if there are none. It is called by who has the page.
-func (e *Exporter) tidySets(p *page) {
+func (e *Exporter) tidySets(p *board) {
 	e.mu.Lock()
 	needed := len(e.readers) > 0 || e.producing
 	e.mu.Unlock()
 	if !needed {
-		p.forgetSets()
+		p.ForgetSets()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -34,7 +35,7 @@ func pointsOf(t *testing.T, scopes []metricdata.ScopeMetrics) map[string]float64
 	t.Helper()
 	values := map[string]float64{}
 	for _, scope := range scopes {
-		require.Equal(t, scopeName, scope.Scope.Name)
+		require.Equal(t, exposition.ScopeName, scope.Scope.Name)
 		require.NotEmpty(t, scope.Metrics)
 		for key, s := range saidInPoints(t, scope.Metrics, timeOfPoints(scope.Metrics)) {
 			if s.kind == "histogram" {
@@ -167,9 +168,8 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	clock.advance(time.Hour)
 	n.scrape()
 	require.True(t, n.known(r))
-	n.mu.Lock()
-	assert.NotNil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets)
-	n.mu.Unlock()
+	assert.True(t, n.keepsSets())
+	other.read()
 
 	reader.Close()
 	reader.Close()
@@ -177,13 +177,7 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	assert.Equal(t, 4.0, n.dropped(droppedUndelivered), "what it has not got")
 	other.Close()
 	assert.Equal(t, 4.0, n.dropped(droppedUndelivered))
-	n.mu.Lock()
-	for _, f := range n.pages.page.families {
-		for _, b := range f.blocks {
-			assert.Nil(t, b.sheet.sets, f.name)
-		}
-	}
-	n.mu.Unlock()
+	assert.False(t, n.keepsSets())
 	n.scrape()
 	assert.False(t, n.known(r))
 
@@ -212,9 +206,14 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 	reader.Close()
 	r.Stall(false)
 	require.NoError(t, <-read)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	assert.Nil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets)
+	assert.False(t, n.keepsSets())
+}
+
+// keepsSets says whether there were sets of attributes, and gives them up.
+func (n *node) keepsSets() bool {
+	p, unlock := n.pages.lock()
+	defer unlock()
+	return p.ForgetSets()
 }
 
 func TestReadEnded(t *testing.T) {

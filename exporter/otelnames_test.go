@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/prometheus/otlptranslator"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -29,20 +31,17 @@ func translatedType(kind dto.MetricType, adds bool) otlptranslator.MetricType {
 func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range Families() {
-		o := otelOfOwn(f.Name, f.Type)
-		assert.Equal(t, f.Name, prometheusName(t, o.name, o.unit, translatedType(f.Type, o.adds)), "%+v", o)
-		assert.True(t, strings.HasPrefix(o.name, "mpit."), o.name)
-		assert.Empty(t, seen[o.name], "%s and %s are both %s", f.Name, seen[o.name], o.name)
-		seen[o.name] = f.Name
-		assert.NotEqual(t, "1", o.unit, "%s: that is for ratios", o.name)
+		name, unit := f.OTel()
+		assert.Equal(t, f.Name, prometheusName(t, name, unit, translatedType(f.Type, false)), "%s, %s", name, unit)
+		assert.True(t, strings.HasPrefix(name, "mpit."), name)
+		assert.Empty(t, seen[name], "%s and %s are both %s", f.Name, seen[name], name)
+		seen[name] = f.Name
+		assert.NotEqual(t, "1", unit, "%s: that is for ratios", name)
 		if f.Type == dto.MetricType_COUNTER {
-			assert.NotEmpty(t, o.unit, "%s: what is counted?", f.Name)
+			assert.NotEmpty(t, unit, "%s: what is counted?", f.Name)
 		}
 	}
-	for name := range otelCounted {
-		assert.True(t, reservedNames()[name], "%s is no family", name)
-	}
-	for name, want := range map[string]otelFamily{
+	for family, want := range map[string]struct{ name, unit string }{
 		"mpit_rank_up":                          {name: "mpit.rank.up"},
 		"mpit_rank_start_time_seconds":          {name: "mpit.rank.start_time", unit: "s"},
 		"mpit_rank_end_info":                    {name: "mpit.rank.end.info"},
@@ -54,23 +53,21 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 		"mpit_exporter_series_used":             {name: "mpit.exporter.series_used", unit: "{series}"},
 		"mpit_exporter_connections":             {name: "mpit.exporter.connections", unit: "{connection}"},
 		"mpit_rank_agent_gate_wait_max_seconds": {name: "mpit.rank.agent.gate_wait_max", unit: "s"},
+		"mpit_exporter_rounds_total":            {name: "mpit.exporter.rounds", unit: "{round}"},
+		"mpit_rank_agent_cpu_seconds_total":     {name: "mpit.rank.agent.cpu", unit: "s"},
 	} {
-		assert.Equal(t, want, otelOfOwn(name, dto.MetricType_GAUGE))
-	}
-	for name, want := range map[string]otelFamily{
-		"mpit_exporter_rounds_total":        {name: "mpit.exporter.rounds", unit: "{round}"},
-		"mpit_rank_agent_cpu_seconds_total": {name: "mpit.rank.agent.cpu", unit: "s"},
-	} {
-		assert.Equal(t, want, otelOfOwn(name, dto.MetricType_COUNTER))
+		require.Contains(t, ownFamilies(), family)
+		name, unit := ownFamilies()[family].OTel()
+		assert.Equal(t, want, struct{ name, unit string }{name, unit}, family)
 	}
 }
 
 // The family that says whose watermarks are is mapping's; both name it alike.
 func TestNameOfExtremes(t *testing.T) {
+	name, _ := familyNodeExtreme.OTel()
 	n, _ := togetherNode(t, Config{})
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	assert.Equal(t, otelOfOwn(mapping.ExtremeName, dto.MetricType_GAUGE), n.pages.page.byName[mapping.ExtremeName].otel)
+	_, explicit, _ := n.eachWay()
+	assert.True(t, slices.ContainsFunc(explicit, func(m metricdata.Metrics) bool { return m.Name == name }))
 }
 
 // Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no two are called
@@ -79,7 +76,8 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 	mapper := newMapper(t)
 	own := map[string]string{}
 	for _, f := range Families() {
-		own[otelOfOwn(f.Name, f.Type).name] = f.Name
+		name, _ := f.OTel()
+		own[name] = f.Name
 	}
 	found := 0
 	for _, c := range catalogues(t) {
@@ -90,13 +88,16 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 				continue
 			}
 			found++
-			o, kind := otelOfMetric(m), metricType(m.Kind)
-			require.Equal(t, m.Name, prometheusName(t, o.name, o.unit, translatedType(kind, o.adds)), "%+v", m)
-			if other := seen[o.name]; other != "" {
-				assert.Equal(t, other, m.Name, o.name)
+			kind := map[mapping.Kind]dto.MetricType{
+				mapping.KindCounter: dto.MetricType_COUNTER, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
+				mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindUntyped: dto.MetricType_UNTYPED,
+			}[m.Kind]
+			require.Equal(t, m.Name, prometheusName(t, m.OTelName, m.Unit, translatedType(kind, m.OTelKind == mapping.OTelSum)), "%+v", m)
+			if other := seen[m.OTelName]; other != "" {
+				assert.Equal(t, other, m.Name, m.OTelName)
 			}
-			seen[o.name] = m.Name
-			assert.Empty(t, own[o.name], o.name)
+			seen[m.OTelName] = m.Name
+			assert.Empty(t, own[m.OTelName], m.OTelName)
 			// What is asked of mapping.Metric here is not looked at again when points are made.
 			assert.Equal(t, kind == dto.MetricType_HISTOGRAM, m.OTelKind == mapping.OTelHistogram, m.Name)
 			assert.Equal(t, kind == dto.MetricType_COUNTER || kind == dto.MetricType_HISTOGRAM, m.Monotonic, m.Name)

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -112,23 +113,21 @@ func prometheusName(t require.TestingT, name, unit string, kind otlptranslator.M
 
 // labelsBack are attributes under the names that they have as labels of a family.
 func labelsBack(t require.TestingT, family string, set attribute.Set) string {
-	back, given := map[string]otelAttribute{}, map[string]bool{}
-	for _, a := range otelAttributes {
-		if a.in == nil || slices.ContainsFunc(a.in, func(f Family) bool { return f.Name == family }) {
-			back[a.name] = a
-			given[a.label] = true
-		}
+	back, given := map[string]exposition.Label{}, map[string]bool{}
+	for _, l := range attributesOf(family) {
+		back[l.Attribute] = l
+		given[l.Name] = true
 	}
 	var labels []string
 	for _, kv := range set.ToSlice() {
 		label := string(kv.Key)
 		if a, found := back[label]; found {
-			label = a.label
+			label = a.Name
 			want := attribute.STRING
-			if a.integer {
+			if a.Integer {
 				want = attribute.INT64
 			}
-			require.Equal(t, want, kv.Value.Type(), "%s of %s", a.name, family)
+			require.Equal(t, want, kv.Value.Type(), "%s of %s", a.Attribute, family)
 		} else {
 			require.False(t, given[label], "%s of %s has another name", label, family)
 		}
@@ -374,112 +373,22 @@ func checkPoints(t *rapid.T) {
 		r.state = rapid.SampledFrom([]rankState{stateUp, stateLate}).Draw(t, "state")
 		show(p, r)
 	}
-	families := p.fill().families
-	shown := p.series
+	families := p.Messages().Families()
+	shown := p.Series()
 	for key, s := range saidOnPage(families) {
 		if s.kind == "histogram" && s.native == "" {
 			incomplete++
 			assert.NotEmpty(t, key)
 		}
 	}
-	p.series = 0
-	explicit := p.points(pointStyle{at: testTime})
-	assert.Equal(t, shown, p.series)
-	exponential := p.points(pointStyle{at: testTime, exponential: true})
+	explicit := p.Points(exposition.PointStyle{At: testTime})
+	assert.Equal(t, shown, p.Series())
+	exponential := p.Points(exposition.PointStyle{At: testTime, Exponential: true})
 	sameSaid(t, families, explicit, exponential, testTime)
-	left := dropped[droppedIncomplete]
+	left := dropped[exposition.DroppedIncomplete]
 	assert.Equal(t, incomplete, left)
-	p.points(pointStyle{at: testTime, exponential: true})
-	assert.Equal(t, left, dropped[droppedIncomplete], "counted once")
-}
-
-// Prometheus' bucket 0 ends at 1, OpenTelemetry's begins there.
-func TestExponentialPoint(t *testing.T) {
-	p, whole := exponentialPoint(&mapping.Histogram{
-		Bounds: []float64{1}, Counts: []uint64{4, 5}, Count: 9, Sum: 30, Schema: mapping.NativeSchema, NativeZero: 1,
-		Native: []mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 12, Count: 4}},
-	})
-	require.True(t, whole)
-	assert.EqualValues(t, mapping.NativeSchema, p.Scale)
-	assert.EqualValues(t, 9, p.Count)
-	assert.Equal(t, 30.0, p.Sum)
-	assert.EqualValues(t, 1, p.ZeroCount)
-	assert.Equal(t, 1e-9, p.ZeroThreshold)
-	assert.EqualValues(t, -1, p.PositiveBucket.Offset)
-	assert.Equal(t, []uint64{3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4}, p.PositiveBucket.Counts)
-	// Three observations of 1 s, which is the upper end of bucket -1: from 2^(-1/4) to 2^0.
-	base := math.Exp2(math.Exp2(-float64(p.Scale)))
-	assert.Less(t, math.Pow(base, float64(p.PositiveBucket.Offset)), 1.0)
-	assert.Equal(t, 1.0, math.Pow(base, float64(p.PositiveBucket.Offset+1)))
-}
-
-// Of a distribution each bucket is the agent's: (2^(n-1), 2^n] seconds is bucket n to Prometheus, n-1 to OpenTelemetry. The last one,
-// longer than 4096 s, has one above it to end in.
-func TestExponentialPointOfDistribution(t *testing.T) {
-	p, whole := exponentialPoint(&mapping.Histogram{
-		Bounds: []float64{1}, Counts: []uint64{7, 2}, Count: 9, Sum: 5000, Schema: mapping.ExactSchema, NativeZero: 1,
-		Native: []mapping.NativeBucket{{Index: -29, Count: 4}, {Index: -20, Count: 2}, {Index: 13, Count: 2}},
-	})
-	require.True(t, whole)
-	assert.EqualValues(t, mapping.ExactSchema, p.Scale)
-	assert.Equal(t, 1e-9, p.ZeroThreshold)
-	assert.EqualValues(t, 1, p.ZeroCount)
-	assert.EqualValues(t, -30, p.PositiveBucket.Offset)
-	require.Len(t, p.PositiveBucket.Counts, 43, "all that the agent has, but the one in the zero bucket")
-	base := math.Exp2(math.Exp2(-float64(p.Scale)))
-	assert.Equal(t, 2.0, base)
-	for i, n := range p.PositiveBucket.Counts {
-		upper := math.Pow(base, float64(p.PositiveBucket.Offset)+float64(i)+1)
-		assert.Equal(t, map[float64]uint64{0x1p-29: 4, 0x1p-20: 2, 8192: 2}[upper], n, "up to %v s", upper)
-	}
-}
-
-// What comes from a rank is not believed.
-func TestNoFalseExponentialPoint(t *testing.T) {
-	for name, h := range map[string]*mapping.Histogram{
-		"nothing":            {Count: 2},
-		"too few":            {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}}},
-		"too many":           {Count: 2, NativeZero: 1, Native: []mapping.NativeBucket{{Index: 3, Count: 2}}},
-		"too wide":           {Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential, Count: 1}}},
-		"as wide as can be":  {Count: 2, Native: []mapping.NativeBucket{{Index: math.MinInt32 + 1, Count: 1}, {Index: math.MaxInt32, Count: 1}}},
-		"the lowest":         {Count: 1, Native: []mapping.NativeBucket{{Index: math.MinInt32, Count: 1}}},
-		"not in order":       {Count: 3, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 9, Count: 1}, {Index: 3, Count: 1}}},
-		"the wrong way":      {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}, {Index: 0, Count: 1}}},
-		"less than explicit": {Bounds: []float64{1}, Counts: []uint64{5, 0}, Count: 2, NativeZero: 2},
-	} {
-		if h.Counts == nil {
-			h.Counts = []uint64{h.Count}
-		}
-		_, whole := exponentialPoint(h)
-		assert.False(t, whole, name)
-	}
-	_, whole := exponentialPoint(&mapping.Histogram{Counts: []uint64{0}})
-	assert.True(t, whole, "nothing has been counted")
-	_, whole = exponentialPoint(&mapping.Histogram{
-		Counts: []uint64{2}, Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential - 1, Count: 1}},
-	})
-	assert.True(t, whole)
-}
-
-// The buckets of an explicit histogram always add up to its count, whatever came from the rank.
-func TestExplicitPoint(t *testing.T) {
-	for _, test := range []struct {
-		counts []uint64
-		count  uint64
-		want   []uint64
-	}{
-		{[]uint64{3, 4, 5}, 12, []uint64{3, 4, 5}},
-		{[]uint64{3, 4, 0}, 12, []uint64{3, 4, 5}},
-		{[]uint64{3, 4, 5}, 2, []uint64{3, 4, 0}},
-	} {
-		h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: test.counts, Count: test.count, Sum: 7}
-		p := explicitPoint(h)
-		assert.Equal(t, test.want, p.BucketCounts)
-		assert.Equal(t, test.want[0]+test.want[1]+test.want[2], p.Count)
-		assert.Equal(t, h.Bounds, p.Bounds)
-		p.BucketCounts[0] = 100
-		assert.EqualValues(t, 3, h.Counts[0], "they are the reader's")
-	}
+	p.Points(exposition.PointStyle{At: testTime, Exponential: true})
+	assert.Equal(t, left, dropped[exposition.DroppedIncomplete], "counted once")
 }
 
 // The SDK's reader takes the page beside what else it has.
@@ -502,9 +411,7 @@ func TestProducer(t *testing.T) {
 		assert.Equal(t, exponential, is)
 
 		n.OTelReader(OTelConfig{}).Close()
-		n.mu.Lock()
-		assert.NotNil(t, n.pages.page.byName["mpit_calls_total"].blocks[0].sheet.sets, "they are still used")
-		n.mu.Unlock()
+		assert.True(t, n.keepsSets(), "they are still used")
 
 		n.finish(r, mpit.EndFinalize)
 		clock.advance(time.Hour)

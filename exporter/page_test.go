@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -32,7 +34,7 @@ func pageRank(number int, name string, values ...string) (*rank, *fixed) {
 	for i, v := range values {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
 	}
-	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, who{claim: claim{id: Identity{JobID: "1", World: "0", User: "alice", Rank: number}}})
+	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice", Rank: number}})
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
 	c.figures, r.state = f, stateUp
@@ -40,7 +42,7 @@ func pageRank(number int, name string, values ...string) (*rank, *fixed) {
 }
 
 // show brings the page up to date with a rank.
-func show(p *page, r *rank) {
+func show(p *board, r *rank) {
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
 	v := view{rank: r, state: r.state, end: r.end}
@@ -48,17 +50,17 @@ func show(p *page, r *rank) {
 	p.conclude(p.portrait(r), &v, r.state.live())
 }
 
-func countingPage() (*page, map[string]int) {
+func countingPage() (*board, map[string]int) {
 	dropped := map[string]int{}
-	p := newPage(func(reason string, n int) { dropped[reason] += n })
-	p.created = true
+	p := newBoard(func(reason string, n int) { dropped[reason] += n })
+	p.KeepCreated()
 	return p, dropped
 }
 
 // labelsOf returns label l of all series of a family, in their order, with the rank in front.
-func labelsOf(p *page, name string) []string {
+func labelsOf(p *board, name string) []string {
 	var list []string
-	for _, f := range p.fill().families {
+	for _, f := range p.Messages().Families() {
 		if f.GetName() != name {
 			continue
 		}
@@ -90,23 +92,20 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 
 	p.remove(p.portrait(first))
 	p.remove(p.portrait(second))
-	assert.Empty(t, p.fill().families)
-	assert.Empty(t, p.families, "families without ranks are forgotten")
-	assert.Empty(t, p.byName)
-	assert.Empty(t, p.owned)
+	assert.Empty(t, p.Messages().Families())
 }
 
 func TestValuesAreSetInPlace(t *testing.T) {
 	p, _ := countingPage()
 	r, figures := pageRank(0, "mpit_x", "a", "b")
 	show(p, r)
-	families := p.fill().families
+	families := p.Messages().Families()
 	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })
 	family, metric := families[at], families[at].Metric[0]
 
 	figures.series[0].Value = 42
 	show(p, r)
-	families = p.fill().families
+	families = p.Messages().Families()
 	assert.Same(t, family, families[at])
 	assert.Same(t, metric, families[at].Metric[0])
 	assert.Equal(t, 42.0, metric.Gauge.GetValue())
@@ -142,20 +141,20 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 		left   []string
 	}{
 		{"a name of the exporter's own", func(f *fixed) {
-			f.series[0].Metric = &mapping.Metric{Name: familyRankUp.Name, Kind: mapping.KindGauge}
-		}, droppedReserved, []string{"0:b", "0:c"}},
+			f.series[0].Metric = &mapping.Metric{Name: "mpit_rank_up", Kind: mapping.KindGauge}
+		}, exposition.DroppedReserved, []string{"0:b", "0:c"}},
 		{"a type that differs from the family's", func(f *fixed) {
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_x", Kind: mapping.KindCounter}
-		}, droppedConflict, []string{"0:a", "0:b"}},
+		}, exposition.DroppedConflict, []string{"0:a", "0:b"}},
 		{"a type that differs in OpenMetrics alone", func(f *fixed) {
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_x_total", Kind: mapping.KindCounter}
-		}, droppedConflict, []string{"0:a", "0:b"}},
+		}, exposition.DroppedConflict, []string{"0:a", "0:b"}},
 		{"a part of a histogram", func(f *fixed) {
 			f.series[0].Metric = &mapping.Metric{Name: "mpit_y", Kind: mapping.KindHistogram}
 			f.series[0].Histogram = &mapping.Histogram{Counts: []uint64{0}}
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_y_count_total", Kind: mapping.KindCounter}
-		}, droppedConflict, []string{"0:b"}},
-		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, droppedDuplicate, []string{"0:a", "0:b"}},
+		}, exposition.DroppedConflict, []string{"0:b"}},
+		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, exposition.DroppedDuplicate, []string{"0:a", "0:b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, dropped := countingPage()
@@ -176,7 +175,7 @@ func TestHistogram(t *testing.T) {
 		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
 	}}
 	show(p, r)
-	families := p.fill().families
+	families := p.Messages().Families()
 	got := families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
 	require.Len(t, got.Bucket, 2)
 	assert.Equal(t, []uint64{3, 7}, []uint64{got.Bucket[0].GetCumulativeCount(), got.Bucket[1].GetCumulativeCount()})
@@ -188,40 +187,23 @@ func TestHistogram(t *testing.T) {
 	h.Native = []mapping.NativeBucket{{Index: -3, Count: 2}, {Index: -2, Count: 5}, {Index: 4, Count: 4}}
 	h.NativeZero = 1
 	show(p, r)
-	p.fill()
+	p.Messages()
 	assert.EqualValues(t, mapping.NativeSchema, got.GetSchema())
 	assert.Equal(t, uint64(1), got.GetZeroCount())
 	assert.Equal(t, []int64{2, 3, -1}, got.PositiveDelta)
 	require.Len(t, got.PositiveSpan, 2)
 	assert.Equal(t, []int32{-3, 5}, []int32{got.PositiveSpan[0].GetOffset(), got.PositiveSpan[1].GetOffset()})
 	assert.Equal(t, []uint32{2, 1}, []uint32{got.PositiveSpan[0].GetLength(), got.PositiveSpan[1].GetLength()})
-	assert.Zero(t, testing.AllocsPerRun(10, func() { show(p, r); p.fill() }), "nothing is made anew")
+	assert.Zero(t, testing.AllocsPerRun(10, func() { show(p, r); p.Messages() }), "nothing is made anew")
 
 	h.Schema = mapping.ExactSchema
 	show(p, r)
-	p.fill()
+	p.Messages()
 	assert.EqualValues(t, mapping.ExactSchema, got.GetSchema(), "which schema it is the histogram says")
 
 	h.Native, h.NativeZero = h.Native[:1], 10
 	show(p, r)
-	p.fill()
+	p.Messages()
 	assert.Len(t, got.PositiveSpan, 1)
 	assert.Equal(t, []int64{2}, got.PositiveDelta)
-}
-
-func TestMergeFamilies(t *testing.T) {
-	named := func(names ...string) (list []*dto.MetricFamily) {
-		for _, n := range names {
-			list = append(list, &dto.MetricFamily{Name: &n})
-		}
-		return list
-	}
-	mine, other := named("a", "c", "d"), named("b", "c", "e")
-	merged := mergeFamilies(mine, other)
-	var names []string
-	for _, f := range merged {
-		names = append(names, f.GetName())
-	}
-	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
-	assert.Same(t, mine[1], merged[2], "the first list's stays")
 }

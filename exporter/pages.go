@@ -3,11 +3,11 @@ package exporter
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -22,7 +22,7 @@ const messageBytes = 150
 // pages makes the page, for one round after the other.
 type pages struct {
 	mu        sync.Mutex
-	page      *page
+	board     *board
 	views     []view // of the last refresh, whose memory is used again
 	refreshes uint64
 
@@ -31,9 +31,9 @@ type pages struct {
 }
 
 // lock returns the page to who has it for himself until unlock.
-func (ps *pages) lock() (p *page, unlock func()) {
+func (ps *pages) lock() (p *board, unlock func()) {
 	ps.mu.Lock()
-	return ps.page, ps.mu.Unlock
+	return ps.board, ps.mu.Unlock
 }
 
 // bytes is about how large the last page was.
@@ -54,28 +54,27 @@ func (e *Exporter) commit(asked *questions, want readers) (r *result, err error)
 	defer e.pages.mu.Unlock()
 	defer e.saveThePage(&err)
 	e.judge(asked)
-	p := e.pages.page
-	p.created = p.created || want[asMessages]+want[asPoints]+want[asExponential] > 0 || e.cfg.Created && want[asOpenMetrics] > 0
+	p := e.pages.board
+	if want[asMessages]+want[asPoints]+want[asExponential] > 0 || e.cfg.Created && want[asOpenMetrics] > 0 {
+		p.KeepCreated()
+	}
 	r = &result{ended: e.refresh()}
 	if want[asMessages] > 0 {
-		r.messages = p.fill()
-		e.pages.sizes[asMessages].Store(int64(p.series) * messageBytes)
+		r.messages = p.Messages()
+		e.pages.sizes[asMessages].Store(int64(p.Series()) * messageBytes)
 	}
 	for _, w := range []way{asText, asOpenMetrics} {
 		if want[w] > 0 {
-			b := newBody(pageBodies, want[w])
+			b := p.Text(exposition.TextStyle{OpenMetrics: w == asOpenMetrics, Created: e.cfg.Created}, want[w])
 			r.bodies[w] = b
-			b.text = slices.Grow(b.text, p.size[w]) // else it is copied again and again while it grows
-			p.render(b, textStyle{openMetrics: w == asOpenMetrics, created: e.cfg.Created})
-			p.size[w] = len(b.text) + len(b.text)/16
-			e.pages.sizes[w].Store(int64(len(b.text)))
+			e.pages.sizes[w].Store(int64(len(b.Text())))
 		}
 	}
-	style := pointStyle{at: e.now().Round(0)}
+	style := exposition.PointStyle{At: e.now().Round(0)}
 	for _, w := range []way{asPoints, asExponential} {
-		style.exponential = w == asExponential
+		style.Exponential = w == asExponential
 		for range want[w] {
-			r.data[w].list = append(r.data[w].list, p.points(style))
+			r.data[w].list = append(r.data[w].list, p.Points(style))
 		}
 	}
 	e.setSelf(p)
@@ -83,13 +82,13 @@ func (e *Exporter) commit(asked *questions, want readers) (r *result, err error)
 		e.log.Error("gathering the exporter's own metrics failed", "err", err)
 	}
 	if r.messages != nil {
-		r.families = mergeFamilies(r.messages.families, r.own)
-		r.messages.leases.Add(int32(want[asMessages]))
-		clear(r.messages.families) // they are not to be held when their series have left
+		r.families = exposition.MergeFamilies(r.messages.Families(), r.own)
+		r.messages.Lease(want[asMessages])
+		r.messages.Forget() // they are not to be held when their series have left
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, ownPoints(r.own, style.at)...)
+			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, ownFamilies(), style.At)...)
 		}
 	}
 	e.tidySets(p)
@@ -113,7 +112,7 @@ func (e *Exporter) judge(asked *questions) {
 			switch {
 			case r.end != mpit.EndNone || r.session != q.session:
 				// It has brought its last sample, lost its connection or made a new one meanwhile: that is what it is.
-			case r.line.asked != q:
+			case r.line.asked.Load() != q:
 				r.state = r.last
 			default:
 				e.self.samples.WithLabelValues(resultLate).Inc()
@@ -141,7 +140,7 @@ func (e *Exporter) look() []view {
 
 // refresh brings the page up to date and returns the ended ranks on it. It is called by who has the page.
 func (e *Exporter) refresh() []ending {
-	views, p := e.look(), e.pages.page
+	views, p := e.look(), e.pages.board
 	e.pages.refreshes++
 	for i := range views {
 		if r := p.ranks[views[i].rank]; r != nil {
@@ -160,7 +159,7 @@ func (e *Exporter) refresh() []ending {
 	for i := range views {
 		users[views[i].rank.peer.UID] = true
 	}
-	copies := copying{e: e, page: p, described: map[uint32]int{}, describing: e.describingAll / max(1, len(users))}
+	copies := copying{e: e, board: p, described: map[uint32]int{}, describing: e.describingAll / max(1, len(users))}
 	var later []*view
 	for i := range views {
 		v := &views[i]
@@ -187,14 +186,14 @@ func (e *Exporter) refresh() []ending {
 	e.updateGroups(p, views)
 	p.addInfos(views)
 	e.addTallies(p)
-	p.settle()
+	p.Arrange()
 	return copies.ended
 }
 
 // copying copies ranks onto the page.
 type copying struct {
 	e          *Exporter
-	page       *page
+	board      *board
 	described  map[uint32]int // series that describe each user's ranks
 	describing int            // the most that any user may have
 	infos      []mapping.Info // of the last rank's variables, as far as they stand on the page: ranks of one world have the same
@@ -203,7 +202,7 @@ type copying struct {
 
 // copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is late.
 func (cs *copying) copy(v *view, c *contents) {
-	e, p, uid := cs.e, cs.page, v.rank.peer.UID
+	e, p, uid := cs.e, cs.board, v.rank.peer.UID
 	r := p.portrait(v.rank)
 	r.refresh = e.pages.refreshes
 	up := v.state.live()
@@ -244,7 +243,7 @@ func (cs *copying) known(infos []mapping.Info) int {
 }
 
 // addTallies makes anew what belongs to no rank.
-func (e *Exporter) addTallies(p *page) {
+func (e *Exporter) addTallies(p *board) {
 	var categories map[categoryRow]int
 	var controls map[controlRow]int
 	e.mu.Lock()
@@ -261,7 +260,7 @@ func (e *Exporter) addTallies(p *page) {
 }
 
 // setSelf sets the gauges of the exporter's own.
-func (e *Exporter) setSelf(p *page) {
+func (e *Exporter) setSelf(p *board) {
 	var states [len(stateNames)]int
 	var variables [variableStates]int
 	ranks := make([]*rank, len(e.pages.views))
@@ -281,7 +280,7 @@ func (e *Exporter) setSelf(p *page) {
 	for state, n := range variables {
 		e.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}
-	e.self.series.Set(float64(p.series))
+	e.self.series.Set(float64(p.Series()))
 	for scope, n := range e.budgets.used(ranks) {
 		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
 	}
@@ -291,7 +290,7 @@ func (e *Exporter) setSelf(p *page) {
 func (e *Exporter) saveThePage(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("exporter: making the page: panic: %v", p)
-		e.pages.page = e.newPage() // the old one is half done
+		e.pages.board = e.newBoard() // the old one is half done
 		e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
 	}
 }

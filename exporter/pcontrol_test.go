@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -29,7 +30,7 @@ func startTold(t *testing.T, cfg Config) *told {
 	hello.ID = mpit.RankID{1}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+	r := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -178,10 +179,10 @@ func TestObjectsAreDescribed(t *testing.T) {
 
 func TestKept(t *testing.T) {
 	e := startTold(t, Config{})
-	get1 := func(query string) KeptList { return fromJSON[KeptList](t, get(e.API(), "/api/v1/kept"+query)) }
+	get1 := func(query string) api.KeptList { return fromJSON[api.KeptList](t, get(e.API(), "/api/v1/kept"+query)) }
 	s := counting()
 	e.take(s)
-	assert.Equal(t, []KeptSample{}, get1("").Kept)
+	assert.Equal(t, []api.KeptSample{}, get1("").Kept)
 	assert.JSONEq(t, `{"kept": []}`, get(e.API(), "/api/v1/kept").Body.String())
 
 	s.Monotonic = time.Second
@@ -206,9 +207,8 @@ func TestKept(t *testing.T) {
 		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
 		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"}, "values": []any{0.1, nil}},
 	}, body.Kept[0].Values)
-	list, more := e.Kept(Selector{})
-	assert.Equal(t, list, get1("?rank=0").Kept)
-	assert.Zero(t, more)
+	assert.Equal(t, get1(""), get1("?rank=0"))
+	assert.Zero(t, get1("").More)
 	assert.Empty(t, get1("?rank=1").Kept)
 	assert.Empty(t, get1("?jobid=2").Kept)
 	assert.Empty(t, get1("?world=1").Kept)
@@ -236,7 +236,7 @@ func TestKept(t *testing.T) {
 	for i := range maxKeptAnswer / maxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, whoOf(&hello, "alice"))
+		other := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
 		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
 	}

@@ -7,6 +7,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -44,11 +45,24 @@ type portrait struct {
 	left                     map[string]int // left off the page, as counted
 }
 
-func (r *portrait) place() Identity                { return r.rank.id }
-func (r *portrait) sharedLabels() []*dto.LabelPair { return r.rank.labels }
-func (r *portrait) begun() time.Time               { return r.rank.started }
-func (r *portrait) live() bool                     { return r.up }
-func (r *portrait) counted() map[string]int        { return r.left }
+func (r *portrait) place() Identity { return r.rank.id }
+
+// Compare puts owners of series into the order of their labels.
+func (r *portrait) Compare(other exposition.Owner) int {
+	return r.place().Compare(other.(owner).place())
+}
+
+// Labels are the rank's.
+func (r *portrait) Labels() []*dto.LabelPair { return r.rank.labels }
+
+// Begun is when the rank began.
+func (r *portrait) Begun() time.Time { return r.rank.started }
+
+// Live says whether all its series stand on the page.
+func (r *portrait) Live() bool { return r.up }
+
+// LeftOff is what of it does not come onto the page.
+func (r *portrait) LeftOff() map[string]int { return r.left }
 
 // controlled says whether the program has called MPI_Pcontrol.
 func (r *portrait) controlled() bool { return r.stats.PcontrolCalls > 0 }
@@ -72,35 +86,35 @@ func (m *merged) copyNumbers() {
 		if histogram == nil {
 			histogram = &mapping.Histogram{}
 		}
-		copyHistogram(histogram, from.Histogram)
+		exposition.CopyHistogram(histogram, from.Histogram)
 		to.Histogram = histogram
 	}
 }
 
 // portrait returns what the page has of a rank, making it if need be.
-func (p *page) portrait(r *rank) *portrait {
-	of := p.ranks[r]
+func (b *board) portrait(r *rank) *portrait {
+	of := b.ranks[r]
 	if of == nil {
 		of = &portrait{rank: r, left: map[string]int{}}
-		p.ranks[r] = of
+		b.ranks[r] = of
 	}
 	return of
 }
 
 // remove takes everything of a rank from the page.
-func (p *page) remove(r *portrait) {
-	p.clear(r.process)
-	p.clear(r.objects)
-	p.clear(r.series)
-	p.outdated = p.outdated || r.shown > 0
-	delete(p.ranks, r.rank)
+func (b *board) remove(r *portrait) {
+	b.clear(r.process)
+	b.clear(r.objects)
+	b.clear(r.series)
+	b.outdated = b.outdated || r.shown > 0
+	delete(b.ranks, r.rank)
 }
 
 // outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before any is
 // updated, new rules may give a family another type: else whose turn comes first would find it in its way.
-func (p *page) outdate(v *view) {
-	if r := p.ranks[v.rank]; r != nil && r.series != nil && (!v.facts.figures || r.series.key != v.facts.seriesKey()) {
-		p.clear(r.series)
+func (b *board) outdate(v *view) {
+	if r := b.ranks[v.rank]; r != nil && r.series != nil && (!v.facts.figures || r.series.key != v.facts.seriesKey()) {
+		b.clear(r.series)
 		r.series = nil
 	}
 }
@@ -109,45 +123,45 @@ func (p *page) outdate(v *view) {
 type describingRoom struct{ series, known int }
 
 // update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded before (limits.go).
-func (p *page) update(r *portrait, c *contents, room describingRoom) {
+func (b *board) update(r *portrait, c *contents, room describingRoom) {
 	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
 	if c.figures == nil {
-		p.clear(r.objects)
-		p.clear(r.series)
+		b.clear(r.objects)
+		b.clear(r.series)
 		r.objects, r.series, r.merged = nil, nil, nil
 	} else {
 		r.weight = c.figures.Weight()
-		p.updateSeries(r, c)
+		b.updateSeries(r, c)
 		objects := c.figures.Objects()
 		taken := min(room.series, 2*len(objects))
 		if key := (sheetKey{layout: c.layout, room: taken}); r.objects == nil || r.objects.key != key {
-			p.clear(r.objects)
-			r.objects = &sheet{owner: r, key: key}
-			p.addObjects(r.objects, objects, room.series)
+			b.clear(r.objects)
+			r.objects = &sheet{exposition.NewSheet(r), key}
+			b.addObjects(r.objects, objects, room.series)
 		}
 		room.series -= taken
 	}
 	if shown := min(len(c.infos), room.known+room.series); shown != r.shown || len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0]) {
-		r.shown, p.outdated = shown, true
+		r.shown, b.outdated = shown, true
 	}
 	r.infos = c.infos
 }
 
 // updateSeries copies the rank's series. It has figures.
-func (p *page) updateSeries(r *portrait, c *contents) {
+func (b *board) updateSeries(r *portrait, c *contents) {
 	key := sheetKey{made: c.made, generation: c.figures.Structure()}
-	if s := r.series; s != nil && s.key == key && !p.roomier(s) {
-		s.copyNumbers(p.created)
+	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
+		b.CopyNumbers(s.Sheet)
 		if r.merged != nil {
 			r.merged.rules = c.epoch
 			r.merged.copyNumbers()
 		}
 		return
 	}
-	p.clear(r.series)
-	s := &sheet{owner: r, key: key}
+	b.clear(r.series)
+	s := &sheet{exposition.NewSheet(r), key}
 	r.series, r.merged = s, nil
-	single := p.single[:0]
+	single := b.single[:0]
 	m := &merged{made: c.made, structure: key.generation, rules: c.epoch}
 	for _, series := range c.figures.Series() {
 		if series.PerRank() {
@@ -157,11 +171,9 @@ func (p *page) updateSeries(r *portrait, c *contents) {
 			m.from = append(m.from, series)
 		}
 	}
-	p.listing.begin()
-	p.list(s, single, Reserved)
-	p.add(s)
+	b.Fill(s.Sheet, single, Reserved)
 	clear(single)
-	p.single = single
+	b.single = single
 	if len(m.from) > 0 {
 		copies := make([]mapping.Series, len(m.from))
 		for i := range copies {
@@ -174,15 +186,15 @@ func (p *page) updateSeries(r *portrait, c *contents) {
 
 // conclude brings the rest of what stands on the page for a rank up to date, whether it could be looked at or not. It returns how many
 // series describe it.
-func (p *page) conclude(r *portrait, v *view, up bool) (describing int) {
+func (b *board) conclude(r *portrait, v *view, up bool) (describing int) {
 	r.up, r.end = up, v.end
 	if key := (sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}); r.process == nil || r.process.key != key {
-		p.clear(r.process)
-		r.process = &sheet{owner: r, key: key}
-		p.addProcess(r, r.process)
+		b.clear(r.process)
+		r.process = &sheet{exposition.NewSheet(r), key}
+		b.addProcess(r, r.process)
 	}
-	r.process.setOwn(r)
-	p.count(r)
+	r.process.SetOwn()
+	b.count(r)
 	if r.objects != nil {
 		describing = r.objects.key.room
 	}
@@ -191,27 +203,27 @@ func (p *page) conclude(r *portrait, v *view, up bool) (describing int) {
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
 // times, but a scraper is told once.
-func (p *page) count(r *portrait) {
+func (b *board) count(r *portrait) {
 	over := len(r.infos) - r.shown
 	sheets := [...]*sheet{r.process, r.objects, r.series}
-	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.dropped != nil }) {
+	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
 	}
 	dropped := map[string]int{droppedBound: over}
 	for _, s := range sheets {
 		if s != nil {
-			for reason, n := range s.dropped {
+			for reason, n := range s.Dropped() {
 				dropped[reason] += n
 			}
 		}
 	}
 	for reason, n := range dropped {
-		countMore(p.drop, r.left, reason, n)
+		exposition.CountMore(b.drop, r.left, reason, n)
 	}
 }
 
 // addProcess adds what describes the process.
-func (p *page) addProcess(r *portrait, s *sheet) {
+func (b *board) addProcess(r *portrait, s *sheet) {
 	a := &r.rank.about
 	labels := []mapping.Label{
 		{Name: "pid", Value: strconv.Itoa(a.PID)},
@@ -231,32 +243,33 @@ func (p *page) addProcess(r *portrait, s *sheet) {
 	if a.CgroupJobID != "" {
 		labels = append(labels, mapping.Label{Name: "cgroup_jobid", Value: a.CgroupJobID})
 	}
-	p.addOwn(s, familyProcessInfo, false, row{value: 1, labels: labels})
-	for _, f := range rankFamilies {
+	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
+	for i := range rankFamilies {
+		f := &rankFamilies[i]
 		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
-			p.addOwn(s, f.Family, f.liveOnly, row{own: f.value})
+			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }})
 		}
 	}
 	if r.end != mpit.EndNone {
-		p.addOwn(s, familyRankEnd, false, row{value: 1, labels: []mapping.Label{{Name: "reason", Value: r.end.String()}}})
+		b.AddOwn(s.Sheet, &familyRankEnd, false, exposition.Row{Value: 1, Labels: []mapping.Label{{Name: "reason", Value: r.end.String()}}})
 	}
 }
 
 // addObjects adds what describes the rank's MPI objects, each in up to two series.
-func (p *page) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
+func (b *board) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
 	if len(objects) > room/2 {
-		s.drop(droppedBound, len(objects)-room/2)
+		s.Drop(droppedBound, len(objects)-room/2)
 		objects = objects[:room/2]
 	}
-	infos := make([]row, 0, len(objects))
-	counts := make([]row, 0, len(objects))
+	infos := make([]exposition.Row, 0, len(objects))
+	counts := make([]exposition.Row, 0, len(objects))
 	for _, o := range objects {
 		kind, name := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}, mapping.Label{Name: "name", Value: o.Name}
-		counts = append(counts, row{value: float64(o.Number), labels: []mapping.Label{kind, name}})
+		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
-			infos = append(infos, row{value: 1, labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
 		}
 	}
-	p.addOwn(s, familyObjectInfo, true, infos...)
-	p.addOwn(s, familyObjects, true, counts...)
+	b.AddOwn(s.Sheet, &familyObjectInfo, true, infos...)
+	b.AddOwn(s.Sheet, &familyObjects, true, counts...)
 }

@@ -8,15 +8,21 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
+// Identity is what tells the series of one rank from those of all others on the node.
+type Identity = identity.Identity
+
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
-	SetLimit(weight int, reason mapping.Reason)
-	SetClaim(claim func(weight int) (got int, reason mapping.Reason))
+	SetRoom(shared mapping.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
 	Reload(m *mapping.Mapper, at time.Time)
@@ -58,7 +64,7 @@ type rank struct {
 	peer    mpit.Peer // of its first connection
 	arrived uint64    // rises from rank to rank
 	started time.Time // zero: not known
-	about   RankStatus
+	about   api.RankStatus
 	library mapping.Library
 	old     bool             // it was there before this exporter
 	since   time.Time        // from when on the exporter can vouch for what only it counts; zero: from the rank's beginning on
@@ -156,16 +162,16 @@ type outbox struct {
 const variableStates = int(mpit.VariableOnRequest) + 1
 
 // newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
-func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
-	id := w.id
+func newRank(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+	id := w.ID
 	r := &rank{
 		key:      h.ID,
 		id:       id,
 		peer:     peer,
 		started:  h.InitTime,
-		about:    describe(&h, peer, w),
+		about:    api.StatusOf(&h, peer, w),
 		library:  mapping.ParseLibrary(h.LibraryVersion),
-		version:  truncate(h.LibraryVersion, maxLabelValue),
+		version:  clean.Cut(h.LibraryVersion, clean.MaxLabel),
 		contents: guard.New(contents{left: map[string]int{}}),
 	}
 	r.controls.left = map[string]int{}
@@ -176,7 +182,7 @@ func newRank(h mpit.Hello, peer mpit.Peer, w who) *rank {
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
-	r.labels = labelPairs(nil, labels)
+	r.labels = exposition.LabelPairs(nil, labels)
 	return r
 }
 

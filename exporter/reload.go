@@ -3,9 +3,9 @@ package exporter
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -19,8 +19,9 @@ type Rules struct {
 
 // ruling is rules that are, or were, in force.
 type ruling struct {
-	Rules
-	epoch uint64 // how often rules have come into force before
+	mapper   *mapping.Mapper
+	identity *identity.Rules // for ranks that come
+	epoch    uint64          // how often rules have come into force before
 }
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its
@@ -29,7 +30,7 @@ type ruling struct {
 func (e *Exporter) Reload(r Rules) error {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()
-	relabel, err := r.check()
+	names, err := r.check()
 	if err == nil {
 		err = e.setLimits(r.Limits)
 	}
@@ -38,20 +39,18 @@ func (e *Exporter) Reload(r Rules) error {
 		e.ReloadFailed(err)
 		return err
 	}
-	r.Identity = slices.Clone(r.Identity)
-	e.rules.Store(&ruling{Rules: r, epoch: e.rules.Load().epoch + 1})
-	e.relabel.Store(relabel)
+	e.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: e.rules.Load().epoch + 1})
 	e.self.reloads.WithLabelValues(reloadSuccess).Inc()
 	e.self.reloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
 	return nil
 }
 
-func (r *Rules) check() (*relabeler, error) {
+func (r *Rules) check() (*identity.Rules, error) {
 	if r.Mapper == nil {
 		return nil, errors.New("Rules.Mapper is nil")
 	}
-	return newRelabeler(r.Identity)
+	return identity.Compile(r.Identity)
 }
 
 // ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its lines.
@@ -64,7 +63,7 @@ func (e *Exporter) ReloadFailed(err error) {
 }
 
 // mapper returns the one that is in force.
-func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().Mapper }
+func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().mapper }
 
 // outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive rank may answer with
 // what it had before.

@@ -162,9 +162,7 @@ func TestReloadChangesTypes(t *testing.T) {
 			n.connect(prompt, late)
 			page := n.scrape()
 			assert.Equal(t, []float64{5, 5}, []float64{page[of(test.old, "1", 0)], page[of(test.old, "1", 1)]})
-			n.mu.Lock()
-			was := n.pages.page.byName[test.old].kind
-			n.mu.Unlock()
+			was := n.message(test.old).GetType()
 
 			late.Stall(true)
 			require.NoError(t, n.Reload(withRules(t, test.to)))
@@ -180,9 +178,7 @@ func TestReloadChangesTypes(t *testing.T) {
 				_, second := page[of(test.new, "1", 1)]
 				return first && second
 			}, longest, time.Millisecond)
-			n.mu.Lock()
-			is := n.pages.page.byName[test.new].kind
-			n.mu.Unlock()
+			is := n.message(test.new).GetType()
 			assert.NotEqual(t, was, is)
 			assert.Zero(t, page["mpit_exporter_rank_panics_total"])
 		})

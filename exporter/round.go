@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -79,11 +80,11 @@ type readers [ways]int
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	messages *messages           // nil: nobody wants them
-	families []*dto.MetricFamily // of messages, and own
-	bodies   [ways]*body         // the page as text, without own; nil: nobody wants it
-	data     [ways]copies        // the page as metric data, with own
-	own      []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
+	messages *exposition.Messages   // nil: nobody wants them
+	families []*dto.MetricFamily    // of messages, and own
+	bodies   [ways]*exposition.Body // the page as text, without own; nil: nobody wants it
+	data     [ways]copies           // the page as metric data, with own
+	own      []*dto.MetricFamily    // the exporter's figures of itself, which nobody changes
 	ended    []ending
 }
 
@@ -280,10 +281,10 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	if r.session == nil || r.end != mpit.EndNone {
 		return
 	}
-	q := r.line.asked
+	q := r.line.asked.Load()
 	if q == nil {
 		q = &question{rank: r, session: r.session, line: r.line, pending: r.session.Ask(), at: now}
-		if r.line.asked = q; q.isAnswered() {
+		if r.line.asked.Store(q); q.isAnswered() {
 			r.line.nudge() // it has failed, which nobody else tells
 		}
 	}
@@ -362,10 +363,10 @@ func (l *lease) release() {
 	l.once.Do(func() {
 		switch l.way {
 		case asMessages:
-			l.messages.leases.Add(-1)
+			l.messages.Release()
 		case asValues:
 		default:
-			l.bodies[l.way].release()
+			l.bodies[l.way].Release()
 		}
 	})
 }

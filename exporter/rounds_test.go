@@ -180,7 +180,7 @@ func TestOverlappingRounds(t *testing.T) {
 	slow.Stall(true)
 	first := make(chan map[string]float64, 1)
 	go func() { first <- n.scrapeWithin(time.Hour) }()
-	n.wait(prompt, func(r *rank) bool { return r.last == stateUp && r.line.asked == nil })
+	n.wait(prompt, func(r *rank) bool { return r.last == stateUp && r.line.asked.Load() == nil })
 	require.NoError(t, prompt.Set("depth", mpit.ClassLevel, 0, 6))
 
 	second := n.scrapeFor(prompt)
@@ -204,11 +204,11 @@ func TestRankThatIsAskedAgainIsNotLate(t *testing.T) {
 	slow.Stall(true)
 	first := make(chan map[string]float64, 1)
 	go func() { first <- n.scrapeWithin(time.Hour) }()
-	n.wait(both, func(r *rank) bool { return r.last == stateUp && r.line.asked == nil })
+	n.wait(both, func(r *rank) bool { return r.last == stateUp && r.line.asked.Load() == nil })
 	both.Stall(true)
 	second := make(chan map[string]float64, 1)
 	go func() { second <- n.scrapeWithin(time.Hour) }()
-	n.wait(both, func(r *rank) bool { return r.line.asked != nil })
+	n.wait(both, func(r *rank) bool { return r.line.asked.Load() != nil })
 
 	slow.Stall(false)
 	assert.Equal(t, 1.0, (<-first)[of("mpit_rank_up", "1", 0)])

@@ -1,27 +1,105 @@
 package exporter
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do.
+// selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a field here and an entry in
+// newSelfMetrics: its family, its name in OpenTelemetry and the documentation (go test ./exporter -update) follow.
 type selfMetrics struct {
-	registry *prometheus.Registry
+	instruments
 
 	ranks, variables, connections, seriesLimit, seriesUsed           *prometheus.GaugeVec
-	series, inFlight                                                 prometheus.Gauge
+	series, inFlight, reloaded, reloadTime                           prometheus.Gauge
 	rounds, evicted, panics, clashes, mismatches                     prometheus.Counter
 	samples, dropped, protocolErrors, refused, accepted, scrapesDone *prometheus.CounterVec
 	cvarWrites, reloads                                              *prometheus.CounterVec
-	reloaded, reloadTime                                             prometheus.Gauge
 	roundDuration                                                    prometheus.Histogram
 }
+
+func newSelfMetrics() *selfMetrics {
+	i := &instruments{registry: prometheus.NewRegistry()}
+	s := &selfMetrics{
+		ranks: i.gauges("mpit_exporter_ranks", "state", "{rank}",
+			"Ranks by what became of them in the last round."),
+		variables: i.gauges("mpit_exporter_variables", "state", "{variable}",
+			"Performance variables of all live ranks, by whether their agents could open them."),
+		series: i.gauge("mpit_exporter_series", "{series}",
+			"Series of ranks on the last page, a histogram counting as one."),
+		seriesLimit: i.gauges("mpit_exporter_series_limit", "scope", "{series}",
+			"How many series of performance variables there may be, by whose they are; a histogram counts for as many as it has lines."),
+		seriesUsed: i.gauges("mpit_exporter_series_used", "scope", "{series}",
+			"How many of them there are; of jobs, users and ranks that which has most."),
+		rounds: i.counter("mpit_exporter_rounds_total", "{round}",
+			"Rounds over all ranks; simultaneous scrapes share one."),
+		roundDuration: i.histogram("mpit_exporter_round_duration_seconds",
+			"Time from asking the first rank to having all answers that came in time.",
+			.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
+		samples: i.counters("mpit_exporter_samples_total", "result", "{sample}",
+			"Requests to ranks and last samples, by result.",
+			resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed),
+		dropped: i.counters("mpit_exporter_series_dropped_total", "reason", "{item}",
+			"What did not come onto the page, by reason, over all ranks ever seen: variables, values or whole series.",
+			droppedReasons()...),
+		evicted: i.counter("mpit_exporter_ranks_evicted_total", "{rank}",
+			"Ended ranks given up before their time, because too many were kept."),
+		panics: i.counter("mpit_exporter_rank_panics_total", "{panic}",
+			"Ranks whose figures made the exporter's mapping fail: a bug, please report it."),
+		protocolErrors: i.counters("mpit_exporter_protocol_errors_total", "reason", "{error}",
+			"Connections that were closed because the peer broke the protocol, by reason.",
+			mpit.Reasons()...),
+		refused: i.counters("mpit_exporter_connections_refused_total", "reason", "{connection}",
+			"Connections that were refused, by reason.",
+			refusedUID, refusedRanks, refusedFinals),
+		connections: i.gauges("mpit_exporter_connections", "user", "{connection}",
+			"Open connections of ranks, by the kernel's word on whose they are."),
+		accepted: i.counters("mpit_exporter_connections_accepted_total", "user", "{connection}",
+			"Connections of ranks so far, by the kernel's word on whose they are."),
+		clashes: i.counter("mpit_exporter_label_clashes_total", "{rank}",
+			"Ranks that came with the labels of another one that is still on the page; they have a label dup."),
+		mismatches: i.counter("mpit_exporter_jobid_mismatches_total", "{rank}",
+			"Ranks that claimed another job than their control group is of, by the kernel's word: jobid_check on mpit_process_info."),
+		scrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
+			"HTTP requests for metrics, by result.",
+			scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted),
+		inFlight: i.gauge("mpit_exporter_scrapes_in_flight", "{request}",
+			"HTTP requests for metrics that are being served."),
+		cvarWrites: i.counters("mpit_exporter_cvar_writes_total", "result", "{request}",
+			"Requests to set a control variable, by result.",
+			control.OK, control.Refused, control.Failed),
+		reloaded: i.gauge("mpit_exporter_config_last_reload_successful", "",
+			"1: the rules in force are those that were read last; 0: those could not be used, and the ones before them are in force."),
+		reloadTime: i.gauge("mpit_exporter_config_last_reload_success_timestamp_seconds", "",
+			"When the rules in force were read, since the epoch."),
+		reloads: i.counters("mpit_exporter_config_reloads_total", "result", "{attempt}",
+			"Attempts to read the rules anew, by result.",
+			reloadSuccess, reloadFailure),
+	}
+	s.instruments = *i
+	return s
+}
+
+// selfFamilies describes them. The list is the caller's.
+func selfFamilies() []Family { return slices.Clone(newSelfMetrics().families) }
+
+// ownFamilies are all of the exporter's own by their names.
+var ownFamilies = sync.OnceValue(func() map[string]*Family {
+	byName := map[string]*Family{}
+	for _, f := range Families() {
+		byName[f.Name] = &f
+	}
+	return byName
+})
 
 // Results of asking a rank, label `result` of mpit_exporter_samples_total.
 const (
@@ -44,16 +122,22 @@ const (
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
 const (
 	droppedEvicted   = "ended_evicted"        // series of an ended rank, given up before anybody had them
-	droppedReserved  = "reserved_name"        // a series with a name of the exporter's own
-	droppedConflict  = "type_conflict"        // a series whose family has another type
-	droppedDuplicate = "duplicate_series"     // a series that stands on the page already
 	droppedBound     = "series_over_bound"    // of what describes objects, variables, categories, and of control variables
 	droppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
 	droppedVariables = "variables_over_bound" // of one rank
 
-	droppedUndelivered = "ended_undelivered"  // series of an ended rank that a reader of metric data has not got, though others may have
-	droppedIncomplete  = "buckets_incomplete" // a histogram that can't be had as an exponential one
+	droppedUndelivered = "ended_undelivered" // series of an ended rank that a reader of metric data has not got, though others may have
 )
+
+// droppedReasons are those that are there from the start.
+func droppedReasons() []string {
+	return []string{
+		droppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate, droppedBound, droppedControl,
+		droppedVariables, droppedUndelivered, exposition.DroppedIncomplete,
+		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
+		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
+	}
+}
 
 // Results of mpit_exporter_scrapes_total.
 const (
@@ -69,86 +153,51 @@ const (
 	reloadFailure = "failure"
 )
 
-func newSelfMetrics() *selfMetrics {
-	s := &selfMetrics{
-		registry:       prometheus.NewRegistry(),
-		ranks:          gaugeVec(familyRanks),
-		variables:      gaugeVec(familyVariables),
-		connections:    gaugeVec(familyConnections),
-		seriesLimit:    gaugeVec(familySeriesLimit),
-		seriesUsed:     gaugeVec(familySeriesUsed),
-		series:         prometheus.NewGauge(prometheus.GaugeOpts(opts(familySeries))),
-		inFlight:       prometheus.NewGauge(prometheus.GaugeOpts(opts(familyInFlight))),
-		rounds:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyRounds))),
-		evicted:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyEvicted))),
-		panics:         prometheus.NewCounter(prometheus.CounterOpts(opts(familyPanics))),
-		clashes:        prometheus.NewCounter(prometheus.CounterOpts(opts(familyClashes))),
-		mismatches:     prometheus.NewCounter(prometheus.CounterOpts(opts(familyMismatches))),
-		samples:        counterVec(familySamples),
-		dropped:        counterVec(familyDropped),
-		protocolErrors: counterVec(familyProtocolErrors),
-		refused:        counterVec(familyRefused),
-		accepted:       counterVec(familyAccepted),
-		scrapesDone:    counterVec(familyScrapes),
-		cvarWrites:     counterVec(familyCvarWrites),
-		reloads:        counterVec(familyReloads),
-		reloaded:       prometheus.NewGauge(prometheus.GaugeOpts(opts(familyReloaded))),
-		reloadTime:     prometheus.NewGauge(prometheus.GaugeOpts(opts(familyReloadTime))),
-		roundDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: familyRoundDuration.Name, Help: familyRoundDuration.Help,
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}),
-	}
-	s.registry.MustRegister(s.ranks, s.variables, s.connections, s.series, s.seriesLimit, s.seriesUsed, s.inFlight, s.rounds, s.evicted, s.panics, s.clashes,
-		s.mismatches, s.samples, s.dropped, s.protocolErrors, s.refused, s.accepted, s.scrapesDone, s.cvarWrites, s.roundDuration,
-		s.reloads, s.reloaded, s.reloadTime)
-
-	// A counter that appears with its first event has no rate for it.
-	for _, result := range []string{resultFresh, resultBusy, resultPassive, resultPaused, resultFinal, resultLate, resultFailed} {
-		s.samples.WithLabelValues(result)
-	}
-	for _, reason := range []string{refusedUID, refusedRanks, refusedFinals} {
-		s.refused.WithLabelValues(reason)
-	}
-	for _, reason := range []string{droppedEvicted, droppedReserved, droppedConflict, droppedDuplicate, droppedBound, droppedControl, droppedVariables,
-		droppedUndelivered, droppedIncomplete} {
-		s.dropped.WithLabelValues(reason)
-	}
-	for _, reason := range []mapping.Reason{
-		mapping.ReasonSeriesOverLimit, mapping.ReasonJobOverLimit, mapping.ReasonUserOverLimit, mapping.ReasonRankOverLimit,
-		mapping.ReasonVariableOverLimit,
-	} {
-		s.dropped.WithLabelValues(string(reason))
-	}
-	for _, result := range []string{scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted} {
-		s.scrapesDone.WithLabelValues(result)
-	}
-	for _, result := range []string{CvarOK, CvarRefused, CvarFailed} {
-		s.cvarWrites.WithLabelValues(result)
-	}
-	for _, result := range []string{reloadSuccess, reloadFailure} {
-		s.reloads.WithLabelValues(result)
-	}
-	for _, reason := range mpit.Reasons() {
-		s.protocolErrors.WithLabelValues(reason)
-	}
-	return s
-}
-
 // reloadSucceeded notes when rules came into force.
 func (s *selfMetrics) reloadSucceeded(at time.Time) {
 	s.reloaded.Set(1)
 	s.reloadTime.Set(seconds(at))
 }
 
-func opts(f Family) prometheus.Opts { return prometheus.Opts{Name: f.Name, Help: f.Help} }
-
-func gaugeVec(f Family) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(f)), f.Labels)
+// instruments makes them, and notes the family of each. counts is what the values count, as OpenTelemetry writes it.
+type instruments struct {
+	registry *prometheus.Registry
+	families []Family
 }
 
-func counterVec(f Family) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(f)), f.Labels)
+// instrument notes a family and registers what has been made for it.
+func instrument[T prometheus.Collector](i *instruments, f Family, made T) T {
+	i.families = append(i.families, f)
+	i.registry.MustRegister(made)
+	return made
+}
+
+func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts}, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+}
+
+func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: plainLabels(label)},
+		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label}))
+}
+
+func (i *instruments) counter(name, counts, help string) prometheus.Counter {
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts}, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+}
+
+// counters has a counter for each of the label's values from the start: one that appears with its first event has no rate for it.
+func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
+	vec := instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: plainLabels(label)},
+		prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
+	for _, value := range values {
+		vec.WithLabelValues(value)
+	}
+	return vec
+}
+
+func (i *instruments) histogram(name, help string, buckets ...float64) prometheus.Histogram {
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_HISTOGRAM},
+		prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
 }
 
 // gather returns the families, sorted; nobody changes them afterwards.

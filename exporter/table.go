@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -50,19 +51,14 @@ func newTable() table {
 	return table{byID: map[mpit.RankID]*rank{}, places: map[Identity]*dups{}, users: map[uint32]*userBooks{}}
 }
 
-func (id Identity) withoutDup() Identity {
-	id.Dup = 0
-	return id
-}
-
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
-func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
-	place := t.places[w.id]
+func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+	place := t.places[w.ID]
 	if place == nil {
 		place = &dups{taken: map[int]bool{}}
-		t.places[w.id] = place
+		t.places[w.ID] = place
 	}
-	w.id.Dup = place.free
+	w.ID.Dup = place.free
 	place.taken[place.free] = true
 	for place.taken[place.free] {
 		place.free++
@@ -88,10 +84,10 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w who) *rank {
 
 func (t *table) remove(r *rank) {
 	delete(t.byID, r.key)
-	place := t.places[r.id.withoutDup()]
+	place := t.places[r.id.WithoutDup()]
 	delete(place.taken, r.id.Dup)
 	if place.free = min(place.free, r.id.Dup); len(place.taken) == 0 {
-		delete(t.places, r.id.withoutDup())
+		delete(t.places, r.id.WithoutDup())
 	}
 	if i, found := t.find(r.id); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
@@ -105,7 +101,7 @@ func (t *table) remove(r *rank) {
 
 // find returns a rank's place in ordered, or where it would be.
 func (t *table) find(id Identity) (int, bool) {
-	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.compare(id) })
+	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.Compare(id) })
 }
 
 // alive counts the ranks of one user that have not ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -17,6 +18,8 @@ type question struct {
 	line    *line
 	pending *mpit.Pending
 	at      time.Time
+
+	begun atomic.Bool // somebody takes the answer in
 
 	// Exporter.mu guards these.
 	taken   bool         // the answer has been taken in, or never will be
@@ -59,8 +62,11 @@ func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error)
 	return func() { r.taking.Release(1) }, nil
 }
 
-// take takes the answer to a question in, which has come.
+// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an answer takes it in.
 func (e *Exporter) take(ctx context.Context, q *question) {
+	if !q.begun.CompareAndSwap(false, true) {
+		return
+	}
 	r := q.rank
 	sample, err := q.pending.Sample()
 	result, state := resultFailed, stateLate
@@ -85,7 +91,7 @@ func (e *Exporter) take(ctx context.Context, q *question) {
 	e.self.samples.WithLabelValues(result).Inc()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if q.line.asked = nil; r.line == q.line { // else there is a newer connection
+	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
 		r.last = state
 	}
 	q.settle()
@@ -163,10 +169,8 @@ func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
 	})
 }
 
-// update takes a sample into a rank's figures, within its budget.
+// update takes a sample into a rank's figures, which draw on the budgets for what is new.
 func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
-	c.figures.SetLimit(e.budgets.offer(r))
-	c.figures.SetClaim(func(weight int) (int, mapping.Reason) { return e.budgets.claim(r, weight) })
 	c.figures.SetVariableLimit(e.budgets.of().SeriesPerVariable)
 	c.figures.Update(s)
 	e.budgets.take(r, c.figures.Weight())
@@ -216,7 +220,8 @@ func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}
-	c.figures, c.epoch = e.newRank(rules.Mapper, p), rules.epoch
+	c.figures, c.epoch = e.newRank(rules.mapper, p), rules.epoch
+	c.figures.SetRoom(roomOf{e.budgets, r})
 	c.made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
@@ -225,7 +230,7 @@ func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
 
 // renew puts the rules that are in force into a rank's figures.
 func (e *Exporter) renew(r *rank, c *contents, rules *ruling) {
-	c.figures.Reload(rules.Mapper, e.now())
+	c.figures.Reload(rules.mapper, e.now())
 	c.epoch, c.anew, c.reselect = rules.epoch, true, true
 	e.tellCategories(r, c)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -57,10 +58,10 @@ func byExpfmt(t require.TestingT, families []*dto.MetricFamily, format expfmt.Fo
 	return out.String()
 }
 
-func byPage(p *page, s textStyle) string {
-	b := &body{}
-	p.render(b, s)
-	return string(b.text)
+func byPage(p *board, s exposition.TextStyle) string {
+	b := p.Text(s, 1)
+	defer b.Release()
+	return string(b.Text())
 }
 
 var (
@@ -130,11 +131,11 @@ func checkText(t *rapid.T) {
 		}
 		show(p, r)
 	}
-	families := p.fill().families
-	series := p.series
-	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p, textStyle{created: true}))
-	assert.Equal(t, series, p.series)
-	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p, textStyle{openMetrics: true, created: true}))
+	families := p.Messages().Families()
+	series := p.Series()
+	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p, exposition.TextStyle{Created: true}))
+	assert.Equal(t, series, p.Series())
+	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p, exposition.TextStyle{OpenMetrics: true, Created: true}))
 }
 
 // exactBounds are powers of two, as those of the call profile.
@@ -159,7 +160,7 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 		show(p, r)
 		var bounds []float64
 		lines := map[string]string{}
-		for line := range strings.Lines(byPage(p, textStyle{openMetrics: openMetrics})) {
+		for line := range strings.Lines(byPage(p, exposition.TextStyle{OpenMetrics: openMetrics})) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 			series, _, _ := strings.Cut(name, "{")
 			lines[series] = value
@@ -179,82 +180,4 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 		assert.Equal(t, h.Sum, sum)
 		assert.Equal(t, "91", lines["mpit_x_count"])
 	}
-}
-
-func TestNumbersAsText(t *testing.T) {
-	for x, want := range map[float64]string{
-		0: "0", 12: "12", -12: "-12", 1e15: "1000000000000000", 1 << 53: "9.007199254740992e+15", 1e300: "1e+300",
-		1.5: "1.5", 1e-9: "0.000000001", 12.000000001: "12.000000001", 1e-10: "1e-10", 1.0 / 3: "0.3333333333333333", -1.5: "-1.5",
-		math.Nextafter(0.3, 1): "0.30000000000000004", math.Inf(1): "+Inf", math.Inf(-1): "-Inf",
-	} {
-		assert.Equal(t, want, string(appendNumber(nil, x)))
-	}
-	assert.Equal(t, "0", string(appendNumber(nil, math.Copysign(0, -1))))
-	assert.Equal(t, "NaN", string(appendNumber(nil, math.NaN())))
-}
-
-// Series of one owner with the same labels share the text.
-func TestLabelTexts(t *testing.T) {
-	r, _ := pageRank(3, "mpit_x")
-	texts := newLabelTexts(&portrait{rank: r})
-	none := texts.of(nil)
-	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, none)
-	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",user="alice",world="0",z=""} `,
-		texts.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}))
-	assert.Len(t, texts.made, 2)
-	texts.of(nil)
-	assert.Len(t, texts.made, 2)
-	assert.Equal(t, " ", newLabelTexts(nil).of(nil))
-}
-
-func TestRenderingAllocatesNothing(t *testing.T) {
-	p, _ := countingPage()
-	r, _ := pageRank(0, "mpit_x", "a", "b", "c")
-	show(p, r)
-	b := newBody(pageBodies, 1)
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		b.text, b.parts = b.text[:0], b.parts[:0]
-		p.render(b, textStyle{openMetrics: true, created: true})
-	}))
-}
-
-func TestInterleave(t *testing.T) {
-	bodyOf := func(names string) *body {
-		b := &body{}
-		for _, name := range strings.Fields(names) {
-			b.text = append(append(b.text, name...), name...)
-			b.endPart(name)
-		}
-		return b
-	}
-	for _, test := range []struct{ a, b, want string }{
-		{"", "", ""},
-		{"a b", "", "aabb"},
-		{"", "a b", "aabb"},
-		{"c d", "a b", "aabb ccdd"},
-		{"a b", "c d", "aabb ccdd"},
-		{"a d e", "b c f", "aa bbcc ddee ff"},
-		{"b", "a b c", "aa bb cc"},
-		{"a b", "a b", "aabb"},
-		{"b d", "b c d e", "bb cc dd ee"},
-	} {
-		assert.Equal(t, test.want, string(bytes.Join(interleave(bodyOf(test.a), bodyOf(test.b)), []byte(" "))), "%s and %s", test.a, test.b)
-	}
-}
-
-// What one reader gives back is another's for as long as he has it.
-func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
-	n := startNode(t, Config{})
-	r, err := n.commit(&questions{}, readers{asText: 2, asOpenMetrics: 1})
-	require.NoError(t, err)
-	first, err := n.lease(r, asText, nil)
-	require.NoError(t, err)
-	second, err := n.lease(r, asText, nil)
-	require.NoError(t, err)
-	first.release()
-	first.release()
-	assert.EqualValues(t, 1, second.bodies[asText].readers.Load())
-	second.release()
-	assert.Zero(t, r.bodies[asText].readers.Load())
-	assert.EqualValues(t, 1, r.bodies[asOpenMetrics].readers.Load())
 }

@@ -1,13 +1,13 @@
 package exporter
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -18,7 +18,7 @@ func (n *node) claiming(uid uint32, calls uint64) *rank {
 	n.mu.Lock()
 	h := small("1", 0).Hello
 	h.ID, h.InitTime = mpit.RankID{byte(uid), byte(uid >> 8)}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.name(uid)))
+	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
 	n.mu.Unlock()
 	require.True(n.t, n.absorbed(r, &mpit.Sample{
@@ -88,15 +88,15 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 		require.Len(t, list.Ranks, 1)
 		assert.Equal(t, "alice", list.Ranks[0].Rank.User)
 		assert.Equal(t, "10", list.Ranks[0].Variables[0].Series[0].Value)
-		catalogues := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?user=alice&rank=0"))
+		catalogues := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?user=alice&rank=0"))
 		require.Len(t, catalogues.Catalogues, 1)
 		assert.Equal(t, "alice", catalogues.Catalogues[0].Rank.User)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/catalogue?user=bob").Code)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/values?user=bob").Code)
 		r.Pcontrol(2)
 		n.scrape()
-		assert.Len(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
-		assert.Empty(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
+		assert.Len(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
+		assert.Empty(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
 	})
 }
 
@@ -129,46 +129,6 @@ func TestTwoUsersWithOneName(t *testing.T) {
 	assert.Equal(t, map[string]float64{
 		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`: 7, `mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
 	}, n.with("mpit_node_calls_total"))
-}
-
-// A rank's user is never "other", however many there are: that is for the exporter's figures of itself.
-func TestNamesOfUsers(t *testing.T) {
-	at := testTime
-	lookups, fails := map[uint32]int{}, true
-	u := newUsers(func(uid uint32) string {
-		lookups[uid]++
-		if uid < 1000 || fails {
-			return ""
-		}
-		return fmt.Sprint("user", uid)
-	})
-	u.now = func() time.Time { return at }
-
-	assert.Equal(t, "1000", u.name(1000), "the directory service does not answer")
-	fails = false
-	assert.Equal(t, "1000", u.name(1000), "it isn't asked again so soon")
-	assert.Equal(t, 1, lookups[1000])
-	at = at.Add(namelessFor)
-	assert.Equal(t, "user1000", u.name(1000))
-	at = at.Add(time.Hour)
-	assert.Equal(t, "user1000", u.name(1000))
-	assert.Equal(t, 2, lookups[1000], "a name stays")
-
-	for uid := range uint32(maxUsers) {
-		assert.Equal(t, fmt.Sprint(uid), u.name(uid))
-	}
-	assert.Equal(t, "999", u.name(999), "one of too many")
-	assert.Equal(t, "user1000", u.name(1000))
-	assert.Zero(t, lookups[999])
-	at = at.Add(namelessFor)
-	assert.Equal(t, "user1001", u.name(1001))
-	assert.LessOrEqual(t, len(u.nameless), maxUsers)
-
-	for i := range maxUsers {
-		assert.Equal(t, fmt.Sprint(i), u.own(fmt.Sprint(i)))
-	}
-	assert.Equal(t, "other", u.own("one more"))
-	assert.Equal(t, "7", u.own("7"))
 }
 
 // What describes ranks is bounded for all users together: each may have an equal part.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -166,7 +168,7 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 		var more int
 		w.asking, w.told, w.standing = false, told, s
 		w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
-		countMore(e.drop, w.left, droppedBound, over+more)
+		exposition.CountMore(e.drop, w.left, droppedBound, over+more)
 	}()
 	if told {
 		e.learnCategories(w)
@@ -195,7 +197,7 @@ func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mappi
 	}
 	names := map[int]string{}
 	for i := range list {
-		names[list[i].Index] = cleanValue(list[i].Name)
+		names[list[i].Index] = clean.Label(list[i].Name)
 	}
 	seen := map[categoryRow]bool{}
 	entries := 0
@@ -231,21 +233,21 @@ func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mappi
 }
 
 // addCategories makes the families of categories anew, if they have changed.
-func (p *page) addCategories(sums map[categoryRow]int, generation uint64) {
-	if p.categories == generation {
+func (b *board) addCategories(sums map[categoryRow]int, generation uint64) {
+	if b.categories == generation {
 		return
 	}
-	p.categories = generation
-	var variables, parents []row
+	b.categories = generation
+	var variables, parents []exposition.Row
 	for r := range sums {
 		if r.parent != "" {
-			parents = append(parents, row{value: 1, labels: []mapping.Label{{Name: "category", Value: r.category}, {Name: "parent", Value: r.parent}}})
+			parents = append(parents, exposition.Row{Value: 1, Labels: []mapping.Label{{Name: "category", Value: r.category}, {Name: "parent", Value: r.parent}}})
 			continue
 		}
-		variables = append(variables, row{value: 1, labels: []mapping.Label{
+		variables = append(variables, exposition.Row{Value: 1, Labels: []mapping.Label{
 			{Name: "name", Value: r.name}, {Name: "class", Value: r.class}, {Name: "category", Value: r.category},
 		}})
 	}
-	p.replaceShared(familyPvarCategory, variables)
-	p.replaceShared(familyCategoryParent, parents)
+	b.ReplaceShared(&familyPvarCategory, variables)
+	b.ReplaceShared(&familyCategoryParent, parents)
 }

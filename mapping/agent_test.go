@@ -266,7 +266,7 @@ func (a *agent) rename(object uint32, name string) {
 	for _, h := range a.handles {
 		if h.Object == object {
 			a.end(h, old)
-			h.Origin, h.Excluded = append([]uint64(nil), h.seen(a.paused)...), nil
+			h.Origin, h.Excluded, h.Created = append([]uint64(nil), h.seen(a.paused)...), nil, a.now()
 		}
 	}
 	a.objects = append([]mpit.Object(nil), a.objects...)
@@ -382,7 +382,10 @@ func reload(t fataler, r *Rank, a *agent, rules ...Rule) {
 func restart(t fataler, r *Rank, a *agent, rules ...Rule) *Rank {
 	t.Helper()
 	again := newMapper(t, rules...).NewRank(Process{Library: Library{MPICH, "4.0.2"}, Older: a.now()})
-	again.room.rank, again.room.variable = r.room.rank, r.room.variable
+	again.room.variable = r.room.variable
+	if own, ok := r.room.shared.(ownRoom); ok {
+		limitTo(again, own.weight, own.reason)
+	}
 	return again
 }
 

@@ -22,7 +22,7 @@ func TestStatesBeyondALimitAreNotMade(t *testing.T) {
 	a.vars = []mpit.Variable{v}
 	a.open(0, 0, elements)
 	r := newRank(t)
-	r.SetLimit(20_000, ReasonRankOverLimit)
+	limitTo(r, 20_000, ReasonRankOverLimit)
 	r.SetVariableLimit(2_000)
 	s := a.sample()
 	var before, after runtime.MemStats

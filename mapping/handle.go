@@ -152,9 +152,15 @@ func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
 	return h
 }
 
-// begin sets all elements to where the handle's count under its present name begins.
+// begin sets all elements to where the handle's count under its present name begins. Nothing had been excluded there.
 func (h *handle) begin() {
 	elems, before := h.elems(), h.of.Before()
+	if before.Excluded != nil {
+		then, earlier := *h.of, before
+		earlier.Excluded = nil
+		then.Earlier = &earlier
+		h.base = &then
+	}
 	for i := range elems {
 		first := uint64(0)
 		switch {

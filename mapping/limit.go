@@ -27,14 +27,18 @@ const otherElement = 1 << 18
 // Limits decide when something comes: a variable is let in or left out, an object's series find room or count into the one called other.
 // Nothing that has been decided changes later. So a limit is never more than a comparison, and no series ever has to be divided.
 
-// SetLimit bounds the weight of the rank's series, from the next Update on: over it, what comes finds no room, which is counted for
-// reason. What is there stays. Below zero: no limit, which is also what a new Rank has.
-func (r *Rank) SetLimit(weight int, reason Reason) { r.room.rank = newBound(weight, reason) }
+// Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
+type Room interface {
+	// Left is how much more weight there is room for at the moment. It may be below zero.
+	Left() int
+	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
+	Take(weight int) Reason
+}
 
-// SetClaim says how room is claimed where several ranks share some: claim is called before the rank's weight passes what it has claimed
-// before, with the weight that it would have, and returns what it may have from then on; less means no, for reason. It is called by Update
-// alone, and what has been claimed holds until Update returns. nil: nothing need be claimed.
-func (r *Rank) SetClaim(claim func(weight int) (got int, reason Reason)) { r.room.claim = claim }
+// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes finds none, which is
+// counted for Room's reason. What is there stays. An Update takes room for what comes, and may take more than Weight grows by: after it, the
+// rank holds no more than Weight. nil: no limit, which is also what a new Rank has.
+func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
 func (r *Rank) SetVariableLimit(weight int) {
@@ -63,12 +67,12 @@ func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
 
 // room is what bounds a rank's series, and what they take of it.
 type room struct {
-	rank, variable bound
-	used           int // by cells
-	reserved       int // for the first cell of each variable that has been let in, or for its other
-
-	claim   func(weight int) (got int, reason Reason) // see SetClaim
-	claimed int                                       // in the running Update
+	shared   Room   // nil: no bound
+	held     int    // taken from shared
+	denied   Reason // what shared said last when it had none
+	variable bound
+	used     int // by cells
+	reserved int // for the first cell of each variable that has been let in, or for its other
 }
 
 // admission says whether there was room for a variable.
@@ -154,32 +158,37 @@ func elementName(n int) string {
 	return strconv.Itoa(n)
 }
 
-// has says whether there is room for so much more. For nothing there always is.
-func (m *room) has(weight int) bool { return weight <= 0 || m.rank.allows(m.used+m.reserved+weight) }
-
-// get is has for who takes the room then: it is claimed.
-func (m *room) get(weight int) bool {
-	if !m.has(weight) {
-		return false
-	}
-	total := m.used + m.reserved + weight
-	if weight <= 0 || m.claim == nil || total <= m.claimed {
+// has says whether there is room for so much more, and takes it. For nothing there always is.
+func (m *room) has(weight int) bool {
+	more := m.missing(weight)
+	if more <= 0 {
 		return true
 	}
-	got, reason := m.claim(total)
-	m.claimed = got
-	if got < total {
-		m.rank = newBound(got, reason)
+	if reason := m.shared.Take(more); reason != "" {
+		m.denied = reason
+		return false
 	}
-	return got >= total
+	m.held += more
+	return true
 }
+
+// missing is how much of that weight is yet to be taken from what ranks share.
+func (m *room) missing(weight int) int {
+	if weight <= 0 || m.shared == nil {
+		return 0
+	}
+	return m.used + m.reserved + weight - m.held
+}
+
+// giveBack gives back what was taken and is not used.
+func (m *room) giveBack() { m.held = m.used }
 
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {
 	if v.enter != undecided {
 		return
 	}
-	if !m.variable.allows(v.lines()) || !m.get(v.charge()) {
+	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
 		v.enter = refused
 		return
 	}
@@ -197,10 +206,10 @@ func (v *variable) reserve() int {
 
 // reason is why there was no room.
 func (m *room) reason(v *variable) Reason {
-	if !m.rank.set || !m.variable.allows((len(v.list)+2)*v.lines()) {
+	if m.denied == "" || !m.variable.allows((len(v.list)+2)*v.lines()) {
 		return m.variable.reason
 	}
-	return m.rank.reason
+	return m.denied
 }
 
 // cell is where values of that variable, object and element count: their own cell, or the one called other, marked as being in use.
@@ -234,9 +243,9 @@ func (r *Rank) place(v *variable, id cellID) *cell {
 	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
 	switch {
 	case v.enter == refused:
-	case v.folds() && v.other() == nil && within(2) && m.get(v.charge()), // room for other stays reserved
-		v.folds() && v.other() != nil && within(1) && m.get(v.charge()),
-		!v.folds() && len(v.list) > 0 && within(1) && m.get(v.charge()):
+	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
+		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
+		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
 		m.used += v.charge()
 		return r.newCell(v, id)
 	case !v.folds() && len(v.list) == 0:
@@ -281,7 +290,7 @@ func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
 // tight says whether what is new in a layout may not all find room, so that it matters what comes first.
 func (r *Rank) tight() bool {
 	m := &r.room
-	if !m.rank.set && !m.variable.set {
+	if m.shared == nil && !m.variable.set {
 		return false
 	}
 	more := 0
@@ -301,7 +310,8 @@ func (r *Rank) tight() bool {
 			}
 		}
 	}
-	return !m.has(more)
+	missing := m.missing(more)
+	return missing > 0 && missing > m.shared.Left()
 }
 
 // byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they have a right to room: the

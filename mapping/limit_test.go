@@ -18,8 +18,33 @@ import (
 func limited(t fataler, weight int, rules ...Rule) *Rank {
 	t.Helper()
 	r := newRank(t, rules...)
-	r.SetLimit(weight, ReasonRankOverLimit)
+	limitTo(r, weight, ReasonRankOverLimit)
 	return r
+}
+
+// ownRoom is a Room that one rank has for itself.
+type ownRoom struct {
+	r      *Rank
+	weight int
+	reason Reason
+}
+
+func (o ownRoom) Left() int { return o.weight - o.r.room.held }
+
+func (o ownRoom) Take(weight int) Reason {
+	if weight > o.Left() {
+		return o.reason
+	}
+	return ""
+}
+
+// limitTo bounds the weight of a rank; below zero: not at all.
+func limitTo(r *Rank, weight int, reason Reason) {
+	if weight < 0 {
+		r.SetRoom(nil)
+		return
+	}
+	r.SetRoom(ownRoom{r, weight, reason})
 }
 
 // lines counts the lines of a rank's series in the text format.
@@ -218,9 +243,9 @@ func TestSeriesOfTheNodeNeedNoRoomOfTheRank(t *testing.T) {
 	a.object("a", 1)
 	a.object("b", 1)
 	r := newRank(t, Rule{Match: Match{Name: "n"}, Rank: RankNode})
-	r.SetLimit(10, ReasonRankOverLimit)
+	limitTo(r, 10, ReasonRankOverLimit)
 	r.Update(a.sample())
-	r.SetLimit(1, ReasonRankOverLimit)
+	limitTo(r, 1, ReasonRankOverLimit)
 	a.add(on("n", mpit.ClassCounter, tULong))
 	r.Update(a.after(time.Second).sample())
 	assert.Contains(t, show(r), "n_total{comm=b}")

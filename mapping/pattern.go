@@ -97,8 +97,8 @@ func globPrefix(glob string) (prefix string, whole bool) {
 	return glob, true
 }
 
-// globMatch says whether a glob matches a text as a whole, as globExpression does.
-func globMatch(glob, text string) bool { return globCovers([]rune(glob), []rune(text), false) }
+// GlobMatches says whether a glob matches a text as a whole, as globExpression does.
+func GlobMatches(glob, text string) bool { return globCovers([]rune(glob), []rune(text), false) }
 
 // globContains says whether a glob matches all that another one matches. It may say no where it does, never yes where not.
 func globContains(glob, other string) bool { return globCovers([]rune(glob), []rune(other), true) }

@@ -11,6 +11,32 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
+// An object renamed during a pause, in which its values then fall: the name has counted nothing before it could be read.
+func TestResetInAPauseAfterARename(t *testing.T) {
+	const top = 1<<32 - 10 // from there to the bottom a value of 32 bits wraps, if the program counts
+	for name, datatype := range map[string]mpit.Datatype{"signed": tInt, "unsigned, 32 bits": tUint, "double": tDouble} {
+		t.Run(name, func(t *testing.T) {
+			was := map[mpit.Datatype]any{tInt: 100, tUint: top, tDouble: 100.0}[datatype]
+			before := map[mpit.Datatype]float64{tInt: 100, tUint: top, tDouble: 100}[datatype]
+			a := newAgent(on("v", mpit.ClassCounter, datatype))
+			x := a.object("a", 1)
+			r := newRank(t)
+			a.set("v", x, was)
+			r.Update(a.sample())
+			a.pause()
+			a.rename(x, "b")
+			a.handle("v", x).values[0] = 0
+			a.resume()
+			a.failed = map[uint32]bool{a.handle("v", x).ID: true}
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, m{"v_total{comm=a}": before, "v_total{comm=b}": 0}, show(r))
+			a.failed = map[uint32]bool{}
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, m{"v_total{comm=a}": before, "v_total{comm=b}": 0}, show(r))
+		})
+	}
+}
+
 // An object renamed during a pause, whose values are older than its name.
 func TestRenameInAPause(t *testing.T) {
 	a := newAgent(on("v", mpit.ClassCounter, tULong))

@@ -249,7 +249,6 @@ func (s *spec) merged(elements int) bool { return s.each == "" || s.numbered && 
 
 // fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get one, it makes none.
 func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
-	created := unixNano(h.of.Created)
 	for i := range cells {
 		id := h.element(v, i)
 		if v.merged(int(h.n)) {
@@ -264,9 +263,19 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 			c = r.cell(v, id)
 		}
 		if cells[i] = c; c != nil && v == h.v {
-			c.since(created)
+			c.since(h.began(i))
 		}
 	}
+}
+
+// began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because it was 0, lacks nothing of
+// what has come since its variable counts.
+func (h *handle) began(i int) int64 {
+	at := unixNano(h.of.Created)
+	if elems := h.elems(); h.v.nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
+		return max(at, h.v.since)
+	}
+	return at
 }
 
 // element is the cell of an element in a variable: the handle's own, or a timer's.
@@ -289,7 +298,7 @@ func (r *Rank) reveal(values []uint64) {
 				continue
 			}
 			cells[i] = c
-			c.since(unixNano(h.of.Created))
+			c.since(h.began(i))
 			if grown == nil {
 				grown = map[*variable]bool{}
 			}

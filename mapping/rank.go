@@ -151,7 +151,6 @@ func (r *Rank) Update(s *mpit.Sample) {
 		return
 	}
 	r.clock, r.now = s.Monotonic, s.Time.UnixNano()
-	r.room.claimed = r.room.used
 	r.compile(s)
 	r.markFailed(s)
 	if len(r.sparse) > 0 {
@@ -167,6 +166,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 	if r.relist {
 		r.list()
 	}
+	r.room.giveBack()
 }
 
 func (r *Rank) markFailed(s *mpit.Sample) {

@@ -506,6 +506,22 @@ func TestOlderRankThatIsReadLate(t *testing.T) {
 		"one that was read from the start has counted 3, the other 2")
 }
 
+// An element of an older rank that was 0 when it was first read, and has no series for that reason, loses nothing when it gets one.
+func TestOlderRanksElementThatWasZero(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tUint))
+	object := a.object("c", 3)
+	a.set("v", object, 1, 0, 0)
+	a.after(time.Hour)
+	r := newMapper(t, Rule{Elements: ElementsIndex, Nonzero: &yes}).NewRank(Process{Older: a.now()})
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"v_total{comm=c,index=0}": 0}, show(r))
+	a.set("v", object, 2, 5, 0)
+	r.Update(a.after(time.Second).sample())
+	a.set("v", object, 2, 7, 0)
+	r.Update(a.after(time.Second).sample())
+	assert.Equal(t, m{"v_total{comm=c,index=0}": 1, "v_total{comm=c,index=1}": 7}, show(r))
+}
+
 // Freed objects' remains are lost, and another one of the name comes: it counts as a whole.
 func TestWhatComesAfterLostRemainsCounts(t *testing.T) {
 	a := newAgent(on("n", mpit.ClassCounter, tULong), mpittest.DistributionVariable("calls", mpit.BindComm))

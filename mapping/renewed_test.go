@@ -17,7 +17,7 @@ func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
 		on("y", mpit.ClassSize, tULong), on("y", mpit.ClassLevel, tULong))
 	a.object("a", 1)
 	r := newRank(t)
-	r.SetLimit(100, ReasonRankOverLimit)
+	limitTo(r, 100, ReasonRankOverLimit)
 	r.Update(a.sample())
 	used, reserved, order := r.room.used, r.room.reserved, len(r.order)
 	for i := range 10 {

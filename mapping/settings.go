@@ -94,7 +94,7 @@ func (r *compiledRule) matches(v *mpit.Variable) (groups []string, ok bool) {
 
 // inCategory says whether one of the categories is one that the rule asks for.
 func (r *compiledRule) inCategory(categories []string) bool {
-	return r.Match.Category == "" || slices.ContainsFunc(categories, func(c string) bool { return globMatch(r.Match.Category, c) })
+	return r.Match.Category == "" || slices.ContainsFunc(categories, func(c string) bool { return GlobMatches(r.Match.Category, c) })
 }
 
 // settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not known yet, a rule

@@ -290,7 +290,7 @@ func TestGlobContainment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		globs := rapid.StringOfN(rapid.SampledFrom([]rune("ab*?é")), 0, 6, -1)
 		a, b, name := globs.Draw(t, "a"), globs.Draw(t, "b"), rapid.StringOfN(rapid.SampledFrom([]rune("ab*?é")), 0, 6, -1).Draw(t, "name")
-		if globContains(a, b) && globMatch(b, name) && !globMatch(a, name) {
+		if globContains(a, b) && GlobMatches(b, name) && !GlobMatches(a, name) {
 			t.Fatalf("%q isn't matched by %q, which contains %q", name, a, b)
 		}
 		if !globContains(a, a) {
@@ -348,5 +348,18 @@ func TestNearestWords(t *testing.T) {
 		"communicator": "comm", "xyzzy": "", "": "", "zz": "",
 	} {
 		assert.Equal(t, want, nearest(word, keys), word)
+	}
+}
+
+func TestGlobMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "anything", true}, {"a*c", "abc", true}, {"a*c", "abcd", false},
+		{"a*b*c", "a_b_bc", true}, {"?", "é", true}, {"?", "", false}, {"**a**", "bab", true}, {"", "", true}, {"", "a", false}, {"a?", "a", false},
+		{"[a]", "a", false},
+	} {
+		assert.Equal(t, c.want, GlobMatches(c.pattern, c.name), "%q %q", c.pattern, c.name)
 	}
 }

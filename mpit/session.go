@@ -28,8 +28,7 @@ type Session struct {
 	peer  Peer
 	hello Hello
 
-	done     chan struct{} // closed when the reader has ended and everything below is final
-	answered chan struct{} // has a token when a request for a sample has been answered
+	done chan struct{} // closed when the reader has ended and everything below is final
 
 	// The reader's own.
 	frames    *wire.Reader
@@ -49,6 +48,7 @@ type Session struct {
 	err         error // why it ended
 	seq         uint32
 	generations wire.SampleRequest
+	answered    func()   // see OnAnswer
 	pending     *Pending // the unanswered request for a sample
 	pendingSeq  uint32
 	questions   map[uint32]*attempt // by sequence number; nil once ended
@@ -79,7 +79,6 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 		peer:         peer,
 		hello:        hello,
 		done:         make(chan struct{}),
-		answered:     make(chan struct{}, 1),
 		frames:       frames,
 		catalogue:    catalogue{held: held, alike: alike},
 		release:      sync.OnceFunc(release),
@@ -112,9 +111,13 @@ func (s *Session) Peer() Peer { return s.peer }
 // come, even where the connection is held (WithHeldFinals).
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Answered returns a channel that gets a value when a Pending of the session is done by an answer, for who can't wait for each of them: one value may stand
-// for several.
-func (s *Session) Answered() <-chan struct{} { return s.answered }
+// OnAnswer has f called whenever a Pending of the session is done by an answer, for who can't wait for each of them. The session's goroutine
+// calls it, and reads nothing more until it returns; it must not Close the session.
+func (s *Session) OnAnswer(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered = f
+}
 
 // Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if Close
 // did, and otherwise a *ProtocolError.
@@ -402,11 +405,11 @@ func (s *Session) takeAnswer(f wire.Frame) error {
 	p := s.pending
 	s.pending, s.unasked = nil, 0
 	s.generations = s.catalogue.generations()
+	answered := s.answered
 	s.mu.Unlock()
 	p.finish(sample, refused)
-	select {
-	case s.answered <- struct{}{}:
-	default: // it is known
+	if answered != nil {
+		answered()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -33,8 +36,11 @@ const (
 
 func TestConfigCheck(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
-		"good.yaml": goodRules, "bad1.yaml": badRules1, "bad2.yaml": badRules2, "limits.yaml": "limits: {series: 1000, series_per_job: 1000, series_per_user: 1000, series_per_rank: 1000, series_per_variable: 10}\n",
-		"rules.d/b.yml": "rules:\n- match: {name: x}\n  drop: true\n", "rules.d/a.yaml": goodRules, "rules.d/.hidden.yaml": badRules1, "rules.d/README": "no",
+		"good.yaml": goodRules, "bad1.yaml": badRules1, "bad2.yaml": badRules2,
+		"limits.yaml": "limits: {series: 1000, series_per_job: 1000, series_per_user: 1000, series_per_rank: " +
+			"1000, series_per_variable: 10}\n",
+		"rules.d/b.yml": "rules:\n- match: {name: x}\n  drop: true\n", "rules.d/a.yaml": goodRules,
+		"rules.d/.hidden.yaml": badRules1, "rules.d/README": "no",
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, test := range []struct {
@@ -47,12 +53,15 @@ func TestConfigCheck(t *testing.T) {
 		{"one file", []string{at("good.yaml")}, 0, "2 rules of 1 file: all is well\n", nil},
 		{"no rules", []string{at("limits.yaml")}, 0, "0 rules of 1 file: all is well\n", nil},
 		{"a directory", []string{at("rules.d")}, 0, "3 rules of 2 files: all is well\n", nil},
-		{"all mistakes of all files", []string{at("bad1.yaml"), at("good.yaml"), at("bad2.yaml")}, exitFailure, "", []string{
-			at("bad1.yaml") + ":3:", at("bad1.yaml") + ":4:", at("bad2.yaml") + ":1:",
-		}},
-		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, exitFailure, "", []string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
-		{"nothing", nil, exitUsage, "", []string{programName + ": required argument 'file' not provided"}},
-		{"an unset variable", []string{""}, exitUsage, "", []string{programName + ": config check: the name of a file is empty"}},
+		{"all mistakes of all files", []string{at("bad1.yaml"), at("good.yaml"), at("bad2.yaml")}, cli.Failure, "",
+			[]string{
+				at("bad1.yaml") + ":3:", at("bad1.yaml") + ":4:", at("bad2.yaml") + ":1:",
+			}},
+		{"no such file", []string{at("none.yaml"), at("bad2.yaml")}, cli.Failure, "",
+			[]string{at("none.yaml") + ": ", at("bad2.yaml") + ":1:"}},
+		{"nothing", nil, cli.Usage, "", []string{cli.ProgramName + ": required argument 'file' not provided"}},
+		{"an unset variable", []string{""}, cli.Usage, "",
+			[]string{cli.ProgramName + ": config check: the name of a file is empty"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, nil, append([]string{"config", "check"}, test.args...)...)
@@ -68,7 +77,8 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// Every example passes the check alone, and all of them together do. What is in force with each is a good file as well.
+// Every example passes the check alone, and all of them together do. What is in force with each is a good file as
+// well.
 func TestConfigCheckExamples(t *testing.T) {
 	const examples = "../../examples/rules"
 	files, err := filepath.Glob(examples + "/*")
@@ -91,12 +101,14 @@ func TestConfigCheckExamples(t *testing.T) {
 func TestConfigShow(t *testing.T) {
 	got := runBinary(t, nil, "config", "show")
 	require.Equal(t, 0, got.status, got.stderr)
-	shipped, err := shippedRules()
+	names, err := fs.Glob(mapping.DefaultFiles(), "*/*.yaml")
 	require.NoError(t, err)
-	require.NotEmpty(t, shipped)
-	for _, f := range shipped {
-		assert.Contains(t, got.stdout, "\n  # ---- "+f.name+"\n")
-		for line := range strings.Lines(f.text) {
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		assert.Contains(t, got.stdout, "\n  # ---- "+name+"\n")
+		text, err := fs.ReadFile(mapping.DefaultFiles(), name)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
 			assert.Contains(t, got.stdout, strings.TrimSpace(line))
 		}
 	}
@@ -115,16 +127,21 @@ func withoutSources(rules []mapping.Rule) []mapping.Rule {
 	return out
 }
 
-// TestConfigShowEffective: of one's own files and the shipped ones, in the order in which they hold, whatever the style in which
-// they are written. It passes the check again, and says the same.
+// TestConfigShowEffective: of one's own files and the shipped ones, in the order in which they hold, whatever the
+// style in which they are written. It passes the check again, and says the same.
 func TestConfigShowEffective(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
-		"deep.yaml":  "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n          name: 'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\nlimits:\n  series: 400000\n",
-		"flush.yaml": "rules:\n# at the edge\n- match: {name: calls}\n  drop: true # why\n\n- match: {library: [openmpi, mpich], class: [level, size]}\n  unit: By\nidentity:\n- source_labels: [user]\n  target_label: jobname\n",
-		"flow.yaml":  "rules: [{match: {name: a}, drop: true}, {match: {name: b}, scale: 2}]\n",
-		"json.yaml":  `{"rules": [{"match": {"name": "j"}, "drop": true}]}`,
-		"over.yaml":  "rules:\n- match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n  class: level\n  unit: \"{call}\"\n  name: posted\n  elements: max\n",
-		"none.yaml":  "# nothing yet\n",
+		"deep.yaml": "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n" +
+			"          name: 'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\n" +
+			"limits:\n  series: 400000\n",
+		"flush.yaml": "rules:\n# at the edge\n- match: {name: calls}\n  drop: true # why\n\n" +
+			"- match: {library: [openmpi, mpich], class: [level, size]}\n  unit: By\nidentity:\n" +
+			"- source_labels: [user]\n  target_label: jobname\n",
+		"flow.yaml": "rules: [{match: {name: a}, drop: true}, {match: {name: b}, scale: 2}]\n",
+		"json.yaml": `{"rules": [{"match": {"name": "j"}, "drop": true}]}`,
+		"over.yaml": "rules:\n- match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n" +
+			"  class: level\n  unit: \"{call}\"\n  name: posted\n  elements: max\n",
+		"none.yaml": "# nothing yet\n",
 	})
 	var flags, paths []string
 	for _, name := range []string{"deep.yaml", "flush.yaml", "flow.yaml", "json.yaml", "over.yaml", "none.yaml"} {
@@ -133,9 +150,11 @@ func TestConfigShowEffective(t *testing.T) {
 	}
 	got := runBinary(t, nil, append([]string{"config", "show"}, flags...)...)
 	require.Equal(t, 0, got.status, got.stderr)
-	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n\n  # far to the right\n  - match:\n      name: 'deep*'\n    help: |\n      Two\n        lines.\n    drop: false\n")
+	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n\n  # far to the right\n  - match:\n"+
+		"      name: 'deep*'\n    help: |\n      Two\n        lines.\n    drop: false\n")
 	assert.Contains(t, got.stdout, "\n  # at the edge\n  - match: {name: calls}\n    drop: true # why\n")
-	assert.Contains(t, got.stdout, "  # Without effect, for rules above set all of it:\n  # - match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n")
+	assert.Contains(t, got.stdout, "  # Without effect, for rules above set all of it:\n"+
+		"  # - match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n")
 
 	shown := filepath.Join(t.TempDir(), "shown.yaml")
 	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
@@ -160,16 +179,20 @@ func TestConfigShowEffective(t *testing.T) {
 	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
 	have, err = mapping.Load([]string{shown})
 	require.NoError(t, err, "the defaults of parts, where the whole has less")
-	assert.Equal(t, mapping.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000, SeriesPerVariable: 1000}, have.Limits)
+	assert.Equal(t, mapping.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000,
+		SeriesPerVariable: 1000}, have.Limits)
 
 	both := runBinary(t, nil, append([]string{"config", "show", "--defaults"}, flags...)...)
-	assert.Equal(t, outcome{status: exitUsage, stderr: programName + ": config show: --defaults shows the shipped rules alone; it can't be used with --config.file\n"}, both)
+	assert.Equal(t, outcome{status: cli.Usage, stderr: cli.ProgramName + ": config show: --defaults shows the " +
+		"shipped rules alone; it can't be used with --config.file\n"}, both)
 	bad := filepath.Join(writeFiles(t, map[string]string{"bad.yaml": badRules1}), "bad.yaml")
-	assert.Equal(t, exitFailure, runBinary(t, nil, "config", "show", "--config.file="+bad).status)
+	assert.Equal(t, cli.Failure, runBinary(t, nil, "config", "show", "--config.file="+bad).status)
 }
 
 func TestConfigExplain(t *testing.T) {
-	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, category: hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n  drop: true\n"})
+	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, category: " +
+		"hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n" +
+		"  drop: true\n"})
 	mine := filepath.Join(dir, "mine.yaml")
 	file := "--config.file=" + mine
 	for _, test := range []struct {
@@ -178,13 +201,15 @@ func TestConfigExplain(t *testing.T) {
 		want []string // lines, with any number of blanks between their words
 		not  []string
 	}{
-		{"a rule that is shipped", []string{"pml_monitoring_messages_size", "--class=size", "--library=openmpi", "--bind=comm"}, []string{
+		{"a rule that is shipped", []string{"pml_monitoring_messages_size", "--class=size", "--library=openmpi",
+			"--bind=comm"}, []string{
 			"pml_monitoring_messages_size of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
 			`mpit_pml_monitoring_bytes_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD"}`,
 			"unit defaults/openmpi.yaml:25 By",
 			"scale default 1",
 		}, []string{"buckets", "any other"}},
-		{"a rule of one's own, in words of the standard", []string{"my_fire", "--class=MPI_T_PVAR_CLASS_LEVEL", "--bind=MPI_T_BIND_MPI_COMM", "--datatype=MPI_INT", "--category=hot", "--category=x",
+		{"a rule of one's own, in words of the standard", []string{"my_fire", "--class=MPI_T_PVAR_CLASS_LEVEL",
+			"--bind=MPI_T_BIND_MPI_COMM", "--datatype=MPI_INT", "--category=hot", "--category=x",
 			"--verbosity=MPI_T_VERBOSITY_USER_ALL", "--library=mpich", "--library-version=4.2", file}, []string{
 			"my_fire of class LEVEL, MPI_INT, in mpich 4.2",
 			"name " + mine + ":2 warm_fire",
@@ -193,10 +218,12 @@ func TestConfigExplain(t *testing.T) {
 		{"the same without category", []string{"my_fire", "--class=level", "--library=mpich", file}, []string{
 			"These rules may decide something, too; it depends on version, verbosity or category:", mine + ":2",
 		}, []string{"warm_fire"}},
-		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file}, []string{"It is left out (rule).", "drop " + mine + ":6 true"}, []string{"scale"}},
+		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file},
+			[]string{"It is left out (rule).", "drop " + mine + ":6 true"}, []string{"scale"}},
 		{"a name that rules ask for", []string{"pml_monitoring_messages_count"}, []string{
 			"pml_monitoring_messages_count of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
-			"No rule asks for this name in other libraries and classes; --library and --class show what it would become there.",
+			"No rule asks for this name in other libraries and classes; --library and --class show what it would " +
+				"become there.",
 		}, []string{"mpich", "any other", "HIGHWATERMARK"}},
 		{"all classes and libraries", []string{"foo"}, []string{
 			"LIBRARY CLASS METRIC TYPE DECIDED BY",
@@ -208,8 +235,11 @@ func TestConfigExplain(t *testing.T) {
 			`mpit_call_time_seconds_count{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
 			"name defaults/calls.yaml:4 call_time", "class the agent timer", "unit the agent s", "object default true",
 		}, []string{"any other library"}},
-		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
-		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file}, []string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in intelmpi, whatever version"}, []string{"COUNTER"}},
+		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine},
+			[]string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
+		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file},
+			[]string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in intelmpi, whatever version"},
+			[]string{"COUNTER"}},
 		{"libraries that rules say something of", []string{"pml_ob1_posted_recvq_length", "--class=size"}, []string{
 			"pml_ob1_posted_recvq_length of class SIZE, MPI_UNSIGNED_LONG_LONG, in openmpi, whatever version",
 			"pml_ob1_posted_recvq_length of class SIZE, MPI_UNSIGNED_LONG_LONG, in any other library",
@@ -239,16 +269,17 @@ func TestConfigExplainJSON(t *testing.T) {
 	var answer struct {
 		Name         string
 		Bind         string
-		Explanations []explained
+		Explanations []explain.Explained
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &answer))
 	assert.Equal(t, []string{"recvq_length", "none"}, []string{answer.Name, answer.Bind})
 	require.Len(t, answer.Explanations, 1)
 	e := answer.Explanations[0]
-	assert.Equal(t, []string{"mpich", "level", "MPI_UNSIGNED_LONG_LONG", "gauge"}, []string{e.Library, e.Class, e.Datatype, e.Metric.Type})
+	assert.Equal(t, []string{"mpich", "level", "MPI_UNSIGNED_LONG_LONG", "gauge"},
+		[]string{e.Library, e.Class, e.Datatype, e.Metric.Type})
 	assert.Contains(t, e.Metric.Help, "recvq_length")
 	assert.Equal(t, []string{e.Metric.Name + `{jobid="…",world="…",user="…",rank="0"}`}, e.Series)
-	assert.Contains(t, e.Decisions, explainedReason{Property: "class", Value: "level"})
+	assert.Contains(t, e.Decisions, explain.Reason{Property: "class", Value: "level"})
 }
 
 // TestConfigMistakes: each says what is allowed.
@@ -262,18 +293,23 @@ func TestConfigMistakes(t *testing.T) {
 		{[]string{"explain", ""}, "config explain: the name of a performance variable is needed"},
 		{[]string{"explain", "x", "--class=gauge"}, `config explain: --class "gauge": must be one of state, level, size, percentage, highwatermark, lowwatermark, counter, aggregate, timer, generic`},
 		{[]string{"explain", "x", "--library=mpi"}, `config explain: --library "mpi": must be one of openmpi, mpich, mvapich, intelmpi, craympich`},
-		{[]string{"explain", "x", "--library-version=4.1"}, "config explain: --library-version 4.1: --library is needed as well: one of openmpi, mpich, mvapich, intelmpi, craympich"},
-		{[]string{"explain", "x", "--library=mpich", "--library-version=new"}, `config explain: --library-version "new": a version such as 4.1.4 is needed`},
+		{[]string{"explain", "x", "--library-version=4.1"}, "config explain: --library-version 4.1: --library is " +
+			"needed as well: one of openmpi, mpich, mvapich, intelmpi, craympich"},
+		{[]string{"explain", "x", "--library=mpich", "--library-version=new"},
+			`config explain: --library-version "new": a version such as 4.1.4 is needed`},
 		{[]string{"explain", "x", "--bind=object"}, `config explain: --bind "object": must be one of none, comm, datatype, errhandler, file, group, op, request, win, message, info, session`},
-		{[]string{"explain", "x", "--verbosity=loud"}, `config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
-		{[]string{"explain", "x", "--datatype=string"}, `config explain: --datatype "string": must be one of int, unsigned, unsigned_long, unsigned_long_long, count, char, double, int32_t, int64_t, uint32_t, uint64_t, long, long_long, float, c_bool`},
+		{[]string{"explain", "x", "--verbosity=loud"},
+			`config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
+		{[]string{"explain", "x", "--datatype=string"},
+			`config explain: --datatype "string": must be one of int, unsigned, unsigned_long, unsigned_long_long, count, char, double, int32_t, int64_t, uint32_t, uint64_t, long, long_long, float, c_bool`},
 		{[]string{"explain", "x", "--config.file="}, "config explain: --config.file: the name of a file is empty"},
-		{[]string{"explain", "x", "--output=table"}, "--output: enum value must be one of text,json, got 'table' (see mpit-exporter config explain --help)"},
+		{[]string{"explain", "x", "--output=table"}, "--output: enum value must be one of text,json, got 'table' " +
+			"(see mpit-exporter config explain --help)"},
 		{[]string{}, "must select a subcommand of 'config' (see mpit-exporter config --help)"},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			got := runBinary(t, nil, append([]string{"config"}, test.args...)...)
-			assert.Equal(t, outcome{stderr: programName + ": " + test.want + "\n", status: exitUsage}, got)
+			assert.Equal(t, outcome{stderr: cli.ProgramName + ": " + test.want + "\n", status: cli.Usage}, got)
 		})
 	}
 }

@@ -10,17 +10,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 )
 
-// cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this node.
+// cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this
+// node.
 type cvarCommand struct {
 	setName, getName string // of the two commands
-	controlClient
+	control          client.Control
 
 	job, world    string
 	uid           string
@@ -31,20 +34,26 @@ type cvarCommand struct {
 }
 
 func newCvarCommand(app *kingpin.Application) *cvarCommand {
-	c := &cvarCommand{controlClient: newControlClient()}
+	c := &cvarCommand{control: client.NewControl()}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
-	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. Only root and the job's owner may, and only in jobs that were started "+
-		"with exec --allow-write. Elements of arrays have commas between them; enumerations take an item's name or number. "+
-		"Exits with 1 where no rank was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
+	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. "+
+		"Only root and the job's owner may, and only in jobs that were started with exec --allow-write. Elements of "+
+		"arrays have commas between them; enumerations take an item's name or number. Exits with 1 where no rank "+
+		"was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
-		cmd.Flag("control.socket", controlClientHelp).PlaceHolder("PATH").StringVar(&c.socket)
-		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").PlaceHolder("ID").StringVar(&c.job)
-		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").StringVar(&c.world)
-		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").PlaceHolder("N").StringVar(&c.uid)
-		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").StringVar(&c.ranks)
-		cmd.Flag("object", "Object that the variable is bound to: kind and name, such as comm:MPI_COMM_WORLD.").PlaceHolder("KIND:NAME").StringVar(&c.object)
+		cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.control.Socket)
+		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").
+			PlaceHolder("ID").StringVar(&c.job)
+		cmd.Flag("world", "Label world; not needed where the job has only one.").PlaceHolder("WORLD").
+			StringVar(&c.world)
+		cmd.Flag("uid", "Number of the user whose job it is, where several users have one of that name.").
+			PlaceHolder("N").StringVar(&c.uid)
+		cmd.Flag("rank", "Ranks, such as 0,2-5; without it all that are on this node.").PlaceHolder("RANKS").
+			StringVar(&c.ranks)
+		cmd.Flag("object", "Object that the variable is bound to: kind and name, such as comm:MPI_COMM_WORLD.").
+			PlaceHolder("KIND:NAME").StringVar(&c.object)
 		cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
 	}
 	set.Arg("assignment", "NAME=VALUE").Required().StringVar(&c.assignment)
@@ -53,7 +62,7 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 }
 
 // run asks the exporter and shows its answer.
-func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error {
+func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) error {
 	request, err := c.request(command)
 	if err != nil {
 		return err
@@ -63,49 +72,48 @@ func (c *cvarCommand) run(ctx context.Context, command string, std stdio) error 
 		return fmt.Errorf("%s: %w", command, err)
 	}
 	if c.output == "json" {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(answer)
+		err = cli.WriteJSON(std.Out, answer)
 	} else {
-		err = writeCvar(std.out, command == c.setName, answer)
+		err = writeCvar(std.Out, command == c.setName, answer)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: writing: %w", command, err)
 	}
-	switch {
-	case answer.Result == exporter.CvarOK:
+	if answer.Result == control.OK {
 		return nil
-	case slices.ContainsFunc(answer.Ranks, func(r exporter.CvarRank) bool { return r.State != exporter.CvarUnchanged }):
-		return &exitError{exitPartial, fmt.Errorf("%s: failed: %s", command, clean(answer.Error))}
 	}
-	return fmt.Errorf("%s: %s: %s", command, answer.Result, clean(answer.Error))
+	changed := func(r control.RankAnswer) bool { return r.State != control.Unchanged }
+	if slices.ContainsFunc(answer.Ranks, changed) {
+		return cli.Errorf(cli.Partial, "%s: failed: %s", command, table.Clean(answer.Error))
+	}
+	return fmt.Errorf("%s: %s: %s", command, answer.Result, table.Clean(answer.Error))
 }
 
-// request checks what the user has said as far as that can be done here.
-func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
-	r := &exporter.CvarRequest{JobID: c.job, World: c.world, Name: c.variable}
+// request makes a request of the flags, and checks what can be checked here.
+func (c *cvarCommand) request(command string) (*control.Request, error) {
+	r := &control.Request{JobID: c.job, World: c.world, Name: c.variable}
 	if command == c.setName {
 		name, value, ok := strings.Cut(c.assignment, "=")
 		if !ok || name == "" {
-			return nil, usageErrorf("%s: %q: a name and a value are needed, NAME=VALUE", command, c.assignment)
+			return nil, cli.Usagef("%s: %q: a name and a value are needed, NAME=VALUE", command, c.assignment)
 		}
 		r.Name, r.Value = name, &value
 	} else if r.Name == "" || strings.Contains(r.Name, "=") {
-		return nil, usageErrorf("%s: %q: the name of a variable is needed", command, c.variable)
+		return nil, cli.Usagef("%s: %q: the name of a variable is needed", command, c.variable)
 	}
 	var err error
-	if r.Ranks, err = exporter.ParseRanks(c.ranks); err != nil {
-		return nil, usageErrorf("%s: --rank: %w", command, err)
+	if r.Ranks, err = control.ParseRanks(c.ranks); err != nil {
+		return nil, cli.Usagef("%s: --rank: %w", command, err)
 	}
 	if c.object != "" {
-		if r.Object, err = exporter.ParseCvarObject(c.object); err != nil {
-			return nil, usageErrorf("%s: --object: %w", command, err)
+		if r.Object, err = control.ParseObject(c.object); err != nil {
+			return nil, cli.Usagef("%s: --object: %w", command, err)
 		}
 	}
 	if c.uid != "" {
 		uid, err := strconv.ParseUint(c.uid, 10, 32)
 		if err != nil {
-			return nil, usageErrorf("%s: --uid: %q is no number of a user", command, c.uid)
+			return nil, cli.Usagef("%s: --uid: %q is no number of a user", command, c.uid)
 		}
 		id := uint32(uid)
 		r.UID = &id
@@ -114,11 +122,12 @@ func (c *cvarCommand) request(command string) (*exporter.CvarRequest, error) {
 }
 
 // ask sends the request over the control socket.
-func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarRequest) (*exporter.CvarAnswer, error) {
+func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Request) (*control.Answer, error) {
 	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
-		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid, "rank": exporter.FormatRanks(r.Ranks), "object": c.object} {
+		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid,
+			"rank": control.FormatRanks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -130,8 +139,8 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 			return nil, err
 		}
 	}
-	answer := &exporter.CvarAnswer{}
-	err := c.controlClient.ask(ctx, method, path, body, func(text []byte) bool {
+	answer := &control.Answer{}
+	err := c.control.Ask(ctx, method, path, body, func(text []byte) bool {
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
 	if err != nil {
@@ -140,12 +149,12 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *exporter.CvarR
 	return answer, nil
 }
 
-// writeCvar writes what became of a variable in each rank.
-func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
+// writeCvar writes a table of what each rank answered.
+func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if len(a.Ranks) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.New(w)
 	title := a.Name
 	if a.Object != nil {
 		title += " of " + a.Object.String()
@@ -157,7 +166,7 @@ func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
 	if a.World != "" {
 		title += ", world " + a.World
 	}
-	fmt.Fprintln(t, clean(title))
+	fmt.Fprintln(t, table.Clean(title))
 	value := func(v *string) string {
 		if v == nil {
 			return "?"
@@ -168,16 +177,17 @@ func writeCvar(w io.Writer, set bool, a *exporter.CvarAnswer) error {
 		return *v
 	}
 	if set {
-		row(t, true, "RANK", "STATE", "OLD", "NOW", "ERROR")
+		table.Row(t, "RANK", "STATE", "OLD", "NOW", "ERROR")
 	} else {
-		row(t, true, "RANK", "VALUE")
+		table.Row(t, "RANK", "VALUE")
 	}
 	for i := range a.Ranks {
 		r := &a.Ranks[i]
 		if set {
-			row(t, true, strconv.Itoa(r.Rank), r.State, shorten(clean(value(r.Old)), maxCell), shorten(clean(value(r.Value)), maxCell), r.Error)
+			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(table.Clean(value(r.Old)), table.MaxCell),
+				table.Shorten(table.Clean(value(r.Value)), table.MaxCell), r.Error)
 		} else {
-			row(t, true, strconv.Itoa(r.Rank), value(r.Value))
+			table.Row(t, strconv.Itoa(r.Rank), value(r.Value))
 		}
 	}
 	return t.Flush()

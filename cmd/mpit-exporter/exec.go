@@ -3,112 +3,83 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// execCommand turns into a program that runs under the agent.
+// execCommand replaces itself with a program that runs under the agent.
 type execCommand struct {
 	name string
 
-	settings agentSettings
-	own      ownSettings
+	settings preload.Settings
+	own      own.Settings
 	program  []string
 }
 
 func newExecCommand(app *kingpin.Application) *execCommand {
 	c := &execCommand{name: "exec"}
-	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program arguments. "+
-		"Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself failed.")
-	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open MPI 5 and later. Its monitoring component is left off unless you set "+
-		envMonitoring+"=2: it ends programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls counts messages and bytes and harms nothing.").
-		BoolVar(&c.settings.monitoring)
-	c.settings.addCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+callsLibraryName+" as well ($"+envCalls+"=1). "+
-		"It costs each call a little, and brings several series for each function.")
-	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+envSocket+").").PlaceHolder("PATH").StringVar(&c.settings.socket)
-	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+envJobID+").").PlaceHolder("ID").StringVar(&c.settings.jobID)
-	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as osc_*; may be repeated ($"+envDeny+").").
-		PlaceHolder("PATTERN").StringsVar(&c.settings.deny)
-	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with mpit-exporter cvar set ($"+envAllowWrite+"=1). "+
-		"An MPI library may not be prepared for that.").BoolVar(&c.settings.allowWrite)
-	cmd.Flag("log", "The agent writes on stderr what it does ($"+envLog+"=1).").BoolVar(&c.settings.log)
-	c.own.addFlags(cmd)
+	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program "+
+		"arguments. Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself "+
+		"failed.")
+	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open "+
+		"MPI 5 and later. Its monitoring component is left off unless you set "+preload.EnvMonitoring+"=2: it ends "+
+		"programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls "+
+		"counts messages and bytes and harms nothing.").
+		BoolVar(&c.settings.Monitoring)
+	c.settings.AddCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+
+		preload.CallsLibraryName+" as well ($"+preload.EnvCalls+"=1). It costs each call a little, and brings "+
+		"several series for each function.")
+	cmd.Flag("socket", "Socket of the exporter, if not the default one ($"+sockets.EnvSocket+").").
+		PlaceHolder("PATH").StringVar(&c.settings.Socket)
+	cmd.Flag("job-id", "Value of the label jobid where no scheduler gives one ($"+preload.EnvJobID+").").
+		PlaceHolder("ID").StringVar(&c.settings.JobID)
+	cmd.Flag("deny", "Variables that the agent must not open, besides those known to crash: a pattern such as "+
+		"osc_*; may be repeated ($"+preload.EnvDeny+").").PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
+	cmd.Flag("allow-write", "Root and you may change control variables of the program while it runs, with "+
+		"mpit-exporter cvar set ($"+preload.EnvAllowWrite+"=1). An MPI library may not be prepared for that.").
+		BoolVar(&c.settings.AllowWrite)
+	cmd.Flag("log", "The agent writes on stderr what it does ($"+preload.EnvLog+"=1).").BoolVar(&c.settings.Log)
+	c.own.AddFlags(cmd)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
 	return c
 }
 
 // run replaces this process: it returns only with an error.
-func (c *execCommand) run(ctx context.Context, env []string, std stdio) error {
+func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) error {
 	if len(c.program) == 0 {
-		return usageErrorf("exec: %w; usage: %s exec [flags] -- program arguments", errNoProgram, programName)
+		return cli.Usagef("exec: no program named; usage: %s exec [flags] -- program arguments", cli.ProgramName)
 	}
-	if err := c.own.check(c.settings.socket); err != nil {
+	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
 	}
-	if err := c.settings.complete(env); err != nil {
-		return &exitError{exitExecFailed, err}
-	}
-	path, err := lookProgram(c.program[0], environment(env))
+	path, err := c.settings.Complete(env, c.program[0])
 	if err != nil {
 		return err
 	}
-	c.settings.file = lookAt(path, c.settings.library)
-	if c.own.enabled {
-		if c.settings.jobID != "" {
-			(*environment)(&env).set(envJobID, c.settings.jobID) // the exporter's as well
+	if c.own.Enabled {
+		if c.settings.JobID != "" {
+			(*preload.Environment)(&env).Set(preload.EnvJobID, c.settings.JobID) // the exporter's as well
 		}
-		c.settings.socket = c.own.join(ctx, env, std)
-		if c.own.otlp.asked() {
-			c.settings.finalWait = c.own.wait
-		}
+		c.settings.Socket = c.own.Join(ctx, env, std)
+		c.settings.FinalWait = c.own.FinalWait()
 		if ctx.Err() != nil {
-			return &exitError{exitExecFailed, errors.New("exec: interrupted before the program was started")}
+			return cli.Errorf(cli.ExecFailed, "exec: interrupted before the program was started")
 		}
 	}
-	changed, notes := c.settings.environ(env)
-	if environment(env).firstRank() {
+	changed, notes := c.settings.Environ(env)
+	if preload.Environment(env).FirstRank() {
 		for _, note := range notes {
-			fmt.Fprintf(std.err, "%s: %s\n", programName, note)
+			std.Tell("%s", note)
 		}
 	}
 	return execProgram(path, c.program, changed)
-}
-
-// addCalls adds the flag --calls.
-func (s *agentSettings) addCalls(cmd *kingpin.CmdClause, help string) {
-	cmd.Flag("calls", help).IsSetByUser(&s.callsSaid).BoolVar(&s.calls)
-}
-
-// complete finds the libraries and makes the socket's path one that a change of directory doesn't change.
-func (s *agentSettings) complete(env []string) error {
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("agent library: finding my own path: %w", err)
-	}
-	if s.library, err = agentLibrary().find(environment(env).get(envLibrary), executable); err != nil {
-		return err
-	}
-	if s.calls = s.wantsCalls(env); s.calls {
-		// Beside the agent, wherever that is: both are of one build.
-		if s.callsLibrary, err = callsLibrary().find(environment(env).get(envCallsLibrary), executable, filepath.Dir(s.library)); err != nil {
-			return err
-		}
-	}
-	if s.socket != "" {
-		if s.socket, err = filepath.Abs(s.socket); err != nil {
-			return fmt.Errorf("--socket: %w", err)
-		}
-		if len(s.socket) > maxSocketPath {
-			return fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have", s.socket, maxSocketPath)
-		}
-	}
-	return nil
 }
 
 // execProgram is execvp(3) with a path that is known: a script without a first line #! goes to the shell.
@@ -119,68 +90,8 @@ func execProgram(path string, argv, env []string) error {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, argv[1:]...), env) //nolint:gosec // G204: as above
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// The file was there a moment ago: what misses is its interpreter.
+		// The file was there a moment ago: what is missing is its interpreter.
 		err = errors.New("its interpreter (#! line or dynamic loader) does not exist")
 	}
-	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", argv[0], err)}
-}
-
-// lookProgram finds a program as a shell does: in PATH, unless its name has a slash. Errors carry the shell's exit statuses.
-func lookProgram(name string, env environment) (string, error) {
-	if strings.Contains(name, "/") {
-		if err := executable(name); err != nil {
-			return "", programError(name, err)
-		}
-		return name, nil
-	}
-	search, ok := env.lookup("PATH")
-	if !ok {
-		search = "/bin:/usr/bin"
-	}
-	found := fs.ErrNotExist
-	for dir := range strings.SplitSeq(search, ":") {
-		path := filepath.Join(dir, name)
-		if dir == "" || dir == "." {
-			path = "./" + name
-		}
-		switch err := executable(path); {
-		case err == nil:
-			return path, nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			found = err
-		}
-	}
-	if errors.Is(found, fs.ErrNotExist) && executable("./"+name) == nil {
-		return "", &exitError{exitNotFound, fmt.Errorf("exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)}
-	}
-	return "", programError(name, found)
-}
-
-// executable says why the file can't be executed, if so.
-func executable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return syscall.EISDIR
-	}
-	const xOK = 1
-	return syscall.Access(path, xOK)
-}
-
-func programError(name string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		where := "not found in PATH"
-		if strings.Contains(name, "/") {
-			where = "no such file"
-		}
-		return &exitError{exitNotFound, fmt.Errorf("exec: %s: %s", name, where)}
-	case errors.Is(err, syscall.EISDIR):
-		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: is a directory", name)}
-	case errors.Is(err, fs.ErrPermission):
-		return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: permission denied; is it executable?", name)}
-	}
-	return &exitError{exitNotExecutable, fmt.Errorf("exec: %s: %w", name, err)}
+	return cli.Errorf(cli.NotExecutable, "exec: %s: %w", argv[0], err)
 }

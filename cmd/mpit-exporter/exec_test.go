@@ -11,6 +11,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 )
 
 // TestExecBecomesTheProgram: same process, same status, and the limits and signals that the program would have had.
@@ -35,8 +39,9 @@ func TestExecBecomesTheProgram(t *testing.T) {
 }
 
 func TestExecSetsTheEnvironment(t *testing.T) {
-	dir := shortDir(t)
-	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x", "--log", "--allow-write", "--monitoring", "--", "env")
+	dir := cmdtest.ShortDir(t)
+	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x",
+		"--log", "--allow-write", "--monitoring", "--", "env")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "KEPT=yes"}
 	got := wait(t, cmd)
@@ -45,7 +50,7 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 		"PATH=" + os.Getenv("PATH"),
 		"PWD=" + dir,
 		"KEPT=yes",
-		"LD_PRELOAD=" + filepath.Join(built, agentLibraryName),
+		"LD_PRELOAD=" + filepath.Join(built, preload.AgentLibraryName),
 		"MPIT_SOCKET=" + filepath.Join(dir, "agent.sock"), // the program may change its directory
 		"MPIT_JOB_ID=job 1",
 		"MPIT_AGENT_DENY=+osc_*,x",
@@ -56,15 +61,17 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 	}, strings.Split(strings.TrimSpace(got.stdout), "\n"))
 }
 
-// TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library nothing is run.
+// TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library
+// nothing is run.
 func TestExecWithTheCallProfile(t *testing.T) {
-	agent, calls := filepath.Join(built, agentLibraryName), filepath.Join(built, callsLibraryName)
-	alone := filepath.Join(t.TempDir(), agentLibraryName) // the agent, and nothing beside it
+	agent, calls := filepath.Join(built, preload.AgentLibraryName), filepath.Join(built, preload.CallsLibraryName)
+	alone := filepath.Join(t.TempDir(), preload.AgentLibraryName) // the agent, and nothing beside it
 	other := filepath.Join(t.TempDir(), "calls.so")
 	pair := t.TempDir() // both of another build
 	text, err := os.ReadFile(agent)
 	require.NoError(t, err)
-	for _, path := range []string{alone, other, filepath.Join(pair, agentLibraryName), filepath.Join(pair, callsLibraryName)} {
+	for _, path := range []string{alone, other, filepath.Join(pair, preload.AgentLibraryName),
+		filepath.Join(pair, preload.CallsLibraryName)} {
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 	}
 	for _, test := range []struct {
@@ -77,22 +84,26 @@ func TestExecWithTheCallProfile(t *testing.T) {
 		{"beside other flags", nil, []string{"--monitoring", "--calls", "--deny=osc_*", "--log"}, calls + ":" + agent},
 		{"by the environment", []string{"MPIT_CALLS=1"}, nil, calls + ":" + agent},
 		{"not asked for", nil, nil, agent},
-		{"the environment's word taken back", []string{"MPIT_CALLS=1", "LD_PRELOAD=" + calls}, []string{"--no-calls"}, agent},
+		{"the environment's word taken back", []string{"MPIT_CALLS=1", "LD_PRELOAD=" + calls},
+			[]string{"--no-calls"}, agent},
 		{"by a module", []string{"LD_PRELOAD=" + calls + ":" + agent}, nil, agent + ":" + calls},
-		{"beside the agent that is named", []string{"MPIT_AGENT_LIBRARY=" + filepath.Join(pair, agentLibraryName)}, []string{"--calls"},
-			filepath.Join(pair, callsLibraryName) + ":" + filepath.Join(pair, agentLibraryName)},
+		{"beside the agent that is named", []string{"MPIT_AGENT_LIBRARY=" + filepath.Join(pair,
+			preload.AgentLibraryName)}, []string{"--calls"},
+			filepath.Join(pair, preload.CallsLibraryName) + ":" + filepath.Join(pair, preload.AgentLibraryName)},
 		{"not beside the agent", []string{"MPIT_AGENT_LIBRARY=" + alone}, []string{"--calls"}, calls + ":" + alone},
 		{"named", []string{"MPIT_CALLS_LIBRARY=" + other}, []string{"--calls"}, other + ":" + agent},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := runBinary(t, test.env, slices.Concat([]string{"exec"}, test.args, []string{"--", "printenv", "LD_PRELOAD"})...)
+			got := runBinary(t, test.env, slices.Concat([]string{"exec"}, test.args,
+				[]string{"--", "printenv", "LD_PRELOAD"})...)
 			assert.Zero(t, got.status, got.stderr)
 			assert.Equal(t, test.want+"\n", got.stdout)
 		})
 	}
 	for _, command := range []string{"exec", "list"} {
 		got := runBinary(t, []string{"MPIT_CALLS_LIBRARY=/no/such.so"}, command, "--calls", "--", "echo", "run")
-		assert.Equal(t, outcome{stderr: "mpit-exporter: call profile's library: /no/such.so, which MPIT_CALLS_LIBRARY names, is not there; correct or unset it\n", status: exitExecFailed}, got)
+		assert.Equal(t, outcome{stderr: "mpit-exporter: call profile's library: /no/such.so, which " +
+			"MPIT_CALLS_LIBRARY names, is not there; correct or unset it\n", status: cli.ExecFailed}, got)
 	}
 }
 
@@ -137,12 +148,15 @@ func TestExecRunsWhatAShellWouldRun(t *testing.T) {
 	path := "PATH=" + dir + "/first:" + dir + "/second:" + os.Getenv("PATH")
 	assert.Equal(t, outcome{stdout: "second\n"}, runBinary(t, []string{path}, "exec", "--", "prog"))
 	only := "PATH=" + dir + "/first"
-	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: permission denied; is it executable?\n", status: exitNotExecutable},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: permission denied; is it executable?\n",
+		status: cli.NotExecutable},
 		runBinary(t, []string{only}, "exec", "--", "prog"))
-	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic loader) does not exist\n", status: exitNotExecutable},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic " +
+		"loader) does not exist\n", status: cli.NotExecutable},
 		runBinary(t, nil, "exec", "--", lost))
 
 	t.Chdir(filepath.Join(dir, "second"))
-	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: not found in PATH; if the one in this directory is meant, write ./prog\n", status: exitNotFound},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: not found in PATH; if the one in this directory is " +
+		"meant, write ./prog\n", status: cli.NotFound},
 		runBinary(t, []string{"PATH=/usr/bin:/bin"}, "exec", "--", "prog"))
 }

@@ -18,10 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/descriptors"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these tests.
+// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these
+// tests.
 
 // keepConnected keeps ranks connected to whatever listens at a socket, as agents do, until the test ends.
 func keepConnected(t *testing.T, socket string, ranks ...*mpittest.Rank) {
@@ -44,7 +50,7 @@ func (e *exporterProcess) awaitRanks(t *testing.T, n int) values {
 	require.Eventually(t, func() bool {
 		page = e.page(t)
 		return page.count("mpit_rank_up", 1) == n
-	}, patience, 20*time.Millisecond, "%d ranks never were there", n)
+	}, cmdtest.Patience, 20*time.Millisecond, "%d ranks never were there", n)
 	return page
 }
 
@@ -55,18 +61,18 @@ func (e *exporterProcess) awaitLog(t *testing.T, text string) string {
 	require.Eventually(t, func() bool {
 		log = e.log(t)
 		return strings.Contains(log, text)
-	}, patience, 20*time.Millisecond, "never logged: %s", text)
+	}, cmdtest.Patience, 20*time.Millisecond, "never logged: %s", text)
 	return log
 }
 
-// The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do not notice, others find
-// it, and the control socket comes back as well.
+// The socket's file goes, or its directory does and another one comes: it is made again, ranks that were connected do
+// not notice, others find it, and the control socket comes back as well.
 func TestFaultSocketDeleted(t *testing.T) {
 	t.Parallel() // as others that wait for most of their time
 	for name, harm := range map[string]func(t *testing.T, e *exporterProcess, dir string){
 		"deleted": func(t *testing.T, _ *exporterProcess, dir string) {
 			require.NoError(t, os.Remove(filepath.Join(dir, "agent.sock")))
-			require.NoError(t, os.Remove(filepath.Join(dir, controlFile)))
+			require.NoError(t, os.Remove(filepath.Join(dir, sockets.ControlFile)))
 		},
 		"directory replaced": func(t *testing.T, _ *exporterProcess, dir string) {
 			require.NoError(t, os.Rename(dir, dir+".old"))
@@ -84,20 +90,21 @@ func TestFaultSocketDeleted(t *testing.T) {
 				t.Skip("it takes seconds")
 			}
 			t.Parallel()
-			dir := shortDir(t)
+			dir := cmdtest.ShortDir(t)
 			// Landlock's rights are of the directory that was there at the start, not of its name.
 			e := startExporter(t, filepath.Join(dir, "agent.sock"), "--no-landlock")
 			job := mpittest.NewJob(2)
 			keepConnected(t, e.socket, job.Ranks[0])
-			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`]
+			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+users.Name(uint32(os.Getuid()))+`"}`]
 			harm(t, e, dir)
 			keepConnected(t, e.socket, job.Ranks[1])
 			e.awaitLog(t, `socket="agent socket"`)
 			e.awaitLog(t, `socket="control socket"`)
 			page := e.awaitRanks(t, 2)
-			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+userName(uint32(os.Getuid()))+`"}`],
+			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+users.Name(uint32(os.Getuid()))+`"}`],
 				"the first rank's connection has lived on")
-			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, controlFile), "no_such_variable")
+			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, sockets.ControlFile),
+				"no_such_variable")
 			assert.NotContains(t, got.stderr, "no exporter answers")
 
 			assert.Zero(t, e.end(t, syscall.SIGTERM))
@@ -106,21 +113,6 @@ func TestFaultSocketDeleted(t *testing.T) {
 			assert.Empty(t, left)
 		})
 	}
-}
-
-// In the default place the directory is the exporter's own to make again.
-func TestFaultDefaultDirectoryDeleted(t *testing.T) {
-	dir := shortDir(t)
-	s, err := listenAgents("", dir, "")
-	require.NoError(t, err)
-	made := filepath.Join(dir, socketDir)
-	require.NoError(t, os.RemoveAll(made))
-	restored, err := s.Restore()
-	require.NoError(t, err)
-	assert.True(t, restored)
-	assert.FileExists(t, s.Path())
-	require.NoError(t, s.Close())
-	assert.NoDirExists(t, made)
 }
 
 // Where no socket can be made the program says why and what to do, in one line, and ends.
@@ -136,14 +128,15 @@ func TestFaultSocketDirectory(t *testing.T) {
 		{"unwritable", func(*testing.T, string) {},
 			"permission denied; let user 65534 write to DIR or choose another place with --agent.socket", true},
 		{"read-only", func(t *testing.T, dir string) { mountTmpfs(t, dir, "size=64k", unix.MS_RDONLY) },
-			"its file system is mounted read-only; mount it otherwise or choose another place with --agent.socket", false},
+			"its file system is mounted read-only; mount it otherwise or choose another place with --agent.socket",
+			false},
 		{"disk full", func(t *testing.T, dir string) {
 			mountTmpfs(t, dir, "nr_inodes=4", 0)
 			fill(t, dir)
 		}, "no room for a file in DIR; make room or choose another place with --agent.socket", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := shortDir(t)
+			dir := cmdtest.ShortDir(t)
 			require.NoError(t, os.Chmod(dir, 0o755))
 			test.prepare(t, dir)
 			socket := filepath.Join(dir, "agent.sock")
@@ -157,7 +150,8 @@ func TestFaultSocketDirectory(t *testing.T) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 			}
 			assert.Equal(t, outcome{
-				stderr: "mpit-exporter: agent socket " + socket + ": " + strings.ReplaceAll(test.want, "DIR", dir) + "\n", status: exitFailure,
+				stderr: "mpit-exporter: agent socket " + socket + ": " + strings.ReplaceAll(test.want, "DIR",
+					dir) + "\n", status: cli.Failure,
 			}, wait(t, cmd))
 		})
 	}
@@ -188,14 +182,14 @@ func fill(t *testing.T, dir string) (makeRoom func()) {
 	}
 }
 
-// The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there are served, and it is made
-// when there is room.
+// The disk where the socket lies is full when its file has to be made again: that is said once, ranks that are there
+// are served, and it is made when there is room.
 func TestFaultDiskFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
 	t.Parallel()
-	dir := shortDir(t)
+	dir := cmdtest.ShortDir(t)
 	mountTmpfs(t, dir, "nr_inodes=8", 0)
 	e := startExporter(t, filepath.Join(dir, "agent.sock"))
 	job := mpittest.NewJob(2)
@@ -206,27 +200,28 @@ func TestFaultDiskFull(t *testing.T) {
 	require.NoError(t, os.Remove(e.socket))
 	e.awaitLog(t, "no room for a file in "+dir+"; make room")
 	keepConnected(t, e.socket, job.Ranks[1])
-	time.Sleep(socketLook + socketLook/4) // another look
+	time.Sleep(sockets.LookInterval + sockets.LookInterval/4) // another look
 	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
 	makeRoom()
 	e.awaitRanks(t, 2)
 	assert.Equal(t, 1, strings.Count(e.log(t), "no room for a file"), "said once")
 }
 
-// An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its ranks, and the socket of one
-// that was only pushed aside is not taken from the other.
+// An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its
+// ranks, and the socket of one that was only pushed aside is not taken from the other.
 func TestFaultSecondExporter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
 	t.Parallel()
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(1)
 	keepConnected(t, e.socket, job.Ranks[0])
 	e.awaitRanks(t, 1)
 	got := runBinary(t, nil, "--agent.socket="+e.socket, "--web.listen-address=127.0.0.1:0")
 	assert.Equal(t, outcome{stderr: "mpit-exporter: agent socket " + e.socket +
-		": another exporter that is alive listens there; stop it or choose another place with --agent.socket\n", status: exitFailure}, got)
+		": another exporter that is alive listens there; stop it or choose another place with --agent.socket\n",
+		status: cli.Failure}, got)
 	assert.Equal(t, 1, e.page(t).count("mpit_rank_up", 1))
 
 	require.NoError(t, os.Remove(e.socket))
@@ -239,14 +234,14 @@ func TestFaultSecondExporter(t *testing.T) {
 	e.awaitRanks(t, 2)
 }
 
-// 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and what agents count has not
-// fallen.
+// 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and
+// what agents count has not fallen.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
 	const ranks = 256
-	socket := filepath.Join(shortDir(t), "agent.sock")
+	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
 	job := mpittest.NewJob(ranks)
 	keepConnected(t, socket, job.Ranks...)
@@ -290,29 +285,31 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	const ranks = 1000
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(ranks)
 	began := time.Now()
 	keepConnected(t, e.socket, job.Ranks...)
 	page := e.awaitRanks(t, ranks)
 	t.Logf("%d ranks were on the page %.2f s after the first connected", ranks, time.Since(began).Seconds())
 	for name, value := range page {
-		if strings.HasPrefix(name, "mpit_exporter_connections_refused_total") || strings.HasPrefix(name, "mpit_exporter_protocol_errors_total") {
+		if strings.HasPrefix(name, "mpit_exporter_connections_refused_total") ||
+			strings.HasPrefix(name, "mpit_exporter_protocol_errors_total") {
 			assert.Zero(t, value, name)
 		}
 	}
 }
 
-// No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that came in vain are taken.
+// No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that
+// came in vain are taken.
 func TestFaultOutOfDescriptors(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(40)
 	keepConnected(t, e.socket, job.Ranks[0])
 	e.awaitRanks(t, 1)
 	// One connection of a scraper that stays, for a new one would find no descriptor either.
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Timeout: patience, Transport: transport}
+	client := &http.Client{Timeout: cmdtest.Patience, Transport: transport}
 	scrape := func() values {
 		response, err := client.Get(e.url + "/metrics")
 		require.NoError(t, err)
@@ -338,17 +335,18 @@ func TestFaultOutOfDescriptors(t *testing.T) {
 	}
 	require.NoError(t, unix.Prlimit(e.cmd.Process.Pid, unix.RLIMIT_NOFILE, &had, nil))
 	e.awaitRanks(t, 40)
-	assert.Equal(t, 1, strings.Count(e.awaitLog(t, "Connections of ranks are accepted again"), "can't be accepted"), "said once")
+	assert.Equal(t, 1, strings.Count(e.awaitLog(t, "Connections of ranks are accepted again"), "can't be accepted"),
+		"said once")
 }
 
 // With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.
 func TestFaultFewDescriptors(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary())
-	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	assert.Contains(t, e.log(t), "Few files may be open")
 	job := mpittest.NewJob(100)
 	keepConnected(t, e.socket, job.Ranks...)
-	want := share(64, 512).ranks
+	want := descriptors.Divide(64, 512).Ranks
 	for range 5 {
 		e.awaitRanks(t, want)
 	}
@@ -364,7 +362,7 @@ func TestFaultBlockedLog(t *testing.T) {
 	defer func() { _ = reads.Close() }()
 	cmd := exec.Command("/bin/sh", "-c", `exec 2>&3; exec "$0" "$@"`, binary())
 	cmd.ExtraFiles = []*os.File{writes}
-	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"), "--log.level=debug")
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--log.level=debug")
 	require.NoError(t, writes.Close())
 	r := mpittest.NewJob(1).Ranks[0]
 	lost := 0.0
@@ -390,7 +388,7 @@ func TestFaultBlockedLog(t *testing.T) {
 
 // Scrapes that are under way at a SIGTERM get their whole page.
 func TestFaultTerminatedDuringScrape(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(4)
 	for _, r := range job.Ranks {
 		require.NoError(t, r.Connect(t.Context(), e.socket))
@@ -414,7 +412,7 @@ func TestFaultTerminatedDuringScrape(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return e.hurriedPage(t)["mpit_exporter_scrapes_in_flight"] == float64(cap(answers)+1)
-	}, patience, time.Millisecond, "the scrapes were not seen under way")
+	}, cmdtest.Patience, time.Millisecond, "the scrapes were not seen under way")
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGTERM))
 	e.awaitLog(t, "msg=Ending")
 	for _, r := range job.Ranks {

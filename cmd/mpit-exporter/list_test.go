@@ -8,13 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/listing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -26,7 +29,7 @@ const envPlay = "MPIT_CMD_TEST_PLAY"
 func playRank() (status int) {
 	fmt.Println("the program's own output")
 	rank := mpittest.New(mpittest.Everything())
-	if err := rank.Finish(context.Background(), os.Getenv(envSocket), mpit.EndFinalize); err != nil {
+	if err := rank.Finish(context.Background(), os.Getenv(sockets.EnvSocket), mpit.EndFinalize); err != nil {
 		fmt.Fprintln(os.Stderr, "playing a rank:", err)
 		return 1
 	}
@@ -34,7 +37,7 @@ func playRank() (status int) {
 }
 
 func TestListOfAnExporter(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
@@ -51,7 +54,7 @@ func TestListOfAnExporter(t *testing.T) {
 
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--output=json", "--rank="+fmt.Sprint(everything.Hello.Rank))
 	require.Zero(t, answer.status, answer.stderr)
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
 	require.Len(t, list.Catalogues, 1)
 	assert.Len(t, list.Catalogues[0].Variables, len(everything.Variables))
@@ -60,10 +63,11 @@ func TestListOfAnExporter(t *testing.T) {
 }
 
 func TestListSections(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
-	sections := map[string]string{listVariables: "PERFORMANCE VARIABLES", listControls: "CONTROL VARIABLES", listCategories: "CATEGORIES"}
+	sections := map[string]string{listing.Variables: "PERFORMANCE VARIABLES",
+		listing.ControlVariables: "CONTROL VARIABLES", listing.Categories: "CATEGORIES"}
 	for what := range sections {
 		got := runBinary(t, nil, "list", "--url="+e.url, "--what="+what)
 		require.Zero(t, got.status, got.stderr)
@@ -72,20 +76,21 @@ func TestListSections(t *testing.T) {
 		}
 	}
 	got := runBinary(t, nil, "list", "--url="+e.url, "--what=cvars", "-o", "json")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
 	assert.Empty(t, list.Catalogues[0].Variables)
 	assert.NotEmpty(t, list.Catalogues[0].ControlVariables)
 }
 
 func TestListOneCategory(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
 	some := runBinary(t, nil, "list", "--url="+e.url, "--category=some")
 	require.Zero(t, some.status, some.stderr)
-	assert.Contains(t, some.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n", len(everything.Categories[1].Variables)))
+	assert.Contains(t, some.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n",
+		len(everything.Categories[1].Variables)))
 	assert.Contains(t, some.stdout, "CONTROL VARIABLES (0)\n")
 	assert.Contains(t, some.stdout, "CATEGORIES (1)")
 	assert.Contains(t, some.stdout, "\nsome (under everything) ")
@@ -94,11 +99,12 @@ func TestListOneCategory(t *testing.T) {
 	assert.Contains(t, all.stdout, "\neverything ")
 	assert.Contains(t, all.stdout, "\n└ none ")
 	none := runBinary(t, nil, "list", "--url="+e.url, "--category=other")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows all\n", status: exitFailure}, none)
+	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows " +
+		"all\n", status: cli.Failure}, none)
 }
 
 func TestListObjects(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	for _, flag := range []string{"--objects", "--what=objects"} {
@@ -109,24 +115,24 @@ func TestListObjects(t *testing.T) {
 		assert.NotContains(t, got.stdout, "VARIABLES")
 	}
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--objects", "-o", "json")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
 	assert.Len(t, list.Catalogues[0].Objects, len(mpittest.Everything().Objects))
 	assert.Empty(t, list.Catalogues[0].Variables)
 }
 
-// TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output does
-// not get into the list.
+// TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output
+// does not get into the list.
 func TestListOfAShortProgram(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)
-	dir := shortDir(t)
+	dir := cmdtest.ShortDir(t)
 	got := runBinary(t, []string{envPlay + "=short", "TMPDIR=" + dir}, "list", "--output=json", "--", program)
 	assert.Zero(t, got.status)
 	assert.Contains(t, got.stderr, "the program's own output\n")
 	assert.Contains(t, got.stderr, "mpit-exporter: "+program+": exit status 3\n")
 	assert.Contains(t, got.stderr, "ended before its control variables and categories could be asked for")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list), got.stdout)
 	require.Len(t, list.Catalogues, 1)
 	c := list.Catalogues[0]
@@ -138,80 +144,13 @@ func TestListOfAShortProgram(t *testing.T) {
 	assert.Empty(t, left, "the socket's directory")
 }
 
-// TestListedRanks: the first rank that answers is listed, with the variables that it got later, and no other's.
-func TestListedRanks(t *testing.T) {
-	socket := filepath.Join(shortDir(t), "agent.sock")
-	listener, err := mpit.Listen(socket)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, listener.Close()) }()
-	mapper, err := mapping.New(mapping.Config{})
-	require.NoError(t, err)
-	ranks := newListedRanks(mapper)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- listener.Serve(ctx, ranks.handle, nil) }()
-	defer func() {
-		stop()
-		assert.NoError(t, <-served)
-	}()
-
-	stalled := mpittest.New(rankConfig(7, "stalled"))
-	stalled.Stall(true)
-	first := mpittest.New(rankConfig(0, "first"))
-	second := mpittest.New(rankConfig(1, "second"))
-	require.NoError(t, first.Connect(ctx, socket))
-	defer func() { _ = first.Close() }()
-	require.Eventually(t, func() bool {
-		_, _, ok := ranks.catalogue()
-		return ok
-	}, patience, 10*time.Millisecond)
-	// What the program makes and frees is seen while it runs.
-	halo := first.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 8})
-	require.Eventually(t, func() bool {
-		c, _, _ := ranks.catalogue()
-		return len(c.Objects) == 1
-	}, patience, 10*time.Millisecond)
-	require.NoError(t, first.FreeObject(halo))
-	for _, r := range []*mpittest.Rank{stalled, second} {
-		require.NoError(t, r.Connect(ctx, socket))
-		defer func() { _ = r.Close() }()
-	}
-
-	first.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}, 1)
-	require.NoError(t, second.Finish(ctx, socket, mpit.EndFinalize))
-	require.NoError(t, first.Finish(ctx, socket, mpit.EndFinalize))
-	ranks.awaitLastWords(ctx)
-
-	c, missing, ok := ranks.catalogue()
-	assert.True(t, ok)
-	assert.Empty(t, missing)
-	assert.Equal(t, 0, c.Rank.Rank)
-	var names []string
-	for i := range c.Variables {
-		names = append(names, c.Variables[i].Name)
-	}
-	assert.Equal(t, []string{"first", "late"}, names)
-	assert.Len(t, c.ControlVariables, 1)
-	require.Len(t, c.Objects, 1)
-	assert.Equal(t, "halo", c.Objects[0].Name)
-	assert.True(t, c.Objects[0].Freed)
-}
-
-// rankConfig is a rank with one variable.
-func rankConfig(rank int, variable string) mpittest.Config {
-	return mpittest.Config{
-		Hello:            mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
-		Variables:        []mpit.Variable{{Name: variable, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
-		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1}}},
-	}
-}
-
 func TestListInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	t.Setenv(envLibrary, filepath.Join(built, agentLibraryName))
+	t.Setenv(preload.EnvLibrary, filepath.Join(built, preload.AgentLibraryName))
 	var out strings.Builder
-	err := run(ctx, []string{"list", "--", "sleep", "1000"}, stdio{strings.NewReader(""), &out, &out})
+	err := run(ctx, []string{"list", "--", "sleep", "1000"},
+		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
 	assert.EqualError(t, err, "list: interrupted")
 	assert.Empty(t, out.String())
 }

@@ -20,20 +20,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
-// patience bounds failures on a loaded machine; no test measures time.
-const patience = 2 * time.Minute
-
-// built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call profile and do nothing.
+// built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call
+// profile and do nothing.
 var built string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envPlay) != "" {
 		os.Exit(playRank())
-	}
-	if os.Getenv(envFence) != "" {
-		os.Exit(behindFence())
 	}
 	if os.Getenv(envFilter) != "" {
 		os.Exit(runBehindFilter())
@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	built = dir
-	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many there can be.
+	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many
+	// there can be.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -64,9 +65,10 @@ func build() (dir string, err error) {
 		return "", fmt.Errorf("making a directory: %w", err)
 	}
 	for _, command := range [][]string{
-		{"go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, programName), "."}, // without symbols: half the work
-		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, agentLibraryName), "-x", "c", os.DevNull},
-		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, callsLibraryName), "-x", "c", os.DevNull},
+		// without symbols: half the work
+		{"go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, cli.ProgramName), "."},
+		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, preload.AgentLibraryName), "-x", "c", os.DevNull},
+		{"cc", "-shared", "-fPIC", "-o", filepath.Join(dir, preload.CallsLibraryName), "-x", "c", os.DevNull},
 	} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it
@@ -78,16 +80,7 @@ func build() (dir string, err error) {
 }
 
 // binary is the path of the real program.
-func binary() string { return filepath.Join(built, programName) }
-
-// shortDir makes a directory whose name leaves room for a socket's path.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "mpit-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
+func binary() string { return filepath.Join(built, cli.ProgramName) }
 
 // outcome is how the program ended.
 type outcome struct {
@@ -98,7 +91,7 @@ type outcome struct {
 // runBinary runs the real program to its end. Environment variables that agents and exec look at are not inherited.
 func runBinary(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cmdtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary(), args...)
 	cmd.Env = append(cleanEnviron(), env...)
@@ -121,7 +114,8 @@ func cleanEnviron() []string {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
-		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "OTEL_"), name == envPreload, name == "NOTIFY_SOCKET":
+		case strings.HasPrefix(name, "MPIT_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "OTEL_"),
+			name == preload.EnvPreload, name == "NOTIFY_SOCKET":
 		default:
 			env = append(env, entry)
 		}
@@ -152,16 +146,16 @@ func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *e
 // startCommandIn keeps the program's log and addresses in a directory that it can write to.
 func startCommandIn(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
 	t.Helper()
-	e := launch(t, dir, cmd, socket, args...)
+	e := launchExporter(t, dir, cmd, socket, args...)
 	require.Eventually(t, func() bool {
 		status, _, err := e.try("/-/ready")
 		return err == nil && status == http.StatusOK
-	}, patience, 10*time.Millisecond, "never ready")
+	}, cmdtest.Patience, 10*time.Millisecond, "never ready")
 	return e
 }
 
-// launch starts it and waits until it listens.
-func launch(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
+// launchExporter starts it and waits until it listens.
+func launchExporter(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {
 	t.Helper()
 	addressFile := filepath.Join(dir, "address")
 	stderr, err := os.Create(filepath.Join(dir, "stderr"))
@@ -189,7 +183,7 @@ func launch(t *testing.T, dir string, cmd *exec.Cmd, socket string, args ...stri
 		address, err := os.ReadFile(addressFile)
 		e.url = "http://" + strings.TrimSpace(string(address))
 		return err == nil
-	}, patience, 10*time.Millisecond, "no address file")
+	}, cmdtest.Patience, 10*time.Millisecond, "no address file")
 	return e
 }
 
@@ -201,7 +195,7 @@ func (e *exporterProcess) log(t *testing.T) string {
 }
 
 func (e *exporterProcess) try(path string) (status int, body string, err error) {
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(e.url + path)
 	if err != nil {
 		return 0, "", err
@@ -232,17 +226,17 @@ func (e *exporterProcess) end(t *testing.T, signal syscall.Signal) int {
 // TestErrorLines: whatever is wrong is said in one line that names the place and the remedy.
 func TestErrorLines(t *testing.T) {
 	t.Parallel() // one of its programs waits for ranks
-	dir := shortDir(t)
+	dir := cmdtest.ShortDir(t)
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("no program\n"), 0o600))
 	socket := filepath.Join(dir, "agent.sock")
 	long := filepath.Join(dir, strings.Repeat("x", 108))
-	noLibrary := []string{envLibrary + "=" + filepath.Join(dir, "none.so")}
+	noLibrary := []string{preload.EnvLibrary + "=" + filepath.Join(dir, "none.so")}
 
 	busy := startExporter(t, filepath.Join(dir, "busy.sock"))
 	busyAddress := strings.TrimPrefix(busy.url, "http://")
 	deaf := startExporter(t, filepath.Join(dir, "deaf.sock"), "--control.socket=")
-	lone := filepath.Join(shortDir(t), "agent.sock") // nobody has a control socket beside it
+	lone := filepath.Join(cmdtest.ShortDir(t), "agent.sock") // nobody has a control socket beside it
 
 	for _, test := range []struct {
 		name   string
@@ -251,161 +245,174 @@ func TestErrorLines(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"unknown flag", nil, []string{"--bogus"}, exitUsage,
+		{"unknown flag", nil, []string{"--bogus"}, cli.Usage,
 			"unknown long flag '--bogus' (see mpit-exporter serve --help)"},
-		{"unknown command", nil, []string{"bogus"}, exitUsage,
+		{"unknown command", nil, []string{"bogus"}, cli.Usage,
 			"unexpected bogus (see mpit-exporter --help)"},
-		{"a value for a switch", nil, []string{"exec", "--job-id", "7", "--calls=yes", "--", "true"}, exitUsage,
+		{"a value for a switch", nil, []string{"exec", "--job-id", "7", "--calls=yes", "--", "true"}, cli.Usage,
 			"--calls takes no value: write --calls or --no-calls (see mpit-exporter exec --help)"},
-		{"a value for a switch that is off", nil, []string{"--no-otlp=1"}, exitUsage,
+		{"a value for a switch that is off", nil, []string{"--no-otlp=1"}, cli.Usage,
 			"--no-otlp takes no value: write --otlp or --no-otlp (see mpit-exporter serve --help)"},
-		{"no value for a switch of the program's", noLibrary, []string{"exec", "./app", "--calls=yes"}, exitExecFailed,
-			"agent library: " + filepath.Join(dir, "none.so") + ", which " + envLibrary + " names, is not there; correct or unset it"},
-		{"no duration", nil, []string{"--retention=soon"}, exitUsage,
+		{"no value for a switch of the program's", noLibrary, []string{"exec", "./app", "--calls=yes"}, cli.ExecFailed,
+			"agent library: " + filepath.Join(dir, "none.so") + ", which " + preload.EnvLibrary + " names, is not there; correct or unset it"},
+		{"no duration", nil, []string{"--retention=soon"}, cli.Usage,
 			`--retention: time: invalid duration "soon" (see mpit-exporter serve --help)`},
-		{"negative duration", nil, []string{"--retention=-1s"}, exitUsage,
+		{"negative duration", nil, []string{"--retention=-1s"}, cli.Usage,
 			"--retention -1s: must not be negative"},
-		{"no interval", nil, []string{"--timer-interval=0s"}, exitUsage,
+		{"no interval", nil, []string{"--timer-interval=0s"}, cli.Usage,
 			"--timer-interval 0s: must be more than nothing, such as 10s"},
-		{"no requests", nil, []string{"--web.max-requests=0"}, exitUsage,
+		{"no requests", nil, []string{"--web.max-requests=0"}, cli.Usage,
 			"--web.max-requests 0: must be at least 1"},
-		{"no path", nil, []string{"--web.telemetry-path=metrics"}, exitUsage,
+		{"no path", nil, []string{"--web.telemetry-path=metrics"}, cli.Usage,
 			`--web.telemetry-path "metrics": a path such as /metrics is needed`},
-		{"taken path", nil, []string{"--web.telemetry-path=/api/v1/ranks"}, exitUsage,
+		{"taken path", nil, []string{"--web.telemetry-path=/api/v1/ranks"}, cli.Usage,
 			`--web.telemetry-path "/api/v1/ranks": something else is served there; choose another path, such as /metrics`},
-		{"unknown level", nil, []string{"--log.level=loud"}, exitUsage,
+		{"unknown level", nil, []string{"--log.level=loud"}, cli.Usage,
 			"--log.level: unrecognized log level loud (see mpit-exporter serve --help)"},
-		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"}, exitFailure,
+		{"no web configuration", nil, []string{"--agent.socket=" + socket, "--web.config.file=" + dir + "/none.yml"},
+			cli.Failure,
 			"--web.config.file " + dir + "/none.yml: open " + dir + "/none.yml: no such file or directory"},
-		{"no directory for the socket", nil, []string{"--agent.socket=" + dir + "/none/agent.sock"}, exitFailure,
-			"agent socket " + dir + "/none/agent.sock: its directory does not exist; make it or choose another place with --agent.socket"},
-		{"socket path too long", nil, []string{"--agent.socket=" + long}, exitFailure,
-			"agent socket " + long + ": the path is longer than the 107 bytes that a socket's may have; choose another place with --agent.socket"},
-		{"socket in use", nil, []string{"--agent.socket=" + busy.socket}, exitFailure,
-			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
-		{"port in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=" + busyAddress}, exitFailure,
-			"cannot listen on " + busyAddress + ": the address is in use; stop what holds it or choose another address with --web.listen-address"},
-		{"no systemd socket", nil, []string{"--agent.socket=" + socket, "--web.systemd-socket"}, exitFailure,
+		{"no directory for the socket", nil, []string{"--agent.socket=" + dir + "/none/agent.sock"}, cli.Failure,
+			"agent socket " + dir + "/none/agent.sock: its directory does not exist; make it or choose another " +
+				"place with --agent.socket"},
+		{"socket path too long", nil, []string{"--agent.socket=" + long}, cli.Failure,
+			"agent socket " + long + ": the path is longer than the 107 bytes that a socket's may have; choose " +
+				"another place with --agent.socket"},
+		{"socket in use", nil, []string{"--agent.socket=" + busy.socket}, cli.Failure,
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
+				"another place with --agent.socket"},
+		{"port in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=" + busyAddress}, cli.Failure,
+			"cannot listen on " + busyAddress + ": the address is in use; stop what holds it or choose another " +
+				"address with --web.listen-address"},
+		{"no systemd socket", nil, []string{"--agent.socket=" + socket, "--web.systemd-socket"}, cli.Failure,
 			"systemd has handed over no socket; start from a .socket unit or leave --web.systemd-socket out"},
-		{"control socket in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + filepath.Join(dir, controlFile)}, exitFailure,
-			"control socket " + dir + "/control.sock: another exporter that is alive listens there; stop it or choose another place with --control.socket"},
-		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, exitFailure,
-			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place with --control.socket"},
-		{"push: no interval", nil, []string{"push", "--otlp.interval=0s"}, exitUsage,
+		{"control socket in use", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=" + filepath.Join(dir, sockets.ControlFile)}, cli.Failure,
+			"control socket " + dir + "/control.sock: another exporter that is alive listens there; stop it or " +
+				"choose another place with --control.socket"},
+		{"no directory for the control socket", nil, []string{"--agent.socket=" + socket,
+			"--web.listen-address=127.0.0.1:0", "--control.socket=" + dir + "/none/c.sock"}, cli.Failure,
+			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place " +
+				"with --control.socket"},
+		{"push: no interval", nil, []string{"push", "--otlp.interval=0s"}, cli.Usage,
 			"--otlp.interval 0s: must be more than nothing, such as 60s"},
-		{"OTLP: no endpoint", nil, []string{"--otlp.endpoint="}, exitUsage,
+		{"OTLP: no endpoint", nil, []string{"--otlp.endpoint="}, cli.Usage,
 			"--otlp.endpoint: a URL is needed, such as http://collector:4318"},
-		{"exec: an exporter's flag, but no exporter", nil, []string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, exitUsage,
-			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
-		{"exec: a directory for Prometheus, but no exporter", nil, []string{"exec", "--own.sd-dir=" + dir, "--", "true"}, exitUsage,
-			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
-		{"OTLP: no timeout", nil, []string{"--otlp.timeout=-1s"}, exitUsage,
+		{"exec: an exporter's flag, but no exporter", nil,
+			[]string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, cli.Usage,
+			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of " +
+				"the node"},
+		{"exec: a directory for Prometheus, but no exporter", nil,
+			[]string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
+			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the " +
+				"node"},
+		{"OTLP: no timeout", nil, []string{"--otlp.timeout=-1s"}, cli.Usage,
 			"--otlp.timeout -1s: must be more than nothing, such as 10s"},
-		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, exitUsage,
-			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter serve --help)"},
-		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, exitFailure,
+		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, cli.Usage,
+			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter " +
+				"serve --help)"},
+		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, cli.Failure,
 			"--otlp.client-key is set, but not the file with its certificate: set --otlp.client-certificate"},
-		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=collector:4318"}, exitFailure,
+		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.endpoint=collector:4318"}, cli.Failure,
 			"--otlp.endpoint is no URL that begins with http:// or https://: write one like http://collector:4318"},
-		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"}, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, exitFailure,
-			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like http://collector:4318"},
-		{"OTLP: no header", nil, []string{"--otlp.header=Authorization: Bearer s3cret"}, exitUsage,
+		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"},
+			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, cli.Failure,
+			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like " +
+				"http://collector:4318"},
+		{"OTLP: no header", nil, []string{"--otlp.header=Authorization: Bearer s3cret"}, cli.Usage,
 			"--otlp.header: a name and a value are needed, NAME=VALUE"},
-		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.header-file=" + dir + "/none"}, exitFailure,
+		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+			"--control.socket=", "--otlp.header-file=" + dir + "/none"}, cli.Failure,
 			"--otlp.header-file " + dir + "/none: no such file or directory"},
-		{"push: waits for nothing", nil, []string{"push", "--wait=1s"}, exitUsage,
+		{"push: waits for nothing", nil, []string{"push", "--wait=1s"}, cli.Usage,
 			"push: --wait is of no use without --once"},
-		{"push: negative wait", nil, []string{"push", "--once", "--wait=-1s"}, exitUsage,
+		{"push: negative wait", nil, []string{"push", "--once", "--wait=-1s"}, cli.Usage,
 			"push: --wait -1s: must not be negative"},
-		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, exitFailure,
-			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose another place with --agent.socket"},
-		{"push once: an exporter that doesn't push", nil, []string{"push", "--once", "--agent.socket=" + busy.socket}, exitFailure,
-			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
-		{"push once: an exporter that has its own flags", nil, []string{"push", "--once", "--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, exitFailure,
-			"push: the exporter at " + filepath.Join(dir, controlFile) + " pushes where and how it has been told when it was started: leave the flags of --otlp… out"},
-		{"push once: an exporter that can't be asked", nil, []string{"push", "--once", "--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, exitFailure,
-			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over which it could be asked to push; start it with one, or wait for its end"},
-		{"push once: no ranks", nil, []string{"push", "--once", "--agent.socket=" + lone, "--wait=10ms"}, exitFailure,
-			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
-		{"cvar: which?", nil, []string{"cvar"}, exitUsage,
+		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
+			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
+			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
+				"another place with --agent.socket"},
+		{"push once: an exporter that doesn't push", nil,
+			[]string{"push", "--once", "--agent.socket=" + busy.socket}, cli.Failure,
+			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with " +
+				"OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
+		{"push once: an exporter that has its own flags", nil, []string{"push", "--once",
+			"--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
+			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has " +
+				"been told when it was started: leave the flags of --otlp… out"},
+		{"push once: an exporter that can't be asked", nil, []string{"push", "--once",
+			"--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, cli.Failure,
+			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over " +
+				"which it could be asked to push; start it with one, or wait for its end"},
+		{"push once: no ranks", nil, []string{"push", "--once", "--agent.socket=" + lone, "--wait=10ms"}, cli.Failure,
+			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs " +
+				"under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
+		{"cvar: which?", nil, []string{"cvar"}, cli.Usage,
 			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
-		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, exitUsage,
+		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, cli.Usage,
 			`cvar set: "limit": a name and a value are needed, NAME=VALUE`},
-		{"cvar: no name", nil, []string{"cvar", "set", "=1"}, exitUsage,
+		{"cvar: no name", nil, []string{"cvar", "set", "=1"}, cli.Usage,
 			`cvar set: "=1": a name and a value are needed, NAME=VALUE`},
-		{"cvar: a value to be read", nil, []string{"cvar", "get", "limit=1"}, exitUsage,
+		{"cvar: a value to be read", nil, []string{"cvar", "get", "limit=1"}, cli.Usage,
 			`cvar get: "limit=1": the name of a variable is needed`},
-		{"cvar: no ranks", nil, []string{"cvar", "set", "--rank=0-", "limit=1"}, exitUsage,
+		{"cvar: no ranks", nil, []string{"cvar", "set", "--rank=0-", "limit=1"}, cli.Usage,
 			`cvar set: --rank: "0-" is no list of ranks such as 0,2-5`},
-		{"cvar: no object", nil, []string{"cvar", "set", "--object=halo", "limit=1"}, exitUsage,
+		{"cvar: no object", nil, []string{"cvar", "set", "--object=halo", "limit=1"}, cli.Usage,
 			`cvar set: --object: "halo" is no object such as comm:MPI_COMM_WORLD`},
-		{"cvar: no user", nil, []string{"cvar", "set", "--uid=me", "limit=1"}, exitUsage,
+		{"cvar: no user", nil, []string{"cvar", "set", "--uid=me", "limit=1"}, cli.Usage,
 			`cvar set: --uid: "me" is no number of a user`},
-		{"cvar: no exporter", nil, []string{"cvar", "set", "--control.socket=" + socket, "limit=1"}, exitFailure,
-			"cvar set: no exporter answers at " + socket + "; start one on this node, or say with --control.socket where it listens"},
-		{"exec: no program", nil, []string{"exec"}, exitUsage,
+		{"cvar: no exporter", nil, []string{"cvar", "set", "--control.socket=" + socket, "limit=1"}, cli.Failure,
+			"cvar set: no exporter answers at " + socket + "; start one on this node, or say with --control.socket " +
+				"where it listens"},
+		{"exec: no program", nil, []string{"exec"}, cli.Usage,
 			"exec: no program named; usage: mpit-exporter exec [flags] -- program arguments"},
-		{"exec: no agent library", noLibrary, []string{"exec", "--", "true"}, exitExecFailed,
+		{"exec: no agent library", noLibrary, []string{"exec", "--", "true"}, cli.ExecFailed,
 			"agent library: " + dir + "/none.so, which MPIT_AGENT_LIBRARY names, is not there; correct or unset it"},
-		{"exec: socket path too long", nil, []string{"exec", "--socket=" + long, "--", "true"}, exitExecFailed,
+		{"exec: socket path too long", nil, []string{"exec", "--socket=" + long, "--", "true"}, cli.ExecFailed,
 			"--socket " + long + ": the path is longer than the 107 bytes that a socket's may have"},
-		{"exec: not found in PATH", nil, []string{"exec", "--", "no-such-program"}, exitNotFound,
+		{"exec: not found in PATH", nil, []string{"exec", "--", "no-such-program"}, cli.NotFound,
 			"exec: no-such-program: not found in PATH"},
-		{"exec: no such file", nil, []string{"exec", "--", dir + "/none"}, exitNotFound,
+		{"exec: no such file", nil, []string{"exec", "--", dir + "/none"}, cli.NotFound,
 			"exec: " + dir + "/none: no such file"},
-		{"exec: not executable", nil, []string{"exec", "--", file}, exitNotExecutable,
+		{"exec: not executable", nil, []string{"exec", "--", file}, cli.NotExecutable,
 			"exec: " + file + ": permission denied; is it executable?"},
-		{"exec: a directory", nil, []string{"exec", "--", dir}, exitNotExecutable,
+		{"exec: a directory", nil, []string{"exec", "--", dir}, cli.NotExecutable,
 			"exec: " + dir + ": is a directory"},
-		{"list: no exporter", nil, []string{"list", "--url=http://127.0.0.1:1"}, exitFailure,
-			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list the variables of a program: mpit-exporter list -- ./program"},
-		{"list: no address", nil, []string{"list", "--url=localhost:10093"}, exitUsage,
+		{"list: no exporter", nil, []string{"list", "--url=http://127.0.0.1:1"}, cli.Failure,
+			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list " +
+				"the variables of a program: mpit-exporter list -- ./program"},
+		{"list: no address", nil, []string{"list", "--url=localhost:10093"}, cli.Usage,
 			`list: --url "localhost:10093": an address such as http://localhost:10093 is needed`},
-		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, exitFailure,
+		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, cli.Failure,
 			"list: no rank is connected to the exporter at " + busy.url},
-		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, exitFailure,
+		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, cli.Failure,
 			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
-		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, exitUsage,
-			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used with a program"},
-		{"list: the call profile of no program", nil, []string{"list", "--calls"}, exitUsage,
-			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter list [flags] -- program arguments"},
-		{"list: no MPI program", nil, []string{"list", "--", "true"}, exitFailure,
-			"list: true has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? (MPIT_AGENT_LOG=1 makes the agent say what it does)"},
-		{"list: no program", nil, []string{"list", "--", "no-such-program"}, exitNotFound,
+		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, cli.Usage,
+			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used " +
+				"with a program"},
+		{"list: the call profile of no program", nil, []string{"list", "--calls"}, cli.Usage,
+			"list: --calls, --monitoring and --deny are about a program that list runs; name one: mpit-exporter " +
+				"list [flags] -- program arguments"},
+		{"list: no MPI program", nil, []string{"list", "--", "true"}, cli.Failure,
+			"list: true has brought no MPI rank; is it a dynamically linked program that calls MPI_Init? " +
+				"(MPIT_AGENT_LOG=1 makes the agent say what it does)"},
+		{"list: no program", nil, []string{"list", "--", "no-such-program"}, cli.NotFound,
 			"exec: no-such-program: not found in PATH"},
-		{"list: objects and more", nil, []string{"list", "--objects", "--category=x"}, exitUsage,
+		{"list: objects and more", nil, []string{"list", "--objects", "--category=x"}, cli.Usage,
 			"list: --objects shows only objects; it can't be used with --what or --category"},
-		{"list: unknown section", nil, []string{"list", "--what=all-of-it"}, exitUsage,
+		{"list: unknown section", nil, []string{"list", "--what=all-of-it"}, cli.Usage,
 			`--what: enum value must be one of all,variables,cvars,categories,objects, got 'all-of-it' (see mpit-exporter list --help)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, test.env, test.args...)
-			assert.Equal(t, outcome{stderr: programName + ": " + test.want + "\n", status: test.status}, got)
+			assert.Equal(t, outcome{stderr: cli.ProgramName + ": " + test.want + "\n", status: test.status}, got)
 		})
 	}
 	assert.NoFileExists(t, socket, "a failed start leaves no socket")
 	_, body := busy.get(t, "/-/healthy")
 	assert.Equal(t, "healthy\n", body, "the exporter that was there has not been disturbed")
-}
-
-func TestReport(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		err    error
-		status int
-		want   string
-	}{
-		{"nothing", nil, 0, ""},
-		{"an error", errors.New("broken"), exitFailure, "mpit-exporter: broken\n"},
-		{"several in one line", errors.Join(errors.New("one"), errors.New("two")), exitFailure, "mpit-exporter: one; two\n"},
-		{"a status of its own", fmt.Errorf("wrapped: %w", &exitError{exitNotFound, errors.New("gone")}), exitNotFound, "mpit-exporter: wrapped: gone\n"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
-			assert.Equal(t, test.status, report(&out, test.err))
-			assert.Equal(t, test.want, out.String())
-		})
-	}
 }
 
 func TestHelpAndVersionGoToStdout(t *testing.T) {

@@ -14,9 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kingpin/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
 )
 
 // ownExporters are the exporters whose directories lie in parent.
@@ -26,7 +31,7 @@ func ownExporters(t *testing.T, parent string) (pids []int) {
 	require.NoError(t, err)
 	for _, path := range lines {
 		line, _ := os.ReadFile(path) // it may have ended
-		if bytes.Contains(line, []byte("\x00"+ownCommand+"\x00"+ownServe+"\x00"+parent)) {
+		if bytes.Contains(line, []byte("\x00"+own.Command+"\x00"+own.ServeStep+"\x00"+parent)) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			require.NoError(t, err)
 			pids = append(pids, pid)
@@ -45,14 +50,15 @@ func awaitNoExporter(t *testing.T, parent string) {
 			return nil
 		})
 		return len(ownExporters(t, parent)) == 0 && len(left) == 1
-	}, patience, 10*time.Millisecond) {
+	}, cmdtest.Patience, 10*time.Millisecond) {
 		t.Fatalf("exporters %v are left, and %q", ownExporters(t, parent), left[1:])
 	}
 }
 
 func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 	for _, entry := range cleanEnviron() {
-		if !strings.HasPrefix(entry, "OTEL_") && !strings.HasPrefix(entry, "PMI") && !strings.HasPrefix(entry, "SLURM") {
+		if !strings.HasPrefix(entry, "OTEL_") && !strings.HasPrefix(entry, "PMI") &&
+			!strings.HasPrefix(entry, "SLURM") {
 			cmd.Env = append(cmd.Env, entry)
 		}
 	}
@@ -62,12 +68,13 @@ func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 // awaitProgram waits until a process has become its program.
 func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return statOf(os.DirFS("/proc"), cmd.Process.Pid).name == name }, 2*patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return launch.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
+		2*cmdtest.Patience, 10*time.Millisecond)
 }
 
 // TestElection: of many processes that begin at once, one starts an exporter; all others find it.
 func TestElection(t *testing.T) {
-	parent := shortDir(t)
+	parent := cmdtest.ShortDir(t)
 	type started struct {
 		cmd            *exec.Cmd
 		stdout, stderr bytes.Buffer
@@ -77,11 +84,12 @@ func TestElection(t *testing.T) {
 	if testing.Short() {
 		all = all[:20]
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*cmdtest.Patience)
 	defer cancel()
 	for i := range all {
 		s := &all[i]
-		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET; read line")
+		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0",
+			"--", "sh", "-c", "echo $MPIT_SOCKET; read line")
 		s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
 		withOwnEnvironment(s.cmd)
 		stdin, err := s.cmd.StdinPipe()
@@ -107,7 +115,7 @@ func TestElection(t *testing.T) {
 
 // TestOwnLeavesTheProgramAlone: no child of which it doesn't know, none of its descriptors elsewhere, its own status.
 func TestOwnLeavesTheProgramAlone(t *testing.T) {
-	parent := shortDir(t)
+	parent := cmdtest.ShortDir(t)
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = reads.Close() }()
@@ -121,7 +129,8 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 	cmd.Stdout = &stdout
 	require.NoError(t, cmd.Start())
 	_ = writes.Close()
-	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience,
+		10*time.Millisecond)
 	awaitProgram(t, cmd, "sh")
 	pid := ownExporters(t, parent)[0]
 
@@ -137,8 +146,8 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 		}
 	}
 	assert.Empty(t, other, "the exporter has them too")
-	status := statOf(os.DirFS("/proc"), pid)
-	assert.NotEqual(t, cmd.Process.Pid, status.ppid)
+	status := launch.StatOf(os.DirFS("/proc"), pid)
+	assert.NotEqual(t, cmd.Process.Pid, status.PPID)
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	require.NoError(t, err)
 	assert.Equal(t, "/", cwd)
@@ -169,7 +178,8 @@ func links(t *testing.T, pid int) map[string]string {
 // TestOwnThatCannotStart: the program runs on, and one process of the node says why.
 func TestOwnThatCannotStart(t *testing.T) {
 	for _, test := range []struct{ name, flag, err string }{
-		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
+		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: " +
+			"address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
 		{"no directory for Prometheus", "--own.sd-dir=/nowhere", "make the directory or name another"},
 		{"no directory at all", "--own.dir=/nowhere", "name another directory with --own.dir"},
 		{"no TLS configuration", "--own.web-config=/nowhere.yml", "--own.web-config /nowhere.yml"},
@@ -177,7 +187,7 @@ func TestOwnThatCannotStart(t *testing.T) {
 		{"no log", "--own.log=/nowhere/log", "name another file with --own.log"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			told, parent := "", shortDir(t)
+			told, parent := "", cmdtest.ShortDir(t)
 			for rank := range 3 {
 				cmd := exec.Command(binary(), "exec", "--own", test.flag, "--", "sh", "-c", "exit 7")
 				if !strings.HasPrefix(test.flag, "--own.dir=") {
@@ -196,29 +206,12 @@ func TestOwnThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestOwnIsBounded: an exporter that was stopped while it began keeps nobody.
-func TestOwnIsBounded(t *testing.T) {
-	parent := shortDir(t)
-	base := baseIn(t, parent)
-	host, err := os.Hostname()
-	require.NoError(t, err)
-	l := launchOf(nil, host, os.Getpid(), os.DirFS("/proc"))
-	dir := lockIn(t, base, l.key)
-	defer dir.close()
-	o := &ownSettings{enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &otlpFlags{}}
-	var stderr bytes.Buffer
-	assert.Equal(t, dir.file(socketFile), o.join(t.Context(), nil, stdio{err: &stderr}))
-	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n", stderr.String())
-	stderr.Reset()
-	o.join(t.Context(), environment{"MPI_LOCALRANKID=1"}, stdio{err: &stderr})
-	assert.Empty(t, stderr.String(), "another process says it")
-}
-
 // TestOwnAfterAKilledOne: what it has left is in nobody's way.
 func TestOwnAfterAKilledOne(t *testing.T) {
-	parent, sd := shortDir(t), shortDir(t)
+	parent, sd := cmdtest.ShortDir(t), cmdtest.ShortDir(t)
 	for range 2 {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
+		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+			"--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
 		withOwnEnvironment(cmd)
 		stdin, err := cmd.StdinPipe()
 		require.NoError(t, err)
@@ -232,28 +225,27 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 			files, err := os.ReadDir(sd)
 			require.NoError(t, err)
 			return len(ownExporters(t, parent)) == 1 && len(files) == 1
-		}, patience, 10*time.Millisecond)
+		}, cmdtest.Patience, 10*time.Millisecond)
 		// Until then exec would start another one, or note that none can be started.
 		awaitProgram(t, cmd, "sh")
 		process, err := os.FindProcess(ownExporters(t, parent)[0])
 		require.NoError(t, err)
 		require.NoError(t, process.Kill())
 		// Its lock goes a little later than all that is seen of it in /proc.
-		base := baseIn(t, parent)
-		names, err := base.names()
+		locks, err := filepath.Glob(filepath.Join(parent, "*", "*", "lock"))
+		require.NoError(t, err)
+		require.Len(t, locks, 1)
+		lock, err := os.Open(locks[0])
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
-			dir, err := base.lockThere(names[0])
-			require.NoError(t, err)
-			if dir != nil {
-				dir.close()
-			}
-			return dir != nil
-		}, patience, 10*time.Millisecond)
+			return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+		}, cmdtest.Patience, 10*time.Millisecond)
+		require.NoError(t, lock.Close())
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	}
-	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd, "--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
+	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+		"--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
 	withOwnEnvironment(cmd)
 	got := wait(t, cmd)
 	assert.Zero(t, got.status)
@@ -264,30 +256,8 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 	assert.Empty(t, files)
 }
 
-// TestOwnFlags: OTLP's go to the exporter as they are, files by paths that hold in any directory.
-func TestOwnFlags(t *testing.T) {
-	withoutOTLP(t)
-	parse := func(args ...string) *execCommand {
-		app := kingpin.New("test", "")
-		c := newExecCommand(app)
-		_, err := app.Parse(append([]string{"exec"}, args...))
-		require.NoError(t, err)
-		return c
-	}
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	c := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e", "--otlp.insecure", "--no-otlp.final",
-		"--otlp.header-file=secrets", "--", "app", "--otlp.endpoint=not-mine")
-	assert.Equal(t, []string{
-		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure", "--no-otlp.final",
-		"--otlp.header-file=" + filepath.Join(dir, "secrets"),
-	}, c.own.forwarded)
-	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, c.program)
-	assert.False(t, c.own.paged(), "pushed, and nothing said of a page")
-	assert.True(t, parse("--own").own.paged())
-	assert.True(t, parse("--own", "--otlp", "--own.listen=:0").own.paged())
-	assert.False(t, parse("--own", "--otlp", "--own.listen=none").own.paged())
-
+// TestOwnFlagsThatAreRefused: before anything is started.
+func TestOwnFlagsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		err  string
@@ -301,14 +271,14 @@ func TestOwnFlags(t *testing.T) {
 		{[]string{"--otlp.interval=0s"}, "--otlp.interval"},
 	} {
 		got := runBinary(t, nil, append(append([]string{"exec", "--own"}, test.args...), "--", "true")...)
-		assert.Equal(t, exitUsage, got.status, test.args)
+		assert.Equal(t, cli.Usage, got.status, test.args)
 		assert.Contains(t, got.stderr, test.err)
 	}
 }
 
 // TestOwnCommandIsNotForPeople: what exec starts says so to whoever starts it by hand.
 func TestOwnCommandIsNotForPeople(t *testing.T) {
-	got := runBinary(t, nil, ownCommand, ownServe, "/nowhere/x/y")
-	assert.Equal(t, exitFailure, got.status)
+	got := runBinary(t, nil, own.Command, own.ServeStep, "/nowhere/x/y")
+	assert.Equal(t, cli.Failure, got.status)
 	assert.Contains(t, got.stderr, "mpit-exporter own is for mpit-exporter exec --own alone")
 }

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // request makes a request without a body.
@@ -58,13 +60,14 @@ func sampleOf(page, name string) string {
 // TestHangup: SIGHUP reads the rules anew; bad ones leave the old ones in force.
 func TestHangup(t *testing.T) {
 	path := rulesFile(t, "rules:\n- match: {name: each_aggregate_unsigned_long}\n  help: Mine.\n")
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"), "--config.file="+path)
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path)
 	connect(t, e)
 	page := awaitPage(t, e, "\n"+counters+"{", reloaded)
 	assert.Contains(t, page, "Mine.")
 	value := regexp.MustCompile(`[^}]*$`)
 
-	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
+		"  name: renamed\n"), 0o600))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	page = awaitPage(t, e, "\n"+renamed+"{", `mpit_exporter_config_reloads_total{result="success"} 1`)
 	assert.NotContains(t, page, "\n"+counters+"{")
@@ -86,7 +89,8 @@ func TestHangup(t *testing.T) {
 
 func TestReloadOverHTTP(t *testing.T) {
 	path := rulesFile(t, goodRules)
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"), "--config.file="+path, "--web.enable-lifecycle")
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path,
+		"--web.enable-lifecycle")
 	status, body := e.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "the new rules are in force\n", body)
@@ -100,10 +104,11 @@ func TestReloadOverHTTP(t *testing.T) {
 	assert.Contains(t, body, path+":4:")
 	awaitPage(t, e, refused)
 
-	closed := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	closed := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	status, body = closed.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusForbidden, status)
-	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send it SIGHUP\n", body)
+	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send "+
+		"it SIGHUP\n", body)
 	status, _ = closed.request(t, http.MethodGet, "/-/reload")
 	assert.Equal(t, http.StatusMethodNotAllowed, status)
 }
@@ -111,9 +116,9 @@ func TestReloadOverHTTP(t *testing.T) {
 // TestBadRulesAtStart: the exporter does not start, and all that is wrong is said.
 func TestBadRulesAtStart(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"1.yaml": badRules1, "2.yaml": badRules2})
-	socket := filepath.Join(shortDir(t), "agent.sock")
+	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
 	got := runBinary(t, nil, "--agent.socket="+socket, "--web.listen-address=127.0.0.1:0", "--config.file="+dir)
-	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, cli.Failure, got.status)
 	lines := strings.Split(strings.TrimSpace(got.stderr), "\n")
 	require.Len(t, lines, 3, got.stderr)
 	for i, place := range []string{"1.yaml:3:", "1.yaml:4:", "2.yaml:1:"} {
@@ -121,7 +126,8 @@ func TestBadRulesAtStart(t *testing.T) {
 	}
 	assert.NoFileExists(t, socket)
 	got = runBinary(t, nil, "--config.file=")
-	assert.Equal(t, outcome{stderr: programName + ": --config.file: the name of a file is empty\n", status: exitUsage}, got)
+	assert.Equal(t, outcome{stderr: cli.ProgramName + ": --config.file: the name of a file is empty\n",
+		status: cli.Usage}, got)
 }
 
 // TestReloadNotifiesSystemd as a service of Type=notify-reload has to.
@@ -130,7 +136,7 @@ func TestReloadNotifiesSystemd(t *testing.T) {
 	rules := rulesFile(t, goodRules)
 	cmd := exec.Command(binary())
 	cmd.Env = append(cleanEnviron(), environ)
-	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"), "--config.file="+rules)
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+rules)
 	assert.Equal(t, "READY=1", receive())
 	for _, text := range []string{goodRules, badRules1} {
 		require.NoError(t, os.WriteFile(rules, []byte(text), 0o600))
@@ -140,18 +146,4 @@ func TestReloadNotifiesSystemd(t *testing.T) {
 	}
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
 	assert.Equal(t, "STOPPING=1", receive())
-}
-
-// TestHangupDuringStart: it neither ends the process nor is it lost.
-func TestHangupDuringStart(t *testing.T) {
-	hangups, stop := notifyHangups()
-	defer stop()
-	for range 3 {
-		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-	}
-	select {
-	case <-hangups:
-	case <-time.After(patience):
-		t.Fatal("lost")
-	}
 }

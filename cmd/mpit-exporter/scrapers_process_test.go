@@ -19,10 +19,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Scrapers of the real program that mean no good, or do not care. docs/reliability.md has a line for each of these tests.
+// Scrapers of the real program that mean no good, or do not care. docs/reliability.md has a line for each of these
+// tests.
 
 // elsewhere is an address of this machine that the tests' hostile scrapers do not come from.
 const elsewhere = "127.0.0.2"
@@ -30,7 +33,8 @@ const elsewhere = "127.0.0.2"
 // getFrom reads a page from an address of this machine, over a connection of its own.
 func (e *exporterProcess) getFrom(ctx context.Context, from, path string) (status int, body string, err error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
+	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: dialer.DialContext}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, http.NoBody)
 	if err != nil {
 		return 0, "", err
@@ -58,9 +62,9 @@ func (e *exporterProcess) hurriedPage(t *testing.T) values {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
 	require.NoError(t, err)
-	req.Header.Set(timeoutHeader, "0.02")
+	req.Header.Set(httpserver.TimeoutHeader, "0.02")
 	req.Close = true
-	response, err := (&http.Client{Timeout: patience}).Do(req)
+	response, err := (&http.Client{Timeout: cmdtest.Patience}).Do(req)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
@@ -104,7 +108,8 @@ func (v values) noneFell(before values) error {
 	var fallen []error
 	for name, value := range before {
 		family, _, _ := strings.Cut(name, "{")
-		if !strings.HasSuffix(family, "_total") && !strings.HasSuffix(family, "_count") || !strings.HasPrefix(family, "mpit_") ||
+		if !strings.HasSuffix(family, "_total") && !strings.HasSuffix(family, "_count") ||
+			!strings.HasPrefix(family, "mpit_") ||
 			strings.HasPrefix(family, "mpit_exporter_") {
 			continue
 		}
@@ -128,7 +133,8 @@ func (e *exporterProcess) rests(t *testing.T, files int, goroutines float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return e.openFiles(t) <= files && e.page(t)["go_goroutines"] <= goroutines
-	}, patience, 50*time.Millisecond, "descriptors %d, now %d; goroutines %v", files, e.openFiles(t), goroutines)
+	}, cmdtest.Patience, 50*time.Millisecond, "descriptors %d, now %d; goroutines %v", files, e.openFiles(t),
+		goroutines)
 }
 
 // dialed opens connections that are closed with the test, if not before.
@@ -145,9 +151,10 @@ func (e *exporterProcess) dialed(t *testing.T, n int) []net.Conn {
 }
 
 // settled starts an exporter with ranks that have been scraped, and says what it has open then.
-func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *mpittest.Job, files int, goroutines float64) {
+func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *mpittest.Job, files int,
+	goroutines float64) {
 	t.Helper()
-	e = startExporter(t, shortDir(t)+"/agent.sock", args...)
+	e = startExporter(t, cmdtest.ShortDir(t)+"/agent.sock", args...)
 	job = mpittest.NewJob(ranks)
 	for _, r := range job.Ranks {
 		require.NoError(t, r.Connect(t.Context(), e.socket))
@@ -157,13 +164,14 @@ func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *
 	require.Eventually(t, func() bool {
 		page = e.page(t)
 		return page.count("mpit_rank_up", 1) == ranks
-	}, patience, 20*time.Millisecond)
+	}, cmdtest.Patience, 20*time.Millisecond)
 	time.Sleep(100 * time.Millisecond) // for what ends with a scrape
 	page = e.page(t)
 	return e, job, e.openFiles(t) + 2, page["go_goroutines"] + 4
 }
 
-// A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted, and nothing stays.
+// A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted,
+// and nothing stays.
 func TestScrapersAThousandAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -201,14 +209,16 @@ func TestScrapersAThousandAtOnce(t *testing.T) {
 	// One that is refused may not get to read it.
 	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_scrapes_of_address"}`)+
 		gained(`mpit_exporter_scrapes_total{result="refused"}`), float64(refused.Load()))
-	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`), float64(cut.Load()))
+	assert.GreaterOrEqual(t, gained(`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`),
+		float64(cut.Load()))
 	assert.Equal(t, 1.0, after["mpit_exporter_scrapes_in_flight"])
 }
 
 // Scrapers that ask and ask and never read fill their half of what may be under way; elsewhere nobody notices.
 func TestScrapersThatDoNotRead(t *testing.T) {
 	e, _, files, goroutines := settled(t, 64)
-	request := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200) // one after the other, more than sockets hold the answers of
+	// one after the other, more than sockets hold the answers of
+	request := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200)
 	conns := e.dialed(t, 40)
 	for _, conn := range conns {
 		_, err := io.WriteString(conn, request)
@@ -216,7 +226,7 @@ func TestScrapersThatDoNotRead(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return e.page(t)["mpit_exporter_scrapes_in_flight"] == 20+1
-	}, patience, 20*time.Millisecond, "never full")
+	}, cmdtest.Patience, 20*time.Millisecond, "never full")
 	for range 10 {
 		e.awaitRanks(t, 64) // each page is there; where the ranks themselves are starved, not each has all of them
 	}
@@ -226,8 +236,8 @@ func TestScrapersThatDoNotRead(t *testing.T) {
 	e.rests(t, files, goroutines)
 }
 
-// Connections that say nothing, begin and say no more, or ask once and stay: their number is bounded, the oldest go, and both their own address and
-// others are served.
+// Connections that say nothing, begin and say no more, or ask once and stay: their number is bounded, the oldest go,
+// and both their own address and others are served.
 func TestScrapersThatHoardConnections(t *testing.T) {
 	const limit = 64
 	e, _, files, _ := settled(t, 4, "--web.max-connections="+strconv.Itoa(limit))
@@ -247,10 +257,11 @@ func TestScrapersThatHoardConnections(t *testing.T) {
 		assert.Equal(t, http.StatusOK, status, "from the same address")
 		e.awaitRanks(t, 4) // from elsewhere
 	}
-	require.NoError(t, conns[0].SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, conns[0].SetReadDeadline(time.Now().Add(cmdtest.Patience)))
 	_, err := conns[0].Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "the oldest has been closed")
-	assert.GreaterOrEqual(t, e.page(t)[`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`], 200.0)
+	assert.GreaterOrEqual(t, e.page(t)[`mpit_exporter_http_refused_total{reason="too_many_connections_of_address"}`],
+		200.0)
 
 	// Half a request each, and more of them than an address may have connections: it is cut off, and it alone.
 	for _, conn := range e.dialed(t, limit) {
@@ -261,8 +272,8 @@ func TestScrapersThatHoardConnections(t *testing.T) {
 	}
 }
 
-// Headers without an end, lines without an end, no HTTP at all, bodies that nobody asked for, methods that there are not: an answer that says so, or
-// the end of the connection.
+// Headers without an end, lines without an end, no HTTP at all, bodies that nobody asked for, methods that there are
+// not: an answer that says so, or the end of the connection.
 func TestScrapersThatTalkNonsense(t *testing.T) {
 	e, _, files, goroutines := settled(t, 4)
 	huge := strings.Repeat("x", 1<<20)
@@ -270,24 +281,30 @@ func TestScrapersThatTalkNonsense(t *testing.T) {
 		name, text string
 		status     int // 0: the connection ends without an answer
 	}{
-		{"a huge header", "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + huge + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
-		{"many headers", "GET /metrics HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 100_000) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"a huge header", "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + huge + "\r\n\r\n",
+			http.StatusRequestHeaderFieldsTooLarge},
+		{"many headers", "GET /metrics HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 100_000) + "\r\n",
+			http.StatusRequestHeaderFieldsTooLarge},
 		{"a header without an end", "GET /metrics HTTP/1.1\r\nX: " + huge, http.StatusRequestHeaderFieldsTooLarge},
 		{"a huge path", "GET /" + huge + " HTTP/1.1\r\nHost: x\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
 		{"no HTTP", "MPIT\x00\x01\x02\x03\r\n\r\n", http.StatusBadRequest},
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", http.StatusBadRequest},
 		{"no host", "GET /metrics HTTP/1.1\r\n\r\n", http.StatusBadRequest},
-		{"two lengths", "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
-		{"a method of its own", "BREW /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
-		{"POST with a body", "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 104857600\r\n\r\n" + huge, http.StatusMethodNotAllowed},
+		{"two lengths", "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+			http.StatusBadRequest},
+		{"a method of its own", "BREW /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+			http.StatusMethodNotAllowed},
+		{"POST with a body", "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 104857600\r\n\r\n" + huge,
+			http.StatusMethodNotAllowed},
 		{"DELETE", "DELETE /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
-		{"PUT to the list of ranks", "PUT /api/v1/ranks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusMethodNotAllowed},
+		{"PUT to the list of ranks", "PUT /api/v1/ranks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+			http.StatusMethodNotAllowed},
 		{"CONNECT", "CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn := e.dialed(t, 1)[0]
 			go func() { _, _ = io.Copy(conn, strings.NewReader(test.text)) }() // it may be refused before it is read
-			require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(cmdtest.Patience)))
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			require.NoError(t, err)
 			defer func() { _ = response.Body.Close() }()
@@ -307,7 +324,7 @@ func TestScrapersThatGoAway(t *testing.T) {
 	for range 10 {
 		conns := e.dialed(t, 15)
 		for _, conn := range conns {
-			_, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n"+timeoutHeader+": 60\r\n\r\n")
+			_, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n"+httpserver.TimeoutHeader+": 60\r\n\r\n")
 			require.NoError(t, err)
 		}
 		for i, conn := range conns {
@@ -325,7 +342,8 @@ func TestScrapersThatGoAway(t *testing.T) {
 	e.awaitRanks(t, 4)
 }
 
-// After 10,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory. MPIT_SOAK_SCRAPES is another number.
+// After 10,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory.
+// MPIT_SOAK_SCRAPES is another number.
 func TestScrapersLeaveNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -337,14 +355,15 @@ func TestScrapersLeaveNothingBehind(t *testing.T) {
 		require.NoError(t, err, "MPIT_SOAK_SCRAPES")
 	}
 	e, job, files, goroutines := settled(t, 2, "--web.enable-pprof")
-	accepts := []string{"", "application/openmetrics-text;version=1.0.0", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"}
+	accepts := []string{"", "application/openmetrics-text;version=1.0.0",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"}
 	scrape := func(n int) {
 		var scrapers sync.WaitGroup
 		for range 4 {
 			scrapers.Go(func() {
 				transport := &http.Transport{}
 				defer transport.CloseIdleConnections()
-				client := &http.Client{Timeout: patience, Transport: transport}
+				client := &http.Client{Timeout: cmdtest.Patience, Transport: transport}
 				for i := range n / 4 {
 					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
 					if !assert.NoError(t, err) {

@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // authority signs certificates.
@@ -34,8 +36,9 @@ func newAuthority(t *testing.T) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test's authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test's authority"},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
@@ -50,20 +53,23 @@ func (a *authority) sign(t *testing.T, serial int64, usage x509.ExtKeyUsage) (ce
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "a test"}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "a test"},
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{usage},
 	}, a.certificate, &private.PublicKey, a.key)
 	require.NoError(t, err)
 	text, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
 }
 
 func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// client trusts the authority, and shows a certificate of another one's, unless that is nil. Each request has a connection of its own.
+// client trusts the authority, and shows a certificate of another one's, unless that is nil. Each request has a
+// connection of its own.
 func (a *authority) client(t *testing.T, of *authority) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -73,9 +79,11 @@ func (a *authority) client(t *testing.T, of *authority) *http.Client {
 		certificate, key := of.sign(t, 1, x509.ExtKeyUsageClientAuth)
 		pair, err := tls.X509KeyPair(certificate, key)
 		require.NoError(t, err)
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil } // whoever is asked for
+		// whoever is asked for
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
-	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	return &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{TLSClientConfig: config,
+		DisableKeepAlives: true}}
 }
 
 // replaceFile puts a new file into an old one's place, as who renews certificates does.
@@ -109,7 +117,8 @@ func secured(t *testing.T, a *authority, config string) (dir, file string) {
 // startSecured starts an exporter that speaks TLS, behind Landlock where the kernel has it.
 func startSecured(t *testing.T, file string, args ...string) *exporterProcess {
 	t.Helper()
-	e := launch(t, t.TempDir(), exec.Command(binary()), filepath.Join(shortDir(t), "agent.sock"), append([]string{"--web.config.file=" + file}, args...)...)
+	e := launchExporter(t, t.TempDir(), exec.Command(binary()), filepath.Join(cmdtest.ShortDir(t), "agent.sock"),
+		append([]string{"--web.config.file=" + file}, args...)...)
 	e.url = strings.Replace(e.url, "http://", "https://", 1)
 	return e
 }
@@ -129,26 +138,30 @@ func ask(t *testing.T, client *http.Client, method, url, user, password string) 
 	return response, response.Body.Close()
 }
 
-// TestPasswords: with basic_auth_users no page is shown to who has no password, and nobody else's rules are read anew.
+// TestPasswords: with basic_auth_users no page is shown to who has no password, and nobody else's rules are read
+// anew.
 func TestPasswords(t *testing.T) {
 	a := newAuthority(t)
 	_, file := secured(t, a, serverTLS+basicAuth(t, "prometheus", "right"))
 	e := startSecured(t, file, "--web.enable-lifecycle", "--web.enable-pprof")
 	client := a.client(t, nil)
 	for _, page := range []struct{ method, path string }{
-		{http.MethodGet, "/"}, {http.MethodGet, "/metrics"}, {http.MethodGet, "/api/v1/ranks"}, {http.MethodGet, "/-/healthy"}, {http.MethodGet, "/-/ready"},
+		{http.MethodGet, "/"}, {http.MethodGet, "/metrics"}, {http.MethodGet, "/api/v1/ranks"},
+		{http.MethodGet, "/-/healthy"}, {http.MethodGet, "/-/ready"},
 		{http.MethodPost, "/-/reload"}, {http.MethodGet, "/debug/pprof/"},
 	} {
 		for _, who := range []struct {
 			user, password string
 			status         int
 		}{
-			{"prometheus", "right", http.StatusOK}, {"prometheus", "wrong", http.StatusUnauthorized}, {"prometheus", "", http.StatusUnauthorized},
+			{"prometheus", "right", http.StatusOK}, {"prometheus", "wrong", http.StatusUnauthorized},
+			{"prometheus", "", http.StatusUnauthorized},
 			{"root", "right", http.StatusUnauthorized}, {"", "", http.StatusUnauthorized},
 		} {
 			response, err := ask(t, client, page.method, e.url+page.path, who.user, who.password)
 			require.NoError(t, err)
-			assert.Equal(t, who.status, response.StatusCode, "%s %s as %q with %q", page.method, page.path, who.user, who.password)
+			assert.Equal(t, who.status, response.StatusCode, "%s %s as %q with %q", page.method, page.path, who.user,
+				who.password)
 		}
 	}
 	response, err := ask(t, client, http.MethodGet, e.url+"/metrics", "", "")
@@ -165,7 +178,8 @@ func TestOnlyTLS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 
-	response, err = ask(t, a.client(t, nil), http.MethodGet, strings.Replace(e.url, "https", "http", 1)+"/metrics", "", "")
+	response, err = ask(t, a.client(t, nil), http.MethodGet, strings.Replace(e.url, "https", "http", 1)+"/metrics",
+		"", "")
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusBadRequest, response.StatusCode)
 	_, err = ask(t, newAuthority(t).client(t, nil), http.MethodGet, e.url+"/metrics", "", "")
@@ -180,10 +194,12 @@ func TestOnlyTLS(t *testing.T) {
 // TestClientCertificates: where they are asked for, one of the right authority is needed.
 func TestClientCertificates(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
-	dir, file := secured(t, a, "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}\n")
+	dir, file := secured(t, a, "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_auth_type: "+
+		"RequireAndVerifyClientCert, client_ca_file: ca.pem}\n")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), a.pem(), 0o600))
 	e := startSecured(t, file, "--web.enable-lifecycle")
-	for _, page := range []struct{ method, path string }{{http.MethodGet, "/metrics"}, {http.MethodPost, "/-/reload"}} {
+	for _, page := range []struct{ method, path string }{{http.MethodGet, "/metrics"},
+		{http.MethodPost, "/-/reload"}} {
 		response, err := ask(t, a.client(t, a), page.method, e.url+page.path, "", "")
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, response.StatusCode, page.path)
@@ -221,8 +237,9 @@ func TestProfiles(t *testing.T) {
 		args   []string
 		status int
 	}{{nil, http.StatusNotFound}, {[]string{"--web.enable-pprof"}, http.StatusOK}} {
-		e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"), test.args...)
-		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
+		e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), test.args...)
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol",
+			"/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
 			status, _ := e.get(t, path)
 			assert.Equal(t, test.status, status, "%s with %v", path, test.args)
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -39,17 +41,18 @@ func awaitPage(t *testing.T, e *exporterProcess, want ...string) string {
 			}
 		}
 		return true
-	}, patience, 20*time.Millisecond, "the page never had %q", want)
+	}, cmdtest.Patience, 20*time.Millisecond, "the page never had %q", want)
 	return page
 }
 
 func TestServePages(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 
 	page := awaitPage(t, e, "\nmpit_rank_up{")
 	for _, family := range []string{
-		"mpit_process_info", "mpit_pvar_info", "mpit_exporter_build_info", "mpit_exporter_ranks", "go_goroutines", "process_open_fds",
+		"mpit_process_info", "mpit_pvar_info", "mpit_exporter_build_info", "mpit_exporter_ranks", "go_goroutines",
+		"process_open_fds",
 	} {
 		assert.Contains(t, page, "\n# HELP "+family+" ", family)
 	}
@@ -78,8 +81,9 @@ func TestServePages(t *testing.T) {
 }
 
 func TestServeFlags(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"),
-		"--web.telemetry-path=/own/path", "--web.enable-pprof", "--web.max-requests=3", "--log.format=json", "--log.level=debug")
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"),
+		"--web.telemetry-path=/own/path", "--web.enable-pprof", "--web.max-requests=3", "--log.format=json",
+		"--log.level=debug")
 	status, page := e.get(t, "/own/path")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, page, "mpit_exporter_build_info")
@@ -93,7 +97,7 @@ func TestServeFlags(t *testing.T) {
 // TestCreatedTimestamps: in text they are lines of their own, which not everybody wants.
 func TestCreatedTimestamps(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--web.created-timestamps"}} {
-		e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"), flags...)
+		e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), flags...)
 		connect(t, e)
 		awaitPage(t, e, "\nmpit_rank_up{")
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
@@ -127,12 +131,12 @@ func TestCreatedTimestamps(t *testing.T) {
 	}
 }
 
-// TestSignalEndsCleanly: status 0, and neither the socket nor the address file stays. What a rank says at its end is not
-// waited for.
+// TestSignalEndsCleanly: status 0, and neither the socket nor the address file stays. What a rank says at its end is
+// not waited for.
 func TestSignalEndsCleanly(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
-			dir := shortDir(t)
+			dir := cmdtest.ShortDir(t)
 			e := startExporter(t, filepath.Join(dir, "agent.sock"))
 			connect(t, e)
 			awaitPage(t, e, "\nmpit_rank_up{")
@@ -145,10 +149,10 @@ func TestSignalEndsCleanly(t *testing.T) {
 	}
 }
 
-// TestStaleSocket: a killed exporter leaves its socket file, the next one takes it over, and ranks come back to it with what
-// the first one had stored in them.
+// TestStaleSocket: a killed exporter leaves its socket file, the next one takes it over, and ranks come back to it
+// with what the first one had stored in them.
 func TestStaleSocket(t *testing.T) {
-	socket := filepath.Join(shortDir(t), "agent.sock")
+	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
 	r := connect(t, first)
 	awaitPage(t, first, "\nmpit_rank_up{")
@@ -162,10 +166,10 @@ func TestStaleSocket(t *testing.T) {
 
 // TestLiveSocketIsRefused: a living exporter keeps its socket, and its ranks.
 func TestLiveSocketIsRefused(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	got := runBinary(t, nil, "--agent.socket="+e.socket, "--web.listen-address=127.0.0.1:0")
-	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, cli.Failure, got.status)
 	assert.Contains(t, got.stderr, "another exporter that is alive listens there")
 	awaitPage(t, e, "\nmpit_rank_up{")
 	connect(t, e)
@@ -173,23 +177,24 @@ func TestLiveSocketIsRefused(t *testing.T) {
 
 // TestEndedRankStays: a job that ends between two scrapes is seen by the next one.
 func TestEndedRankStays(t *testing.T) {
-	e := startExporter(t, filepath.Join(shortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	r := mpittest.New(mpittest.Everything())
 	require.NoError(t, r.Finish(t.Context(), e.socket, mpit.EndFinalize))
 	page := awaitPage(t, e, "\nmpit_rank_end_info{")
 	assert.Contains(t, page, `reason="finalize"`)
 }
 
-// serviceManager hears what a service tells systemd: environ is the variable that the service needs, receive waits for its next word.
+// serviceManager hears what a service tells systemd: environ is the variable that the service needs, receive waits
+// for its next word.
 func serviceManager(t *testing.T) (environ string, receive func() string) {
 	t.Helper()
-	path := filepath.Join(shortDir(t), "notify.sock")
+	path := filepath.Join(cmdtest.ShortDir(t), "notify.sock")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return "NOTIFY_SOCKET=" + path, func() string {
 		buffer := make([]byte, 256)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(cmdtest.Patience)))
 		n, err := conn.Read(buffer)
 		require.NoError(t, err)
 		return string(buffer[:n])
@@ -200,7 +205,7 @@ func TestNotifiesSystemd(t *testing.T) {
 	environ, receive := serviceManager(t)
 	cmd := exec.Command(binary())
 	cmd.Env = append(cleanEnviron(), environ)
-	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"))
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	assert.Equal(t, "READY=1", receive())
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
 	assert.Equal(t, "STOPPING=1", receive())
@@ -218,6 +223,6 @@ func TestSystemdSocket(t *testing.T) {
 	// The number of the process stands in its environment: only a shell knows it in time.
 	cmd := exec.Command("/bin/sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"`, binary())
 	cmd.ExtraFiles = []*os.File{file}
-	e := startCommand(t, cmd, filepath.Join(shortDir(t), "agent.sock"), "--web.systemd-socket")
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--web.systemd-socket")
 	assert.Equal(t, "http://"+l.Addr().String(), e.url)
 }

@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"golang.org/x/term"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // topCommand shows the ranks of a running exporter, and what moves most in them, again and again.
 type topCommand struct {
 	name string
 
-	url      string
-	which    rankFlags
+	exporter client.HTTP
 	interval time.Duration
 	count    int
 	order    string
@@ -28,52 +30,47 @@ type topCommand struct {
 
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
-	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move most, again and again. "+
-		"What counts is added up over the ranks of a job; of levels, watermarks and shares the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the other.")
-	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + defaultPort).StringVar(&c.url)
-	c.which.add(cmd)
+	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move "+
+		"most, again and again. What counts is added up over the ranks of a job; of levels, watermarks and shares "+
+		"the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again "+
+		"at once. Otherwise it writes one table after the other.")
+	c.exporter.AddFlags(cmd)
 	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
-	cmd.Flag("sort", "rate, value or name.").Default(byRate).EnumVar(&c.order, byRate, byValue, byName)
+	cmd.Flag("sort", "rate, value or name.").Default(movement.ByRate).
+		EnumVar(&c.order, movement.ByRate, movement.ByValue, movement.ByName)
 	return c
 }
 
-func (c *topCommand) run(ctx context.Context, std stdio) error {
+func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	switch {
 	case c.interval < 100*time.Millisecond:
-		return usageErrorf("top: --interval %s: must be at least 100ms", c.interval)
+		return cli.Usagef("top: --interval %s: must be at least 100ms", c.interval)
 	case c.count < 0:
-		return usageErrorf("top: --count %d: must not be negative", c.count)
+		return cli.Usagef("top: --count %d: must not be negative", c.count)
 	}
-	in, out := terminalOf(std.in), terminalOf(std.out)
+	in, out := terminal.Of(std.In), terminal.Of(std.Out)
 	if in == nil || out == nil {
-		return c.write(ctx, std.out)
+		return c.write(ctx, std.Out)
 	}
-	s, err := openScreen(in, out)
+	s, err := terminal.Open(in, out)
 	if err != nil {
 		return fmt.Errorf("top: %w", err)
 	}
-	defer s.close()
+	defer s.Close()
 	return c.show(ctx, s)
 }
 
-// terminalOf returns the terminal that a stream is, or nil.
-func terminalOf(stream any) *os.File {
-	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
-}
-
 // look asks the exporter.
-func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
-	err = fetch(ctx, c.name, "", c.url, "values", c.which, &list)
+func (c *topCommand) look(ctx context.Context) (list api.ValueList, err error) {
+	err = c.exporter.Get(ctx, c.name, "", "values", &list)
 	return list, err
 }
 
-// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates before.
+// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates
+// before.
 func (c *topCommand) write(ctx context.Context, w io.Writer) error {
-	var m movement
+	var m movement.Movement
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	for shown := 0; c.count == 0 || shown < c.count; {
@@ -84,8 +81,9 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 		case err != nil:
 			return err
 		}
-		if m.take(&list) {
-			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.table(c.order, unlimited, 0), heading, "")); err != nil {
+		if m.Take(&list) {
+			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.Table(c.order, movement.Unlimited, 0),
+				terminal.Heading, "")); err != nil {
 				return fmt.Errorf("top: writing: %w", err)
 			}
 			shown++
@@ -100,8 +98,8 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 }
 
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
-func (c *topCommand) show(ctx context.Context, s *screen) error {
-	var m movement
+func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
+	var m movement.Movement
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer)
@@ -117,41 +115,41 @@ func (c *topCommand) show(ctx context.Context, s *screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	order, shown := c.order, 0
-	trouble := "asking " + clean(c.url) + " …"
+	trouble := "asking " + table.Clean(c.exporter.URL) + " …"
 	for {
-		columns, lines := s.size()
-		s.draw(m.table(order, lines-1, columns), trouble)
+		columns, lines := s.Size()
+		s.Draw(m.Table(order, lines-1, columns), trouble)
 		select {
 		case <-ctx.Done():
 			return nil
 		case a := <-answers:
-			var exit *exitError
+			var exit *cli.Error
 			switch {
 			case errors.As(a.err, &exit):
 				return a.err // it will not become better
 			case a.err != nil:
-				trouble = clean(a.err.Error())
+				trouble = table.Clean(a.err.Error())
 			default:
 				trouble = ""
-				if m.take(&a.list) {
+				if m.Take(&a.list) {
 					if shown++; shown == c.count {
-						s.draw(m.table(order, lines-1, columns), "")
+						s.Draw(m.Table(order, lines-1, columns), "")
 						return nil
 					}
 				}
 			}
-		case <-s.resized:
-		case key, open := <-s.keys:
+		case <-s.Resized:
+		case key, open := <-s.Keys:
 			switch key {
 			case 'r':
-				order = byRate
+				order = movement.ByRate
 			case 'v':
-				order = byValue
+				order = movement.ByValue
 			case 'n':
-				order = byName
+				order = movement.ByName
 			case ' ':
 				nudge(looks)
-			case 'q', 'Q', keyInterrupt, keyEnd:
+			case 'q', 'Q', terminal.KeyInterrupt, terminal.KeyEnd:
 				return nil
 			}
 			if !open {
@@ -163,7 +161,7 @@ func (c *topCommand) show(ctx context.Context, s *screen) error {
 	}
 }
 
-// nudge puts one value into a channel of one, unless it has one.
+// nudge puts a value into a channel of capacity one, unless it is full.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -173,7 +171,7 @@ func nudge(c chan struct{}) {
 
 // answer is what came of a look.
 type answer struct {
-	list exporter.ValueList
+	list api.ValueList
 	err  error
 }
 

@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
 
@@ -38,8 +41,8 @@ func refuseWith(number syscall.Errno) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(number)}
 }
 
-// filtered is a command that runs a program behind a filter; self is the test's own program. Memory that is written can't be made
-// executable either, where the kernel has a switch for it.
+// filtered is a command that runs a program behind a filter; self is the test's own program. Memory that is written
+// can't be made executable either, where the kernel has a switch for it.
 func filtered(t *testing.T, self, program string, filter []unix.SockFilter) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(filter)
@@ -130,7 +133,8 @@ func callNumbers(t *testing.T) map[string]uint32 {
 	return numbers
 }
 
-// filterOfUnit does what systemd makes of the unit's SystemCallFilter, SystemCallErrorNumber and RestrictAddressFamilies.
+// filterOfUnit does what systemd makes of the unit's SystemCallFilter, SystemCallErrorNumber and
+// RestrictAddressFamilies.
 func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	t.Helper()
 	allowed, refused := systemCalls(t, unit["SystemCallFilter"]), systemCalls(t, unit["~SystemCallFilter"])
@@ -142,7 +146,8 @@ func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	require.Equal(t, []string{"EPERM"}, unit["SystemCallErrorNumber"])
 	filter := []unix.SockFilter{
 		loadCall, equals(unix.SYS_SOCKET, 0, 6),
-		loadArgument, equals(unix.AF_UNIX, 3, 0), equals(unix.AF_INET, 2, 0), equals(unix.AF_INET6, 1, 0), refuseWith(unix.EAFNOSUPPORT), allowCall,
+		loadArgument, equals(unix.AF_UNIX, 3, 0), equals(unix.AF_INET, 2, 0), equals(unix.AF_INET6, 1, 0),
+		refuseWith(unix.EAFNOSUPPORT), allowCall,
 	}
 	for name := range allowed {
 		if number, known := numbers[name]; known && !refused[name] {
@@ -152,23 +157,24 @@ func filterOfUnit(t *testing.T, unit map[string][]string) []unix.SockFilter {
 	return append(filter, refuseWith(unix.EPERM))
 }
 
-// TestUnitsRestrictions: under what the unit for systemd asks for, as far as it can be had without systemd (a user of its own, no capabilities, no
-// new privileges, the filters of system calls and address families, no memory both written and executed), with Landlock on top,
-// everything works: ranks of other users connect and are named, rules are read anew, profiles and TLS apart the pages are there, and a push arrives
-// at a receiver with TLS.
+// TestUnitsRestrictions: under what the unit for systemd asks for, as far as it can be had without systemd (a user of
+// its own, no capabilities, no new privileges, the filters of system calls and address families, no memory both
+// written and executed), with Landlock on top, everything works: ranks of other users connect and are named, rules
+// are read anew, profiles and TLS apart the pages are there, and a push arrives at a receiver with TLS.
 func TestUnitsRestrictions(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become another user")
 	}
 	unit := unitFile(t)
-	dir := shortDir(t)
-	for name, from := range map[string]string{"self": os.Args[0], programName: binary()} {
+	dir := cmdtest.ShortDir(t)
+	for name, from := range map[string]string{"self": os.Args[0], cli.ProgramName: binary()} {
 		text, err := os.ReadFile(from)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
 	}
 	const nobody = 65534
-	rules, run, out := filepath.Join(dir, "rules.d", "rules.yaml"), filepath.Join(dir, "run"), filepath.Join(dir, "out")
+	rules, run, out := filepath.Join(dir, "rules.d", "rules.yaml"), filepath.Join(dir, "run"),
+		filepath.Join(dir, "out")
 	for _, path := range []string{run, out, filepath.Dir(rules)} {
 		require.NoError(t, os.Mkdir(path, 0o755))
 		require.NoError(t, os.Chown(path, nobody, nobody))
@@ -187,11 +193,13 @@ func TestUnitsRestrictions(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(certificate, 0o644))
 
-	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, programName), filterOfUnit(t, unit))
+	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, cli.ProgramName), filterOfUnit(t, unit))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules,
-		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()), "--otlp.certificate="+certificate, "--otlp.interval=24h")
-	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666, filepath.Join(run, controlFile): 0o666} {
+		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()),
+		"--otlp.certificate="+certificate, "--otlp.interval=24h")
+	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666,
+		filepath.Join(run, sockets.ControlFile): 0o666} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
@@ -200,7 +208,7 @@ func TestUnitsRestrictions(t *testing.T) {
 	page := awaitPage(t, e, "\nmpit_rank_up{", `user="root"`, "\nprocess_start_time_seconds ", "\nprocess_open_fds ")
 	assert.Contains(t, page, `mpit_exporter_connections_accepted_total{user="root"} 1`)
 	if !strings.Contains(e.log(t), "Landlock is in force") {
-		needLandlock(t)
+		cmdtest.NeedLandlock(t)
 		t.Error("Landlock is not in force")
 	}
 	status := map[string]string{}
@@ -218,9 +226,11 @@ func TestUnitsRestrictions(t *testing.T) {
 
 	got := runBinary(t, nil, "push", "--once", "--agent.socket="+e.socket)
 	assert.Zero(t, got.status, got.stderr)
-	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind all that")
+	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind "+
+		"all that")
 
-	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: renamed\n"), 0o644))
+	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
+		"  name: renamed\n"), 0o644))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	awaitPage(t, e, "\n"+renamed+"{", reloaded)
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
@@ -236,7 +246,8 @@ func TestUnitFile(t *testing.T) {
 	unit := unitFile(t)
 	for key, want := range map[string][]string{
 		"PrivateUsers": {"no"}, "ProtectProc": {"default"}, "ProcSubset": nil, // who the peers are must be seen
-		"RuntimeDirectory": {socketDir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"}, "NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
+		"RuntimeDirectory": {sockets.Dir}, "RuntimeDirectoryMode": {"0755"}, "Type": {"notify"},
+		"NoNewPrivileges": {"yes"}, "CapabilityBoundingSet": nil,
 	} {
 		assert.Equal(t, want, unit[key], key)
 	}

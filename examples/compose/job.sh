@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs of 4 ranks, one after the other, each of some minutes: so that there is always one that runs, and some that have ended.
-# The first signal ends it. Open MPI's monitoring component, which ends some programs, does this one no harm.
+# Jobs of 4 ranks, one after the other, each a few minutes long, so that one is always running and some have ended.
+# The first signal ends it. Open MPI's monitoring component ends some programs, but not this one.
 set -u
 trap 'kill "$job" 2>/dev/null; exit 0' TERM INT
 for ((n = 1; ; n++)); do

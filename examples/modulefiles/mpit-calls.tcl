@@ -8,7 +8,7 @@ module-whatis "Call profile of MPI jobs (https://github.com/mpit-exporter/mpit-e
 set library /usr/lib/mpit-exporter/libmpit-calls.so
 
 prereq mpit-exporter
-# A library that is not there would make the dynamic linker complain in front of each program.
+# If the library is missing, the dynamic linker complains before each program.
 if { [file isfile $library] && [file readable $library] } {
     prepend-path LD_PRELOAD $library
     setenv MPIT_CALLS 1

@@ -7,7 +7,7 @@ module-whatis "MPI_T metrics of MPI jobs (https://github.com/mpit-exporter/mpit-
 
 set library /usr/lib/mpit-exporter/libmpit-agent.so
 
-# A library that is not there would make the dynamic linker complain in front of each program.
+# If the library is missing, the dynamic linker complains before each program.
 if { [file isfile $library] && [file readable $library] } {
     prepend-path LD_PRELOAD $library
     append-path ASAN_OPTIONS verify_asan_link_order=0 ;# or AddressSanitizer ends its programs, for a library comes before its own

@@ -1,9 +1,9 @@
 #!/bin/sh
-# TaskProlog= of slurm.conf: every task of every job is observed, whether its user knows of it or not. slurmstepd takes what stands behind
+# TaskProlog= of slurm.conf: every task of every job is observed, whether its user knows it or not. slurmstepd puts what follows
 # "export" on standard output into the task's environment. No SPANK plugin is needed.
 #
 # Programs without MPI are left alone; with MPIT_AGENT_DISABLE=1, the user's way out, nothing is preloaded. MPIT_CALLS=1 in a job's environment (sbatch
-# --export=ALL,MPIT_CALLS=1) brings the call profile; a site that wants it of all jobs sets the variable here.
+# --export=ALL,MPIT_CALLS=1) adds the call profile; a site that wants it for all jobs sets the variable here.
 library=${MPIT_AGENT_LIBRARY:-/usr/lib/mpit-exporter/libmpit-agent.so}
 calls=${MPIT_CALLS_LIBRARY:-${library%/*}/libmpit-calls.so}
 
@@ -26,7 +26,7 @@ case ${MPIT_CALLS:-0} in
 *) add "$calls" ;;
 esac
 [ "$preload" = "$LD_PRELOAD" ] || echo "export LD_PRELOAD=$preload"
-# AddressSanitizer ends a program in which a library comes before its own, unless it is told not to look.
+# AddressSanitizer ends a program if a library is loaded before its own, unless it is told not to check.
 case $ASAN_OPTIONS in
 *verify_asan_link_order*) ;;
 *) echo "export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" ;;

@@ -13,7 +13,7 @@ struct remain {
 	const struct variable *variable;
 	int count; /* elements */
 	uint64_t contributions;
-	uint64_t created;                     /* realtime of the earliest handle */
+	uint64_t created;                     /* realtime when the earliest began */
 	uint64_t *gained, *first, *max, *min; /* count words each, one allocation */
 	struct remain *next;
 };

@@ -230,8 +230,11 @@ static void contribute(struct session *s, const struct object *o, struct handle 
 	uint64_t *last = session_scratch(s), *origin = NULL;
 
 	session_values(s, h, last);
-	if (h->code == CODE_SUCCESS && split && h->first == NULL && h->origin == NULL && h->excluded == NULL && all_zero(last, h->count))
+	if (h->code == CODE_SUCCESS && split && h->first == NULL && h->origin == NULL && h->excluded == NULL &&
+	    all_zero(last, h->count)) {
+		h->created = realtime_ns();
 		return; /* it hasn't begun: no need to remember where */
+	}
 	if (split && h->code == CODE_SUCCESS)
 		origin = h->origin != NULL ? h->origin : malloc((size_t)h->count * sizeof *origin);
 	if (h->code != CODE_SUCCESS || (split && origin == NULL)) {
@@ -251,6 +254,7 @@ static void contribute(struct session *s, const struct object *o, struct handle 
 	if (split) {
 		memcpy(origin, last, (size_t)h->count * sizeof *origin);
 		h->origin = origin;
+		h->created = realtime_ns();
 		free(h->excluded);
 		h->excluded = NULL;
 	}

@@ -355,7 +355,7 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 	for i := range r.handles {
 		if h := &r.handles[i]; h.Object == id {
 			r.keep(h, o.Name)
-			h.Origin, h.Excluded = slices.Clone(r.shown(h)), nil
+			h.Origin, h.Excluded, h.Created = slices.Clone(r.shown(h)), nil, r.clock()
 		}
 	}
 	o.Name = name

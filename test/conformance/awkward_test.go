@@ -160,7 +160,7 @@ func slowRead(t *testing.T, s *subject) outcome {
 	p.Do(t, "heal MPI_T_pvar_read")
 	p.Finish(t)
 	other.Finish(t)
-	return outcome{works.word, "What makes or frees an object at that moment waits until that one read has ended."}
+	return outcome{works.word, "A thread that makes or frees an object at that moment waits until the read has ended."}
 }
 
 func overrun(t *testing.T, s *subject) outcome {

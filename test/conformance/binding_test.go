@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	noMessages = "A message exists between MPI_Mprobe and MPI_Mrecv. To find it would mean to stand in message calls."
-	deniedWins = "The only variables of the kind, `osc_rdma_*_retry_count`, take any window's module for their own and crash; the agent denies them."
+	noMessages = "A message exists between MPI_Mprobe and MPI_Mrecv. Finding it would mean intercepting message calls."
+	deniedWins = "The only such variables, `osc_rdma_*_retry_count`, take any window's module for their own and crash; the agent denies them."
 )
 
 // 15.3.2: variables of each kind are listed, and read on an object that the program makes.

@@ -135,7 +135,7 @@ func (s *subject) provokeHandle(t *testing.T, want mpit.ReturnCode) (err error, 
 	case mpit.ErrPvarNoWrite:
 		return h.Reset(ctx), ""
 	case mpit.ErrPvarNoAtomic:
-		return nil, "Its variables are readonly, which is said first."
+		return nil, "Its variables are readonly, and that error comes first."
 	default:
 		require.NoError(t, h.Free(ctx))
 		return h.Free(ctx), ""

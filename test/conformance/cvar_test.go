@@ -14,7 +14,7 @@ import (
 
 const (
 	neverLater  = "The library has no variable that it can be made to show later."
-	neverNotNow = "The library has no variable that it can be made to refuse at the moment."
+	neverNotNow = "The library has no variable that it can be made to refuse for the moment."
 )
 
 // 15.3.6: control variables are listed, read and written.

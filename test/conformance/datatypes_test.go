@@ -197,7 +197,7 @@ func otherDatatypes(t *testing.T, s *subject) outcome {
 			assert.NotEqual(t, mpit.Success, c.Code, c.Name)
 		}
 	}
-	return notSupported("The standard gives no variable another datatype. Such a variable is listed and counted, and not read.")
+	return notSupported("The standard gives no variable another datatype. Such a variable is listed and counted, but not read.")
 }
 
 // charVariables are listed with their state, and not read.
@@ -209,7 +209,7 @@ func charVariables(t *testing.T, s *subject) outcome {
 			if v.State != mpit.VariableDenied {
 				assert.Equal(t, mpit.VariableBadDatatype, v.State, v.Name)
 			}
-			found = notSupported("A text is no number for a time series. The variable is listed and counted, and not read.")
+			found = notSupported("A text is not a number. The variable is listed and counted, but not read.")
 		}
 	}
 	assert.Equal(t, found == notOffered, !s.offers(func(v trueVariable) bool { return v.Datatype == mpit.DatatypeChar }))
@@ -244,7 +244,7 @@ func enumerations(t *testing.T, s *subject) outcome {
 	}
 	if unread > 0 && found == works {
 		assert.LessOrEqual(t, unread, 9, "as many as can't be read")
-		return outcome{works.word, "But for those few control variables whose component is unloaded, so that reading them would crash."}
+		return outcome{works.word, "Except a few control variables whose component is unloaded: reading them would crash."}
 	}
 	return found
 }

@@ -17,20 +17,20 @@ import (
 
 // What the MPI handle debugging interface lists and we don't tell, with the reasons.
 const (
-	noWorldRanks = "The groups would have to be translated at every constructor, in the program's time; with many processes that is long, and no series wants it."
-	noEdges      = "A list without a bound. The numbers of nodes and edges are told."
-	noReorder    = "MPI doesn't tell whether it has reordered."
-	noAttributes = "Attributes are the program's own; what stands in one means nothing to anybody else."
+	noWorldRanks = "Groups would have to be translated at every constructor, at the program's expense, which is long with many processes."
+	noEdges      = "An unbounded list. The numbers of nodes and edges are shown."
+	noReorder    = "MPI doesn't say whether it has reordered."
+	noAttributes = "Attributes are the program's own; their values mean nothing to anybody else."
 	noHandle     = "A handle means nothing outside the process."
-	noPending    = "Freed, an object has no handle that could be asked, and MPI doesn't say what it is still kept for."
-	noRequests   = "To know them would mean to stand in message calls."
-	noSync       = "To know it would mean to stand in every synchronisation of one-sided communication."
-	noPosition   = "It changes with every access: to know it would mean to stand in the calls that read and write. The view, too."
-	noTypeMap    = "A type map has no bound. Combiner, size and extent are told."
-	noAttached   = "MPI doesn't tell on which objects a handler is set."
-	noMembers    = "A list without a bound. Size and own rank are told."
-	noStatus     = "A status is a piece of the program's memory, no object that MPI knows of."
-	noFunction   = "An address in the process, which says nothing outside of it."
+	noPending    = "A freed object has no handle to ask for, and MPI doesn't say why it is still kept."
+	noRequests   = "Knowing them would mean intercepting message calls."
+	noSync       = "Knowing it would mean intercepting every synchronisation of one-sided communication."
+	noPosition   = "It changes with every access: knowing it would mean intercepting reads and writes. The same goes for the view."
+	noTypeMap    = "A type map is unbounded. Combiner, size and extent are shown."
+	noAttached   = "MPI doesn't say on which objects a handler is set."
+	noMembers    = "An unbounded list. Size and own rank are shown."
+	noStatus     = "A status is part of the program's memory, not an object that MPI knows."
+	noFunction   = "An address in the process, which means nothing outside it."
 )
 
 // details are the keys that objects of a kind may have (docs/protocol.md, Objects): that others are not told is asserted with these.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	onDemandAlone = "The library can't be made to do so; the fixture can."
+	onDemandAlone = "The library can't be made to do that; the fixture can."
 	noVariables   = "The library has no performance variable."
 )
 

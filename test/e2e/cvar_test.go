@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
@@ -20,18 +21,18 @@ var controlVariables = map[string]struct{ local, all string }{
 }
 
 // cvar runs "mpit-exporter cvar" and returns its answer.
-func cvar(t *testing.T, server *harness.Exporter, status int, args ...string) exporter.CvarAnswer {
+func cvar(t *testing.T, server *harness.Exporter, status int, args ...string) control.Answer {
 	t.Helper()
 	command := append([]string{suite.Binary(), "cvar", args[0], "--control.socket=" + filepath.Join(filepath.Dir(server.Socket), "control.sock"), "--output=json"}, args[1:]...)
 	result := suite.Start(t, command, nil).Wait(t)
 	require.Equal(t, status, result.Status, "%v: %s", args, result.Stderr)
-	var answer exporter.CvarAnswer
+	var answer control.Answer
 	require.NoError(t, json.Unmarshal([]byte(result.Stdout), &answer), result.Stdout)
 	return answer
 }
 
 // values are what ranks have, in their order.
-func values(answer exporter.CvarAnswer) []string {
+func values(answer control.Answer) []string {
 	var list []string
 	for _, r := range answer.Ranks {
 		if r.Value == nil {
@@ -63,15 +64,15 @@ func TestSetControlVariable(t *testing.T) {
 			require.NotContains(t, old, "77")
 
 			set := cvar(t, server, 0, "set", job, "--rank=1", names.local+"=77")
-			assert.Equal(t, exporter.CvarOK, set.Result)
+			assert.Equal(t, control.OK, set.Result)
 			require.Len(t, set.Ranks, 1)
 			assert.Equal(t, 1, set.Ranks[0].Rank)
-			assert.Equal(t, exporter.CvarWritten, set.Ranks[0].State)
+			assert.Equal(t, control.Written, set.Ranks[0].State)
 			assert.Equal(t, old[1], *set.Ranks[0].Old)
 			assert.Equal(t, []string{old[0], "77"}, values(cvar(t, server, 0, "get", job, names.local)))
 
 			// The catalogue is read from the library anew, and has it too.
-			var list exporter.CatalogueList
+			var list api.CatalogueList
 			server.GetJSON(t, "/api/v1/catalogue?jobid="+run.ID+"&rank=1", &list)
 			require.Len(t, list.Catalogues, 1)
 			for _, v := range list.Catalogues[0].ControlVariables {
@@ -87,7 +88,7 @@ func TestSetControlVariable(t *testing.T) {
 			cvar(t, server, 1, "set", job, "--rank=7", names.local+"=1")
 			cvar(t, server, 1, "set", job, "no_such_variable=1")
 			part := cvar(t, server, 1, "set", job, "--rank=0", names.all+"=1")
-			assert.Equal(t, exporter.CvarRefused, part.Result)
+			assert.Equal(t, control.Refused, part.Result)
 			assert.Regexp(t, "has the scope (ALL_EQ|ALL|CONSTANT|READONLY)", part.Error)
 			assert.Equal(t, []string{"78", "78"}, values(cvar(t, server, 0, "get", job, names.local)), "what was refused has changed nothing")
 			text, _ := server.Get(t, "/metrics", "")
@@ -127,7 +128,7 @@ func TestControlVariablesAreNotSetUnasked(t *testing.T) {
 			name := controlVariables[mpi.Name].local
 			old := values(cvar(t, server, 0, "get", name))
 			refused := cvar(t, server, 1, "set", name+"=77")
-			assert.Equal(t, exporter.CvarRefused, refused.Result)
+			assert.Equal(t, control.Refused, refused.Result)
 			assert.Contains(t, refused.Error, "its job does not allow control variables to be written")
 			assert.Equal(t, old, values(cvar(t, server, 0, "get", name)))
 			run.Finish(t, "made", "freed")

@@ -50,11 +50,14 @@ void test_a_rename_starts_a_new_contribution(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED_LONG, 8, BIND_COMM, 1);
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
-	session_object_named(&session, o, "born"); /* nothing counted yet: nothing to remember */
-	CHECK(session.remains.count == 0 && o->handles[0].origin == NULL);
+	o->handles[0].created = 1;
+	session_object_named(&session, o, "born"); /* nothing counted yet: nothing to remember but when it got the name */
+	CHECK(session.remains.count == 0 && o->handles[0].origin == NULL && o->handles[0].created > 1);
 	fake_variables[0].value[1][0].i = 5;
+	o->handles[0].created = 2;
 	session_object_named(&session, o, "halo");
 	CHECK(remain_of("born", 0)->gained[0] == 5 && o->handles[0].origin[0] == 5);
+	CHECK(remain_of("born", 0)->created == 2 && o->handles[0].created > 2);
 	fake_variables[0].value[1][0].i = 12;
 	session_object_named(&session, o, "halo"); /* the same name: no rename */
 	session_object_freed(&session, o);

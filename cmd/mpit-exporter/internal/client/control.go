@@ -1,0 +1,109 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// controlTimeout is longer than the exporter takes for anything, old values put back included.
+const controlTimeout = 2 * time.Minute
+
+// SocketHelp is the help of a flag that fills Control.Socket.
+const SocketHelp = "Control socket of the exporter (default: control.sock beside $" + sockets.EnvSocket +
+	", or where an exporter has it by default)."
+
+// Control asks the exporter on this node over its control socket.
+type Control struct {
+	Socket          string // of the exporter; empty: where one has it
+	runDir, userDir string // where it is looked for
+}
+
+// NewControl returns a client that looks for the socket where exporters have it.
+func NewControl() Control {
+	return Control{runDir: sockets.SystemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+}
+
+// NoExporterError says that nobody listens at any of these paths.
+type NoExporterError struct{ places []string }
+
+func (e *NoExporterError) Error() string {
+	return "no exporter answers at " + strings.Join(e.places, " or ") +
+		"; start one on this node, or say with --control.socket where it listens"
+}
+
+// places are the paths at which a control socket may be.
+func (c *Control) places() []string {
+	if c.Socket != "" {
+		return []string{c.Socket}
+	}
+	if agent := os.Getenv(sockets.EnvSocket); agent != "" {
+		return []string{sockets.ControlBeside(agent)}
+	}
+	var list []string
+	for _, dir := range []string{c.runDir, c.userDir} {
+		if dir != "" {
+			list = append(list, filepath.Join(dir, sockets.Dir, sockets.ControlFile))
+		}
+	}
+	return list
+}
+
+// Dial connects to the first of the places at which somebody listens. The error is a *NoExporterError if nobody does.
+func (c *Control) Dial(ctx context.Context) (net.Conn, error) {
+	places := c.places()
+	for _, path := range places {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+		switch {
+		case err == nil:
+			return conn, nil
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		default:
+			return nil, fmt.Errorf("connecting to the exporter at %s: %w", path, err)
+		}
+	}
+	return nil, &NoExporterError{places}
+}
+
+// Ask sends a request and hands the answer to decode, which says whether it is one of an exporter's.
+func (c *Control) Ask(ctx context.Context, method, path string, body []byte, decode func(text []byte) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	// The name means nothing: the socket is the address.
+	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err // the address says nothing to a user
+		}
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the exporter's answer: %w", err)
+	}
+	if !decode(text) {
+		return fmt.Errorf("what listens there does not answer like an mpit-exporter: %s: %s", response.Status,
+			answerError(text))
+	}
+	return nil
+}

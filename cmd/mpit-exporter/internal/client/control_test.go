@@ -1,0 +1,22 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// TestCvarFindsTheExporter: the two default places, in their order.
+func TestCvarFindsTheExporter(t *testing.T) {
+	t.Setenv(sockets.EnvSocket, "")
+	c := &Control{runDir: "/run", userDir: "/user"}
+	assert.Equal(t, []string{"/run/mpit-exporter/control.sock", "/user/mpit-exporter/control.sock"}, c.places())
+	c.userDir = ""
+	assert.Equal(t, []string{"/run/mpit-exporter/control.sock"}, c.places())
+	t.Setenv(sockets.EnvSocket, "/tmp/x/agent.sock")
+	assert.Equal(t, []string{"/tmp/x/control.sock"}, c.places())
+	c.Socket = "/here"
+	assert.Equal(t, []string{"/here"}, c.places())
+}

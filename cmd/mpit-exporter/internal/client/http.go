@@ -1,0 +1,113 @@
+// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this
+// node, as cvar and push --once do (Control).
+//
+// What is asked and what an answer means is up to the subcommand. Here are the ways there, and what to tell the user
+// if nobody answers.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+)
+
+const (
+	fetchTimeout = 30 * time.Second
+	maxAnswer    = 256 << 20 // bytes of an exporter's answer
+)
+
+// HTTP asks a running exporter over HTTP.
+type HTTP struct {
+	URL string
+	// Labels of the ranks that are meant; "" stands for any.
+	jobID, world, user, rank string
+}
+
+// AddFlags adds those that say where the exporter is, and which of its ranks are meant.
+func (c *HTTP) AddFlags(cmd *kingpin.CmdClause) {
+	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + cli.DefaultPort).StringVar(&c.URL)
+	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
+	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
+	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&c.user)
+	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.rank)
+}
+
+// ChoosesRanks says whether only some ranks are meant.
+func (c *HTTP) ChoosesRanks() bool { return c.query() != "" }
+
+func (c *HTTP) query() string {
+	query := url.Values{}
+	for name, value := range map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query.Encode()
+}
+
+// Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
+// done where no exporter answers.
+func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
+	base, err := url.Parse(c.URL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return cli.Usagef("%s: --url %q: an address such as http://localhost:%s is needed", command, c.URL,
+			cli.DefaultPort)
+	}
+	u := base.JoinPath("api", "v1", what)
+	u.RawQuery = c.query()
+
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command,
+			base.Redacted(), remedy)
+	case err != nil:
+		// The URL stands in url.Error with the query, which says nothing to a user.
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("%s: reading the answer of %s: %w", command, base.Redacted(), err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s answers %s: %s", command, base.Redacted(), response.Status, answerError(body))
+	}
+	if err := json.Unmarshal(body, answer); err != nil {
+		return fmt.Errorf("%s: %s does not answer like an mpit-exporter: %w", command, base.Redacted(), err)
+	}
+	return nil
+}
+
+// answerError is the text of the API's error, or the beginning of whatever else was answered.
+func answerError(body []byte) string {
+	var answer struct {
+		Error string `json:"error"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
+		text = answer.Error
+	}
+	return table.Shorten(table.Clean(strings.TrimSpace(text)), 200)
+}

@@ -1,0 +1,213 @@
+package httpserver
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+)
+
+// counted64 is the value of a counter.
+func counted64(c prometheus.Metric) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		panic(err) // it has no labels that could be wrong
+	}
+	return m.GetCounter().GetValue()
+}
+
+func TestAddress(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.7:1234":            "192.0.2.7",
+		"[::ffff:192.0.2.7]:1":      "192.0.2.7",
+		"[::1]:1":                   "::1",
+		"[2001:db8:1:2:3:4:5:6]:1":  "2001:db8:1:2::/64",
+		"[2001:db8:1:2:ff::1]:9999": "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:1":          "fe80::/64",
+		"[::1%x]:1":                 "::1",
+		"host(2):5":                 "host(2):5",
+		"":                          "",
+	} {
+		assert.Equal(t, want, address(remote), remote)
+	}
+}
+
+func TestScrapeTime(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"":      usualScrape,
+		"5":     5 * time.Second,
+		"1e300": longestScrape,
+		"-1":    usualScrape,
+		"NaN":   usualScrape,
+	} {
+		assert.Equal(t, want, scrapeTime(http.Header{TimeoutHeader: {header}}), header)
+	}
+}
+
+// fakeConn is a connection from somewhere.
+type fakeConn struct {
+	net.Conn
+	from string
+}
+
+func (c *fakeConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.from} }
+
+// Whatever connections do, there are never more than may be, none with a request is closed for another one's sake,
+// and one address leaves half to the others.
+func TestConnectionsAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 8).Draw(t, "limit")
+		refused := newRefusals()
+		c := newConnections(limit, refused)
+		open, closed := []*fakeConn{}, 0
+		busy := map[net.Conn]bool{}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				each := map[string]int{}
+				for _, conn := range open {
+					each[conn.from]++
+					require.LessOrEqual(t, each[conn.from], half(limit))
+				}
+				require.LessOrEqual(t, len(open), limit)
+				require.Len(t, c.all, len(open))
+				require.Equal(t, each, c.each)
+				require.Equal(t, len(open)-len(busy), c.unused.Len())
+				require.Equal(t, closed, int(counted64(refused.WithLabelValues(refusedConnections))+
+					counted64(refused.WithLabelValues(refusedAddressConnections))))
+			},
+			"connect": func(t *rapid.T) {
+				conn := &fakeConn{from: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "from")}
+				open = append(open, conn)
+				over := c.note(conn, http.StateNew)
+				if over == nil {
+					return
+				}
+				require.False(t, busy[over], "a request was cut off")
+				closed++
+				for i := range open {
+					if net.Conn(open[i]) == over {
+						open = append(open[:i:i], open[i+1:]...)
+						break
+					}
+				}
+				require.Nil(t, c.note(over, http.StateClosed), "net/http notices later")
+			},
+			"request, idle or end": func(t *rapid.T) {
+				if len(open) == 0 {
+					t.Skip("no connection")
+				}
+				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
+				state := rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed,
+					http.StateHijacked}).Draw(t, "state")
+				require.Nil(t, c.note(open[i], state))
+				delete(busy, open[i])
+				switch state {
+				case http.StateActive:
+					busy[open[i]] = true
+				case http.StateIdle:
+				default:
+					open = append(open[:i:i], open[i+1:]...)
+				}
+			},
+		})
+	})
+}
+
+// The one that goes is the one that has been without a request for longest.
+func TestOldestUnusedConnectionGoes(t *testing.T) {
+	c := newConnections(3, newRefusals())
+	conns := map[string]*fakeConn{}
+	for _, name := range []string{"first", "second", "third", "fourth"} {
+		conns[name] = &fakeConn{from: name}
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		require.Nil(t, c.note(conns[name], http.StateNew))
+	}
+	c.note(conns["first"], http.StateActive)
+	c.note(conns["first"], http.StateIdle)
+	assert.Equal(t, conns["second"], c.note(conns["fourth"], http.StateNew))
+}
+
+// One address has half of the requests under way, another one goes on.
+func TestSharedRequests(t *testing.T) {
+	refused := newRefusals()
+	reached, release := make(chan struct{}), make(chan struct{})
+	h := perAddress(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		reached <- struct{}{}
+		<-release
+	}), 3, refused)
+	done := make(chan struct{})
+	ask := func(from string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+		req.RemoteAddr = from
+		h.ServeHTTP(w, req)
+		return w
+	}
+	for _, from := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1"} {
+		go func() {
+			ask(from)
+			done <- struct{}{}
+		}()
+		<-reached
+	}
+	w := ask("192.0.2.1:3")
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Contains(t, w.Body.String(), "2 requests of this address")
+	assert.InDelta(t, 1, counted64(refused.WithLabelValues(refusedAddressScrapes)), 0)
+	close(release)
+	for range 3 {
+		<-done
+	}
+	go func() {
+		ask("192.0.2.1:4")
+		done <- struct{}{}
+	}()
+	<-reached
+	<-done
+}
+
+// A client that does not read what it has asked for is let go.
+func TestUnreadPageIsGivenUp(t *testing.T) {
+	ended := make(chan error, 1)
+	s := httptest.NewServer(hurried(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(bytes.Repeat([]byte("x"), 64<<20)) // more than sockets hold
+		ended <- err
+	}), 50*time.Millisecond))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n"+TimeoutHeader+": 0.05\r\n\r\n")
+	require.NoError(t, err)
+	select {
+	case err := <-ended:
+		assert.ErrorContains(t, err, "timeout")
+	case <-time.After(cmdtest.Patience):
+		require.Fail(t, "still writing")
+	}
+}
+
+// FuzzAddress: who connects is named, whatever his address looks like.
+func FuzzAddress(f *testing.F) {
+	for _, remote := range []string{"192.0.2.7:1", "[2001:db8::1]:1", "[::1%x]:1", "host(2):5", ""} {
+		f.Add(remote)
+	}
+	f.Fuzz(func(t *testing.T, remote string) {
+		if got := address(remote); got != remote && strings.ContainsAny(got, "[]") {
+			t.Errorf("%q is of %q", remote, got)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package httpserver
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+)
+
+// pageOf serves what an exporter serves, with another telemetry path than usual.
+func pageOf(t *testing.T, pprof bool) http.Handler {
+	t.Helper()
+	handler, err := pages{
+		telemetryPath: "/a/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+		ready: func() bool { return true }, pprof: pprof,
+	}.mux()
+	require.NoError(t, err)
+	return handler
+}
+
+// Who has no scripts finds all other pages, by addresses that a proxy may put a path in front of.
+func TestPageLinksToAllOthers(t *testing.T) {
+	links := func(pprof bool) (found []string) {
+		answer := cmdtest.Request(pageOf(t, pprof), http.MethodGet, "/")
+		require.Equal(t, http.StatusOK, answer.Code)
+		for _, m := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(answer.Body.String(),
+			-1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	want := []string{
+		"-/page/icon.svg", "-/page/style.css", "-/page/main.js", "#variables",
+		"a/metrics", "api/v1/ranks", "api/v1/catalogue", "api/v1/kept", "api/v1/values", "-/healthy", "-/ready",
+	}
+	assert.Equal(t, want, links(false))
+	assert.Equal(t, append(want, "debug/pprof/"), links(true))
+}

@@ -1,0 +1,116 @@
+// Package httpserver is the exporter's HTTP server: its addresses (Listen), its pages (pages), and what keeps
+// strangers from using up what others need (limits.go).
+//
+// What a page says is made elsewhere: metrics and the API by package exporter, the live page by package page. Begin
+// with pages.Handler, and New for the server around it.
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/logs"
+)
+
+// How long a client may take. A scrape's own deadline is shorter; the write timeout bounds a client that does not
+// read.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 2 * time.Minute
+	idleTimeout       = 3 * time.Minute // longer than usual scrape intervals, so that connections are kept
+	maxHeaderBytes    = 16 << 10
+	// shutdownTimeout is how long scrapes under way may take when the exporter ends.
+	shutdownTimeout = 5 * time.Second
+)
+
+// Config is what a server is made of.
+type Config struct {
+	TelemetryPath string
+	Metrics, API  http.Handler
+	Reload        func(ctx context.Context) error // reads the rules anew; nil: nobody may ask for that
+	Pprof         bool
+
+	MaxRequests, MaxConnections int
+	Registerer                  prometheus.Registerer // of the metric of what is refused
+	Logger                      *slog.Logger
+}
+
+// Server serves the exporter's pages.
+type Server struct {
+	http   *http.Server
+	ready  atomic.Bool
+	logger *slog.Logger
+}
+
+// New makes a server, which is not ready yet.
+func New(c Config) (*Server, error) {
+	refused := newRefusals()
+	if err := c.Registerer.Register(refused); err != nil {
+		return nil, fmt.Errorf("metric of refused requests: %w", err)
+	}
+	s := &Server{logger: c.Logger}
+	handler, err := pages{
+		telemetryPath: c.TelemetryPath,
+		metrics:       hurried(perAddress(c.Metrics, c.MaxRequests, refused), sendTime),
+		api:           hurried(c.API, sendTime),
+		ready:         s.ready.Load,
+		pprof:         c.Pprof,
+		reload:        c.Reload,
+	}.mux()
+	if err != nil {
+		return nil, err
+	}
+	s.http = newServer(handler, newConnections(c.MaxConnections, refused), c.Logger)
+	return s, nil
+}
+
+// newServer returns a server whose every wait ends, and that has only so many connections.
+func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *http.Server {
+	complaints := logs.NewRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
+	return &http.Server{
+		ConnState:         conns.state,
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          log.New(complaints, "", 0),
+	}
+}
+
+// SetReady sets what the server says of whether the exporter is ready.
+func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+
+// Serve serves on the listeners until ctx ends, and then what is under way, though not for long.
+func (s *Server) Serve(ctx context.Context, listeners []net.Listener, flags *web.FlagConfig) error {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if s.http.Shutdown(ctx) != nil {
+			_ = s.http.Close()
+		}
+	})
+	err := web.ServeMultiple(listeners, s.http, flags, s.logger)
+	if stop() {
+		return err // nobody has asked for it
+	}
+	<-ended
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

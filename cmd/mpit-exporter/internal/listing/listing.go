@@ -1,0 +1,226 @@
+// Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
+// categories as a tree, and objects.
+//
+// Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out.
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxObjects is how many objects of a kind a table shows; JSON has all.
+const maxObjects = 50
+
+// Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
+func Write(w io.Writer, c *api.Catalogue, s Selection) error {
+	t := table.New(w)
+	fmt.Fprintf(t, "%s\n", table.Clean(title(&c.Rank)))
+	if s.shows(Variables) {
+		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
+		if len(c.Variables) > 0 {
+			table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES",
+				"DESCRIPTION")
+		}
+		for i := range c.Variables {
+			v := &c.Variables[i]
+			table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+				stateCell(v),
+				metricCell(v), listCell(v.Categories), v.Description)
+		}
+		if slices.ContainsFunc(c.Variables, func(v api.VariableStatus) bool { return v.OnRequest }) {
+			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then "+
+				"on, and each message costs more")
+		}
+	}
+	if s.shows(ControlVariables) {
+		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
+		if len(c.ControlVariables) > 0 {
+			table.Row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES",
+				"DESCRIPTION")
+		}
+		for i := range c.ControlVariables {
+			v := &c.ControlVariables[i]
+			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(),
+				v.Datatype.String(),
+				enumCell(v.Enum), listCell(v.Categories), v.Description)
+			for j := range v.Objects {
+				o := &v.Objects[j]
+				table.Row(t, "└ "+cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)),
+					valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
+			}
+		}
+	}
+	if s.shows(Categories) {
+		stamp := ""
+		if c.CategoryStamp != nil {
+			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
+		}
+		fmt.Fprintf(t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
+		if len(c.Categories) > 0 {
+			table.Row(t, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
+		}
+		writeTree(t, c.Categories)
+	}
+	if s.shows(Objects) {
+		writeObjects(t, c)
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}
+
+// writeObjects writes the objects of each kind, the first ones of many.
+func writeObjects(t io.Writer, c *api.Catalogue) {
+	byKind := map[string][]*api.ObjectStatus{}
+	var kinds []string
+	for i := range c.Objects {
+		o := &c.Objects[i]
+		if byKind[o.Kind] == nil {
+			kinds = append(kinds, o.Kind)
+		}
+		byKind[o.Kind] = append(byKind[o.Kind], o)
+	}
+	slices.Sort(kinds)
+	for _, list := range byKind { // those that are gone come last
+		slices.SortStableFunc(list, func(a, b *api.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
+	}
+	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
+	if len(c.Objects) > 0 {
+		table.Row(t, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
+	}
+	for _, kind := range kinds {
+		list := byKind[kind]
+		for _, o := range list[:min(len(list), maxObjects)] {
+			on := o.On
+			if on == "" && o.OnID != 0 {
+				on = fmt.Sprintf("object %d", o.OnID)
+			}
+			table.Row(t, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
+		}
+		if more := len(list) - maxObjects; more > 0 {
+			table.Row(t, kind, fmt.Sprintf("and %d more", more), "", "", "", "")
+		}
+	}
+	if c.ObjectsMissing > 0 {
+		fmt.Fprintf(t, "%d more were not tracked: MPIT_AGENT_MAX_OBJECTS lived at the time\n", c.ObjectsMissing)
+	}
+}
+
+func gone(o *api.ObjectStatus) int {
+	if o.Freed {
+		return 1
+	}
+	return 0
+}
+
+func numberCell(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
+}
+
+// detailCell is what is known of an object beyond its name and size.
+func detailCell(o *api.ObjectStatus) string {
+	var parts []string
+	for _, flag := range []struct {
+		is   bool
+		word string
+	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}, {o.Freed, "freed"}} {
+		if flag.is {
+			parts = append(parts, flag.word)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Details)) {
+		parts = append(parts, key+"="+o.Details[key])
+	}
+	return strings.Join(parts, " ")
+}
+
+// valueCell is a control variable's value, or why it has none.
+func valueCell(value *string, code string) string {
+	if value == nil {
+		return withCode("", code)
+	}
+	return table.Shorten(table.Clean(*value), table.MaxCell)
+}
+
+// listCell joins as many names as a cell may show; each has two characters at least.
+func listCell(names []string) string {
+	return table.Shorten(table.Clean(strings.Join(names[:min(len(names), table.MaxCell)], ", ")), table.MaxCell)
+}
+
+func enumCell(items []mpit.EnumItem) string {
+	words := make([]string, len(items))
+	for i, item := range items {
+		words[i] = fmt.Sprintf("%d=%s", item.Value, item.Name)
+	}
+	return listCell(words)
+}
+
+func title(r *api.RankStatus) string {
+	s := strings.TrimSpace(r.Library + " " + r.LibraryVersion)
+	if s == "" {
+		s = "unknown MPI library"
+	}
+	s += fmt.Sprintf(", as in rank %d of %d", r.Rank, r.WorldSize)
+	if r.JobID != "" {
+		s += " of job " + r.JobID
+	}
+	if r.World != "" {
+		s += ", world " + r.World
+	}
+	if r.User != "" {
+		s += ", user " + r.User
+	}
+	if r.Executable != "" {
+		s += ": " + r.Executable
+	}
+	return s
+}
+
+// classCell says of a variable that is the agent's own distribution that it is one.
+func classCell(v *api.VariableStatus) string {
+	if v.Distribution {
+		return v.Class.String() + " (distribution)"
+	}
+	return v.Class.String()
+}
+
+// metricCell is the metric's name, or why there is none.
+func metricCell(v *api.VariableStatus) string {
+	switch {
+	case v.Metric != "":
+		return v.Metric
+	case v.Dropped != "":
+		return "none (" + v.Dropped + ")"
+	}
+	return "none"
+}
+
+// stateCell says of a variable that is opened on request only that it is one.
+func stateCell(v *api.VariableStatus) string {
+	switch {
+	case v.State == mpit.VariableOnRequest:
+		return "on request"
+	case v.State == mpit.VariableOpen && v.OnRequest:
+		return "open, on request"
+	}
+	return withCode(v.State.String(), v.Code)
+}
+
+func withCode(text, code string) string {
+	if code == "" {
+		return text
+	}
+	return strings.TrimSpace(text + " (" + code + ")")
+}

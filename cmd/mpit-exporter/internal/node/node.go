@@ -1,0 +1,212 @@
+// Package node is an exporter as a process of its node: it opens the sockets, puts up the sandbox, runs all parts
+// beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
+// and HTTP is a Front that the command brings.
+//
+// Begin with Open, then Node.Enclose and Node.Run, which are called in that order.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/common/version"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/descriptors"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/logs"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
+	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxHandshakes is how many connections one user may have that have not said HELLO.
+const maxHandshakes = 1024
+
+// Node is an exporter whose sockets are open, without HTTP.
+type Node struct {
+	flags *Flags
+
+	logs     *logs.Writer
+	Logger   *slog.Logger
+	Budget   descriptors.Budget
+	socket   *sockets.AgentSocket
+	control  *mpit.Socket // nil: none
+	Exporter *exporter.Exporter
+	reload   *reloader
+	hangups  <-chan os.Signal
+	Registry *prometheus.Registry // what is known of this process
+	Pushing  *pushing.Pushing     // nil: none
+
+	closers []func() error
+}
+
+// Options are what commands want of a node beside its flags.
+type Options struct {
+	Connections, Requests int                       // of scrapers
+	Created               bool                      // see exporter.Config
+	Listen                func() error              // opens what else is listened on; may be nil
+	AgentSocket           []mpit.ListenOption       // of the ranks' socket
+	FinalTaken            func(ctx context.Context) // see exporter.Config
+	// Single is for a single push: no control socket, whatever the flags say, and all that has been counted is
+	// pushed.
+	Single bool
+}
+
+// Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
+func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n *Node, err error) {
+	n = &Node{flags: flags, logs: logs.NewWriter(log)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+			n = nil
+		}
+	}()
+	n.atEnd(n.logs.Close)
+	n.atEnd(tuneCollector(os.Getenv, os.DirFS("/")))
+	flags.log.Writer = n.logs
+	n.Logger = promslog.New(&flags.log)
+	// Before all else: a SIGHUP that comes while the exporter starts must neither end it nor be lost.
+	hangups, stopHangups := notifyHangups()
+	n.hangups = hangups
+	n.atEnd(stopHangups)
+	rules, _, err := configuration.Load(flags.configFiles, flags.timerInterval)
+	if err != nil {
+		return n, err
+	}
+	n.Budget = descriptors.OfProcess(n.Logger, options.Connections)
+	if err := n.openSockets(options); err != nil {
+		return n, err
+	}
+	// The sockets are ours: no earlier exporter can have pushed what begins from here on.
+	since := time.Now()
+	if options.Single {
+		since = time.Unix(1, 0)
+	}
+	n.Exporter, err = exporter.New(exporter.Config{
+		Mapper:     rules.Mapper,
+		Limits:     rules.Limits,
+		Identity:   rules.Identity,
+		Logger:     n.Logger,
+		Retention:  max(flags.retention, 1), // zero would mean the default
+		MaxRanks:   n.Budget.Ranks,
+		MaxScrapes: options.Requests,
+		Created:    options.Created,
+		UserName:   users.Name,
+
+		ControlVariables:        flags.cvars,
+		ControlVariableInterval: flags.cvarInterval,
+
+		FinalTaken: options.FinalTaken,
+		GiveBack:   giveBack,
+	})
+	if err != nil {
+		return n, fmt.Errorf("exporter: %w", err)
+	}
+	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
+	n.Registry = newRegistry(n.logs.LostLines())
+	if flags.OTLP.Asked() {
+		return n, n.openPushing(ctx, since)
+	}
+	return n, nil
+}
+
+// openSockets opens the ranks' socket, what the command listens on, and the control socket.
+func (n *Node) openSockets(options Options) (err error) {
+	n.socket, err = sockets.ListenAgents(n.flags.Socket, sockets.SystemRunDir, os.Getenv("XDG_RUNTIME_DIR"),
+		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Budget.Ranks)))...)
+	if err != nil {
+		return err
+	}
+	n.closers = append(n.closers, n.socket.Close)
+	if options.Listen != nil {
+		if err := options.Listen(); err != nil {
+			return err
+		}
+	}
+	if options.Single || n.flags.Control == "" && n.flags.controlNamed {
+		return nil
+	}
+	if n.control, err = sockets.ListenControl(n.flags.Control, n.socket.Path()); err != nil {
+		return err
+	}
+	n.closers = append(n.closers, n.control.Close)
+	return nil
+}
+
+func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
+	if n.Pushing, err = pushing.New(ctx, n.flags.OTLP, n.Exporter, n.socket.Path(), since, n.Logger); err != nil {
+		return err
+	}
+	n.closers = append(n.closers, n.Pushing.Close)
+	if err := n.Registry.Register(n.Pushing.Pusher); err != nil {
+		return fmt.Errorf("metrics of OTLP: %w", err)
+	}
+	return nil
+}
+
+// atEnd lets close call a function that can't fail.
+func (n *Node) atEnd(undo func()) {
+	n.closers = append(n.closers, func() error { undo(); return nil })
+}
+
+// Close undoes what Open has done, the last first.
+func (n *Node) Close() error {
+	var failed []error
+	for _, undo := range slices.Backward(n.closers) {
+		failed = append(failed, undo())
+	}
+	n.closers = nil
+	return errors.Join(failed...)
+}
+
+// Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
+// those of the command, besides what the node needs itself.
+func (n *Node) Enclose(needs sandbox.Needs) error {
+	control, endpoint := "none", "none"
+	needs.Rules = n.flags.configFiles
+	needs.Sockets = append(needs.Sockets, n.socket.Path())
+	if n.control != nil {
+		control = n.control.Path()
+		needs.Sockets = append(needs.Sockets, control)
+	}
+	if n.socket.MadeDir != "" {
+		needs.Dirs = append(needs.Dirs, n.socket.MadeDir)
+	}
+	if n.Pushing != nil {
+		endpoint = n.Pushing.Config.Target()
+		needs.Receiver, needs.Certificates = true, n.Pushing.Files()
+	}
+	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
+		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
+	return sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry)
+}
+
+// newRegistry holds what is known of this process itself.
+func newRegistry(more ...prometheus.Collector) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(more...)
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("mpit_exporter"),
+	)
+	return r
+}
+
+// Reload reads the rules anew. The error has a line for each mistake: the old rules stay in force.
+func (n *Node) Reload(ctx context.Context) error { return n.reload.now(ctx) }

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// service is a part of the exporter that runs until it is stopped.
+type service struct {
+	stop context.CancelFunc
+	done chan struct{} // closed when it has ended
+	err  error         // of a service that was stopped
+}
+
+// begin starts a service. If it ends before it is stopped and before ctx ends, failed is told, whatever the reason;
+// it must have room for one error of each service.
+func begin(ctx context.Context, what string, failed chan<- error, run func(ctx context.Context) error) *service {
+	s := &service{done: make(chan struct{})}
+	ctx, s.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(s.done)
+		err := run(ctx)
+		switch {
+		case ctx.Err() == nil:
+			failed <- fmt.Errorf("%s ended: %w", what, cmp.Or(err, errors.New("no reason given")))
+		case !errors.Is(err, context.Canceled):
+			s.err = err
+		}
+	}()
+	return s
+}
+
+// end stops the service and waits for its end. The error is one of ending; what made it fail before has been told.
+func (s *service) end() error {
+	s.stop()
+	<-s.done
+	return s.err
+}
+
+// Front is a way on which figures leave a node, besides OTLP.
+type Front struct {
+	What  string                          // for errors
+	Serve func(ctx context.Context) error // until ctx ends, and with it what is under way
+	Ready func(bool)                      // is told when it is ready, and when it is no more
+}
+
+// Run serves everything until ctx or a service ends, then ends all in order: reloads; requests and scrapes under way
+// and a last push, which still need the ranks; then the ranks. f may be nil.
+func (n *Node) Run(ctx context.Context, f *Front) error {
+	detached := context.WithoutCancel(ctx)
+	failed := make(chan error, 6) // one for each service
+	nothing := func(ctx context.Context) error { <-ctx.Done(); return nil }
+
+	ranks := begin(detached, "serving ranks on "+n.socket.Path(), failed, func(ctx context.Context) error {
+		return n.Exporter.Serve(ctx, n.socket.Listener)
+	})
+	if f == nil {
+		f = &Front{Serve: nothing, Ready: func(bool) {}}
+	}
+	scrapes := begin(detached, "serving "+f.What, failed, f.Serve)
+	answers := nothing
+	if n.control != nil {
+		answers = func(ctx context.Context) error { return n.Exporter.Control().Serve(ctx, n.control) }
+	}
+	control := begin(detached, "serving the control socket", failed, answers)
+	push := nothing
+	if n.Pushing != nil {
+		push = n.Pushing.Run
+	}
+	pushes := begin(detached, "pushing", failed, push)
+
+	f.Ready(true)
+	notify(n.Logger, daemon.SdNotifyReady)
+	n.reload.begin()
+	reloads := begin(ctx, "reloading", failed, func(ctx context.Context) error {
+		n.reload.onHangups(ctx, n.hangups)
+		return nil
+	})
+	watch := begin(ctx, "watching sockets", failed, func(ctx context.Context) error {
+		sockets.Watch(ctx, n.Logger, sockets.LookInterval, n.watchedSockets()...)
+		return nil
+	})
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+
+	f.Ready(false)
+	_ = reloads.end()
+	n.reload.end()
+	_ = watch.end()
+	notify(n.Logger, daemon.SdNotifyStopping)
+	n.Logger.Info("Ending")
+	control.stop()
+	pushes.stop() // which goes on for as long as a push may take
+	err = errors.Join(err, scrapes.end(), control.end(), pushes.end())
+	return errors.Join(err, ranks.end())
+}
+
+func (n *Node) watchedSockets() []sockets.Watched {
+	list := []sockets.Watched{{
+		What: "agent socket", Flag: "--agent.socket", Path: n.socket.Path(), Restore: n.socket.Restore,
+	}}
+	if n.control != nil {
+		list = append(list, sockets.Watched{
+			What: "control socket", Flag: "--control.socket", Path: n.control.Path(), Restore: n.control.Restore,
+		})
+	}
+	return list
+}
+
+// PushOnce serves ranks for so long, then pushes once. It returns how many points were delivered.
+func (n *Node) PushOnce(ctx context.Context, wait time.Duration) (points int, err error) {
+	failed := make(chan error, 1)
+	ranks := begin(context.WithoutCancel(ctx), "serving ranks on "+n.socket.Path(), failed,
+		func(ctx context.Context) error {
+			return n.Exporter.Serve(ctx, n.socket.Listener)
+		})
+	defer func() { err = errors.Join(err, ranks.end()) }()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return 0, errors.New("interrupted while ranks had time to connect; nothing was pushed")
+	case err := <-failed:
+		return 0, err
+	}
+	if len(n.Exporter.Ranks()) == 0 {
+		return 0, fmt.Errorf("no rank has connected to %s within %s, so there is nothing to push; are there jobs "+
+			"under mpit-exporter exec on this node, and do they look there (%s)?", n.socket.Path(),
+			wait, sockets.EnvSocket)
+	}
+	return n.Pushing.Pusher.Push(ctx)
+}
+
+// notify tells systemd, if it wants to know.
+func notify(logger *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		logger.Warn("Cannot notify systemd", "state", state, "err", err)
+	}
+}

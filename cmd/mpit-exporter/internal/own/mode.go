@@ -1,0 +1,247 @@
+package own
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// firstWait is how long an exporter waits for the first process: the one that has started it registers at once,
+	// if it lives.
+	firstWait = 30 * time.Second
+	// lookInterval is how often it checks whether all is over, once no process is there.
+	lookInterval = 200 * time.Millisecond
+)
+
+// Mode is what makes an exporter one launch's own.
+type Mode struct {
+	order order
+	base  *place.Base
+	dir   *place.Dir
+	pipe  *os.File
+
+	first, look time.Duration // firstWait, lookInterval, but in tests
+
+	endpoint string     // to which figures are pushed; empty: nowhere
+	finals   *finalPush // nil: nothing is pushed
+
+	page     Page
+	sd       string // path of the file-SD file; empty: none
+	presence *presence.Presence
+	begun    bool // it has said that it serves
+}
+
+// Page is where scrapers find it.
+type Page struct {
+	Listeners []net.Listener // none: there is no page
+	TLS       bool
+	Path      string
+}
+
+func (p Page) scheme() string {
+	if p.TLS {
+		return "https"
+	}
+	return "http"
+}
+
+// Serve takes over what exec hands on for the launch of a directory, and lets serve be the exporter, which calls the
+// methods of its mode in their order here. What keeps it from beginning is told to exec.
+func Serve(path string, serve func(m *Mode) error) error {
+	pipe := os.NewFile(pipeFD, "pipe")
+	m, err := take(path, pipe)
+	if err == nil {
+		err = serve(m)
+		m.end()
+	}
+	if err != nil {
+		reply(pipe, answer{Error: inFlagsOfExec(err)}) // refused, if there has been an answer
+	}
+	return err
+}
+
+// inFlagsOfExec is the error in terms of exec's flags: the user has given none to serve.
+func inFlagsOfExec(err error) string {
+	return strings.NewReplacer("--web.listen-address", "--own.listen", "--web.config.file", "--own.web-config").
+		Replace(err.Error())
+}
+
+func take(path string, pipe *os.File) (*Mode, error) {
+	for _, fd := range []int{lockFD, pipeFD} {
+		unix.CloseOnExec(fd) // getent is run later
+	}
+	unix.Umask(0o077)
+	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
+	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
+		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
+			cli.ProgramName, Command, cli.ProgramName, err)
+	}
+	if err := os.Unsetenv(envSettings); err != nil {
+		return nil, fmt.Errorf("clearing the settings: %w", err)
+	}
+	var err error
+	if m.order.Host, err = os.Hostname(); err != nil {
+		return nil, fmt.Errorf("finding this node's name: %w", err)
+	}
+	if m.base, m.dir, err = place.Take(path, os.NewFile(lockFD, path)); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Arguments are those of serve.
+func (o *Mode) Arguments() []string { return o.order.Serve }
+
+// Paged says whether there is a page at all.
+func (o *Mode) Paged() bool { return o.order.Page }
+
+// ListenOptions are the agent socket's: its directory is the user's alone, and so is the socket.
+func (o *Mode) ListenOptions() []mpit.ListenOption {
+	options := []mpit.ListenOption{mpit.WithMode(0o600)}
+	if o.order.Wait > 0 {
+		options = append(options, mpit.WithHeldFinals())
+	}
+	return options
+}
+
+// FinalTaken is exporter.Config's.
+func (o *Mode) FinalTaken() func(ctx context.Context) {
+	if o.order.Wait <= 0 {
+		return nil
+	}
+	return func(ctx context.Context) {
+		if o.finals != nil {
+			o.finals.await(ctx)
+		}
+	}
+}
+
+// Pushes says how ended ranks' figures are pushed and where to, before any rank is listened to.
+func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), endpoint string, logger *slog.Logger) {
+	o.endpoint = endpoint
+	o.finals = &finalPush{push: push, wait: o.order.Wait, log: logger}
+}
+
+// Prepare makes its files and its socket, before the sandbox is raised.
+func (o *Mode) Prepare(p Page, logger *slog.Logger) error {
+	o.page = p
+	if o.order.SDDir != "" && o.order.Page {
+		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.Path))
+		// Its path first, so that it is found whatever happens.
+		if err := os.WriteFile(o.dir.File(place.SDFile), []byte(path), 0o600); err != nil {
+			return fmt.Errorf("noting the file-SD file: %w", err)
+		}
+		t := target{addresses(p.Listeners, o.order.Host), sdLabels(&o.order, p.scheme(), p.Path)}
+		if err := writeSD(path, t); err != nil {
+			return err
+		}
+		o.sd = path
+	}
+	var err error
+	o.presence, err = presence.Listen(o.dir.File(place.PresenceFile), logger)
+	return err
+}
+
+// Removes are the directories and files that it removes at its end, for the sandbox.
+func (o *Mode) Removes() (dirs, files []string) {
+	// Its directory, and that of all launches.
+	dirs = []string{o.dir.Path, o.base.Path}
+	if o.sd != "" {
+		files = []string{o.sd}
+	}
+	return dirs, files
+}
+
+// Begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
+// have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
+// has taken.
+func (o *Mode) Begin(
+	ctx context.Context, remaining func() (living, untaken int), logger *slog.Logger,
+) context.Context {
+	var answer answer
+	for _, address := range addresses(o.page.Listeners, o.order.Host) {
+		answer.Lines = append(answer.Lines,
+			fmt.Sprintf("metrics of this job at %s://%s%s", o.page.scheme(), address, o.page.Path))
+	}
+	if o.endpoint != "" {
+		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)
+	}
+	reply(o.pipe, answer)
+	o.begun = true
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		o.awaitEnd(ctx, remaining, logger)
+	}()
+	return ctx
+}
+
+// awaitEnd returns when all processes have ended and the last values have been taken, or nobody takes them.
+func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken int), logger *slog.Logger) {
+	began := time.Now()
+	var over time.Time // since when the last values wait to be taken; zero: they don't
+	seen := false      // there has been somebody
+	for {
+		var look <-chan time.Time
+		present, came := o.presence.Count()
+		if present == 0 {
+			living, untaken := remaining()
+			seen = seen || came || living > 0 || untaken > 0
+			switch {
+			case living > 0:
+				over = time.Time{}
+			case untaken > 0 && over.IsZero():
+				over = time.Now()
+				logger.Debug("The launch has ended", "ranks_to_be_scraped", untaken)
+			}
+			ended := living == 0 && (seen || time.Since(began) >= o.first)
+			if ended && (untaken == 0 || time.Since(over) >= o.order.Linger) && o.presence.Retire() {
+				if untaken > 0 {
+					logger.Warn("Nobody has scraped the last values", "ranks", untaken, "linger", o.order.Linger)
+				}
+				return
+			}
+			look = time.After(o.look)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.presence.Changed:
+		case <-look:
+		}
+	}
+}
+
+// Withdraw removes the file-SD file, before the page goes.
+func (o *Mode) Withdraw() {
+	if o.sd != "" {
+		_ = os.Remove(o.sd) // it may have gone with its directory
+	}
+}
+
+// end removes all that the exporter has made; the lock goes with this process. If it could not begin, the directory
+// stays: the process that has started it leaves word there for the others of the launch.
+func (o *Mode) end() {
+	if o.presence != nil {
+		_ = o.presence.Close()
+	}
+	if o.begun {
+		o.base.RemoveAll(o.dir)
+	} else {
+		o.dir.Empty()
+	}
+}

@@ -1,0 +1,173 @@
+package own
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+)
+
+func listenPresence(t *testing.T) *presence.Presence {
+	t.Helper()
+	p, err := presence.Listen(filepath.Join(cmdtest.ShortDir(t), place.PresenceFile), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+// TestAwaitEnd: an exporter of one launch ends with it, neither before nor much later.
+func TestAwaitEnd(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		comes           bool // a process registers, and ends
+		living, untaken int64
+		taken           bool // soon
+		connects        bool // a rank comes without having registered, and goes
+		linger, first   time.Duration
+	}{
+		{name: "nobody ever comes", first: 20 * time.Millisecond, linger: time.Hour},
+		{name: "a process without MPI", comes: true, first: time.Hour, linger: time.Hour},
+		{name: "last values are scraped", comes: true, untaken: 2, taken: true, first: time.Hour, linger: time.Hour},
+		{name: "nobody scrapes", comes: true, untaken: 2, first: time.Hour, linger: 20 * time.Millisecond},
+		{name: "a rank that has not registered", connects: true, untaken: 1, taken: true, first: time.Hour,
+			linger: time.Hour},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := listenPresence(t)
+			o := &Mode{presence: p, first: test.first, look: time.Millisecond, order: order{Linger: test.linger}}
+			var living, untaken atomic.Int64
+			untaken.Store(test.untaken)
+			ended := make(chan struct{})
+			var end func()
+			if test.comes {
+				var pid int
+				pid, end = cmdtest.Sleeper(t)
+				require.True(t, p.Enter(pid))
+			}
+			if test.connects {
+				living.Store(1)
+			}
+			go func() {
+				defer close(ended)
+				o.awaitEnd(t.Context(), func() (int, int) { return int(living.Load()), int(untaken.Load()) },
+					slog.New(slog.DiscardHandler))
+			}()
+			notYet := func(why string) {
+				t.Helper()
+				select {
+				case <-ended:
+					t.Fatal("ended though " + why)
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			if test.comes {
+				notYet("a process is there")
+				end()
+			}
+			if test.connects {
+				notYet("a rank is connected")
+				living.Store(0)
+			}
+			if test.taken {
+				notYet("nobody has the last values")
+				untaken.Store(0)
+			}
+			select {
+			case <-ended:
+			case <-time.After(cmdtest.Patience):
+				t.Fatal("never ended")
+			}
+		})
+	}
+}
+
+func TestAwaitEndOfAContext(t *testing.T) {
+	p := listenPresence(t)
+	require.True(t, p.Enter(os.Getpid()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := &Mode{presence: p, first: time.Hour, look: time.Hour}
+	o.awaitEnd(ctx, func() (int, int) { return 1, 1 }, slog.New(slog.DiscardHandler))
+}
+
+// TestFinalPush: who waits has been in a push that began after he came, and pushes never overlap.
+func TestFinalPush(t *testing.T) {
+	var began atomic.Int64
+	hold := make(chan struct{})
+	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
+		push: func(context.Context) (int, error) {
+			began.Add(1)
+			<-hold
+			return 1, nil
+		}}
+	wait := func() chan struct{} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.await(t.Context())
+		}()
+		return done
+	}
+	first := wait()
+	require.Eventually(t, func() bool { return began.Load() == 1 }, cmdtest.Patience, time.Millisecond)
+	turn := f.join()
+	for range 10 {
+		require.Same(t, turn, f.join(), "one push is for all who come during another one")
+	}
+	later := wait()
+	hold <- struct{}{}
+	<-first
+	require.Eventually(t, func() bool { return began.Load() == 2 }, cmdtest.Patience, time.Millisecond)
+	select {
+	case <-turn.done:
+		t.Fatal("it was not in the first push")
+	case <-later:
+		t.Fatal("it was not in the first push")
+	default:
+	}
+	close(hold)
+	<-turn.done
+	<-later
+	assert.LessOrEqual(t, began.Load(), int64(3), "a third one only if the last to wait has come during the second")
+	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
+		time.Millisecond)
+}
+
+// TestFinalPushIsTriedAgain while there is time.
+func TestFinalPushIsTriedAgain(t *testing.T) {
+	began := 0
+	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
+		push: func(context.Context) (int, error) {
+			if began++; began < 3 {
+				return 0, errors.New("the receiver is away")
+			}
+			return 1, nil
+		}}
+	f.await(t.Context())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	assert.Equal(t, 3, began)
+}
+
+// TestFinalPushIsBounded: a receiver that never answers keeps nobody.
+func TestFinalPushIsBounded(t *testing.T) {
+	f := &finalPush{wait: 20 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+		push: func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}}
+	f.await(t.Context())
+	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
+		time.Millisecond)
+}

@@ -1,0 +1,271 @@
+// Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts
+// and which ends with the last (docs/own.md).
+//
+// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch),
+// takes or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it
+// (package presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and
+// when it is over.
+package own
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+const (
+	// startTimeout is how long a program waits at most until its exporter listens.
+	startTimeout = 10 * time.Second
+	firstLook    = 2 * time.Millisecond // until who has lost the election looks again; doubled each time
+	lastLook     = 50 * time.Millisecond
+	defaultDir   = "/tmp"
+	maxWait      = time.Minute // the agent's own bound
+)
+
+// Settings are the flags of exec that let the first process of a launch on each node start an exporter in the user's
+// own account.
+type Settings struct {
+	Enabled   bool
+	listen    string
+	named     bool // the address was
+	webConfig string
+	sdDir     string
+	parent    string
+	linger    time.Duration
+	config    []string
+	log       string
+	wait      time.Duration
+	otlp      *pushing.Flags
+	forwarded []string // flags of OTLP, as they were given
+	meant     []string // flags that make sense with --own alone
+
+	patience time.Duration // startTimeout, but in tests
+}
+
+// noPage is the value of --own.listen that stands for no port.
+const noPage = "none"
+
+// AddFlags adds --own, all that begins with --own., and those of OTLP.
+func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
+	o.patience = startTimeout
+	cmd.Flag("own", "Where no exporter runs on the nodes: the first process of this launch on each node starts one "+
+		"in your account, which ends with the last (docs/own.md).").BoolVar(&o.Enabled)
+	cmd.Flag("own.listen", "Address of its page. Port 0: a free one, which is printed. none: no port, as without "+
+		"this flag where OTLP is asked for.").
+		Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
+	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
+		PlaceHolder("FILE").StringVar(&o.webConfig)
+	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for "+
+		"file_sd_configs while it runs.").PlaceHolder("DIR").StringVar(&o.sdDir)
+	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values "+
+		"to be scraped.").Default("1m").DurationVar(&o.linger)
+	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems "+
+		"kill what is left once the last rank has ended.").Default("2s").DurationVar(&o.wait)
+	cmd.Flag("own.config", "Rule file or directory of such, as --config.file of serve. Repeatable.").
+		PlaceHolder("PATH").StringsVar(&o.config)
+	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").
+		StringVar(&o.log)
+	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made.").
+		Default(defaultDir).PlaceHolder("DIR").StringVar(&o.parent)
+	o.otlp = pushing.AddFlags(cmd, false)
+	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
+		o.forward(parsed)
+		return nil
+	})
+}
+
+// forward notes the flags of OTLP, for the exporter, and all flags that make sense with --own alone.
+func (o *Settings) forward(parsed *kingpin.ParseContext) {
+	for _, element := range parsed.Elements {
+		flag, ok := element.Clause.(*kingpin.FlagClause)
+		if !ok || element.Value == nil {
+			continue
+		}
+		name, value, isSwitch := flag.Model().Name, *element.Value, flag.Model().IsBoolFlag()
+		isOTLP := name == "otlp" || strings.HasPrefix(name, "otlp.")
+		off := isSwitch && value == "false" // --no-otlp is as it is without --own
+		if (isOTLP || strings.HasPrefix(name, "own.")) && !off {
+			o.meant = append(o.meant, "--"+name)
+		}
+		if absolute, err := filepath.Abs(value); err == nil && slices.Contains(otlpFiles, name) {
+			value = absolute
+		}
+		switch {
+		case !isOTLP:
+		case off:
+			o.forwarded = append(o.forwarded, "--no-"+name)
+		case isSwitch:
+			o.forwarded = append(o.forwarded, "--"+name)
+		default:
+			o.forwarded = append(o.forwarded, "--"+name+"="+value)
+		}
+	}
+}
+
+// otlpFiles are the flags of OTLP that name files.
+var otlpFiles = []string{"otlp.header-file", "otlp.certificate", "otlp.client-certificate", "otlp.client-key"}
+
+// paged says whether the exporter has a page: not where its figures are pushed, unless one is asked for.
+func (o *Settings) paged() bool {
+	if o.named {
+		return o.listen != noPage
+	}
+	return !o.otlp.Asked()
+}
+
+// Check finds what the flag parser can't, before any process depends on it.
+func (o *Settings) Check(socket string) error {
+	switch {
+	case !o.Enabled && len(o.meant) > 0:
+		return cli.Usagef("exec: %s is for an exporter that exec starts: "+
+			"add --own, or give it to the exporter of the node", o.meant[0])
+	case !o.Enabled:
+		return nil
+	case socket != "":
+		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: " +
+			"leave one of them out")
+	case o.wait < 0 || o.wait > maxWait:
+		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
+	case !o.paged() && !o.otlp.Asked():
+		return cli.Usagef("--own.listen none: then the figures must be pushed: add --otlp or --otlp.endpoint")
+	case o.linger < 0:
+		return cli.Usagef("--own.linger %v: must not be negative", o.linger)
+	case o.listen == "":
+		return cli.Usagef("--own.listen: an address such as :0 is needed, or none")
+	}
+	return o.otlp.Check()
+}
+
+// absolute makes all paths absolute, because the exporter's directory is /.
+func (o *Settings) absolute() error {
+	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log}
+	for i := range o.config {
+		paths = append(paths, &o.config[i])
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("making %s an absolute path: %w", *path, err)
+		}
+		*path = absolute
+	}
+	return nil
+}
+
+// Join finds or starts the exporter of this launch on this node and returns the path of its socket, for MPIT_SOCKET.
+// It returns within the patience, always; without an exporter the program runs on unobserved, and one process of the
+// node says so.
+func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string) {
+	ctx, cancel := context.WithTimeout(ctx, o.patience)
+	defer cancel()
+	err := o.absolute()
+	if err == nil {
+		socket, err = o.joinLaunch(ctx, env, std)
+	}
+	if err != nil && !errors.Is(err, errTold) && env.FirstOnNode() {
+		tellUnobserved(std, err)
+	}
+	if socket == "" {
+		// Not the usual place: agents shouldn't connect to whatever listens there.
+		socket = os.DevNull
+	}
+	return socket
+}
+
+// errTold stands for a failure that another process of the node has reported.
+var errTold = errors.New("reported already")
+
+func tellUnobserved(std cli.Stdio, err error) {
+	std.Tell("--own: %v; the program runs on unobserved", err)
+}
+
+// joinLaunch is Join of the launch that this process belongs to. The socket is known before an exporter listens
+// there.
+func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string, err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("finding this node's name: %w", err)
+	}
+	l := launch.Of(env, host, os.Getpid(), os.DirFS("/proc"))
+	began := time.Now()
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		dir, err := o.elect(ctx, l, began, env, std)
+		if dir == "" {
+			return "", err
+		}
+		socket = filepath.Join(dir, sockets.AgentFile)
+		if err != nil {
+			return socket, err
+		}
+		if presence.Register(ctx, filepath.Join(dir, place.PresenceFile)) == nil {
+			return socket, nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			// Its socket is where the agents will look: they are observed from when it does listen.
+			return socket, fmt.Errorf("its exporter does not listen after %v", o.patience)
+		}
+	}
+}
+
+// elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's
+// directory, "" where there can't be one.
+func (o *Settings) elect(
+	ctx context.Context, l launch.Launch, began time.Time, env preload.Environment, std cli.Stdio,
+) (path string, err error) {
+	base, err := place.Open(o.parent)
+	if err != nil {
+		return "", err
+	}
+	defer base.Close()
+	dir, err := base.Lock(l.Key)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(base.Path, l.Key)
+	if dir == nil { // another one's turn
+		return path, nil
+	}
+	defer dir.Close()
+	if dir.Failed(began) {
+		return path, errTold
+	}
+	base.Clean(began, l.Key)
+	lines, err := o.start(ctx, dir, l, env)
+	if err != nil {
+		dir.Fail()
+		tellUnobserved(std, err)
+		return path, errTold
+	}
+	for _, line := range lines {
+		std.Tell("%s", line)
+	}
+	return path, nil
+}
+
+// FinalWait is how long ranks should wait in MPI_Finalize for their last values to be pushed; 0: nothing is pushed.
+func (o *Settings) FinalWait() time.Duration {
+	if !o.otlp.Asked() {
+		return 0
+	}
+	return o.wait
+}

@@ -1,0 +1,75 @@
+package own
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// TestOwnIsBounded: an exporter that was stopped while it began keeps nobody.
+func TestOwnIsBounded(t *testing.T) {
+	parent := cmdtest.ShortDir(t)
+	base, err := place.Open(parent)
+	require.NoError(t, err)
+	defer base.Close()
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	l := launch.Of(nil, host, os.Getpid(), os.DirFS("/proc"))
+	dir, err := base.Lock(l.Key)
+	require.NoError(t, err)
+	defer dir.Close()
+	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &pushing.Flags{}}
+	var stderr bytes.Buffer
+	assert.Equal(t, dir.File(sockets.AgentFile), o.Join(t.Context(), nil, cli.Stdio{Err: &stderr}))
+	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n", stderr.String())
+	stderr.Reset()
+	o.Join(t.Context(), preload.Environment{"MPI_LOCALRANKID=1"}, cli.Stdio{Err: &stderr})
+	assert.Empty(t, stderr.String(), "another process says it")
+}
+
+// TestOwnFlags: OTLP's go to the exporter as they are, files by paths that hold in any directory.
+func TestOwnFlags(t *testing.T) {
+	cmdtest.WithoutOTLP(t)
+	var program []string
+	parse := func(args ...string) *Settings {
+		app := kingpin.New("test", "")
+		app.Interspersed(false)
+		cmd := app.Command("exec", "")
+		o := &Settings{}
+		o.AddFlags(cmd)
+		program = nil
+		cmd.Arg("program", "").StringsVar(&program)
+		_, err := app.Parse(append([]string{"exec"}, args...))
+		require.NoError(t, err)
+		return o
+	}
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	o := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e",
+		"--otlp.insecure", "--no-otlp.final",
+		"--otlp.header-file=secrets", "--", "app", "--otlp.endpoint=not-mine")
+	assert.Equal(t, []string{
+		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure",
+		"--no-otlp.final",
+		"--otlp.header-file=" + filepath.Join(dir, "secrets"),
+	}, o.forwarded)
+	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, program)
+	assert.False(t, o.paged(), "pushed, and nothing said of a page")
+	assert.True(t, parse("--own").paged())
+	assert.True(t, parse("--own", "--otlp", "--own.listen=:0").paged())
+	assert.False(t, parse("--own", "--otlp", "--own.listen=none").paged())
+}

@@ -1,0 +1,110 @@
+// Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here,
+// without a build step (docs/page.md), and how they are served.
+//
+// What the page shows it asks the exporter's API for. Begin with main.js; in Go, with Serve.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/http"
+	pathpkg "path"
+	"strings"
+	"time"
+)
+
+// pageFiles is the live page. There is no build step: a browser reads the files as they stand here.
+//
+//go:embed *.html *.css *.js *.svg
+var pageFiles embed.FS
+
+const (
+	// pagePath is where its files are served, under what no --web.telemetry-path can be.
+	pagePath = "/-/page/"
+	// pagePolicy lets the page load its own files and ask this server, and nothing else: names come from everybody's
+	// programs. Trusted types make the browser refuse to read any text as HTML.
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+		"trusted-types 'none'"
+)
+
+// pageType is a file's media type. It is named here because systems differ in what they know.
+func pageType(name string) string {
+	switch pathpkg.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}
+
+// Link leads to another page of the exporter's. The address is relative, for there may be a proxy with a path of its
+// own.
+type Link struct {
+	Address, Text, Description string
+}
+
+// Serve serves the live page at / and its files. What of it is the same for all is made here, once.
+func Serve(mux *http.ServeMux, version string, links []Link) error {
+	t, err := template.ParseFS(pageFiles, "index.html")
+	if err != nil {
+		return fmt.Errorf("reading the live page: %w", err)
+	}
+	for i := range links {
+		links[i].Address = strings.TrimPrefix(links[i].Address, "/")
+	}
+	var index bytes.Buffer
+	if err := t.Execute(&index, struct {
+		Version string
+		Links   []Link
+	}{version, links}); err != nil {
+		return fmt.Errorf("making the live page: %w", err)
+	}
+	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))
+
+	files, err := pageFiles.ReadDir(".")
+	if err != nil {
+		return fmt.Errorf("reading the live page: %w", err)
+	}
+	for _, f := range files {
+		if f.Name() == "index.html" {
+			continue
+		}
+		content, err := pageFiles.ReadFile(f.Name())
+		if err != nil {
+			return fmt.Errorf("reading the live page: %w", err)
+		}
+		mux.Handle(pagePath+f.Name(), pageFile(f.Name(), content))
+	}
+	return nil
+}
+
+// pageFile serves one file. A browser asks each time whether it has changed, for the exporter may.
+func pageFile(name string, content []byte) http.Handler {
+	sum := sha256.Sum256(content)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet && req.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD are served here", http.StatusMethodNotAllowed)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", pageType(name))
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", tag)
+		http.ServeContent(w, req, name, time.Time{}, bytes.NewReader(content))
+	})
+}

@@ -1,0 +1,136 @@
+// Package preload is how a program is started under the agent: which libraries are preloaded, what stands in the
+// environment for them, and what of that the program's file makes impossible.
+//
+// It starts nothing. Begin with Settings, which exec and list fill from their flags: Complete finds what is needed,
+// Environ makes the environment.
+package preload
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// Settings are what exec and list change in a program's environment.
+type Settings struct {
+	library      string // absolute path
+	Calls        bool   // with the call profile
+	CallsSaid    bool   // calls is the command line's word, which goes before the environment's
+	callsLibrary string // absolute path
+	Socket       string
+	JobID        string
+	Deny         []string
+	Log          bool
+	Monitoring   bool
+	AllowWrite   bool
+	FinalWait    time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
+	Linger       time.Duration // list's: how long MPI_Finalize waits to be asked
+	file         programFile   // the program's
+}
+
+// Environ returns env with the settings, and what the user should know about them.
+func (s Settings) Environ(env []string) (changed, notes []string) {
+	e := Environment(slices.Clone(env))
+	e.preload(s)
+	if s.file.unobserved != "" {
+		notes = append(notes, "the program runs unobserved: "+s.file.unobserved)
+	}
+	if s.Socket != "" {
+		e.Set(sockets.EnvSocket, s.Socket)
+	}
+	if s.JobID != "" {
+		e.Set(EnvJobID, s.JobID)
+	}
+	if len(s.Deny) > 0 {
+		e.Set(EnvDeny, "+"+strings.Join(s.Deny, ",")) // the plus: to what is denied by default
+	}
+	if s.Log {
+		e.Set(EnvLog, "1")
+	}
+	if s.AllowWrite {
+		e.Set(EnvAllowWrite, "1")
+	}
+	if s.FinalWait > 0 {
+		e.Set(envFinalWait, strconv.FormatInt(s.FinalWait.Milliseconds(), 10))
+	}
+	if s.Linger > 0 {
+		e.Set(envLinger, strconv.FormatInt(s.Linger.Milliseconds(), 10))
+	}
+	if s.Monitoring {
+		if _, ok := e.Lookup(envOpen); !ok {
+			e.Set(envOpen, "*") // what is opened on request only
+		}
+		notes = append(notes, e.monitor()...)
+	}
+	if !s.file.alone {
+		e.sanitizers(s.file)
+	}
+	return e, notes
+}
+
+// wantsCalls says whether a call profile is to be made: the command line's word, else the environment's, as the agent
+// reads such.
+func (s *Settings) wantsCalls(env Environment) bool {
+	if s.CallsSaid {
+		return s.Calls
+	}
+	value := env.Get(EnvCalls)
+	return value != "" && value != "0"
+}
+
+// AddCalls adds the flag --calls.
+func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
+	cmd.Flag("calls", help).IsSetByUser(&s.CallsSaid).BoolVar(&s.Calls)
+}
+
+// Complete finds the libraries and the program, looks at its file, makes the socket's path one that a change of
+// directory doesn't change, and returns the program's path. Errors have the exit statuses of exec.
+func (s *Settings) Complete(env Environment, program string) (path string, err error) {
+	if err = s.findLibraries(env); err == nil && s.Socket != "" {
+		s.Socket, err = absoluteSocket(s.Socket)
+	}
+	if err != nil {
+		return "", cli.Errorf(cli.ExecFailed, "%w", err)
+	}
+	if path, err = lookProgram(program, env); err != nil {
+		return "", err
+	}
+	s.file = lookAt(path, s.library)
+	return path, nil
+}
+
+func (s *Settings) findLibraries(env Environment) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("agent library: finding my own path: %w", err)
+	}
+	if s.library, err = agentLibrary().find(env.Get(EnvLibrary), executable); err != nil {
+		return err
+	}
+	if s.Calls = s.wantsCalls(env); s.Calls {
+		// Beside the agent, wherever that is: both are of one build.
+		s.callsLibrary, err = callsLibrary().find(env.Get(EnvCallsLibrary), executable, filepath.Dir(s.library))
+	}
+	return err
+}
+
+func absoluteSocket(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("--socket: %w", err)
+	case len(absolute) > sockets.MaxPath:
+		return "", fmt.Errorf("--socket %s: the path is longer than the %d bytes that a socket's may have",
+			absolute, sockets.MaxPath)
+	}
+	return absolute, nil
+}

@@ -1,0 +1,51 @@
+// Package table writes tables of text for people, and makes what stands in them harmless: it comes from ranks, and
+// anybody's program may be a rank.
+//
+// It doesn't know what a table is about. Begin with New and Row.
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+)
+
+// MaxCell is how many characters of a long value a cell should show.
+const MaxCell = 40
+
+// New returns a writer that aligns what rows there are in columns. Flush ends it.
+func New(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// Row writes a line of cells, "-" for an empty one.
+func Row(w io.Writer, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = cmp.Or(Clean(cell), "-")
+	}
+	Line(w, cells...)
+}
+
+// Line writes a line of cells that are clean. They end with tabs, except for the last: that one does not widen a
+// column.
+func Line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
+
+// Clean makes one line of a text that came from a rank, with nothing in it that a terminal would obey.
+func Clean(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
+}
+
+// Shorten cuts a text after so many characters.
+func Shorten(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n-1]) + "…"
+}

@@ -1,0 +1,25 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                "plain",
+		" two\n\tlines\r\n":    "two lines",
+		"\x1b]0;title\x07bell": "]0;title bell",
+		"r\xffd":               "r\uFFFDd",
+		"zwei Wörter":          "zwei Wörter",
+		"right\u202eleft":      "right left",
+	} {
+		assert.Equal(t, want, Clean(text), "%q", text)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	assert.Equal(t, "äöü", Shorten("äöü", 3))
+	assert.Equal(t, "äö…", Shorten("äöüß", 3))
+}

@@ -1,0 +1,293 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// checkTimeout is how long all ranks together may take to describe a variable and to say its value.
+	checkTimeout = 15 * time.Second
+	// writeTimeout is how long one rank may take to write a variable, and again to read it.
+	writeTimeout = 5 * time.Second
+	// restoreTimeout is how long all ranks together may take to get their old values back.
+	restoreTimeout = 10 * time.Second
+	// maxChecks is how many ranks are asked at once: each is sent its whole list of control variables.
+	maxChecks = 8
+	// A rank that is making or freeing objects is asked for them again.
+	busyRetries = 100
+	busyPause   = 20 * time.Millisecond
+)
+
+// plan is what is to be done in one rank.
+type plan struct {
+	target   Target
+	variable mpit.ControlVariable
+	object   uint32
+	old, new mpit.CvarValue
+}
+
+func (p *plan) format(v mpit.CvarValue) *string {
+	text := cvar.Format(p.variable.Datatype, p.variable.Enum, v)
+	return &text
+}
+
+func (p *plan) read(ctx context.Context) (mpit.CvarValue, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return p.target.Conn.ReadCvar(ctx, p.variable.Index, p.object)
+}
+
+func (p *plan) write(ctx context.Context, v mpit.CvarValue) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return p.target.Conn.WriteCvar(ctx, p.variable.Index, p.object, v)
+}
+
+// describe asks all ranks for the variable and its present value.
+func (w *world) describe(ctx context.Context, req *Request) ([]plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	plans := make([]plan, len(w.ranks))
+	failed := make([]error, len(w.ranks))
+	places := make(chan struct{}, maxChecks)
+	var wg sync.WaitGroup
+	for i, t := range w.ranks {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			plans[i].target = t
+			if failed[i] = plans[i].describe(ctx, req); failed[i] != nil {
+				failed[i] = inRank(t.ID.Rank, failed[i])
+			}
+		})
+	}
+	wg.Wait()
+	if at := slices.IndexFunc(failed, func(err error) bool { return err != nil }); at >= 0 {
+		return nil, failed[at]
+	}
+	return plans, nil
+}
+
+// inRank says in front of an error in which rank it happened.
+func inRank(rank int, err error) error {
+	var r *refusal
+	if errors.As(err, &r) {
+		return refusef(r.status, "rank %d: %w", rank, r.err)
+	}
+	return refusef(http.StatusBadGateway, "rank %d: %w", rank, err)
+}
+
+func (p *plan) describe(ctx context.Context, req *Request) error {
+	all, err := p.target.Conn.ControlVariables(ctx)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(v mpit.ControlVariable) bool { return v.Name == req.Name })
+	if at < 0 {
+		return notFound("its MPI library has no control variable %q; mpit-exporter list --what=cvars shows all", req.Name)
+	}
+	p.variable = all[at] // the rest of the list is let go
+	if p.object, err = p.findObject(ctx, req.Object); err != nil {
+		return err
+	}
+	if p.old, err = p.read(ctx); err != nil {
+		return fmt.Errorf("its present value can't be read: %w", err)
+	}
+	return nil
+}
+
+// findObject returns the number of the object that the variable is to be bound to, 0 where it is not bound.
+func (p *plan) findObject(ctx context.Context, wanted *Object) (uint32, error) {
+	v := &p.variable
+	bind := cmp.Or(v.Bind.Label(), "unknown")
+	switch {
+	case v.Bind == mpit.BindNone && wanted == nil:
+		return 0, nil
+	case v.Bind == mpit.BindNone:
+		return 0, badRequest("%s is not bound to an object; leave the object out", v.Name)
+	case wanted == nil:
+		return 0, badRequest("%s is bound to an object of kind %s: say to which one (--object)", v.Name, bind)
+	}
+	kind, err := parseKind(wanted.Kind)
+	if err != nil {
+		return 0, badRequest("%w", err)
+	}
+	if kind != v.Bind {
+		return 0, badRequest("%s is bound to objects of kind %s, not %s", v.Name, bind, kind.Label())
+	}
+	layout, err := p.layout(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var found []uint32
+	if layout != nil {
+		for i := range layout.Objects {
+			if o := &layout.Objects[i]; o.Kind == kind && o.Name == wanted.Name {
+				found = append(found, o.ID)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, notFound("it has no %s %q", kind.Label(), wanted.Name)
+	case 1:
+		return found[0], nil
+	}
+	return 0, conflict("it has %d objects of kind %s with the name %q; give each a name of its own",
+		len(found), kind.Label(), wanted.Name)
+}
+
+// layout asks for the rank's objects.
+func (p *plan) layout(ctx context.Context) (*mpit.Layout, error) {
+	for try := 0; ; try++ {
+		sample, err := p.target.Conn.Read(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("asking for its objects: %w", err)
+		}
+		if sample.Status != mpit.SampleBusy || try >= busyRetries {
+			return sample.Layout, nil
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting until it has made its objects: %w", ctx.Err())
+		}
+	}
+}
+
+// parse reads the new value for each rank.
+func parsePlans(plans []plan, text string) error {
+	for i := range plans {
+		p := &plans[i]
+		var err error
+		if p.new, err = cvar.Parse(&p.variable, p.old, text); err != nil {
+			return badRequest("%s, rank %d: %w", p.variable.Name, p.target.ID.Rank, err)
+		}
+	}
+	return nil
+}
+
+// perform writes to one rank after the other and reads each back. When one fails, those that were written get their old
+// values again. ctx's end is a failure; what must be put back is put back all the same.
+func perform(ctx context.Context, plans []plan) ([]RankAnswer, error) {
+	list := make([]RankAnswer, len(plans))
+	for i := range plans {
+		old := plans[i].format(plans[i].old)
+		list[i] = RankAnswer{Rank: plans[i].target.ID.Rank, State: Unchanged, Old: old, Value: old}
+	}
+	for i := range plans {
+		err := ctx.Err()
+		if err == nil {
+			err = plans[i].set(ctx, &list[i])
+		}
+		if err != nil {
+			list[i].Error = err.Error()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+			defer cancel()
+			return list, fmt.Errorf("rank %d: %w%s", list[i].Rank, err, restore(ctx, plans[:i+1], list[:i+1]))
+		}
+	}
+	return list, nil
+}
+
+// set writes to one rank, reads back and notes what the rank has then.
+func (p *plan) set(ctx context.Context, r *RankAnswer) error {
+	wrong := p.write(ctx, p.new)
+	if wrong != nil {
+		wrong = fmt.Errorf("writing: %w", wrong)
+	}
+	// A rank that has failed to write may have written.
+	now, err := p.read(context.WithoutCancel(ctx))
+	if err != nil {
+		r.State, r.Value = Unknown, nil
+		if wrong == nil {
+			wrong = fmt.Errorf("reading back: %w", err)
+		}
+		return wrong
+	}
+	r.Value = p.format(now)
+	switch {
+	case wrong != nil && cvar.Same(now, p.old): // also where the new one would have been the same
+		r.State = Unchanged
+	case cvar.Same(now, p.new):
+		r.State = Written
+	case cvar.Same(now, p.old):
+		r.State = Unchanged
+	default:
+		r.State = Unknown // neither the old one nor the new one
+	}
+	if wrong == nil && r.State != Written {
+		wrong = fmt.Errorf("%s was written, and %s is read back", *p.format(p.new), *r.Value)
+	}
+	return wrong
+}
+
+// restore puts the old values back, the last one first, and says in words how that went.
+func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
+	var restored, lost []int
+	for i := len(plans) - 1; i >= 0; i-- {
+		p, r := &plans[i], &list[i]
+		if r.State == Unchanged {
+			continue
+		}
+		err := p.write(ctx, p.old)
+		now, readErr := p.read(ctx)
+		switch {
+		case readErr != nil:
+			// A rank that has not answered may yet do what it was asked for.
+			r.State, r.Value = Unknown, nil
+			r.Error = joinTexts(r.Error, "restoring: "+cmp.Or(err, readErr).Error())
+		case cvar.Same(now, p.old):
+			r.State, r.Value = Restored, p.format(now)
+		default:
+			r.State, r.Value = Unrestored, p.format(now)
+			if err != nil {
+				r.Error = joinTexts(r.Error, "restoring: "+err.Error())
+			}
+		}
+		if r.State == Restored {
+			restored = append(restored, r.Rank)
+		} else {
+			lost = append(lost, r.Rank)
+		}
+	}
+	slices.Sort(restored)
+	slices.Sort(lost)
+	var text string
+	switch {
+	case len(restored) == 0 && len(lost) == 0:
+		return "; no rank has been changed"
+	case len(restored) > 0:
+		text = "; rank " + FormatRanks(restored) + " has its old value again"
+	}
+	if len(lost) > 0 {
+		text += "; rank " + FormatRanks(lost) + " could not be given its old value back"
+	}
+	return text
+}
+
+func joinTexts(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// readPlans is what the ranks have.
+func readPlans(plans []plan) []RankAnswer {
+	list := make([]RankAnswer, len(plans))
+	for i := range plans {
+		list[i] = RankAnswer{Rank: plans[i].target.ID.Rank, State: Read, Value: plans[i].format(plans[i].old)}
+	}
+	return list
+}

@@ -1,0 +1,64 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// record writes one line about a request to set a variable, whatever became of it.
+func (s *Server) record(caller mpit.Peer, req *Request, answer *Answer) {
+	wanted := ""
+	if req.Value != nil {
+		wanted = *req.Value
+	}
+	ranks := req.Ranks
+	if len(answer.Ranks) > 0 {
+		ranks = nil
+		for _, r := range answer.Ranks {
+			ranks = append(ranks, r.Rank)
+		}
+	}
+	slices.Sort(ranks)
+	attrs := []any{
+		"uid", caller.UID, "user", s.cfg.User(caller.UID), "pid", caller.PID,
+		"jobid", clean.Label(answer.JobID), "world", clean.Label(answer.World),
+		"ranks", clean.Cut(cmp.Or(FormatRanks(ranks), "all"), clean.MaxLabel),
+		"name", clean.Label(req.Name), "object", clean.Label(req.Object.String()), "value", clean.Label(wanted),
+		"old", clean.Cut(logValues(answer.Ranks, func(r *RankAnswer) *string { return r.Old }), clean.MaxLabel),
+		"now", clean.Cut(logValues(answer.Ranks, func(r *RankAnswer) *string { return r.Value }), clean.MaxLabel),
+		"result", answer.Result,
+	}
+	if answer.Result == OK {
+		s.cfg.Log.Info("Control variable set", attrs...)
+		return
+	}
+	s.cfg.Log.Warn("Control variable not set", append(attrs, "err", clean.Text(answer.Error, 1024))...)
+}
+
+// logValues lists the ranks' values, ranks of the same value together.
+func logValues(ranks []RankAnswer, of func(*RankAnswer) *string) string {
+	with := map[string][]int{}
+	var order []string
+	for i := range ranks {
+		text := "?"
+		if v := of(&ranks[i]); v != nil {
+			text = clean.Label(*v)
+		}
+		if with[text] == nil {
+			order = append(order, text)
+		}
+		with[text] = append(with[text], ranks[i].Rank)
+	}
+	if len(order) == 1 {
+		return order[0]
+	}
+	var parts []string
+	for _, text := range order {
+		parts = append(parts, text+" (rank "+FormatRanks(with[text])+")")
+	}
+	return strings.Join(parts, ", ")
+}

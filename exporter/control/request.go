@@ -1,0 +1,204 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Request is the body of POST /api/v1/cvar on the control socket, and what the parameters of GET say.
+type Request struct {
+	JobID  string  `json:"jobid,omitempty"` // label jobid; empty: the caller's only job
+	World  string  `json:"world,omitempty"` // label world; empty: the job's only one
+	UID    *uint32 `json:"uid,omitempty"`   // whose job it is; nil: the caller's; if there is none, anybody's
+	Ranks  []int   `json:"ranks,omitempty"` // none: all of the world that are on this node
+	Name   string  `json:"name"`
+	Object *Object `json:"object,omitempty"` // for variables that are bound to one
+	// Value is to be set: elements with commas between them, names of enumeration items or numbers.
+	Value *string `json:"value,omitempty"`
+}
+
+// Object names an MPI object of a rank.
+type Object struct {
+	Kind string `json:"kind"` // as the label kind of metrics: comm, win, file …
+	Name string `json:"name"` // unique among the rank's objects of that kind
+}
+
+func (o *Object) String() string {
+	if o == nil {
+		return ""
+	}
+	return o.Kind + ":" + o.Name
+}
+
+// Results of a request.
+const (
+	OK      = "ok"
+	Refused = "refused" // nothing was done: the caller may not ask for it, or it can't be
+	Failed  = "failed"  // something went wrong on the way; Error, and Answer.Ranks, say what
+)
+
+// Answer is the answer to a Request.
+type Answer struct {
+	Result   string          `json:"result"`
+	Error    string          `json:"error,omitempty"` // why not
+	JobID    string          `json:"jobid,omitempty"`
+	World    string          `json:"world,omitempty"`
+	Name     string          `json:"name,omitempty"`
+	Object   *Object         `json:"object,omitempty"`
+	Scope    *mpit.Scope     `json:"scope,omitempty"`
+	Datatype *mpit.Datatype  `json:"datatype,omitempty"`
+	Enum     []mpit.EnumItem `json:"enum,omitempty"`
+	Ranks    []RankAnswer    `json:"ranks"`
+}
+
+// States of a rank in an Answer.
+const (
+	Read       = "read"       // only read
+	Unchanged  = "unchanged"  // has its old value
+	Written    = "written"    // has the new value, as reading it back says
+	Restored   = "restored"   // had the new value, and has the old one again
+	Unrestored = "unrestored" // has not got its old value back
+	Unknown    = "unknown"    // does not say what it has
+)
+
+// RankAnswer is what became of a control variable in one rank.
+type RankAnswer struct {
+	Rank  int     `json:"rank"`
+	State string  `json:"state"`
+	Old   *string `json:"old,omitempty"`   // before; nil: not read
+	Value *string `json:"value,omitempty"` // now; nil: not known
+	Error string  `json:"error,omitempty"`
+}
+
+// refusal is why a request is not served, with its HTTP status.
+type refusal struct {
+	status int
+	err    error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+func refusef(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Errorf(format, args...)}
+}
+
+func badRequest(format string, args ...any) error {
+	return refusef(http.StatusBadRequest, format, args...)
+}
+func forbidden(format string, args ...any) error {
+	return refusef(http.StatusForbidden, format, args...)
+}
+func notFound(format string, args ...any) error { return refusef(http.StatusNotFound, format, args...) }
+func conflict(format string, args ...any) error { return refusef(http.StatusConflict, format, args...) }
+
+// readRequest reads the body of a request to set a variable. With an error it returns what it could read, for the log.
+func readRequest(body io.Reader) (*Request, error) {
+	req := &Request{}
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(req); err != nil {
+		return req, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return req, errors.New("something follows the request")
+	}
+	if req.Value == nil {
+		return req, errors.New("value is missing")
+	}
+	if req.Name == "" {
+		return req, errors.New("name is missing")
+	}
+	return req, nil
+}
+
+// answerTo begins an answer.
+func answerTo(req *Request) Answer {
+	return Answer{JobID: req.JobID, World: req.World, Name: req.Name, Object: req.Object, Ranks: []RankAnswer{}}
+}
+
+// describe says what kind of variable it is.
+func (a *Answer) describe(plans []plan) {
+	v := &plans[0].variable
+	a.Scope, a.Datatype = &v.Scope, &v.Datatype
+	if v.Enum != nil {
+		a.Enum = v.Enum.Items
+	}
+}
+
+// conclude writes into the answer what came of a request, and returns its HTTP status.
+func (a *Answer) conclude(err error) (status int) {
+	if err == nil {
+		a.Result = OK
+		return http.StatusOK
+	}
+	a.Result, a.Error, status = Failed, err.Error(), http.StatusBadGateway
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		return status
+	}
+	changed := slices.ContainsFunc(a.Ranks, func(r RankAnswer) bool { return r.State != Unchanged || r.Error != "" })
+	if !changed && refused.status < http.StatusInternalServerError {
+		a.Result = Refused
+	}
+	return refused.status
+}
+
+// queryRequest makes a request of a URL's parameters.
+func queryRequest(r *http.Request) (*Request, error) {
+	query := r.URL.Query()
+	req := &Request{JobID: query.Get("jobid"), World: query.Get("world"), Name: query.Get("name")}
+	if req.Name == "" {
+		return nil, errors.New("parameter name is missing")
+	}
+	var err error
+	if req.Ranks, err = ParseRanks(query.Get("rank")); err != nil {
+		return nil, fmt.Errorf("parameter rank: %w", err)
+	}
+	if text := query.Get("uid"); text != "" {
+		uid, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("parameter uid: %q is no number of a user", text)
+		}
+		id := uint32(uid)
+		req.UID = &id
+	}
+	if text := query.Get("object"); text != "" {
+		if req.Object, err = ParseObject(text); err != nil {
+			return nil, fmt.Errorf("parameter object: %w", err)
+		}
+	}
+	return req, nil
+}
+
+// ParseObject reads kind:name, for example comm:MPI_COMM_WORLD. The name may have colons in it.
+func ParseObject(text string) (*Object, error) {
+	kind, name, ok := strings.Cut(text, ":")
+	if !ok {
+		return nil, fmt.Errorf("%q is no object such as comm:MPI_COMM_WORLD", text)
+	}
+	if _, err := parseKind(kind); err != nil {
+		return nil, err
+	}
+	return &Object{Kind: kind, Name: name}, nil
+}
+
+// parseKind reads a kind of object, as the label says it ("comm") or as MPI does ("MPI_COMM").
+func parseKind(text string) (mpit.Bind, error) {
+	if kind, ok := mpit.BindOfLabel(strings.TrimPrefix(strings.ToLower(text), "mpi_")); ok {
+		return kind, nil
+	}
+	var kinds []string
+	for kind := mpit.BindComm; kind <= mpit.BindSession; kind++ {
+		kinds = append(kinds, kind.Label())
+	}
+	return mpit.BindUnknown, fmt.Errorf("%q is no kind of object; there are %s", text, strings.Join(kinds, ", "))
+}

@@ -1,0 +1,314 @@
+// Package control serves the control socket, over which users write to ranks: it sets control variables, by whoever
+// may, and has the exporter push. Who asks is what the kernel says of the connection. A variable is set in all ranks
+// that are meant or, as far as ranks let it, in none.
+//
+// It isn't the API that people and dashboards read, which is package api, and it keeps no ranks: those are the
+// exporter's (Ranks).
+//
+// Begin reading at Server.set. request.go has what is asked and answered, world.go which ranks are meant and what MPI
+// allows, plan.go the writing and putting back, listener.go who may connect.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Bounds of what the control socket takes on. Root is not counted among all, so that it gets through always.
+const (
+	maxConns     = 256 // of all users
+	maxUserConns = 16
+	maxCalls     = 32 // requests being served
+	maxUserCalls = 4
+	maxBody      = 256 << 10 // bytes
+)
+
+// minDuration is how long a request takes at least, root's excepted. Anybody may ask for the variables of anybody's
+// ranks, which costs those a little time, and have a line written to the log: but not as often as they can.
+const minDuration = 100 * time.Millisecond
+
+// How long one who uses the control socket may take.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	// requestTimeout is for a request as a whole, without the putting back of old values.
+	requestTimeout = 60 * time.Second
+	answerTimeout  = requestTimeout + restoreTimeout + 10*time.Second
+	idleTimeout    = 30 * time.Second
+	// endGrace is how long requests under way may go on at the end. Then they are broken off: what was written is put
+	// back.
+	endGrace = 5 * time.Second
+)
+
+// Config is what a Server needs.
+type Config struct {
+	Ranks Ranks
+	Log   *slog.Logger
+	User  func(uid uint32) string // names a user, for the log
+	Count func(result string)     // counts requests to set a variable: OK, Refused or Failed
+}
+
+// Server serves control sockets. It is safe for concurrent use.
+type Server struct {
+	cfg    Config
+	answer respond.Writer
+	nobody uint32 // the uid that stands for users outside this user name-space
+	own    uint32 // whose the exporter is
+	grace  time.Duration
+	pace   time.Duration
+
+	calls limiter // requests
+	turns turns
+	push  atomic.Pointer[PushFunc] // nil: there is none
+}
+
+// New returns a Server.
+func New(cfg Config) *Server {
+	return &Server{
+		cfg:    cfg,
+		answer: respond.Writer{Log: cfg.Log},
+		nobody: overflowUID(),
+		own:    uint32(os.Geteuid()),
+		grace:  endGrace,
+		pace:   minDuration,
+		calls:  limiter{total: maxCalls, each: maxUserCalls},
+	}
+}
+
+// Serve serves requests until ctx ends. l's connections must be Unix ones: who asks is what the kernel says, so that
+// any user may be let in. It returns nil when ctx has ended, requests under way have been answered and l is closed;
+// else why it failed.
+//
+//	POST /api/v1/cvar   a Request; sets a control variable, by root or the ranks' owner
+//	GET  /api/v1/cvar   reads one: parameters jobid, world, uid, rank (0,2-5), name, object (kind:name)
+//	POST /api/v1/push   does what OnPush says, for root and the exporter's own user
+//
+// The answer is an Answer, of the last a PushAnswer.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	// Clients that go away, and the end itself, don't break off what is being written: only the grace's end does.
+	work, breakOff := context.WithCancel(context.WithoutCancel(ctx))
+	var calls callGate
+	defer calls.end()
+	defer breakOff()
+	server := &http.Server{
+		Handler:           s.handler(work, &calls),
+		ConnContext:       withCaller,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(&listener{Listener: l, conns: limiter{total: maxConns, each: maxUserConns}})
+	}()
+	select {
+	case err := <-served:
+		_ = server.Close()
+		return fmt.Errorf("exporter: serving the control socket %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(work, s.grace)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		breakOff()
+		// The answers say what was put back; those who wait for them get them.
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+		defer cancel()
+		_ = server.Shutdown(last)
+		_ = server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("exporter: serving the control socket %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// handler serves what came over the control socket. work's end breaks off what is under way; calls counts it.
+func (s *Server) handler(work context.Context, calls *callGate) http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, f func(context.Context, mpit.Peer, http.ResponseWriter, *http.Request)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			refuse := func(status int, why string) {
+				s.answer.JSON(w, status, Answer{Result: Refused, Error: why, Ranks: []RankAnswer{}})
+			}
+			if !calls.enter() {
+				refuse(http.StatusServiceUnavailable, "the exporter is ending")
+				return
+			}
+			defer calls.leave()
+			caller, ok := r.Context().Value(callerKey{}).(mpit.Peer)
+			if !ok { // nobody but a mistake of ours comes here
+				refuse(http.StatusForbidden, "it is not known who asks")
+				return
+			}
+			if !s.calls.enter(caller.UID) {
+				refuse(http.StatusServiceUnavailable, "too many requests at once")
+				return
+			}
+			defer s.calls.leave(caller.UID)
+			if caller.UID != 0 {
+				pace := time.NewTimer(s.pace)
+				defer func() {
+					defer pace.Stop()
+					select {
+					case <-pace.C:
+					case <-work.Done():
+					}
+				}()
+			}
+			ctx, cancel := context.WithTimeout(work, requestTimeout)
+			defer cancel()
+			f(ctx, caller, w, r)
+		})
+	}
+	handle("POST /api/v1/cvar", s.servePost)
+	handle("GET /api/v1/cvar", s.serveGet)
+	handle("POST /api/v1/push", s.servePush)
+	return mux
+}
+
+func (s *Server) servePost(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
+	req, err := readRequest(http.MaxBytesReader(w, r.Body, maxBody))
+	answer := Answer{Ranks: []RankAnswer{}}
+	if err != nil {
+		err = badRequest("the request can't be understood: %w", err)
+	} else {
+		answer, err = s.set(ctx, caller, req)
+	}
+	status := answer.conclude(err)
+	s.cfg.Count(answer.Result)
+	s.record(caller, req, &answer)
+	s.answer.JSON(w, status, answer)
+}
+
+func (s *Server) serveGet(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
+	req, err := queryRequest(r)
+	answer := Answer{Ranks: []RankAnswer{}}
+	if err != nil {
+		err = badRequest("%w", err)
+	} else {
+		answer, err = s.get(ctx, caller, req)
+	}
+	status := answer.conclude(err)
+	s.answer.JSON(w, status, answer)
+}
+
+// get reads a variable. Anybody may: the catalogue on the HTTP port has it as well.
+func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
+	answer := answerTo(req)
+	world, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	if err != nil {
+		return answer, err
+	}
+	answer.JobID, answer.World = world.key.job, world.key.world
+	plans, err := world.describe(ctx, req)
+	if err != nil {
+		return answer, err
+	}
+	answer.describe(plans)
+	answer.Ranks = readPlans(plans)
+	return answer, nil
+}
+
+// set writes a variable: all ranks are asked and every rule is checked before the first of them is changed.
+func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
+	answer := answerTo(req)
+	world, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	if err != nil {
+		return answer, err
+	}
+	answer.JobID, answer.World = world.key.job, world.key.world
+	if err := world.permit(caller, s.nobody); err != nil {
+		return answer, err
+	}
+	leave, err := s.turns.take(ctx, world.key)
+	if err != nil {
+		return answer, err
+	}
+	defer leave()
+	plans, err := world.describe(ctx, req)
+	if err != nil {
+		return answer, err
+	}
+	answer.describe(plans)
+	if err := world.check(plans); err != nil {
+		return answer, err
+	}
+	if err := parsePlans(plans, *req.Value); err != nil {
+		return answer, err
+	}
+	answer.Ranks, err = perform(ctx, plans)
+	ids := make([]identity.Identity, len(plans))
+	for i := range plans {
+		ids[i] = plans[i].target.ID
+	}
+	s.cfg.Ranks.Written(ids...)
+	return answer, err
+}
+
+// turns lets one request after the other write to a world. It is safe for concurrent use.
+type turns struct {
+	mu     sync.Mutex
+	worlds map[worldKey]*turn
+}
+
+type turn struct {
+	taken chan struct{} // holds a token while somebody has it
+	users int           // that have it or wait for it
+}
+
+// take waits until nobody else writes to the world.
+func (t *turns) take(ctx context.Context, key worldKey) (leave func(), err error) {
+	w := t.enter(key)
+	select {
+	case w.taken <- struct{}{}:
+		return func() {
+			<-w.taken
+			t.leave(key)
+		}, nil
+	case <-ctx.Done():
+		t.leave(key)
+		return nil, refusef(http.StatusServiceUnavailable,
+			"another request is setting control variables of this world: %w", ctx.Err())
+	}
+}
+
+func (t *turns) enter(key worldKey) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.worlds == nil {
+		t.worlds = map[worldKey]*turn{}
+	}
+	w := t.worlds[key]
+	if w == nil {
+		w = &turn{taken: make(chan struct{}, 1)}
+		t.worlds[key] = w
+	}
+	w.users++
+	return w
+}
+
+func (t *turns) leave(key worldKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w := t.worlds[key]; w.users == 1 {
+		delete(t.worlds, key)
+	} else {
+		w.users--
+	}
+}

@@ -1,0 +1,215 @@
+package exposition
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
+// take several times the memory of the rest, and kept: from then on a round sets numbers in place. While somebody holds them they
+// are not changed: who fills them next makes others. They belong to the page, but what is leased may be read without.
+type Messages struct {
+	leases   atomic.Int32
+	families []*dto.MetricFamily // those with series, sorted by name: what the last fill found
+}
+
+// message is one series.
+type message struct {
+	dto.Metric
+	value     float64
+	histogram []uint64 // cumulative counts; the last is the count of all
+	native    *native  // the same as a native histogram
+}
+
+// Families are those with series, sorted by name.
+func (m *Messages) Families() []*dto.MetricFamily { return m.families }
+
+// Lease counts more readers, each of whom calls Release, or keeps what he has for ever.
+func (m *Messages) Lease(readers int) { m.leases.Add(int32(readers)) }
+
+// Release says that one reader has read all of it.
+func (m *Messages) Release() { m.leases.Add(-1) }
+
+// Leased says whether somebody still reads.
+func (m *Messages) Leased() bool { return m.leases.Load() > 0 }
+
+// Forget lets go of the list of families, which is not to hold series that have left.
+func (m *Messages) Forget() { clear(m.families) }
+
+// Messages sets all numbers in the page's messages, making those that are missing.
+func (p *Page) Messages() *Messages {
+	p.Arrange()
+	if p.messages == nil || p.messages.Leased() {
+		p.forget()
+		p.messages = &Messages{}
+	}
+	m := p.messages
+	m.families = m.families[:0]
+	p.series = 0
+	for _, f := range p.families {
+		if f.message == nil {
+			f.message = &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: &f.kind}
+			if f.unit != "" {
+				f.message.Unit = &f.unit
+			}
+		}
+		before := f.message.Metric
+		metrics := before[:0]
+		for i := range f.blocks {
+			metrics = f.blocks[i].fill(f, metrics)
+		}
+		if len(metrics) < len(before) {
+			clear(before[len(metrics):])
+		}
+		f.message.Metric = metrics
+		if len(metrics) > 0 {
+			m.families = append(m.families, f.message)
+			p.series += len(metrics)
+		}
+	}
+	return m
+}
+
+// forget leaves the messages to who holds them.
+func (p *Page) forget() {
+	p.messages = nil
+	for _, f := range p.families {
+		f.message = nil
+	}
+	p.eachSheet(func(s *Sheet) { s.messages = nil })
+}
+
+// fill appends the messages of a block.
+func (b *block) fill(f *family, metrics []*dto.Metric) []*dto.Metric {
+	s := b.sheet
+	live := s.live()
+	if f.liveOnly && !live {
+		return metrics
+	}
+	if s.messages == nil {
+		s.makeMessages()
+	}
+	for i := int(b.from); i < int(b.to); i++ {
+		if s.entries[i].shown(live) {
+			m := &s.messages[i]
+			m.set(s, i)
+			metrics = append(metrics, &m.Metric)
+		}
+	}
+	return metrics
+}
+
+func (s *Sheet) makeMessages() {
+	shared := s.sharedLabels()
+	s.messages = make([]message, len(s.entries))
+	for _, part := range s.parts {
+		for i := int(part.from); i < int(part.to); i++ {
+			m := &s.messages[i]
+			m.Label = LabelPairs(shared, s.entries[i].series.Labels)
+			switch part.family.kind {
+			case dto.MetricType_COUNTER:
+				m.Counter = &dto.Counter{Value: &m.value}
+			case dto.MetricType_GAUGE:
+				m.Gauge = &dto.Gauge{Value: &m.value}
+			case dto.MetricType_HISTOGRAM:
+				m.makeHistogram(s.histogram(i).Bounds)
+			default:
+				m.Untyped = &dto.Untyped{Value: &m.value}
+			}
+		}
+	}
+}
+
+func (m *message) makeHistogram(bounds []float64) {
+	m.histogram = make([]uint64, len(bounds)+1)
+	buckets := make([]dto.Bucket, len(bounds))
+	h := &dto.Histogram{SampleSum: &m.value, SampleCount: &m.histogram[len(bounds)], Bucket: make([]*dto.Bucket, len(bounds))}
+	for i := range bounds {
+		buckets[i].UpperBound = &bounds[i]
+		buckets[i].CumulativeCount = &m.histogram[i]
+		h.Bucket[i] = &buckets[i]
+	}
+	m.Histogram = h
+	m.native = newNative()
+}
+
+// set copies an entry's numbers into its message.
+func (m *message) set(s *Sheet, at int) {
+	switch {
+	case m.Counter != nil:
+		m.value = s.entries[at].value
+		m.Counter.CreatedTimestamp = timestamp(m.Counter.CreatedTimestamp, s.created(at))
+	case m.Histogram != nil:
+		h := s.histogram(at)
+		m.value = h.Sum
+		var sum uint64
+		last := len(m.histogram) - 1
+		for i := range last {
+			sum += h.Counts[i]
+			m.histogram[i] = sum
+		}
+		m.histogram[last] = CountOfAll(h, sum)
+		m.native.set(m.Histogram, h)
+		m.Histogram.CreatedTimestamp = timestamp(m.Histogram.CreatedTimestamp, s.created(at))
+	default:
+		m.value = s.entries[at].value
+	}
+}
+
+// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum is what the
+// buckets with a bound hold.
+func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+
+// timestamp sets kept to t, making it if it is nil; nil for the zero time.
+func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	if kept == nil {
+		return timestamppb.New(t)
+	}
+	kept.Seconds, kept.Nanos = t.Unix(), int32(t.Nanosecond())
+	return kept
+}
+
+// LabelPairs merges labels into shared ones; both are sorted by name, and so is the result.
+func LabelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
+	if len(labels) == 0 {
+		return shared
+	}
+	made := make([]dto.LabelPair, len(labels))
+	names := make([]mapping.Label, len(labels))
+	copy(names, labels) // not to hold on to what the caller may change
+	out := make([]*dto.LabelPair, 0, len(shared)+len(labels))
+	for i := range names {
+		made[i].Name, made[i].Value = &names[i].Name, &names[i].Value
+		for len(shared) > 0 && shared[0].GetName() < names[i].Name {
+			out = append(out, shared[0])
+			shared = shared[1:]
+		}
+		out = append(out, &made[i])
+	}
+	return append(out, shared...)
+}
+
+// MergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
+func MergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}

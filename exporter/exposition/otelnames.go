@@ -1,0 +1,57 @@
+package exposition
+
+import (
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// ScopeName is the instrumentation scope of all that is here.
+const ScopeName = "github.com/mpit-exporter/mpit-exporter"
+
+// otelFamily is what a family is in OpenTelemetry, besides what Prometheus says of it too.
+type otelFamily struct {
+	name string
+	unit string // UCUM; "": none is known
+	adds bool   // a gauge of Prometheus' whose values may be summed up: there it is a sum that is not monotonic
+}
+
+func otelOfMetric(m *mapping.Metric) otelFamily {
+	return otelFamily{name: m.OTelName, unit: m.Unit, adds: m.OTelKind == mapping.OTelSum}
+}
+
+// OTel is what the family is called in OpenTelemetry, and its unit there.
+func (f *Family) OTel() (name, unit string) {
+	o := otelOfOwn(f)
+	return o.name, o.unit
+}
+
+// otelSpaces are the first words of the names of the exporter's own families; dots stand behind them. Longer ones come first.
+var otelSpaces = []string{
+	"mpit_rank_agent_", "mpit_rank_", "mpit_exporter_", "mpit_node_", "mpit_pcontrol_", "mpit_pvar_", "mpit_process_", "mpit_object_", "mpit_category_", "mpit_cvar_", "mpit_",
+}
+
+// otelOfOwn names one of the exporter's own families so that the usual translation gives its name on /metrics again: the unit and
+// _total are not in the name, as that adds them.
+func otelOfOwn(f *Family) otelFamily {
+	name, o := f.Name, otelFamily{unit: f.Counts}
+	if f.Type == dto.MetricType_COUNTER {
+		name = strings.TrimSuffix(name, "_total")
+	}
+	if base, timed := strings.CutSuffix(name, "_seconds"); timed {
+		name, o.unit = base, "s"
+	}
+	for _, space := range otelSpaces {
+		if rest, found := strings.CutPrefix(name, space); found {
+			name = strings.ReplaceAll(space, "_", ".") + rest
+			break
+		}
+	}
+	if base, info := strings.CutSuffix(name, "_info"); info {
+		name = base + ".info"
+	}
+	o.name = name
+	return o
+}

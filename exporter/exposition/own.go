@@ -1,0 +1,75 @@
+package exposition
+
+import (
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family struct {
+	Name   string
+	Help   string
+	Type   dto.MetricType
+	Counts string  // what its values count, in OpenTelemetry's words, such as {rank}; "": nothing, or the name has its unit
+	Labels []Label // besides the scraper's, and besides `dup` on what stands once per rank or world
+}
+
+// Label is a label of a family, and what it is called in OpenTelemetry.
+type Label struct {
+	Name      string
+	Attribute string // "": the same
+	Integer   bool   // as an attribute, else it is text. An attribute is always of one type: what can be "other" is text
+}
+
+// Row is one series of the exporter's own families. With Number its value is taken at each SetOwn, else it stays.
+type Row struct {
+	Labels []mapping.Label
+	Value  float64
+	Number func(o Owner) float64
+}
+
+// AddOwn adds a part to one of the exporter's own families. Counters have an owner. liveOnly says that it stands on the page only while its
+// owner is live.
+func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
+	if len(rows) == 0 {
+		return
+	}
+	texts := newLabelTexts(s.owner)
+	labels := make([]mapping.Series, len(rows))
+	from := len(s.entries)
+	for i, r := range rows {
+		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
+		labels[i].Labels = r.Labels
+		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value, valid: true, lasting: true})
+		if r.Number != nil {
+			s.own = append(s.own, ownNumber{len(s.entries) - 1, r.Number})
+		}
+	}
+	s.sort(from)
+	s.plain = len(s.entries)
+	f := p.byName[of.Name]
+	if f == nil {
+		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
+		f.liveOnly, f.attributes = liveOnly, of.attributes()
+	}
+	p.insert(f, s, from)
+}
+
+// ReplaceShared makes a family anew that belongs to nobody.
+func (p *Page) ReplaceShared(f *Family, rows []Row) {
+	p.Remove(p.shared[f.Name])
+	delete(p.shared, f.Name)
+	if len(rows) == 0 {
+		return
+	}
+	s := NewSheet(nil)
+	p.AddOwn(s, f, false, rows...)
+	p.shared[f.Name] = s
+}
+
+// SampleNames are the names that samples of the family have, in both text formats.
+func (f *Family) SampleNames() []string { return ownedNames(f.Name, f.Type) }

@@ -1,0 +1,245 @@
+// Package exposition is the page: metric families with the series of many owners, kept from scrape to scrape, and written as text 0.0.4,
+// OpenMetrics, messages for client_golang, or metric data of OpenTelemetry. All four say the same.
+//
+// It knows nothing of ranks, of where numbers come from or of who asks: an Owner has Sheets, a Sheet has entries, and an entry is a series
+// with a copy of its numbers. Names and labels are made when a Sheet comes; a scrape copies numbers and writes them between.
+//
+// Begin reading with Page and Sheet, then text.go, which is the shortest way out.
+package exposition
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Reasons why series do not come onto the page.
+const (
+	DroppedReserved   = "reserved_name"      // a series with a name of the exporter's own
+	DroppedConflict   = "type_conflict"      // a series whose family has another type
+	DroppedDuplicate  = "duplicate_series"   // a series that stands on the page already
+	DroppedIncomplete = "buckets_incomplete" // a histogram that can't be had as an exponential one
+)
+
+// Page is metric families with the series of all owners. In each family an owner has its series in a block. It belongs to one goroutine
+// at a time; what it has returned (a Body, Messages, metric data) is its readers'.
+type Page struct {
+	byName   map[string]*family
+	owned    map[string]*family // by each of mapping.OwnedNames
+	families []*family          // sorted by name
+	shared   map[string]*Sheet  // of no owner: one for each family
+	changed  map[*family]bool   // families whose blocks are to be put in order
+
+	listing  listing
+	created  bool      // somebody wants to know when values began to count
+	messages *Messages // nil: nobody has gathered them
+	series   int       // that the last rendering has found
+	size     [2]int    // about, of a rendering as text and as OpenMetrics
+
+	drop func(reason string, n int) // counts what does not come onto the page
+}
+
+// Owner is whom series belong to.
+type Owner interface {
+	Compare(other Owner) int  // the order of owners on the page
+	Labels() []*dto.LabelPair // of all its series, sorted by name
+	Begun() time.Time         // zero: not known
+	Live() bool               // else the lasting series alone stand on the page
+	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
+}
+
+// family is a metric family with all owners' blocks, in their order.
+type family struct {
+	name, help, unit string
+	kind             dto.MetricType
+	otel             otelFamily
+	attributes       map[string]Label // of labels that are the family's own
+	liveOnly         bool             // a block stands on the page only while its owner is live
+	blocks           []block
+	owners           int               // blocks that are not of a sheet that has gone
+	message          *dto.MetricFamily // nil: nobody has gathered it
+}
+
+// block is what one owner has in one family: entries of a sheet, sorted by labels.
+type block struct {
+	sheet    *Sheet
+	from, to uint32
+}
+
+// New returns an empty page. drop counts what does not come onto it.
+func New(drop func(reason string, n int)) *Page {
+	return &Page{
+		byName: map[string]*family{}, owned: map[string]*family{}, shared: map[string]*Sheet{}, changed: map[*family]bool{}, drop: drop,
+	}
+}
+
+// KeepCreated says that somebody wants to know when values began to count.
+func (p *Page) KeepCreated() { p.created = true }
+
+// Series is how many series stood on the page when it was written last, a histogram counting as one.
+func (p *Page) Series() int { return p.series }
+
+// Remove takes a sheet from the page. It is of no use afterwards.
+func (p *Page) Remove(s *Sheet) {
+	if s == nil || s.gone {
+		return
+	}
+	s.gone = true
+	for _, part := range s.parts {
+		f := part.family
+		f.message = nil // it has these series
+		p.changed[f] = true
+		if f.owners--; f.owners > 0 {
+			continue
+		}
+		delete(p.changed, f)
+		delete(p.byName, f.name)
+		for _, name := range ownedNames(f.name, f.kind) {
+			delete(p.owned, name)
+		}
+		if i, found := p.find(f.name); found {
+			p.families = slices.Delete(p.families, i, i+1)
+		}
+	}
+}
+
+// insert gives a family a part of a sheet.
+func (p *Page) insert(f *family, s *Sheet, from int) {
+	if from == len(s.entries) {
+		return
+	}
+	f.blocks = append(f.blocks, block{s, uint32(from), uint32(len(s.entries))})
+	f.owners++
+	p.changed[f] = true
+	s.parts = append(s.parts, section{f, uint32(from), uint32(len(s.entries))})
+}
+
+// Arrange puts the blocks of families in order, once for all that have come and gone.
+func (p *Page) Arrange() {
+	for f := range p.changed {
+		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.sheet.gone })
+		byPlace := func(a, b block) int { return a.sheet.compare(b.sheet) }
+		if !slices.IsSortedFunc(f.blocks, byPlace) {
+			slices.SortStableFunc(f.blocks, byPlace)
+		}
+	}
+	clear(p.changed)
+}
+
+// eachSheet calls do for all that stands on the page, for some more than once.
+func (p *Page) eachSheet(do func(s *Sheet)) {
+	for _, f := range p.families {
+		for i := range f.blocks {
+			do(f.blocks[i].sheet)
+		}
+	}
+}
+
+func (p *Page) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(p.families, name, func(f *family, name string) int {
+		return strings.Compare(f.name, name)
+	})
+}
+
+// rival returns the family that keeps one of that name and type from standing on the page: of the same name with another type, or
+// with a sample of the same name. What ranks have that ended before a reload, or have not answered since, was named by the rules of
+// their time.
+func (p *Page) rival(name string, kind dto.MetricType) *family {
+	if f := p.byName[name]; f != nil {
+		if f.kind != kind {
+			return f
+		}
+		return nil
+	}
+	for _, name := range ownedNames(name, kind) {
+		if f := p.owned[name]; f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// family returns the family of that name, making it if need be. It has no rival.
+func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *family {
+	if f := p.byName[name]; f != nil {
+		return f
+	}
+	f := &family{name: name, help: help, kind: kind, otel: otel}
+	// OpenMetrics wants a unit to be the end of the name.
+	base := strings.TrimSuffix(name, "_total")
+	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz", "celsius"} {
+		if strings.HasSuffix(base, "_"+unit) {
+			f.unit = unit
+		}
+	}
+	p.byName[name] = f
+	for _, name := range ownedNames(name, kind) {
+		p.owned[name] = f
+	}
+	i, _ := p.find(name)
+	p.families = slices.Insert(p.families, i, f)
+	return f
+}
+
+func ownedNames(name string, kind dto.MetricType) []string {
+	switch kind {
+	case dto.MetricType_COUNTER:
+		return mapping.OwnedNames(name, mapping.KindCounter)
+	case dto.MetricType_HISTOGRAM:
+		return mapping.OwnedNames(name, mapping.KindHistogram)
+	}
+	return mapping.OwnedNames(name, mapping.KindGauge)
+}
+
+func metricType(kind mapping.Kind) dto.MetricType {
+	switch kind {
+	case mapping.KindCounter:
+		return dto.MetricType_COUNTER
+	case mapping.KindGauge:
+		return dto.MetricType_GAUGE
+	case mapping.KindHistogram:
+		return dto.MetricType_HISTOGRAM
+	}
+	return dto.MetricType_UNTYPED
+}
+
+func compareLabels(a, b []mapping.Label) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Or(
+			strings.Compare(a[i].Name, b[i].Name),
+			compareValues(a[i].Value, b[i].Value),
+		); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// compareValues orders numbers (the elements of an array) as numbers, before everything else, which is ordered as text.
+func compareValues(a, b string) int {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// CountMore counts what is left out time after time, once: by how much it is more than what left says.
+func CountMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
+	if n > left[reason] {
+		drop(reason, n-left[reason])
+		left[reason] = n
+	}
+}

@@ -1,0 +1,298 @@
+package exposition
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a scrape only appends
+// numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
+
+// TextStyle is one of the two text formats.
+type TextStyle struct {
+	OpenMetrics bool
+	Created     bool // _created lines, in OpenMetrics only
+}
+
+// Text returns the page as text, for so many readers who release it.
+func (p *Page) Text(s TextStyle, readers int) *Body {
+	p.Arrange()
+	s.Created = s.Created && s.OpenMetrics
+	p.series = 0
+	b, size := newBody(pageBodies, readers), &p.size[0]
+	if s.OpenMetrics {
+		size = &p.size[1]
+	}
+	b.text = slices.Grow(b.text, *size) // else it is copied again and again while it grows
+	for _, f := range p.families {
+		if n := b.render(f, s); n > 0 {
+			b.EndPart(f.name)
+			p.series += n
+		}
+	}
+	*size = len(b.text) + len(b.text)/16
+	return b
+}
+
+// render writes a family, unless it has no series now, and returns how many it has.
+func (b *Body) render(f *family, s TextStyle) (n int) {
+	from := len(b.text)
+	b.text = s.appendHead(b.text, f)
+	w := seriesWriter{TextStyle: s, family: f, b: b.text}
+	for i := range f.blocks {
+		w.block(&f.blocks[i])
+	}
+	b.text = w.b
+	if w.n == 0 {
+		b.text = b.text[:from]
+	}
+	return w.n
+}
+
+// baseName is what the family is called in comments and before _created.
+func (s TextStyle) baseName(f *family) string {
+	if s.OpenMetrics && f.kind == dto.MetricType_COUNTER {
+		return strings.TrimSuffix(f.name, "_total")
+	}
+	return f.name
+}
+
+func (s TextStyle) appendHead(b []byte, f *family) []byte {
+	name := s.baseName(f)
+	comment := func(key string) {
+		b = append(append(append(append(b, "# "...), key...), ' '), name...)
+		b = append(b, ' ')
+	}
+	comment("HELP")
+	b = append(appendEscaped(b, f.help, s.OpenMetrics), '\n')
+	comment("TYPE")
+	b = append(append(b, s.typeWord(f)...), '\n')
+	if s.OpenMetrics && f.unit != "" {
+		comment("UNIT")
+		b = append(append(b, f.unit...), '\n')
+	}
+	return b
+}
+
+func (s TextStyle) typeWord(f *family) string {
+	switch {
+	case f.kind == dto.MetricType_COUNTER && s.OpenMetrics && !strings.HasSuffix(f.name, "_total"):
+		return "unknown"
+	case f.kind == dto.MetricType_COUNTER:
+		return "counter"
+	case f.kind == dto.MetricType_GAUGE:
+		return "gauge"
+	case f.kind == dto.MetricType_HISTOGRAM:
+		return "histogram"
+	case s.OpenMetrics:
+		return "unknown"
+	}
+	return "untyped"
+}
+
+// seriesWriter appends the series of one family to b.
+type seriesWriter struct {
+	TextStyle
+	family *family
+	b      []byte
+	n      int
+
+	bounds []float64 // of the last histogram: mostly all of a family have the same
+	les    []string  // the bounds as text, and the one of the last bucket
+}
+
+func (w *seriesWriter) block(bl *block) {
+	s := bl.sheet
+	live := s.live()
+	if w.family.liveOnly && !live {
+		return
+	}
+	name, created := w.family.name, w.Created && w.family.kind == dto.MetricType_COUNTER
+	b, n := w.b, 0
+	for i := int(bl.from); i < int(bl.to); i++ {
+		e := &s.entries[i]
+		if !e.shown(live) {
+			continue
+		}
+		n++
+		if w.family.kind == dto.MetricType_HISTOGRAM {
+			w.b = b
+			w.histogram(s, i)
+			b = w.b
+			continue
+		}
+		b = append(append(b, name...), e.labels...)
+		b = append(AppendNumber(b, e.value), '\n')
+		if created {
+			b = w.appendCreated(b, e.labels, s.created(i))
+		}
+	}
+	w.b = b
+	w.n += n
+}
+
+func (w *seriesWriter) histogram(s *Sheet, at int) {
+	e, h, name := &s.entries[at], s.histogram(at), w.family.name
+	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
+		w.setBounds(h.Bounds)
+	}
+	open := "{" // up to where le is to stand
+	if len(e.labels) > 1 {
+		open = strings.TrimSuffix(e.labels, "} ") + ","
+	}
+	b := w.b
+	var sum uint64
+	for i, le := range w.les {
+		n := CountOfAll(h, sum)
+		if i < len(h.Bounds) {
+			sum += h.Counts[i]
+			n = sum
+		}
+		b = append(append(append(b, name...), "_bucket"...), open...)
+		b = append(append(append(b, `le="`...), le...), `"} `...)
+		b = append(strconv.AppendUint(b, n, 10), '\n')
+	}
+	b = append(append(append(b, name...), "_sum"...), e.labels...)
+	b = append(AppendNumber(b, h.Sum), '\n')
+	b = append(append(append(b, name...), "_count"...), e.labels...)
+	b = append(strconv.AppendUint(b, CountOfAll(h, sum), 10), '\n')
+	if w.Created {
+		b = w.appendCreated(b, e.labels, s.created(at))
+	}
+	w.b = b
+}
+
+func (w *seriesWriter) setBounds(bounds []float64) {
+	w.bounds, w.les = bounds, w.les[:0]
+	for _, x := range bounds {
+		le := strconv.FormatFloat(x, 'g', -1, 64)
+		if w.OpenMetrics && !strings.ContainsAny(le, ".eIN") {
+			le += ".0"
+		}
+		w.les = append(w.les, le)
+	}
+	w.les = append(w.les, "+Inf")
+}
+
+func (w *seriesWriter) appendCreated(b []byte, labels string, at time.Time) []byte {
+	if at.IsZero() {
+		return b
+	}
+	b = append(append(append(b, w.baseName(w.family)...), "_created"...), labels...)
+	return append(appendTime(b, at), '\n')
+}
+
+// appendTime writes seconds since the epoch.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.Unix() < 0 { // a clock of long ago
+		return strconv.AppendFloat(b, float64(t.UnixNano())/1e9, 'f', -1, 64)
+	}
+	return appendFraction(strconv.AppendInt(b, t.Unix(), 10), int64(t.Nanosecond()))
+}
+
+// appendFraction writes billionths behind a whole number, at least one digit.
+func appendFraction(b []byte, billionths int64) []byte {
+	digits := [10]byte{0: '.'}
+	last := 1
+	for i := 9; i > 0; i-- {
+		digits[i] = byte('0' + billionths%10)
+		billionths /= 10
+		if digits[i] != '0' {
+			last = max(last, i)
+		}
+	}
+	return append(b, digits[:last+1]...)
+}
+
+// AppendNumber writes a value so that the same is read again: whole numbers, which most are, as such, and what is a number of
+// nanoseconds, which most of the others are, without looking for the fewest digits that say it. Minus zero is zero, as client_golang
+// has it.
+func AppendNumber(b []byte, x float64) []byte {
+	const exact = 1 << 53 // up to there a float64 holds every whole number
+	if n := int64(x); float64(n) == x && n > -exact && n < exact {
+		return strconv.AppendInt(b, n, 10)
+	}
+	// A quotient of two exact numbers is the float64 next to it, which is what a reader makes of the decimals.
+	if n := math.Round(x * 1e9); n > 0 && n < exact && n/1e9 == x {
+		i := int64(n)
+		return appendFraction(strconv.AppendInt(b, i/1e9, 10), i%1e9)
+	}
+	return strconv.AppendFloat(b, x, 'g', -1, 64)
+}
+
+// labelTexts makes the label texts of one owner's entries: one for each set of labels, as many series have the same.
+type labelTexts struct {
+	shared []*dto.LabelPair
+	made   map[string]string
+	room   []byte
+}
+
+func newLabelTexts(o Owner) *labelTexts {
+	t := &labelTexts{made: map[string]string{}}
+	if o != nil {
+		t.shared = o.Labels()
+	}
+	return t
+}
+
+// of returns these labels, which are sorted by name, and the shared ones as they stand between a name and its value.
+func (t *labelTexts) of(labels []mapping.Label) string {
+	b := t.room[:0]
+	add := func(name, value string) {
+		separator := byte(',')
+		if len(b) == 0 {
+			separator = '{'
+		}
+		b = append(append(append(b, separator), name...), `="`...)
+		b = append(appendEscaped(b, value, true), '"')
+	}
+	shared := t.shared
+	for _, l := range labels {
+		for len(shared) > 0 && shared[0].GetName() < l.Name {
+			add(shared[0].GetName(), shared[0].GetValue())
+			shared = shared[1:]
+		}
+		add(l.Name, l.Value)
+	}
+	for _, l := range shared {
+		add(l.GetName(), l.GetValue())
+	}
+	if len(b) > 0 {
+		b = append(b, '}')
+	}
+	b = append(b, ' ')
+	t.room = b
+	text, ok := t.made[string(b)]
+	if !ok {
+		text = string(b)
+		t.made[text] = text
+	}
+	return text
+}
+
+// appendEscaped escapes backslashes, new lines and, where asked to, quotes.
+func appendEscaped(b []byte, s string, quotes bool) []byte {
+	for {
+		i := strings.IndexAny(s, "\\\n\"")
+		if i < 0 {
+			return append(b, s...)
+		}
+		b = append(b, s[:i]...)
+		switch c := s[i]; {
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '"' && !quotes:
+			b = append(b, c)
+		default:
+			b = append(b, '\\', c)
+		}
+		s = s[i+1:]
+	}
+}

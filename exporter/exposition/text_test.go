@@ -1,0 +1,141 @@
+package exposition
+
+import (
+	"bytes"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// someone is an owner: of rank 3.
+type someone struct{}
+
+func (someone) Compare(Owner) int       { return 0 }
+func (someone) Begun() time.Time        { return time.Time{} }
+func (someone) Live() bool              { return true }
+func (someone) LeftOff() map[string]int { return nil }
+func (someone) Labels() []*dto.LabelPair {
+	return LabelPairs(nil, []mapping.Label{
+		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"}, {Name: "world", Value: "0"},
+	})
+}
+
+// gauge is a page on which someone has one series for each value of label l.
+func gauge(values ...string) *Page {
+	p := New(func(string, int) {})
+	metric := &mapping.Metric{Name: "mpit_x", Kind: mapping.KindGauge}
+	var list []*mapping.Series
+	for i, v := range values {
+		list = append(list, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
+	}
+	p.Fill(NewSheet(someone{}), list, func(string) bool { return false })
+	return p
+}
+
+// A family is forgotten with its last sheet, with all of its names.
+func TestFamiliesWithoutSheetsAreForgotten(t *testing.T) {
+	p := gauge("a", "b")
+	p.Remove(p.byName["mpit_x"].blocks[0].sheet)
+	p.Arrange()
+	assert.Empty(t, p.families)
+	assert.Empty(t, p.byName)
+	assert.Empty(t, p.owned)
+}
+
+func TestNumbersAsText(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 12: "12", -12: "-12", 1e15: "1000000000000000", 1 << 53: "9.007199254740992e+15", 1e300: "1e+300",
+		1.5: "1.5", 1e-9: "0.000000001", 12.000000001: "12.000000001", 1e-10: "1e-10", 1.0 / 3: "0.3333333333333333", -1.5: "-1.5",
+		math.Nextafter(0.3, 1): "0.30000000000000004", math.Inf(1): "+Inf", math.Inf(-1): "-Inf",
+	} {
+		assert.Equal(t, want, string(AppendNumber(nil, x)))
+	}
+	assert.Equal(t, "0", string(AppendNumber(nil, math.Copysign(0, -1))))
+	assert.Equal(t, "NaN", string(AppendNumber(nil, math.NaN())))
+}
+
+// Series of one owner with the same labels share the text.
+func TestLabelTexts(t *testing.T) {
+	texts := newLabelTexts(someone{})
+	none := texts.of(nil)
+	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, none)
+	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",user="alice",world="0",z=""} `,
+		texts.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}))
+	assert.Len(t, texts.made, 2)
+	texts.of(nil)
+	assert.Len(t, texts.made, 2)
+	assert.Equal(t, " ", newLabelTexts(nil).of(nil))
+}
+
+func TestRenderingAllocatesNothing(t *testing.T) {
+	p := gauge("a", "b", "c")
+	assert.Zero(t, testing.AllocsPerRun(10, func() { p.Text(TextStyle{OpenMetrics: true, Created: true}, 1).Release() }))
+}
+
+func TestInterleave(t *testing.T) {
+	bodyOf := func(names string) *Body {
+		b := &Body{}
+		for _, name := range strings.Fields(names) {
+			b.text = append(append(b.text, name...), name...)
+			b.EndPart(name)
+		}
+		return b
+	}
+	for _, test := range []struct{ a, b, want string }{
+		{"", "", ""},
+		{"a b", "", "aabb"},
+		{"", "a b", "aabb"},
+		{"c d", "a b", "aabb ccdd"},
+		{"a b", "c d", "aabb ccdd"},
+		{"a d e", "b c f", "aa bbcc ddee ff"},
+		{"b", "a b c", "aa bb cc"},
+		{"a b", "a b", "aabb"},
+		{"b d", "b c d e", "bb cc dd ee"},
+	} {
+		assert.Equal(t, test.want, string(bytes.Join(Interleave(bodyOf(test.a), bodyOf(test.b)), []byte(" "))), "%s and %s", test.a, test.b)
+	}
+}
+
+// What one reader gives back is another's for as long as he has it.
+func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
+	b := gauge("a").Text(TextStyle{}, 2)
+	b.Release()
+	assert.NotEmpty(t, b.Text())
+	b.Release()
+	assert.Empty(t, b.Text())
+}
+
+func TestMergeFamilies(t *testing.T) {
+	named := func(names ...string) (list []*dto.MetricFamily) {
+		for _, n := range names {
+			list = append(list, &dto.MetricFamily{Name: &n})
+		}
+		return list
+	}
+	mine, other := named("a", "c", "d"), named("b", "c", "e")
+	merged := MergeFamilies(mine, other)
+	var names []string
+	for _, f := range merged {
+		names = append(names, f.GetName())
+	}
+	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
+	assert.Same(t, mine[1], merged[2], "the first list's stays")
+}
+
+func TestNegotiateCoding(t *testing.T) {
+	for header, want := range map[string]string{
+		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5": "gzip", "*": "zstd", "*;q=0": "", "br": "", "zstd": "zstd",
+		"*, gzip;q=0": "zstd", "gzip;q=x": "", "gzip;q=NaN": "", "deflate, gzip;q=1.0, *;q=0.5": "gzip", "gzip, zstd": "zstd",
+		"zstd;q=0.5, gzip": "gzip", "zstd;q=0, *": "gzip", "gzip, gzip;q=0": "gzip",
+	} {
+		assert.Equal(t, want, NegotiateCoding(http.Header{"Accept-Encoding": {header}}), "%q", header)
+	}
+	assert.Equal(t, "gzip", NegotiateCoding(http.Header{"Accept-Encoding": {"br", "gzip"}}), "two lines")
+}

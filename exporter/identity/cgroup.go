@@ -1,0 +1,281 @@
+package identity
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxProcFile bounds what is read of a file of /proc. With cgroups v1 there are some fifteen lines, each with the
+// same path.
+const maxProcFile = 64 << 10
+
+// cgroup is the job that a process belongs to by the kernel's word: schedulers put jobs into control groups, which no
+// user can leave.
+type cgroup struct {
+	scheduler string // a source… of environment.go; empty: none is seen
+	jobID     string // as the scheduler numbers jobs; of Kubernetes the pod's uid
+}
+
+// cgroupOf looks a connection's peer up in a /proc. Whatever is in the way (the process has ended, it is another
+// user's by now, /proc is not to be read, or is of other processes), nothing is known, and the error says why.
+func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
+	if peer.PID <= 0 {
+		return cgroup{}, errors.New("the kernel gives no pid: the process is in another pid namespace")
+	}
+	dir := strconv.Itoa(int(peer.PID))
+	text, err := readProc(proc, dir+"/cgroup")
+	if err != nil {
+		return cgroup{}, err
+	}
+	// Afterwards, so that what was read is not of a later process of that number.
+	status, err := readProc(proc, dir+"/status")
+	if err != nil {
+		return cgroup{}, err
+	}
+	if uid, ok := effectiveUID(status); !ok || uid != peer.UID {
+		return cgroup{}, fmt.Errorf("process %s is not user %d's any more", dir, peer.UID)
+	}
+	return parseCgroup(string(text)), nil
+}
+
+func readProc(proc fs.FS, name string) ([]byte, error) {
+	f, err := proc.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("asking the kernel for a process: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxProcFile))
+	if err != nil {
+		return nil, fmt.Errorf("asking the kernel for a process: reading %s: %w", name, err)
+	}
+	return text, nil
+}
+
+// effectiveUID reads /proc/<pid>/status: the second number is what SO_PEERCRED says as well.
+func effectiveUID(status []byte) (uint32, bool) {
+	for line := range bytes.Lines(status) {
+		rest, found := bytes.CutPrefix(line, []byte("Uid:"))
+		if !found {
+			continue
+		}
+		numbers := bytes.Fields(rest)
+		if len(numbers) < 2 {
+			return 0, false
+		}
+		uid, err := strconv.ParseUint(string(numbers[1]), 10, 32)
+		return uint32(uid), err == nil
+	}
+	return 0, false
+}
+
+// parseCgroup reads /proc/<pid>/cgroup: a line hierarchy:controllers:path for each hierarchy of v1, one for v2.
+// Schedulers need not manage all of them, so each is looked at; a batch scheduler comes before the pod that it may
+// run in.
+func parseCgroup(text string) cgroup {
+	var found cgroup
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		c := parseCgroupPath(strings.TrimSuffix(parts[2], " (deleted)"))
+		if c.jobID == "" || len(c.jobID) > clean.MaxLabel {
+			continue
+		}
+		if c.scheduler != sourceKubernetes {
+			return c
+		}
+		if found.jobID == "" {
+			found = c
+		}
+	}
+	return found
+}
+
+// parseCgroupPath finds a job in a path. It looks at the path's beginning, which belongs to the system: users may have
+// cgroups of their own further down, and call them what they like.
+func parseCgroupPath(path string) cgroup {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	// Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and what
+	// stands before the branch is missing.
+	relative := false
+	for len(segments) > 0 && segments[0] == ".." {
+		segments, relative = segments[1:], true
+	}
+	if id := podOf(segments, relative); id != "" {
+		return cgroup{sourceKubernetes, id}
+	}
+	if len(segments) > 0 && segments[0] == "system.slice" {
+		segments = segments[1:]
+	}
+	if len(segments) < 2 {
+		return cgroup{}
+	}
+	at := func(i int) string {
+		if i < len(segments) {
+			return segments[i]
+		}
+		return ""
+	}
+	switch root := segments[0]; {
+	// v1: /slurm/uid_1000/job_12/step_0/task_0, with several slurmd /slurm_<node>/…
+	case (root == "slurm" || strings.HasPrefix(root, "slurm_")) && strings.HasPrefix(at(1), "uid_"):
+		return cgroup{sourceSlurm, numberIn(at(2), "job_")}
+	// v2: /system.slice/slurmstepd.scope/job_12/step_0/user/task_0, with several slurmd <node>_slurmstepd.scope
+	case root == "slurmstepd.scope" || strings.HasSuffix(root, "_slurmstepd.scope"):
+		return cgroup{sourceSlurm, numberIn(at(1), "job_")}
+	// OpenPBS and PBS Pro: /pbs_jobs.service/jobid/12.server, v2 …/jobs/…
+	case root == "pbs_jobs.service" && (at(1) == "jobid" || at(1) == "jobs"):
+		return cgroup{sourcePBS, pbsID(at(2))}
+	// earlier ones: /pbspro.slice/pbspro-12.server.slice, with what systemd escapes
+	case root == "pbspro.slice":
+		name, _ := strings.CutPrefix(at(1), "pbspro-")
+		return cgroup{sourcePBS, pbsID(strings.TrimSuffix(name, ".slice"))}
+	case root == "pbspro" || root == "torque":
+		return cgroup{sourcePBS, pbsID(at(1))}
+	// /lsf/<cluster>/job.12.<pid>.<time>
+	case root == "lsf":
+		return cgroup{sourceLSF, lsfID(at(2))}
+	// /UGE/12.1, the second is the task of an array
+	case root == "UGE":
+		job, rest, _ := strings.Cut(at(1), ".")
+		task, _, _ := strings.Cut(rest, ".")
+		if isDigits(job) && isDigits(task) {
+			return cgroup{sourceGridEngine, job + "." + task}
+		}
+	}
+	return cgroup{}
+}
+
+func numberIn(segment, prefix string) string {
+	number, found := strings.CutPrefix(segment, prefix)
+	if !found || !isDigits(number) {
+		return ""
+	}
+	return number
+}
+
+// pbsID checks an id such as 12.server, 12[3].server, where systemd may have escaped characters as \x5b.
+func pbsID(segment string) string {
+	id := unescapeUnit(segment)
+	number := strings.TrimLeft(id, "0123456789")
+	if number == id || number != "" && number[0] != '.' && number[0] != '[' || id != clean.Label(id) {
+		return ""
+	}
+	return id
+}
+
+// unescapeUnit undoes what systemd does to characters that can't stand in a unit's name.
+func unescapeUnit(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		if len(s) >= 4 && s[0] == '\\' && s[1] == 'x' {
+			if c, err := strconv.ParseUint(s[2:4], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				s = s[4:]
+				continue
+			}
+		}
+		b.WriteByte(s[0])
+		s = s[1:]
+	}
+	return b.String()
+}
+
+// lsfID reads job.12.<pid>.<time>; an element of an array may have its index: job.12[3].…
+func lsfID(segment string) string {
+	rest, found := strings.CutPrefix(segment, "job.")
+	id, _, more := strings.Cut(rest, ".")
+	number, index, array := strings.Cut(strings.TrimSuffix(id, "]"), "[")
+	if !found || !more || !isDigits(number) || array && !isDigits(index) || array != strings.HasSuffix(id, "]") {
+		return ""
+	}
+	return id
+}
+
+// podOf finds the uid of a pod, of either driver of the kubelet:
+//
+//	/kubepods/burstable/pod<uid>/<container>
+//	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid with _>.slice/<runtime>-<container>.scope
+func podOf(segments []string, relative bool) string {
+	if len(segments) == 0 {
+		return ""
+	}
+	if root, _, _ := strings.Cut(segments[0], "."); root != "kubepods" && root != "kubelet" {
+		if !relative {
+			return ""
+		}
+		// The branch may be anywhere among the kubelet's own: at a pod, or at what is above it.
+		segments = segments[:min(len(segments), 2)]
+	}
+	for _, s := range segments {
+		name, isSlice := strings.CutSuffix(s, ".slice")
+		if isSlice {
+			i := strings.LastIndex(name, "-pod")
+			if i < 0 || !strings.Contains(name[:i], "kubepods") {
+				continue
+			}
+			name = strings.ReplaceAll(name[i+1:], "_", "-")
+		}
+		uid, isPod := strings.CutPrefix(name, "pod")
+		// 32 hexadecimal digits, with four hyphens but for pods that stand in a file of the node.
+		if isPod && (len(uid) == 36 || len(uid) == 32) && strings.Trim(uid, "0123456789abcdef-") == "" {
+			return uid
+		}
+	}
+	return ""
+}
+
+// check compares what a rank says with what the kernel knows.
+func (k cgroup) check(c *claim) string {
+	same := false
+	switch {
+	case k.jobID == "" || c.raw == "":
+		return Unknown
+	case k.scheduler != c.Source:
+		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers' at once.
+		if nodesOwn(k.scheduler) && nodesOwn(c.Source) {
+			return Differs
+		}
+		return Unknown
+	case k.scheduler == sourceSlurm:
+		if same = k.jobID == c.raw; !same && c.component {
+			return Unknown // another component's: which ones belong together the kernel does not know
+		}
+	case k.scheduler == sourcePBS:
+		same = pbsNumber(k.jobID) == pbsNumber(c.raw) // servers have short and long names
+	case k.scheduler == sourceLSF:
+		claimed := c.raw
+		if !strings.Contains(k.jobID, "[") {
+			claimed, _, _ = strings.Cut(claimed, "[")
+		}
+		same = k.jobID == claimed
+	default:
+		same = k.jobID == c.raw
+	}
+	if same {
+		return Verified
+	}
+	return Differs
+}
+
+func nodesOwn(scheduler string) bool {
+	switch scheduler {
+	case sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine:
+		return true
+	}
+	return false
+}
+
+func pbsNumber(id string) string {
+	number, _, _ := strings.Cut(id, ".")
+	return number
+}

@@ -1,0 +1,36 @@
+// Package clean bounds what comes from ranks and callers, and makes it fit to be shown: valid UTF-8, without control
+// characters. What it returns doesn't hold on to the memory of what was cut off, for ranks are kept long after their
+// connections.
+package clean
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+const (
+	MaxLabel = 256  // bytes of a label's value
+	MaxPath  = 1024 // bytes of an executable's path: what tells programs apart is at its end
+)
+
+// Label makes a text fit for a label's value.
+func Label(s string) string { return Text(s, MaxLabel) }
+
+// Path makes an executable's path fit for a label's value.
+func Path(s string) string { return Text(s, MaxPath) }
+
+// Text is mapping.CleanText, of at most limit bytes.
+func Text(s string, limit int) string { return strings.Clone(mapping.CleanText(s, limit)) }
+
+// Cut shortens s, which is clean, to at most n bytes. It doesn't cut a character in two.
+func Cut(s string, n int) string {
+	if len(s) > n {
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	return strings.Clone(s)
+}

@@ -1,0 +1,234 @@
+// Package cvar reads and writes the values of control variables as text.
+package cvar
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// maxItems is how many items of an enumeration an error lists.
+	maxItems = 20
+	// maxItemName is how long the name of an item may be to stand for its number, in bytes: an array may have very many
+	// of them.
+	maxItemName = 128
+	// maxText bounds the text of an array, in bytes: as long as a text may be itself.
+	maxText = 64 << 10
+)
+
+// Parse reads a value of a control variable as a person writes it: numbers, names of the enumeration's items, true
+// and false, with commas between elements; text as it stands. present is what the variable has now, which says how
+// many elements there are.
+func Parse(v *mpit.ControlVariable, present mpit.CvarValue, text string) (mpit.CvarValue, error) {
+	if present.IsText {
+		if strings.ContainsRune(text, 0) {
+			return mpit.CvarValue{}, errors.New("a text with a zero byte in it, which would end it")
+		}
+		return mpit.CvarValue{Text: text, IsText: true}, nil
+	}
+	words := []string{text}
+	// Of a single element the whole text may be an item's name, commas and all.
+	if len(present.Values) != 1 {
+		words = strings.Split(text, ",")
+		if strings.TrimSpace(text) == "" {
+			words = nil
+		}
+	}
+	if len(words) != len(present.Values) {
+		return mpit.CvarValue{}, fmt.Errorf("%d values where the variable has %d elements", len(words), len(present.Values))
+	}
+	value := mpit.CvarValue{Values: make([]uint64, len(words))}
+	for i, word := range words {
+		var err error
+		if value.Values[i], err = parseElement(v, strings.TrimSpace(word)); err != nil {
+			return mpit.CvarValue{}, err
+		}
+	}
+	return value, nil
+}
+
+// parseElement reads one element.
+func parseElement(v *mpit.ControlVariable, text string) (uint64, error) {
+	if v.Enum != nil {
+		return parseItem(v.Enum, text)
+	}
+	switch v.Datatype {
+	case mpit.DatatypeBool:
+		switch strings.ToLower(text) {
+		case "1", "true":
+			return 1, nil
+		case "0", "false":
+			return 0, nil
+		}
+		return 0, fmt.Errorf("%q is neither true nor false (nor 1 nor 0)", text)
+	case mpit.DatatypeDouble, mpit.DatatypeFloat:
+		return parseFloat(v.Datatype, text)
+	case mpit.DatatypeInt, mpit.DatatypeInt32:
+		return parseSigned(v.Datatype, text, 32)
+	case mpit.DatatypeInt64, mpit.DatatypeLong, mpit.DatatypeLongLong, mpit.DatatypeCount:
+		return parseSigned(v.Datatype, text, 64)
+	case mpit.DatatypeUnsigned, mpit.DatatypeUint32:
+		return parseUnsigned(v.Datatype, text, 32)
+	case mpit.DatatypeUint64, mpit.DatatypeUnsignedLong, mpit.DatatypeUnsignedLongLong:
+		return parseUnsigned(v.Datatype, text, 64)
+	}
+	return 0, fmt.Errorf("values of datatype %s can't be written", v.Datatype)
+}
+
+// parseItem reads an item of an enumeration: its name or its number, and no other number.
+func parseItem(e *mpit.Enum, text string) (uint64, error) {
+	for _, item := range e.Items {
+		if item.Name == text {
+			return uint64(item.Value), nil
+		}
+	}
+	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+		for _, item := range e.Items {
+			if item.Value == number {
+				return uint64(number), nil
+			}
+		}
+	}
+	var items []string
+	for _, item := range e.Items[:min(len(e.Items), maxItems)] {
+		items = append(items, fmt.Sprintf("%s (%d)", clean.Cut(item.Name, maxItemName), item.Value))
+	}
+	if more := len(e.Items) - len(items); more > 0 {
+		items = append(items, fmt.Sprintf("and %d more", more))
+	}
+	return 0, fmt.Errorf("%q is no item of the enumeration %q, which has %s",
+		text, e.Name, cmp.Or(strings.Join(items, ", "), "none"))
+}
+
+func parseSigned(d mpit.Datatype, text string, bits int) (uint64, error) {
+	digits, base := number(text)
+	i, err := strconv.ParseInt(digits, base, bits)
+	if err != nil {
+		return 0, numberError(d, text, err, fmt.Sprintf("%d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1))
+	}
+	return uint64(i), nil
+}
+
+func parseUnsigned(d mpit.Datatype, text string, bits int) (uint64, error) {
+	digits, base := number(text)
+	if i, err := strconv.ParseInt(digits, base, 64); err == nil && i < 0 {
+		return 0, numberError(d, text, strconv.ErrRange, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
+	}
+	u, err := strconv.ParseUint(digits, base, bits)
+	if err != nil {
+		return 0, numberError(d, text, err, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
+	}
+	return u, nil
+}
+
+// number says in which base a number is written: decimal, unless it begins with 0x. A leading zero alone means nothing.
+func number(text string) (digits string, base int) {
+	sign, rest := "", text
+	if strings.HasPrefix(rest, "-") {
+		sign, rest = "-", rest[1:]
+	}
+	if len(rest) > 2 && (rest[:2] == "0x" || rest[:2] == "0X") && rest[2] != '-' && rest[2] != '+' {
+		return sign + rest[2:], 16
+	}
+	return text, 10
+}
+
+func parseFloat(d mpit.Datatype, text string) (uint64, error) {
+	bits := 64
+	if d == mpit.DatatypeFloat {
+		bits = 32
+	}
+	f, err := strconv.ParseFloat(text, bits)
+	switch {
+	case err != nil:
+		return 0, numberError(d, text, err, "finite numbers")
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return 0, fmt.Errorf("%q is not a finite number", text)
+	}
+	// A float comes back as it was rounded.
+	return math.Float64bits(f), nil
+}
+
+func numberError(d mpit.Datatype, text string, err error, limits string) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s is out of the range of %s: %s", text, d, limits)
+	}
+	return fmt.Errorf("%q is not a number of datatype %s", text, d)
+}
+
+// Format is a value as text, in the way in which Parse reads it. An array that would be longer than maxText is cut,
+// with … at its end.
+func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
+	if v.IsText {
+		return v.Text
+	}
+	item := itemNames(enum, v.Values)
+	var text strings.Builder
+	for i, w := range v.Values {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		name, named := item(int64(w))
+		switch {
+		case text.Len() > maxText:
+			text.WriteString("…")
+			return text.String()
+		case named:
+			text.WriteString(name)
+		default:
+			text.WriteString(Number(d, w))
+		}
+	}
+	return text.String()
+}
+
+// Number is an element as the shortest number that is exactly it.
+func Number(d mpit.Datatype, w uint64) string {
+	switch {
+	case d.Floating():
+		return strconv.FormatFloat(d.Float64(w), 'g', -1, 64)
+	case d.Signed():
+		return strconv.FormatInt(int64(w), 10)
+	}
+	return strconv.FormatUint(w, 10)
+}
+
+// Text is a control variable's present value as text.
+func Text(v *mpit.ControlVariable) string {
+	value := mpit.CvarValue{Values: v.Values, Text: v.Text, IsText: v.Datatype == mpit.DatatypeChar}
+	return Format(v.Datatype, v.Enum, value)
+}
+
+// itemNames returns what finds the names of an enumeration's items, for so many elements.
+func itemNames(enum *mpit.Enum, elements []uint64) func(value int64) (name string, ok bool) {
+	if enum == nil || len(elements) == 0 {
+		return func(int64) (string, bool) { return "", false }
+	}
+	names := make(map[int64]string)
+	wanted := make(map[int64]bool, len(elements))
+	for _, w := range elements {
+		wanted[int64(w)] = true
+	}
+	for _, item := range enum.Items {
+		if _, twice := names[item.Value]; !twice && wanted[item.Value] && len(item.Name) <= maxItemName {
+			names[item.Value] = item.Name
+		}
+	}
+	return func(value int64) (string, bool) {
+		name, ok := names[value]
+		return name, ok
+	}
+}
+
+// Same says whether two values are the same to the last bit.
+func Same(a, b mpit.CvarValue) bool {
+	return a.IsText == b.IsText && a.Text == b.Text && slices.Equal(a.Values, b.Values)
+}
