@@ -22,6 +22,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -54,7 +55,7 @@ type Exporter struct {
 	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables such as budgets.
 	rounds  rounds
 	pages   pages
-	budgets *budgets
+	budgets *budget.Budgets
 
 	categories *tally.Tally[categories.Row]
 	controls   *tally.Tally[controlRow]
@@ -88,7 +89,7 @@ func New(cfg Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	budgets, err := newBudgets(cfg.Limits)
+	budgets, err := budget.New(cfg.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
@@ -121,7 +122,7 @@ func New(cfg Config) (*Exporter, error) {
 	e.api = api.Handler(source{e}, e.log)
 	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
-	e.showLimits(budgets.limits)
+	e.showLimits(budgets.Limits())
 	return e, nil
 }
 
@@ -357,6 +358,7 @@ func (e *Exporter) giveBack() {
 func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	e.makeWay(w.ID, peer.UID)
 	r := e.table.add(h, peer, w)
+	r.account = e.budgets.Open(r.job())
 	if r.old = h.InitTime.Before(e.started); r.old {
 		r.since = e.now()
 	}
@@ -516,7 +518,7 @@ func (e *Exporter) expire() {
 	var over, lost []*rank
 	for _, r := range e.table.ordered {
 		switch {
-		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || e.budgets.short(r)):
+		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || r.account.Short()):
 			over = append(over, r)
 		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
 			lost = append(lost, r)
