@@ -78,7 +78,7 @@ const (
 	overdue = time.Second
 	// shareable is how old a round may be that another reader joins: its answers are as old.
 	shareable = 250 * time.Millisecond
-	// maxFinals bounds the last samples in flight of one user, beyond one for each of his living ranks: those may all end
+	// maxFinals bounds the last samples in flight of one user, beyond one for each living rank: those may all end
 	// at the same moment.
 	maxFinals = 64
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.

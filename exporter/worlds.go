@@ -25,7 +25,7 @@ type worldName struct {
 }
 
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
-// answers. It belongs to Exporter.mu, but for what never changes: key and dup.
+// answers. Exporter.mu guards it, except key and dup, which never change.
 type world struct {
 	key   worldID
 	user  string

@@ -139,7 +139,7 @@ func TestBudgetsHold(t *testing.T) {
 	})
 }
 
-// Users come one after the other, and each takes all that he can get. The last one finds room all the same.
+// Users come one after the other, and each takes all there is to get. The last one finds room all the same.
 func TestUsersShareTheSeries(t *testing.T) {
 	b, err := New(mapping.Limits{})
 	require.NoError(t, err)
