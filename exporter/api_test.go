@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -35,7 +34,7 @@ func TestAPIRanks(t *testing.T) {
 	n.finish(second, mpit.EndAbort)
 
 	w := get(n.API(), "/api/v1/ranks")
-	list := fromJSON[RankList](t, w)
+	list := fromJSON[api.RankList](t, w)
 	require.Len(t, list.Ranks, 2)
 	assert.Equal(t, n.Ranks()[0].Library, list.Ranks[0].Library)
 	up := list.Ranks[0]
@@ -63,7 +62,7 @@ func TestAPICatalogue(t *testing.T) {
 	all := mpittest.New(mpittest.Everything())
 	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(other), all)
 
-	list := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	list := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
 	var libraries []string
 	for _, c := range list.Catalogues {
 		libraries = append(libraries, c.Rank.Library+" "+c.Rank.LibraryVersion)
@@ -72,19 +71,19 @@ func TestAPICatalogue(t *testing.T) {
 	assert.Empty(t, list.Errors)
 	variables := list.Catalogues[0].Variables
 	require.Len(t, variables, 4)
-	assert.Equal(t, VariableStatus{
+	assert.Equal(t, api.VariableStatus{
 		Name: "calls", Class: mpit.ClassCounter, Description: "a counter", Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLongLong,
 		Continuous: true, State: mpit.VariableOpen, Metric: "mpit_calls_total", Kind: "counter",
 	}, variables[0])
 
-	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1"))
+	list = fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1"))
 	assert.Len(t, list.Catalogues, 2, "each rank that is named")
-	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1&world=0&rank=1"))
+	list = fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=1&world=0&rank=1"))
 	require.Len(t, list.Catalogues, 1)
 	assert.Equal(t, 1, list.Catalogues[0].Rank.Rank)
 
 	config := mpittest.Everything()
-	list = fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=everything"))
+	list = fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=everything"))
 	require.Len(t, list.Catalogues, 1)
 	c := list.Catalogues[0]
 	assert.Len(t, c.Variables, len(config.Variables))
@@ -107,7 +106,7 @@ func TestAPICatalogue(t *testing.T) {
 		}
 	}
 	assert.Equal(t, len(config.Categories[1].Variables), both)
-	enum := slices.IndexFunc(c.ControlVariables, func(v ControlVariableStatus) bool { return v.Name == "algorithm" })
+	enum := slices.IndexFunc(c.ControlVariables, func(v api.ControlVariableStatus) bool { return v.Name == "algorithm" })
 	assert.Equal(t, mpit.EnumItem{Value: 1, Name: "eager"}, c.ControlVariables[enum].Enum[1])
 	require.Len(t, c.Objects, len(config.Objects))
 	assert.Equal(t, "comm", c.Objects[2].Kind)
@@ -120,7 +119,7 @@ func TestAPICatalogue(t *testing.T) {
 func TestAPIMarksDistributions(t *testing.T) {
 	n := startNode(t, Config{})
 	n.connect(mpittest.New(withDistribution(small("1", 0), time.Microsecond, 2*time.Microsecond, time.Hour)))
-	values := fromJSON[ValueList](t, get(n.API(), "/api/v1/values"))
+	values := fromJSON[api.ValueList](t, get(n.API(), "/api/v1/values"))
 	for _, v := range values.Ranks[0].Variables {
 		assert.Equal(t, v.Name == callTime, v.Distribution, v.Name)
 		if v.Distribution {
@@ -133,7 +132,7 @@ func TestAPIMarksDistributions(t *testing.T) {
 		}
 	}
 	text := get(n.API(), "/api/v1/catalogue").Body.Bytes()
-	var list CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal(text, &list), string(text))
 	marked := map[string]bool{}
 	for _, v := range list.Catalogues[0].Variables {
@@ -142,56 +141,6 @@ func TestAPIMarksDistributions(t *testing.T) {
 	assert.Equal(t, map[string]bool{"calls": false, "depth": false, "peak": false, "waiting": false, callTime: true}, marked)
 	assert.Equal(t, 1, strings.Count(string(text), `"distribution": true`))
 	assert.NotContains(t, string(text), `"distribution": false`)
-}
-
-func TestObjectStatus(t *testing.T) {
-	list := objectStatus([]mpit.Object{
-		{ID: 4, Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Inter: true, Details: []mpit.Detail{{Key: "remote_size", Value: "3"}}},
-		{ID: 5, Kind: mpit.BindWin, Size: 2, Rank: 0, On: 4, Created: testTime},
-		{ID: 6, Kind: mpit.BindOp, Size: -1, Rank: -1, On: 3},
-		{ID: 7, Kind: mpit.BindUnknown},
-	})
-	text, err := json.Marshal(list)
-	require.NoError(t, err)
-	assert.JSONEq(t, `[
-		{"id": 4, "kind": "comm", "name": "halo", "size": 2, "rank": 1, "inter": true, "details": {"remote_size": "3"}},
-		{"id": 5, "kind": "win", "name": "", "size": 2, "rank": 0, "on": "halo", "on_id": 4, "created": "2025-01-02T03:04:05Z"},
-		{"id": 6, "kind": "op", "name": "", "on_id": 3},
-		{"id": 7, "kind": "unknown", "name": "", "size": 0, "rank": 0}
-	]`, string(text))
-}
-
-// A bound control variable has a value on each object.
-func TestControlVariableOnObjects(t *testing.T) {
-	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: &mpit.Enum{Items: []mpit.EnumItem{{Value: 2, Name: "red"}}}, Objects: []mpit.ObjectValue{
-		{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
-	}}, map[uint32]string{1: "halo"})
-	red := "red"
-	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}}, s.Objects)
-	assert.Nil(t, s.Value)
-}
-
-// A later sample brings new variables, with their categories, and new objects; those that are gone stay, marked.
-func TestCatalogueUpdate(t *testing.T) {
-	stamp := uint64(2)
-	c := Catalogue{
-		Variables:  []VariableStatus{{Name: "a", index: 5}},
-		Categories: []CategoryStatus{{Name: "all", variables: []int{5, 5, 6}}},
-		Objects:    []ObjectStatus{{ID: 1, Name: "world"}, {ID: 2, Name: "halo"}},
-	}
-	c.categorize()
-	assert.Equal(t, []string{"all"}, c.Variables[0].Categories)
-	c.Update(&Catalogue{
-		Variables:     []VariableStatus{{Name: "a", index: 5}, {Name: "b", index: 6}, {Name: "c", index: 7}},
-		Objects:       []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 3, Name: "new"}},
-		CategoryStamp: &stamp, ObjectsMissing: 4,
-	})
-	require.Len(t, c.Variables, 3)
-	assert.Equal(t, []string{"all"}, c.Variables[1].Categories)
-	assert.Empty(t, c.Variables[2].Categories)
-	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 2, Name: "halo", Freed: true}, {ID: 3, Name: "new"}}, c.Objects)
-	assert.Equal(t, &stamp, c.CategoryStamp)
-	assert.Equal(t, uint64(4), c.ObjectsMissing)
 }
 
 func TestCatalogueHasTheStamp(t *testing.T) {
@@ -204,7 +153,7 @@ func TestCatalogueHasTheStamp(t *testing.T) {
 		return true
 	})
 	for stamp, want := range map[uint64]*uint64{0: nil, 1: new(uint64)} {
-		c := CatalogueOfSample(session, &mpit.Sample{Stats: mpit.AgentStats{CategoryStamp: stamp}}, n.cfg.Mapper)
+		c := api.CatalogueOfSample(session, &mpit.Sample{Stats: mpit.AgentStats{CategoryStamp: stamp}}, n.cfg.Mapper)
 		assert.Equal(t, want, c.CategoryStamp, "one more than MPI_T says, for 0 is: not known")
 	}
 }
@@ -226,12 +175,6 @@ func TestAPIErrors(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/ranks", nil))
 	assert.Equal(t, http.StatusMethodNotAllowed, w.Code, "for reading only")
-
-	for range maxReads {
-		n.reads <- struct{}{}
-	}
-	assert.Equal(t, http.StatusServiceUnavailable, get(h, "/api/v1/catalogue").Code)
-	assert.Equal(t, http.StatusServiceUnavailable, get(h, "/api/v1/kept").Code)
 }
 
 // A rank that does not answer hides only itself.
@@ -247,7 +190,7 @@ func TestAPICatalogueOfALateRank(t *testing.T) {
 	req := httptest.NewRequest(http.MethodGet, "/api/v1/catalogue", nil)
 	w := httptest.NewRecorder()
 	n.API().ServeHTTP(w, req)
-	list := fromJSON[CatalogueList](t, w)
+	list := fromJSON[api.CatalogueList](t, w)
 	require.Len(t, list.Catalogues, 1)
 	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
 	assert.Len(t, list.Errors, 1)
@@ -259,75 +202,13 @@ func TestAPICatalogueOfAVastRank(t *testing.T) {
 	vast, good := small("1", 0), small("2", 0)
 	good.Hello.LibraryVersion = "MPICH Version: 4.0.2"
 	vast.Categories = []mpit.Category{
-		{Index: 0, Name: "all", Subcategories: slices.Repeat([]int{1}, 2*maxCatalogueBytes/60_000)},
+		{Index: 0, Name: "all", Subcategories: slices.Repeat([]int{1}, 64<<20/60_000)},
 		{Index: 1, Name: strings.Repeat("x", 60_000)},
 	}
 	n.connect(mpittest.New(vast), mpittest.New(good))
-	list := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	list := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
 	require.Len(t, list.Catalogues, 1)
 	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
 	require.Len(t, list.Errors, 1)
 	assert.Contains(t, list.Errors[0], "more than 32 MiB")
-}
-
-// So can every part of a catalogue.
-func TestCatalogueBytes(t *testing.T) {
-	long := strings.Repeat("x", 60_000)
-	names := slices.Repeat([]string{long}, 2*maxCatalogueBytes/len(long))
-	items := slices.Repeat([]mpit.EnumItem{{Name: "x"}}, maxCatalogueBytes/64)
-	objects := slices.Repeat([]ObjectStatus{{Name: long}}, len(names))
-	values := slices.Repeat([]ObjectValueStatus{{Name: long}}, len(names))
-	for what, c := range map[string]Catalogue{
-		"categories of a variable":         {Variables: []VariableStatus{{Categories: names}}},
-		"an enumeration":                   {Variables: []VariableStatus{{Enum: items}}},
-		"categories of a control variable": {ControlVariables: []ControlVariableStatus{{Categories: names}}},
-		"its enumeration":                  {ControlVariables: []ControlVariableStatus{{Enum: items}}},
-		"its objects":                      {ControlVariables: []ControlVariableStatus{{Objects: values}}},
-		"parents":                          {Categories: []CategoryStatus{{Parents: names}}},
-		"variables of a category":          {Categories: []CategoryStatus{{Variables: names}}},
-		"objects":                          {Objects: objects},
-	} {
-		assert.Greater(t, c.bytes(), byteCount(maxCatalogueBytes), what)
-	}
-}
-
-func TestControlValue(t *testing.T) {
-	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "both"}}}
-	for _, test := range []struct {
-		v    mpit.ControlVariable
-		want string
-	}{
-		{mpit.ControlVariable{Datatype: mpit.DatatypeChar, Text: "self,vader"}, "self,vader"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Values: []uint64{1, ^uint64(0)}}, "1,-1"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeUint64, Values: []uint64{^uint64(0)}}, "18446744073709551615"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeDouble, Values: []uint64{0x3ff8000000000000}}, "1.5"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}}, "both,none,7"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeInt}, ""},
-	} {
-		assert.Equal(t, test.want, cvar.Text(&test.v))
-	}
-}
-
-func TestCatalogueOfWithoutAnExporter(t *testing.T) {
-	l, err := mpit.Listen(socketPath(t))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	r := mpittest.New(mpittest.Everything())
-	require.NoError(t, r.Connect(t.Context(), l.Path()))
-	defer r.Kill()
-	s, err := l.Accept(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
-
-	c, err := CatalogueOf(t.Context(), s, newMapper(t))
-	require.NoError(t, err)
-	assert.Equal(t, "everything", c.Rank.JobID)
-	assert.NotEmpty(t, c.Variables)
-	assert.NotEmpty(t, c.ControlVariables)
-
-	r.Stall(true)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = CatalogueOf(ctx, s, newMapper(t))
-	assert.ErrorIs(t, err, context.Canceled)
 }

@@ -13,12 +13,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -107,7 +109,7 @@ type Exporter struct {
 	users   *identity.Users
 	scrapes chan struct{} // one token for each HTTP request in flight
 	lending lending
-	reads   chan struct{} // the same for catalogues, values and kept samples
+	api     http.Handler
 	control *control.Server
 	now     func() time.Time
 	newRank func(m *mapping.Mapper, p mapping.Process) figures
@@ -200,7 +202,6 @@ func New(cfg Config) (*Exporter, error) {
 		self:       newSelfMetrics(),
 		users:      identity.NewUsers(cfg.UserName),
 		scrapes:    make(chan struct{}, cfg.MaxScrapes),
-		reads:      make(chan struct{}, maxReads),
 		now:        time.Now,
 		proc:       os.DirFS("/proc"),
 		patience:   patience,
@@ -230,6 +231,7 @@ func New(cfg Config) (*Exporter, error) {
 	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.control = newControl(e)
+	e.api = api.Handler(source{e}, e.log)
 	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
 	e.showLimits(budgets.limits)

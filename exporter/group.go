@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
 
 // groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
@@ -20,7 +21,7 @@ const groupRank = -1
 type group struct {
 	id      Identity
 	labels  []*dto.LabelPair // of id, but its rank
-	figures *mapping.Group
+	figures *merge.Group
 	weight  int                       // of its series, as the budgets know it
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left off the page, as counted there
@@ -28,7 +29,7 @@ type group struct {
 }
 
 func newGroup(id Identity) *group {
-	g := &group{id: id, figures: mapping.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
+	g := &group{id: id, figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
 	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
@@ -57,7 +58,7 @@ func (g *group) Live() bool { return true }
 // gathered is the ranks of one world, while groups are brought up to date.
 type gathered struct {
 	refresh uint64 // the running one
-	members []mapping.Member
+	members []merge.Member
 	grouped bool // one of them has series to be merged
 }
 
@@ -75,7 +76,7 @@ func (e *Exporter) updateGroups(p *board, ranks []view) {
 			g.refresh, g.grouped = e.pages.refreshes, false
 			p.joined = append(p.joined, r.world)
 		}
-		m := mapping.Member{Key: r.key, Number: r.id.Rank, Old: r.old}
+		m := merge.Member{Key: r.key, Number: r.id.Rank, Old: r.old}
 		if is := p.ranks[r]; is != nil {
 			m.Live = is.up
 			if c := is.merged; c != nil {
@@ -114,7 +115,7 @@ func (e *Exporter) makeGroup(w *world) *group {
 }
 
 // updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
-func (e *Exporter) updateGroup(p *board, w *world, members []mapping.Member) {
+func (e *Exporter) updateGroup(p *board, w *world, members []merge.Member) {
 	g := p.groups[w]
 	defer func() {
 		if v := recover(); v != nil {

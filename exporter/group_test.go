@@ -18,6 +18,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -373,7 +374,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 		}
 	}
-	g.figures.Update([]mapping.Member{{Live: true, Series: []*mapping.Series{
+	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
 		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
 	}}}, time.Now())
 	p.updateGroup(g)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -178,10 +179,10 @@ func TestObjectsAreDescribed(t *testing.T) {
 
 func TestKept(t *testing.T) {
 	e := startTold(t, Config{})
-	get1 := func(query string) KeptList { return fromJSON[KeptList](t, get(e.API(), "/api/v1/kept"+query)) }
+	get1 := func(query string) api.KeptList { return fromJSON[api.KeptList](t, get(e.API(), "/api/v1/kept"+query)) }
 	s := counting()
 	e.take(s)
-	assert.Equal(t, []KeptSample{}, get1("").Kept)
+	assert.Equal(t, []api.KeptSample{}, get1("").Kept)
 	assert.JSONEq(t, `{"kept": []}`, get(e.API(), "/api/v1/kept").Body.String())
 
 	s.Monotonic = time.Second
@@ -206,9 +207,8 @@ func TestKept(t *testing.T) {
 		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
 		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"}, "values": []any{0.1, nil}},
 	}, body.Kept[0].Values)
-	list, more := e.Kept(Selector{})
-	assert.Equal(t, list, get1("?rank=0").Kept)
-	assert.Zero(t, more)
+	assert.Equal(t, get1(""), get1("?rank=0"))
+	assert.Zero(t, get1("").More)
 	assert.Empty(t, get1("?rank=1").Kept)
 	assert.Empty(t, get1("?jobid=2").Kept)
 	assert.Empty(t, get1("?world=1").Kept)

@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
@@ -63,7 +64,7 @@ type rank struct {
 	peer    mpit.Peer // of its first connection
 	arrived uint64    // rises from rank to rank
 	started time.Time // zero: not known
-	about   RankStatus
+	about   api.RankStatus
 	library mapping.Library
 	old     bool             // it was there before this exporter
 	since   time.Time        // from when on the exporter can vouch for what only it counts; zero: from the rank's beginning on
@@ -168,7 +169,7 @@ func newRank(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 		id:       id,
 		peer:     peer,
 		started:  h.InitTime,
-		about:    describe(&h, peer, w),
+		about:    api.StatusOf(&h, peer, w),
 		library:  mapping.ParseLibrary(h.LibraryVersion),
 		version:  clean.Cut(h.LibraryVersion, clean.MaxLabel),
 		contents: guard.New(contents{left: map[string]int{}}),

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -87,15 +88,15 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 		require.Len(t, list.Ranks, 1)
 		assert.Equal(t, "alice", list.Ranks[0].Rank.User)
 		assert.Equal(t, "10", list.Ranks[0].Variables[0].Series[0].Value)
-		catalogues := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?user=alice&rank=0"))
+		catalogues := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?user=alice&rank=0"))
 		require.Len(t, catalogues.Catalogues, 1)
 		assert.Equal(t, "alice", catalogues.Catalogues[0].Rank.User)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/catalogue?user=bob").Code)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/values?user=bob").Code)
 		r.Pcontrol(2)
 		n.scrape()
-		assert.Len(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
-		assert.Empty(t, fromJSON[KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
+		assert.Len(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
+		assert.Empty(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
 	})
 }
 

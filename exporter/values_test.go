@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -25,10 +26,10 @@ import (
 func everyTime(e *Exporter) { e.recent = 0 }
 
 // flat makes of an answer what scrape makes of the page.
-func (l *ValueList) flat(t *testing.T) map[string]float64 {
+func flat(t *testing.T, l *api.ValueList) map[string]float64 {
 	t.Helper()
 	flat := map[string]float64{}
-	put := func(variables []VariableValues, shared map[string]string) {
+	put := func(variables []api.VariableValues, shared map[string]string) {
 		for _, v := range variables {
 			for _, s := range v.Series {
 				labels := maps.Clone(shared)
@@ -93,7 +94,7 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	var none map[string]float64
 	both := mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth}
 	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both, mapping.Rule{Match: mapping.Match{Name: "peak"}, Rank: mapping.RankNode}))
-	requireSame(t, none, valuesFrom(t, n, "").flat(t))
+	requireSame(t, none, flat(t, valuesFrom(t, n, "")))
 
 	everything := mpittest.Everything()
 	odd := mpit.Variable{Name: "odd", Class: mpit.ClassLevel, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8}
@@ -111,7 +112,7 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 		t.Helper()
 		page := ofVariables(n.scrape())
 		assert.NotEmpty(t, page)
-		requireSame(t, page, valuesFrom(t, n, "").flat(t))
+		requireSame(t, page, flat(t, valuesFrom(t, n, "")))
 	}
 	same()
 	list := valuesFrom(t, n, "?jobid=1")
@@ -125,18 +126,18 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	same()
 }
 
-func metricsOf(variables []VariableValues) (names []string) {
+func metricsOf(variables []api.VariableValues) (names []string) {
 	for _, v := range variables {
 		names = append(names, v.Metric)
 	}
 	return names
 }
 
-func valuesFrom(t *testing.T, n *node, query string) *ValueList {
+func valuesFrom(t *testing.T, n *node, query string) *api.ValueList {
 	t.Helper()
 	w := get(n.API(), "/api/v1/values"+query)
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
-	list := fromJSON[ValueList](t, w)
+	list := fromJSON[api.ValueList](t, w)
 	return &list
 }
 
@@ -144,8 +145,8 @@ func valuesFrom(t *testing.T, n *node, query string) *ValueList {
 func TestValuesNameTheirVariables(t *testing.T) {
 	n := startNode(t, Config{}, everyTime)
 	n.connect(mpittest.New(mpittest.Everything()))
-	c := fromJSON[CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=everything")).Catalogues[0]
-	known := map[string]VariableStatus{}
+	c := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue?jobid=everything")).Catalogues[0]
+	known := map[string]api.VariableStatus{}
 	for _, v := range c.Variables {
 		known[v.Name+" "+v.Class.String()] = v
 	}
@@ -178,7 +179,7 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 	n.connect(mpittest.New(cfg))
 	n.scrape()
 	list := valuesFrom(t, n, "")
-	check := func(metric string, variables []VariableValues) {
+	check := func(metric string, variables []api.VariableValues) {
 		t.Helper()
 		got := map[string]string{}
 		for _, v := range variables {
@@ -273,11 +274,6 @@ func TestValuesErrors(t *testing.T) {
 			assert.NotEmpty(t, fromJSON[struct{ Error string }](t, w).Error, query)
 		}
 	}
-	for range maxReads {
-		n.reads <- struct{}{}
-	}
-	assert.Equal(t, http.StatusServiceUnavailable, get(n.API(), "/api/v1/values").Code)
-	assert.Equal(t, http.StatusOK, get(n.Handler(), "/metrics").Code, "scrapes go on")
 }
 
 // An answer is bounded: by whole ranks, and of one that is too large alone by its series.
@@ -296,13 +292,15 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Len(t, list.Ranks, maxValueSeries/all)
 	assert.Zero(t, list.Ranks[0].Cut)
 
-	room := &valueRoom{series: 2, bytes: maxValueBytes}
 	r := n.pages.board.ranks[n.table.ordered[0]]
 	own := r.series.Shown()
-	got, cut := variablesOf(r).values(own, room)
-	assert.Equal(t, all-2, cut)
-	assert.False(t, room.fits(own))
-	assert.NotEmpty(t, got)
-	_, cut = variablesOf(r).values(own, &valueRoom{series: maxValueSeries, bytes: 1})
-	assert.Equal(t, all-1, cut)
+	tight := api.NewValues(testTime, 2, maxValueBytes)
+	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
+	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
+	assert.Nil(t, tight.AddRank(api.RankStatus{}, r.variables, r.infos, own))
+	assert.Equal(t, 1, tight.List().More)
+	tight = api.NewValues(testTime, maxValueSeries, 1)
+	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	assert.Equal(t, all-1, tight.List().Ranks[0].Cut)
 }

@@ -138,7 +138,7 @@ func (c *cell) newSeries(from *slabs, state string) *Series {
 		slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	s := from.newSeries()
-	s.Metric, s.Labels, s.Together, s.meaning = v.metric, labels, NewTogether(v.ranks, v.across), v.meaning
+	s.Metric, s.Labels, s.Together, s.Meaning = v.metric, labels, NewTogether(v.ranks, v.across), v.meaning
 	return s
 }
 

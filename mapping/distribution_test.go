@@ -344,67 +344,6 @@ func TestDistributionOfObjectsThatAreNotTracked(t *testing.T) {
 	assert.Equal(t, map[string]pows{Unnamed: {"2^0": 1, "2^1": 1}, "c": {"2^2": 1}}, histograms(t, r))
 }
 
-// Of ranks of which some measure single durations and others know what an interval took, the node's histogram has what both have: in the
-// wider of the two kinds of buckets.
-func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
-	exact := func(durations ...time.Duration) *Series {
-		s := like(mpit.ClassTimer, 0)
-		s.Histogram = &Histogram{Schema: ExactSchema, Bounds: distributionBounds(), Counts: make([]uint64, 14)}
-		var was, now [mpittest.DistributionElements - 1]uint64
-		for k, w := range mpittest.Distribution(durations...)[1:] {
-			now[k] = w.(uint64)
-		}
-		s.Histogram.rise(was[:], now[:])
-		return s
-	}
-	estimated := func(seconds ...float64) *Series {
-		s := like(mpit.ClassTimer, 0)
-		s.Histogram.Schema = NativeSchema
-		for _, x := range seconds {
-			s.Histogram.add(x, 1)
-			s.Histogram.Sum += x
-		}
-		return s
-	}
-	for _, c := range []struct {
-		name    string
-		members []*Series
-		schema  int32
-		native  []NativeBucket
-		counts  map[float64]uint64
-	}{
-		{"both estimated", []*Series{estimated(1, 1.1), estimated(1.5)}, NativeSchema, []NativeBucket{{0, 1}, {1, 1}, {3, 1}}, map[float64]uint64{1: 1, 2: 2}},
-		{"both exact", []*Series{exact(time.Second), exact(time.Second, 2*time.Second)}, ExactSchema, []NativeBucket{{0, 2}, {1, 1}}, map[float64]uint64{1: 2, 4: 1}},
-		{"an exact one comes to an estimated one", []*Series{estimated(0.7, 1, 1.1, 2.5), exact(time.Second, 3*time.Second)}, ExactSchema,
-			[]NativeBucket{{0, 3}, {1, 1}, {2, 2}}, map[float64]uint64{1: 3, 2: 1, 4: 2}},
-		{"an estimated one comes to an exact one", []*Series{exact(time.Second, 3*time.Second), estimated(0.7, 1, 1.1, 2.5)}, ExactSchema,
-			[]NativeBucket{{0, 3}, {1, 1}, {2, 2}}, map[float64]uint64{1: 3, 4: 3}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := NewGroup()
-			one := []Member{rankOf(0, c.members[0])}
-			g.Update(one, groupStart)
-			two := append(one, rankOf(1, c.members[1]))
-			for range 2 {
-				g.Update(two, groupStart)
-				require.Len(t, g.Series(), 1)
-				h := g.Series()[0].Histogram
-				assert.Equal(t, c.schema, h.Schema)
-				assert.Equal(t, c.native, h.Native)
-				counts := map[float64]uint64{}
-				total := uint64(0)
-				for i, n := range h.Counts {
-					if total += n; n > 0 {
-						counts[append(slices.Clone(h.Bounds), math.Inf(1))[i]] = n
-					}
-				}
-				assert.Equal(t, c.counts, counts)
-				assert.Equal(t, total, h.Count)
-			}
-		})
-	}
-}
-
 // A program's own object called other is one with them; if it is reset, other goes on.
 func TestDistributionOfAnObjectCalledOther(t *testing.T) {
 	a := newAgent(calls(mpit.BindComm, "v")...)
@@ -463,30 +402,6 @@ func TestCountsOfBuckets(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, remainOf(&mpit.Remain{Gained: c.gained, First: c.first}, 1), c)
 	}
-}
-
-// Whatever many ranks claim together, a node's histogram never overflows.
-func TestGroupOfCountsBeyondAllMeasure(t *testing.T) {
-	g := NewGroup()
-	var members []Member
-	var was uint64
-	for i := range 64 {
-		a := newAgent(calls(mpit.BindComm, "v")...)
-		h := a.handle("v", a.object("c", 1))
-		for k := range h.values {
-			h.values[k] = math.MaxUint64 - 5
-		}
-		r := newRank(t, Rule{Rank: RankNode})
-		r.Update(a.sample())
-		members = append(members, Member{Key: mpit.RankID{byte(i)}, Number: i, Figures: r, Structure: r.Structure(), Series: r.Series(), Live: true})
-		g.Update(members, groupStart)
-		h2 := g.Series()[0].Histogram
-		checkedBuckets(t, h2, true)
-		require.GreaterOrEqual(t, h2.Count, was)
-		was = h2.Count
-	}
-	assert.Less(t, was, uint64(1<<63))
-	assert.Greater(t, was, uint64(1<<61))
 }
 
 // With other buckets a histogram begins at zero, sum and buckets together.

@@ -193,7 +193,7 @@ func (m *Mapper) examples(metric *Metric, v *mpit.Variable, s *spec, set *settin
 	}
 	node, lines := metric.Name, []string(nil)
 	if mode == RankBoth {
-		node = nodeName(metric.Name)
+		node = NodeName(metric.Name)
 	}
 	if mode != RankNode {
 		lines = append(lines, m.lines(metric.Name, metric.Kind, s, v, set, append(rank, own...))...)

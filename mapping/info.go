@@ -34,7 +34,7 @@ func (i *Info) Owns(s *Series) int {
 		return slices.ContainsFunc(s.Labels, func(l Label) bool { return l.Name == name && such(l.Value) })
 	}
 	of := func(m *Metric) bool {
-		return m != nil && (s.Metric == m || s.Metric.Name == m.Name || s.Metric.Name == nodeName(m.Name))
+		return m != nil && (s.Metric == m || s.Metric.Name == m.Name || s.Metric.Name == NodeName(m.Name))
 	}
 	if !of(i.Metric) && !of(i.Ratio) {
 		return 0

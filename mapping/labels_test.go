@@ -134,7 +134,7 @@ func TestInfoOwnsSeries(t *testing.T) {
 	owners := map[string]string{}
 	for _, s := range r.Series() {
 		merged := *s.Metric
-		merged.Name = nodeName(merged.Name)
+		merged.Name = NodeName(merged.Name)
 		assert.Equal(t, s.Metric.Name, RankName(merged.Name))
 		inGroup := *s
 		inGroup.Metric = &merged

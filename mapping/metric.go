@@ -65,7 +65,7 @@ type Series struct {
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
 	Together             // with the same series of other ranks
-	meaning   uint32     // see variable.means
+	Meaning   uint32     // stands for what the value is of: rules that change it make another series of it
 	Since     int64      // when the value was zero, in Unix nanoseconds; 0: not known
 
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
@@ -112,32 +112,3 @@ func (s *Series) Weight() int {
 	}
 	return len(s.Histogram.Bounds) + 3 // the last bucket, _sum and _count
 }
-
-// Histogram is the value of a timer. Counts are not cumulative.
-type Histogram struct {
-	Bounds []float64 // upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
-	Counts []uint64  // one more than Bounds
-	Count  uint64
-	Sum    float64 // seconds
-
-	// The same observations as a native histogram of schema Schema, sorted by Index. What is at most
-	// NativeZeroThreshold stands in NativeZero.
-	Schema     int32 // NativeSchema, or ExactSchema
-	Native     []NativeBucket
-	NativeZero uint64
-}
-
-// NativeBucket counts what lies in (base^(Index-1), base^Index] with base 2^(1/2^Schema), as Prometheus numbers
-// the buckets of native histograms.
-type NativeBucket struct {
-	Index int32
-	Count uint64
-}
-
-// The resolution of native histograms: four buckets for each doubling where the mean of an interval is what is known, one where the
-// agent has counted single durations in buckets of powers of two (mpit.Variable, Distribution).
-const (
-	NativeSchema        = 2
-	ExactSchema         = 0
-	NativeZeroThreshold = 1e-9 // seconds
-)

@@ -307,3 +307,25 @@ func derivedUnit(word string) bool {
 	}
 	return false
 }
+
+// What series of the ranks of a world together are called.
+const (
+	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank as well.
+	NodePrefix = Prefix + "node_"
+	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
+	ExtremeName = NodePrefix + "extreme_rank"
+	// ExtremeHelp is its HELP.
+	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
+)
+
+// NodeName is what a family is called in which series stand merged that stand for each rank as well.
+func NodeName(name string) string { return NodePrefix + strings.TrimPrefix(name, Prefix) }
+
+// RankName is its reverse: the name of the family that a family of NodePrefix was made of. Of others it is "".
+func RankName(name string) string {
+	rest, ok := strings.CutPrefix(name, NodePrefix)
+	if !ok {
+		return ""
+	}
+	return Prefix + rest
+}

@@ -412,3 +412,19 @@ func FuzzNames(f *testing.F) {
 		}
 	})
 }
+
+// No variable, and no rule, can have a name that belongs to ranks together.
+func TestNamesOfGroupsAreReserved(t *testing.T) {
+	for _, name := range []string{"node_v", "node", "extreme_rank", "node_extreme_rank"} {
+		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
+			for _, rules := range [][]Rule{{}, {{Match: Match{Name: name}, Name: "x_" + name}}} {
+				v := mpit.Variable{Name: name, Class: class, Datatype: tULong, DatatypeBytes: 8}
+				metric, _, ok := newMapper(t, rules...).Metric(Library{}, v)
+				require.True(t, ok)
+				assert.False(t, strings.HasPrefix(metric.Name, NodePrefix), metric.Name)
+				both := NodePrefix + strings.TrimPrefix(metric.Name, Prefix)
+				assert.NotEqual(t, ExtremeName, strings.TrimSuffix(both, "_total"))
+			}
+		}
+	}
+}

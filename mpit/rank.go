@@ -120,12 +120,12 @@ type Detail struct{ Key, Value string }
 // Handle is a variable bound to an object, open in the rank for as long as both exist.
 type Handle struct {
 	ID       uint32
-	Variable uint32 // Variable.ID
-	Object   uint32 // Object.ID, 0: none
-	Count    int    // elements
+	Variable uint32    // Variable.ID
+	Object   uint32    // Object.ID, 0: none
+	Count    int       // elements
 	Created  time.Time // or its object's last rename, whichever is later
-	Earlier  *Earlier // nil: all zero. Most handles have none
-	Offset   int      // where its elements start in Sample.Values; -1: not selected
+	Earlier  *Earlier  // nil: all zero. Most handles have none
+	Offset   int       // where its elements start in Sample.Values; -1: not selected
 }
 
 // Earlier is what a handle's values were before.

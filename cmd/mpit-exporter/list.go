@@ -13,7 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/probe"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // listCommand shows what MPI_T offers: in the ranks that are connected to an exporter, or in a program that it runs.
@@ -62,7 +62,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		}
 		c.selection.What = listing.Objects
 	}
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	if len(c.program) > 0 {
 		if c.exporter.ChoosesRanks() {
 			return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
@@ -72,7 +72,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		if err != nil {
 			return err
 		}
-		list.Catalogues = []exporter.Catalogue{catalogue}
+		list.Catalogues = []api.Catalogue{catalogue}
 	} else {
 		if c.settings.CallsSaid || c.settings.Monitoring || len(c.settings.Deny) > 0 {
 			return cli.Usagef("list: --calls, --monitoring and --deny are about a program that list runs; name one: "+

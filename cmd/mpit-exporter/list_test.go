@@ -17,7 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/listing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -54,7 +54,7 @@ func TestListOfAnExporter(t *testing.T) {
 
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--output=json", "--rank="+fmt.Sprint(everything.Hello.Rank))
 	require.Zero(t, answer.status, answer.stderr)
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
 	require.Len(t, list.Catalogues, 1)
 	assert.Len(t, list.Catalogues[0].Variables, len(everything.Variables))
@@ -76,7 +76,7 @@ func TestListSections(t *testing.T) {
 		}
 	}
 	got := runBinary(t, nil, "list", "--url="+e.url, "--what=cvars", "-o", "json")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
 	assert.Empty(t, list.Catalogues[0].Variables)
 	assert.NotEmpty(t, list.Catalogues[0].ControlVariables)
@@ -115,7 +115,7 @@ func TestListObjects(t *testing.T) {
 		assert.NotContains(t, got.stdout, "VARIABLES")
 	}
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--objects", "-o", "json")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))
 	assert.Len(t, list.Catalogues[0].Objects, len(mpittest.Everything().Objects))
 	assert.Empty(t, list.Catalogues[0].Variables)
@@ -132,7 +132,7 @@ func TestListOfAShortProgram(t *testing.T) {
 	assert.Contains(t, got.stderr, "the program's own output\n")
 	assert.Contains(t, got.stderr, "mpit-exporter: "+program+": exit status 3\n")
 	assert.Contains(t, got.stderr, "ended before its control variables and categories could be asked for")
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list), got.stdout)
 	require.Len(t, list.Catalogues, 1)
 	c := list.Catalogues[0]

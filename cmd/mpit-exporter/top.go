@@ -15,7 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // topCommand shows the ranks of a running exporter, and what moves most in them, again and again.
@@ -62,7 +62,7 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 }
 
 // look asks the exporter.
-func (c *topCommand) look(ctx context.Context) (list exporter.ValueList, err error) {
+func (c *topCommand) look(ctx context.Context) (list api.ValueList, err error) {
 	err = c.exporter.Get(ctx, c.name, "", "values", &list)
 	return list, err
 }
@@ -171,7 +171,7 @@ func nudge(c chan struct{}) {
 
 // answer is what came of a look.
 type answer struct {
-	list exporter.ValueList
+	list api.ValueList
 	err  error
 }
 

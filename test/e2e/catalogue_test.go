@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
@@ -24,7 +24,7 @@ func TestMPICHControlVariables(t *testing.T) {
 	run.AtHold(t, "made")
 	server.Await(t, "the ranks", up(run))
 
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	server.GetJSON(t, "/api/v1/catalogue?jobid="+run.ID+"&rank=0", &list)
 	require.Empty(t, list.Errors)
 	require.Len(t, list.Catalogues, 1)
@@ -34,7 +34,7 @@ func TestMPICHControlVariables(t *testing.T) {
 	count := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Alone: true, Bare: true, Program: "cvarcount.c"}).Finish(t).Stdout
 	assert.Equal(t, strings.TrimSpace(count), strconv.Itoa(len(catalogue.ControlVariables)), "what MPI_T itself says")
 	assert.NotEmpty(t, catalogue.Categories)
-	at := slices.IndexFunc(catalogue.ControlVariables, func(v exporter.ControlVariableStatus) bool {
+	at := slices.IndexFunc(catalogue.ControlVariables, func(v api.ControlVariableStatus) bool {
 		return v.Name == "MPIR_CVAR_BCAST_MIN_PROCS"
 	})
 	require.GreaterOrEqual(t, at, 0)
@@ -56,17 +56,17 @@ func TestOpenMPICatalogue(t *testing.T) {
 	run.AtHold(t, "made")
 	server.Await(t, "the ranks", up(run))
 
-	var ranks exporter.RankList
+	var ranks api.RankList
 	server.GetJSON(t, "/api/v1/ranks", &ranks)
 	require.Len(t, ranks.Ranks, 2)
 	assert.Equal(t, "up", ranks.Ranks[1].State)
 	assert.Equal(t, 1, ranks.Ranks[1].Rank)
 
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	server.GetJSON(t, "/api/v1/catalogue", &list)
 	require.Empty(t, list.Errors)
 	require.Len(t, list.Catalogues, 1, "one for the one library that is there")
-	variables := map[string]exporter.VariableStatus{}
+	variables := map[string]api.VariableStatus{}
 	for _, v := range list.Catalogues[0].Variables {
 		variables[v.Name] = v
 	}

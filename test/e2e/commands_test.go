@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -102,9 +102,9 @@ func TestList(t *testing.T) {
 	}
 }
 
-func catalogueOf(t *testing.T, text string) exporter.Catalogue {
+func catalogueOf(t *testing.T, text string) api.Catalogue {
 	t.Helper()
-	var list exporter.CatalogueList
+	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
 	require.Len(t, list.Catalogues, 1, fmt.Sprint(list.Errors))
 	return list.Catalogues[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
@@ -72,7 +72,7 @@ func TestSetControlVariable(t *testing.T) {
 			assert.Equal(t, []string{old[0], "77"}, values(cvar(t, server, 0, "get", job, names.local)))
 
 			// The catalogue is read from the library anew, and has it too.
-			var list exporter.CatalogueList
+			var list api.CatalogueList
 			server.GetJSON(t, "/api/v1/catalogue?jobid="+run.ID+"&rank=1", &list)
 			require.Len(t, list.Catalogues, 1)
 			for _, v := range list.Catalogues[0].ControlVariables {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
@@ -78,7 +79,7 @@ func TestCatalogueOfOpenMPI(t *testing.T) {
 	})
 	run.AtHold(t, "made")
 	server.Await(t, "the ranks", up(run))
-	var answer exporter.CatalogueList
+	var answer api.CatalogueList
 	server.GetJSON(t, "/api/v1/catalogue?jobid="+run.ID+"&rank=0", &answer)
 	require.Len(t, answer.Catalogues, 1)
 	got := map[string]facts{}

@@ -131,3 +131,20 @@ func TestSame(t *testing.T) {
 	assert.False(t, Same(mpit.CvarValue{Values: []uint64{half}}, mpit.CvarValue{Values: []uint64{half, half}}))
 	assert.False(t, Same(mpit.CvarValue{IsText: true}, mpit.CvarValue{}))
 }
+
+func TestText(t *testing.T) {
+	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "both"}}}
+	for _, test := range []struct {
+		v    mpit.ControlVariable
+		want string
+	}{
+		{mpit.ControlVariable{Datatype: mpit.DatatypeChar, Text: "self,vader"}, "self,vader"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Values: []uint64{1, ^uint64(0)}}, "1,-1"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeUint64, Values: []uint64{^uint64(0)}}, "18446744073709551615"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeDouble, Values: []uint64{0x3ff8000000000000}}, "1.5"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}}, "both,none,7"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt}, ""},
+	} {
+		assert.Equal(t, test.want, Text(&test.v))
+	}
+}

@@ -1,4 +1,4 @@
-// Package listing shows what MPI_T offers in a rank, an exporter.Catalogue, as tables: variables, control variables,
+// Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
 // categories as a tree, and objects.
 //
 // Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out.
@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -22,7 +22,7 @@ import (
 const maxObjects = 50
 
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
-func Write(w io.Writer, c *exporter.Catalogue, s Selection) error {
+func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 	t := table.New(w)
 	fmt.Fprintf(t, "%s\n", table.Clean(title(&c.Rank)))
 	if s.shows(Variables) {
@@ -37,7 +37,7 @@ func Write(w io.Writer, c *exporter.Catalogue, s Selection) error {
 				stateCell(v),
 				metricCell(v), listCell(v.Categories), v.Description)
 		}
-		if slices.ContainsFunc(c.Variables, func(v exporter.VariableStatus) bool { return v.OnRequest }) {
+		if slices.ContainsFunc(c.Variables, func(v api.VariableStatus) bool { return v.OnRequest }) {
 			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then "+
 				"on, and each message costs more")
 		}
@@ -79,8 +79,8 @@ func Write(w io.Writer, c *exporter.Catalogue, s Selection) error {
 }
 
 // writeObjects writes the objects of each kind, the first ones of many.
-func writeObjects(t io.Writer, c *exporter.Catalogue) {
-	byKind := map[string][]*exporter.ObjectStatus{}
+func writeObjects(t io.Writer, c *api.Catalogue) {
+	byKind := map[string][]*api.ObjectStatus{}
 	var kinds []string
 	for i := range c.Objects {
 		o := &c.Objects[i]
@@ -91,7 +91,7 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 	}
 	slices.Sort(kinds)
 	for _, list := range byKind { // those that are gone come last
-		slices.SortStableFunc(list, func(a, b *exporter.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
+		slices.SortStableFunc(list, func(a, b *api.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
 	}
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
 	if len(c.Objects) > 0 {
@@ -115,7 +115,7 @@ func writeObjects(t io.Writer, c *exporter.Catalogue) {
 	}
 }
 
-func gone(o *exporter.ObjectStatus) int {
+func gone(o *api.ObjectStatus) int {
 	if o.Freed {
 		return 1
 	}
@@ -130,7 +130,7 @@ func numberCell(n *int) string {
 }
 
 // detailCell is what is known of an object beyond its name and size.
-func detailCell(o *exporter.ObjectStatus) string {
+func detailCell(o *api.ObjectStatus) string {
 	var parts []string
 	for _, flag := range []struct {
 		is   bool
@@ -167,7 +167,7 @@ func enumCell(items []mpit.EnumItem) string {
 	return listCell(words)
 }
 
-func title(r *exporter.RankStatus) string {
+func title(r *api.RankStatus) string {
 	s := strings.TrimSpace(r.Library + " " + r.LibraryVersion)
 	if s == "" {
 		s = "unknown MPI library"
@@ -189,7 +189,7 @@ func title(r *exporter.RankStatus) string {
 }
 
 // classCell says of a variable that is the agent's own distribution that it is one.
-func classCell(v *exporter.VariableStatus) string {
+func classCell(v *api.VariableStatus) string {
 	if v.Distribution {
 		return v.Class.String() + " (distribution)"
 	}
@@ -197,7 +197,7 @@ func classCell(v *exporter.VariableStatus) string {
 }
 
 // metricCell is the metric's name, or why there is none.
-func metricCell(v *exporter.VariableStatus) string {
+func metricCell(v *api.VariableStatus) string {
 	switch {
 	case v.Metric != "":
 		return v.Metric
@@ -208,7 +208,7 @@ func metricCell(v *exporter.VariableStatus) string {
 }
 
 // stateCell says of a variable that is opened on request only that it is one.
-func stateCell(v *exporter.VariableStatus) string {
+func stateCell(v *api.VariableStatus) string {
 	switch {
 	case v.State == mpit.VariableOnRequest:
 		return "on request"

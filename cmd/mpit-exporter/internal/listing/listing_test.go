@@ -8,17 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 func TestTables(t *testing.T) {
 	value, long := "1", strings.Repeat("long ", 20)
 	size, rank, stamp := 4, 2, uint64(3)
-	c := &exporter.Catalogue{
-		Rank: exporter.RankStatus{Library: "openmpi", LibraryVersion: "4.1.4", JobID: "17", World: "17.0", Rank: 2,
+	c := &api.Catalogue{
+		Rank: api.RankStatus{Library: "openmpi", LibraryVersion: "4.1.4", JobID: "17", World: "17.0", Rank: 2,
 			WorldSize: 4, Executable: "/bin/app"},
-		Variables: []exporter.VariableStatus{
+		Variables: []api.VariableStatus{
 			{Name: "messages", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic, Bind: mpit.BindComm,
 				Datatype:    mpit.DatatypeUnsigned,
 				Description: "Messages,\n  all of them", Metric: "mpit_messages_total",
@@ -34,14 +34,14 @@ func TestTables(t *testing.T) {
 			{Name: "spc_b", Class: mpit.ClassSize, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 				OnRequest: true, State: mpit.VariableOnRequest},
 		},
-		ControlVariables: []exporter.ControlVariableStatus{
+		ControlVariables: []api.ControlVariableStatus{
 			{Name: "eager", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 				Value: &value, Description: "Eager\x1b[31m limit",
 				Enum:       []mpit.EnumItem{{Value: 0, Name: "off"}, {Value: 1, Name: "on"}},
 				Categories: []string{"all"}},
 			{Name: "tuned", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
 				Bind: mpit.BindComm,
-				Objects: []exporter.ObjectValueStatus{{ID: 1, Name: "halo\nx", Value: &value},
+				Objects: []api.ObjectValueStatus{{ID: 1, Name: "halo\nx", Value: &value},
 					{ID: 7, Code: "MPI_T_ERR_INVALID"}}},
 			{Name: "path", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeChar,
 				Value: &long},
@@ -49,10 +49,10 @@ func TestTables(t *testing.T) {
 				Datatype: mpit.DatatypeInt, Code: "MPI_T_ERR_INVALID"},
 		},
 	}
-	c.Categories = []exporter.CategoryStatus{{Name: "all", Description: "Everything",
+	c.Categories = []api.CategoryStatus{{Name: "all", Description: "Everything",
 		Variables: []string{"messages"}, ControlVariables: []string{"eager"}}}
 	c.CategoryStamp = &stamp
-	c.Objects = []exporter.ObjectStatus{
+	c.Objects = []api.ObjectStatus{
 		{ID: 1, Kind: "comm", Name: "halo\nx", Size: &size, Rank: &rank,
 			Details: map[string]string{"topology": "cart", "dims": "2,2"}},
 		{ID: 2, Kind: "comm", Freed: true, Inter: true},
@@ -99,12 +99,12 @@ win   ghosts    4     2     halo      -
 
 // Of many objects the first of each kind are shown, those that live before those that are gone.
 func TestManyObjects(t *testing.T) {
-	c := &exporter.Catalogue{}
+	c := &api.Catalogue{}
 	for i := range maxObjects + 3 {
-		c.Objects = append(c.Objects, exporter.ObjectStatus{ID: uint32(i + 1), Kind: "comm",
+		c.Objects = append(c.Objects, api.ObjectStatus{ID: uint32(i + 1), Kind: "comm",
 			Name: fmt.Sprintf("c%d", i), Freed: i == 0})
 	}
-	c.Objects = append(c.Objects, exporter.ObjectStatus{ID: 99, Kind: "win", Name: "w"})
+	c.Objects = append(c.Objects, api.ObjectStatus{ID: 99, Kind: "win", Name: "w"})
 	var out strings.Builder
 	require.NoError(t, Write(&out, c, Selection{What: Objects}))
 	assert.Contains(t, out.String(), "OBJECTS (54)\n")
@@ -116,11 +116,11 @@ func TestManyObjects(t *testing.T) {
 // A category with two parents stands under each, with what is in it under the first alone; what can't be a tree is
 // shown all the same.
 func TestTree(t *testing.T) {
-	category := func(name string, parents, children []string) exporter.CategoryStatus {
-		return exporter.CategoryStatus{Name: name, Parents: parents, Subcategories: children}
+	category := func(name string, parents, children []string) api.CategoryStatus {
+		return api.CategoryStatus{Name: name, Parents: parents, Subcategories: children}
 	}
 	var out strings.Builder
-	writeTree(&out, []exporter.CategoryStatus{
+	writeTree(&out, []api.CategoryStatus{
 		category("mpi", nil, []string{"p2p", "coll"}),
 		category("other", nil, []string{"coll", "unknown"}),
 		category("p2p", []string{"mpi"}, []string{"eager"}),
@@ -155,9 +155,9 @@ func TestTree(t *testing.T) {
 
 // However deep and wide it is, a tree ends.
 func TestTreeIsBounded(t *testing.T) {
-	var deep, wide []exporter.CategoryStatus
+	var deep, wide []api.CategoryStatus
 	for i := range 500 {
-		c := exporter.CategoryStatus{Name: fmt.Sprint(i), Subcategories: []string{fmt.Sprint(i + 1)}}
+		c := api.CategoryStatus{Name: fmt.Sprint(i), Subcategories: []string{fmt.Sprint(i + 1)}}
 		if i > 0 {
 			c.Parents = []string{fmt.Sprint(i - 1)}
 		}
@@ -166,7 +166,7 @@ func TestTreeIsBounded(t *testing.T) {
 		for j := range 500 {
 			all = append(all, fmt.Sprint(j))
 		}
-		wide = append(wide, exporter.CategoryStatus{Name: fmt.Sprint(i), Subcategories: all, Parents: all})
+		wide = append(wide, api.CategoryStatus{Name: fmt.Sprint(i), Subcategories: all, Parents: all})
 	}
 	var out strings.Builder
 	writeTree(&out, deep)

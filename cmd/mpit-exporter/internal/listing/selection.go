@@ -3,7 +3,7 @@ package listing
 import (
 	"slices"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // What a listing can be asked for.
@@ -27,27 +27,27 @@ func (s Selection) shows(what string) bool {
 }
 
 // Apply takes away what was not asked for. It returns false if the catalogue has no such category.
-func (s Selection) Apply(c *exporter.Catalogue) (found bool) {
+func (s Selection) Apply(c *api.Catalogue) (found bool) {
 	found = s.Category == "" || keepCategory(c, s.Category)
 	if !s.shows(Variables) {
-		c.Variables = []exporter.VariableStatus{}
+		c.Variables = []api.VariableStatus{}
 	}
 	if !s.shows(ControlVariables) {
-		c.ControlVariables = []exporter.ControlVariableStatus{}
+		c.ControlVariables = []api.ControlVariableStatus{}
 	}
 	if !s.shows(Categories) {
-		c.Categories = []exporter.CategoryStatus{}
+		c.Categories = []api.CategoryStatus{}
 	}
 	if !s.shows(Objects) {
-		c.Objects = []exporter.ObjectStatus{}
+		c.Objects = []api.ObjectStatus{}
 	}
 	return found
 }
 
 // keepCategory leaves of a catalogue what is in one category, and the categories below it. It returns false if there
 // is none of that name.
-func keepCategory(catalogue *exporter.Catalogue, name string) bool {
-	byName := map[string]*exporter.CategoryStatus{}
+func keepCategory(catalogue *api.Catalogue, name string) bool {
+	byName := map[string]*api.CategoryStatus{}
 	for i := range catalogue.Categories {
 		byName[catalogue.Categories[i].Name] = &catalogue.Categories[i]
 	}
@@ -61,14 +61,14 @@ func keepCategory(catalogue *exporter.Catalogue, name string) bool {
 		}
 		next = next[1:]
 	}
-	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g exporter.CategoryStatus) bool {
+	catalogue.Categories = slices.DeleteFunc(catalogue.Categories, func(g api.CategoryStatus) bool {
 		return !below[g.Name]
 	})
-	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v exporter.VariableStatus) bool {
+	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v api.VariableStatus) bool {
 		return !slices.Contains(v.Categories, name)
 	})
 	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables,
-		func(v exporter.ControlVariableStatus) bool {
+		func(v api.ControlVariableStatus) bool {
 			return !slices.Contains(v.Categories, name)
 		})
 	return below[name]

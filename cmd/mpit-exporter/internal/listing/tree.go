@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // Bounds of a tree: categories come from ranks, and may be anything.
@@ -22,14 +22,14 @@ const (
 // in it under the first.
 type categoryTree struct {
 	w      io.Writer
-	byName map[string]*exporter.CategoryStatus
+	byName map[string]*api.CategoryStatus
 	shown  map[string]bool
 	rows   int
 	left   int // rows over the bound
 }
 
-func writeTree(w io.Writer, categories []exporter.CategoryStatus) {
-	t := &categoryTree{w: w, byName: map[string]*exporter.CategoryStatus{}, shown: map[string]bool{}}
+func writeTree(w io.Writer, categories []api.CategoryStatus) {
+	t := &categoryTree{w: w, byName: map[string]*api.CategoryStatus{}, shown: map[string]bool{}}
 	for i := range categories {
 		if c := &categories[i]; t.byName[c.Name] == nil {
 			t.byName[c.Name] = c
@@ -55,7 +55,7 @@ func writeTree(w io.Writer, categories []exporter.CategoryStatus) {
 
 // show writes a category and, the first time, what is in it. first stands before its own line, rest before those of
 // its subcategories.
-func (t *categoryTree) show(c, parent *exporter.CategoryStatus, first, rest string) {
+func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 	again := t.shown[c.Name]
 	t.shown[c.Name] = true
 	if t.rows++; t.rows > maxTreeRows {
@@ -83,7 +83,7 @@ func (t *categoryTree) show(c, parent *exporter.CategoryStatus, first, rest stri
 	if again {
 		return
 	}
-	var children []*exporter.CategoryStatus
+	var children []*api.CategoryStatus
 	for _, child := range c.Subcategories {
 		if sub := t.byName[child]; sub != nil && sub != c {
 			children = append(children, sub)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // Orders of the variables.
@@ -26,7 +26,7 @@ const (
 // Movement is what has changed between two looks.
 type Movement struct {
 	at      time.Time
-	ranks   []exporter.RankValues
+	ranks   []api.RankValues
 	more    int
 	before  map[seriesKey]figure
 	values  map[seriesKey]figure
@@ -54,7 +54,7 @@ const together = -1
 
 // Take takes in an answer. It returns false for the first one, and for one that says nothing new: the exporter asks
 // the ranks once a second at most.
-func (m *Movement) Take(list *exporter.ValueList) bool {
+func (m *Movement) Take(list *api.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
 	}
@@ -77,7 +77,7 @@ func (m *Movement) Take(list *exporter.ValueList) bool {
 	return m.elapsed > 0
 }
 
-func (m *Movement) add(key seriesKey, variables []exporter.VariableValues) {
+func (m *Movement) add(key seriesKey, variables []api.VariableValues) {
 	for i := range variables {
 		v := &variables[i]
 		key.metric = v.Metric

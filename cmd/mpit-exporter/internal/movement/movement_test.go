@@ -9,32 +9,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // valuesOf is one look at two ranks, at a second, with these values of a counter in each and a timer in the first.
-func valuesOf(second int, zero, one, waited string) *exporter.ValueList {
-	counter := func(value string) exporter.VariableValues {
-		return exporter.VariableValues{Metric: "mpit_calls_total", Kind: "counter",
-			Series: []exporter.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
+func valuesOf(second int, zero, one, waited string) *api.ValueList {
+	counter := func(value string) api.VariableValues {
+		return api.VariableValues{Metric: "mpit_calls_total", Kind: "counter",
+			Series: []api.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
 	}
-	rank := func(n int, state string) exporter.RankStatus {
-		return exporter.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1",
+	rank := func(n int, state string) api.RankStatus {
+		return api.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1",
 			PID: 100 + n, Library: "openmpi", LibraryVersion: "4.1.4", Executable: "app"}
 	}
-	return &exporter.ValueList{
+	return &api.ValueList{
 		Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC),
-		Ranks: []exporter.RankValues{
-			{Rank: rank(0, "up"), Variables: []exporter.VariableValues{
+		Ranks: []api.RankValues{
+			{Rank: rank(0, "up"), Variables: []api.VariableValues{
 				counter(zero),
 				{Metric: "mpit_wait_time_seconds", Kind: "histogram",
-					Series: []exporter.SeriesValue{{Count: zero, Sum: waited}}},
+					Series: []api.SeriesValue{{Count: zero, Sum: waited}}},
 			}},
-			{Rank: rank(1, "late"), Variables: []exporter.VariableValues{counter(one)}},
+			{Rank: rank(1, "late"), Variables: []api.VariableValues{counter(one)}},
 		},
-		Together: []exporter.WorldValues{{JobID: "17", World: "0", User: "ada", Variables: []exporter.VariableValues{
-			{Metric: "mpit_node_depth", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "NaN"}}},
-			{Metric: "mpit_node_peak", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "12345678"}}},
+		Together: []api.WorldValues{{JobID: "17", World: "0", User: "ada", Variables: []api.VariableValues{
+			{Metric: "mpit_node_depth", Kind: "gauge", Series: []api.SeriesValue{{Value: "NaN"}}},
+			{Metric: "mpit_node_peak", Kind: "gauge", Series: []api.SeriesValue{{Value: "12345678"}}},
 		}}},
 	}
 }
@@ -79,13 +79,13 @@ func TestTopTable(t *testing.T) {
 
 // How often and how long, of all ranks together: of what was observed between two looks, of one look of all.
 func TestTopOfTimers(t *testing.T) {
-	look := func(second int, counts, sums [2]string) *exporter.ValueList {
-		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+	look := func(second int, counts, sums [2]string) *api.ValueList {
+		l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
 		for i := range counts {
-			l.Ranks = append(l.Ranks, exporter.RankValues{
-				Rank: exporter.RankStatus{JobID: "1", World: "0", User: "ada", Rank: i},
-				Variables: []exporter.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram",
-					Distribution: true, Series: []exporter.SeriesValue{
+			l.Ranks = append(l.Ranks, api.RankValues{
+				Rank: api.RankStatus{JobID: "1", World: "0", User: "ada", Rank: i},
+				Variables: []api.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram",
+					Distribution: true, Series: []api.SeriesValue{
 						{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
 					}}},
 			})
@@ -108,14 +108,14 @@ func TestTopOfTimers(t *testing.T) {
 
 // A watermark or a share of several ranks has no sum, and what two jobs or two users have none either.
 func TestTopAddsUpWhatCountsOnly(t *testing.T) {
-	look := func(second int, values ...string) *exporter.ValueList {
-		l := &exporter.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+	look := func(second int, values ...string) *api.ValueList {
+		l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
 		for i, v := range values {
-			l.Ranks = append(l.Ranks, exporter.RankValues{
-				Rank: exporter.RankStatus{JobID: "1", World: "0", User: []string{"ada", "ada", "bob"}[i], Rank: i},
-				Variables: []exporter.VariableValues{
-					{Metric: "mpit_full_ratio", Kind: "gauge", Series: []exporter.SeriesValue{{Value: "0." + v}}},
-					{Metric: "mpit_sent_total", Kind: "counter", Series: []exporter.SeriesValue{{Value: v}}},
+			l.Ranks = append(l.Ranks, api.RankValues{
+				Rank: api.RankStatus{JobID: "1", World: "0", User: []string{"ada", "ada", "bob"}[i], Rank: i},
+				Variables: []api.VariableValues{
+					{Metric: "mpit_full_ratio", Kind: "gauge", Series: []api.SeriesValue{{Value: "0." + v}}},
+					{Metric: "mpit_sent_total", Kind: "counter", Series: []api.SeriesValue{{Value: v}}},
 				},
 			})
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -33,9 +33,9 @@ const (
 
 // Run runs the program under the agent, to its end, and returns what MPI_T offers in the first of its ranks that
 // says so.
-func Run(ctx context.Context, settings preload.Settings, program, env []string, std cli.Stdio) (_ exporter.Catalogue,
+func Run(ctx context.Context, settings preload.Settings, program, env []string, std cli.Stdio) (_ api.Catalogue,
 	err error) {
-	var none exporter.Catalogue
+	var none api.Catalogue
 	path, err := settings.Complete(env, program[0])
 	if err != nil {
 		return none, err

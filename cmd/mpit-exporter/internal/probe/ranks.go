@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -29,14 +29,14 @@ type listedRanks struct {
 
 	mu    sync.Mutex
 	id    mpit.RankID // of the rank that whole is from
-	whole *exporter.Catalogue
+	whole *api.Catalogue
 	final *finalWords
 }
 
 // finalWords are a rank's last sample, and who said them.
 type finalWords struct {
 	id        mpit.RankID
-	catalogue exporter.Catalogue
+	catalogue api.Catalogue
 }
 
 func newListedRanks(mapper *mapping.Mapper) *listedRanks {
@@ -78,7 +78,7 @@ func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
 	defer cancel()
-	c, err := exporter.CatalogueOf(ctx, s, l.mapper)
+	c, err := api.CatalogueOf(ctx, s, l.mapper)
 	if err != nil {
 		return false // it has ended too early, or hangs: another rank, or the last sample, will do
 	}
@@ -111,7 +111,7 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 			continue
 		}
 		layout, variables = sample.Layout, sample.Variables
-		later := exporter.CatalogueOfSample(s, &sample, l.mapper)
+		later := api.CatalogueOfSample(s, &sample, l.mapper)
 		l.mu.Lock()
 		l.whole.Update(&later)
 		l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 // takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.
 func (l *listedRanks) takeFinal(s *mpit.Session, sample *mpit.Sample) {
 	id := s.Hello().ID
-	words := &finalWords{id, exporter.CatalogueOfSample(s, sample, l.mapper)}
+	words := &finalWords{id, api.CatalogueOfSample(s, sample, l.mapper)}
 	words.catalogue.Rank.State = "ended"
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *listedRanks) awaitLastWords(ctx context.Context) {
 
 // catalogue puts together what was said, and says what is missing. The last sample knows more variables than an
 // earlier one: some libraries make them when they are first needed.
-func (l *listedRanks) catalogue() (c exporter.Catalogue, missing string, ok bool) {
+func (l *listedRanks) catalogue() (c api.Catalogue, missing string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -1,4 +1,8 @@
-package mapping
+// Package merge merges the series of the ranks of one MPI_COMM_WORLD on this node, where rules say so (`rank: node`, `rank: both`).
+//
+// It knows neither rules nor MPI: what it merges are mapping's series, each with what becomes of it in several ranks (mapping.Together).
+// Begin reading with Group.
+package merge
 
 import (
 	"cmp"
@@ -7,20 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 const (
-	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank as well.
-	NodePrefix = Prefix + "node_"
-	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
-	ExtremeName = NodePrefix + "extreme_rank"
-	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
-
 	otelNode     = "mpit.node."
 	extremeLabel = "metric"
 	maxDeparted  = 4096 // members that a Group remembers
+	maxGone      = 4096 // series that may stay although nobody contributes to them any more
 )
 
 // Member is one rank of a Group, at the moment of Group.Update.
@@ -29,10 +28,10 @@ type Member struct {
 	Number    int         // in its MPI_COMM_WORLD
 	Figures   any         // whose Structure and Series these are: the Rank itself. Comparable
 	Structure uint64
-	Rules     uint64    // by which the Series were made; newer rules have a higher number
-	Series    []*Series // those that aren't Grouped are passed over; nil: none just now
-	Live      bool      // answers: else its lasting series alone count
-	Old       bool      // was there before this exporter: an earlier one may have shown what it has counted
+	Rules     uint64            // by which the Series were made; newer rules have a higher number
+	Series    []*mapping.Series // those that aren't Grouped are passed over; nil: none just now
+	Live      bool              // answers: else its lasting series alone count
+	Old       bool              // was there before this exporter: an earlier one may have shown what it has counted
 }
 
 // Group merges the series of the ranks of one MPI_COMM_WORLD on this node, each variable by its class. It belongs to one
@@ -43,52 +42,52 @@ type Member struct {
 // are merged anew at each Update.
 //
 // The numbers go this way: a member has a part for each of its series; the parts of one name and labels are merged in a cell,
-// which is a series of the Group. Parts are linked to cells only when a member's set of series has changed (group_link.go).
+// which is a series of the Group. Parts are linked to cells only when a member's set of series has changed (link.go).
 type Group struct {
-	cells   map[groupKey]*groupCell
-	ordered []*groupCell
-	members map[mpit.RankID]*groupMember
-	present []*groupMember // of the running Update
-	update  uint64         // number of Updates
-	rules   uint64         // the newest of any member
-	relist  bool           // the set of cells may have changed
+	cells   map[seriesKey]*cell
+	ordered []*cell
+	members map[mpit.RankID]*member
+	present []*member // of the running Update
+	update  uint64    // number of Updates
+	rules   uint64    // the newest of any member
+	relist  bool      // the set of cells may have changed
 
 	// Members that have ended, the oldest first. What one counts that comes back has been counted up to where it is.
 	departed []mpit.RankID
 	wasHere  map[mpit.RankID]bool
 
 	both      map[string]bothMetric
-	extreme   *Metric
-	series    []*Series
-	extremes  []*Series
+	extreme   *mapping.Metric
+	series    []*mapping.Series
+	extremes  []*mapping.Series
 	structure uint64
 	renewed   bool // a cell has got another Metric
 
 	weight      int
 	limit       int // of weight; below zero: none
-	limitReason Reason
-	dropped     map[Reason]uint64
+	limitReason mapping.Reason
+	dropped     map[mapping.Reason]uint64
 }
 
 // NewGroup returns a Group without members and without a limit.
 func NewGroup() *Group {
 	return &Group{
-		cells: map[groupKey]*groupCell{}, members: map[mpit.RankID]*groupMember{}, wasHere: map[mpit.RankID]bool{},
-		both: map[string]bothMetric{}, extreme: &Metric{Name: ExtremeName, Help: ExtremeHelp, OTelName: otelNode + "extreme_rank"},
-		limit: -1, dropped: map[Reason]uint64{},
+		cells: map[seriesKey]*cell{}, members: map[mpit.RankID]*member{}, wasHere: map[mpit.RankID]bool{},
+		both: map[string]bothMetric{}, extreme: &mapping.Metric{Name: mapping.ExtremeName, Help: mapping.ExtremeHelp, OTelName: otelNode + "extreme_rank"},
+		limit: -1, dropped: map[mapping.Reason]uint64{},
 	}
 }
 
 // SetLimit bounds the weight of the Group's series, from the next Update on. Who is there first keeps his place. The last eighth
 // is for objects called other, into which the newest objects' series fold, variable by variable; what finds no place there either
 // is left out and counted, for reason. Below zero: no limit.
-func (g *Group) SetLimit(weight int, reason Reason) { g.limit, g.limitReason = weight, reason }
+func (g *Group) SetLimit(weight int, reason mapping.Reason) { g.limit, g.limitReason = weight, reason }
 
 // Weight is the weight of all that the Group has on the page: Series and Extremes.
 func (g *Group) Weight() int { return g.weight }
 
 // Dropped counts what has been left out since NewGroup, by reason: members' series. nil: nothing. The map is the caller's.
-func (g *Group) Dropped() map[Reason]uint64 {
+func (g *Group) Dropped() map[mapping.Reason]uint64 {
 	if len(g.dropped) == 0 {
 		return nil
 	}
@@ -106,7 +105,7 @@ func (g *Group) Update(members []Member, now time.Time) {
 		m := &members[i]
 		gm := g.members[m.Key]
 		if gm == nil {
-			gm = &groupMember{parts: map[groupKey]*groupPart{}}
+			gm = &member{parts: map[seriesKey]*part{}}
 			g.members[m.Key] = gm
 		}
 		gm.number, gm.live, gm.rules, gm.seen = m.Number, m.Live, m.Rules, g.update
@@ -133,7 +132,7 @@ func (g *Group) Update(members []Member, now time.Time) {
 	}
 	for _, gm := range g.present {
 		for _, p := range gm.active {
-			p.take(gm, unixNano(now))
+			p.take(gm, now.UnixNano())
 		}
 	}
 	for _, c := range g.ordered {
@@ -143,24 +142,24 @@ func (g *Group) Update(members []Member, now time.Time) {
 
 // Series is all merged series, in a stable order, kept as those of a Rank: without rank, state and so on as in Series.Labels.
 // Those of RankBoth have a family of their own, NodePrefix and the rest of the name.
-func (g *Group) Series() []*Series { return g.series }
+func (g *Group) Series() []*mapping.Series { return g.series }
 
 // Extremes is a series ExtremeName for each watermark: the number of the rank that holds it. Label metric is the family in which
 // the watermark stands in Series; the others are its own.
-func (g *Group) Extremes() []*Series { return g.extremes }
+func (g *Group) Extremes() []*mapping.Series { return g.extremes }
 
 // Structure is a number that changes when the set of series does.
 func (g *Group) Structure() uint64 { return g.structure }
 
-// groupKey is what cells are known by, and the parts of one member.
-type groupKey struct {
+// seriesKey is what cells are known by, and the parts of one member.
+type seriesKey struct {
 	name   string // of the Group's family
-	kind   Kind
+	kind   mapping.Kind
 	labels string // names and values, each with a byte behind that no UTF-8 has
 }
 
-// groupMember is a rank, for as long as it is among the members.
-type groupMember struct {
+// member is a rank, for as long as it is among the members.
+type member struct {
 	number    int
 	live      bool
 	rules     uint64
@@ -169,37 +168,37 @@ type groupMember struct {
 	structure uint64
 	linked    bool // the two are set
 	joined    bool // has had a series
-	parts     map[groupKey]*groupPart
-	active    []*groupPart // those that have something to contribute
+	parts     map[seriesKey]*part
+	active    []*part // those that have something to contribute
 }
 
-// groupMode says how parts become one.
-type groupMode uint8
+// mergeMode says how parts become one.
+type mergeMode uint8
 
 const (
-	groupCount     groupMode = iota // what only grows
-	groupWatermark                  // also of those who don't answer
-	groupPresent                    // of those who answer
+	modeCount     mergeMode = iota // what only grows
+	modeWatermark                  // also of those who don't answer
+	modePresent                    // of those who answer
 )
 
-// groupCell is one series of the Group.
-type groupCell struct {
-	key     groupKey
-	series  Series
-	mode    groupMode
+// cell is one series of the Group.
+type cell struct {
+	key     seriesKey
+	series  mapping.Series
+	mode    mergeMode
 	rules   uint64 // the newest that a part was made by
 	parts   int    // that have a series
 	weight  int
-	extreme *Series // nil: none
+	extreme *mapping.Series // nil: none
 	removed bool
 
 	meaning uint32  // of its parts; see variable.means
 	turn    uint32  // how often that has changed
-	gain    float64 // groupCount: of the running Update
-	value   float64 // groupCount: in all
-	known   bool    // groupCount: there has been a value
+	gain    float64 // modeCount: of the running Update
+	value   float64 // modeCount: in all
+	known   bool    // modeCount: there has been a value
 
-	// Of the running Update, but of groupCount.
+	// Of the running Update, but of modeCount.
 	merged float64
 	n      int
 	holder int // whose merged is, with MergeMax and MergeMin
@@ -210,7 +209,7 @@ type groupCell struct {
 	keptKnown  bool
 }
 
-func (c *groupCell) begin() {
+func (c *cell) begin() {
 	c.gain, c.merged, c.n = 0, 0, 0
 	if c.keptKnown {
 		c.add(c.kept, c.keptHolder)
@@ -218,11 +217,11 @@ func (c *groupCell) begin() {
 }
 
 // add merges a gauge's value of one rank.
-func (c *groupCell) add(x float64, number int) {
+func (c *cell) add(x float64, number int) {
 	switch c.series.Merge() {
-	case MergeMax, MergeMin:
+	case mapping.MergeMax, mapping.MergeMin:
 		above := x > c.merged
-		if c.series.Merge() == MergeMin {
+		if c.series.Merge() == mapping.MergeMin {
 			above = x < c.merged
 		}
 		if c.n == 0 || above || x == c.merged && number < c.holder {
@@ -235,11 +234,11 @@ func (c *groupCell) add(x float64, number int) {
 }
 
 // keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
-func (c *groupCell) keep(x float64, number int) {
+func (c *cell) keep(x float64, number int) {
 	better := x > c.kept
 	switch c.series.Merge() {
-	case MergeMax:
-	case MergeMin:
+	case mapping.MergeMax:
+	case mapping.MergeMin:
 		better = x < c.kept
 	default:
 		return
@@ -249,9 +248,9 @@ func (c *groupCell) keep(x float64, number int) {
 	}
 }
 
-func (c *groupCell) settle() {
+func (c *cell) settle() {
 	s := &c.series
-	if c.mode == groupCount {
+	if c.mode == modeCount {
 		if finite(c.value + c.gain) {
 			c.value += c.gain
 		}
@@ -264,7 +263,7 @@ func (c *groupCell) settle() {
 		return
 	}
 	s.Valid, s.Value = c.n > 0 && finite(c.merged), c.merged
-	if s.Merge() == MergeMean && c.n > 0 {
+	if s.Merge() == mapping.MergeMean && c.n > 0 {
 		s.Value /= float64(c.n)
 	}
 	if c.extreme != nil {
@@ -274,7 +273,7 @@ func (c *groupCell) settle() {
 
 // since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another: who adds up takes a
 // beginning that moves for a reset.
-func (c *groupCell) since(at int64) {
+func (c *cell) since(at int64) {
 	if c.series.Valid && c.series.Since != 0 {
 		return
 	}
@@ -283,34 +282,34 @@ func (c *groupCell) since(at int64) {
 	}
 }
 
-// groupPart is what one series of a member contributes to a cell.
-type groupPart struct {
-	cell   *groupCell
-	turn   uint32  // of the cell, when it began to contribute
-	series *Series // nil: the member hasn't got it just now
-	count  Count   // groupCount: only its last value matters
-	last   float64 // of a watermark: what is in the cell
-	known  bool    // there is a last
-	late   bool    // what it has when it is read first is not in the cell
+// part is what one series of a member contributes to a cell.
+type part struct {
+	cell   *cell
+	turn   uint32          // of the cell, when it began to contribute
+	series *mapping.Series // nil: the member hasn't got it just now
+	count  mapping.Count   // modeCount: only its last value matters
+	last   float64         // of a watermark: what is in the cell
+	known  bool            // there is a last
+	late   bool            // what it has when it is read first is not in the cell
 
 	refused bool // there was no room for it: counted
-	hist    *groupBuckets
+	hist    *buckets
 }
 
 // take merges what a member has now.
-func (p *groupPart) take(gm *groupMember, now int64) {
+func (p *part) take(gm *member, now int64) {
 	if c := p.cell; p.turn != c.turn {
 		if gm.rules < c.rules {
 			return // by older rules it means something else
 		}
-		p.turn, p.count, p.hist, p.known, p.late = c.turn, Count{}, nil, false, false
+		p.turn, p.count, p.hist, p.known, p.late = c.turn, mapping.Count{}, nil, false, false
 	}
 	switch s, c := p.series, p.cell; {
-	case c.mode == groupCount:
+	case c.mode == modeCount:
 		if s.Valid {
 			p.add(now)
 		}
-	case c.mode == groupWatermark:
+	case c.mode == modeWatermark:
 		if s != nil && s.Valid {
 			p.last, p.known = s.Value, true
 		}
@@ -323,7 +322,7 @@ func (p *groupPart) take(gm *groupMember, now int64) {
 }
 
 // add adds what a series has gained to the cell.
-func (p *groupPart) add(now int64) {
+func (p *part) add(now int64) {
 	s, c := p.series, p.cell
 	x := s.Value
 	if s.Histogram != nil {
@@ -339,16 +338,16 @@ func (p *groupPart) add(now int64) {
 	}
 	if s.Histogram != nil {
 		if !p.hist.fits(s.Histogram) {
-			p.hist = newGroupBuckets(s.Histogram, c.series.Histogram.Bounds)
-			c.series.Histogram.lower(s.Histogram.Schema)
+			p.hist = newBuckets(s.Histogram, c.series.Histogram.Bounds)
+			c.series.Histogram.Lower(s.Histogram.Schema)
 		}
 		p.hist.take(c.series.Histogram, s.Histogram, skip)
 	}
 	c.known = true
 }
 
-// groupKeyOf is the key of a member's series, and with object the same for another object.
-func groupKeyOf(s *Series, object string) groupKey {
+// keyOf is the key of a member's series, and with object the same for another object.
+func keyOf(s *mapping.Series, object string) seriesKey {
 	var b strings.Builder
 	for _, l := range s.Labels {
 		value := l.Value
@@ -360,27 +359,15 @@ func groupKeyOf(s *Series, object string) groupKey {
 		b.WriteString(value)
 		b.WriteByte(0xff)
 	}
-	return groupKey{groupName(s), s.Metric.Kind, b.String()}
+	return seriesKey{nameOf(s), s.Metric.Kind, b.String()}
 }
 
-// groupName is the family that a member's series has in the Group.
-func groupName(s *Series) string {
-	if s.Ranks() == RankBoth {
-		return nodeName(s.Metric.Name)
+// nameOf is the family that a member's series has in the Group.
+func nameOf(s *mapping.Series) string {
+	if s.Ranks() == mapping.RankBoth {
+		return mapping.NodeName(s.Metric.Name)
 	}
 	return s.Metric.Name
-}
-
-// nodeName is what a family is called in which series stand merged that stand for each rank as well.
-func nodeName(name string) string { return NodePrefix + strings.TrimPrefix(name, Prefix) }
-
-// RankName is its reverse: the name of the family that a family of NodePrefix was made of. Of others it is "".
-func RankName(name string) string {
-	rest, ok := strings.CutPrefix(name, NodePrefix)
-	if !ok {
-		return ""
-	}
-	return Prefix + rest
 }
 
 func isObjectLabel(name string) bool {
@@ -388,12 +375,12 @@ func isObjectLabel(name string) bool {
 	return ok
 }
 
-func (k groupKey) compare(o groupKey) int {
+func (k seriesKey) compare(o seriesKey) int {
 	return cmp.Or(strings.Compare(k.name, o.name), strings.Compare(k.labels, o.labels), cmp.Compare(k.kind, o.kind))
 }
 
 // leave takes a member out. What it has counted is in the cells.
-func (g *Group) leave(key mpit.RankID, gm *groupMember) {
+func (g *Group) leave(key mpit.RankID, gm *member) {
 	g.relist = true
 	delete(g.members, key)
 	for _, p := range gm.parts {
@@ -410,3 +397,5 @@ func (g *Group) leave(key mpit.RankID, gm *groupMember) {
 	g.departed = append(g.departed, key)
 	g.wasHere[key] = true
 }
+
+func finite(x float64) bool { return x-x == 0 }

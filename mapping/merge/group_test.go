@@ -1,6 +1,9 @@
-package mapping
+package merge
 
 import (
+	"math"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,119 +13,163 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 var groupStart = time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // like makes a series of a class, as a Rank would; labels are alternately names and values.
-func like(class mpit.Class, value float64, labels ...string) *Series {
-	word := classWords[class]
+func like(class mpit.Class, value float64, labels ...string) *mapping.Series {
+	word := strings.ToLower(class.String())
 	if class == mpit.ClassPercentage {
 		word = "ratio"
 	}
-	s := &Series{
-		Metric: &Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"), OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + string(classNames[class]) + "."},
-		Value:  value, Since: groupStart.UnixNano(), Valid: true, Together: NewTogether(RankNode, MergeSum),
+	s := &mapping.Series{
+		Metric: &mapping.Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"), OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + word + "."},
+		Value:  value, Since: groupStart.UnixNano(), Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 	}
 	switch class {
 	case mpit.ClassCounter:
-		s.Metric = &Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: KindCounter, OTelKind: OTelSum, Monotonic: true, Help: "A counter."}
+		s.Metric = &mapping.Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: mapping.KindCounter, OTelKind: mapping.OTelSum, Monotonic: true, Help: "A counter."}
 		s.Lasting = true
 	case mpit.ClassTimer:
-		s.Metric = &Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s", Kind: KindHistogram, OTelKind: OTelHistogram, Monotonic: true}
+		s.Metric = &mapping.Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s", Kind: mapping.KindHistogram, OTelKind: mapping.OTelHistogram, Monotonic: true}
 		s.Lasting = true
-		s.Histogram = &Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
+		s.Histogram = &mapping.Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
 	case mpit.ClassPercentage:
-		s.Together = NewTogether(RankNode, MergeMax)
+		s.Together = mapping.NewTogether(mapping.RankNode, mapping.MergeMax)
 	case mpit.ClassHighWatermark:
-		s.Together, s.Lasting = NewTogether(RankNode, MergeMax), true
+		s.Together, s.Lasting = mapping.NewTogether(mapping.RankNode, mapping.MergeMax), true
 	case mpit.ClassLowWatermark:
-		s.Together, s.Lasting = NewTogether(RankNode, MergeMin), true
+		s.Together, s.Lasting = mapping.NewTogether(mapping.RankNode, mapping.MergeMin), true
 	case mpit.ClassGeneric:
-		s.Together = NewTogether(RankNode, MergeEach)
+		s.Together = mapping.NewTogether(mapping.RankNode, mapping.MergeEach)
 	}
 	for i := 0; i < len(labels); i += 2 {
-		s.Labels = append(s.Labels, Label{labels[i], labels[i+1]})
+		s.Labels = append(s.Labels, mapping.Label{Name: labels[i], Value: labels[i+1]})
 	}
 	return s
 }
 
+// observe makes n observations of x seconds, as a Rank would; the sum is not among them.
+func observe(h *mapping.Histogram, x float64, n uint64) {
+	h.Count += n
+	h.Counts[sort.SearchFloat64s(h.Bounds, x)] += n
+	if x <= mapping.NativeZeroThreshold {
+		h.NativeZero += n
+		return
+	}
+	h.AddNative(h.Schema, int32(math.Ceil(math.Log2(x)*math.Exp2(float64(h.Schema)))), n)
+}
+
 // rankOf is a member that answers.
-func rankOf(number int, series ...*Series) Member {
+func rankOf(number int, series ...*mapping.Series) Member {
 	return Member{Key: mpit.RankID{byte(number), 1}, Number: number, Figures: number, Structure: 1, Series: series, Live: true}
 }
 
-// shown writes a Group's valid series as show does a Rank's, and its extremes.
+type m = map[string]float64
+
+// show writes valid series: without the prefix, with their labels, histograms as their count and sum.
+func show(list []*mapping.Series) m {
+	out := m{}
+	for _, s := range list {
+		if !s.Valid {
+			continue
+		}
+		var labels []string
+		for _, l := range s.Labels {
+			labels = append(labels, l.Name+"="+l.Value)
+		}
+		name := strings.TrimPrefix(s.Metric.Name, mapping.Prefix)
+		if labels != nil {
+			name += "{" + strings.Join(labels, ",") + "}"
+		}
+		if _, twice := out[name]; twice {
+			panic("two series of " + name)
+		}
+		if s.Histogram != nil {
+			out[name+" count"], out[name+" sum"] = float64(s.Histogram.Count), s.Histogram.Sum
+			continue
+		}
+		out[name] = s.Value
+	}
+	return out
+}
+
+// groupPage writes a Group's valid series, and its extremes.
 func groupPage(g *Group) m {
-	return show(&Rank{planned: planned{series: append(append([]*Series(nil), g.Series()...), g.Extremes()...)}})
+	return show(slices.Concat(g.Series(), g.Extremes()))
 }
 
 func TestGroupMergesByClass(t *testing.T) {
-	merged := func(s *Series, merge Merge) *Series { s.Together = NewTogether(s.Ranks(), merge); return s }
+	merged := func(s *mapping.Series, merge mapping.Merge) *mapping.Series {
+		s.Together = mapping.NewTogether(s.Ranks(), merge)
+		return s
+	}
 	for _, c := range []struct {
 		name string
-		a, b []*Series // of rank 3 and of rank 4
+		a, b []*mapping.Series // of rank 3 and of rank 4
 		want m
 		left m // after rank 4 has ended
 	}{
 		{
 			"counters are summed; what has been counted stays",
-			[]*Series{like(mpit.ClassCounter, 5)}, []*Series{like(mpit.ClassCounter, 7)}, m{"v_total": 12}, m{"v_total": 12},
+			[]*mapping.Series{like(mpit.ClassCounter, 5)}, []*mapping.Series{like(mpit.ClassCounter, 7)}, m{"v_total": 12}, m{"v_total": 12},
 		},
 		{
 			"levels are summed, of those who are there",
-			[]*Series{like(mpit.ClassLevel, 5)}, []*Series{like(mpit.ClassLevel, -7)}, m{"v_level": -2}, m{"v_level": 5},
+			[]*mapping.Series{like(mpit.ClassLevel, 5)}, []*mapping.Series{like(mpit.ClassLevel, -7)}, m{"v_level": -2}, m{"v_level": 5},
 		},
 		{
 			"shares: the largest of those who are there",
-			[]*Series{like(mpit.ClassPercentage, 0.25)}, []*Series{like(mpit.ClassPercentage, 0.5)}, m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
+			[]*mapping.Series{like(mpit.ClassPercentage, 0.25)}, []*mapping.Series{like(mpit.ClassPercentage, 0.5)}, m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
 		},
 		{
 			"high watermarks: the highest, and whose",
-			[]*Series{like(mpit.ClassHighWatermark, 5)}, []*Series{like(mpit.ClassHighWatermark, 7)},
+			[]*mapping.Series{like(mpit.ClassHighWatermark, 5)}, []*mapping.Series{like(mpit.ClassHighWatermark, 7)},
 			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
 			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
 		},
 		{
 			"equal high watermarks: the lowest rank's",
-			[]*Series{like(mpit.ClassHighWatermark, 7, "comm", "c")}, []*Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
+			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")}, []*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
 			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
 			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
 		},
 		{
 			"low watermarks: the lowest, and whose",
-			[]*Series{like(mpit.ClassLowWatermark, 5)}, []*Series{like(mpit.ClassLowWatermark, -7)},
+			[]*mapping.Series{like(mpit.ClassLowWatermark, 5)}, []*mapping.Series{like(mpit.ClassLowWatermark, -7)},
 			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
 			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
 		},
 		{
 			"watermarks that are summed are nobody's, and those of who is there",
-			[]*Series{merged(like(mpit.ClassHighWatermark, 5), MergeSum)}, []*Series{merged(like(mpit.ClassHighWatermark, 7), MergeSum)},
+			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 5), mapping.MergeSum)}, []*mapping.Series{merged(like(mpit.ClassHighWatermark, 7), mapping.MergeSum)},
 			m{"v_highwatermark": 12}, m{"v_highwatermark": 5},
 		},
 		{
 			"a mean",
-			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMean)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMean)}, []*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
 		},
 		{
 			"a least level",
-			[]*Series{merged(like(mpit.ClassLevel, 5), MergeMin)}, []*Series{merged(like(mpit.ClassLevel, 8), MergeMin)}, m{"v_level": 5}, m{"v_level": 5},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMin)}, []*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMin)}, m{"v_level": 5}, m{"v_level": 5},
 		},
 		{
 			"states: how many ranks are in each",
-			[]*Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle")},
-			[]*Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle"), like(mpit.ClassState, 1, "state", "7")},
+			[]*mapping.Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle")},
+			[]*mapping.Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle"), like(mpit.ClassState, 1, "state", "7")},
 			m{"v_state{state=busy}": 2, "v_state{state=idle}": 0, "v_state{state=7}": 1},
 			m{"v_state{state=busy}": 1, "v_state{state=idle}": 0},
 		},
 		{
 			"what is never merged is not here",
-			[]*Series{like(mpit.ClassGeneric, 5), merged(like(mpit.ClassCounter, 1), MergeEach)}, []*Series{like(mpit.ClassGeneric, 7)}, m{}, m{},
+			[]*mapping.Series{like(mpit.ClassGeneric, 5), merged(like(mpit.ClassCounter, 1), mapping.MergeEach)}, []*mapping.Series{like(mpit.ClassGeneric, 7)}, m{}, m{},
 		},
 		{
 			"labels tell series apart",
-			[]*Series{like(mpit.ClassCounter, 5, "comm", "a"), like(mpit.ClassCounter, 2, "comm", "b")}, []*Series{like(mpit.ClassCounter, 7, "comm", "b")},
+			[]*mapping.Series{like(mpit.ClassCounter, 5, "comm", "a"), like(mpit.ClassCounter, 2, "comm", "b")}, []*mapping.Series{like(mpit.ClassCounter, 7, "comm", "b")},
 			m{"v_total{comm=a}": 5, "v_total{comm=b}": 9}, m{"v_total{comm=a}": 5, "v_total{comm=b}": 9},
 		},
 	} {
@@ -172,15 +219,15 @@ func TestGroupOfHistograms(t *testing.T) {
 	a, b := like(mpit.ClassTimer, 0), like(mpit.ClassTimer, 0)
 	// The same observations with other bounds.
 	b.Histogram.Bounds, b.Histogram.Counts = []float64{0.5, 3}, make([]uint64, 3)
-	add := func(s *Series, seconds ...float64) {
+	add := func(s *mapping.Series, seconds ...float64) {
 		for _, x := range seconds {
-			s.Histogram.add(x, 1)
+			observe(s.Histogram, x, 1)
 			s.Histogram.Sum += x
 		}
 	}
 	add(a, 0.5, 1.5, 1.5, 9)
 	add(b, 0.25, 2.5, 5)
-	update := func() *Histogram {
+	update := func() *mapping.Histogram {
 		g.Update([]Member{rankOf(0, a), rankOf(1, b)}, groupStart)
 		require.Len(t, g.Series(), 1)
 		return g.Series()[0].Histogram
@@ -206,7 +253,7 @@ func TestGroupOfHistograms(t *testing.T) {
 	assert.Equal(t, uint64(1), h.NativeZero)
 
 	// It begins anew: what was there stays, and what was counted until now is left out of the sum and of the buckets that have less.
-	*a.Histogram = Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
+	*a.Histogram = mapping.Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
 	a.Since = groupStart.Add(time.Minute).UnixNano()
 	sum := h.Sum
 	update()
@@ -251,7 +298,7 @@ func TestGroupGoesOnAtAReset(t *testing.T) {
 func TestFiguresMadeAnewCountOnce(t *testing.T) {
 	g := NewGroup()
 	a := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassLevel, 5), like(mpit.ClassHighWatermark, 9))
-	update := func(series ...*Series) m {
+	update := func(series ...*mapping.Series) m {
 		a.Figures, a.Series = len(series)+a.Figures.(int)+1, series
 		g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))}, groupStart)
 		return groupPage(g)
@@ -267,7 +314,11 @@ func TestFiguresMadeAnewCountOnce(t *testing.T) {
 }
 
 func TestOldMemberThatComesLate(t *testing.T) {
-	old := func(number int, series ...*Series) Member { m := rankOf(number, series...); m.Old = true; return m }
+	old := func(number int, series ...*mapping.Series) Member {
+		m := rankOf(number, series...)
+		m.Old = true
+		return m
+	}
 	a, b, c := like(mpit.ClassCounter, 100), like(mpit.ClassCounter, 200), like(mpit.ClassCounter, 400)
 	g := NewGroup()
 	g.Update([]Member{old(0, a)}, groupStart)
@@ -297,7 +348,7 @@ func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 	g := NewGroup()
 	g.Update(nil, groupStart)
 	s := like(mpit.ClassTimer, 0)
-	s.Histogram.add(1.5, 3)
+	observe(s.Histogram, 1.5, 3)
 	s.Histogram.Sum = 4.5
 	late := rankOf(0, s)
 	late.Old = true
@@ -305,7 +356,7 @@ func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 	h := g.Series()[0].Histogram
 	assert.Zero(t, h.Count)
 	assert.Zero(t, h.Sum)
-	s.Histogram.add(3, 1)
+	observe(s.Histogram, 3, 1)
 	s.Histogram.Sum += 3
 	g.Update([]Member{late}, groupStart)
 	assert.Equal(t, []uint64{0, 0, 1, 0}, h.Counts)
@@ -316,7 +367,7 @@ func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassCounter, mpit.ClassHighWatermark, mpit.ClassTimer} {
 		s := like(class, 1)
-		s.Together = NewTogether(RankBoth, s.Merge())
+		s.Together = mapping.NewTogether(mapping.RankBoth, s.Merge())
 		g := NewGroup()
 		g.Update([]Member{rankOf(0, s), rankOf(1, s)}, groupStart)
 		require.Len(t, g.Series(), 1)
@@ -332,23 +383,7 @@ func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, got.Name, translated)
 		if class == mpit.ClassHighWatermark {
-			assert.Equal(t, []Label{{"metric", "mpit_node_v_highwatermark"}}, g.Extremes()[0].Labels)
-		}
-	}
-}
-
-// No variable, and no rule, can have a name that a Group uses.
-func TestNamesOfGroupsAreReserved(t *testing.T) {
-	for _, name := range []string{"node_v", "node", "extreme_rank", "node_extreme_rank"} {
-		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
-			for _, rules := range [][]Rule{{}, {{Match: Match{Name: name}, Name: "x_" + name}}} {
-				v := mpit.Variable{Name: name, Class: class, Datatype: tULong, DatatypeBytes: 8}
-				metric, _, ok := newMapper(t, rules...).Metric(Library{}, v)
-				require.True(t, ok)
-				assert.False(t, strings.HasPrefix(metric.Name, NodePrefix), metric.Name)
-				both := NodePrefix + strings.TrimPrefix(metric.Name, Prefix)
-				assert.NotEqual(t, ExtremeName, strings.TrimSuffix(both, "_total"))
-			}
+			assert.Equal(t, []mapping.Label{{Name: "metric", Value: "mpit_node_v_highwatermark"}}, g.Extremes()[0].Labels)
 		}
 	}
 }
@@ -361,14 +396,14 @@ func TestGroupFollowsNewRules(t *testing.T) {
 	g.Update([]Member{a, b, rankOf(2, stays)}, groupStart)
 	g.Update([]Member{a, b}, groupStart)
 	lowest := like(mpit.ClassHighWatermark, 3)
-	lowest.Together, lowest.Metric.Help = NewTogether(RankNode, MergeSum), "Another."
-	a.Structure, a.Rules, a.Series = 2, 1, []*Series{lowest}
+	lowest.Together, lowest.Metric.Help = mapping.NewTogether(mapping.RankNode, mapping.MergeSum), "Another."
+	a.Structure, a.Rules, a.Series = 2, 1, []*mapping.Series{lowest}
 	structure := g.Structure()
 	g.Update([]Member{a, b}, groupStart)
 	assert.Equal(t, m{"v_total{comm=x}": 2, "v_highwatermark": 8}, groupPage(g), "a member has not answered since")
 	assert.Equal(t, "Another.", g.Series()[0].Metric.Help)
 	assert.NotEqual(t, structure, g.Structure())
-	b.Structure, b.Rules, b.Series = 2, 1, []*Series{lowest}
+	b.Structure, b.Rules, b.Series = 2, 1, []*mapping.Series{lowest}
 	g.Update([]Member{a, b}, groupStart)
 	assert.Equal(t, m{"v_highwatermark": 6}, groupPage(g))
 	assert.Equal(t, 1, g.Weight())
@@ -399,9 +434,9 @@ func TestGroupIsBounded(t *testing.T) {
 	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1), like(mpit.ClassState, 1, "state", "s"))
 	page = peers()
 	assert.Equal(t, 1.0, page["v_level"], "what has no object has the rest of the room")
-	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
+	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
 	peers()
-	assert.Equal(t, map[Reason]uint64{"too_much": 2}, g.Dropped(), "counted once")
+	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "counted once")
 	assert.Equal(t, limit, g.Weight())
 
 	// An object that could not stand for itself, and finds room later, doesn't bring what it had counted before.
@@ -424,14 +459,14 @@ func peersOf(g *Group, a *Member) m {
 
 func TestWhereASeriesStands(t *testing.T) {
 	for _, c := range []struct {
-		ranks            RankMode
-		merge            Merge
+		ranks            mapping.RankMode
+		merge            mapping.Merge
 		perRank, grouped bool
 	}{
-		{"", "", true, false}, {RankKeep, MergeSum, true, false}, {RankNode, MergeSum, false, true}, {RankBoth, MergeMax, true, true},
-		{RankNode, MergeEach, true, false}, {RankBoth, MergeEach, true, false},
+		{"", "", true, false}, {mapping.RankKeep, mapping.MergeSum, true, false}, {mapping.RankNode, mapping.MergeSum, false, true}, {mapping.RankBoth, mapping.MergeMax, true, true},
+		{mapping.RankNode, mapping.MergeEach, true, false}, {mapping.RankBoth, mapping.MergeEach, true, false},
 	} {
-		s := &Series{Together: NewTogether(c.ranks, c.merge)}
+		s := &mapping.Series{Together: mapping.NewTogether(c.ranks, c.merge)}
 		assert.Equal(t, c.perRank, s.PerRank(), c)
 		assert.Equal(t, c.grouped, s.Grouped(), c)
 	}
@@ -445,7 +480,7 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 	a := rankOf(0)
 	const at, more = 1000, 5
 	number := 0
-	series := func() (all []*Series) {
+	series := func() (all []*mapping.Series) {
 		for range at {
 			number++
 			all = append(all, like(mpit.ClassCounter, 1, "comm", strconv.Itoa(number)))
@@ -459,7 +494,7 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 	}
 	assert.Len(t, g.Series(), maxGone+at)
 	assert.Equal(t, maxGone+at, g.Weight())
-	assert.Equal(t, uint64(number-maxGone-at), g.Dropped()[ReasonRemainsLost])
+	assert.Equal(t, uint64(number-maxGone-at), g.Dropped()[mapping.ReasonRemainsLost])
 	assert.Len(t, g.members, 1)
 	assert.Len(t, g.wasHere, maxGone/at+more-1)
 	for range maxGone/at + more {
@@ -491,21 +526,21 @@ func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
 	g := NewGroup()
 	a, b := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassTimer, 0)), rankOf(1, like(mpit.ClassCounter, 1000), like(mpit.ClassTimer, 0))
 	for _, m := range []*Member{&a, &b} {
-		m.Series[1].Histogram.add(1.5, 2)
+		observe(m.Series[1].Histogram, 1.5, 2)
 		m.Series[1].Histogram.Sum = 3
 	}
 	look := func() m { g.Update([]Member{a, b}, groupStart.Add(time.Hour)); return groupPage(g) }
 	assert.Equal(t, m{"v_total": 1100, "v_time_seconds count": 4, "v_time_seconds sum": 6}, look())
 	anew := func(m *Member, n float64) {
 		m.Structure, m.Rules = 2, 1
-		m.Series = []*Series{like(mpit.ClassCounter, n), like(mpit.ClassTimer, 0)}
+		m.Series = []*mapping.Series{like(mpit.ClassCounter, n), like(mpit.ClassTimer, 0)}
 		for _, s := range m.Series {
-			s.meaning, s.Since = 7, groupStart.Add(time.Minute).UnixNano()
+			s.Meaning, s.Since = 7, groupStart.Add(time.Minute).UnixNano()
 		}
 	}
 	anew(&a, 0)
 	b.Series[0].Value += 50
-	b.Series[1].Histogram.add(1.5, 1)
+	observe(b.Series[1].Histogram, 1.5, 1)
 	assert.Equal(t, m{"v_total": 0, "v_time_seconds count": 0, "v_time_seconds sum": 0}, look())
 	assert.Equal(t, groupStart.Add(time.Minute).UnixNano(), g.Series()[0].Since)
 	anew(&b, 5)
@@ -525,7 +560,7 @@ func TestGroupStaysFinite(t *testing.T) {
 // A member may have no series for a while. However many it had, they come back.
 func TestGroupCountsNothingTwiceThatComesBack(t *testing.T) {
 	g := NewGroup()
-	var a, b []*Series
+	var a, b []*mapping.Series
 	for i := range maxGone + 1 {
 		a = append(a, like(mpit.ClassCounter, 100, "comm", strconv.Itoa(i)))
 		b = append(b, like(mpit.ClassCounter, 1, "comm", strconv.Itoa(i)))
@@ -543,7 +578,7 @@ func TestGroupCountsNothingTwiceThatComesBack(t *testing.T) {
 // What a rank has by older rules waits, also where it comes to a series that newer ones have made.
 func TestGroupKeepsOlderMeaningsApart(t *testing.T) {
 	newer, older := like(mpit.ClassCounter, 5), like(mpit.ClassCounter, 1000)
-	newer.meaning, older.meaning = 2, 1
+	newer.Meaning, older.Meaning = 2, 1
 	a, b := rankOf(1, newer), rankOf(2, older)
 	a.Rules, b.Rules = 2, 1
 	for _, members := range [][]Member{{a, b}, {b, a}} {

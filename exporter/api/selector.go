@@ -1,9 +1,11 @@
-package exporter
+package api
 
 import (
 	"fmt"
 	"net/url"
 	"strconv"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 )
 
 // Selector says which ranks are meant, by their labels. What is not set stands for any.
@@ -12,14 +14,14 @@ type Selector struct {
 	Rank               *int
 }
 
-// selects says whether a rank is meant.
-func (s *Selector) selects(id Identity) bool {
+// Selects says whether a rank is meant.
+func (s *Selector) Selects(id identity.Identity) bool {
 	return (s.JobID == "" || s.JobID == id.JobID) && (s.World == "" || s.World == id.World) &&
 		(s.User == "" || s.User == id.User) && (s.Rank == nil || *s.Rank == id.Rank)
 }
 
-// any says whether all ranks are meant.
-func (s *Selector) any() bool { return *s == Selector{} }
+// All says whether all ranks are meant.
+func (s *Selector) All() bool { return *s == Selector{} }
 
 // selectorOf reads the parameters jobid, world, user and rank.
 func selectorOf(query url.Values) (Selector, error) {

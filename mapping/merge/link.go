@@ -1,12 +1,14 @@
-package mapping
+package merge
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // link brings a member's parts up to date with its series.
-func (g *Group) link(gm *groupMember, m *Member) {
+func (g *Group) link(gm *member, m *Member) {
 	g.relist = true
 	gm.figures, gm.structure, gm.linked = m.Figures, m.Structure, true
 	g.rules = max(g.rules, m.Rules)
@@ -31,7 +33,7 @@ func (g *Group) link(gm *groupMember, m *Member) {
 }
 
 // unlink takes a part's series away.
-func (p *groupPart) unlink() {
+func (p *part) unlink() {
 	if p.series != nil && p.cell != nil {
 		p.cell.parts--
 	}
@@ -39,18 +41,18 @@ func (p *groupPart) unlink() {
 }
 
 // retire leaves in the cell what stays of a part that goes. What it has counted is there already.
-func (p *groupPart) retire(gm *groupMember) {
-	if p.cell != nil && p.cell.mode == groupWatermark && p.known {
+func (p *part) retire(gm *member) {
+	if p.cell != nil && p.cell.mode == modeWatermark && p.known {
 		p.cell.keep(p.last, gm.number)
 	}
 }
 
 // linkPart finds the part that stands for a series, and its cell: none, where there is no room.
-func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *groupPart {
-	key := groupKeyOf(s, "")
+func (g *Group) linkPart(gm *member, s *mapping.Series, rules uint64, late bool) *part {
+	key := keyOf(s, "")
 	p := gm.parts[key]
 	if p == nil {
-		p = &groupPart{late: late}
+		p = &part{late: late}
 		gm.parts[key] = p
 	}
 	p.series = s
@@ -65,13 +67,13 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 		}
 		// What it had while there was no place for it doesn't come all at once.
 		p.late = p.late || p.refused
-		p.turn, p.count, p.known, p.hist = p.cell.turn, Count{}, false, nil
-		if rules < p.cell.rules && p.cell.meaning != s.meaning {
+		p.turn, p.count, p.known, p.hist = p.cell.turn, mapping.Count{}, false, nil
+		if rules < p.cell.rules && p.cell.meaning != s.Meaning {
 			p.turn-- // it waits for the newer rules (take)
 		}
 	}
 	c := p.cell
-	if rules > c.rules && c.meaning != s.meaning {
+	if rules > c.rules && c.meaning != s.Meaning {
 		g.restart(c, s)
 	}
 	if rules > c.rules || c.parts == 0 {
@@ -79,7 +81,7 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 		c.rules = max(c.rules, rules)
 	}
 	c.parts++
-	if c.mode != groupCount {
+	if c.mode != modeCount {
 		c.since(s.Since)
 	}
 	return p
@@ -87,12 +89,12 @@ func (g *Group) linkPart(gm *groupMember, s *Series, rules uint64, late bool) *g
 
 // tidy goes through the parts whose series the member hasn't got. Those that count, and watermarks, stay: when the member's figures
 // are made anew, their series come back, all of them at once: so while it has none at all, there is no limit to them.
-func (gm *groupMember) tidy(has bool) {
+func (gm *member) tidy(has bool) {
 	idle := 0
 	for key, p := range gm.parts {
 		switch {
 		case p.series != nil:
-		case p.cell == nil || p.cell.removed || p.cell.mode == groupPresent:
+		case p.cell == nil || p.cell.removed || p.cell.mode == modePresent:
 			delete(gm.parts, key)
 		default:
 			idle++
@@ -105,7 +107,7 @@ func (gm *groupMember) tidy(has bool) {
 			// A Rank keeps that many itself for objects that were freed: these don't come back.
 			p.retire(gm)
 			delete(gm.parts, key)
-		case p.cell.mode == groupWatermark:
+		case p.cell.mode == modeWatermark:
 			gm.active = append(gm.active, p)
 		}
 	}
@@ -113,12 +115,12 @@ func (gm *groupMember) tidy(has bool) {
 
 // place returns the cell for a part: that of its key, made if there is room; else that of the object called other; nil if there is
 // no room for that one either.
-func (g *Group) place(key groupKey, s *Series) *groupCell {
+func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	if c := g.cells[key]; c != nil {
 		return c
 	}
-	folds := slices.ContainsFunc(s.Labels, func(l Label) bool { return isObjectLabel(l.Name) && l.Value != Other })
-	c := &groupCell{key: key, series: Series{Labels: slices.Clone(s.Labels)}}
+	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return isObjectLabel(l.Name) && l.Value != mapping.Other })
+	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
 	weight, room := weightOf(s), g.limit
 	if folds {
 		room -= g.limit / 8
@@ -127,13 +129,13 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 		if !folds {
 			return nil
 		}
-		c.key = groupKeyOf(s, Other)
+		c.key = keyOf(s, mapping.Other)
 		if other := g.cells[c.key]; other != nil || g.weight+weight > g.limit {
 			return other
 		}
 		for i := range c.series.Labels {
 			if l := &c.series.Labels[i]; isObjectLabel(l.Name) {
-				l.Value = Other
+				l.Value = mapping.Other
 			}
 		}
 	}
@@ -144,7 +146,7 @@ func (g *Group) place(key groupKey, s *Series) *groupCell {
 }
 
 // restart lets a cell begin at zero: newer rules make its series mean something else. Its parts begin anew as well.
-func (g *Group) restart(c *groupCell, s *Series) {
+func (g *Group) restart(c *cell, s *mapping.Series) {
 	c.turn++
 	c.value, c.known, c.keptKnown = 0, false, false
 	c.series.Valid, c.series.Since = false, 0
@@ -153,16 +155,16 @@ func (g *Group) restart(c *groupCell, s *Series) {
 }
 
 // mean gives a cell the meaning of a series, and the histogram that goes with it.
-func (c *groupCell) mean(s *Series) {
-	c.meaning, c.series.Histogram = s.meaning, nil
+func (c *cell) mean(s *mapping.Series) {
+	c.meaning, c.series.Histogram = s.Meaning, nil
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
-		c.series.Histogram = &Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
 	}
 }
 
 // renew makes a cell follow a series that is new to it: rules may have changed what is said of a family, and how it is merged.
-func (g *Group) renew(c *groupCell, s *Series) {
+func (g *Group) renew(c *cell, s *mapping.Series) {
 	if m := g.metric(s); c.series.Metric != m {
 		c.series.Metric, g.renewed = m, true
 	}
@@ -170,36 +172,36 @@ func (g *Group) renew(c *groupCell, s *Series) {
 	c.weight = weightOf(s)
 	c.series.Lasting = s.Lasting
 	if merge := mergeOf(s); c.series.Merge() != merge {
-		c.series.Together, c.keptKnown = NewTogether(RankKeep, merge), false
+		c.series.Together, c.keptKnown = mapping.NewTogether(mapping.RankKeep, merge), false
 	}
 	c.mode = modeOf(s)
 }
 
-func modeOf(s *Series) groupMode {
+func modeOf(s *mapping.Series) mergeMode {
 	switch {
-	case s.Metric.Kind == KindCounter || s.Metric.Kind == KindHistogram:
-		return groupCount
+	case s.Metric.Kind == mapping.KindCounter || s.Metric.Kind == mapping.KindHistogram:
+		return modeCount
 	case s.Lasting:
-		return groupWatermark
+		return modeWatermark
 	}
-	return groupPresent
+	return modePresent
 }
 
-func mergeOf(s *Series) Merge {
-	if modeOf(s) == groupCount {
-		return MergeSum
+func mergeOf(s *mapping.Series) mapping.Merge {
+	if modeOf(s) == modeCount {
+		return mapping.MergeSum
 	}
 	return s.Merge()
 }
 
 // hasExtreme says whether one rank alone holds the value.
-func hasExtreme(s *Series) bool {
+func hasExtreme(s *mapping.Series) bool {
 	merge := mergeOf(s)
-	return modeOf(s) == groupWatermark && (merge == MergeMax || merge == MergeMin)
+	return modeOf(s) == modeWatermark && (merge == mapping.MergeMax || merge == mapping.MergeMin)
 }
 
 // weightOf is what a series weighs in a Group, with that of its extreme.
-func weightOf(s *Series) int {
+func weightOf(s *mapping.Series) int {
 	if hasExtreme(s) {
 		return s.Weight() + 1
 	}
@@ -207,14 +209,14 @@ func weightOf(s *Series) int {
 }
 
 // bothMetric is a family of NodePrefix, and the one it was made of.
-type bothMetric struct{ of, metric *Metric }
+type bothMetric struct{ of, metric *mapping.Metric }
 
 // metric is the family of a series in the Group.
-func (g *Group) metric(s *Series) *Metric {
-	if s.Ranks() != RankBoth {
+func (g *Group) metric(s *mapping.Series) *mapping.Metric {
+	if s.Ranks() != mapping.RankBoth {
 		return s.Metric
 	}
-	name := groupName(s)
+	name := nameOf(s)
 	if both := g.both[name]; both.of == s.Metric {
 		return both.metric
 	}
@@ -234,11 +236,11 @@ func (g *Group) sweep() {
 		if c.parts > 0 {
 			continue
 		}
-		if c.mode != groupPresent && c.rules >= g.rules && (c.known || c.keptKnown || c.n > 0) {
+		if c.mode != modePresent && c.rules >= g.rules && (c.known || c.keptKnown || c.n > 0) {
 			if gone++; gone <= maxGone {
 				continue
 			}
-			g.dropped[ReasonRemainsLost]++
+			g.dropped[mapping.ReasonRemainsLost]++
 		}
 		g.remove(c)
 	}
@@ -247,7 +249,7 @@ func (g *Group) sweep() {
 	}
 }
 
-func (g *Group) remove(c *groupCell) {
+func (g *Group) remove(c *cell) {
 	c.removed = true
 	delete(g.cells, c.key)
 	g.weight -= c.weight
@@ -268,9 +270,9 @@ func (g *Group) list() {
 	for _, c := range g.cells {
 		g.ordered = append(g.ordered, c)
 	}
-	slices.SortFunc(g.ordered, func(a, b *groupCell) int { return a.key.compare(b.key) })
+	slices.SortFunc(g.ordered, func(a, b *cell) int { return a.key.compare(b.key) })
 	// Whoever holds the old slices may still read them.
-	g.series = make([]*Series, 0, len(g.ordered))
+	g.series = make([]*mapping.Series, 0, len(g.ordered))
 	g.extremes = nil
 	for _, c := range g.ordered {
 		g.series = append(g.series, &c.series)
@@ -278,14 +280,14 @@ func (g *Group) list() {
 			c.extreme = nil
 			continue
 		}
-		c.extreme = &Series{Metric: g.extreme, Labels: extremeLabels(&c.series), Lasting: true}
+		c.extreme = &mapping.Series{Metric: g.extreme, Labels: extremeLabels(&c.series), Lasting: true}
 		g.extremes = append(g.extremes, c.extreme)
 	}
 }
 
-func extremeLabels(s *Series) []Label {
-	labels := slices.DeleteFunc(slices.Clone(s.Labels), func(l Label) bool { return l.Name == extremeLabel })
-	labels = append(labels, Label{extremeLabel, s.Metric.Name})
-	slices.SortFunc(labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+func extremeLabels(s *mapping.Series) []mapping.Label {
+	labels := slices.DeleteFunc(slices.Clone(s.Labels), func(l mapping.Label) bool { return l.Name == extremeLabel })
+	labels = append(labels, mapping.Label{Name: extremeLabel, Value: s.Metric.Name})
+	slices.SortFunc(labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 	return labels
 }

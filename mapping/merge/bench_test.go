@@ -1,16 +1,17 @@
-package mapping
+package merge
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // benchGroup is ranks with series of all kinds, which touch changes.
 func benchGroup(ranks, series int) (members []Member, touch func()) {
 	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassCounter, mpit.ClassCounter}
-	var all []*Series
+	var all []*mapping.Series
 	for i := range ranks {
 		m := rankOf(i)
 		for k := range series {
@@ -46,11 +47,11 @@ func BenchmarkGroup(b *testing.B) {
 	})
 	b.Run("histograms", func(b *testing.B) {
 		members, _ := benchGroup(ranks, 0)
-		var all []*Series
+		var all []*mapping.Series
 		for i := range members {
 			for k := range series {
 				s := like(mpit.ClassTimer, 0, "comm", fmt.Sprint(k))
-				s.Histogram.Bounds, s.Histogram.Counts = DefaultBuckets(), make([]uint64, len(DefaultBuckets())+1)
+				s.Histogram.Bounds, s.Histogram.Counts = mapping.DefaultBuckets(), make([]uint64, len(mapping.DefaultBuckets())+1)
 				members[i].Series = append(members[i].Series, s)
 				all = append(all, s)
 			}
@@ -61,7 +62,8 @@ func BenchmarkGroup(b *testing.B) {
 			for i, s := range all {
 				s.Histogram.Sum++
 				if (i+n)%10 == 0 {
-					s.Histogram.add(0.001, 1)
+					s.Histogram.Count++
+					s.Histogram.Counts[5]++
 				}
 			}
 		})

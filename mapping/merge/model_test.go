@@ -1,4 +1,4 @@
-package mapping
+package merge
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -19,13 +20,13 @@ type groupRank struct {
 }
 
 type groupCounter struct {
-	series     *Series
+	series     *mapping.Series
 	everything float64 // that it has counted
 	shown      float64 // of that, by whoever was there to show it
 }
 
 func (c *groupCounter) count(n int) {
-	c.series.Histogram.add(1.5, uint64(n))
+	observe(c.series.Histogram, 1.5, uint64(n))
 	c.series.Histogram.Sum += 1.5 * float64(n)
 	c.everything += 1.5 * float64(n)
 }
@@ -135,7 +136,7 @@ func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 				for _, c := range r.counters {
 					if c.series.Valid {
 						c.series.Since = now.UnixNano()
-						*c.series.Histogram = Histogram{Bounds: c.series.Histogram.Bounds, Counts: make([]uint64, 4)}
+						*c.series.Histogram = mapping.Histogram{Bounds: c.series.Histogram.Bounds, Counts: make([]uint64, 4)}
 					}
 				}
 				update()

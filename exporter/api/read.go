@@ -1,0 +1,236 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxCatalogueBytes bounds one catalogue, about, as JSON. Some hundred times what a library has.
+const maxCatalogueBytes = 32 << 20
+
+// CatalogueOfSample is what a sample alone tells of what MPI_T offers in a rank, which for a rank that has ended is
+// all there is: the performance variables. mapper says what they become.
+func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
+	hello := s.Hello()
+	library := mapping.ParseLibrary(hello.LibraryVersion)
+	c := Catalogue{
+		Rank:             StatusOf(&hello, s.Peer(), identity.FromHello(&hello)),
+		Variables:        []VariableStatus{},
+		ControlVariables: []ControlVariableStatus{},
+		Categories:       []CategoryStatus{},
+		Objects:          []ObjectStatus{},
+	}
+	if stamp := sample.Stats.CategoryStamp; stamp > 0 {
+		stamp-- // as MPI_T numbers them
+		c.CategoryStamp = &stamp
+	}
+	if sample.Layout != nil {
+		c.Objects = objectStatus(sample.Layout.Objects)
+		c.ObjectsMissing = sample.Layout.ObjectsOverflow
+	}
+	if sample.Variables == nil {
+		return c
+	}
+	for i := range sample.Variables.ByID {
+		c.Variables = append(c.Variables, variableStatus(library, &sample.Variables.ByID[i], mapper))
+	}
+	slices.SortStableFunc(c.Variables, func(a, b VariableStatus) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Class, b.Class))
+	})
+	return c
+}
+
+// CatalogueOf asks a rank for everything that MPI_T offers in it. mapper says what the variables become.
+func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (Catalogue, error) {
+	rank := s.Hello().Rank
+	sample, err := s.Read(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the variables of rank %d: %w", rank, err)
+	}
+	controls, err := s.ControlVariables(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the control variables of rank %d: %w", rank, err)
+	}
+	categories, err := s.Categories(ctx)
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("exporter: reading the categories of rank %d: %w", rank, err)
+	}
+	c := CatalogueOfSample(s, &sample, mapper)
+	objects := make(map[uint32]string, len(c.Objects)) // names by id
+	for i := range c.Objects {
+		objects[c.Objects[i].ID] = c.Objects[i].Name
+	}
+	size := 0
+	for i := range controls {
+		status := controlVariableStatus(&controls[i], objects)
+		if size += sizeOf(status, maxCatalogueBytes); size > maxCatalogueBytes {
+			return Catalogue{}, tooLarge(rank)
+		}
+		c.ControlVariables = append(c.ControlVariables, status)
+	}
+	c.addCategories(categories)
+	if sizeOf(c, maxCatalogueBytes) > maxCatalogueBytes {
+		return Catalogue{}, tooLarge(rank)
+	}
+	return c, nil
+}
+
+// addCategories adds categories, and notes which variables are in which.
+func (c *Catalogue) addCategories(list []mpit.Category) {
+	variables, controls, categories := map[int]string{}, map[int]string{}, map[int]string{} // names by MPI_T's index
+	for i := range c.Variables {
+		variables[c.Variables[i].index] = c.Variables[i].Name
+	}
+	for i := range c.ControlVariables {
+		controls[c.ControlVariables[i].index] = c.ControlVariables[i].Name
+	}
+	for i := range list {
+		categories[list[i].Index] = list[i].Name
+	}
+	graph := mpit.NewCategoryGraph(list)
+	depths := map[int]int{}
+	for _, g := range graph.Topological() {
+		parents := []string{}
+		for _, parent := range graph.Parents(g.Index) {
+			parents = append(parents, parent.Name)
+			depths[g.Index] = max(depths[g.Index], depths[parent.Index]+1)
+		}
+		c.Categories = append(c.Categories, CategoryStatus{
+			Name:             g.Name,
+			Description:      g.Description,
+			Depth:            depths[g.Index],
+			Parents:          parents,
+			Variables:        namesOf(g.Variables, variables),
+			ControlVariables: namesOf(g.ControlVariables, controls),
+			Subcategories:    namesOf(g.Subcategories, categories),
+			variables:        g.Variables,
+			controls:         g.ControlVariables,
+		})
+	}
+	c.categorize()
+}
+
+func tooLarge(rank int) error {
+	return fmt.Errorf("exporter: what rank %d says of MPI_T would be more than %d MiB", rank, maxCatalogueBytes>>20)
+}
+
+func objectStatus(objects []mpit.Object) []ObjectStatus {
+	list := make([]ObjectStatus, len(objects))
+	names := make(map[uint32]string, len(objects))
+	for i := range objects {
+		names[objects[i].ID] = objects[i].Name
+	}
+	for i := range objects {
+		o := &objects[i]
+		s := ObjectStatus{
+			ID: o.ID, Kind: cmp.Or(o.Kind.Label(), "unknown"), Name: o.Name, Predefined: o.Predefined, Inter: o.Inter,
+			On: names[o.On], OnID: o.On,
+		}
+		if o.Size >= 0 {
+			s.Size = &o.Size
+		}
+		if o.Rank >= 0 {
+			s.Rank = &o.Rank
+		}
+		if !o.Created.IsZero() {
+			s.Created = &o.Created
+		}
+		for _, d := range o.Details {
+			if s.Details == nil {
+				s.Details = make(map[string]string, len(o.Details))
+			}
+			s.Details[d.Key] = d.Value
+		}
+		list[i] = s
+	}
+	return list
+}
+
+func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper) VariableStatus {
+	s := VariableStatus{
+		Name:         v.Name,
+		Class:        v.Class,
+		Description:  v.Description,
+		Verbosity:    v.Verbosity,
+		Bind:         v.Bind,
+		Datatype:     v.Datatype,
+		ReadOnly:     v.ReadOnly,
+		Continuous:   v.Continuous,
+		Atomic:       v.Atomic,
+		Distribution: v.Distribution,
+		OnRequest:    v.OnRequest,
+		State:        v.State,
+		index:        v.Index,
+	}
+	if v.Code != mpit.Success {
+		s.Code = v.Code.String()
+	}
+	s.Enum = items(v.Enum)
+	if metric, reason, ok := mapper.Metric(library, *v); ok {
+		s.Metric, s.Kind, s.Unit = metric.Name, metric.Kind.String(), metric.Unit
+	} else {
+		s.Dropped = string(reason)
+	}
+	return s
+}
+
+func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) ControlVariableStatus {
+	s := ControlVariableStatus{
+		Name:        v.Name,
+		Description: v.Description,
+		Scope:       v.Scope,
+		Verbosity:   v.Verbosity,
+		Datatype:    v.Datatype,
+		Bind:        v.Bind,
+		Enum:        items(v.Enum),
+		index:       v.Index,
+	}
+	if v.Code != mpit.Success {
+		s.Code = v.Code.String()
+	}
+	if v.HasValue {
+		value := cvar.Text(v)
+		s.Value = &value
+	}
+	for i := range v.Objects {
+		on := &v.Objects[i]
+		o := ObjectValueStatus{ID: on.Object, Name: objects[on.Object]}
+		if on.Code != mpit.Success {
+			o.Code = on.Code.String()
+		}
+		if on.HasValue {
+			value := mpit.CvarValue{Values: on.Values, Text: on.Text, IsText: v.Datatype == mpit.DatatypeChar}
+			text := cvar.Format(v.Datatype, v.Enum, value)
+			o.Value = &text
+		}
+		s.Objects = append(s.Objects, o)
+	}
+	return s
+}
+
+// items are those of an enumeration, if there is one.
+func items(e *mpit.Enum) []mpit.EnumItem {
+	if e == nil {
+		return nil
+	}
+	return e.Items
+}
+
+// namesOf turns MPI_T's indices into names; what has none (a variable that can't be described) is left out.
+func namesOf(indices []int, names map[int]string) []string {
+	list := make([]string, 0, len(indices))
+	for _, i := range indices {
+		if name := names[i]; name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}

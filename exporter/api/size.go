@@ -1,0 +1,50 @@
+package api
+
+import (
+	"reflect"
+)
+
+// sizeOf is about how many bytes v takes as JSON that is indented. It stops counting beyond limit: a rank may name
+// one long name from very many places, each of which is a copy in the answer.
+func sizeOf(v any, limit int) int {
+	left := limit
+	count(reflect.ValueOf(v), &left)
+	return limit - left
+}
+
+const (
+	nameBytes  = 8  // a field's name takes besides itself: quotes, a colon, blanks
+	valueBytes = 24 // a value takes: quotes, a comma, a new line, and the blanks before it
+)
+
+func count(v reflect.Value, left *int) {
+	if *left < 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		*left -= v.Len() + valueBytes
+	case reflect.Pointer:
+		if !v.IsNil() {
+			count(v.Elem(), left)
+		}
+	case reflect.Slice:
+		for i := 0; i < v.Len() && *left >= 0; i++ {
+			count(v.Index(i), left)
+		}
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next() && *left >= 0; {
+			count(entries.Key(), left)
+			count(entries.Value(), left)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && !(f.Type.Kind() == reflect.Pointer && v.Field(i).IsNil()) {
+				*left -= len(f.Name) + nameBytes
+				count(v.Field(i), left)
+			}
+		}
+	default:
+		*left -= valueBytes
+	}
+}

@@ -1,0 +1,54 @@
+package exporter
+
+import (
+	"net/http"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// API serves what the exporter knows as JSON, for reading only: see api.Handler.
+func (e *Exporter) API() http.Handler { return e.api }
+
+// Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
+func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
+
+// source is an Exporter as the API has it.
+type source struct{ e *Exporter }
+
+func (s source) Mapper() *mapping.Mapper { return s.e.mapper() }
+
+func (s source) Ranks() []api.RankStatus {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	list := make([]api.RankStatus, len(s.e.table.ordered))
+	for i, r := range s.e.table.ordered {
+		list[i] = r.status()
+	}
+	return list
+}
+
+func (s source) Connected(which api.Selector) []api.Connected {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	var list []api.Connected
+	for _, r := range s.e.table.ordered {
+		if r.session != nil && r.end == mpit.EndNone && which.Selects(r.id) {
+			list = append(list, api.Connected{
+				Session: r.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
+			})
+		}
+	}
+	return list
+}
+
+func (r *rank) status() api.RankStatus {
+	s := r.about
+	s.State = r.state.String()
+	if r.end != mpit.EndNone {
+		ended := r.ended
+		s.EndReason, s.Ended = r.end.String(), &ended
+	}
+	return s
+}
