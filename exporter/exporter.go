@@ -96,7 +96,7 @@ const (
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
 	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 128 << 20
+	maxEndedBytes = 64 << 20
 	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
 )

@@ -439,7 +439,7 @@ func TestHostileRanks(t *testing.T) {
 				handshake = time.Second
 			}
 			n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{
-				mpit.WithHandshakeTimeout(handshake), mpit.WithConnectionLimit(120), mpit.WithHandshakeLimit(60),
+				mpit.WithHandshakeTimeout(handshake), mpit.WithConnectionLimit(180), mpit.WithHandshakeLimit(60),
 			}, Config{MaxRanks: 50, MaxEnded: 50}, impatient, func(e *Exporter) { e.grace = 10 * time.Millisecond })
 			cfg := small("1", 0)
 			cfg.Hello.ID = mpit.RankID{1}

@@ -11,7 +11,7 @@ import (
 
 // maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more is let go: a scraper that
 // means to read its page has done so by then.
-const maxLent = 256 << 20
+const maxLent = 128 << 20
 
 // lending is the scrapes whose pages are being sent, oldest first. It is safe for concurrent use.
 type lending struct {

@@ -63,7 +63,7 @@ func (l *Listener) Held() (connections, bytes int) {
 // Shares is a limit that users share.
 type Shares struct{ s *shares }
 
-func NewShares(limit, factor int) Shares { return Shares{newShares(limit, factor)} }
+func NewShares(limit int) Shares { return Shares{newShares(limit)} }
 
 func (s Shares) Take(uid uint32, n int) bool { return s.s.take(uid, n) }
 

@@ -19,15 +19,13 @@ const (
 	defaultMode             = 0o666 // any user's rank may connect; the kernel says whose it is
 	defaultHandshakeTimeout = 5 * time.Second
 	defaultHandshakeLimit   = 1024
-	defaultConnectionLimit  = 4096
+	defaultConnectionLimit  = 6144
 	defaultMemoryLimit      = 256 << 20
 	maxAcceptWait           = time.Second
 
 	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket. Where there are few,
 	// it is a quarter of them.
 	spareDescriptors = 128
-	// connectionFactor lets one user who is alone have three quarters of all connections, memoryFactor half of the memory.
-	connectionFactor, memoryFactor = 3, 1
 )
 
 // ListenOption changes how Listen listens.
@@ -59,8 +57,8 @@ func WithHandshakeLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.handshakeLimit = n }
 }
 
-// WithConnectionLimit sets how many connections there may be at once, 4,096 by default, and never more than the process may have
-// descriptors open, less 128 or a quarter of them. One user may have three times as many as are left: what is more is closed at once.
+// WithConnectionLimit sets how many connections there may be at once, 6,144 by default, and never more than the process may have
+// descriptors open, less 128 or a quarter of them. One user may have as many as are left: what is more is closed at once.
 func WithConnectionLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.connectionLimit = n }
 }
@@ -122,8 +120,8 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		ready:      make(chan *Session),
 		handshakes: make(map[uint32]int),
 
-		connections: newShares(min(config.connectionLimit, max(descriptors-min(spareDescriptors, descriptors/4), 1)), connectionFactor),
-		memory:      newShares(config.memoryLimit, memoryFactor),
+		connections: newShares(min(config.connectionLimit, max(descriptors-min(spareDescriptors, descriptors/4), 1))),
+		memory:      newShares(config.memoryLimit),
 		alike:       newAlike(),
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())

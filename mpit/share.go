@@ -6,18 +6,18 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// shares divides what there is only so much of among users. Nobody may have more than factor times what is left: who takes all that he
+// shares divides what there is only so much of among users. Nobody may have more than is left: who takes all that he
 // can get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for concurrent use.
 type shares struct {
-	limit, factor int
+	limit int
 
 	mu    sync.Mutex
 	used  int
 	users map[uint32]int
 }
 
-func newShares(limit, factor int) *shares {
-	return &shares{limit: limit, factor: factor, users: map[uint32]int{}}
+func newShares(limit int) *shares {
+	return &shares{limit: limit, users: map[uint32]int{}}
 }
 
 // take takes n for a user, or nothing.
@@ -25,7 +25,7 @@ func (s *shares) take(uid uint32, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.limit - s.used - n
-	if left < 0 || s.users[uid]+n > s.factor*left {
+	if left < 0 || s.users[uid]+n > left {
 		return false
 	}
 	s.used += n
