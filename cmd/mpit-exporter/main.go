@@ -3,8 +3,8 @@
 // Each subcommand is a file here, with its flags and what it does in their order; what it is made of are the packages
 // under internal/. Begin with run, then with the file of a subcommand:
 //
-//   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and serves
-//     no HTTP;
+//   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and
+//     serves no HTTP;
 //   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
 //   - list shows what variables there are, top what moves in them, cvar reads and sets those that control the library;
 //   - config is about the rules that say what variables become.

@@ -87,10 +87,11 @@ func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if err := n.Enclose(sandbox.Needs{}); err != nil {
+	enclosed, err := n.Enclose(sandbox.Needs{})
+	if err != nil {
 		return err
 	}
-	return n.Run(ctx, nil)
+	return enclosed.Run(ctx, nil)
 }
 
 // once lets the exporter of this node push, or is one itself.
@@ -155,8 +156,9 @@ func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if err := n.Enclose(sandbox.Needs{}); err != nil {
+	enclosed, err := n.Enclose(sandbox.Needs{})
+	if err != nil {
 		return 0, err
 	}
-	return n.PushOnce(ctx, c.wait)
+	return enclosed.PushOnce(ctx, c.wait)
 }

@@ -120,10 +120,11 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 			Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
 		})
 	}
-	if err := n.Enclose(needs); err != nil {
+	enclosed, err := n.Enclose(needs)
+	if err != nil {
 		return err
 	}
-	return n.Run(ctx, f)
+	return enclosed.Run(ctx, f)
 }
 
 // runOwn is the end of run for one launch's own exporter, until the launch is over.
@@ -139,14 +140,15 @@ func (c *serveCommand) runOwn(
 	defer c.own.Withdraw()
 	dirs, removed := c.own.Removes()
 	needs.Dirs, needs.Removed = dirs, append(needs.Removed, removed...)
-	if err := n.Enclose(needs); err != nil {
+	enclosed, err := n.Enclose(needs)
+	if err != nil {
 		return err
 	}
 	ctx = c.own.Begin(ctx, n.Exporter.Remaining, n.Logger)
 	if !c.own.Paged() {
 		f = nil
 	}
-	return n.Run(ctx, f)
+	return enclosed.Run(ctx, f)
 }
 
 // front is the HTTP server on the listeners.

@@ -117,7 +117,7 @@ type repeated struct {
 }
 
 // NewRepeats returns one that writes what it lets through to another writer.
-func NewRepeats(to io.Writer) *repeats {
+func NewRepeats(to io.Writer) io.Writer {
 	return &repeats{to: to, now: time.Now, kinds: map[string]*repeated{}}
 }
 

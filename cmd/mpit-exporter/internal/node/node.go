@@ -2,7 +2,7 @@
 // beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
 // and HTTP is a Front that the command brings.
 //
-// Begin with Open, then Node.Enclose and Node.Run, which are called in that order.
+// Begin with Open. Node.Enclose raises the sandbox, and only what it returns can run.
 package node
 
 import (
@@ -176,7 +176,7 @@ func (n *Node) Close() error {
 
 // Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
 // those of the command, besides what the node needs itself.
-func (n *Node) Enclose(needs sandbox.Needs) error {
+func (n *Node) Enclose(needs sandbox.Needs) (*Enclosed, error) {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
 	needs.Sockets = append(needs.Sockets, n.socket.Path())
@@ -193,7 +193,10 @@ func (n *Node) Enclose(needs sandbox.Needs) error {
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	return sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry)
+	if err := sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry); err != nil {
+		return nil, err
+	}
+	return &Enclosed{n}, nil
 }
 
 // newRegistry holds what is known of this process itself.

@@ -52,9 +52,13 @@ type Front struct {
 	Ready func(bool)                      // is told when it is ready, and when it is no more
 }
 
+// Enclosed is a node behind its sandbox.
+type Enclosed struct{ node *Node }
+
 // Run serves everything until ctx or a service ends, then ends all in order: reloads; requests and scrapes under way
 // and a last push, which still need the ranks; then the ranks. f may be nil.
-func (n *Node) Run(ctx context.Context, f *Front) error {
+func (e *Enclosed) Run(ctx context.Context, f *Front) error {
+	n := e.node
 	detached := context.WithoutCancel(ctx)
 	failed := make(chan error, 6) // one for each service
 	nothing := func(ctx context.Context) error { <-ctx.Done(); return nil }
@@ -120,7 +124,8 @@ func (n *Node) watchedSockets() []sockets.Watched {
 }
 
 // PushOnce serves ranks for so long, then pushes once. It returns how many points were delivered.
-func (n *Node) PushOnce(ctx context.Context, wait time.Duration) (points int, err error) {
+func (e *Enclosed) PushOnce(ctx context.Context, wait time.Duration) (points int, err error) {
+	n := e.node
 	failed := make(chan error, 1)
 	ranks := begin(context.WithoutCancel(ctx), "serving ranks on "+n.socket.Path(), failed,
 		func(ctx context.Context) error {
