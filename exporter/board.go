@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// board is the page with all that stands on it: of ranks (portrait.go), of those of a world together (group.go), and what belongs to
-// nobody. What it shows of a rank is a copy: while it is written, ranks go on. It belongs to who holds pages.mu.
+// board is the page with all that stands on it: of ranks (portrait.go), of those of a world together (group.go), and
+// what belongs to nobody. What it shows of a rank is a copy: while it is written, ranks go on. It belongs to who
+// holds pages.mu.
 type board struct {
 	*exposition.Page
 	ranks  map[*rank]*portrait
@@ -96,4 +99,46 @@ func seconds(t time.Time) float64 {
 		return 0
 	}
 	return math.Round(float64(t.UnixNano())/1e3) / 1e6
+}
+
+// addCategories makes the families of categories anew, if they have changed.
+func (b *board) addCategories(all *tally.Tally[categories.Row]) {
+	var sums map[categories.Row]int
+	if sums, b.categories = all.Since(b.categories); sums == nil {
+		return
+	}
+	var variables, parents []exposition.Row
+	for r := range sums {
+		if r.Parent != "" {
+			parents = append(parents, exposition.Row{Value: 1, Labels: []mapping.Label{
+				{Name: "category", Value: r.Category}, {Name: "parent", Value: r.Parent},
+			}})
+			continue
+		}
+		variables = append(variables, exposition.Row{Value: 1, Labels: []mapping.Label{
+			{Name: "name", Value: r.Name}, {Name: "class", Value: r.Class}, {Name: "category", Value: r.Category},
+		}})
+	}
+	b.ReplaceShared(&familyPvarCategory, variables)
+	b.ReplaceShared(&familyCategoryParent, parents)
+}
+
+// addControls makes mpit_cvar_ranks anew, if it has changed.
+func (b *board) addControls(all *tally.Tally[controlRow]) {
+	var sums map[controlRow]int
+	if sums, b.controls = all.Since(b.controls); sums == nil {
+		return
+	}
+	var rows []exposition.Row
+	for r, n := range sums {
+		labels := []mapping.Label{
+			{Name: "jobid", Value: r.world.jobID}, {Name: "world", Value: r.world.world}, {Name: "user", Value: r.world.user},
+			{Name: "name", Value: r.Name}, {Name: "value", Value: r.Value},
+		}
+		if r.world.dup > 0 {
+			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.world.dup)})
+		}
+		rows = append(rows, exposition.Row{Value: float64(n), Labels: labels})
+	}
+	b.ReplaceShared(&familyControlRanks, rows)
 }

@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,82 +22,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
-)
-
-// Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults. Mapper, Limits and Identity
-// are what it begins with: Reload changes them.
-type Config struct {
-	Mapper *mapping.Mapper // may be shared
-	Logger *slog.Logger    // default: says nothing
-
-	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room (Limits). It
-	// stays longer if nobody has scraped since its end.
-	Retention time.Duration
-	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
-	MaxRanks  int // living ranks of one user (default 4096); more are refused
-
-	// Limits bound the series of performance variables. Over one of them, objects fold into one called other, then variables are
-	// left out; what is lost is counted.
-	Limits mapping.Limits
-
-	Identity []mapping.Relabel // changes what ranks are called, in this order
-
-	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default: none.
-	// They are read after a rank's first answer, and again after that long (default 5 minutes), when somebody scrapes.
-	ControlVariables        []string
-	ControlVariableInterval time.Duration
-
-	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
-	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
-
-	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it returns, for agents that
-	// wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must return in time by itself. nil: nobody is to
-	// wait.
-	FinalTaken func(ctx context.Context)
-
-	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much memory: for
-	// debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
-	GiveBack func()
-
-	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
-	UserName func(uid uint32) string
-}
-
-// Defaults of Config.
-const (
-	DefaultRetention  = 2 * time.Minute
-	DefaultMaxEnded   = 4096
-	DefaultMaxRanks   = 4096
-	DefaultMaxScrapes = 40
-)
-
-const (
-	// defaultTimeout is how long a round may take where the reader sets no deadline: Prometheus' own default.
-	defaultTimeout = 10 * time.Second
-	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
-	// counts as lost.
-	grace = 2 * time.Second
-	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one stopped
-	// process would make every scrape take until its deadline.
-	patience = 250 * time.Millisecond
-	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last has seen some of them
-	// answer.
-	welcome = 250 * time.Millisecond
-	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
-	overdue = time.Second
-	// shareable is how old a round may be that another reader joins: its answers are as old.
-	shareable = 250 * time.Millisecond
-	// maxFinals bounds the last samples in flight of one user, beyond one for each of his living ranks: those may all end
-	// at the same moment.
-	maxFinals = 64
-	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
-	finalTimeout = 5 * time.Second
-	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 64 << 20
-	// pushTimeout bounds the sending of a selection.
-	pushTimeout = 5 * time.Second
 )
 
 // Exporter holds all ranks of a node and the page on which they stand. It is safe for concurrent use.
@@ -116,11 +44,7 @@ type Exporter struct {
 	proc    fs.FS       // /proc
 	grouped func() bool // rules match by category
 
-	patience, welcome, overdue, shareable, grace time.Duration
-	recent                                       time.Duration
-	describing, describingAll                    int // see maxDescribing
-	endedBytes                                   int // see maxEndedBytes
-	lent                                         int // see maxLent
+	tuning
 
 	deaf deafness
 
@@ -131,8 +55,12 @@ type Exporter struct {
 	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables such as budgets.
 	rounds  rounds
 	pages   pages
-	budgets *budgets
-	rules   atomic.Pointer[ruling]
+	budgets *budget.Budgets
+
+	categories *tally.Tally[categories.Row]
+	controls   *tally.Tally[controlRow]
+
+	rules atomic.Pointer[ruling]
 
 	reloading sync.Mutex // held while rules come into force
 
@@ -145,85 +73,45 @@ type Exporter struct {
 	readers   map[*OTelReader]bool // those that are open
 	producing bool                 // somebody reads metric data besides
 
-	worlds     map[worldID]*world
-	worldNames map[worldName]bool // of all worlds
-	categories tally[categoryRow]
-	controls   tally[controlRow]
-	inquiries  map[uint32]int // ranks that are being asked for more than a sample, by uid
+	worlds    worlds
+	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
 
 	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
 }
 
 // New returns an Exporter without ranks.
 func New(cfg Config) (*Exporter, error) {
-	if cfg.Mapper == nil {
-		return nil, errors.New("exporter: making an exporter: Config.Mapper is nil")
-	}
-	for _, limit := range []struct {
-		name  string
-		value *int
-		def   int
-	}{
-		{"MaxEnded", &cfg.MaxEnded, DefaultMaxEnded},
-		{"MaxRanks", &cfg.MaxRanks, DefaultMaxRanks},
-		{"MaxScrapes", &cfg.MaxScrapes, DefaultMaxScrapes},
-	} {
-		if *limit.value < 0 {
-			return nil, fmt.Errorf("exporter: making an exporter: Config.%s is negative: %d", limit.name, *limit.value)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.def
-		}
-	}
-	if cfg.Retention < 0 {
-		return nil, fmt.Errorf("exporter: making an exporter: Config.Retention is negative: %v", cfg.Retention)
-	}
-	if cfg.Retention == 0 {
-		cfg.Retention = DefaultRetention
-	}
-	if err := checkControls(&cfg); err != nil {
+	cfg, err := cfg.complete()
+	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
 	names, err := identity.Compile(cfg.Identity)
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	budgets, err := newBudgets(cfg.Limits)
+	budgets, err := budget.New(cfg.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	cfg.ControlVariables = slices.Clone(cfg.ControlVariables)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
 	e := &Exporter{
-		cfg:        cfg,
-		log:        cfg.Logger,
-		self:       newSelfMetrics(),
-		users:      identity.NewUsers(cfg.UserName),
-		scrapes:    make(chan struct{}, cfg.MaxScrapes),
-		now:        time.Now,
-		proc:       os.DirFS("/proc"),
-		patience:   patience,
-		welcome:    welcome,
-		overdue:    overdue,
-		shareable:  shareable,
-		recent:     recent,
-		grace:      grace,
-		describing: maxDescribing, describingAll: maxDescribingAll,
-		endedBytes: maxEndedBytes,
-		lent:       maxLent,
-		started:    time.Now(),
-		table:      newTable(),
-		budgets:    budgets,
-		finals:     map[uint32]int{},
-		inquiries:  map[uint32]int{},
-		readers:    map[*OTelReader]bool{},
+		cfg:       cfg,
+		log:       cfg.Logger,
+		self:      newSelfMetrics(),
+		users:     identity.NewUsers(cfg.UserName),
+		scrapes:   make(chan struct{}, cfg.MaxScrapes),
+		now:       time.Now,
+		proc:      os.DirFS("/proc"),
+		tuning:    usual(),
+		started:   time.Now(),
+		table:     newTable(),
+		budgets:   budgets,
+		finals:    map[uint32]int{},
+		inquiries: map[uint32]int{},
+		readers:   map[*OTelReader]bool{},
 
-		worlds:     map[worldID]*world{},
-		worldNames: map[worldName]bool{},
-		categories: newTally[categoryRow](maxCategoryRows),
-		controls:   newTally[controlRow](maxControlRows),
+		worlds:     newWorlds(),
+		categories: tally.New[categories.Row](categories.MaxRows),
+		controls:   tally.New[controlRow](maxControlRows),
 
 		clashLogged: map[uint32]time.Time{},
 	}
@@ -234,7 +122,7 @@ func New(cfg Config) (*Exporter, error) {
 	e.api = api.Handler(source{e}, e.log)
 	e.pages.board = e.newBoard()
 	e.self.reloadSucceeded(e.now())
-	e.showLimits(budgets.limits)
+	e.showLimits(budgets.Limits())
 	return e, nil
 }
 
@@ -473,10 +361,11 @@ func (e *Exporter) giveBack() {
 func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	e.makeWay(w.ID, peer.UID)
 	r := e.table.add(h, peer, w)
+	r.account = e.budgets.Open(r.job())
 	if r.old = h.InitTime.Before(e.started); r.old {
 		r.since = e.now()
 	}
-	e.joinWorld(r)
+	e.worlds.join(r)
 	e.noteClash(r)
 	if w.Check == identity.Differs {
 		e.self.mismatches.Inc()
@@ -620,7 +509,9 @@ func (e *Exporter) evict() {
 // remove forgets a rank; it leaves the page when that is made next. The caller holds mu.
 func (e *Exporter) remove(r *rank) {
 	e.table.remove(r)
-	e.leaveWorld(r)
+	if e.worlds.leave(r) {
+		e.categories.Replace(r.world.key.uid, r.world.rows, nil)
+	}
 	e.removed = append(e.removed, r)
 }
 
@@ -630,7 +521,7 @@ func (e *Exporter) expire() {
 	var over, lost []*rank
 	for _, r := range e.table.ordered {
 		switch {
-		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || e.budgets.short(r)):
+		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || r.account.Short()):
 			over = append(over, r)
 		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
 			lost = append(lost, r)

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
@@ -16,13 +17,13 @@ import (
 // groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
 const groupRank = -1
 
-// group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It belongs to
-// the page.
+// group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It
+// belongs to the page.
 type group struct {
 	id      Identity
 	labels  []*dto.LabelPair // of id, but its rank
 	figures *merge.Group
-	weight  int                       // of its series, as the budgets know it
+	account *budget.Account           // of its series
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left off the page, as counted there
 	sheet   *sheet
@@ -111,10 +112,13 @@ func (e *Exporter) updateGroups(p *board, ranks []view) {
 
 // makeGroup makes the group of a world, which is called as the world is.
 func (e *Exporter) makeGroup(w *world) *group {
-	return newGroup(Identity{JobID: w.key.jobID, World: w.key.world, User: w.user, Rank: groupRank, Dup: w.dup})
+	g := newGroup(Identity{JobID: w.key.jobID, World: w.key.world, User: w.user, Rank: groupRank, Dup: w.dup})
+	g.account = e.budgets.Open(budget.Job{ID: w.key.jobID, UID: w.key.uid})
+	return g
 }
 
-// updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else anything.
+// updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else
+// anything.
 func (e *Exporter) updateGroup(p *board, w *world, members []merge.Member) {
 	g := p.groups[w]
 	defer func() {
@@ -125,12 +129,9 @@ func (e *Exporter) updateGroup(p *board, w *world, members []merge.Member) {
 			e.dropGroup(p, w)
 		}
 	}()
-	job := jobKey{w.key.jobID, w.key.uid}
-	g.figures.SetLimit(e.budgets.offerMerged(job, g.weight))
+	g.figures.SetLimit(g.account.Offer())
 	g.figures.Update(members, e.now())
-	had := g.weight
-	g.weight = g.figures.Weight()
-	e.budgets.takeMerged(job, had, g.weight)
+	g.account.Settle(g.figures.Weight())
 	for reason, n := range g.figures.Dropped() {
 		if n > g.dropped[reason] {
 			e.drop(string(reason), int(n-g.dropped[reason]))
@@ -145,7 +146,7 @@ func (e *Exporter) dropGroup(p *board, w *world) {
 	g := p.groups[w]
 	p.clear(g.sheet)
 	delete(p.groups, w)
-	e.budgets.takeMerged(jobKey{w.key.jobID, w.key.uid}, g.weight, 0)
+	g.account.Settle(0)
 }
 
 // updateGroup brings the sheet of a group up to date.

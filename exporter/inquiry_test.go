@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -81,8 +80,8 @@ func TestCategories(t *testing.T) {
 	w := func() *world {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		require.Len(t, n.worlds, 1)
-		for _, w := range n.worlds {
+		require.Len(t, n.worlds.byID, 1)
+		for _, w := range n.worlds.byID {
 			return w
 		}
 		return nil
@@ -149,9 +148,8 @@ func TestCategories(t *testing.T) {
 		assert.Empty(t, n.with(category, parent))
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		assert.Empty(t, n.worlds)
-		assert.Empty(t, n.categories.rows)
-		assert.Empty(t, n.categories.used)
+		assert.Empty(t, n.worlds.byID)
+		assert.Empty(t, sums(n.categories))
 	})
 }
 
@@ -179,48 +177,6 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 	assert.Equal(t, 1, source.id.Rank, "not asked again yet")
 	clock.advance(inquiryRetry)
 	assert.Empty(t, n.with(category, parent))
-}
-
-func TestCategoriesAreBounded(t *testing.T) {
-	var list []mpit.Category
-	top := mpit.Category{Index: 0, Name: strings.Repeat("t", 1000)}
-	for i := range maxCategoryRows + 5 {
-		list = append(list, mpit.Category{Index: i + 1, Name: fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))})
-		top.Subcategories = append(top.Subcategories, i+1)
-	}
-	rows, over := categoryRows(append(list, top), nil, nil)
-	assert.Len(t, rows, maxCategoryRows)
-	assert.Equal(t, 5, over)
-	assert.Len(t, rows[0].category, clean.MaxLabel)
-	assert.Len(t, rows[0].parent, clean.MaxLabel)
-
-	top.Subcategories = slices.Repeat([]int{1}, maxCategoryEntries+3)
-	rows, over = categoryRows([]mpit.Category{top, list[0]}, nil, nil)
-	assert.Len(t, rows, 1)
-	assert.Equal(t, 3, over, "the same again and again")
-}
-
-func TestTally(t *testing.T) {
-	tally := newTally[string](3)
-	a, over := tally.replace(1, nil, []string{"x", "y"})
-	assert.Zero(t, over)
-	b, over := tally.replace(1, nil, []string{"y", "z", "w"})
-	assert.Equal(t, 1, over, "three of one user")
-	c, over := tally.replace(2, nil, []string{"y", "w"})
-	assert.Zero(t, over, "another user has room of his own")
-	assert.Equal(t, map[string]int{"x": 1, "y": 3, "z": 1, "w": 1}, tally.sums())
-	generation := tally.generation
-	a, _ = tally.replace(1, a, []string{"x", "y"})
-	assert.Equal(t, generation, tally.generation, "nothing has changed")
-	a, over = tally.replace(1, a, []string{"v"})
-	assert.Zero(t, over, "in the place of what was given back")
-	assert.NotEqual(t, generation, tally.generation)
-	assert.Equal(t, map[string]int{"v": 1, "y": 2, "z": 1, "w": 1}, tally.sums())
-	tally.replace(1, a, nil)
-	tally.replace(1, b, nil)
-	tally.replace(2, c, nil)
-	assert.Empty(t, tally.rows)
-	assert.Empty(t, tally.used)
 }
 
 // tuned is a small rank with control variables.
@@ -308,31 +264,10 @@ func TestControlVariables(t *testing.T) {
 	n.scrape()
 	assert.Empty(t, n.with(family))
 	n.mu.Lock()
-	assert.Empty(t, n.controls.used)
+	assert.Empty(t, sums(n.controls))
 	n.mu.Unlock()
 	n.connect(ranks[1])
 	assert.NotEmpty(t, n.with(family), "it was only the connection that was lost")
-}
-
-func TestValuesOfControlVariables(t *testing.T) {
-	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
-	e, err := New(Config{Mapper: newMapper(t), ControlVariables: []string{"*"}})
-	require.NoError(t, err)
-	r := newRank(small("1", 0).Hello, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice"}})
-	e.joinWorld(r)
-	rows, unreadable, over := e.controlRows(r, []mpit.ControlVariable{
-		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
-		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
-		{Name: "negative", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1<<64 - 5}},
-		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
-		{Name: "text\x7f", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
-	})
-	of := worldName{"1", "0", "alice", 0}
-	assert.Equal(t, []controlRow{
-		{of, "mode", "ea\uFFFDer,rendezvous,3"}, {of, "negative", "-5"}, {of, "text\uFFFD", strings.Repeat("é", 64)},
-	}, rows)
-	assert.Equal(t, 1, unreadable)
-	assert.Zero(t, over)
 }
 
 func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
@@ -349,13 +284,13 @@ func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
 
 func TestControlVariablesOfOneRankAreBounded(t *testing.T) {
 	cfg := small("1", 0)
-	for i := range maxControls + 3 {
+	for i := range cvar.MaxRows + 3 {
 		cfg.ControlVariables = append(cfg.ControlVariables,
 			mpit.ControlVariable{Index: i, Name: "v" + strconv.Itoa(i), Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{0}})
 	}
 	n := startNode(t, Config{ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))
-	assert.Len(t, n.with("mpit_cvar_ranks"), maxControls)
+	assert.Len(t, n.with("mpit_cvar_ranks"), cvar.MaxRows)
 	assert.Equal(t, 3.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
 }
 
@@ -429,12 +364,7 @@ func TestInquiriesOfOthersGoOn(t *testing.T) {
 	n.mu.Unlock()
 	n.connect(mpittest.New(grouped("1", 0)))
 	n.scrape()
-	require.Eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.categories.rows) == len(groupedPage())
-	},
-		longest, time.Millisecond)
+	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
 }
 
 // A rank that is forgotten while it is being asked for its world's categories lets another one be asked.
@@ -456,11 +386,12 @@ func TestForgottenWhileAsked(t *testing.T) {
 	n.remove(r) // as where too many have ended at once
 	n.mu.Unlock()
 	n.scrape()
-	require.Eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.categories.rows) == len(groupedPage())
-	},
-		longest, time.Millisecond)
+	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
 	asked.Stall(false)
+}
+
+// sums is how many hold each row.
+func sums[K comparable](all *tally.Tally[K]) map[K]int {
+	sums, _ := all.Since(0)
+	return sums
 }

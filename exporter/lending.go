@@ -9,10 +9,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 )
 
-// maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more is let go: a scraper that
-// means to read its page has done so by then.
-const maxLent = 128 << 20
-
 // lending is the scrapes whose pages are being sent, oldest first. It is safe for concurrent use.
 type lending struct {
 	mu   sync.Mutex

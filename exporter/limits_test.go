@@ -5,13 +5,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -155,49 +153,6 @@ func TestEndedRanksMakeRoom(t *testing.T) {
 	assert.Zero(t, n.scrape()[dropped(mapping.ReasonSeriesOverLimit)])
 }
 
-// A rank that has more than the limits leave gets nothing, and keeps what it has.
-func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
-	b, err := newBudgets(mapping.Limits{})
-	require.NoError(t, err)
-	first, second := &rank{}, &rank{}
-	b.take(first, 20)
-	b.take(second, 20)
-	b.limit(mapping.Limits{SeriesPerUser: 10})
-	room := roomOf{b, first}
-	assert.Equal(t, -30, room.Left())
-	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(1))
-	assert.Equal(t, 20, first.weight)
-	b.take(second, 0)
-	b.take(first, 8)
-	assert.Equal(t, 2, room.Left())
-	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(3), "all or nothing")
-	assert.Empty(t, room.Take(2))
-	assert.Equal(t, 10, first.weight)
-}
-
-// Ranks of several users that come at the same moment have no more together than there may be.
-func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
-	b, err := newBudgets(mapping.Limits{Series: 1000})
-	require.NoError(t, err)
-	var coming sync.WaitGroup
-	ranks := make([]*rank, 8)
-	for i := range ranks {
-		ranks[i] = &rank{peer: mpit.Peer{UID: uint32(i)}}
-		coming.Go(func() {
-			for room := (roomOf{b, ranks[i]}); room.Take(3) == ""; {
-			}
-		})
-	}
-	coming.Wait()
-	all := 0
-	for _, r := range ranks {
-		all += r.weight
-	}
-	assert.LessOrEqual(t, all, 1000)
-	assert.Greater(t, all, 850, "nobody can have more than is left")
-	assert.Equal(t, all, b.all)
-}
-
 // The agent is told what it need not read.
 func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 	n := startNode(t, Config{Limits: mapping.Limits{Series: 2}})
@@ -244,7 +199,7 @@ func TestLimitsChange(t *testing.T) {
 	assert.Equal(t, 5, pvars(n.scrape(), "1", 3))
 
 	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "limit series is below zero: -1")
-	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.limits, "the old ones stay")
+	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.Limits(), "the old ones stay")
 }
 
 // floodSample is a sample with so many counters on so many communicators, each with a name of its own.
@@ -290,10 +245,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		come(1000, strconv.Itoa(i/4), objects)
 		come(1000, strconv.Itoa(i/4), variables)
 	}
-	a := 0
-	for _, weight := range e.budgets.users {
-		a += weight
-	}
+	a := e.budgets.Used(nil).All
 	assert.LessOrEqual(t, a, mapping.DefaultSeriesPerUser)
 	assert.Greater(t, a, mapping.DefaultSeriesPerUser*9/10, "he is at his limit")
 	ordinary := floodSample(60, 20)
@@ -301,107 +253,9 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		b := come(2000, "b", ordinary)
 		assert.Equal(t, 60*20, b.facts.series)
 	}
-	b := e.budgets.users[2000]
-	assert.Equal(t, 100*60*20, b)
-	assert.LessOrEqual(t, e.budgets.all, mapping.DefaultSeries)
-}
-
-// Whatever ranks come, change, end and go: no scope ever has more than its limit, and the totals are right.
-func TestBudgetsHold(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		small := rapid.IntRange(1, 200)
-		draw := func() mapping.Limits {
-			return mapping.Limits{
-				Series: small.Draw(t, "all"), SeriesPerJob: small.Draw(t, "job"), SeriesPerUser: small.Draw(t, "user"), SeriesPerRank: small.Draw(t, "rank"),
-			}
-		}
-		b, err := newBudgets(draw())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var ranks []*rank
-		merged, key, changed := 0, jobKey{"0", 0}, false
-		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit", "merged"}).Draw(t, "what"); {
-			case what == "come":
-				ranks = append(ranks, &rank{
-					arrived: uint64(i), id: Identity{JobID: strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "job"))},
-					peer: mpit.Peer{UID: uint32(rapid.IntRange(0, 2).Draw(t, "uid"))},
-				})
-			case what == "limit":
-				b.limit(draw())
-				changed = true // nobody gives anything back
-			case what == "merged":
-				most, _ := b.offerMerged(key, merged)
-				weight := min(most, rapid.IntRange(0, 100).Draw(t, "merged"))
-				b.takeMerged(key, merged, weight)
-				merged = weight
-			case len(ranks) == 0:
-			default:
-				k := rapid.IntRange(0, len(ranks)-1).Draw(t, "rank")
-				r := ranks[k]
-				switch what {
-				case "want":
-					if r.end != mpit.EndNone {
-						break
-					}
-					had, room, weight := r.weight, roomOf{b, r}, rapid.IntRange(1, 100).Draw(t, "weight")
-					left := room.Left()
-					if got := room.Take(weight) == ""; got != (weight <= left) {
-						t.Fatalf("a rank that may have %d more got %d: %v", left, weight, got)
-					}
-					b.take(r, rapid.IntRange(min(had, r.weight), r.weight).Draw(t, "uses"))
-				case "end":
-					r.end = mpit.EndExit
-				case "go":
-					b.take(r, 0)
-					ranks = append(ranks[:k], ranks[k+1:]...)
-				}
-			}
-			all, jobs, users := merged, map[jobKey]int{key: merged}, map[uint32]int{key.uid: merged}
-			for _, r := range ranks {
-				all += r.weight
-				jobs[r.job()] += r.weight
-				users[r.peer.UID] += r.weight
-				if changed {
-					continue
-				}
-				if r.weight > b.limits.SeriesPerRank || jobs[r.job()] > b.limits.SeriesPerJob || users[r.peer.UID] > b.limits.SeriesPerUser || all > b.limits.Series {
-					t.Fatalf("over the limit")
-				}
-			}
-			if all != b.all {
-				t.Fatalf("%d in all, there are %d", b.all, all)
-			}
-			for k, n := range jobs {
-				if b.jobs[k] != n {
-					t.Fatalf("job %v has %d, counted as %d", k, n, b.jobs[k])
-				}
-			}
-			for uid, n := range users {
-				if b.users[uid] != n {
-					t.Fatalf("user %d has %d, counted as %d", uid, n, b.users[uid])
-				}
-			}
-		}
-	})
-}
-
-// Users come one after the other, and each takes all that he can get. The last one finds room all the same.
-func TestUsersShareTheSeries(t *testing.T) {
-	b, err := newBudgets(mapping.Limits{})
-	require.NoError(t, err)
-	for uid := range uint32(8) {
-		for range mapping.DefaultSeriesPerUser / mapping.DefaultSeriesPerRank {
-			r := &rank{peer: mpit.Peer{UID: uid}}
-			room := roomOf{b, r}
-			room.Take(room.Left())
-		}
-		assert.LessOrEqual(t, b.users[uid], mapping.DefaultSeries-b.all)
-	}
-	room := roomOf{b, &rank{peer: mpit.Peer{UID: 8}}}
-	assert.Greater(t, room.Left(), 800)
-	assert.Equal(t, mapping.ReasonSeriesOverLimit, room.Take(room.Left()+1))
+	all := e.budgets.Used(nil).All
+	assert.Equal(t, a+100*60*20, all)
+	assert.LessOrEqual(t, all, mapping.DefaultSeries)
 }
 
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
@@ -438,5 +292,5 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 	e.absorbed(first, sample)
 	assert.Equal(t, 40, second.facts.series)
 	assert.Equal(t, 20, first.facts.series, "half of what is left")
-	assert.Equal(t, 60, e.budgets.all)
+	assert.Equal(t, 60, e.budgets.Used(nil).All)
 }

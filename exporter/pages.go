@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -185,7 +186,8 @@ func (e *Exporter) refresh() []ending {
 	}
 	e.updateGroups(p, views)
 	p.addInfos(views)
-	e.addTallies(p)
+	p.addCategories(e.categories)
+	p.addControls(e.controls)
 	p.Arrange()
 	return copies.ended
 }
@@ -242,31 +244,14 @@ func (cs *copying) known(infos []mapping.Info) int {
 	return min(len(infos), len(cs.infos))
 }
 
-// addTallies makes anew what belongs to no rank.
-func (e *Exporter) addTallies(p *board) {
-	var categories map[categoryRow]int
-	var controls map[controlRow]int
-	e.mu.Lock()
-	forCategories, forControls := e.categories.generation, e.controls.generation
-	if p.categories != forCategories {
-		categories = e.categories.sums()
-	}
-	if p.controls != forControls {
-		controls = e.controls.sums()
-	}
-	e.mu.Unlock()
-	p.addCategories(categories, forCategories)
-	p.addControls(controls, forControls)
-}
-
 // setSelf sets the gauges of the exporter's own.
 func (e *Exporter) setSelf(p *board) {
 	var states [len(stateNames)]int
 	var variables [variableStates]int
-	ranks := make([]*rank, len(e.pages.views))
+	ranks := make([]*budget.Account, len(e.pages.views))
 	for i := range e.pages.views {
 		v := &e.pages.views[i]
-		ranks[i] = v.rank
+		ranks[i] = v.rank.account
 		states[v.state]++
 		if r := p.ranks[v.rank]; r != nil && r.up {
 			for state, n := range r.byState {
@@ -281,9 +266,7 @@ func (e *Exporter) setSelf(p *board) {
 		e.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}
 	e.self.series.Set(float64(p.Series()))
-	for scope, n := range e.budgets.used(ranks) {
-		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
-	}
+	e.showUse(ranks)
 }
 
 // saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred by who has the page.

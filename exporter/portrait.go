@@ -122,7 +122,7 @@ func (b *board) outdate(v *view) {
 // describingRoom bounds what describes a rank: its objects first, then its variables, of which so many have their series already.
 type describingRoom struct{ series, known int }
 
-// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded before (limits.go).
+// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded before (package budget).
 func (b *board) update(r *portrait, c *contents, room describingRoom) {
 	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
 	if c.figures == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -74,13 +75,13 @@ type rank struct {
 
 	contents *guard.Value[contents] // what has been taken in of it
 	taking   *semaphore.Weighted    // bounds how many ranks of its user are taken in at the same time
-	weight   int                    // of its series, as the budgets know it; guarded by them
+	account  *budget.Account        // of its series
 
 	attendance // guarded by Exporter.mu
 }
 
-// contents is what has been taken in of a rank. Its lock is held while a sample is taken in and while the page copies it, never that of
-// another rank besides, and before any lock that ranks share.
+// contents is what has been taken in of a rank. Its lock is held while a sample is taken in and while the page copies
+// it, never that of another rank besides, and before any lock that ranks share.
 type contents struct {
 	figures  figures       // nil: not made yet, or thrown away after a panic
 	over     bool          // the rank has been forgotten: nothing more is taken in
@@ -186,6 +187,9 @@ func newRank(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	return r
 }
 
+// job is whose budget its series count for.
+func (r *rank) job() budget.Job { return budget.Job{ID: r.id.JobID, UID: r.peer.UID} }
+
 // leftAt is when a rank without a connection ended, or lost it.
 func (r *attendance) leftAt() time.Time {
 	if r.end == mpit.EndNone {
@@ -210,8 +214,8 @@ func (r *attendance) nudge() {
 	r.line.nudge()
 }
 
-// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy ones
-// and last ones don't say everything.
+// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy
+// ones and last ones don't say everything.
 func (r *contents) count(s *mpit.AgentStats) {
 	r.sampled = true
 	level := r.stats.PcontrolLevel
@@ -236,7 +240,8 @@ func (r *contents) count(s *mpit.AgentStats) {
 	}
 }
 
-// finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank itself stands.
+// finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank
+// itself stands.
 func (r *attendance) finish(reason mpit.EndReason, at time.Time) {
 	if r.end == mpit.EndNone {
 		r.ended = at

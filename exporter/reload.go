@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -24,9 +25,9 @@ type ruling struct {
 	epoch    uint64          // how often rules have come into force before
 }
 
-// Reload puts new rules into force. Each rank goes over to them with its next answer, and its
-// agent is told which variables to read; who has ended stays as he is. Identities are those of ranks that come from now on.
-// With an error the old rules stay, and ReloadFailed need not be called.
+// Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
+// variables to read; who has ended stays as he is. Identities are those of ranks that come from now on. With an error
+// the old rules stay, and ReloadFailed need not be called.
 func (e *Exporter) Reload(r Rules) error {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()
@@ -53,7 +54,8 @@ func (r *Rules) check() (*identity.Rules, error) {
 	return identity.Compile(r.Identity)
 }
 
-// ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its lines.
+// ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its
+// lines.
 func (e *Exporter) ReloadFailed(err error) {
 	e.self.reloads.WithLabelValues(reloadFailure).Inc()
 	e.self.reloaded.Set(0)
@@ -65,8 +67,44 @@ func (e *Exporter) ReloadFailed(err error) {
 // mapper returns the one that is in force.
 func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().mapper }
 
-// outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive rank may answer with
-// what it had before.
+// outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive
+// rank may answer with what it had before.
 func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
 	return c.epoch != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
+}
+
+// Values of the label `scope`.
+const (
+	scopeAll      = "all"
+	scopeJob      = "job"
+	scopeUser     = "user"
+	scopeRank     = "rank"
+	scopeVariable = "variable"
+)
+
+// setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
+// error the old ones stay.
+func (e *Exporter) setLimits(l mapping.Limits) error {
+	if err := e.budgets.SetLimits(l); err != nil {
+		return err
+	}
+	e.showLimits(e.budgets.Limits())
+	return nil
+}
+
+func (e *Exporter) showLimits(l mapping.Limits) {
+	for scope, limit := range map[string]int{
+		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
+		scopeVariable: l.SeriesPerVariable,
+	} {
+		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
+	}
+}
+
+// showUse shows how many series there are, of these ranks among others.
+func (e *Exporter) showUse(ranks []*budget.Account) {
+	use := e.budgets.Used(ranks)
+	for scope, n := range map[string]int{scopeAll: use.All, scopeJob: use.Job, scopeUser: use.User, scopeRank: use.Rank} {
+		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+	}
 }

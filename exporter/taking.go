@@ -171,9 +171,9 @@ func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
 
 // update takes a sample into a rank's figures, which draw on the budgets for what is new.
 func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
-	c.figures.SetVariableLimit(e.budgets.of().SeriesPerVariable)
+	c.figures.SetVariableLimit(e.budgets.Limits().SeriesPerVariable)
 	c.figures.Update(s)
-	e.budgets.take(r, c.figures.Weight())
+	r.account.Settle(c.figures.Weight())
 }
 
 // publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is to be told. It reports
@@ -221,7 +221,7 @@ func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
 		p.Older = c.since
 	}
 	c.figures, c.epoch = e.newRank(rules.mapper, p), rules.epoch
-	c.figures.SetRoom(roomOf{e.budgets, r})
+	c.figures.SetRoom(r.account)
 	c.made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
@@ -265,7 +265,7 @@ func (e *Exporter) guard(r *rank, c *contents, doing string, f func()) (ok bool)
 func (e *Exporter) discard(r *rank, c *contents) {
 	f := c.figures
 	c.figures = nil
-	e.budgets.take(r, 0)
+	r.account.Settle(0)
 	if f != nil {
 		e.guard(r, c, "closing its figures", f.Close)
 	}

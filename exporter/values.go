@@ -15,9 +15,6 @@ const (
 	maxValueSeries = 10_000
 	// maxValueBytes bounds one answer, about.
 	maxValueBytes = 16 << 20
-	// recent is how old the page may be that values are read from without asking the ranks again. However many people
-	// look, they cost the ranks no more than a scraper that comes so often.
-	recent = time.Second
 )
 
 // Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks

@@ -6,23 +6,11 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// maxCategoryRows bounds the series that say which categories there are, of one user: Open MPI has some hundred.
-const maxCategoryRows = 8192
-
-// maxCategoryEntries bounds what is looked at of one rank's: everybody waits meanwhile, and there may be the same two million times.
-const maxCategoryEntries = 1 << 17
-
-// categoryRow is a series of mpit_pvar_category_info, or, without a name, of mpit_category_parent_info.
-type categoryRow struct {
-	name, class string
-	category    string
-	parent      string
-}
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
 type worldID struct {
@@ -36,8 +24,8 @@ type worldName struct {
 	dup                int
 }
 
-// world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that answers. It belongs to
-// Exporter.mu, but for what never changes: key and dup.
+// world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
+// answers. Exporter.mu guards it, except key and dup, which never change.
 type world struct {
 	key   worldID
 	user  string
@@ -50,29 +38,52 @@ type world struct {
 	asking     bool
 	stamp      uint64 // of source, when it was asked
 	generation uint64 // of its variables, then
-	rows       []*held[categoryRow]
+	rows       []*tally.Held[categories.Row]
 	left       map[string]int // left off the page, as counted
 
 	shared sharedInfos
 
-	told     bool     // standing is known: where rules match by category
-	standing standing // nil: source could not say
+	told     bool                // standing is known: where rules match by category
+	standing categories.Standing // nil: source could not say
 }
 
-// join makes a rank one of its world's. The caller holds mu.
-func (e *Exporter) joinWorld(r *rank) {
+// worlds is all that there are. It belongs to Exporter.mu.
+type worlds struct {
+	byID  map[worldID]*world
+	names map[worldName]bool
+}
+
+func newWorlds() worlds { return worlds{map[worldID]*world{}, map[worldName]bool{}} }
+
+// join makes a rank one of its world's.
+func (ws *worlds) join(r *rank) {
 	key := worldID{r.id.JobID, r.id.World, r.peer.UID}
-	w := e.worlds[key]
+	w := ws.byID[key]
 	if w == nil {
 		w = &world{key: key, user: r.id.User, left: map[string]int{}}
-		for e.worldNames[w.name()] {
+		for ws.names[w.name()] {
 			w.dup++
 		}
-		e.worldNames[w.name()] = true
-		e.worlds[key] = w
+		ws.names[w.name()] = true
+		ws.byID[key] = w
 	}
 	w.ranks++
 	r.world = w
+}
+
+// leave is its reverse. It reports whether the rank was the last one: then the world's categories go as well.
+func (ws *worlds) leave(r *rank) (last bool) {
+	w := r.world
+	if w.source == r {
+		// If it is being asked just now, nobody takes its answer.
+		w.source, w.asking = nil, false
+	}
+	if w.ranks--; w.ranks > 0 {
+		return false
+	}
+	delete(ws.byID, w.key)
+	delete(ws.names, w.name())
+	return true
 }
 
 // sharedInfos is the variables of the rank of a world that described them last. It is safe for concurrent use.
@@ -93,28 +104,14 @@ func (w *world) describe(infos []mapping.Info) []mapping.Info {
 
 func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.user, w.dup} }
 
-// leaveWorld is its reverse; the last rank takes the world's categories along. The caller holds mu.
-func (e *Exporter) leaveWorld(r *rank) {
-	w := r.world
-	if w.source == r {
-		// If it is being asked just now, nobody takes its answer.
-		w.source, w.asking = nil, false
-	}
-	if w.ranks--; w.ranks == 0 {
-		e.categories.replace(w.key.uid, w.rows, nil)
-		delete(e.worlds, w.key)
-		delete(e.worldNames, w.name())
-	}
-}
-
 // begin notes that a rank is asked for the world's categories, and what it had by then.
 func (w *world) begin(r *rank) {
 	w.source, w.asking = r, true
 	w.stamp, w.generation = r.facts.stamp, r.variablesGeneration()
 }
 
-// categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still there, and
-// again when it says that they have changed, or has new variables. The caller holds mu.
+// categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still
+// there, and again when it says that they have changed, or has new variables. The caller holds mu.
 func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
 	w := r.world
 	switch {
@@ -151,12 +148,12 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 		}
 		return
 	}
-	rows, over := categoryRows(list, variables, infos)
+	rows, over := categories.Rows(list, variables, infos)
 	told := e.grouped()
-	var s standing
+	var s categories.Standing
 	if told {
 		var more int
-		s, more = standingOf(list, variables)
+		s, more = categories.StandingOf(list, variables)
 		over += more
 	}
 	func() {
@@ -167,7 +164,7 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 		}
 		var more int
 		w.asking, w.told, w.standing = false, told, s
-		w.rows, more = e.categories.replace(w.key.uid, w.rows, rows)
+		w.rows, more = e.categories.Replace(w.key.uid, w.rows, rows)
 		exposition.CountMore(e.drop, w.left, droppedBound, over+more)
 	}()
 	if told {
@@ -175,7 +172,8 @@ func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
 	}
 }
 
-// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody can. The caller holds mu.
+// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody
+// can. The caller holds mu.
 func (e *Exporter) categoriesFailed(r *rank, err error) (learn bool) {
 	w := r.world
 	w.asking, w.source, r.categoriesNotBefore = false, nil, e.now().Add(inquiryRetry)
@@ -185,69 +183,4 @@ func (e *Exporter) categoriesFailed(r *rank, err error) (learn bool) {
 	}
 	w.told, w.standing = true, nil
 	return true
-}
-
-// categoryRows makes series of categories: at most maxCategoryRows, over says how many more there would be.
-func categoryRows(list []mpit.Category, variables *mpit.Variables, infos []mapping.Info) (rows []categoryRow, over int) {
-	described := map[int]*mapping.Info{} // by MPI_T's index
-	if variables != nil {
-		for i := range min(len(variables.ByID), len(infos)) {
-			described[variables.ByID[i].Index] = &infos[i]
-		}
-	}
-	names := map[int]string{}
-	for i := range list {
-		names[list[i].Index] = clean.Label(list[i].Name)
-	}
-	seen := map[categoryRow]bool{}
-	entries := 0
-	add := func(row categoryRow) {
-		if entries++; entries > maxCategoryEntries {
-			over++
-			return
-		}
-		switch {
-		case row.category == "" || seen[row]:
-		case len(rows) == maxCategoryRows:
-			over++
-		default:
-			seen[row] = true
-			rows = append(rows, row)
-		}
-	}
-	for i := range list {
-		c := &list[i]
-		name := names[c.Index]
-		for _, index := range c.Variables {
-			if info := described[index]; info != nil {
-				add(categoryRow{name: info.Name, class: info.Class.String(), category: name})
-			}
-		}
-		for _, index := range c.Subcategories {
-			if name != "" && index != c.Index {
-				add(categoryRow{category: names[index], parent: name})
-			}
-		}
-	}
-	return rows, over
-}
-
-// addCategories makes the families of categories anew, if they have changed.
-func (b *board) addCategories(sums map[categoryRow]int, generation uint64) {
-	if b.categories == generation {
-		return
-	}
-	b.categories = generation
-	var variables, parents []exposition.Row
-	for r := range sums {
-		if r.parent != "" {
-			parents = append(parents, exposition.Row{Value: 1, Labels: []mapping.Label{{Name: "category", Value: r.category}, {Name: "parent", Value: r.parent}}})
-			continue
-		}
-		variables = append(variables, exposition.Row{Value: 1, Labels: []mapping.Label{
-			{Name: "name", Value: r.name}, {Name: "class", Value: r.class}, {Name: "category", Value: r.category},
-		}})
-	}
-	b.ReplaceShared(&familyPvarCategory, variables)
-	b.ReplaceShared(&familyCategoryParent, parents)
 }

@@ -1,11 +1,11 @@
-// Package api is what the exporter knows as JSON, for reading only: the ranks, what MPI_T offers in them, what their
-// variables are now, and what they kept at MPI_Pcontrol(2). Its types are the answers, for servers and clients alike.
+// Package api serves what the exporter knows as JSON, read-only: ranks, what MPI_T offers in them, the values of their
+// variables, and the samples that they kept at MPI_Pcontrol(2). Its types are the answers, for servers and clients.
 //
-// It isn't the control socket, over which ranks are written to (package control), nor the page that scrapers read
-// (package exposition). It keeps nothing: ranks are the exporter's (Source).
+// It isn't the control socket, which writes to ranks (package control), or the page for scrapers (package
+// exposition). It has no state: it gets everything from the exporter (Source).
 //
-// Begin reading at Handler. catalogue.go has what MPI_T offers, read.go reads it from a rank, ask.go chooses whom to
-// ask, values.go and kept.go the values, status.go the ranks.
+// Begin reading at Handler. catalogue.go has the types of a catalogue, read.go reads one from a rank, ask.go chooses
+// the ranks to ask; values.go and kept.go have the values, status.go the ranks.
 package api
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// maxReads bounds how many requests for catalogues, values or kept samples are served at once: a catalogue costs the
-// rank's process a little time, and any may be large.
+// maxReads bounds the requests for catalogues, values and kept samples that are served at once: their answers may be
+// large, and a catalogue costs the rank's process a little time.
 const maxReads = 4
 
-// timeout is how long ranks may take where nobody sets a deadline.
+// timeout is how long ranks may take to answer.
 const timeout = 10 * time.Second
 
 // Source is the exporter's ranks. It is safe for concurrent use.
@@ -33,15 +33,15 @@ type Source interface {
 	Ranks() []RankStatus
 	// Connected returns those that can be asked, in the same order.
 	Connected(which Selector) []Connected
-	// Mapper says what variables become.
+	// Mapper returns the rules in force.
 	Mapper() *mapping.Mapper
-	// Values returns what stands on the page. It asks the ranks if that is old.
+	// Values returns what is on the page, which it brings up to date first.
 	Values(ctx context.Context, which Selector) (ValueList, error)
 	// Kept returns what ranks kept at their last MPI_Pcontrol(2).
 	Kept(which Selector) KeptList
 }
 
-// Handler serves what a source knows:
+// Handler serves:
 //
 //	GET /api/v1/ranks       a RankList
 //	GET /api/v1/catalogue   a CatalogueList: one for each MPI library and version, read from a connected rank of it; with
@@ -68,7 +68,7 @@ type handler struct {
 	reads  chan struct{} // one token for each request that may be large
 }
 
-// read serves requests that name ranks, as many at once as may be.
+// read bounds requests with large answers, and reads which ranks they name.
 func (h *handler) read(serve func(http.ResponseWriter, *http.Request, Selector)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		select {

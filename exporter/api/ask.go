@@ -24,8 +24,8 @@ const (
 type Connected struct {
 	Session *mpit.Session
 	Status  RankStatus
-	Late    bool   // it has not answered last time
-	Library string // its version, as the rank says it; equal ones have equal catalogues
+	Late    bool   // it didn't answer in the last round
+	Library string // its version string; ranks with equal ones have equal catalogues
 }
 
 func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which Selector) {
@@ -34,7 +34,7 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 		h.answer.Error(w, http.StatusNotFound, errors.New("no connected rank has these labels"))
 		return
 	}
-	// Each on its own: a rank that does not answer holds up nobody else's catalogue.
+	// All at once, so that a rank that doesn't answer delays nobody else's catalogue.
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
 	read := make([]Catalogue, len(chosen))

@@ -42,8 +42,8 @@ type KeptObject struct {
 	Name string `json:"name"`
 }
 
-// NewKeptSample shows what a rank has kept, with the variables that it had then and what the mapping makes of them;
-// cut values found no place.
+// NewKeptSample describes a sample that a rank has kept, by the catalogue that it was taken with. cut is how many of
+// its values were left out.
 func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Variable, infos []mapping.Info) KeptSample {
 	s := KeptSample{Rank: rank, Number: k.Number, Time: k.Time, Cut: cut, Values: make([]KeptValue, 0, len(k.List))}
 	for i := range k.List {
@@ -56,7 +56,7 @@ func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Vari
 	return s
 }
 
-// keptValue shows a kept value; grows says that it is of a class that only grows, by the rules.
+// keptValue describes one value. grows: its class only grows, by the rules.
 func keptValue(variable *mpit.Variable, v *mpit.KeptValue, grows bool) KeptValue {
 	out := KeptValue{Name: variable.Name, Class: variable.Class, Values: make([]*json.Number, len(v.Values))}
 	if v.Kind != mpit.BindNone {

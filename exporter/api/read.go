@@ -13,11 +13,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxCatalogueBytes bounds one catalogue, about, as JSON. Some hundred times what a library has.
+// maxCatalogueBytes bounds the size of one catalogue as JSON, roughly: a hundred times what a library has.
 const maxCatalogueBytes = 32 << 20
 
-// CatalogueOfSample is what a sample alone tells of what MPI_T offers in a rank, which for a rank that has ended is
-// all there is: the performance variables. mapper says what they become.
+// CatalogueOfSample returns the part of a catalogue that a sample has: the performance variables. Of a rank that has
+// ended there is no more. mapper says what they become.
 func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
 	hello := s.Hello()
 	library := mapping.ParseLibrary(hello.LibraryVersion)
@@ -216,7 +216,7 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) C
 	return s
 }
 
-// items are those of an enumeration, if there is one.
+// items returns the items of an enumeration, none if there is no enumeration.
 func items(e *mpit.Enum) []mpit.EnumItem {
 	if e == nil {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 )
 
-// Selector says which ranks are meant, by their labels. What is not set stands for any.
+// Selector selects ranks by their labels. A field that isn't set matches any.
 type Selector struct {
 	JobID, World, User string
 	Rank               *int
 }
 
-// Selects says whether a rank is meant.
+// Selects says whether it selects a rank.
 func (s *Selector) Selects(id identity.Identity) bool {
 	return (s.JobID == "" || s.JobID == id.JobID) && (s.World == "" || s.World == id.World) &&
 		(s.User == "" || s.User == id.User) && (s.Rank == nil || *s.Rank == id.Rank)
 }
 
-// All says whether all ranks are meant.
+// All says whether it selects every rank.
 func (s *Selector) All() bool { return *s == Selector{} }
 
 // selectorOf reads the parameters jobid, world, user and rank.

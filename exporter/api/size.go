@@ -4,8 +4,8 @@ import (
 	"reflect"
 )
 
-// sizeOf is about how many bytes v takes as JSON that is indented. It stops counting beyond limit: a rank may name
-// one long name from very many places, each of which is a copy in the answer.
+// sizeOf returns roughly how many bytes v takes as indented JSON. It stops counting beyond limit: a rank may refer to
+// one long name from very many places, and each is a copy in the answer.
 func sizeOf(v any, limit int) int {
 	left := limit
 	count(reflect.ValueOf(v), &left)

@@ -16,7 +16,7 @@ type RankList struct {
 	Ranks []RankStatus `json:"ranks"` // sorted by jobid, world, user, rank
 }
 
-// RankStatus describes one rank. Nothing in it lets anybody pass for the rank: its agent's id is left out.
+// RankStatus describes one rank. It leaves out the agent's id, with which anybody could pass for the rank.
 type RankStatus struct {
 	JobID          string     `json:"jobid"`
 	World          string     `json:"world"`
@@ -43,7 +43,7 @@ type RankStatus struct {
 	Ended          *time.Time `json:"ended,omitempty"`
 }
 
-// StatusOf is what HELLO and the kernel say of a rank that has answered. It is bounded, and holds on to nothing of h.
+// StatusOf describes a rank that has answered. The result is bounded, and keeps nothing of h alive.
 func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 	library := mapping.ParseLibrary(h.LibraryVersion)
 	s := RankStatus{

@@ -55,13 +55,13 @@ type SeriesValue struct {
 	Sum    string            `json:"sum,omitempty"`    // of a histogram, in Unit
 }
 
-// Values makes a ValueList of what stands on the page, as far as there is room.
+// Values builds a ValueList of what is on the page, as far as there is room.
 type Values struct {
 	list ValueList
 	room room
 }
 
-// room is what an answer has still room for.
+// room is the room that is left in an answer.
 type room struct{ series, bytes int }
 
 // NewValues begins a list with room for so many series, and about so many bytes. at is when the page was brought up
@@ -73,8 +73,8 @@ func NewValues(at time.Time, series, bytes int) *Values {
 // List returns what has been added.
 func (v *Values) List() ValueList { return v.list }
 
-// AddRank adds what is shown of a rank. It returns the rank's variables, or, unless it is the first one, nil where
-// there is no room.
+// AddRank adds what is shown of a rank, and returns the rank's variables. Without room for all of it, it adds nothing
+// and returns nil, unless the rank is the first one.
 func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []mapping.Info, shown []exposition.Shown) *Variables {
 	if len(v.list.Ranks) > 0 && !v.room.fits(shown) {
 		v.list.More++
@@ -94,7 +94,7 @@ func (v *Values) AddWorld(id identity.Identity, variables *Variables, shown []ex
 	v.list.Together = append(v.list.Together, w)
 }
 
-// fits says whether there is room for so many series, as far as can be said before they are written.
+// fits estimates whether there is room for these series.
 func (r *room) fits(all []exposition.Shown) bool {
 	n := 0
 	for i := range all {
@@ -103,7 +103,7 @@ func (r *room) fits(all []exposition.Shown) bool {
 	return n <= r.series && r.bytes > 0
 }
 
-// take says whether there is room for one more, and takes it.
+// take takes the room for one more series; false: there is none.
 func (r *room) take(v *SeriesValue) bool {
 	if r.series == 0 || r.bytes <= 0 {
 		return false
@@ -116,14 +116,14 @@ func (r *room) take(v *SeriesValue) bool {
 	return true
 }
 
-// Variables is those of a rank. It finds the one that a series is of.
+// Variables is the variables of a rank, by the metrics that they become.
 type Variables struct {
 	infos    []mapping.Info
 	raw      []mpit.Variable // of infos
 	byMetric map[string][]int
 }
 
-// newVariables indexes the variables of a rank and what the mapping makes of them, as far as they are known.
+// newVariables indexes the variables of a rank, as far as they are known.
 func newVariables(catalogue *mpit.Variables, infos []mapping.Info) *Variables {
 	x := &Variables{infos: infos, byMetric: map[string][]int{}}
 	if catalogue != nil {
@@ -139,7 +139,8 @@ func newVariables(catalogue *mpit.Variables, infos []mapping.Info) *Variables {
 	return x
 }
 
-// find returns the variable's place, -1 where the rank has none such: a merged series may be of another rank's.
+// find returns the place of the variable that a series is of, -1 if the rank has no such variable: a merged series
+// may be of another rank.
 func (x *Variables) find(s *mapping.Series) int {
 	list, ok := x.byMetric[s.Metric.Name]
 	if !ok {
@@ -154,7 +155,7 @@ func (x *Variables) find(s *mapping.Series) int {
 	return best
 }
 
-// values writes series down, variable by variable. cut is how many found no room.
+// values lists series, variable by variable. cut is how many found no room.
 func (x *Variables) values(all []exposition.Shown, room *room) (list []VariableValues, cut int) {
 	list = []VariableValues{}
 	for _, of := range all {

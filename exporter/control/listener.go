@@ -12,7 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// listener lets only so many connections in, and knows whose they are.
+// listener bounds connections, and knows whose they are.
 type listener struct {
 	net.Listener
 	conns limiter
@@ -88,7 +88,7 @@ func (l *limiter) leave(uid uint32) {
 	}
 }
 
-// callGate lets requests in until the end, which waits for them.
+// callGate lets requests in until end, which waits for them.
 type callGate struct {
 	mu    sync.RWMutex // held shared by each request
 	ended bool
@@ -120,7 +120,7 @@ func withCaller(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// overflowUID is what the kernel says where it can't say who it is.
+// overflowUID is the uid that the kernel gives for users that have none in this user namespace.
 func overflowUID() uint32 {
 	const usual = 65534
 	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// checkTimeout is how long all ranks together may take to describe a variable and to say its value.
+	// checkTimeout is how long all ranks together may take to describe a variable and send its value.
 	checkTimeout = 15 * time.Second
-	// writeTimeout is how long one rank may take to write a variable, and again to read it.
+	// writeTimeout is how long one rank may take to write a variable, and then to read it.
 	writeTimeout = 5 * time.Second
-	// restoreTimeout is how long all ranks together may take to get their old values back.
+	// restoreTimeout is how long restoring the old values of all ranks may take.
 	restoreTimeout = 10 * time.Second
 	// maxChecks is how many ranks are asked at once: each is sent its whole list of control variables.
 	maxChecks = 8
@@ -78,7 +78,7 @@ func (w *world) describe(ctx context.Context, req *Request) ([]plan, error) {
 	return plans, nil
 }
 
-// inRank says in front of an error in which rank it happened.
+// inRank prefixes an error with the rank that it happened in.
 func inRank(rank int, err error) error {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -96,7 +96,7 @@ func (p *plan) describe(ctx context.Context, req *Request) error {
 	if at < 0 {
 		return notFound("its MPI library has no control variable %q; mpit-exporter list --what=cvars shows all", req.Name)
 	}
-	p.variable = all[at] // the rest of the list is let go
+	p.variable = all[at] // keeps nothing else of the list
 	if p.object, err = p.findObject(ctx, req.Object); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *plan) describe(ctx context.Context, req *Request) error {
 	return nil
 }
 
-// findObject returns the number of the object that the variable is to be bound to, 0 where it is not bound.
+// findObject returns the id of the object that the variable is to be bound to, 0 if it isn't bound.
 func (p *plan) findObject(ctx context.Context, wanted *Object) (uint32, error) {
 	v := &p.variable
 	bind := cmp.Or(v.Bind.Label(), "unknown")
@@ -165,7 +165,7 @@ func (p *plan) layout(ctx context.Context) (*mpit.Layout, error) {
 	}
 }
 
-// parse reads the new value for each rank.
+// parsePlans parses the new value for each rank: their variables may differ in size.
 func parsePlans(plans []plan, text string) error {
 	for i := range plans {
 		p := &plans[i]
@@ -177,8 +177,8 @@ func parsePlans(plans []plan, text string) error {
 	return nil
 }
 
-// perform writes to one rank after the other and reads each back. When one fails, those that were written get their old
-// values again. ctx's end is a failure; what must be put back is put back all the same.
+// perform writes to one rank after the other and reads each value back. If a rank fails, or ctx ends, those written
+// before get their old values back.
 func perform(ctx context.Context, plans []plan) ([]RankAnswer, error) {
 	list := make([]RankAnswer, len(plans))
 	for i := range plans {
@@ -200,13 +200,13 @@ func perform(ctx context.Context, plans []plan) ([]RankAnswer, error) {
 	return list, nil
 }
 
-// set writes to one rank, reads back and notes what the rank has then.
+// set writes to one rank, reads the value back and notes it.
 func (p *plan) set(ctx context.Context, r *RankAnswer) error {
 	wrong := p.write(ctx, p.new)
 	if wrong != nil {
 		wrong = fmt.Errorf("writing: %w", wrong)
 	}
-	// A rank that has failed to write may have written.
+	// Even where writing failed, the value may have changed.
 	now, err := p.read(context.WithoutCancel(ctx))
 	if err != nil {
 		r.State, r.Value = Unknown, nil
@@ -217,7 +217,7 @@ func (p *plan) set(ctx context.Context, r *RankAnswer) error {
 	}
 	r.Value = p.format(now)
 	switch {
-	case wrong != nil && cvar.Same(now, p.old): // also where the new one would have been the same
+	case wrong != nil && cvar.Same(now, p.old): // even if the new value equals it
 		r.State = Unchanged
 	case cvar.Same(now, p.new):
 		r.State = Written
@@ -232,7 +232,7 @@ func (p *plan) set(ctx context.Context, r *RankAnswer) error {
 	return wrong
 }
 
-// restore puts the old values back, the last one first, and says in words how that went.
+// restore restores the old values, last rank first, and returns a text that says how that went.
 func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 	var restored, lost []int
 	for i := len(plans) - 1; i >= 0; i-- {
@@ -244,7 +244,7 @@ func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 		now, readErr := p.read(ctx)
 		switch {
 		case readErr != nil:
-			// A rank that has not answered may yet do what it was asked for.
+			// A rank that hasn't answered may still write.
 			r.State, r.Value = Unknown, nil
 			r.Error = joinTexts(r.Error, "restoring: "+cmp.Or(err, readErr).Error())
 		case cvar.Same(now, p.old):
@@ -283,7 +283,7 @@ func joinTexts(a, b string) string {
 	return a + "; " + b
 }
 
-// readPlans is what the ranks have.
+// readPlans lists the ranks' present values.
 func readPlans(plans []plan) []RankAnswer {
 	list := make([]RankAnswer, len(plans))
 	for i := range plans {

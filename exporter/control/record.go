@@ -9,7 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// record writes one line about a request to set a variable, whatever became of it.
+// record logs a request to set a variable, whatever its result.
 func (s *Server) record(caller mpit.Peer, req *Request, answer *Answer) {
 	wanted := ""
 	if req.Value != nil {

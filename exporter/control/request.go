@@ -13,7 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Request is the body of POST /api/v1/cvar on the control socket, and what the parameters of GET say.
+// Request is the body of POST /api/v1/cvar, or the parameters of GET.
 type Request struct {
 	JobID  string  `json:"jobid,omitempty"` // label jobid; empty: the caller's only job
 	World  string  `json:"world,omitempty"` // label world; empty: the job's only one
@@ -21,7 +21,7 @@ type Request struct {
 	Ranks  []int   `json:"ranks,omitempty"` // none: all of the world that are on this node
 	Name   string  `json:"name"`
 	Object *Object `json:"object,omitempty"` // for variables that are bound to one
-	// Value is to be set: elements with commas between them, names of enumeration items or numbers.
+	// Value is the new value: elements separated by commas, each a number or the name of an enumeration item.
 	Value *string `json:"value,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (o *Object) String() string {
 // Results of a request.
 const (
 	OK      = "ok"
-	Refused = "refused" // nothing was done: the caller may not ask for it, or it can't be
+	Refused = "refused" // nothing was done
 	Failed  = "failed"  // something went wrong on the way; Error, and Answer.Ranks, say what
 )
 
@@ -65,7 +65,7 @@ const (
 	Unchanged  = "unchanged"  // has its old value
 	Written    = "written"    // has the new value, as reading it back says
 	Restored   = "restored"   // had the new value, and has the old one again
-	Unrestored = "unrestored" // has not got its old value back
+	Unrestored = "unrestored" // did not get its old value back
 	Unknown    = "unknown"    // does not say what it has
 )
 
@@ -134,7 +134,7 @@ func (a *Answer) describe(plans []plan) {
 	}
 }
 
-// conclude writes into the answer what came of a request, and returns its HTTP status.
+// conclude writes the result of a request into the answer, and returns its HTTP status.
 func (a *Answer) conclude(err error) (status int) {
 	if err == nil {
 		a.Result = OK

@@ -1,12 +1,11 @@
-// Package control serves the control socket, over which users write to ranks: it sets control variables, by whoever
-// may, and has the exporter push. Who asks is what the kernel says of the connection. A variable is set in all ranks
-// that are meant or, as far as ranks let it, in none.
+// Package control serves the control socket: it sets control variables of ranks, and asks the exporter to push. The
+// kernel says who the caller is. A variable is set in all the ranks that a request names; if one rank fails, the
+// others get their old values back.
 //
-// It isn't the API that people and dashboards read, which is package api, and it keeps no ranks: those are the
-// exporter's (Ranks).
+// It isn't the JSON API for reading, which is package api. It keeps no ranks: it gets them from the exporter (Ranks).
 //
-// Begin reading at Server.set. request.go has what is asked and answered, world.go which ranks are meant and what MPI
-// allows, plan.go the writing and putting back, listener.go who may connect.
+// Begin reading at Server.set. request.go has requests and answers, world.go chooses ranks and applies MPI's rules,
+// plan.go writes and restores, listener.go bounds connections.
 package control
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Bounds of what the control socket takes on. Root is not counted among all, so that it gets through always.
+// Bounds of connections and requests. Root doesn't count for the totals, so that it always gets through.
 const (
 	maxConns     = 256 // of all users
 	maxUserConns = 16
@@ -35,20 +34,20 @@ const (
 	maxBody      = 256 << 10 // bytes
 )
 
-// minDuration is how long a request takes at least, root's excepted. Anybody may ask for the variables of anybody's
-// ranks, which costs those a little time, and have a line written to the log: but not as often as they can.
+// minDuration is how long a request takes at least, except root's. Anybody may read the variables of anybody's ranks,
+// which costs those ranks a little time, and each request to set one writes a line to the log. This bounds how often.
 const minDuration = 100 * time.Millisecond
 
-// How long one who uses the control socket may take.
+// How long clients and requests may take.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
-	// requestTimeout is for a request as a whole, without the putting back of old values.
+	// requestTimeout is for a whole request, except restoring old values.
 	requestTimeout = 60 * time.Second
 	answerTimeout  = requestTimeout + restoreTimeout + 10*time.Second
 	idleTimeout    = 30 * time.Second
-	// endGrace is how long requests under way may go on at the end. Then they are broken off: what was written is put
-	// back.
+	// endGrace is how long running requests may go on when the exporter ends. Then they are canceled, and old values
+	// are restored.
 	endGrace = 5 * time.Second
 )
 
@@ -87,17 +86,16 @@ func New(cfg Config) *Server {
 	}
 }
 
-// Serve serves requests until ctx ends. l's connections must be Unix ones: who asks is what the kernel says, so that
-// any user may be let in. It returns nil when ctx has ended, requests under way have been answered and l is closed;
-// else why it failed.
+// Serve serves requests until ctx ends. Connections of l must be Unix connections: the kernel says who the caller is,
+// so any user may connect. It returns nil when ctx has ended, running requests have been answered and l is closed.
 //
 //	POST /api/v1/cvar   a Request; sets a control variable, by root or the ranks' owner
 //	GET  /api/v1/cvar   reads one: parameters jobid, world, uid, rank (0,2-5), name, object (kind:name)
 //	POST /api/v1/push   does what OnPush says, for root and the exporter's own user
 //
-// The answer is an Answer, of the last a PushAnswer.
+// The answer is an Answer; of the last one, a PushAnswer.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	// Clients that go away, and the end itself, don't break off what is being written: only the grace's end does.
+	// Neither a client that goes away nor the end of ctx cancels a write: only the end of the grace does.
 	work, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	var calls callGate
 	defer calls.end()
@@ -126,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	if server.Shutdown(grace) != nil {
 		breakOff()
-		// The answers say what was put back; those who wait for them get them.
+		// Clients that still wait learn what was restored.
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 		defer cancel()
 		_ = server.Shutdown(last)
@@ -138,7 +136,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// handler serves what came over the control socket. work's end breaks off what is under way; calls counts it.
+// handler serves requests. The end of work cancels those that are running; calls counts them.
 func (s *Server) handler(work context.Context, calls *callGate) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(context.Context, mpit.Peer, http.ResponseWriter, *http.Request)) {
@@ -152,7 +150,7 @@ func (s *Server) handler(work context.Context, calls *callGate) http.Handler {
 			}
 			defer calls.leave()
 			caller, ok := r.Context().Value(callerKey{}).(mpit.Peer)
-			if !ok { // nobody but a mistake of ours comes here
+			if !ok { // only by a bug
 				refuse(http.StatusForbidden, "it is not known who asks")
 				return
 			}
@@ -225,7 +223,7 @@ func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	return answer, nil
 }
 
-// set writes a variable: all ranks are asked and every rule is checked before the first of them is changed.
+// set writes a variable. All ranks are asked, and all rules checked, before the first rank is changed.
 func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
 	answer := answerTo(req)
 	world, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
@@ -261,7 +259,7 @@ func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	return answer, err
 }
 
-// turns lets one request after the other write to a world. It is safe for concurrent use.
+// turns lets one request at a time write to a world. It is safe for concurrent use.
 type turns struct {
 	mu     sync.Mutex
 	worlds map[worldKey]*turn

@@ -176,8 +176,8 @@ func ambiguous(targets []Target) error {
 	return nil
 }
 
-// permit says whether the caller may write to all ranks that he names. nobody is the uid that the kernel gives for
-// users whom this user name-space doesn't know: two of them need not be the same one.
+// permit says whether the caller may write to all ranks that the request names. nobody is the uid that the kernel
+// gives for users whom this user name-space doesn't know: two of them need not be the same one.
 func (w *world) permit(caller mpit.Peer, nobody uint32) error {
 	for _, t := range w.ranks {
 		switch {

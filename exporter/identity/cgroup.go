@@ -226,7 +226,7 @@ func podOf(segments []string, relative bool) string {
 			name = strings.ReplaceAll(name[i+1:], "_", "-")
 		}
 		uid, isPod := strings.CutPrefix(name, "pod")
-		// 32 hexadecimal digits, with four hyphens but for pods that stand in a file of the node.
+		// 32 hexadecimal digits, with four hyphens; static pods have none.
 		if isPod && (len(uid) == 36 || len(uid) == 32) && strings.Trim(uid, "0123456789abcdef-") == "" {
 			return uid
 		}

@@ -153,7 +153,7 @@ func (e environment) world() string {
 	if ns := e.get("PMIX_NAMESPACE"); ns != "" && (flux == "" || !strings.HasPrefix(ns, "slurm.pmix.")) {
 		return ns
 	}
-	// What MPI_Comm_spawn has made has all else in common with its parent.
+	// A process made by MPI_Comm_spawn has the same environment as its parent otherwise.
 	if spawned := e.get("PMI_SPAWNED"); spawned != "" && spawned != "0" {
 		return ""
 	}

@@ -2,7 +2,8 @@
 // has three sources: the environment that the rank's agent sends, which any process can make up; the process's
 // control group, which the kernel vouches for; and the site's rules, which rename.
 //
-// It isn't a registry: two processes may have one Identity. The exporter's table of ranks tells them apart by Dup.
+// It isn't a registry: two processes may claim the same Identity. The exporter's table of ranks gives the second one
+// a Dup.
 //
 // Begin reading at Rules.Identify. environment.go has what schedulers and launchers set, cgroup.go what the kernel
 // says, rules.go the renaming, users.go the names of users.
@@ -47,29 +48,29 @@ func (id Identity) WithoutDup() Identity {
 	return id
 }
 
-// Process is what is known of whose a process is.
+// Process is what is known of the process behind a connection.
 type Process struct {
 	ID          Identity // without Dup
 	Source      string   // where ID.JobID comes from: slurm, pbs … launcher
 	JobName     string
 	Partition   string
-	CgroupJobID string // the job by the kernel's word, as the scheduler numbers jobs; empty: it says none
+	CgroupJobID string // the job of its control group, as the scheduler numbers jobs; empty: none
 	Check       string // one of Verified, Differs and Unknown
 }
 
-// What comes of comparing a process's word on its job with the kernel's.
+// Results of comparing the job that a process claims with the one that its control group says.
 const (
 	Verified = "verified"
 	Differs  = "differs"
 	Unknown  = "unknown" // the kernel says nothing that could be compared
 )
 
-// FromHello is what a process is by its HELLO alone, before any rule, without a user. Host, rank and attributes are
-// what is looked at.
+// FromHello identifies a process by its HELLO alone, before any rule and without a user. It looks at host, rank and
+// attributes.
 func FromHello(h *mpit.Hello) Process { return claimOf(h, cgroup{}).Process }
 
-// Identify finds out who connects. It reads files of proc, a /proc, and so may block. An error says why the kernel's
-// word isn't known; the rest is.
+// Identify identifies a process that has connected. It reads files of proc, which is /proc, so it may block. An error
+// says why the control group isn't known; the result is valid all the same.
 func (r *Rules) Identify(proc fs.FS, h *mpit.Hello, peer mpit.Peer, user string) (Process, error) {
 	kernel, err := cgroupOf(proc, peer)
 	c := claimOf(h, kernel)

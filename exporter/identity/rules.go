@@ -91,7 +91,7 @@ func compile(r *mapping.Relabel) (rule, error) {
 	return made, nil
 }
 
-// checkReplacement finds references to groups that the expression does not have: they would silently be nothing.
+// checkReplacement finds references to groups that the expression doesn't have: they would silently be empty.
 func checkReplacement(replacement string, regex *regexp.Regexp) error {
 	for rest := replacement; ; {
 		i := strings.IndexByte(rest, '$')
@@ -153,7 +153,7 @@ func (r *Rules) apply(p *Process, value func(source string) string) {
 	}
 }
 
-// label is where the value of one of targets stands; nil: it is none of them.
+// label returns where the value of a target is kept; nil: name is no target.
 func (p *Process) label(name string) *string {
 	switch name {
 	case "jobid":

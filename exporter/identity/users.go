@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxUsers bounds the values of the label `user` on the exporter's figures of itself: a user with a range of
-	// subordinate uids has 65,536 of them.
+	// maxUsers bounds the values of the label `user` of self metrics: a user with a range of subordinate uids has 65,536
+	// of them.
 	maxUsers = 256
 	// maxUserNames bounds the users whose names are known.
 	maxUserNames = 4096
@@ -27,7 +27,7 @@ type Users struct {
 	mu       sync.Mutex
 	names    map[uint32]string    // of those who have one
 	nameless map[uint32]time.Time // when they were looked up; at most maxUsers
-	shown    map[string]bool      // values of the label on figures of the exporter itself
+	shown    map[string]bool      // values of the label of self metrics
 }
 
 // NewUsers returns Users. lookup returns a user's name, or "" if there is none; it may block. nil: users are called by
@@ -73,7 +73,7 @@ func (u *Users) Name(uid uint32) string {
 	return name
 }
 
-// Bounded is the user's name as the exporter's figures of itself have it: "other" beyond the bound.
+// Bounded returns the name as a label of the exporter's self metrics, of which there are only so many: else "other".
 func (u *Users) Bounded(name string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,0 +1,157 @@
+package exporter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults. Mapper, Limits
+// and Identity are what it begins with: Reload changes them.
+type Config struct {
+	Mapper *mapping.Mapper // may be shared
+	Logger *slog.Logger    // default: says nothing
+
+	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room
+	// (Limits). It stays longer if nobody has scraped since its end.
+	Retention time.Duration
+	MaxEnded  int // ended ranks that are kept, of all users (default 4096)
+	MaxRanks  int // living ranks of one user (default 4096); more are refused
+
+	// Limits bound the series of performance variables. Over one of them, objects fold into one called other, then
+	// variables are left out; what is lost is counted.
+	Limits mapping.Limits
+
+	Identity []mapping.Relabel // changes what ranks are called, in this order
+
+	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default:
+	// none. They are read after a rank's first answer, and again after that long (default 5 minutes), when somebody
+	// scrapes.
+	ControlVariables        []string
+	ControlVariableInterval time.Duration
+
+	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
+	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
+
+	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it
+	// returns, for agents that wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must
+	// return in time by itself. nil: nobody is to wait.
+	FinalTaken func(ctx context.Context)
+
+	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much
+	// memory: for debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
+	GiveBack func()
+
+	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
+	UserName func(uid uint32) string
+}
+
+// Defaults of Config.
+const (
+	DefaultRetention  = 2 * time.Minute
+	DefaultMaxEnded   = 4096
+	DefaultMaxRanks   = 4096
+	DefaultMaxScrapes = 40
+
+	DefaultControlVariableInterval = 5 * time.Minute
+)
+
+const (
+	// defaultTimeout is how long a round may take where the reader sets no deadline: Prometheus' own default.
+	defaultTimeout = 10 * time.Second
+	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
+	// counts as lost.
+	grace = 2 * time.Second
+	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one
+	// stopped process would make every scrape take until its deadline.
+	patience = 250 * time.Millisecond
+	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last has
+	// seen some of them answer.
+	welcome = 250 * time.Millisecond
+	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
+	overdue = time.Second
+	// shareable is how old a round may be that another reader joins: its answers are as old.
+	shareable = 250 * time.Millisecond
+	// maxFinals bounds the last samples in flight of one user, beyond one for each living rank: those may all end
+	// at the same moment.
+	maxFinals = 64
+	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
+	finalTimeout = 5 * time.Second
+	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
+	maxEndedBytes = 64 << 20
+	// pushTimeout bounds the sending of a selection.
+	pushTimeout = 5 * time.Second
+	// recent is how old the page may be that values are read from without asking the ranks again. However many people
+	// look, they cost the ranks no more than a scraper that comes so often.
+	recent = time.Second
+)
+
+// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all
+// ranks. Each user with ranks may have an equal part of these. What describes the variables of a world counts once.
+const (
+	maxDescribing    = 8192
+	maxDescribingAll = 50_000
+)
+
+// maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more
+// is let go: a scraper that means to read its page has done so by then.
+const maxLent = 128 << 20
+
+// complete returns what is to be done for what was said: defaults stand for zero values.
+func (c Config) complete() (Config, error) {
+	if c.Mapper == nil {
+		return c, errors.New("Config.Mapper is nil")
+	}
+	for _, limit := range []struct {
+		name  string
+		value *int
+		def   int
+	}{
+		{"MaxEnded", &c.MaxEnded, DefaultMaxEnded},
+		{"MaxRanks", &c.MaxRanks, DefaultMaxRanks},
+		{"MaxScrapes", &c.MaxScrapes, DefaultMaxScrapes},
+	} {
+		if *limit.value < 0 {
+			return c, fmt.Errorf("Config.%s is negative: %d", limit.name, *limit.value)
+		}
+		*limit.value = cmp.Or(*limit.value, limit.def)
+	}
+	if c.Retention < 0 {
+		return c, fmt.Errorf("Config.Retention is negative: %v", c.Retention)
+	}
+	c.Retention = cmp.Or(c.Retention, DefaultRetention)
+	if c.ControlVariableInterval < 0 {
+		return c, fmt.Errorf("Config.ControlVariableInterval is negative: %v", c.ControlVariableInterval)
+	}
+	c.ControlVariableInterval = cmp.Or(c.ControlVariableInterval, DefaultControlVariableInterval)
+	if slices.Contains(c.ControlVariables, "") {
+		return c, errors.New("Config.ControlVariables: a pattern is empty")
+	}
+	c.ControlVariables = slices.Clone(c.ControlVariables)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// tuning is what nobody but a test changes.
+type tuning struct {
+	patience, welcome, overdue, shareable, grace time.Duration
+	recent                                       time.Duration
+	describing, describingAll                    int // see maxDescribing
+	endedBytes                                   int // see maxEndedBytes
+	lent                                         int // see maxLent
+}
+
+func usual() tuning {
+	return tuning{
+		patience: patience, welcome: welcome, overdue: overdue, shareable: shareable, grace: grace, recent: recent,
+		describing: maxDescribing, describingAll: maxDescribingAll, endedBytes: maxEndedBytes, lent: maxLent,
+	}
+}

@@ -1,0 +1,66 @@
+package categories
+
+import (
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// MaxRows bounds the series that say which categories there are, of one user: Open MPI has some hundred.
+const MaxRows = 8192
+
+// maxEntries bounds what is looked at of one rank's categories: everybody waits meanwhile, and there may be the same
+// two million times.
+const maxEntries = 1 << 17
+
+// Row is a series that says where a variable stands, or, without a name, which category another one stands in.
+type Row struct {
+	Name, Class string // of the variable
+	Category    string
+	Parent      string
+}
+
+// Rows makes series of categories: at most MaxRows, over says how many more there would be.
+func Rows(list []mpit.Category, variables *mpit.Variables, infos []mapping.Info) (rows []Row, over int) {
+	described := map[int]*mapping.Info{} // by MPI_T's index
+	if variables != nil {
+		for i := range min(len(variables.ByID), len(infos)) {
+			described[variables.ByID[i].Index] = &infos[i]
+		}
+	}
+	names := map[int]string{}
+	for i := range list {
+		names[list[i].Index] = clean.Label(list[i].Name)
+	}
+	seen := map[Row]bool{}
+	entries := 0
+	add := func(row Row) {
+		if entries++; entries > maxEntries {
+			over++
+			return
+		}
+		switch {
+		case row.Category == "" || seen[row]:
+		case len(rows) == MaxRows:
+			over++
+		default:
+			seen[row] = true
+			rows = append(rows, row)
+		}
+	}
+	for i := range list {
+		c := &list[i]
+		name := names[c.Index]
+		for _, index := range c.Variables {
+			if info := described[index]; info != nil {
+				add(Row{Name: info.Name, Class: info.Class.String(), Category: name})
+			}
+		}
+		for _, index := range c.Subcategories {
+			if name != "" && index != c.Index {
+				add(Row{Category: names[index], Parent: name})
+			}
+		}
+	}
+	return rows, over
+}
