@@ -39,7 +39,7 @@ func count(v reflect.Value, left *int) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && !(f.Type.Kind() == reflect.Pointer && v.Field(i).IsNil()) {
+			if f := v.Type().Field(i); f.IsExported() && (f.Type.Kind() != reflect.Pointer || !v.Field(i).IsNil()) {
 				*left -= len(f.Name) + nameBytes
 				count(v.Field(i), left)
 			}
