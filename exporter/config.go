@@ -118,7 +118,7 @@ func (c Config) complete() (Config, error) {
 		{"MaxScrapes", &c.MaxScrapes, DefaultMaxScrapes},
 	} {
 		if *limit.value < 0 {
-			return c, fmt.Errorf("Config.%s is negative: %d", limit.name, *limit.value)
+			return c, fmt.Errorf("%s is negative: %d", "Config."+limit.name, *limit.value)
 		}
 		*limit.value = cmp.Or(*limit.value, limit.def)
 	}

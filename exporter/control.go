@@ -21,6 +21,7 @@ func newControl(e *Exporter) *control.Server {
 // controlled is the ranks of an Exporter as the control socket has them.
 type controlled struct{ e *Exporter }
 
+// Targets are the ranks that are connected.
 func (c controlled) Targets() []control.Target {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()

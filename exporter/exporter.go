@@ -320,6 +320,7 @@ func (e *Exporter) unlock() {
 	removed := e.removed
 	e.removed = nil
 	for _, r := range removed {
+		e.freed.leaving = true
 		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
 	}
 	e.mu.Unlock()
@@ -338,16 +339,18 @@ const (
 
 // freed is about how many bytes ranks had that have left since memory was given back last.
 type freed struct {
-	bytes int
-	at    time.Time
+	bytes   int
+	at      time.Time
+	leaving bool // some have left since the last page: more may follow, or others take the room
 }
 
 // giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
 func (e *Exporter) giveBack() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now()
-	if e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
+	now, leaving := e.now(), e.freed.leaving
+	e.freed.leaving = false
+	if leaving || e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
 		return
 	}
 	e.freed = freed{at: now}

@@ -109,6 +109,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		clock.advance(DefaultRetention)
 		n.scrape()
 		require.Empty(t, n.Ranks())
+		assert.Empty(t, given, "more may leave")
+		n.scrape()
 	}
 	come(100)
 	leave()

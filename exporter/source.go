@@ -17,8 +17,10 @@ func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 // source is an Exporter as the API has it.
 type source struct{ e *Exporter }
 
+// Mapper is the one whose rules are in force.
 func (s source) Mapper() *mapping.Mapper { return s.e.mapper() }
 
+// Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -29,6 +31,7 @@ func (s source) Ranks() []api.RankStatus {
 	return list
 }
 
+// Connected are those that can be asked.
 func (s source) Connected(which api.Selector) []api.Connected {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()

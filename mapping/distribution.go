@@ -89,10 +89,11 @@ func (d *exact) forget() { d.handles, d.remains = d.handles[:0], d.remains[:0] }
 func (d *exact) totals(r *Rank, values, to []uint64) {
 	for _, h := range d.handles {
 		words, _ := h.words(values)
-		wrong := false
+		before, wrong := h.of.Before(), false
+		plain := len(before.Origin) == 0 && len(before.Excluded) == 0
 		for k := range to {
 			w := words[k+1]
-			if w == 0 && h.of.Earlier == nil {
+			if w == 0 && plain {
 				continue
 			}
 			base, _ := h.v.baseOf(h.of, k+1)

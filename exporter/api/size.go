@@ -41,7 +41,7 @@ func count(v reflect.Value, left *int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			if f.IsExported() && !(v.Field(i).IsZero() && strings.Contains(f.Tag.Get("json"), ",omitempty")) {
+			if f.IsExported() && (!v.Field(i).IsZero() || !strings.Contains(f.Tag.Get("json"), ",omitempty")) {
 				*left -= len(f.Name) + nameBytes
 				count(v.Field(i), left)
 			}

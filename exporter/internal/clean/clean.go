@@ -10,6 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
+// The longest texts that become values of labels.
 const (
 	MaxLabel = 256  // bytes of a label's value
 	MaxPath  = 1024 // bytes of an executable's path: what tells programs apart is at its end
