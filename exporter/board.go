@@ -54,6 +54,9 @@ type sheetKey struct {
 	controlled bool
 }
 
+// seriesKey changes with the rank's series, which has figures.
+func (f *facts) seriesKey() sheetKey { return sheetKey{made: f.made, generation: f.structure} }
+
 // clear takes a sheet from the page; nil is none.
 func (b *board) clear(s *sheet) {
 	if s != nil {

@@ -103,6 +103,12 @@ const (
 // is let go: a scraper that means to read its page has done so by then.
 const maxLent = 128 << 20
 
+// maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
+const maxTaking = 4
+
+// maxControlRows bounds the series of control variables of one user, of all ranks together.
+const maxControlRows = 8192
+
 // complete returns what is to be done for what was said: defaults stand for zero values.
 func (c Config) complete() (Config, error) {
 	if c.Mapper == nil {

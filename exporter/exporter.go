@@ -1,8 +1,21 @@
-// Package exporter gathers the performance variables of all ranks on a node and hands them out as Prometheus metrics: over
-// HTTP, or into somebody else's registry.
+// Package exporter gathers the performance variables of all ranks on a node and hands them out as Prometheus metrics:
+// over HTTP, or into somebody else's registry.
 //
-// An Exporter is fed by a mpit.Listener (Serve) and read by any number of scrapers at once (Handler, Gather, Gatherer,
-// Snapshot, Collector). Ranks are asked only when somebody reads. Any number of Exporters may stand in one process.
+// An Exporter is fed by a mpit.Listener (Serve) and read by any number of scrapers at once (Handler, Gather,
+// Gatherer, Snapshot, Collector). Ranks are asked only when somebody reads. Any number of Exporters may stand in one
+// process.
+//
+// It doesn't know what a variable becomes (package mapping), how a page is written (exposition), who a rank is
+// (identity), or what is said over JSON (api, control) and OTLP (otlp).
+//
+// Begin reading at Exporter.serveSession, which serves the connection of one rank. There are four layers, each of
+// which knows only those before it:
+//
+//   - what is known of ranks: rank.go, worlds.go, question.go, table.go (and config.go, which all know);
+//   - what of them is on the page: board.go, portrait.go, group.go, families.go, self.go;
+//   - what happens: exporter.go, registry.go (ranks come and go), taking.go (their answers), inquiry.go (what else they are asked),
+//     round.go (asking all), pages.go and grouping.go (making the page), otelended.go;
+//   - the face: new.go, reload.go, handler.go, collector.go, otel.go, source.go, values.go and control.go.
 package exporter
 
 import (
@@ -14,12 +27,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
@@ -52,7 +63,8 @@ type Exporter struct {
 
 	lastScrape atomic.Pointer[time.Time] // when the last page was delivered to a scraper; nil: none has been
 
-	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables such as budgets.
+	// Locks are taken in this order: that of rounds or of pages, a user's place, one rank's, mu, and those of tables
+	// such as budgets.
 	rounds  rounds
 	pages   pages
 	budgets *budget.Budgets
@@ -70,8 +82,8 @@ type Exporter struct {
 	freed   freed
 	finals  map[uint32]int // connections that are to bring a last sample, by uid
 
-	readers   map[*OTelReader]bool // those that are open
-	producing bool                 // somebody reads metric data besides
+	readers   map[taker]bool // those that are open
+	producing bool           // somebody reads metric data besides
 
 	worlds    worlds
 	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
@@ -79,54 +91,15 @@ type Exporter struct {
 	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
 }
 
-// New returns an Exporter without ranks.
-func New(cfg Config) (*Exporter, error) {
-	cfg, err := cfg.complete()
-	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
-	}
-	names, err := identity.Compile(cfg.Identity)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
-	}
-	budgets, err := budget.New(cfg.Limits)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
-	}
-	e := &Exporter{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		self:      newSelfMetrics(),
-		users:     identity.NewUsers(cfg.UserName),
-		scrapes:   make(chan struct{}, cfg.MaxScrapes),
-		now:       time.Now,
-		proc:      os.DirFS("/proc"),
-		tuning:    usual(),
-		started:   time.Now(),
-		table:     newTable(),
-		budgets:   budgets,
-		finals:    map[uint32]int{},
-		inquiries: map[uint32]int{},
-		readers:   map[*OTelReader]bool{},
-
-		worlds:     newWorlds(),
-		categories: tally.New[categories.Row](categories.MaxRows),
-		controls:   tally.New[controlRow](maxControlRows),
-
-		clashLogged: map[uint32]time.Time{},
-	}
-	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
-	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
-	e.grouped = func() bool { return e.mapper().NeedsCategories() }
-	e.control = newControl(e)
-	e.api = api.Handler(source{e}, e.log)
-	e.pages.board = e.newBoard()
-	e.self.reloadSucceeded(e.now())
-	e.showLimits(budgets.Limits())
-	return e, nil
+// ruling is rules that are, or were, in force.
+type ruling struct {
+	mapper   *mapping.Mapper
+	identity *identity.Rules // for ranks that come
+	epoch    uint64          // how often rules have come into force before
 }
 
-func (e *Exporter) newBoard() *board { return newBoard(e.drop) }
+// mapper returns the one that is in force.
+func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().mapper }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
 
@@ -211,23 +184,6 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	}
 }
 
-// line is how the goroutine of a rank's connection is told what to do.
-type line struct {
-	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under Exporter.mu.
-	asked atomic.Pointer[question]
-	wake  chan struct{} // there is something in the outbox
-}
-
-func newLine() *line { return &line{wake: make(chan struct{}, 1)} }
-
-// nudge wakes the goroutine.
-func (l *line) nudge() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // it knows
-	}
-}
-
 // takeAnswered takes the answer to the question in that is open, if it has come.
 func (e *Exporter) takeAnswered(ctx context.Context, l *line) {
 	if q := l.asked.Load(); q != nil && q.isAnswered() {
@@ -256,7 +212,8 @@ func (e *Exporter) giveUp(l *line) {
 	}
 }
 
-// identify finds out who connects. It reads files, so it is called once for each connection, and not by anybody who holds mu.
+// identify finds out who connects. It reads files, so it is called once for each connection, and not by anybody who
+// holds mu.
 func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
 	p, err := e.rules.Load().identity.Identify(e.proc, h, peer, user)
 	if err != nil {
@@ -273,61 +230,6 @@ var (
 	errOtherUser    = errors.New("another user has a rank with the same id")
 	errTooManyRanks = errors.New("the user has too many ranks")
 )
-
-// connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Process) (*rank, *line, error) {
-	h, peer := s.Hello(), s.Peer()
-	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
-		e.mu.Lock()
-		defer e.unlock()
-		r := e.table.byID[h.ID]
-		switch {
-		case r != nil && r.peer.UID != peer.UID:
-			e.self.refused.WithLabelValues(refusedUID).Inc()
-			return nil, nil, nil, errOtherUser
-		case (r == nil || r.end != mpit.EndNone) && e.table.alive(peer.UID) >= e.cfg.MaxRanks:
-			e.self.refused.WithLabelValues(refusedRanks).Inc()
-			return nil, nil, nil, errTooManyRanks
-		case r == nil:
-			r = e.add(h, peer, w)
-		case r.end == mpit.EndLost:
-			r.revive()
-		}
-		old := r.session
-		r.session, r.line = s, newLine()
-		line := r.line
-		s.OnAnswer(func() { e.takeAnswered(ctx, line) })
-		r.gone = time.Time{}
-		if r.state == stateLate {
-			r.state = stateNew
-		}
-		if r.send.selected {
-			// An agent may or may not remember what its last connection selected.
-			r.send.selection = true
-		}
-		e.table.enter(r)
-		r.nudge()
-		return r, r.line, old, nil
-	}()
-	if old != nil {
-		_ = old.Close()
-	}
-	return r, l, err
-}
-
-// unlock gives mu back, and closes what has been removed from the table.
-func (e *Exporter) unlock() {
-	removed := e.removed
-	e.removed = nil
-	for _, r := range removed {
-		e.freed.leaving = true
-		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
-	}
-	e.mu.Unlock()
-	for _, r := range removed {
-		e.close(r)
-	}
-}
 
 const (
 	// seriesBytes is about what a series takes, wherever.
@@ -355,206 +257,6 @@ func (e *Exporter) giveBack() {
 	}
 	e.freed = freed{at: now}
 	go e.cfg.GiveBack()
-}
-
-// add puts a new rank into the table. The caller holds mu.
-func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
-	e.makeWay(w.ID, peer.UID)
-	r := e.table.add(h, peer, w)
-	r.account = e.budgets.Open(r.job())
-	if r.old = h.InitTime.Before(e.started); r.old {
-		r.since = e.now()
-	}
-	e.worlds.join(r)
-	e.noteClash(r)
-	if w.Check == identity.Differs {
-		e.self.mismatches.Inc()
-		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.CgroupJobID)...)
-	}
-	return r
-}
-
-// disconnect notes the end of a connection, unless the rank has a newer one.
-func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
-	e.mu.Lock()
-	defer e.unlock()
-	if r.session != s {
-		return
-	}
-	r.session, r.line = nil, nil
-	e.abandon(r)
-	if r.end == mpit.EndNone {
-		r.gone = e.now()
-		r.state = stateLate
-	}
-	e.table.enter(r)
-	e.evict()
-}
-
-// receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
-func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w identity.Process) {
-	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.ID.User, "pid", s.Peer().PID)
-		return
-	}
-	defer e.leaveFinal(s.Peer().UID)
-	taking, cancel := context.WithTimeout(ctx, finalTimeout)
-	defer cancel()
-	select {
-	case <-s.Done():
-	case <-taking.Done():
-		return
-	}
-	if e.takeFinal(ctx, s, w) && e.cfg.FinalTaken != nil {
-		e.cfg.FinalTaken(ctx)
-	}
-}
-
-// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
-func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w identity.Process) bool {
-	sample, ok := s.Final()
-	if !ok {
-		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.ID.User, "pid", s.Peer().PID, "err", s.Err())
-		return false
-	}
-	r := e.rankOfFinal(s, w)
-	if r == nil {
-		return false
-	}
-	leave, err := e.enter(ctx, r)
-	if err != nil {
-		return false // the exporter ends
-	}
-	defer leave()
-	e.self.samples.WithLabelValues(resultFinal).Inc()
-	c := r.contents.Lock()
-	e.absorb(r, c, &sample)
-	e.publish(r, c)
-	r.contents.Unlock()
-	reason := sample.End
-	if reason == mpit.EndNone {
-		reason = mpit.EndExit
-	}
-	e.mu.Lock()
-	defer e.unlock()
-	if e.table.byID[r.key] != r {
-		return false // there were too many
-	}
-	e.finish(r, reason, e.now())
-	return true
-}
-
-// rankOfFinal returns the rank that a last sample is of; nil: it is not to be taken.
-func (e *Exporter) rankOfFinal(s *mpit.Session, w identity.Process) *rank {
-	h, peer := s.Hello(), s.Peer()
-	e.mu.Lock()
-	defer e.unlock()
-	r := e.table.byID[h.ID]
-	switch {
-	case r == nil:
-		r = e.add(h, peer, w)
-		r.gone = e.now()
-		e.table.enter(r)
-	case r.peer.UID != peer.UID:
-		e.self.refused.WithLabelValues(refusedUID).Inc()
-		return nil
-	}
-	return r
-}
-
-// enterFinal counts a connection that is to bring a last sample, if its user may have one more.
-func (e *Exporter) enterFinal(uid uint32) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := e.finals[uid]; n >= maxFinals && n >= maxFinals+e.table.alive(uid) {
-		e.self.refused.WithLabelValues(refusedFinals).Inc()
-		return false
-	}
-	e.finals[uid]++
-	return true
-}
-
-func (e *Exporter) leaveFinal(uid uint32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.finals[uid]--; e.finals[uid] == 0 {
-		delete(e.finals, uid)
-	}
-}
-
-// finish marks a rank as ended and makes room for it. The caller holds mu.
-func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
-	r.finish(reason, at)
-	e.table.enter(r)
-	e.dropControls(r)
-	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
-	e.tellReaders()
-	e.evict()
-}
-
-// evict makes room for ended ranks. The caller holds mu.
-func (e *Exporter) evict() {
-	for {
-		victim := e.table.surplus(e.cfg.MaxEnded, e.endedBytes)
-		if victim == nil {
-			return
-		}
-		e.self.evicted.Inc()
-		e.countLost(victim)
-		e.remove(victim)
-	}
-}
-
-// remove forgets a rank; it leaves the page when that is made next. The caller holds mu.
-func (e *Exporter) remove(r *rank) {
-	e.table.remove(r)
-	if e.worlds.leave(r) {
-		e.categories.Replace(r.world.key.uid, r.world.rows, nil)
-	}
-	e.removed = append(e.removed, r)
-}
-
-// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others need. The caller holds mu.
-func (e *Exporter) expire() {
-	now := e.now()
-	var over, lost []*rank
-	for _, r := range e.table.ordered {
-		switch {
-		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || r.account.Short()):
-			over = append(over, r)
-		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
-			lost = append(lost, r)
-		}
-	}
-	for _, r := range over {
-		e.remove(r)
-	}
-	for _, r := range lost {
-		if e.table.byID[r.key] == r { // and has not been evicted meanwhile
-			e.finish(r, mpit.EndLost, r.gone)
-		}
-	}
-}
-
-// Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last values nobody has got.
-// It asks none of them. An exporter that serves one job has nothing left to do when both are zero.
-func (e *Exporter) Remaining() (living, untaken int) {
-	e.mu.Lock()
-	defer e.unlock()
-	e.expire()
-	for _, r := range e.table.ordered {
-		switch {
-		case r.end == mpit.EndNone:
-			living++
-		case e.wanted(r):
-			untaken++
-		}
-	}
-	for _, n := range e.finals {
-		living += n
-	}
-	return living, untaken
 }
 
 // push sends a rank's agent what has gathered in its outbox.

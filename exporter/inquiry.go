@@ -2,9 +2,15 @@ package exporter
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"runtime/debug"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -17,15 +23,6 @@ const (
 	inquiryTimeout = 10 * time.Second
 	// inquiryRetry is when a rank that could not say it is asked again.
 	inquiryRetry = time.Minute
-)
-
-// inquiry is what a rank is asked for besides samples: seldom, in the background, and never while a scrape waits for it. What it
-// says is on the page from the next scrape on.
-type inquiry uint8
-
-const (
-	askCategories inquiry = 1 << iota
-	askControls
 )
 
 // inquire chooses the ranks that are to be asked now and tells their sessions' goroutines. It does not wait. The caller holds mu.
@@ -131,4 +128,174 @@ func (e *Exporter) conclude(r *rank) {
 		delete(e.inquiries, r.peer.UID)
 	}
 	e.inquire()
+}
+
+// categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still
+// there, and again when it says that they have changed, or has new variables. The caller holds mu.
+func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
+	w := r.world
+	switch {
+	case w.asking || now.Before(r.categoriesNotBefore):
+		return false
+	case w.source == r:
+		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration() || !w.told && e.grouped()
+	}
+	return w.source == nil || w.source.session == nil || w.source.end != mpit.EndNone
+}
+
+// takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
+func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
+	w := r.world
+	e.mu.Lock()
+	known, variables, infos := e.table.byID[r.key] == r, r.facts.variables, r.facts.infos
+	e.mu.Unlock()
+	if !known {
+		return
+	}
+	if err != nil {
+		e.mu.Lock()
+		learn := e.categoriesFailed(r, err)
+		e.mu.Unlock()
+		if learn {
+			e.learnCategories(w)
+		}
+		return
+	}
+	rows, over := categories.Rows(list, variables, infos)
+	told := e.grouped()
+	var s categories.Standing
+	if told {
+		var more int
+		s, more = categories.StandingOf(list, variables)
+		over += more
+	}
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.table.byID[r.key] != r {
+			return // the world may have gone with it
+		}
+		var more int
+		w.asking, w.told, w.standing = false, told, s
+		w.rows, more = e.categories.Replace(w.key.uid, w.rows, rows)
+		exposition.CountMore(e.drop, w.left, droppedBound, over+more)
+	}()
+	if told {
+		e.learnCategories(w)
+	}
+}
+
+// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody
+// can. The caller holds mu.
+func (e *Exporter) categoriesFailed(r *rank, err error) (learn bool) {
+	w := r.world
+	w.asking, w.source, r.categoriesNotBefore = false, nil, e.now().Add(inquiryRetry)
+	e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
+	if w.told || connectionEnded(err) { // another rank will say, or this one when it is back
+		return false
+	}
+	w.told, w.standing = true, nil
+	return true
+}
+
+// learnCategories tells all ranks of a world its categories, as they are known now: figures that are made meanwhile
+// find out themselves.
+func (e *Exporter) learnCategories(w *world) {
+	var ranks []*rank
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, r := range e.table.ordered {
+			if r.world == w {
+				ranks = append(ranks, r)
+			}
+		}
+	}()
+	for _, r := range ranks {
+		func() {
+			c := r.contents.Lock()
+			defer r.contents.Unlock()
+			if c.figures != nil {
+				e.guard(r, c, "telling it its categories", func() { e.tellCategories(r, c) })
+			}
+		}()
+	}
+}
+
+// standingOfWorld returns what is known of the categories of a rank's world; false: nothing yet, or no rule wants to
+// know.
+func (e *Exporter) standingOfWorld(r *rank) (categories.Standing, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return r.world.standing, r.world.told && e.grouped()
+}
+
+// tellCategories tells a rank's figures the world's categories, if rules want to know and the world does.
+func (e *Exporter) tellCategories(r *rank, c *contents) {
+	s, told := e.standingOfWorld(r)
+	switch {
+	case !told:
+		return
+	case s == nil:
+		c.figures.SetCategories(nil)
+	default:
+		c.figures.SetCategories(s.Of)
+	}
+	c.anew = true
+}
+
+// categoriesAtLast tells figures that are to take a rank's last sample that nobody can say what its categories are,
+// if nobody has said by now: what waits for them would never be shown.
+func (e *Exporter) categoriesAtLast(r *rank, c *contents) {
+	if _, told := e.standingOfWorld(r); !told && e.grouped() {
+		c.figures.SetCategories(nil)
+		c.anew = true
+	}
+}
+
+// connectionEnded says whether a question failed only because its connection ended.
+func connectionEnded(err error) bool {
+	return errors.Is(err, mpit.ErrFinal) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
+}
+
+// controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to
+// time, and when somebody says so. The caller holds mu.
+func (e *Exporter) controlsDue(r *rank, now time.Time) bool {
+	c := &r.controls
+	return len(e.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() || now.Sub(c.at) >= e.cfg.ControlVariableInterval)
+}
+
+// takeControls takes a rank's control variables in. If they could not be read, the last ones stand.
+func (e *Exporter) takeControls(r *rank, list []mpit.ControlVariable, err error) {
+	chosen, unreadable, over := cvar.Rows(list, e.cfg.ControlVariables)
+	rows := make([]controlRow, len(chosen))
+	for i, c := range chosen {
+		rows[i] = controlRow{r.world.name(), c}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.table.byID[r.key] != r || r.end != mpit.EndNone:
+	case err != nil:
+		e.controlsFailed(r, err)
+	default:
+		c := &r.controls
+		c.at = e.now()
+		var more int
+		c.rows, more = e.controls.Replace(r.peer.UID, c.rows, rows)
+		exposition.CountMore(e.drop, c.left, droppedControl, unreadable)
+		exposition.CountMore(e.drop, c.left, droppedBound, over+more)
+	}
+}
+
+// controlsFailed notes that a rank's control variables could not be read. The caller holds mu.
+func (e *Exporter) controlsFailed(r *rank, err error) {
+	r.controls.at = e.now().Add(min(inquiryRetry, e.cfg.ControlVariableInterval) - e.cfg.ControlVariableInterval)
+	e.log.Debug("asking a rank for its control variables failed", append(rankAttrs(r), "err", err)...)
+}
+
+// dropControls takes a rank that has ended out of all counts. The caller holds mu.
+func (e *Exporter) dropControls(r *rank) {
+	r.controls.rows, _ = e.controls.Replace(r.peer.UID, r.controls.rows, nil)
+	r.controls.at = time.Time{}
 }

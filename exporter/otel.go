@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // OTelConfig says how a reader wants metric data.
@@ -42,7 +43,7 @@ var errReaderClosed = errors.New("exporter: reading metric data: the reader is c
 type OTelReader struct {
 	e     *Exporter
 	cfg   OTelConfig
-	ended chan struct{}
+	ended taker
 }
 
 // OTelReader makes a reader; it must be closed.
@@ -50,7 +51,7 @@ func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
 	r := &OTelReader{e: e, cfg: cfg, ended: make(chan struct{}, 1)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.readers[r] = true
+	e.readers[r.ended] = true
 	return r
 }
 
@@ -91,7 +92,7 @@ func (r *OTelReader) Close() { r.e.closeReader(r) }
 func (r *OTelReader) open() bool {
 	r.e.mu.Lock()
 	defer r.e.mu.Unlock()
-	return r.e.readers[r]
+	return r.e.readers[r.ended]
 }
 
 // Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has produced counts as
@@ -114,4 +115,75 @@ func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error
 	}
 	p.e.delivered(l.ended)
 	return p.cfg.scopes(l.points()), nil
+}
+
+// took notes that a reader has delivered what these ended ranks have left.
+func (e *Exporter) took(reader *OTelReader, ended []ending) {
+	e.note(ended, func(r *rank) {
+		if r.took == nil {
+			r.took = map[taker]bool{}
+		}
+		r.took[reader.ended] = true
+	})
+}
+
+// readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups of their worlds,
+// where their last values may stand alone.
+func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, ended []ending, err error) {
+	if !reader.open() {
+		return nil, nil, errReaderClosed
+	}
+	e.pages.mu.Lock()
+	defer e.pages.mu.Unlock()
+	defer e.saveThePage(&err)
+	p := e.pages.board
+	p.KeepCreated()
+	wanted := map[exposition.Owner]exposition.Portion{}
+	for _, end := range e.untaken(reader, e.refresh()) {
+		r := p.ranks[end.rank]
+		if r == nil {
+			continue
+		}
+		ended = append(ended, end)
+		wanted[r] = exposition.Whole
+		if g := p.groups[end.rank.world]; g != nil {
+			wanted[g] = exposition.Lasting // the others are of ranks that nobody has asked now
+		}
+	}
+	if len(ended) == 0 {
+		return nil, nil, nil
+	}
+	return p.Points(exposition.PointStyle{At: e.now().Round(0), Exponential: reader.cfg.Exponential, Only: wanted}), ended, nil
+}
+
+// untaken returns those ended ranks that a reader has not taken.
+func (e *Exporter) untaken(reader *OTelReader, all []ending) (list []ending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, end := range all {
+		if !end.rank.took[reader.ended] {
+			list = append(list, end)
+		}
+	}
+	return list
+}
+
+// closeReader forgets a reader; what ended ranks it was still to get is counted.
+func (e *Exporter) closeReader(reader *OTelReader) {
+	func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.readers[reader.ended] {
+			return
+		}
+		delete(e.readers, reader.ended)
+		for _, r := range e.table.ordered {
+			if r.end != mpit.EndNone && r.facts.figures && !r.took[reader.ended] {
+				e.drop(droppedUndelivered, r.facts.series)
+			}
+		}
+	}()
+	p, unlock := e.pages.lock()
+	defer unlock()
+	e.tidySets(p)
 }

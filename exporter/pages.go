@@ -269,6 +269,14 @@ func (e *Exporter) setSelf(p *board) {
 	e.showUse(ranks)
 }
 
+// showUse shows how many series there are, of these ranks among others.
+func (e *Exporter) showUse(ranks []*budget.Account) {
+	use := e.budgets.Used(ranks)
+	for scope, n := range map[string]int{scopeAll: use.All, scopeJob: use.Job, scopeUser: use.User, scopeRank: use.Rank} {
+		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+	}
+}
+
 // saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred by who has the page.
 func (e *Exporter) saveThePage(err *error) {
 	if p := recover(); p != nil {
@@ -277,3 +285,5 @@ func (e *Exporter) saveThePage(err *error) {
 		e.log.Error("panic while making the page; please report it", "panic", p, "stack", string(debug.Stack()))
 	}
 }
+
+func (e *Exporter) newBoard() *board { return newBoard(e.drop) }

@@ -14,6 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -125,10 +126,10 @@ type attendance struct {
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
-	ended   time.Time            // when it ended, by the exporter's clock
-	scraped bool                 // since its last change
-	took    map[*OTelReader]bool // the same of readers of metric data
-	lives   int                  // changes with each end and each new beginning
+	ended   time.Time      // when it ended, by the exporter's clock
+	scraped bool           // since its last change
+	took    map[taker]bool // the same of readers of metric data
+	lives   int            // changes with each end and each new beginning
 
 	entered account // as the table has it in its books
 }
@@ -147,9 +148,6 @@ type facts struct {
 	kept      kept
 }
 
-// seriesKey changes with the rank's series, which has figures.
-func (f *facts) seriesKey() sheetKey { return sheetKey{made: f.made, generation: f.structure} }
-
 // outbox is what the session's goroutine is to send to the agent.
 type outbox struct {
 	selection bool
@@ -159,6 +157,34 @@ type outbox struct {
 	ids       map[uint32]bool
 	open      []uint32 // variables that rules ask for: see mpit.Session.Open
 }
+
+// account is what a rank counts for in the books.
+type account struct {
+	alive bool
+	away  bool  // without a connection
+	at    int64 // when it left, in Unix nanoseconds; of those that are away
+	size  int
+}
+
+// controls is what a rank keeps of its control variables: the series that it is counted in.
+type controls struct {
+	rows []*tally.Held[controlRow]
+	at   time.Time // when they were read; zero: not since it connected first
+	told bool      // they are to be read as soon as possible
+	left map[string]int
+}
+
+// inquiry is what a rank is asked for besides samples: seldom, in the background, and never while a scrape waits for it. What it
+// says is on the page from the next scrape on.
+type inquiry uint8
+
+const (
+	askCategories inquiry = 1 << iota
+	askControls
+)
+
+// taker is a reader of metric data. It gets a value when a rank has ended.
+type taker chan struct{}
 
 const variableStates = int(mpit.VariableOnRequest) + 1
 

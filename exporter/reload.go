@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Rules is what can change while an Exporter runs.
@@ -16,13 +14,6 @@ type Rules struct {
 	Mapper   *mapping.Mapper // a new one, not the one that is in force
 	Limits   mapping.Limits  // zero values stand for the defaults
 	Identity []mapping.Relabel
-}
-
-// ruling is rules that are, or were, in force.
-type ruling struct {
-	mapper   *mapping.Mapper
-	identity *identity.Rules // for ranks that come
-	epoch    uint64          // how often rules have come into force before
 }
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
@@ -64,24 +55,6 @@ func (e *Exporter) ReloadFailed(err error) {
 	}
 }
 
-// mapper returns the one that is in force.
-func (e *Exporter) mapper() *mapping.Mapper { return e.rules.Load().mapper }
-
-// outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive
-// rank may answer with what it had before.
-func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
-	return c.epoch != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
-}
-
-// Values of the label `scope`.
-const (
-	scopeAll      = "all"
-	scopeJob      = "job"
-	scopeUser     = "user"
-	scopeRank     = "rank"
-	scopeVariable = "variable"
-)
-
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
 // error the old ones stay.
 func (e *Exporter) setLimits(l mapping.Limits) error {
@@ -98,13 +71,5 @@ func (e *Exporter) showLimits(l mapping.Limits) {
 		scopeVariable: l.SeriesPerVariable,
 	} {
 		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
-	}
-}
-
-// showUse shows how many series there are, of these ranks among others.
-func (e *Exporter) showUse(ranks []*budget.Account) {
-	use := e.budgets.Used(ranks)
-	for scope, n := range map[string]int{scopeAll: use.All, scopeJob: use.Job, scopeUser: use.User, scopeRank: use.Rank} {
-		e.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
 	}
 }

@@ -349,15 +349,6 @@ func (e *Exporter) leftOf(a *asking) int {
 	return a.open.left
 }
 
-func (q *question) isAnswered() bool {
-	select {
-	case <-q.pending.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // release gives back what the reader has. It may be called more than once.
 func (l *lease) release() {
 	l.once.Do(func() {

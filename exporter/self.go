@@ -202,3 +202,12 @@ func (i *instruments) histogram(name, help string, buckets ...float64) prometheu
 
 // gather returns the families, sorted; nobody changes them afterwards.
 func (s *selfMetrics) gather() ([]*dto.MetricFamily, error) { return s.registry.Gather() }
+
+// Values of the label `scope`.
+const (
+	scopeAll      = "all"
+	scopeJob      = "job"
+	scopeUser     = "user"
+	scopeRank     = "rank"
+	scopeVariable = "variable"
+)

@@ -39,14 +39,6 @@ type userBooks struct {
 	taking *semaphore.Weighted // held by who takes one of them in; safe for concurrent use
 }
 
-// account is what a rank counts for in the books.
-type account struct {
-	alive bool
-	away  bool  // without a connection
-	at    int64 // when it left, in Unix nanoseconds; of those that are away
-	size  int
-}
-
 func newTable() table {
 	return table{byID: map[mpit.RankID]*rank{}, places: map[Identity]*dups{}, users: map[uint32]*userBooks{}}
 }

@@ -4,56 +4,11 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync/atomic"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// question is a request for a sample.
-type question struct {
-	rank    *rank
-	session *mpit.Session
-	line    *line
-	pending *mpit.Pending
-	at      time.Time
-
-	begun atomic.Bool // somebody takes the answer in
-
-	// Exporter.mu guards these.
-	taken   bool         // the answer has been taken in, or never will be
-	awaited []*countdown // by rounds; nil once it is taken
-	waited  bool         // a round has had patience with it
-}
-
-// countdown is how many questions of a round have not been taken in. Exporter.mu guards it.
-type countdown struct {
-	left int
-	over chan struct{} // closed when none is left
-}
-
-// newCountdown returns one that is too high by one until all questions are counted, for answers may come before.
-func newCountdown() *countdown { return &countdown{left: 1, over: make(chan struct{})} }
-
-func (c *countdown) less() {
-	if c.left--; c.left == 0 {
-		close(c.over)
-	}
-}
-
-// settle lets those go who wait for the answer. The caller holds mu.
-func (q *question) settle() {
-	q.taken = true
-	for _, c := range q.awaited {
-		c.less()
-	}
-	q.awaited = nil
-}
-
-// maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
-const maxTaking = 4
 
 // enter waits until a rank may be taken in, at most until ctx ends.
 func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error) {
@@ -290,4 +245,10 @@ func (e *Exporter) close(r *rank) {
 func (e *Exporter) discardForGood(r *rank, c *contents) {
 	c.over = true
 	e.discard(r, c)
+}
+
+// outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive
+// rank may answer with what it had before.
+func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
+	return c.epoch != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
 }

@@ -3,13 +3,11 @@ package exporter
 import (
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
@@ -22,6 +20,12 @@ type worldID struct {
 type worldName struct {
 	jobID, world, user string
 	dup                int
+}
+
+// controlRow is a series of mpit_cvar_ranks. Ranks of two users are never counted together, whatever job they claim.
+type controlRow struct {
+	world worldName
+	cvar.Row
 }
 
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
@@ -110,77 +114,9 @@ func (w *world) begin(r *rank) {
 	w.stamp, w.generation = r.facts.stamp, r.variablesGeneration()
 }
 
-// categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still
-// there, and again when it says that they have changed, or has new variables. The caller holds mu.
-func (e *Exporter) categoriesDue(r *rank, now time.Time) bool {
-	w := r.world
-	switch {
-	case w.asking || now.Before(r.categoriesNotBefore):
-		return false
-	case w.source == r:
-		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration() || !w.told && e.grouped()
-	}
-	return w.source == nil || w.source.session == nil || w.source.end != mpit.EndNone
-}
-
 func (r *attendance) variablesGeneration() uint64 {
 	if r.facts.variables == nil {
 		return 0
 	}
 	return r.facts.variables.Generation
-}
-
-// takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
-func (e *Exporter) takeCategories(r *rank, list []mpit.Category, err error) {
-	w := r.world
-	e.mu.Lock()
-	known, variables, infos := e.table.byID[r.key] == r, r.facts.variables, r.facts.infos
-	e.mu.Unlock()
-	if !known {
-		return
-	}
-	if err != nil {
-		e.mu.Lock()
-		learn := e.categoriesFailed(r, err)
-		e.mu.Unlock()
-		if learn {
-			e.learnCategories(w)
-		}
-		return
-	}
-	rows, over := categories.Rows(list, variables, infos)
-	told := e.grouped()
-	var s categories.Standing
-	if told {
-		var more int
-		s, more = categories.StandingOf(list, variables)
-		over += more
-	}
-	func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.table.byID[r.key] != r {
-			return // the world may have gone with it
-		}
-		var more int
-		w.asking, w.told, w.standing = false, told, s
-		w.rows, more = e.categories.Replace(w.key.uid, w.rows, rows)
-		exposition.CountMore(e.drop, w.left, droppedBound, over+more)
-	}()
-	if told {
-		e.learnCategories(w)
-	}
-}
-
-// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody
-// can. The caller holds mu.
-func (e *Exporter) categoriesFailed(r *rank, err error) (learn bool) {
-	w := r.world
-	w.asking, w.source, r.categoriesNotBefore = false, nil, e.now().Add(inquiryRetry)
-	e.log.Debug("asking a rank for its categories failed", append(rankAttrs(r), "err", err)...)
-	if w.told || connectionEnded(err) { // another rank will say, or this one when it is back
-		return false
-	}
-	w.told, w.standing = true, nil
-	return true
 }
