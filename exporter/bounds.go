@@ -1,12 +1,12 @@
 package exporter
 
 import (
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Bounds of what is taken in of one rank, far above what libraries have: the largest known has 1,100 variables, an agent tracks 1,024
-// objects of each kind unless its job says otherwise. The protocol's own bounds, which are those of memory, are too much to map (BenchmarkHold).
+// Bounds of what is taken in of one rank, far above what libraries have: the largest known has 1,100 variables, an
+// agent tracks 1,024 objects of each kind unless its job says otherwise. The protocol's own bounds, which are those
+// of memory, are too much to map (BenchmarkHold).
 const (
 	maxVariables = 4096
 	maxObjects   = 16384
@@ -31,8 +31,9 @@ func (p *trim[T]) of(whole *T, shorten func(T) *T) *T {
 	return p.rest
 }
 
-// bounded returns a sample with no more than is taken in. What is left out is counted, as if the agent had left it out.
-func (e *Exporter) bounded(r *contents, s *mpit.Sample) *mpit.Sample {
+// bounded returns a sample with no more than is taken in. What is left out is counted as if the agent had left it
+// out; of variables, which agents don't leave out, drop is told how many.
+func (t *trimmed) bounded(s *mpit.Sample, drop func(variables int)) *mpit.Sample {
 	v, l, m := s.Variables, s.Layout, s.Remains
 	over := struct{ variables, layout, remains bool }{
 		v != nil && len(v.ByID) > maxVariables,
@@ -40,22 +41,22 @@ func (e *Exporter) bounded(r *contents, s *mpit.Sample) *mpit.Sample {
 		m != nil && len(m.List) > maxRemains,
 	}
 	if !over.variables && !over.layout && !over.remains {
-		r.trimmed = trimmed{}
+		*t = trimmed{}
 		return s
 	}
 	short := *s
 	if over.variables {
-		short.Variables = r.trimmed.variables.of(v, func(v mpit.Variables) *mpit.Variables {
-			exposition.CountMore(e.drop, r.left, droppedVariables, len(v.ByID)-maxVariables)
+		short.Variables = t.variables.of(v, func(v mpit.Variables) *mpit.Variables {
+			drop(len(v.ByID) - maxVariables)
 			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
 			return &v
 		})
 	}
 	if over.layout {
-		short.Layout = r.trimmed.layout.of(l, shortLayout)
+		short.Layout = t.layout.of(l, shortLayout)
 	}
 	if over.remains {
-		short.Remains = r.trimmed.remains.of(m, func(m mpit.Remains) *mpit.Remains {
+		short.Remains = t.remains.of(m, func(m mpit.Remains) *mpit.Remains {
 			m.Lost += uint64(len(m.List) - maxRemains)
 			m.List = append([]mpit.Remain(nil), m.List[:maxRemains]...)
 			return &m

@@ -3,8 +3,6 @@ package exporter
 import (
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -22,9 +20,9 @@ type kept struct {
 	cut  int // values left out
 }
 
-// keep holds on to a sample that a rank has kept: the last one.
-func (r *contents) keep(s *mpit.Sample) {
-	if s.Kept == nil || r.kept.Kept != nil && s.Kept.Number <= r.kept.Number {
+// keep takes the sample that a rank has kept last.
+func (k *kept) keep(s *mpit.Sample) {
+	if s.Kept == nil || k.Kept != nil && s.Kept.Number <= k.Number {
 		return
 	}
 	size := 0
@@ -35,12 +33,12 @@ func (r *contents) keep(s *mpit.Sample) {
 			one += len(s.Variables.ByID[v.Variable].Name) // once more for each object, in an answer
 		}
 		if size+one > maxKeptBytes {
-			r.kept = cutKept(s.Kept, i, size)
+			*k = cutKept(s.Kept, i, size)
 			return
 		}
 		size += one
 	}
-	r.kept = kept{Kept: s.Kept, size: size}
+	*k = kept{Kept: s.Kept, size: size}
 }
 
 // cutKept copies the first n values: the others are not to be held by what is.
@@ -54,38 +52,4 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 		short.List[i] = v
 	}
 	return kept{Kept: &short, size: size, cut: len(k.List) - n}
-}
-
-// Kept returns what ranks kept at their last MPI_Pcontrol(2). Ranks that have ended are among them for as long as
-// they stand on the page.
-func (s source) Kept(which api.Selector) api.KeptList {
-	type sample struct {
-		status    api.RankStatus
-		kept      kept
-		variables []mpit.Variable
-		infos     []mapping.Info
-	}
-	var samples []sample
-	list := api.KeptList{Kept: []api.KeptSample{}}
-	func() {
-		s.e.mu.Lock()
-		defer s.e.mu.Unlock()
-		size := 0
-		for _, r := range s.e.table.ordered {
-			f := &r.facts
-			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
-				continue
-			}
-			if size += f.kept.size; size > maxKeptAnswer {
-				list.More++
-				continue
-			}
-			samples = append(samples, sample{r.status(), f.kept, f.variables.ByID, f.infos})
-		}
-	}()
-	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
-	for _, k := range samples {
-		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.cut, k.variables, k.infos))
-	}
-	return list
 }

@@ -46,6 +46,40 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	return list
 }
 
+// Kept returns what ranks kept at their last MPI_Pcontrol(2). Ranks that have ended are among them for as long as
+// they stand on the page.
+func (s source) Kept(which api.Selector) api.KeptList {
+	type sample struct {
+		status    api.RankStatus
+		kept      kept
+		variables []mpit.Variable
+		infos     []mapping.Info
+	}
+	var samples []sample
+	list := api.KeptList{Kept: []api.KeptSample{}}
+	func() {
+		s.e.mu.Lock()
+		defer s.e.mu.Unlock()
+		size := 0
+		for _, r := range s.e.table.ordered {
+			f := &r.facts
+			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
+				continue
+			}
+			if size += f.kept.size; size > maxKeptAnswer {
+				list.More++
+				continue
+			}
+			samples = append(samples, sample{r.status(), f.kept, f.variables.ByID, f.infos})
+		}
+	}()
+	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
+	for _, k := range samples {
+		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.cut, k.variables, k.infos))
+	}
+	return list
+}
+
 func (r *rank) status() api.RankStatus {
 	s := r.about
 	s.State = r.state.String()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -127,9 +128,9 @@ func (e *Exporter) absorb(r *rank, c *contents, s *mpit.Sample) bool {
 
 // takeIn is absorb for all that the sample has.
 func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
-	c.keep(s)
+	c.kept.keep(s)
 	c.size = s.Size()
-	s = e.bounded(c, s)
+	s = c.trimmed.bounded(s, func(n int) { exposition.CountMore(e.drop, c.left, droppedVariables, n) })
 	return e.guard(r, c, "mapping a sample", func() {
 		rules := e.rules.Load()
 		if c.figures == nil {

@@ -71,7 +71,7 @@ func TestCatalogueUpdate(t *testing.T) {
 func TestCatalogueBytes(t *testing.T) {
 	long := strings.Repeat("x", 60_000)
 	names := slices.Repeat([]string{long}, 2*maxCatalogueBytes/len(long))
-	items := slices.Repeat([]mpit.EnumItem{{Name: "x"}}, maxCatalogueBytes/64)
+	items := slices.Repeat([]mpit.EnumItem{{Name: "x"}}, maxCatalogueBytes/32)
 	objects := slices.Repeat([]ObjectStatus{{Name: long}}, len(names))
 	values := slices.Repeat([]ObjectValueStatus{{Name: long}}, len(names))
 	for what, c := range map[string]Catalogue{
@@ -106,6 +106,9 @@ func TestCatalogueOfWithoutAnExporter(t *testing.T) {
 	assert.Equal(t, "everything", c.Rank.JobID)
 	assert.NotEmpty(t, c.Variables)
 	assert.NotEmpty(t, c.ControlVariables)
+	text, err := json.MarshalIndent(c, "", "  ")
+	require.NoError(t, err)
+	assert.InEpsilon(t, len(text), sizeOf(c, maxCatalogueBytes), 0.25, "it is about as large as it is taken for")
 
 	r.Stall(true)
 	ctx, cancel := context.WithCancel(t.Context())

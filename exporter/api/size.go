@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"strings"
 )
 
 // sizeOf returns roughly how many bytes v takes as indented JSON. It stops counting beyond limit: a rank may refer to
@@ -13,8 +14,8 @@ func sizeOf(v any, limit int) int {
 }
 
 const (
-	nameBytes  = 8  // a field's name takes besides itself: quotes, a colon, blanks
-	valueBytes = 24 // a value takes: quotes, a comma, a new line, and the blanks before it
+	nameBytes  = 4  // besides a field's name: quotes, a colon, a blank
+	valueBytes = 16 // besides a value: quotes, a comma, a new line, and the blanks before it
 )
 
 func count(v reflect.Value, left *int) {
@@ -39,7 +40,8 @@ func count(v reflect.Value, left *int) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && (f.Type.Kind() != reflect.Pointer || !v.Field(i).IsNil()) {
+			f := v.Type().Field(i)
+			if f.IsExported() && (!v.Field(i).IsZero() || !strings.Contains(f.Tag.Get("json"), ",omitempty")) {
 				*left -= len(f.Name) + nameBytes
 				count(v.Field(i), left)
 			}

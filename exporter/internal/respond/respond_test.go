@@ -1,0 +1,40 @@
+package respond
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWriter(t *testing.T) {
+	var log bytes.Buffer
+	to := Writer{slog.New(slog.NewTextHandler(&log, nil))}
+	evil := map[string]string{"a": "\x1b\x7f\u009bü"} // ESC, DEL and CSI are obeyed by terminals
+	for _, test := range []struct {
+		name   string
+		write  func(w http.ResponseWriter)
+		status int
+		want   string
+	}{
+		{"for people", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, evil) }, 200, "{\n  \"a\": \"\\u001b\\u007f\\u009bü\"\n}\n"},
+		{"for programs", func(w http.ResponseWriter) { to.Compact(w, http.StatusOK, evil) }, 200, "{\"a\":\"\\u001b\\u007f\\u009bü\"}\n"},
+		{"an error", func(w http.ResponseWriter) { to.Error(w, http.StatusNotFound, errors.New("no rank")) }, 404, "{\n  \"error\": \"no rank\"\n}\n"},
+		{"nothing that JSON has", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, func() {}) }, 500, "encoding the answer failed\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			test.write(w)
+			assert.Equal(t, test.status, w.Code)
+			assert.Equal(t, test.want, w.Body.String())
+			if w.Code != http.StatusInternalServerError {
+				assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
+			}
+		})
+	}
+	assert.Contains(t, log.String(), "encoding an answer failed")
+}
