@@ -238,11 +238,41 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	if set.object {
 		s.label = BindLabel(v.Bind)
 	}
-	sh := shape{otel: OTelGauge, unit: set.unit.base}
+	sh, note := s.ofClass(set, v)
+	s.merge(set)
+	switch {
+	case set.drop:
+		return s, wanted{}, ReasonRule
+	case v.Distribution && checkDistribution(v) != "":
+		return s, wanted{}, checkDistribution(v)
+	case s.number == notNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
+		return s, wanted{}, ReasonGenericString
+	case s.number == notNumber:
+		return s, wanted{}, ReasonDatatype
+	}
+	var n familyNames
+	if set.name != "" {
+		n = sh.named(set.name, v.Name, v.Class)
+	} else {
+		n = sh.names(v.Name, v.Class)
+	}
+	return s, wanted{
+		Metric: Metric{
+			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
+			measure: s.measure(),
+		},
+		set:  set,
+		note: note,
+	}, ""
+}
+
+// ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is the table of
+// docs/mapping.md, Kind and name.
+func (s *spec) ofClass(set settings, v *mpit.Variable) (sh shape, note string) {
+	sh = shape{otel: OTelGauge, unit: set.unit.base}
 	if int(set.class) < len(classWords) {
 		sh.word = classWords[set.class]
 	}
-	note := ""
 	switch set.class {
 	case mpit.ClassState:
 		s.mode, s.separate, s.numbered, sh.otel, sh.unit = modeState, true, true, OTelSum, ""
@@ -284,31 +314,7 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	default:
 		s.objects, s.numbered, sh.kind, sh.word = MergeEach, true, KindUntyped, classWords[mpit.ClassGeneric]
 	}
-	s.merge(set)
-	switch {
-	case set.drop:
-		return s, wanted{}, ReasonRule
-	case v.Distribution && checkDistribution(v) != "":
-		return s, wanted{}, checkDistribution(v)
-	case s.number == notNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
-		return s, wanted{}, ReasonGenericString
-	case s.number == notNumber:
-		return s, wanted{}, ReasonDatatype
-	}
-	var n familyNames
-	if set.name != "" {
-		n = sh.named(set.name, v.Name, v.Class)
-	} else {
-		n = sh.names(v.Name, v.Class)
-	}
-	return s, wanted{
-		Metric: Metric{
-			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.mode == modeCount,
-			measure: s.measure(),
-		},
-		set:  set,
-		note: note,
-	}, ""
+	return sh, note
 }
 
 // merge applies what rules say of objects, elements and ranks to what the class says of itself.
