@@ -7,9 +7,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Collector returns the Exporter as a collector for somebody else's registry. It is an unchecked one, as the families depend on
-// the ranks. The registry reads the messages after Collect has returned, so they are given away and the next one makes
-// others; Gatherer and Handler cost a fraction of that.
+// Collector returns the Exporter as a collector for somebody else's registry. It is an unchecked one, as the families
+// depend on the ranks. The registry reads the messages after Collect has returned, so they are given away and the
+// next one makes others; Gatherer and Handler cost a fraction of that.
 func (e *Exporter) Collector() prometheus.Collector { return collector{e} }
 
 type collector struct{ e *Exporter }

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// deafInterval is how often it may be logged that no connection can be accepted: where ranks come and go at the limit, that ends and
-// begins again with each of them.
+// deafInterval is how often it may be logged that no connection can be accepted: where ranks come and go at the
+// limit, that ends and begins again with each of them.
 const deafInterval = time.Minute
 
-// deafness is whether connections can't be accepted at present, as far as it has been logged. It is safe for concurrent use.
+// deafness is whether connections can't be accepted at present, as far as it has been logged. It is safe for
+// concurrent use.
 type deafness struct {
 	mu     sync.Mutex
 	deaf   bool

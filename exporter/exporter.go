@@ -13,8 +13,8 @@
 //
 //   - what is known of ranks: rank.go, worlds.go, question.go, table.go (and config.go, which all know);
 //   - what of them is on the page: board.go, portrait.go, group.go, families.go, self.go;
-//   - what happens: exporter.go, registry.go (ranks come and go), taking.go (their answers), inquiry.go (what else they are asked),
-//     round.go (asking all), pages.go and grouping.go (making the page), otelended.go;
+//   - what happens: exporter.go, registry.go (ranks come and go), taking.go (their answers), inquiry.go (what else
+//     they are asked), round.go (asking all), pages.go and grouping.go (making the page), otelended.go;
 //   - the face: new.go, reload.go, handler.go, collector.go, otel.go, source.go, values.go and control.go.
 package exporter
 
@@ -76,7 +76,9 @@ type Exporter struct {
 
 	reloading sync.Mutex // held while rules come into force
 
-	mu      sync.Mutex // guards what follows, and the attendance of ranks; held for a look or a change, never while ranks are taken in
+	// mu guards what follows, and the attendance of ranks. It is held for a look or a change, never while ranks are taken
+	// in.
+	mu      sync.Mutex
 	table   table
 	removed []*rank // from the table, to be closed
 	freed   freed

@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// The families that say something of a rank, with labels of their own, or of all ranks. The list of reserved names and the documentation are
-// made from these.
+// The families that say something of a rank, with labels of their own, or of all ranks. The list of reserved names
+// and the documentation are made from these.
 var (
 	familyProcessInfo = Family{
 		Name: "mpit_process_info",
@@ -80,8 +80,9 @@ var (
 		Labels: variableLabels,
 	}
 	familyObjectInfo = Family{
-		Name:   "mpit_object_info",
-		Help:   "An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, and what else MPI tells of it; always 1.",
+		Name: "mpit_object_info",
+		Help: "An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, " +
+			"and what else MPI tells of it; always 1.",
 		Type:   dto.MetricType_GAUGE,
 		Labels: slices.Concat(rankLabels, objectLabelled, objectDetailLabels()),
 	}
@@ -195,8 +196,9 @@ var rankFamilies = []struct {
 		Labels: rankLabels,
 	}, onceSampled, false, func(r *portrait) float64 { return float64(r.stats.ReadErrors) }},
 	{Family{
-		Name:   "mpit_pcontrol_level",
-		Help:   "Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have called it.",
+		Name: "mpit_pcontrol_level",
+		Help: "Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. " +
+			"Only of ranks that have called it.",
 		Type:   dto.MetricType_GAUGE,
 		Labels: rankLabels,
 	}, onceControlled, true, func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }},
@@ -222,7 +224,8 @@ var rankFamilies = []struct {
 	}, onceControlled, false, func(r *portrait) float64 { return float64(r.stats.KeptSamples) }},
 }
 
-// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these names.
+// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
+// names.
 func Families() []Family {
 	all := append(selfFamilies(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme)
@@ -236,8 +239,8 @@ func Families() []Family {
 // Prefix begins the names of the exporter's figures of itself; all names with it are reserved.
 const Prefix = "mpit_exporter_"
 
-// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or would in
-// OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
+// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
 func Reserved(name string) bool {
 	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, mapping.NodePrefix) ||
 		reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]

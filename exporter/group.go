@@ -30,7 +30,9 @@ type group struct {
 
 func newGroup(id Identity) *group {
 	g := &group{id: id, figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{}}
-	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
+	labels := []mapping.Label{
+		{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World},
+	}
 	if id.Dup > 0 {
 		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
 	}
@@ -70,7 +72,8 @@ func (p *board) updateGroup(g *group) {
 	} else {
 		p.clear(s)
 		g.sheet = &sheet{exposition.NewSheet(g), key}
-		p.Fill(g.sheet.Sheet, g.figures.Series(), reservedToGroups, g.figures.Extremes()...) // those say whose the watermarks are
+		whose := g.figures.Extremes() // of the watermarks
+		p.Fill(g.sheet.Sheet, g.figures.Series(), reservedToGroups, whose...)
 	}
 	for reason, n := range g.sheet.Dropped() {
 		exposition.CountMore(p.drop, g.left, reason, n)

@@ -21,23 +21,24 @@ import (
 const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 const (
-	// maxTimeout bounds what the header may ask for. It is less than an HTTP server's usual limits on writing an answer, for
-	// else a scraper that waits long enough would get none at all.
+	// maxTimeout bounds what the header may ask for. It is less than an HTTP server's usual limits on writing an answer,
+	// for else a scraper that waits long enough would get none at all.
 	maxTimeout = 100 * time.Second
 	// timeoutMargin of the scraper's time is left for rendering and sending the page, though never more than a quarter.
 	timeoutMargin = 500 * time.Millisecond
-	// renderRate is how many bytes of the page are rendered and sent in a second, on a busy node. The time for all of them is left, too, though
-	// never more than half.
+	// renderRate is how many bytes of the page are rendered and sent in a second, on a busy node. The time for all of
+	// them is left, too, though never more than half.
 	renderRate = 8 << 20
 )
 
 // formats are what the page can be had as. A client that accepts anything gets text.
-var formats = []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText}
+var formats = []expfmt.Format{
+	expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText,
+}
 
-// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (zstd, gzip) where the
-// client takes it. The families
-// of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a family of the exporter's, the
-// exporter's stays. An extra gatherer that fails costs its own families only.
+// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (zstd, gzip) where the client
+// takes it. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
+// family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
 //
 // All handlers of an Exporter share the limit Config.MaxScrapes.
 func (e *Exporter) Handler(extra ...prometheus.Gatherer) http.Handler {
@@ -209,8 +210,8 @@ func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
 	return nil
 }
 
-// scrapeTimeout is the time that the ranks have for a page of so many bytes: the scraper's, less what rendering and sending may take; 10 s where
-// it says nothing sensible.
+// scrapeTimeout is the time that the ranks have for a page of so many bytes: the scraper's, less what rendering and
+// sending may take; 10 s where it says nothing sensible.
 func scrapeTimeout(header http.Header, bytes int) time.Duration {
 	s, err := strconv.ParseFloat(header.Get(timeoutHeader), 64)
 	if err != nil || math.IsNaN(s) || s <= 0 {

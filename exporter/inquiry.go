@@ -25,7 +25,8 @@ const (
 	inquiryRetry = time.Minute
 )
 
-// inquire chooses the ranks that are to be asked now and tells their sessions' goroutines. It does not wait. The caller holds mu.
+// inquire chooses the ranks that are to be asked now and tells their sessions' goroutines. It does not wait. The
+// caller holds mu.
 func (e *Exporter) inquire() {
 	now := e.now()
 	for _, r := range e.table.ordered {

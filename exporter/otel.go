@@ -14,7 +14,9 @@ import (
 
 // OTelConfig says how a reader wants metric data.
 type OTelConfig struct {
-	Exponential bool   // timers as exponential histograms, of the scale mapping.NativeSchema or mapping.ExactSchema, instead of explicit buckets
+	// Exponential: timers are exponential histograms, of the scale mapping.NativeSchema or mapping.ExactSchema, instead
+	// of explicit buckets.
+	Exponential bool
 	Version     string // of the instrumentation scope: the build's. "": none
 }
 
@@ -30,16 +32,18 @@ func (cfg OTelConfig) scopes(metrics []metricdata.Metrics) []metricdata.ScopeMet
 	if len(metrics) == 0 {
 		return nil
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: exposition.ScopeName, Version: cfg.Version}, Metrics: metrics}}
+	scope := instrumentation.Scope{Name: exposition.ScopeName, Version: cfg.Version}
+	return []metricdata.ScopeMetrics{{Scope: scope, Metrics: metrics}}
 }
 
 // errReaderClosed is all that a closed reader has to say.
 var errReaderClosed = errors.New("exporter: reading metric data: the reader is closed")
 
-// OTelReader takes the page as metric data of OpenTelemetry, always cumulative: the same snapshot as /metrics, asked for in the
-// same rounds. It is safe for concurrent use.
+// OTelReader takes the page as metric data of OpenTelemetry, always cumulative: the same snapshot as /metrics, asked
+// for in the same rounds. It is safe for concurrent use.
 //
-// An ended rank stays until every reader that is not closed has taken its last values, as far as Config.MaxEnded allows.
+// An ended rank stays until every reader that is not closed has taken its last values, as far as Config.MaxEnded
+// allows.
 type OTelReader struct {
 	e     *Exporter
 	cfg   OTelConfig
@@ -55,10 +59,10 @@ func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
 	return r
 }
 
-// Read asks all ranks, or joins the round that is under way, within ctx's deadline (10 s where it has none), and returns all there
-// is. All points have one time, that of the round. They are the caller's, but for the attribute sets and the bounds of buckets, which
-// are shared and never change. delivered, never nil, says that they have reached whoever they are for: only then may ended ranks go.
-// Not calling it is how a failed export is told.
+// Read asks all ranks, or joins the round that is under way, within ctx's deadline (10 s where it has none), and
+// returns all there is. All points have one time, that of the round. They are the caller's, but for the attribute
+// sets and the bounds of buckets, which are shared and never change. delivered, never nil, says that they have
+// reached whoever they are for: only then may ended ranks go. Not calling it is how a failed export is told.
 //
 // As from Gather, the only errors are a canceled ctx and bugs, and that the reader is closed.
 func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
@@ -72,9 +76,9 @@ func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics
 	return r.cfg.scopes(l.points()), func() { r.e.took(r, l.ended) }, nil
 }
 
-// ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the counters, histograms and
-// watermarks that they share with other ranks (mpit_node_* and what rules show for ranks together), as they stand. Nobody is asked.
-// There is no scope where there is no such rank.
+// ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the
+// counters, histograms and watermarks that they share with other ranks (mpit_node_* and what rules show for ranks
+// together), as they stand. Nobody is asked. There is no scope where there is no such rank.
 func (r *OTelReader) ReadEnded() (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
 	metrics, ended, err := r.e.readEnded(r)
 	if err != nil {
@@ -95,8 +99,8 @@ func (r *OTelReader) open() bool {
 	return r.e.readers[r.ended]
 }
 
-// Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has produced counts as
-// delivered, like a scrape; nothing waits for it.
+// Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has
+// produced counts as delivered, like a scrape; nothing waits for it.
 func (e *Exporter) Producer(cfg OTelConfig) metric.Producer { return producer{e, cfg} }
 
 type producer struct {
@@ -127,8 +131,8 @@ func (e *Exporter) took(reader *OTelReader, ended []ending) {
 	})
 }
 
-// readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups of their worlds,
-// where their last values may stand alone.
+// readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups
+// of their worlds, where their last values may stand alone.
 func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, ended []ending, err error) {
 	if !reader.open() {
 		return nil, nil, errReaderClosed
@@ -153,7 +157,8 @@ func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, 
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	return p.Points(exposition.PointStyle{At: e.now().Round(0), Exponential: reader.cfg.Exponential, Only: wanted}), ended, nil
+	style := exposition.PointStyle{At: e.now().Round(0), Exponential: reader.cfg.Exponential, Only: wanted}
+	return p.Points(style), ended, nil
 }
 
 // untaken returns those ended ranks that a reader has not taken.

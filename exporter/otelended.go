@@ -4,11 +4,12 @@ import (
 	"time"
 )
 
-// scraperAway is for how long a scraper that does not come is waited for with what ended ranks have left, if somebody else has taken it.
+// scraperAway is for how long a scraper that does not come is waited for with what ended ranks have left, if somebody
+// else has taken it.
 const scraperAway = time.Hour
 
-// wanted says whether somebody is still to get what an ended rank has left: a reader of metric data, or a scraper. Where there are
-// readers, a scraper is somebody who has come within scraperAway. The caller holds mu.
+// wanted says whether somebody is still to get what an ended rank has left: a reader of metric data, or a scraper.
+// Where there are readers, a scraper is somebody who has come within scraperAway. The caller holds mu.
 func (e *Exporter) wanted(r *rank) bool {
 	for reader := range e.readers {
 		if !r.took[reader] {
@@ -22,8 +23,8 @@ func (e *Exporter) wanted(r *rank) bool {
 	return len(e.readers) == 0 || last != nil && e.now().Sub(*last) < scraperAway
 }
 
-// countLost counts what of an ended rank somebody will not get, who has been waited for: once, however many there are. The caller
-// holds mu.
+// countLost counts what of an ended rank somebody will not get, who has been waited for: once, however many there
+// are. The caller holds mu.
 func (e *Exporter) countLost(r *rank) {
 	if !r.facts.figures || !e.wanted(r) {
 		return

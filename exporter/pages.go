@@ -13,8 +13,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// copyTimeout is how long the page waits for ranks that are being taken in just when it wants to copy their numbers, for all of them together.
-// Then their last copies stand.
+// copyTimeout is how long the page waits for ranks that are being taken in just when it wants to copy their numbers,
+// for all of them together. Then their last copies stand.
 const copyTimeout = 100 * time.Millisecond
 
 // messageBytes is about how long a series is as a message.
@@ -48,8 +48,8 @@ func (ps *pages) committed() time.Time {
 	return time.Time{}
 }
 
-// commit brings the page up to date, with the answers that have come to these questions, and makes of it what these readers want.
-// Ranks that have not answered are late.
+// commit brings the page up to date, with the answers that have come to these questions, and makes of it what these
+// readers want. Ranks that have not answered are late.
 func (e *Exporter) commit(asked *questions, want readers) (r *result, err error) {
 	e.pages.mu.Lock()
 	defer e.pages.mu.Unlock()
@@ -198,11 +198,12 @@ type copying struct {
 	board      *board
 	described  map[uint32]int // series that describe each user's ranks
 	describing int            // the most that any user may have
-	infos      []mapping.Info // of the last rank's variables, as far as they stand on the page: ranks of one world have the same
+	infos      []mapping.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
 	ended      []ending       // whose last values are on the page
 }
 
-// copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is late.
+// copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is
+// late.
 func (cs *copying) copy(v *view, c *contents) {
 	e, p, uid := cs.e, cs.board, v.rank.peer.UID
 	r := p.portrait(v.rank)
@@ -277,7 +278,8 @@ func (e *Exporter) showUse(ranks []*budget.Account) {
 	}
 }
 
-// saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred by who has the page.
+// saveThePage turns a panic while the page is being made into an error; the page is made anew. It is to be deferred
+// by who has the page.
 func (e *Exporter) saveThePage(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("exporter: making the page: panic: %v", p)

@@ -24,8 +24,8 @@ type view struct {
 // visible says whether the rank stands on the page at all.
 func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
 
-// portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the owner of the rank's
-// series.
+// portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the
+// owner of the rank's series.
 type portrait struct {
 	rank    *rank
 	refresh uint64 // the last one that has seen the rank
@@ -110,8 +110,8 @@ func (b *board) remove(r *portrait) {
 	delete(b.ranks, r.rank)
 }
 
-// outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before any is
-// updated, new rules may give a family another type: else whose turn comes first would find it in its way.
+// outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before
+// any is updated, new rules may give a family another type: else whose turn comes first would find it in its way.
 func (b *board) outdate(v *view) {
 	if r := b.ranks[v.rank]; r != nil && r.series != nil && (!v.facts.figures || r.series.key != v.facts.seriesKey()) {
 		b.clear(r.series)
@@ -119,10 +119,12 @@ func (b *board) outdate(v *view) {
 	}
 }
 
-// describingRoom bounds what describes a rank: its objects first, then its variables, of which so many have their series already.
+// describingRoom bounds what describes a rank: its objects first, then its variables, of which so many have their
+// series already.
 type describingRoom struct{ series, known int }
 
-// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded before (package budget).
+// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded
+// before (package budget).
 func (b *board) update(r *portrait, c *contents, room describingRoom) {
 	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
 	if c.figures == nil {
@@ -141,7 +143,9 @@ func (b *board) update(r *portrait, c *contents, room describingRoom) {
 		}
 		room.series -= taken
 	}
-	if shown := min(len(c.infos), room.known+room.series); shown != r.shown || len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0]) {
+	shown := min(len(c.infos), room.known+room.series)
+	others := len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0])
+	if shown != r.shown || others {
 		r.shown, b.outdated = shown, true
 	}
 	r.infos = c.infos
@@ -184,11 +188,12 @@ func (b *board) updateSeries(r *portrait, c *contents) {
 	}
 }
 
-// conclude brings the rest of what stands on the page for a rank up to date, whether it could be looked at or not. It returns how many
-// series describe it.
+// conclude brings the rest of what stands on the page for a rank up to date, whether it could be looked at or not. It
+// returns how many series describe it.
 func (b *board) conclude(r *portrait, v *view, up bool) (describing int) {
 	r.up, r.end = up, v.end
-	if key := (sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}); r.process == nil || r.process.key != key {
+	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}
+	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
 		r.process = &sheet{exposition.NewSheet(r), key}
 		b.addProcess(r, r.process)
@@ -201,8 +206,8 @@ func (b *board) conclude(r *portrait, v *view, up bool) (describing int) {
 	return describing + r.shown
 }
 
-// count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew many
-// times, but a scraper is told once.
+// count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
+// many times, but a scraper is told once.
 func (b *board) count(r *portrait) {
 	over := len(r.infos) - r.shown
 	sheets := [...]*sheet{r.process, r.objects, r.series}
@@ -247,11 +252,13 @@ func (b *board) addProcess(r *portrait, s *sheet) {
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
 		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
-			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }})
+			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
+			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: value})
 		}
 	}
 	if r.end != mpit.EndNone {
-		b.AddOwn(s.Sheet, &familyRankEnd, false, exposition.Row{Value: 1, Labels: []mapping.Label{{Name: "reason", Value: r.end.String()}}})
+		reason := []mapping.Label{{Name: "reason", Value: r.end.String()}}
+		b.AddOwn(s.Sheet, &familyRankEnd, false, exposition.Row{Value: 1, Labels: reason})
 	}
 }
 
@@ -264,7 +271,8 @@ func (b *board) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
 	infos := make([]exposition.Row, 0, len(objects))
 	counts := make([]exposition.Row, 0, len(objects))
 	for _, o := range objects {
-		kind, name := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}, mapping.Label{Name: "name", Value: o.Name}
+		kind := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}
+		name := mapping.Label{Name: "name", Value: o.Name}
 		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
 			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})

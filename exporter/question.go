@@ -58,7 +58,8 @@ func (q *question) isAnswered() bool {
 
 // line is how the goroutine of a rank's connection is told what to do.
 type line struct {
-	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under Exporter.mu.
+	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under
+	// Exporter.mu.
 	asked atomic.Pointer[question]
 	wake  chan struct{} // there is something in the outbox
 }

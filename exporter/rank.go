@@ -69,7 +69,7 @@ type rank struct {
 	about   api.RankStatus
 	library mapping.Library
 	old     bool             // it was there before this exporter
-	since   time.Time        // from when on the exporter can vouch for what only it counts; zero: from the rank's beginning on
+	since   time.Time        // since when the exporter can vouch for what only it counts; zero: since the rank began
 	version string           // of the library, as the rank wrote it
 	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
 	world   *world
@@ -89,7 +89,7 @@ type contents struct {
 	since    time.Time     // when figures were thrown away; zero: never
 	epoch    uint64        // of the rules that figures are made by
 	made     uint64        // how often figures have been made
-	anew     bool          // figures have something new to say of the variables: they have just been made, or told categories
+	anew     bool          // figures have news of the variables: they have just been made, or told categories
 	selected bool          // the agent has been told what to read
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
 	clock    time.Duration // of the newest sample that figures have taken
@@ -174,8 +174,8 @@ type controls struct {
 	left map[string]int
 }
 
-// inquiry is what a rank is asked for besides samples: seldom, in the background, and never while a scrape waits for it. What it
-// says is on the page from the next scrape on.
+// inquiry is what a rank is asked for besides samples: seldom, in the background, and never while a scrape waits for
+// it. What it says is on the page from the next scrape on.
 type inquiry uint8
 
 const (

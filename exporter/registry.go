@@ -221,7 +221,8 @@ func (e *Exporter) remove(r *rank) {
 	e.removed = append(e.removed, r)
 }
 
-// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others need. The caller holds mu.
+// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
+// need. The caller holds mu.
 func (e *Exporter) expire() {
 	now := e.now()
 	var over, lost []*rank
@@ -243,8 +244,9 @@ func (e *Exporter) expire() {
 	}
 }
 
-// Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last values nobody has got.
-// It asks none of them. An exporter that serves one job has nothing left to do when both are zero.
+// Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last
+// values nobody has got. It asks none of them. An exporter that serves one job has nothing left to do when both are
+// zero.
 func (e *Exporter) Remaining() (living, untaken int) {
 	e.mu.Lock()
 	defer e.unlock()
@@ -272,9 +274,10 @@ const maxClashLogged = 256
 // maxWays is at how many ranks with the same labels a new one looks, for an ended one in whose place it could be.
 const maxWays = 16
 
-// makeWay removes the ended rank whose labels a new one would have, if it is the same user's and nobody waits for its last values.
-// A job that is requeued, or a program that is started again and again by one shell, so goes on in the same series, which begin anew; with
-// a label dup it would be another one until its end. Others keep their labels. The caller holds mu.
+// makeWay removes the ended rank whose labels a new one would have, if it is the same user's and nobody waits for its
+// last values. A job that is requeued, or a program that is started again and again by one shell, so goes on in the
+// same series, which begin anew; with a label dup it would be another one until its end. Others keep their labels.
+// The caller holds mu.
 func (e *Exporter) makeWay(id Identity, uid uint32) {
 	for ; id.Dup < maxWays; id.Dup++ {
 		i, found := e.table.find(id)
@@ -288,8 +291,8 @@ func (e *Exporter) makeWay(id Identity, uid uint32) {
 	}
 }
 
-// noteClash counts and logs that a new rank has the labels of another one, or is in a world that another user claims too: once for
-// each world, and of one user at most one line in clashLogInterval. The caller holds mu.
+// noteClash counts and logs that a new rank has the labels of another one, or is in a world that another user claims
+// too: once for each world, and of one user at most one line in clashLogInterval. The caller holds mu.
 func (e *Exporter) noteClash(r *rank) {
 	if r.id.Dup > 0 {
 		e.self.clashes.Inc()
@@ -306,6 +309,7 @@ func (e *Exporter) noteClash(r *rank) {
 	}
 	e.clashLogged[r.peer.UID] = now
 	r.world.warned = true
-	e.log.Warn("ranks have the labels of others; the later ones have a label dup (further clashes of this world are only counted)",
+	e.log.Warn("ranks have the labels of others; the later ones have a label dup "+
+		"(further clashes of this world are only counted)",
 		append(rankAttrs(r), "pid", r.about.PID, "jobid_source", r.about.JobIDSource, "jobid_check", r.about.JobIDCheck)...)
 }

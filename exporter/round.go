@@ -17,9 +17,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// round is one asking of all ranks. Whoever wants to read soon after it has begun waits for it instead of starting another.
-// It is over when all have answered, or nobody waits any more; whose deadline comes earlier gets a page of what has come by
-// then. Rounds may overlap: a rank that still owes an answer is not asked again.
+// round is one asking of all ranks. Whoever wants to read soon after it has begun waits for it instead of starting
+// another. It is over when all have answered, or nobody waits any more; whose deadline comes earlier gets a page of
+// what has come by then. Rounds may overlap: a rank that still owes an answer is not asked again.
 type round struct {
 	start     time.Time
 	questions questions
@@ -108,12 +108,12 @@ type lease struct {
 	once sync.Once
 }
 
-// Gather asks all ranks, or joins the round that is under way, and returns the page: families sorted by name, series in a
-// stable order. The page must not be changed and is valid until done, which is never nil and must be called; calling it says
-// that the reader has got all of it. Holding it long costs memory, but holds up nobody.
+// Gather asks all ranks, or joins the round that is under way, and returns the page: families sorted by name, series
+// in a stable order. The page must not be changed and is valid until done, which is never nil and must be called;
+// calling it says that the reader has got all of it. Holding it long costs memory, but holds up nobody.
 //
-// The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late on this page, and Gather
-// returns what has come. The only errors are a canceled ctx and bugs.
+// The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late on this page,
+// and Gather returns what has come. The only errors are a canceled ctx and bugs.
 func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, done func(), err error) {
 	l, err := e.gather(ctx, asMessages)
 	if err != nil {
@@ -125,8 +125,9 @@ func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, do
 	}, nil
 }
 
-// Snapshot is Gather for a reader that can't say when it is done: a prometheus.GathererFunc, fit for prometheus.Gatherers.
-// The families are the caller's to keep, but not to change. The next one has to make its messages anew; a Gather costs less.
+// Snapshot is Gather for a reader that can't say when it is done: a prometheus.GathererFunc, fit for
+// prometheus.Gatherers. The families are the caller's to keep, but not to change. The next one has to make its
+// messages anew; a Gather costs less.
 func (e *Exporter) Snapshot() ([]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
@@ -303,7 +304,8 @@ func (e *Exporter) askInto(all *questions, r *rank, now time.Time) {
 	q.awaited = append(q.awaited, to.open)
 }
 
-// await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as long by then.
+// await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as
+// long by then.
 func (e *Exporter) await(r *round) {
 	select {
 	case <-r.questions.known.open.over:
@@ -315,8 +317,8 @@ func (e *Exporter) await(r *round) {
 	e.awaitUntil(r, &r.questions.fresh, time.Until(r.start.Add(e.welcome)), e.welcome)
 }
 
-// awaitUntil waits for answers for so long, and for more of it whenever some have come meanwhile. Ranks that have not answered by then are not
-// waited for again.
+// awaitUntil waits for answers for so long, and for more of it whenever some have come meanwhile. Ranks that have not
+// answered by then are not waited for again.
 func (e *Exporter) awaitUntil(r *round, a *asking, patience, more time.Duration) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -368,7 +370,8 @@ func (l *lease) points() []metricdata.Metrics {
 	return c.list[c.taken.Add(1)-1]
 }
 
-// keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as these stay leased.
+// keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as
+// these stay leased.
 func (l *lease) keep() { l.once.Do(func() { l.e.delivered(l.ended) }) }
 
 // delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.

@@ -14,8 +14,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a field here and an entry in
-// newSelfMetrics: its family, its name in OpenTelemetry and the documentation (go test ./exporter -update) follow.
+// selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a
+// field here and an entry in newSelfMetrics: its family, its name in OpenTelemetry and the documentation (go test
+// ./exporter -update) follow.
 type selfMetrics struct {
 	instruments
 
@@ -37,7 +38,8 @@ func newSelfMetrics() *selfMetrics {
 		series: i.gauge("mpit_exporter_series", "{series}",
 			"Series of ranks on the last page, a histogram counting as one."),
 		seriesLimit: i.gauges("mpit_exporter_series_limit", "scope", "{series}",
-			"How many series of performance variables there may be, by whose they are; a histogram counts for as many as it has lines."),
+			"How many series of performance variables there may be, by whose "+
+				"they are; a histogram counts for as many as it has lines."),
 		seriesUsed: i.gauges("mpit_exporter_series_used", "scope", "{series}",
 			"How many of them there are; of jobs, users and ranks that which has most."),
 		rounds: i.counter("mpit_exporter_rounds_total", "{round}",
@@ -68,7 +70,8 @@ func newSelfMetrics() *selfMetrics {
 		clashes: i.counter("mpit_exporter_label_clashes_total", "{rank}",
 			"Ranks that came with the labels of another one that is still on the page; they have a label dup."),
 		mismatches: i.counter("mpit_exporter_jobid_mismatches_total", "{rank}",
-			"Ranks that claimed another job than their control group is of, by the kernel's word: jobid_check on mpit_process_info."),
+			"Ranks that claimed another job than their control group is of, "+
+				"by the kernel's word: jobid_check on mpit_process_info."),
 		scrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
 			"HTTP requests for metrics, by result.",
 			scrapeOK, scrapeRefused, scrapeFailed, scrapeAborted),
@@ -78,7 +81,8 @@ func newSelfMetrics() *selfMetrics {
 			"Requests to set a control variable, by result.",
 			control.OK, control.Refused, control.Failed),
 		reloaded: i.gauge("mpit_exporter_config_last_reload_successful", "",
-			"1: the rules in force are those that were read last; 0: those could not be used, and the ones before them are in force."),
+			"1: the rules in force are those that were read last; 0: those "+
+				"could not be used, and the ones before them are in force."),
 		reloadTime: i.gauge("mpit_exporter_config_last_reload_success_timestamp_seconds", "",
 			"When the rules in force were read, since the epoch."),
 		reloads: i.counters("mpit_exporter_config_reloads_total", "result", "{attempt}",
@@ -126,13 +130,14 @@ const (
 	droppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
 	droppedVariables = "variables_over_bound" // of one rank
 
-	droppedUndelivered = "ended_undelivered" // series of an ended rank that a reader of metric data has not got, though others may have
+	droppedUndelivered = "ended_undelivered" // series of an ended rank that a reader of metric data has not got
 )
 
 // droppedReasons are those that are there from the start.
 func droppedReasons() []string {
 	return []string{
-		droppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate, droppedBound, droppedControl,
+		droppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate, droppedBound,
+		droppedControl,
 		droppedVariables, droppedUndelivered, exposition.DroppedIncomplete,
 		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
 		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
@@ -173,21 +178,26 @@ func instrument[T prometheus.Collector](i *instruments, f Family, made T) T {
 }
 
 func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
-	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts}, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts},
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
 }
 
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
-	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: plainLabels(label)},
+	f := Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: plainLabels(label)}
+	return instrument(i, f,
 		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label}))
 }
 
 func (i *instruments) counter(name, counts, help string) prometheus.Counter {
-	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts}, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+	return instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts},
+		prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
 }
 
-// counters has a counter for each of the label's values from the start: one that appears with its first event has no rate for it.
+// counters has a counter for each of the label's values from the start: one that appears with its first event has no
+// rate for it.
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
-	vec := instrument(i, Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: plainLabels(label)},
+	f := Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: plainLabels(label)}
+	vec := instrument(i, f,
 		prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
 	for _, value := range values {
 		vec.WithLabelValues(value)

@@ -10,8 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// table holds all ranks that are on the page or may come onto it, and keeps books of them, so that nothing that a connection does takes longer the
-// more there are. It belongs to Exporter.mu.
+// table holds all ranks that are on the page or may come onto it, and keeps books of them, so that nothing that a
+// connection does takes longer the more there are. It belongs to Exporter.mu.
 type table struct {
 	byID    map[mpit.RankID]*rank
 	places  map[Identity]*dups // by Identity without Dup
@@ -162,8 +162,9 @@ func (b *userBooks) find(r *rank) (int, bool) {
 	})
 }
 
-// surplus returns the rank to be given up when there are more ended ones than limit, or they and those that have lost their connection
-// hold more than so many bytes: the oldest of the user who has most of it, so that nobody pushes out somebody else's. nil: not too many.
+// surplus returns the rank to be given up when there are more ended ones than limit, or they and those that have lost
+// their connection hold more than so many bytes: the oldest of the user who has most of it, so that nobody pushes out
+// somebody else's. nil: not too many.
 func (t *table) surplus(limit, bytes int) *rank {
 	large := t.held > bytes
 	if !large && t.ended <= limit {

@@ -18,7 +18,8 @@ func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error)
 	return func() { r.taking.Release(1) }, nil
 }
 
-// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an answer takes it in.
+// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an
+// answer takes it in.
 func (e *Exporter) take(ctx context.Context, q *question) {
 	if !q.begun.CompareAndSwap(false, true) {
 		return
@@ -132,8 +133,8 @@ func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
 	r.account.Settle(c.figures.Weight())
 }
 
-// publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is to be told. It reports
-// whether the figures, if there are some, are sound.
+// publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is
+// to be told. It reports whether the figures, if there are some, are sound.
 func (e *Exporter) publish(r *rank, c *contents) bool {
 	sound := true
 	f := facts{
@@ -141,7 +142,9 @@ func (e *Exporter) publish(r *rank, c *contents) bool {
 		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
 	}
 	if f.figures {
-		sound = e.guard(r, c, "looking at its series", func() { f.structure, f.series = c.figures.Structure(), len(c.figures.Series()) })
+		sound = e.guard(r, c, "looking at its series", func() {
+			f.structure, f.series = c.figures.Structure(), len(c.figures.Series())
+		})
 		f.figures = sound
 	}
 	tell := c.tell
@@ -200,8 +203,8 @@ func (c *contents) countVariables() {
 	}
 }
 
-// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew at its next answer and begin then,
-// as far as they can't be had from its agent; and nobody else anything.
+// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew at its next
+// answer and begin then, as far as they can't be had from its agent; and nobody else anything.
 func (e *Exporter) guard(r *rank, c *contents, doing string, f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
