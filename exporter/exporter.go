@@ -76,21 +76,7 @@ type Exporter struct {
 
 	reloading sync.Mutex // held while rules come into force
 
-	// mu guards what follows, and the attendance of ranks. It is held for a look or a change, never while ranks are taken
-	// in.
-	mu      sync.Mutex
-	table   table
-	removed []*rank // from the table, to be closed
-	freed   freed
-	finals  map[uint32]int // connections that are to bring a last sample, by uid
-
-	readers   map[taker]bool // those that are open
-	producing bool           // somebody reads metric data besides
-
-	worlds    worlds
-	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
-
-	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
+	registry
 }
 
 // ruling is rules that are, or were, in force.
@@ -226,39 +212,6 @@ func (e *Exporter) identify(h *mpit.Hello, peer mpit.Peer, user string) identity
 
 func rankAttrs(r *rank) []any {
 	return []any{"jobid", r.id.JobID, "world", r.id.World, "rank", r.id.Rank, "dup", r.id.Dup, "user", r.about.User}
-}
-
-var (
-	errOtherUser    = errors.New("another user has a rank with the same id")
-	errTooManyRanks = errors.New("the user has too many ranks")
-)
-
-const (
-	// seriesBytes is about what a series takes, wherever.
-	seriesBytes = 1000
-	// worthGivingBack is how much must have been freed.
-	worthGivingBack  = 32 << 20
-	givingBackPauses = time.Minute
-)
-
-// freed is about how many bytes ranks had that have left since memory was given back last.
-type freed struct {
-	bytes   int
-	at      time.Time
-	leaving bool // some have left since the last page: more may follow, or others take the room
-}
-
-// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
-func (e *Exporter) giveBack() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now, leaving := e.now(), e.freed.leaving
-	e.freed.leaving = false
-	if leaving || e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
-		return
-	}
-	e.freed = freed{at: now}
-	go e.cfg.GiveBack()
 }
 
 // push sends a rank's agent what has gathered in its outbox.

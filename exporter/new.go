@@ -28,26 +28,20 @@ func New(cfg Config) (*Exporter, error) {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
 	e := &Exporter{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		self:      newSelfMetrics(),
-		users:     identity.NewUsers(cfg.UserName),
-		scrapes:   make(chan struct{}, cfg.MaxScrapes),
-		now:       time.Now,
-		proc:      os.DirFS("/proc"),
-		tuning:    usual(),
-		started:   time.Now(),
-		table:     newTable(),
-		budgets:   budgets,
-		finals:    map[uint32]int{},
-		inquiries: map[uint32]int{},
-		readers:   map[taker]bool{},
+		cfg:      cfg,
+		log:      cfg.Logger,
+		self:     newSelfMetrics(),
+		users:    identity.NewUsers(cfg.UserName),
+		scrapes:  make(chan struct{}, cfg.MaxScrapes),
+		now:      time.Now,
+		proc:     os.DirFS("/proc"),
+		tuning:   usual(),
+		registry: newRegistry(),
+		started:  time.Now(),
+		budgets:  budgets,
 
-		worlds:     newWorlds(),
 		categories: tally.New[categories.Row](categories.MaxRows),
 		controls:   tally.New[controlRow](maxControlRows),
-
-		clashLogged: map[uint32]time.Time{},
 	}
 	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
 	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})

@@ -2,10 +2,16 @@ package exporter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+var (
+	errOtherUser    = errors.New("another user has a rank with the same id")
+	errTooManyRanks = errors.New("the user has too many ranks")
 )
 
 // connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
@@ -181,11 +187,11 @@ func (e *Exporter) enterFinal(uid uint32) bool {
 	return true
 }
 
-func (e *Exporter) leaveFinal(uid uint32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.finals[uid]--; e.finals[uid] == 0 {
-		delete(e.finals, uid)
+func (g *registry) leaveFinal(uid uint32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.finals[uid]--; g.finals[uid] == 0 {
+		delete(g.finals, uid)
 	}
 }
 
@@ -312,4 +318,25 @@ func (e *Exporter) noteClash(r *rank) {
 	e.log.Warn("ranks have the labels of others; the later ones have a label dup "+
 		"(further clashes of this world are only counted)",
 		append(rankAttrs(r), "pid", r.about.PID, "jobid_source", r.about.JobIDSource, "jobid_check", r.about.JobIDCheck)...)
+}
+
+const (
+	// seriesBytes is about what a series takes, wherever.
+	seriesBytes = 1000
+	// worthGivingBack is how much must have been freed.
+	worthGivingBack  = 32 << 20
+	givingBackPauses = time.Minute
+)
+
+// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
+func (e *Exporter) giveBack() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, leaving := e.now(), e.freed.leaving
+	e.freed.leaving = false
+	if leaving || e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
+		return
+	}
+	e.freed = freed{at: now}
+	go e.cfg.GiveBack()
 }

@@ -3,12 +3,39 @@ package exporter
 import (
 	"cmp"
 	"slices"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
+
+// registry is what all connections and rounds share.
+type registry struct {
+	// mu guards the rest, and the attendance of ranks. It is held for a look or a change, never while ranks are taken in.
+	mu      sync.Mutex
+	table   table
+	removed []*rank // from the table, to be closed
+	freed   freed
+	finals  map[uint32]int // connections that are to bring a last sample, by uid
+
+	readers   map[taker]bool // those that are open
+	producing bool           // somebody reads metric data besides
+
+	worlds    worlds
+	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
+
+	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
+}
+
+func newRegistry() registry {
+	return registry{
+		table: newTable(), worlds: newWorlds(), finals: map[uint32]int{}, readers: map[taker]bool{},
+		inquiries: map[uint32]int{}, clashLogged: map[uint32]time.Time{},
+	}
+}
 
 // table holds all ranks that are on the page or may come onto it, and keeps books of them, so that nothing that a
 // connection does takes longer the more there are. It belongs to Exporter.mu.
@@ -190,4 +217,11 @@ func (t *table) surplus(limit, bytes int) *rank {
 		return large && r.entered.size > 0 || !large && !r.entered.alive
 	})
 	return most.away[i]
+}
+
+// freed is about how many bytes ranks had that have left since memory was given back last.
+type freed struct {
+	bytes   int
+	at      time.Time
+	leaving bool // some have left since the last page: more may follow, or others take the room
 }
