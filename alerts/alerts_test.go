@@ -1,4 +1,5 @@
-// Package alerts has rules for Prometheus, and tests that hold them together with their own tests, their pages and the names of metrics.
+// Package alerts has rules for Prometheus, and tests that hold them together with their own tests, their pages and
+// the names of metrics.
 package alerts
 
 import (
@@ -137,7 +138,8 @@ func TestQueriesOfPages(t *testing.T) {
 	promtool(t, "check", "rules", file)
 }
 
-// queries are the indented lines of a page but for commands. A line that is indented further goes on with the one before.
+// queries are the indented lines of a page but for commands. A line that is indented further goes on with the one
+// before.
 func queries(page string) []string {
 	var found []string
 	for line := range strings.Lines(page) {
@@ -224,8 +226,8 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// documented are the names of all families: the exporter's own, and what docs/metrics.md says that variables become. foo stands there for
-// the name of a variable that nobody knows.
+// documented are the names of all families: the exporter's own, and what docs/metrics.md says that variables become.
+// foo stands there for the name of a variable that nobody knows.
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(metricsFile)))

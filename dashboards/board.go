@@ -88,8 +88,8 @@ func datasource() grafana.Variable {
 	}
 }
 
-// labels is a variable of a label's values in the series that a selector finds within the time range, so that those of jobs that have
-// ended are among them.
+// labels is a variable of a label's values in the series that a selector finds within the time range, so that those
+// of jobs that have ended are among them.
 func labels(name, title, description, selector, label string, sort int) grafana.Variable {
 	source := prometheus
 	return grafana.Variable{
@@ -101,7 +101,8 @@ func labels(name, title, description, selector, label string, sort int) grafana.
 	}
 }
 
-// many lets several values of a variable be chosen, and begins with all. They are a list then: what the list leaves out stays out.
+// many lets several values of a variable be chosen, and begins with all. They are a list then: what the list leaves
+// out stays out.
 func many(v grafana.Variable) grafana.Variable {
 	v.Multi, v.IncludeAll, v.Current = true, true, all
 	return v

@@ -75,8 +75,9 @@ func whole(over func(selector string) string) string {
 // here leaves a selector as it is.
 func here(selector string) string { return selector }
 
-// waited is how long each rank waited in each communicator for the last one to come, at least: what it took longer than the rank that took
-// least. That one is looked for among all ranks, whichever are chosen. by must have the labels of process, and comm.
+// waited is how long each rank waited in each communicator for the last one to come, at least: what it took longer
+// than the rank that took least. That one is looked for among all ranks, whichever are chosen. by must have the
+// labels of process, and comm.
 func waited(by string, inner, objects func(selector string) string) string {
 	of := func(matchers string) string {
 		return sumBy(process+", comm, function", inner(selector(callTime+"_sum", matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising+`"`)))

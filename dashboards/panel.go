@@ -234,7 +234,8 @@ type column struct {
 	hidden bool // the query is there for its labels alone
 }
 
-// table is a table of what instant queries say at the end of the time range. A row is what the queries say of the same labels.
+// table is a table of what instant queries say at the end of the time range. A row is what the queries say of the
+// same labels.
 func table(title, description string, columns ...column) *panel {
 	// Without a unit of their own, labels that look like numbers would be shown as such: the job 41230 as 41.2 K.
 	p := newPanel("table", title, description, "string", grafana.Columns, 9)
@@ -363,7 +364,8 @@ func (p *panel) override(c column) {
 	})
 }
 
-// to is the address of another dashboard of ours with the same data source, scrape jobs and time range, and these variables beside.
+// to is the address of another dashboard of ours with the same data source, scrape jobs and time range, and these
+// variables beside.
 func to(uid string, variables ...string) string {
 	url := "/d/" + uid + "?${datasource:queryparam}&${job:queryparam}&${__url_time_range}"
 	for i := 0; i+1 < len(variables); i += 2 {

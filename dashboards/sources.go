@@ -16,8 +16,8 @@ const (
 	perSecond = "[$__rate_interval]"
 )
 
-// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where rules
-// make one series of a node's ranks, there is no rank, and the node takes its place.
+// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where
+// rules make one series of a node's ranks, there is no rank, and the node takes its place.
 const process = "instance, jobid, world, user, rank, dup"
 
 // source is counters of one MPI library that count the same thing.
@@ -27,8 +27,9 @@ type source struct {
 	match    string   // matchers beside the panel's
 }
 
-// messagesSent and bytesSent are the counters of what ranks send, the best first: of what a job has, the first stands. A build of Open MPI
-// can lack the monitoring of point-to-point messages, as Debian's does; the other two kinds are what is left then.
+// messagesSent and bytesSent are the counters of what ranks send, the best first: of what a job has, the first
+// stands. A build of Open MPI can lack the monitoring of point-to-point messages, as Debian's does; the other two
+// kinds are what is left then.
 var (
 	messagesSent = []source{
 		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages", families: []string{"mpit_pml_monitoring_messages_total"}},
@@ -50,8 +51,8 @@ var (
 		collectivesAndPuts("bytes", "mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total"),
 	}
 
-	// What is known of single communicators: their collectives. Point-to-point messages and puts are counted on MPI_COMM_WORLD, on whatever
-	// communicator they are sent.
+	// What is known of single communicators: their collectives. Point-to-point messages and puts are counted on
+	// MPI_COMM_WORLD, on whatever communicator they are sent.
 	collectivesOnComm = []source{
 		{
 			library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
@@ -92,8 +93,8 @@ func who(sources []source) string {
 	return b.String()
 }
 
-// firstOf sums each source by labels; of what several sources say of the same labels, the first stands. inner makes an expression of a
-// selector without its range: what is summed.
+// firstOf sums each source by labels; of what several sources say of the same labels, the first stands. inner makes
+// an expression of a selector without its range: what is summed.
 func firstOf(sources []source, by, matchers string, inner func(selector string) string) string {
 	var alternatives []string
 	for _, s := range sources {
@@ -133,8 +134,8 @@ func countBy(by, expr string) string { return fmt.Sprintf("count by (%s) (%s)", 
 // orZero is 0 where nothing is there to be counted.
 func orZero(expr string) string { return expr + " or vector(0)" }
 
-// queueOf is the length of queues by rank: what a rank has in all its communicators. The families' names stay apart, so that a queue
-// which two variables tell of is not counted twice.
+// queueOf is the length of queues by rank: what a rank has in all its communicators. The families' names stay apart,
+// so that a queue which two variables tell of is not counted twice.
 func queueOf(names, matchers string) string {
 	return sumBy(process+", __name__", named(names, matchers))
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 )
 
-// Panel types that Grafana has, and will not turn into others at the first look as it does with graph, singlestat or table-old.
+// Panel types that Grafana has, and will not turn into others at the first look as it does with graph, singlestat or
+// table-old.
 var panelTypes = []string{"row", "timeseries", "stat", "table", "heatmap", "bargauge"}
 
 // units are Grafana's names of those that we use; one that it doesn't know is shown as it is, behind the number.
@@ -77,7 +78,8 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// Every panel says what it shows, in a unit, from the data source that was chosen; numbers are unique, and refIds in their panel.
+// Every panel says what it shows, in a unit, from the data source that was chosen; numbers are unique, and refIds in
+// their panel.
 func TestPanels(t *testing.T) {
 	seen := map[string]map[int]string{}
 	each(t, func(t *testing.T, d grafana.Dashboard, p grafana.Panel) {
@@ -123,8 +125,8 @@ func TestPanels(t *testing.T) {
 	})
 }
 
-// Labels in tables are texts, also those that look like numbers, and every value has a unit. A bar's length is its share of its own column's
-// highest value. Tables are sorted by columns that they have.
+// Labels in tables are texts, also those that look like numbers, and every value has a unit. A bar's length is its
+// share of its own column's highest value. Tables are sorted by columns that they have.
 func TestTables(t *testing.T) {
 	tables, bars := 0, 0
 	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
@@ -166,7 +168,8 @@ func TestTables(t *testing.T) {
 	assert.Greater(t, bars, 2)
 }
 
-// What a graph has a color for is the name of one of its series, and its highest series stand in the legend first, for there is little room.
+// What a graph has a color for is the name of one of its series, and its highest series stand in the legend first,
+// for there is little room.
 func TestGraphs(t *testing.T) {
 	colored := 0
 	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
@@ -220,8 +223,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What a query, a title or a link mentions is a variable of the dashboard, and what a variable's query mentions stands before it. Links lead
-// to dashboards that exist, and set variables that these have.
+// What a query, a title or a link mentions is a variable of the dashboard, and what a variable's query mentions
+// stands before it. Links lead to dashboards that exist, and set variables that these have.
 func TestVariables(t *testing.T) {
 	known := map[string][]string{} // by uid
 	for name, d := range files() {
@@ -282,8 +285,8 @@ var (
 	function = regexp.MustCompile(`(\w+)\((?:[^()]|\{[^}]*\})*\[([^\]]*)\]`)
 )
 
-// Rates are over $__rate_interval, which is wide enough for two scrapes whatever the zoom; what is said of the whole time range is over
-// $__range. Nothing else is.
+// Rates are over $__rate_interval, which is wide enough for two scrapes whatever the zoom; what is said of the whole
+// time range is over $__range. Nothing else is.
 func TestIntervals(t *testing.T) {
 	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
 		for _, q := range p.Targets {

@@ -79,8 +79,8 @@ func benchSamplesOf(ranks int, first *mpit.Sample, move func(values []uint64)) (
 	}
 }
 
-// benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured. touch is
-// their next answers.
+// benchExporter is an Exporter with ranks that have answered and are gone, so that only this side's work is measured.
+// touch is their next answers.
 func benchExporter(b testing.TB, ranks, series int, options ...func(*Exporter)) (e *Exporter, touch func()) {
 	samples, advance := benchSamples(ranks, series)
 	return benchExporterOf(b, samples, advance, options...)
@@ -158,7 +158,8 @@ func (o *ordinary) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// cpuMeter adds up this process' CPU time, the garbage collector's too, which on a busy machine says more than the clock.
+// cpuMeter adds up this process' CPU time, the garbage collector's too, which on a busy machine says more than the
+// clock.
 type cpuMeter struct{ began, total time.Duration }
 
 func cpuTime() time.Duration {
@@ -249,8 +250,8 @@ func (d discard) Write(p []byte) (int, error) {
 }
 func (d discard) WriteHeader(int) {}
 
-// BenchmarkScrape is all that a scrape costs: the ranks' answers taken in, every value changed, the page, and the whole HTTP
-// request. Nobody is at the other end of the ranks' sockets; BenchmarkRound has that.
+// BenchmarkScrape is all that a scrape costs: the ranks' answers taken in, every value changed, the page, and the
+// whole HTTP request. Nobody is at the other end of the ranks' sockets; BenchmarkRound has that.
 func BenchmarkScrape(b *testing.B) {
 	for _, size := range []struct {
 		ranks, series int
@@ -366,8 +367,8 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// benchRound scrapes ranks with such a configuration; move, if there is one, changes a rank's values before each scrape, which is not
-// counted.
+// benchRound scrapes ranks with such a configuration; move, if there is one, changes a rank's values before each
+// scrape, which is not counted.
 func benchRound(b *testing.B, ranks int, of func(rank int) mpittest.Config, move func(r *mpittest.Rank) error) {
 	dir, err := os.MkdirTemp("", "mpit")
 	if err != nil {
@@ -451,8 +452,9 @@ func upRanks(families []*dto.MetricFamily) (n int) {
 	return n
 }
 
-// BenchmarkMemory scrapes 1,000 ranks with 100 series each, and reports the most memory that the process has had from the
-// kernel meanwhile, what it has when all have come, and what is left when they have ended; before is what it had without them.
+// BenchmarkMemory scrapes 1,000 ranks with 100 series each, and reports the most memory that the process has had from
+// the kernel meanwhile, what it has when all have come, and what is left when they have ended; before is what it had
+// without them.
 func BenchmarkMemory(b *testing.B) {
 	for _, f := range benchFormats {
 		b.Run("series=100000/format="+f.name+"/by=mpit-exporter", func(b *testing.B) {

@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// toldCategories is what figures were told of categories, in order. Ranks are taken in beside each other, so it has a lock of its own.
+// toldCategories is what figures were told of categories, in order. Ranks are taken in beside each other, so it has a
+// lock of its own.
 type toldCategories struct {
 	mu   sync.Mutex
 	told []mapping.Categories
@@ -41,8 +42,8 @@ type curious struct {
 
 func (c curious) SetCategories(categories mapping.Categories) { c.told.note(categories) }
 
-// matchingByCategory makes an exporter behave as one whose rules match by category, for as long as on says so; told gathers what
-// figures are told.
+// matchingByCategory makes an exporter behave as one whose rules match by category, for as long as on says so; told
+// gathers what figures are told.
 func matchingByCategory(on *atomic.Bool, told *toldCategories) func(*Exporter) {
 	return func(e *Exporter) {
 		e.grouped = on.Load

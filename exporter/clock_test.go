@@ -42,8 +42,8 @@ func joinedLabels(m *dto.Metric) string {
 	return b.String()
 }
 
-// The exporter's clock jumps, forth and back: nothing falls, nothing was created at another time, a rank that is there stays, and one that
-// has ended is seen. A rank's own samples have the time of a clock that doesn't jump.
+// The exporter's clock jumps, forth and back: nothing falls, nothing was created at another time, a rank that is
+// there stays, and one that has ended is seen. A rank's own samples have the time of a clock that doesn't jump.
 func TestFaultClockJumps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, jump := range map[string]time.Duration{
@@ -95,7 +95,8 @@ func TestFaultClockJumps(t *testing.T) {
 	}
 }
 
-// What measures time in earnest is the monotonic clock, which does not jump at all: times that are kept to be compared have its reading.
+// What measures time in earnest is the monotonic clock, which does not jump at all: times that are kept to be
+// compared have its reading.
 func TestFaultClockIsMonotonic(t *testing.T) {
 	n := startNode(t, Config{}, func(e *Exporter) { e.grace = time.Hour })
 	ended, gone := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))

@@ -30,9 +30,9 @@ type Config struct {
 
 	Identity []mapping.Relabel // changes what ranks are called, in this order
 
-	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks. Default:
-	// none. They are read after a rank's first answer, and again after that long (default 5 minutes), when somebody
-	// scrapes.
+	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks.
+	// Default: none. They are read after a rank's first answer, and again after that long (default 5 minutes), when
+	// somebody scrapes.
 	ControlVariables        []string
 	ControlVariableInterval time.Duration
 
@@ -71,8 +71,8 @@ const (
 	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one
 	// stopped process would make every scrape take until its deadline.
 	patience = 250 * time.Millisecond
-	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last has
-	// seen some of them answer.
+	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last
+	// has seen some of them answer.
 	welcome = 250 * time.Millisecond
 	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
 	overdue = time.Second

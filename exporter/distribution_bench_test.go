@@ -14,7 +14,8 @@ import (
 // benchHistograms is how many functions' times a rank has here: 60 of 16 lines each are more than most programs call.
 const benchHistograms = 60
 
-// benchTimers are variables that become histograms: timed calls, each counted by the agent, or times of which only the sum is known.
+// benchTimers are variables that become histograms: timed calls, each counted by the agent, or times of which only
+// the sum is known.
 var benchTimers = []struct {
 	name     string
 	elements int

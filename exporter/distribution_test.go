@@ -28,8 +28,8 @@ func withDistribution(cfg mpittest.Config, durations ...time.Duration) mpittest.
 	return cfg
 }
 
-// bucketsOnPage are the buckets of all series of the family by power of two, of ranks by their labels, when count, +Inf and the native
-// buckets agree in each.
+// bucketsOnPage are the buckets of all series of the family by power of two, of ranks by their labels, when count,
+// +Inf and the native buckets agree in each.
 func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string) map[string]map[int32]uint64 {
 	all := map[string]map[int32]uint64{}
 	for _, f := range families {
@@ -68,8 +68,8 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 	return all
 }
 
-// Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which it is made, has each
-// single duration of the programs in its bucket, none of them twice, and none falls.
+// Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which
+// it is made, has each single duration of the programs in its bucket, none of them twice, and none falls.
 func TestPagesOfDistributions(t *testing.T) {
 	t.Parallel() // it computes while others wait
 	path := socketPath(t)

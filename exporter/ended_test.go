@@ -200,8 +200,8 @@ func TestEvictionIsFair(t *testing.T) {
 	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
 }
 
-// After a restart, counters show what their agents have counted in all, with the time from which they have. What only the exporter can
-// know begins at zero, and with the restart.
+// After a restart, counters show what their agents have counted in all, with the time from which they have. What only
+// the exporter can know begins at zero, and with the restart.
 func TestExporterRestart(t *testing.T) {
 	path := socketPath(t)
 	clock := newTestClock()

@@ -12,8 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Whatever becomes of connections and exporters, what counts on the page is what the programs counted, and never falls while the exporter
-// lives. What only an exporter can know begins anew with it.
+// Whatever becomes of connections and exporters, what counts on the page is what the programs counted, and never
+// falls while the exporter lives. What only an exporter can know begins anew with it.
 func TestPagesNeverFall(t *testing.T) {
 	path := socketPath(t)
 	rapid.Check(t, func(rt *rapid.T) {

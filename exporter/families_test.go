@@ -55,7 +55,8 @@ const (
 	docEnd   = "<!-- end -->\n"
 )
 
-// checkWritten holds a part of a page of docs, from the mark begin to docEnd, to what the code says, or writes it with -update.
+// checkWritten holds a part of a page of docs, from the mark begin to docEnd, to what the code says, or writes it
+// with -update.
 func checkWritten(t *testing.T, page, begin, want string) {
 	t.Helper()
 	path := filepath.Join("..", "docs", page)

@@ -12,7 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// TestFinalTaken: a rank that waits in MPI_Finalize is let go when whoever has been told of its last sample says so, and not before.
+// TestFinalTaken: a rank that waits in MPI_Finalize is let go when whoever has been told of its last sample says so,
+// and not before.
 func TestFinalTaken(t *testing.T) {
 	for name, finish := range map[string]func(r *mpittest.Rank, path string) error{
 		"a connection of its own":   func(r *mpittest.Rank, path string) error { return r.FinishAwaited(t.Context(), path, mpit.EndFinalize) },

@@ -13,8 +13,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// FuzzExposition renders whatever a rank can say and parses it back: a page of text and one of protobuf have the same series with the
-// same labels, values and help, and are whole.
+// FuzzExposition renders whatever a rank can say and parses it back: a page of text and one of protobuf have the same
+// series with the same labels, values and help, and are whole.
 func FuzzExposition(f *testing.F) {
 	f.Add("calls", "All \"of\" them.\nEach \\ one.", "halo", "17", uint8(6), uint8(4), uint64(10))
 	f.Add("", "", "", "", uint8(0), uint8(7), uint64(math.MaxUint64))

@@ -256,7 +256,8 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
 }
 
-// After a restart, a sum counts what its ranks count from then on: what they counted before may have been in the sum of an earlier exporter.
+// After a restart, a sum counts what its ranks count from then on: what they counted before may have been in the sum
+// of an earlier exporter.
 func TestOlderRanksBeginAtZeroTogether(t *testing.T) {
 	clock := newTestClock()
 	clock.advance(time.Hour)

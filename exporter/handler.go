@@ -21,8 +21,8 @@ import (
 const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 const (
-	// maxTimeout bounds what the header may ask for. It is less than an HTTP server's usual limits on writing an answer,
-	// for else a scraper that waits long enough would get none at all.
+	// maxTimeout bounds what the header may ask for. It is less than an HTTP server's usual limits on writing an
+	// answer, for else a scraper that waits long enough would get none at all.
 	maxTimeout = 100 * time.Second
 	// timeoutMargin of the scraper's time is left for rendering and sending the page, though never more than a quarter.
 	timeoutMargin = 500 * time.Millisecond
@@ -156,7 +156,8 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 	if h.e.cfg.Created {
 		options = append(options, expfmt.WithCreatedLines())
 	}
-	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a rendering.
+	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a
+	// rendering.
 	plain := expfmt.NewEncoder(own, format.WithEscapingScheme(model.NoEscaping), options...)
 	escaping := expfmt.NewEncoder(own, format, options...)
 	for _, f := range families {

@@ -195,7 +195,8 @@ func TestNativeHistogram(t *testing.T) {
 	}
 	assert.Empty(t, deltas)
 	assert.Equal(t, h.GetSampleCount(), total)
-	// Bucket n ends at 2^(n/4): 1 is the end of bucket 0, 1.1 is in the next, 1.5 in the one of 1.68, 8 the end of bucket 12.
+	// Bucket n ends at 2^(n/4): 1 is the end of bucket 0, 1.1 is in the next, 1.5 in the one of 1.68, 8 the end of
+	// bucket 12.
 	assert.Equal(t, uint64(3), counts[0])
 	assert.Equal(t, uint64(1), counts[1])
 	assert.Equal(t, uint64(1), counts[12])
@@ -225,8 +226,8 @@ func TestFormatsAgree(t *testing.T) {
 		}
 	}
 
-	// No parser of OpenMetrics is at hand here: what differs from text is in comments, in the names of families and in .0
-	// behind whole numbers.
+	// No parser of OpenMetrics is at hand here: what differs from text is in comments, in the names of families and
+	// in .0 behind whole numbers.
 	openMetrics := map[string]string{}
 	for line := range strings.Lines(get(h, "/metrics", "Accept", acceptOpenMetrics).Body.String()) {
 		if !strings.HasPrefix(line, "#") {

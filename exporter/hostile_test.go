@@ -105,7 +105,8 @@ type attacker struct {
 
 const attackersUID = 4242
 
-// attack runs f as another user: its thread is, and ends with it. The function that it returns stops it and waits for it.
+// attack runs f as another user: its thread is, and ends with it. The function that it returns stops it and waits for
+// it.
 func attack(t *testing.T, path string, f func(a *attacker)) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -229,7 +230,8 @@ func distributionOf(id int, class mpit.Class, datatype mpit.Datatype, name strin
 	return r
 }
 
-// distributions are those of a rank that calls so many functions, each with a handle of so many elements, and their values.
+// distributions are those of a rank that calls so many functions, each with a handle of so many elements, and their
+// values.
 func distributions(seq uint32, name string, elements ...int) (frames []byte, values []any) {
 	var handles list
 	for at := 0; at < len(elements); {
@@ -426,7 +428,8 @@ var hostilities = []struct {
 	}, protocolErrors("malformed"), 1},
 }
 
-// Whatever a rank of one user does, it is counted with a reason, and another user's ranks are fresh in every round meanwhile.
+// Whatever a rank of one user does, it is counted with a reason, and another user's ranks are fresh in every round
+// meanwhile.
 func TestHostileRanks(t *testing.T) {
 	needRoot(t)
 	for _, test := range hostilities {
@@ -501,7 +504,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Of what one user's ranks send, no more stays in memory than his share, whatever it becomes; and nothing when they are gone.
+// Of what one user's ranks send, no more stays in memory than his share, whatever it becomes; and nothing when they
+// are gone.
 func TestHostileMemory(t *testing.T) {
 	needRoot(t)
 	const limit = 128 << 20 // half of the default

@@ -28,7 +28,8 @@ func inCgroup(path string) func(*Exporter) {
 	}
 }
 
-// processLabels says where each rank's jobid comes from, by jobid/world/rank: its source, the kernel's word and the check.
+// processLabels says where each rank's jobid comes from, by jobid/world/rank: its source, the kernel's word and the
+// check.
 func (n *node) processLabels() map[string]string {
 	n.t.Helper()
 	families, done, err := n.Gather(n.t.Context())
@@ -142,7 +143,8 @@ func TestContainersWithEqualNames(t *testing.T) {
 	assert.Equal(t, 1.0, page["mpit_exporter_label_clashes_total"])
 }
 
-// A job that is requeued has the same labels. Once its old ranks' last values have been read, the new ones take their place.
+// A job that is requeued has the same labels. Once its old ranks' last values have been read, the new ones take their
+// place.
 func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
 	const twin = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`
 	start := func() (*node, *mpittest.Rank) {

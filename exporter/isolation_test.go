@@ -42,7 +42,8 @@ func withSlow(library string, update func()) func(*Exporter) {
 	}
 }
 
-// A rank whose sample is just being taken in, which may take as long as it likes, is late: what was copied last stands, and others don't wait.
+// A rank whose sample is just being taken in, which may take as long as it likes, is late: what was copied last
+// stands, and others don't wait.
 func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
 	var mu sync.Mutex // held while a sample may not be taken in
 	n := startNode(t, Config{}, withSlow("mpich", func() {
@@ -156,7 +157,8 @@ func threadTime(t *testing.T, do func()) time.Duration {
 	return now() - began
 }
 
-// What a connection costs does not depend on how many ranks there are: who floods the node with them takes no more time of it the longer it lasts.
+// What a connection costs does not depend on how many ranks there are: who floods the node with them takes no more
+// time of it the longer it lasts.
 func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 	cost := func(ranks int) time.Duration {
 		e, err := New(Config{Mapper: newMapper(t), MaxEnded: ranks})

@@ -34,8 +34,8 @@ func catalogues(t *testing.T) []*catalogue.Catalogue {
 // timersBegin is where MPICH's timers begin from 4.0 on: about minus the time of day.
 const timersBegin = -1.8e9
 
-// libraryRank is a rank that has all variables of a catalogue, a communicator of its own and a window. It is the same at each
-// call. Where the library is one whose timers begin far below zero, these do.
+// libraryRank is a rank that has all variables of a catalogue, a communicator of its own and a window. It is the same
+// at each call. Where the library is one whose timers begin far below zero, these do.
 func libraryRank(c *catalogue.Catalogue, clock *testClock) mpittest.Config {
 	lib := mapping.ParseLibrary(c.Version)
 	cfg := mpittest.Config{
@@ -87,7 +87,8 @@ func libraryRank(c *catalogue.Catalogue, clock *testClock) mpittest.Config {
 	return cfg
 }
 
-// startLibrary starts a node with a rank that has all variables of a catalogue, and whose timers have closed an interval.
+// startLibrary starts a node with a rank that has all variables of a catalogue, and whose timers have closed an
+// interval.
 func startLibrary(t *testing.T, c *catalogue.Catalogue) (*node, *mpittest.Rank) {
 	t.Helper()
 	clock := newTestClock()
@@ -169,8 +170,8 @@ func fewCalls(c *catalogue.Catalogue) *catalogue.Catalogue {
 	return &few
 }
 
-// someSeries leaves a few lines of each name: promlint, which is about names and words, compares each series of a family with each other.
-// That none stands twice test/exposition sees.
+// someSeries leaves a few lines of each name: promlint, which is about names and words, compares each series of a
+// family with each other. That none stands twice test/exposition sees.
 func someSeries(page string) string {
 	var b strings.Builder
 	lines := map[string]int{}
@@ -194,8 +195,9 @@ func withoutComments(page string) string {
 	return b.String()
 }
 
-// Whatever the timers and counters of MPICH do, what the histograms' sums and counts say is what the library says, to the last
-// bit: with timers that begin at zero (3.4) and with such that begin far below it (4.0), in text and as native histograms.
+// Whatever the timers and counters of MPICH do, what the histograms' sums and counts say is what the library says, to
+// the last bit: with timers that begin at zero (3.4) and with such that begin far below it (4.0), in text and as
+// native histograms.
 func TestTimersOfMPICHAreExact(t *testing.T) {
 	for _, c := range catalogues(t) {
 		timers := slices.ContainsFunc(c.Variables, func(v catalogue.Variable) bool { return v.Class == "timer" })

@@ -52,7 +52,8 @@ func dropped(reason mapping.Reason) string {
 	return `mpit_exporter_series_dropped_total{reason="` + string(reason) + `"}`
 }
 
-// Each rank would have 20 series. Who came first keeps his. They are all of one user, who may have half of what there is.
+// Each rank would have 20 series. Who came first keeps his. They are all of one user, who may have half of what there
+// is.
 func TestLimits(t *testing.T) {
 	type place struct {
 		job    string
@@ -137,8 +138,8 @@ func TestEndedRanksCount(t *testing.T) {
 	assert.Equal(t, 20, pvars(n.scrape(), "1", 2))
 }
 
-// Where there is no room for one more like it, a rank that has ended leaves once everybody has got its last values: else jobs that run one
-// after the other would find none.
+// Where there is no room for one more like it, a rank that has ended leaves once everybody has got its last values:
+// else jobs that run one after the other would find none.
 func TestEndedRanksMakeRoom(t *testing.T) {
 	clock := newTestClock()
 	n := startNode(t, Config{Limits: mapping.Limits{Series: 50}}, withClock(clock))
@@ -223,8 +224,8 @@ func floodSample(variables, comms int) *mpit.Sample {
 	return &mpit.Sample{Variables: vs, Layout: layout, Values: make([]uint64, layout.Values)}
 }
 
-// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks have all
-// their series nevertheless, with the default limits.
+// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks
+// have all their series nevertheless, with the default limits.
 func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	t.Parallel() // it computes while others wait
 	e, err := New(Config{Mapper: newMapper(t)})

@@ -128,8 +128,8 @@ var (
 	linkInText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// headings are the anchors of a page's headings, as GitHub makes them: in lower case, with hyphens for spaces and without other signs;
-// the second of the same name has -1 at its end.
+// headings are the anchors of a page's headings, as GitHub makes them: in lower case, with hyphens for spaces and
+// without other signs; the second of the same name has -1 at its end.
 func headings(markdown string) map[string]bool {
 	all := map[string]bool{}
 	for _, text := range prose(markdown) {

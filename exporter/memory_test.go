@@ -15,7 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Nothing holds what a removed rank had, in whatever way the others are read: its figures are most of an exporter's memory.
+// Nothing holds what a removed rank had, in whatever way the others are read: its figures are most of an exporter's
+// memory.
 func TestRemovedRankIsNotHeld(t *testing.T) {
 	var reader *OTelReader
 	for name, read := range map[string]func(n *node){
@@ -60,8 +61,8 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 	}
 }
 
-// bytesPerSeries is what a series of a rank with a hundred may take at most, all that belongs to it and its part of its rank's: a
-// fifth more than it did when docs/performance.md was written.
+// bytesPerSeries is what a series of a rank with a hundred may take at most, all that belongs to it and its part of
+// its rank's: a fifth more than it did when docs/performance.md was written.
 const bytesPerSeries = 900
 
 // Ranks of one job cost little: what they have in common is there once.

@@ -172,13 +172,15 @@ func (n *node) known(r *mpittest.Rank) bool {
 	return n.table.byID[id] != nil
 }
 
-// scrape gathers and returns all values by their names and labels, as the text format writes them. It waits for all ranks.
+// scrape gathers and returns all values by their names and labels, as the text format writes them. It waits for all
+// ranks.
 func (n *node) scrape() map[string]float64 {
 	n.t.Helper()
 	return n.scrapeWithin(longest)
 }
 
-// scrapeFor gathers with a deadline that comes when these ranks have answered: the others are late, however fast the machine is.
+// scrapeFor gathers with a deadline that comes when these ranks have answered: the others are late, however fast the
+// machine is.
 func (n *node) scrapeFor(ranks ...*mpittest.Rank) map[string]float64 {
 	n.t.Helper()
 	ctx, stop := n.deadlineAfter(ranks...)

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// BenchmarkOTel is the way from values to metric data alone, 50,000 points of which all have changed: by a reader, by the SDK's own
-// instruments (observed in a callback, with sets that are kept, and no limit on their number), and by OpenTelemetry's bridge from
-// client_golang.
+// BenchmarkOTel is the way from values to metric data alone, 50,000 points of which all have changed: by a reader, by
+// the SDK's own instruments (observed in a callback, with sets that are kept, and no limit on their number), and by
+// OpenTelemetry's bridge from client_golang.
 func BenchmarkOTel(b *testing.B) {
 	const ranks, series = 500, 100
 	run := func(b *testing.B, touch func(), read func() []metricdata.ScopeMetrics) {

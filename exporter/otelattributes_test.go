@@ -15,8 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// attributesOf are the labels that a series of that family can have, with what they are called in OpenTelemetry: common ones, and those of
-// one of the exporter's own.
+// attributesOf are the labels that a series of that family can have, with what they are called in OpenTelemetry:
+// common ones, and those of one of the exporter's own.
 func attributesOf(family string) []exposition.Label {
 	labels := slices.Clone(exposition.CommonLabels())
 	if f := ownFamilies()[family]; f != nil {
@@ -40,7 +40,8 @@ func TestNoTwoLabelsAreOneAttribute(t *testing.T) {
 	}
 }
 
-// Backends make trees of dots: what is an attribute can't be where others stand. And all attributes of a name are of one type.
+// Backends make trees of dots: what is an attribute can't be where others stand. And all attributes of a name are of
+// one type.
 func TestAttributesFormATree(t *testing.T) {
 	integer := map[string]bool{}
 	for _, f := range Families() {

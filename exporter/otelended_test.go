@@ -262,7 +262,8 @@ func TestReadEnded(t *testing.T) {
 	assert.Empty(t, values, "it was among all others")
 }
 
-// What a rank had counted may stand in its group alone: it comes along, but for what living ranks have and were not asked for.
+// What a rank had counted may stand in its group alone: it comes along, but for what living ranks have and were not
+// asked for.
 func TestReadEndedBringsGroups(t *testing.T) {
 	n := startNode(t, Config{}, merging(t, mapping.RankNode))
 	reader := n.reader(OTelConfig{})

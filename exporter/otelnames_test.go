@@ -70,8 +70,8 @@ func TestNameOfExtremes(t *testing.T) {
 	assert.True(t, slices.ContainsFunc(explicit, func(m metricdata.Metrics) bool { return m.Name == name }))
 }
 
-// Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no two are called
-// the same, nor as one of the exporter's own.
+// Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no
+// two are called the same, nor as one of the exporter's own.
 func TestShippedRulesInOpenTelemetry(t *testing.T) {
 	mapper := newMapper(t)
 	own := map[string]string{}

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testFunctions finds all functions of the repository's tests, of both modules, by their names, with their packages' directories.
+// testFunctions finds all functions of the repository's tests, of both modules, by their names, with their packages'
+// directories.
 func testFunctions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -30,8 +31,8 @@ func testFunctions(t *testing.T) map[string]string {
 	return found
 }
 
-// What the documents promise is tested by tests that exist, and every row of a table of promises names one. Every test of a fault stands
-// in a row of docs/reliability.md.
+// What the documents promise is tested by tests that exist, and every row of a table of promises names one. Every
+// test of a fault stands in a row of docs/reliability.md.
 func TestPromisesAreTested(t *testing.T) {
 	functions := testFunctions(t)
 	named := map[string]bool{}

@@ -88,7 +88,8 @@ func TestReload(t *testing.T) {
 	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
 }
 
-// TestReloadThatFails: the old rules stay, the metric says so until others come, and each of the mistakes stands in the log.
+// TestReloadThatFails: the old rules stay, the metric says so until others come, and each of the mistakes stands in
+// the log.
 func TestReloadThatFails(t *testing.T) {
 	var log logs
 	clock := newTestClock()
@@ -138,8 +139,8 @@ func TestReloadPassesOthersBy(t *testing.T) {
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
 }
 
-// TestReloadChangesTypes: where ranks go over one after the other, a family would have two types, or a name in OpenMetrics two
-// families. Who comes later waits, and is counted once, until the old series have left.
+// TestReloadChangesTypes: where ranks go over one after the other, a family would have two types, or a name in
+// OpenMetrics two families. Who comes later waits, and is counted once, until the old series have left.
 func TestReloadChangesTypes(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -196,7 +197,8 @@ func TestReloadChangesTypesOfAll(t *testing.T) {
 	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`])
 }
 
-// TestReloadAwaitsAFreshSample: what a passive rank has read before would look like a fall to figures that know nothing else.
+// TestReloadAwaitsAFreshSample: what a passive rank has read before would look like a fall to figures that know
+// nothing else.
 func TestReloadAwaitsAFreshSample(t *testing.T) {
 	c, rules := &contents{clock: 10 * time.Second}, &ruling{epoch: 1}
 	for _, test := range []struct {
@@ -275,7 +277,8 @@ func TestManyReloads(t *testing.T) {
 	assert.Zero(t, page["mpit_exporter_rank_panics_total"])
 }
 
-// What is opened on request is opened in running ranks once a rule asks, and stays open. A connection that is lost meanwhile changes nothing.
+// What is opened on request is opened in running ranks once a rule asks, and stays open. A connection that is lost
+// meanwhile changes nothing.
 func TestReloadOpens(t *testing.T) {
 	yes := true
 	cfg := small("1", 0)
@@ -346,7 +349,8 @@ func (c content) Select() (def bool, ids map[uint32]bool, changed bool) {
 	return def, ids, false
 }
 
-// TestReloadSelects: an agent reads what the old rules wanted until it is told, whatever the new figures take for granted.
+// TestReloadSelects: an agent reads what the old rules wanted until it is told, whatever the new figures take for
+// granted.
 func TestReloadSelects(t *testing.T) {
 	yes := true
 	n := startNode(t, Config{Mapper: withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes}).Mapper})

@@ -14,7 +14,8 @@ import (
 
 // registry is what all connections and rounds share.
 type registry struct {
-	// mu guards the rest, and the attendance of ranks. It is held for a look or a change, never while ranks are taken in.
+	// mu guards the rest, and the attendance of ranks. It is held for a look or a change, never while ranks are taken
+	// in.
 	mu      sync.Mutex
 	table   table
 	removed []*rank // from the table, to be closed

@@ -34,8 +34,8 @@ func (n *node) claiming(uid uint32, calls uint64) *rank {
 // calls are the series of the counter calls.
 func (n *node) calls() map[string]float64 { return n.with("mpit_calls_total") }
 
-// A claim to another user's job and rank, before, after or while it is there, has series of its own, and the others stay as
-// they are.
+// A claim to another user's job and rank, before, after or while it is there, has series of its own, and the others
+// stay as they are.
 func TestAnotherUserClaimsARank(t *testing.T) {
 	const mallory = `mpit_calls_total{jobid="1",rank="0",user="666",world="0"}`
 	alice := of("mpit_calls_total", "1", 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// agent does what a real agent does with the figures of a rank: origins at renames, remains of what is freed, and what is
-// gained while the program has switched observation off.
+// agent does what a real agent does with the figures of a rank: origins at renames, remains of what is freed, and
+// what is gained while the program has switched observation off.
 type agent struct {
 	vars    []mpit.Variable
 	objects []mpit.Object

@@ -63,8 +63,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan is what is done once for a rank with 200 variables and 50 communicators, 10,000 handles: compiling its plan, and the
-// whole first sample. The shipped rules stand behind 50 of a user's, globs and regular expressions.
+// BenchmarkPlan is what is done once for a rank with 200 variables and 50 communicators, 10,000 handles: compiling
+// its plan, and the whole first sample. The shipped rules stand behind 50 of a user's, globs and regular expressions.
 func BenchmarkPlan(b *testing.B) {
 	var rules []Rule
 	for i := range 25 {
@@ -113,7 +113,8 @@ func TestUpdateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// distributionRank is a rank with 60 distributions, each on a communicator, and what its agent sends: what moves of them is calls' alone.
+// distributionRank is a rank with 60 distributions, each on a communicator, and what its agent sends: what moves of
+// them is calls' alone.
 func distributionRank(t fataler) (*Rank, *agent) {
 	var names []string
 	for i := range 12 {
@@ -171,8 +172,8 @@ func TestDistributionsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkDistributionMemory is what 1,000 ranks hold that have 60 distributions each: the mapping's own, without what the agent's
-// answers take.
+// BenchmarkDistributionMemory is what 1,000 ranks hold that have 60 distributions each: the mapping's own, without
+// what the agent's answers take.
 func BenchmarkDistributionMemory(b *testing.B) {
 	for b.Loop() {
 		_, a := distributionRank(b)
@@ -194,8 +195,8 @@ func BenchmarkDistributionMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkNewNames is what a variable costs whose name nobody has had yet, as those of a rank that invents them: from the catalogue to
-// its place on the page.
+// BenchmarkNewNames is what a variable costs whose name nobody has had yet, as those of a rank that invents them:
+// from the catalogue to its place on the page.
 func BenchmarkNewNames(b *testing.B) {
 	const variables = 4096
 	mapper, err := New(Config{MaxFamilies: 1 << 30})

@@ -11,7 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// A STATE has a series for each item of its enumeration and each element. Those beyond a limit are never made, not even for a moment.
+// A STATE has a series for each item of its enumeration and each element. Those beyond a limit are never made, not
+// even for a moment.
 func TestStatesBeyondALimitAreNotMade(t *testing.T) {
 	const elements, items = 20_000, 128
 	v := mpit.Variable{Name: "v", Class: mpit.ClassState, Datatype: tInt, Enum: &mpit.Enum{}}
@@ -33,7 +34,8 @@ func TestStatesBeyondALimitAreNotMade(t *testing.T) {
 	assert.Less(t, (after.TotalAlloc-before.TotalAlloc)/elements, uint64(4096), "bytes for each element")
 }
 
-// Timers whose counters are on other objects have no companion there; that is found out without going through all of them.
+// Timers whose counters are on other objects have no companion there; that is found out without going through all of
+// them.
 func BenchmarkTimersWithoutCompanionsOfTheirOwn(b *testing.B) {
 	const n = 5_000
 	a := newAgent(on("v", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))

@@ -14,8 +14,8 @@ func TestNeedsCategories(t *testing.T) {
 	assert.True(t, newMapper(t, Rule{Match: Match{Category: "p2p"}, Drop: &yes}).NeedsCategories())
 }
 
-// As long as nobody knows the categories, variables to which they could matter are held back: read, but not shown, and not
-// counted as left out.
+// As long as nobody knows the categories, variables to which they could matter are held back: read, but not shown,
+// and not counted as left out.
 func TestCategoriesAreWaitedFor(t *testing.T) {
 	rules := []Rule{{Match: Match{Category: "inside*", Class: List{"counter"}}, Drop: &yes}}
 	for _, c := range []struct {

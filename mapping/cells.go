@@ -93,7 +93,8 @@ func (r *Rank) expose(c *cell) {
 	c.setCreated()
 }
 
-// find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that goes well.
+// find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that
+// goes well.
 func (v *variable) find(id cellID) *cell {
 	n := len(v.list)
 	if int(v.next) < n && v.list[v.next].id == id {

@@ -324,8 +324,8 @@ func (t *together) checkLimits() Problems {
 	return problems
 }
 
-// checkShadowed finds rules that never take effect, because for all that they match earlier ones have set all that they set.
-// It does not find all of them; what it finds is sure.
+// checkShadowed finds rules that never take effect, because for all that they match earlier ones have set all that
+// they set. It does not find all of them; what it finds is sure.
 func (t *together) checkShadowed() Problems {
 	var problems Problems
 	kept := len(t.rules) // the first rule that says drop: false; what comes after it can't be sure that a variable is dropped

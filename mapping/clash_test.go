@@ -20,7 +20,8 @@ func held(t *testing.T, m *Mapper, name string, class mpit.Class, datatype mpit.
 	return r
 }
 
-// Rules can give one name to what is not alike. The first holder keeps it; of the other the reason is counted, and said in words.
+// Rules can give one name to what is not alike. The first holder keeps it; of the other the reason is counted, and
+// said in words.
 func TestClashesByRule(t *testing.T) {
 	rename := func(variable, metric, unit string) Rule {
 		return Rule{Match: Match{Name: variable}, Name: metric, Unit: unit}
@@ -83,7 +84,8 @@ func TestAUnitLearntLaterHolds(t *testing.T) {
 	assert.Empty(t, held(t, m, "c", mpit.ClassLevel, tInt).Series(), "calls are no messages, although the first holder knows of neither")
 }
 
-// Whatever rules make of variables, each is shown or counted; what shares a family is alike; and no two families own one name.
+// Whatever rules make of variables, each is shown or counted; what shares a family is alike; and no two families own
+// one name.
 func TestNothingIsMergedOrLostSilently(t *testing.T) {
 	names := []string{"same", "same_level", "same_size", "same_seconds", "same_time", "total", "count", "x_node_same", "extreme_rank", "$1", "$1_level", "x_$1"}
 	variables := []string{"a", "b", "same", "a_level", "same_level", "same_time", "a.b"}

@@ -86,8 +86,8 @@ func (n number) less(a, b uint64) bool {
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
 
-// grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits stand for: of integers
-// exact as far as the result fits a float64, however large its parts are.
+// grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
+// stand for: of integers exact as far as the result fits a float64, however large its parts are.
 func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
 	if n == floating {
 		return math.Float64frombits(last) - math.Float64frombits(base) - math.Float64frombits(excluded)
@@ -122,7 +122,8 @@ func (n number) quarter(w uint64, bits uint) uint8 {
 	return uint8(min(w>>(bits-2), 4))
 }
 
-// Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1 §15.3.7).
+// Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1
+// §15.3.7).
 func Grows(class mpit.Class) bool {
 	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
 }

@@ -40,8 +40,8 @@ type groupLabel struct {
 	group int
 }
 
-// compileRule checks what a rule says, each key for itself and with what it refers to. Where something is found the rule is good
-// for nothing but checkRule, which says whether it makes sense as a whole.
+// compileRule checks what a rule says, each key for itself and with what it refers to. Where something is found the
+// rule is good for nothing but checkRule, which says whether it makes sense as a whole.
 func compileRule(r Rule) (*compiledRule, []finding) {
 	c := &compiledRule{Rule: r, real: mpit.ClassUnknown}
 	var found []finding

@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// What a Count has taken: never less than before, and never more than all rises together; the last value itself where nothing fell.
+// What a Count has taken: never less than before, and never more than all rises together; the last value itself where
+// nothing fell.
 func TestCountNeverFallsAndCountsNothingTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c Count
@@ -63,10 +64,10 @@ func TestCountSkips(t *testing.T) {
 	}
 }
 
-// A program makes, names and frees communicators, counts, wraps, is reset, and switches observation off for a while; reads fail, limits
-// and rules change, the agent learns late what it is to read, and the exporter is restarted. Whatever happens, no series falls, and a
-// variable's series together never have more than the program counted. As long as nothing has been reset and nothing has wrapped, they
-// have all of it.
+// A program makes, names and frees communicators, counts, wraps, is reset, and switches observation off for a while;
+// reads fail, limits and rules change, the agent learns late what it is to read, and the exporter is restarted.
+// Whatever happens, no series falls, and a variable's series together never have more than the program counted. As
+// long as nothing has been reset and nothing has wrapped, they have all of it.
 func TestNothingFallsAndNothingCountsTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newCounted(t)
@@ -375,7 +376,8 @@ func (m *counted) values(v *variable) map[string]float64 {
 	return now
 }
 
-// compare checks the page against the last one, and against what the program counted: whole says that everything could be read.
+// compare checks the page against the last one, and against what the program counted: whole says that everything
+// could be read.
 func (m *counted) compare(t *rapid.T, whole bool) {
 	used, reserved := 0, 0
 	for _, v := range m.r.order {

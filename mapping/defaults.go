@@ -14,8 +14,8 @@ var defaultFiles embed.FS
 // DefaultFiles returns the files of shipped rules, for somebody to read. Their names are those of Source.
 func DefaultFiles() fs.FS { return defaultFiles }
 
-// Defaults is the rules that are shipped. The caller owns the slice, and may put rules of its own before it. It panics where
-// an embedded file is broken, which a test rules out.
+// Defaults is the rules that are shipped. The caller owns the slice, and may put rules of its own before it. It
+// panics where an embedded file is broken, which a test rules out.
 func Defaults() []Rule {
 	files, err := fs.Glob(defaultFiles, "defaults/*.yaml")
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// A TIMER that is a distribution (docs/protocol.md) has, besides its accumulated time, the numbers of single durations in buckets of
-// powers of two. The time goes the way of all that only grows (count.go), as the one element of its handle. The buckets go beside it:
-// the agent has their totals at any time, so that a cell's histogram is those, and needs no memory of its own. Only where the totals have
-// fallen, or what was counted before is not to show, does a cell keep the last ones.
+// A TIMER that is a distribution (docs/protocol.md) has, besides its accumulated time, the numbers of single
+// durations in buckets of powers of two. The time goes the way of all that only grows (count.go), as the one element
+// of its handle. The buckets go beside it: the agent has their totals at any time, so that a cell's histogram is
+// those, and needs no memory of its own. Only where the totals have fallen, or what was counted before is not to
+// show, does a cell keep the last ones.
 
 const (
 	minDistribution = 2 // elements: the time, and a bucket
@@ -23,8 +24,8 @@ const (
 	secondBucket = 30
 )
 
-// distributionBounds are the upper bounds of distributions' histograms in seconds, if no rule says otherwise: every second power of two
-// from about a microsecond to 16 s.
+// distributionBounds are the upper bounds of distributions' histograms in seconds, if no rule says otherwise: every
+// second power of two from about a microsecond to 16 s.
 func distributionBounds() []float64 {
 	var bounds []float64
 	for exponent := -20; exponent <= 4; exponent += 2 {

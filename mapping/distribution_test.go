@@ -34,14 +34,15 @@ func (h *agentHandle) took(durations ...time.Duration) {
 	}
 }
 
-// exactBuckets is an exact histogram in words: how many durations end where, by the power of two, and that all of its parts agree.
+// exactBuckets is an exact histogram in words: how many durations end where, by the power of two, and that all of its
+// parts agree.
 func exactBuckets(t fataler, h *Histogram) map[string]uint64 {
 	t.Helper()
 	return checkedBuckets(t, h, true)
 }
 
-// checkedBuckets is exactBuckets; unless exactly, the classic buckets may be wider: those of a node's histogram, whose ranks have other
-// bounds than it has.
+// checkedBuckets is exactBuckets; unless exactly, the classic buckets may be wider: those of a node's histogram,
+// whose ranks have other bounds than it has.
 func checkedBuckets(t fataler, h *Histogram, exactly bool) map[string]uint64 {
 	t.Helper()
 	out := map[string]uint64{}

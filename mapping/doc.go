@@ -6,9 +6,9 @@
 // observed has a [Rank], which compiles its variables, objects and handles into a plan once; a sample then only fills
 // in numbers. A Rank belongs to one goroutine.
 //
-// To read what becomes of a sample, begin with [Rank.Update]: handle.go takes values in, cells.go makes series of them, and count.go says
-// what has been counted. plan.go finds the cells of handles when something new comes, limit.go whether there is room for them, reload.go
-// what other rules change. group.go merges ranks.
+// To read what becomes of a sample, begin with [Rank.Update]: handle.go takes values in, cells.go makes series of
+// them, and count.go says what has been counted. plan.go finds the cells of handles when something new comes,
+// limit.go whether there is room for them, reload.go what other rules change. group.go merges ranks.
 //
 // The package knows neither sockets nor HTTP. What the rules are, and why, stands in docs/mapping.md.
 package mapping

@@ -80,7 +80,8 @@ func TestWhatTheExamplesDo(t *testing.T) {
 
 var cString = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_]*)"`)
 
-// What rules of identity may read of a rank's environment is what the agent sends of it, and what the documentation says.
+// What rules of identity may read of a rank's environment is what the agent sends of it, and what the documentation
+// says.
 func TestEnvironmentIsWhatTheAgentSends(t *testing.T) {
 	source, err := os.ReadFile("../mpit/agent/identity.c")
 	require.NoError(t, err)

@@ -23,16 +23,18 @@ type Decision struct {
 // Explanation says what a variable becomes, and why.
 type Explanation struct {
 	Decisions []Decision // of all properties, in a fixed order
-	// Unsure is the rules that could match, and would change something, if something were known that is not: the library or its
-	// version (""), the class (mpit.ClassUnknown), the verbosity (mpit.VerbosityUnknown) or the categories (nil).
+	// Unsure is the rules that could match, and would change something, if something were known that is not: the
+	// library or its version (""), the class (mpit.ClassUnknown), the verbosity (mpit.VerbosityUnknown) or the
+	// categories (nil).
 	Unsure []Source
 	Metric *Metric  // nil: left out, for Drop
 	Drop   Reason   // "": it is shown
 	Series []string // examples, as they stand on the page, without values
 }
 
-// Explain says what a variable of a library becomes, as Metric does, and which rules decided it. categories are all that the
-// variable stands in, directly or through others; nil: not known. It only looks: no family comes to be by it.
+// Explain says what a variable of a library becomes, as Metric does, and which rules decided it. categories are all
+// that the variable stands in, directly or through others; nil: not known. It only looks: no family comes to be by
+// it.
 func (m *Mapper) Explain(lib Library, v mpit.Variable, categories []string) Explanation {
 	rules := forLibrary(m.rules, lib)
 	set, _ := settingsOf(rules, &v, categories, categories != nil)

@@ -37,11 +37,12 @@ type several struct {
 	elems []element // modeCount
 }
 
-// timersOf is the cells of timers that a companion's handle counts the events of: for each timer one, or one for each element.
+// timersOf is the cells of timers that a companion's handle counts the events of: for each timer one, or one for each
+// element.
 type timersOf [][]*cell
 
-// cells is one, or one for each element; nil for those that have always been 0 and need none, and for those that find no room. None:
-// it has not been placed.
+// cells is one, or one for each element; nil for those that have always been 0 and need none, and for those that find
+// no room. None: it has not been placed.
 func (h *handle) cells() []*cell {
 	switch {
 	case h.several != nil:
@@ -85,8 +86,8 @@ func (h *handle) words(values []uint64) ([]uint64, bool) {
 	return values[from : from+n], true
 }
 
-// baseOf is what is subtracted from an element: the value at its last rename, or, where the variable goes on from an offset, when the
-// handle was made.
+// baseOf is what is subtracted from an element: the value at its last rename, or, where the variable goes on from an
+// offset, when the handle was made.
 func (v *variable) baseOf(of *mpit.Handle, i int) (base uint64, based bool) {
 	switch {
 	case of.Earlier == nil:
@@ -106,15 +107,15 @@ func excludedOf(of *mpit.Handle, i int) uint64 {
 	return 0
 }
 
-// amountOf is what an element of that value has counted since the handle was made, or the object got its name, but for what
-// MPI_Pcontrol(0) kept out.
+// amountOf is what an element of that value has counted since the handle was made, or the object got its name, but
+// for what MPI_Pcontrol(0) kept out.
 func (v *variable) amountOf(of *mpit.Handle, i int, w uint64, wraps uint32) float64 {
 	base, _ := v.baseOf(of, i)
 	return v.number.grown(w, base, excludedOf(of, i), wraps, v.bits)
 }
 
-// amount is the same of the last good value. It is never below zero: a value from before the object's rename counts nothing under the
-// new name.
+// amount is the same of the last good value. It is never below zero: a value from before the object's rename counts
+// nothing under the new name.
 func (h *handle) amount(i int) float64 {
 	e := &h.elems()[i]
 	return max(0, h.v.amountOf(h.base, i, e.last, e.wraps))
@@ -173,8 +174,8 @@ func (h *handle) begin() {
 	}
 }
 
-// rename begins the handle's contribution to a new name, with the values at the rename. What it had counted until then is among the
-// remains of the old one.
+// rename begins the handle's contribution to a new name, with the values at the rename. What it had counted until
+// then is among the remains of the old one.
 func (h *handle) rename(lh *mpit.Handle) {
 	h.of, h.base = lh, lh
 	known := h.ok

@@ -23,8 +23,8 @@ type NativeBucket struct {
 	Count uint64
 }
 
-// The resolution of native histograms: four buckets for each doubling where the mean of an interval is what is known, one where the
-// agent has counted single durations in buckets of powers of two (mpit.Variable, Distribution).
+// The resolution of native histograms: four buckets for each doubling where the mean of an interval is what is known,
+// one where the agent has counted single durations in buckets of powers of two (mpit.Variable, Distribution).
 const (
 	NativeSchema        = 2
 	ExactSchema         = 0
@@ -34,7 +34,8 @@ const (
 // maxNative is how many native buckets a histogram has at most.
 const maxNative = 1024
 
-// Lower gives a histogram a lower schema, so that it can have the observations of one that has it. Schemas never rise again.
+// Lower gives a histogram a lower schema, so that it can have the observations of one that has it. Schemas never rise
+// again.
 func (h *Histogram) Lower(schema int32) {
 	if h.Schema > schema {
 		h.Native, h.Schema = lowered(h.Native, h.Schema, schema), schema

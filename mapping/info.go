@@ -27,8 +27,8 @@ type Info struct {
 	spec *spec // shared, so that what two ranks have can be compared
 }
 
-// Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these. Of several
-// variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
+// Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these.
+// Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
 func (i *Info) Owns(s *Series) int {
 	has := func(name string, such func(value string) bool) bool {
 		return slices.ContainsFunc(s.Labels, func(l Label) bool { return l.Name == name && such(l.Value) })

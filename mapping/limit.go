@@ -18,14 +18,16 @@ const (
 	DefaultSeriesPerVariable = 2_000
 )
 
-// Other is the name of the object, and the number of the element, into which those count that find no room for series of their own.
+// Other is the name of the object, and the number of the element, into which those count that find no room for series
+// of their own.
 const Other = "other"
 
 // otherElement is the number of no element: a sample has fewer values.
 const otherElement = 1 << 18
 
-// Limits decide when something comes: a variable is let in or left out, an object's series find room or count into the one called other.
-// Nothing that has been decided changes later. So a limit is never more than a comparison, and no series ever has to be divided.
+// Limits decide when something comes: a variable is let in or left out, an object's series find room or count into
+// the one called other. Nothing that has been decided changes later. So a limit is never more than a comparison, and
+// no series ever has to be divided.
 
 // Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
 type Room interface {
@@ -35,9 +37,10 @@ type Room interface {
 	Take(weight int) Reason
 }
 
-// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes finds none, which is
-// counted for Room's reason. What is there stays. An Update takes room for what comes, and may take more than Weight grows by: after it, the
-// rank holds no more than Weight. nil: no limit, which is also what a new Rank has.
+// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes
+// finds none, which is counted for Room's reason. What is there stays. An Update takes room for what comes, and may
+// take more than Weight grows by: after it, the rank holds no more than Weight. nil: no limit, which is also what a
+// new Rank has.
 func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
@@ -45,8 +48,9 @@ func (r *Rank) SetVariableLimit(weight int) {
 	r.room.variable = newBound(weight, ReasonVariableOverLimit)
 }
 
-// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a histogram
-// is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as well.
+// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
+// histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
+// well.
 func (r *Rank) Weight() int { return r.room.used }
 
 // bound is a bound of weights. The zero bound is none.
@@ -212,8 +216,8 @@ func (m *room) reason(v *variable) Reason {
 	return m.denied
 }
 
-// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as being in use.
-// nil: there was no room for either.
+// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
+// being in use. nil: there was no room for either.
 func (r *Rank) cell(v *variable, id cellID) *cell {
 	c, decided := r.lookup(v, id)
 	if !decided {
@@ -314,8 +318,9 @@ func (r *Rank) tight() bool {
 	return missing > 0 && missing > m.shared.Left()
 }
 
-// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they have a right to room: the
-// predefined objects' first, then by age. Variables that are new are let in or left out here, those of the highest verbosity last.
+// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they
+// have a right to room: the predefined objects' first, then by age. Variables that are new are let in or left out
+// here, those of the highest verbosity last.
 func (r *Rank) byRight(order []int32) {
 	handles := r.layout.Handles
 	var fresh []*variable

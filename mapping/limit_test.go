@@ -212,7 +212,8 @@ func TestElementsFold(t *testing.T) {
 	})
 }
 
-// Thousands of names, most of them of objects that are gone, cost no more than the limit, and nothing that they count is lost.
+// Thousands of names, most of them of objects that are gone, cost no more than the limit, and nothing that they count
+// is lost.
 func TestFlood(t *testing.T) {
 	r, a := limited(t, 1000), newAgent(on("v", mpit.ClassCounter, tUint), on("w", mpit.ClassLevel, tInt))
 	for i := range 4000 {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Load reads rule files, and of directories all files that end in .yaml or .yml, in the order of their names; hidden ones, and
-// directories therein, are passed over. The shipped rules come last. Without paths it is the defaults. The error is Problems: all
-// that is wrong with all files.
+// Load reads rule files, and of directories all files that end in .yaml or .yml, in the order of their names; hidden
+// ones, and directories therein, are passed over. The shipped rules come last. Without paths it is the defaults. The
+// error is Problems: all that is wrong with all files.
 func Load(paths []string) (*Settings, error) {
 	var all together
 	var problems Problems

@@ -205,9 +205,9 @@ type wanted struct {
 	note string
 }
 
-// resolve finds out what v becomes, all but its metric; companion is what a timer asks for, whether it is there or not. With a
-// reason it becomes none; the rest still holds for ReasonRule, since a counter that isn't shown can be a timer's companion.
-// undecided: its categories, which are not known, could make a difference.
+// resolve finds out what v becomes, all but its metric; companion is what a timer asks for, whether it is there or
+// not. With a reason it becomes none; the rest still holds for ReasonRule, since a counter that isn't shown can be a
+// timer's companion. undecided: its categories, which are not known, could make a difference.
 func (m *Mapper) resolve(rules *ruleSet, v *mpit.Variable, categories []string, known bool) (_ spec, _ wanted, _ Reason, undecided bool) {
 	var scratch [32]*compiledRule
 	set, undecided := settingsOf(rules.candidates(v, scratch[:0]), v, categories, known)
@@ -266,8 +266,8 @@ func (m *Mapper) become(set settings, v *mpit.Variable) (spec, wanted, Reason) {
 	}, ""
 }
 
-// ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is the table of
-// docs/mapping.md, Kind and name.
+// ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is
+// the table of docs/mapping.md, Kind and name.
 func (s *spec) ofClass(set settings, v *mpit.Variable) (sh shape, note string) {
 	sh = shape{otel: OTelGauge, unit: set.unit.base}
 	if int(set.class) < len(classWords) {
@@ -411,8 +411,8 @@ func (s *spec) measure() string {
 	return s.unit
 }
 
-// find looks for the family of want's name, as OpenMetrics has it. nil without a conflict: there is none yet. A conflict says
-// in words why want can't be shown beside what there is. The caller holds mu.
+// find looks for the family of want's name, as OpenMetrics has it. nil without a conflict: there is none yet. A
+// conflict says in words why want can't be shown beside what there is. The caller holds mu.
 func (m *Mapper) find(want *Metric) (have *family, conflict string) {
 	have = m.families[FamilyName(want.Name, want.Kind)]
 	if have != nil {
@@ -427,8 +427,8 @@ func (m *Mapper) find(want *Metric) (have *family, conflict string) {
 	return nil, ""
 }
 
-// rival looks for a family that owns one of the names that want would own, of which want's family is none: it is called by one of them,
-// or want's family by one of its. The caller holds mu.
+// rival looks for a family that owns one of the names that want would own, of which want's family is none: it is
+// called by one of them, or want's family by one of its. The caller holds mu.
 func (m *Mapper) rival(want *Metric) (name string, _ *family) {
 	owned := OwnedNames(want.Name, want.Kind)
 	for _, name := range owned[1:] {
@@ -446,8 +446,8 @@ func (m *Mapper) rival(want *Metric) (name string, _ *family) {
 	return "", nil
 }
 
-// conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who does, for one
-// library's rule may know what another's says nothing of.
+// conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who
+// does, for one library's rule may know what another's says nothing of.
 func (f *family) conflict(want *Metric) string {
 	have := f.metric
 	states := func(measure string) bool { return measure == "states" }
@@ -472,8 +472,9 @@ func (m *Mapper) conflict(want *Metric) string {
 	return conflict
 }
 
-// acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets it
-// holds it until release. Who has as many as he leaves to all others gets no new one: so there is always room for the next user.
+// acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets
+// it holds it until release. Who has as many as he leaves to all others gets no new one: so there is always room for
+// the next user.
 func (m *Mapper) acquire(want Metric, user uint32, help func() string) (*Metric, Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -79,8 +79,8 @@ func (s *Series) Created() time.Time {
 	return time.Unix(0, s.Since)
 }
 
-// Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero value is
-// RankKeep and MergeSum.
+// Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero
+// value is RankKeep and MergeSum.
 type Together struct{ ranks, merge uint8 }
 
 var (

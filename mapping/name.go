@@ -55,8 +55,8 @@ func (s shape) tail() string {
 	return t
 }
 
-// tails is every tail that a family of OpenMetrics, where counters have no _total, can have by default, whatever rules say of
-// its unit. A COUNTER has none.
+// tails is every tail that a family of OpenMetrics, where counters have no _total, can have by default, whatever
+// rules say of its unit. A COUNTER has none.
 var tails = func() []string {
 	words := []string{""}
 	for _, w := range unitWords {
@@ -102,8 +102,9 @@ func (s shape) named(rule, name string, declared mpit.Class) familyNames {
 	return familyNames{full, s.otelName(base, "", "")}
 }
 
-// owns says whether the family full belongs to this name: of all variables whose family would be called so in OpenMetrics, the
-// shortest name's. So a COUNTER foo_level makes way for a LEVEL foo, although the one's name ends in _total.
+// owns says whether the family full belongs to this name: of all variables whose family would be called so in
+// OpenMetrics, the shortest name's. So a COUNTER foo_level makes way for a LEVEL foo, although the one's name ends in
+// _total.
 func (s shape) owns(full, name string) bool {
 	family := FamilyName(full, s.kind)
 	own := len(family) - len(Prefix) - len(name)
@@ -248,8 +249,8 @@ func split(s string) []string {
 	return words
 }
 
-// reservedFirst are first words whose names are the exporter's own. With node begin the names of what is one for all ranks of a
-// node: mpit_node_ and the rest of the ranks' name.
+// reservedFirst are first words whose names are the exporter's own. With node begin the names of what is one for all
+// ranks of a node: mpit_node_ and the rest of the ranks' name.
 var reservedFirst = []string{"exporter", "rank", "pcontrol", "node"}
 
 // reservedName says whether a family, as OpenMetrics calls it, is the exporter's own.
@@ -310,7 +311,8 @@ func derivedUnit(word string) bool {
 
 // What series of the ranks of a world together are called.
 const (
-	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank as well.
+	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank
+	// as well.
 	NodePrefix = Prefix + "node_"
 	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"

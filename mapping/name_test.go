@@ -162,8 +162,8 @@ func TestEscapedNames(t *testing.T) {
 	}
 }
 
-// variableNames draws names that provoke clashes: of words that names are made of, names that others have on the page, anything
-// that MPI allows, which is any bytes but NUL.
+// variableNames draws names that provoke clashes: of words that names are made of, names that others have on the
+// page, anything that MPI allows, which is any bytes but NUL.
 func variableNames() *rapid.Generator[string] {
 	words := []string{
 		"a", "foo", "mem", "x", "9", "level", "size", "state", "time", "generic", "aggregate", "highwatermark", "lowwatermark", "ratio", "bytes",
@@ -240,7 +240,8 @@ func TestNamesNeverClash(t *testing.T) {
 	})
 }
 
-// A name depends on the variable and the rules alone: not on who asks, nor on what else there is, nor on who came first.
+// A name depends on the variable and the rules alone: not on who asks, nor on what else there is, nor on who came
+// first.
 func TestNamesAreStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []Rule
@@ -265,7 +266,8 @@ func TestNamesAreStable(t *testing.T) {
 	})
 }
 
-// Whatever variables a library has, a page of them is read back by Prometheus' own parser, and in OpenMetrics by a strict one.
+// Whatever variables a library has, a page of them is read back by Prometheus' own parser, and in OpenMetrics by a
+// strict one.
 func TestParsersReadAllNamesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMapper(t)
@@ -321,9 +323,9 @@ func familyOf(m *Metric) *dto.MetricFamily {
 	return &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &kind, Metric: []*dto.Metric{metric}}
 }
 
-// readOpenMetrics reads what expfmt has written as the standard wants it read: each line belongs to the family before it, a sample
-// has one of the endings of the family's type, and no name that a type gives to one family is another's. expfmt itself has no
-// parser of OpenMetrics.
+// readOpenMetrics reads what expfmt has written as the standard wants it read: each line belongs to the family before
+// it, a sample has one of the endings of the family's type, and no name that a type gives to one family is another's.
+// expfmt itself has no parser of OpenMetrics.
 func readOpenMetrics(page string) (families int, err error) {
 	endings := map[string][]string{
 		"counter": {"_total", "_created"}, "histogram": {"_bucket", "_sum", "_count", "_created"}, "gauge": {""}, "unknown": {""},

@@ -10,9 +10,9 @@ func FamilyName(name string, kind Kind) string {
 	return name
 }
 
-// OwnedNames is every name that a family of that name and kind takes for itself in the text format and in OpenMetrics: its own,
-// and those of its samples. Two families that both own a name cannot stand on one page: a strict parser refuses all of it.
-// The first is FamilyName's.
+// OwnedNames is every name that a family of that name and kind takes for itself in the text format and in
+// OpenMetrics: its own, and those of its samples. Two families that both own a name cannot stand on one page: a
+// strict parser refuses all of it. The first is FamilyName's.
 func OwnedNames(name string, kind Kind) []string {
 	family := FamilyName(name, kind)
 	switch kind {

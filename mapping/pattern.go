@@ -100,10 +100,12 @@ func globPrefix(glob string) (prefix string, whole bool) {
 // GlobMatches says whether a glob matches a text as a whole, as globExpression does.
 func GlobMatches(glob, text string) bool { return globCovers([]rune(glob), []rune(text), false) }
 
-// globContains says whether a glob matches all that another one matches. It may say no where it does, never yes where not.
+// globContains says whether a glob matches all that another one matches. It may say no where it does, never yes where
+// not.
 func globContains(glob, other string) bool { return globCovers([]rune(glob), []rune(other), true) }
 
-// globCovers matches a glob with a text, or with another glob: of that, what is * can only be taken by *, and what is ? by * or ?.
+// globCovers matches a glob with a text, or with another glob: of that, what is * can only be taken by *, and what is
+// ? by * or ?.
 func globCovers(glob, text []rune, pattern bool) bool {
 	g, t := 0, 0
 	star, from := -1, 0 // the last *, and where what follows it has been tried

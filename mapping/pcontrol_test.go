@@ -11,7 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// An object renamed during a pause, in which its values then fall: the name has counted nothing before it could be read.
+// An object renamed during a pause, in which its values then fall: the name has counted nothing before it could be
+// read.
 func TestResetInAPauseAfterARename(t *testing.T) {
 	const top = 1<<32 - 10 // from there to the bottom a value of 32 bits wraps, if the program counts
 	for name, datatype := range map[string]mpit.Datatype{"signed": tInt, "unsigned, 32 bits": tUint, "double": tDouble} {

@@ -129,7 +129,8 @@ func (r *Rank) follow() {
 	}
 }
 
-// restart lets the series of an object that was renamed begin at zero where they are called as before: what they had is in those of its name.
+// restart lets the series of an object that was renamed begin at zero where they are called as before: what they had
+// is in those of its name.
 func (r *Rank) restart(v *variable, id cellID) {
 	for _, c := range v.list {
 		if id.elem = c.id.elem; c.id != id {
@@ -162,8 +163,8 @@ type objectNames struct {
 	of    []int32  // of each handle of the layout, the place of its object's name + 1; 0 none
 }
 
-// arranged puts the handles of a layout into the order of their objects' names: so cells are made in the order that they are to
-// have.
+// arranged puts the handles of a layout into the order of their objects' names: so cells are made in the order that
+// they are to have.
 func arranged(l *mpit.Layout) (objectNames, []int32) {
 	type object struct {
 		id   uint32
@@ -247,7 +248,8 @@ func (r *Rank) follows(h *handle) {
 // merged says whether the elements of a handle that has so many become one.
 func (s *spec) merged(elements int) bool { return s.each == "" || s.numbered && elements == 1 }
 
-// fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get one, it makes none.
+// fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get
+// one, it makes none.
 func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 	for i := range cells {
 		id := h.element(v, i)
@@ -268,8 +270,8 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 	}
 }
 
-// began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because it was 0, lacks nothing of
-// what has come since its variable counts.
+// began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because
+// it was 0, lacks nothing of what has come since its variable counts.
 func (h *handle) began(i int) int64 {
 	at := unixNano(h.of.Created)
 	if elems := h.elems(); h.v.nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {

@@ -40,8 +40,8 @@ func (p Problem) Error() string {
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
 
-// Problems is all that is wrong with rule files, in the order of the files and of their lines. Parse and Load return no other
-// error; errors.As finds them, and errors.Is the causes.
+// Problems is all that is wrong with rule files, in the order of the files and of their lines. Parse and Load return
+// no other error; errors.As finds them, and errors.Is the causes.
 type Problems []Problem
 
 // Error has a line for each problem.
@@ -96,7 +96,8 @@ func oneOf(word string, known []string) string {
 	return "write one of " + strings.Join(known, ", ")
 }
 
-// nearest is the word that was probably meant; "" if none is near. Capitals and what is neither letter nor digit don't count.
+// nearest is the word that was probably meant; "" if none is near. Capitals and what is neither letter nor digit
+// don't count.
 func nearest(word string, known []string) string {
 	plain := func(s string) []rune {
 		return []rune(strings.Map(func(r rune) rune {

@@ -11,9 +11,10 @@ import (
 // Rank is what the variables of one process become. NewRank makes one when the process connects; it goes on through
 // later connections of the same process. It belongs to one goroutine.
 //
-// The numbers go this way: a handle's elements are merged into cells, one for each variable and object name; a cell is a series, or
-// several for a STATE. What is compiled once, whenever the catalogue, the objects or the remains of freed ones change, stands in
-// variables.go (variables) and plan.go (handles and cells). Where a cell begins, and for how many there is room, is in limit.go.
+// The numbers go this way: a handle's elements are merged into cells, one for each variable and object name; a cell
+// is a series, or several for a STATE. What is compiled once, whenever the catalogue, the objects or the remains of
+// freed ones change, stands in variables.go (variables) and plan.go (handles and cells). Where a cell begins, and for
+// how many there is room, is in limit.go.
 type Rank struct {
 	mapper  *Mapper
 	process Process
@@ -119,9 +120,9 @@ type Process struct {
 	Library Library
 	User    uint32 // whose it is: users share the names that there are (Config.MaxFamilies)
 
-	// Older is when the exporter met a process that was there before itself, the zero time for any other: of one that is older, what
-	// nobody can vouch for begins at zero, when it is read first. That is histograms of estimated observations, and counters of fewer
-	// than 64 bits, which may have wrapped.
+	// Older is when the exporter met a process that was there before itself, the zero time for any other: of one that
+	// is older, what nobody can vouch for begins at zero, when it is read first. That is histograms of estimated
+	// observations, and counters of fewer than 64 bits, which may have wrapped.
 	Older time.Time
 }
 
@@ -258,8 +259,8 @@ func (r *Rank) Dropped() map[Reason]uint64 {
 	return d
 }
 
-// Requests are the variables by their Variable.ID that rules open, that are shown, and that nobody has requested yet. What the agent has been
-// asked for is no request any more once a sample says what came of it.
+// Requests are the variables by their Variable.ID that rules open, that are shown, and that nobody has requested yet.
+// What the agent has been asked for is no request any more once a sample says what came of it.
 func (r *Rank) Requests() []uint32 {
 	var ids []uint32
 	for id, v := range r.byID {
@@ -276,8 +277,9 @@ func (r *Rank) reads(v *variable) bool {
 }
 
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
-// true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that is older than the
-// exporter, and after a Reload: what the agent was told before is not known. The map is the caller's.
+// true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that
+// is older than the exporter, and after a Reload: what the agent was told before is not known. The map is the
+// caller's.
 func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
 	ids = make(map[uint32]bool, len(r.byID))
 	changed = r.reselect

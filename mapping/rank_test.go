@@ -423,7 +423,8 @@ func TestARankWithoutVariablesHasObjects(t *testing.T) {
 	assert.Empty(t, r.Series())
 }
 
-// A process that was there before the exporter: what nobody can vouch for begins at zero when it is read first, created then.
+// A process that was there before the exporter: what nobody can vouch for begins at zero when it is read first,
+// created then.
 func TestOlderRank(t *testing.T) {
 	exact := mpittest.DistributionVariable("calls", mpit.BindComm)
 	a := newAgent(on("small", mpit.ClassCounter, tUint), on("wide", mpit.ClassCounter, tULong), on("took", mpit.ClassTimer, tDouble),
@@ -506,7 +507,8 @@ func TestOlderRankThatIsReadLate(t *testing.T) {
 		"one that was read from the start has counted 3, the other 2")
 }
 
-// An element of an older rank that was 0 when it was first read, and has no series for that reason, loses nothing when it gets one.
+// An element of an older rank that was 0 when it was first read, and has no series for that reason, loses nothing
+// when it gets one.
 func TestOlderRanksElementThatWasZero(t *testing.T) {
 	a := newAgent(on("v", mpit.ClassCounter, tUint))
 	object := a.object("c", 3)

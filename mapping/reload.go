@@ -14,8 +14,9 @@ type reloading struct {
 	at     int64 // Unix nanoseconds
 }
 
-// Reload puts the rules of another Mapper into force, at a time of the exporter's clock. The next Update shows what they make of the
-// variables, and Select says what the agent is to be told. A series whose meaning they change begins at zero; all others go on.
+// Reload puts the rules of another Mapper into force, at a time of the exporter's clock. The next Update shows what
+// they make of the variables, and Select says what the agent is to be told. A series whose meaning they change begins
+// at zero; all others go on.
 func (r *Rank) Reload(m *Mapper, at time.Time) {
 	r.reloading = &reloading{m, unixNano(at)}
 	r.categorised = !m.categories || r.answered
@@ -132,8 +133,8 @@ func (v *variable) empty() {
 
 func (v *variable) isRatio() bool { return v.info.Class == highRatio || v.info.Class == levelRatio }
 
-// means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is nothing. Its own
-// metric need not be known for long: what means the same in another Mapper has the same number.
+// means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is
+// nothing. Its own metric need not be known for long: what means the same in another Mapper has the same number.
 func (v *variable) means() uint32 {
 	if v.metric == nil {
 		return 0

@@ -3,7 +3,8 @@ package mapping
 // List is one word or several: YAML may write either. Empty: any.
 type List []string
 
-// Match chooses variables. What is empty matches everything; all that is there must match. Name and Regexp exclude each other.
+// Match chooses variables. What is empty matches everything; all that is there must match. Name and Regexp exclude
+// each other.
 type Match struct {
 	Library   List   `yaml:"library,omitempty"`   // openmpi, mpich, mvapich, intelmpi, craympich
 	Version   string `yaml:"version,omitempty"`   // of the library: ">=4.0 <5.1"
@@ -27,8 +28,8 @@ const (
 	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
 )
 
-// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for each,
-// with the element's number as a label called peer or index.
+// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for
+// each, with the element's number as a label called peer or index.
 type Elements string
 
 // The ways to treat elements.
@@ -74,7 +75,8 @@ type Rule struct {
 	Unit  string    `yaml:"unit,omitempty"`  // of the values as read: By, KiBy, s, us, {message}, … or none
 	Scale *float64  `yaml:"scale,omitempty"` // factor besides the unit's own
 
-	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the first
+	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the
+	// first
 	// * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of that name.
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP

@@ -13,8 +13,8 @@ type File struct {
 	Rules    []Rule    `yaml:"rules,omitempty"`
 }
 
-// Limits bound the series that performance variables have on this node's page, as Prometheus counts them: a histogram is as
-// many as it has lines. Zero stands for the default.
+// Limits bound the series that performance variables have on this node's page, as Prometheus counts them: a histogram
+// is as many as it has lines. Zero stands for the default.
 type Limits struct {
 	Series            int `yaml:"series,omitempty"`              // of all ranks (default 500,000)
 	SeriesPerJob      int `yaml:"series_per_job,omitempty"`      // default 200,000
@@ -23,8 +23,8 @@ type Limits struct {
 	SeriesPerVariable int `yaml:"series_per_variable,omitempty"` // of one variable in one rank (default 2,000)
 }
 
-// Relabel changes what a rank is called, after the manner of Prometheus' relabel_configs: the values of SourceLabels, joined by
-// Separator, are matched with Regex as a whole; TargetLabel becomes Replacement.
+// Relabel changes what a rank is called, after the manner of Prometheus' relabel_configs: the values of SourceLabels,
+// joined by Separator, are matched with Regex as a whole; TargetLabel becomes Replacement.
 type Relabel struct {
 	Source Source `yaml:"-"`
 
@@ -46,7 +46,8 @@ type Settings struct {
 // maxFile is how large a rule file may be, in bytes.
 const maxFile = 1 << 20
 
-// Parse reads one rule file; name is what errors and Source call it. The error is Problems: all that is wrong with the file.
+// Parse reads one rule file; name is what errors and Source call it. The error is Problems: all that is wrong with
+// the file.
 func Parse(name string, text []byte) (*File, error) {
 	p, problems := parseFile(name, text)
 	if len(problems) == 0 {

@@ -6,11 +6,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxRuleSets is how many libraries a Mapper remembers the rules of: ranks say what they like of their library's version.
+// maxRuleSets is how many libraries a Mapper remembers the rules of: ranks say what they like of their library's
+// version.
 const maxRuleSets = 256
 
-// ruleSet is the rules for one library, each with what can be seen at a glance: a rule that can't match a variable by its class
-// or by the beginning of its name need not be tried.
+// ruleSet is the rules for one library, each with what can be seen at a glance: a rule that can't match a variable by
+// its class or by the beginning of its name need not be tried.
 type ruleSet struct {
 	rules []*compiledRule
 	hints []hint

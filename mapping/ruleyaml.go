@@ -20,8 +20,8 @@ type place struct{ line, column int }
 
 func placeOf(n *yaml.Node) place { return place{n.Line, n.Column} }
 
-// reader reads YAML into the types of rule files, strictly: what it doesn't understand is a problem, and where everything stands
-// is kept. The keys are those of the types' tags.
+// reader reads YAML into the types of rule files, strictly: what it doesn't understand is a problem, and where
+// everything stands is kept. The keys are those of the types' tags.
 type reader struct {
 	file     string
 	problems Problems

@@ -74,8 +74,8 @@ func (r *compiledRule) matchesLibrary(lib Library) bool {
 	return (len(r.Match.Library) == 0 || slices.Contains(r.Match.Library, lib.Name)) && r.versions.holds(lib.Version)
 }
 
-// matches says whether all holds that a rule asks of the variable itself: all but library and category. groups are those of
-// its pattern, if it has one.
+// matches says whether all holds that a rule asks of the variable itself: all but library and category. groups are
+// those of its pattern, if it has one.
 func (r *compiledRule) matches(v *mpit.Variable) (groups []string, ok bool) {
 	switch {
 	case len(r.classes) > 0 && !slices.Contains(r.classes, v.Class),
@@ -97,8 +97,9 @@ func (r *compiledRule) inCategory(categories []string) bool {
 	return r.Match.Category == "" || slices.ContainsFunc(categories, func(c string) bool { return GlobMatches(r.Match.Category, c) })
 }
 
-// settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not known yet, a rule
-// that asks for one does not match, and undecided says whether it would have set something if it did.
+// settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not
+// known yet, a rule that asks for one does not match, and undecided says whether it would have set something if it
+// did.
 func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s settings, undecided bool) {
 	s = settings{class: v.Class, unit: unit{scale: 1}, scale: 1, object: true}
 	for _, r := range rules {

@@ -7,8 +7,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Ranks of one job have the same variables, and make the same of them: so what a variable becomes is held once in the process, for as long
-// as a rank has it. Only what is equal in everything is shared: no rank can change what another one shows.
+// Ranks of one job have the same variables, and make the same of them: so what a variable becomes is held once in the
+// process, for as long as a rank has it. Only what is equal in everything is shared: no rank can change what another
+// one shows.
 
 // specKey is all that a spec consists of.
 type specKey struct {
@@ -18,7 +19,8 @@ type specKey struct {
 	enum    *mpit.Enum // that items are of; an enumeration never changes
 }
 
-// share returns the one spec like this in the Mapper. Nobody may change it any more. enum is that of a STATE, of which it gets the items.
+// share returns the one spec like this in the Mapper. Nobody may change it any more. enum is that of a STATE, of
+// which it gets the items.
 func (m *Mapper) share(s spec, enum *mpit.Enum) *spec {
 	key := specKey{plain: s.plain, labels: labelText(s.labels), enum: enum}
 	if len(s.buckets) > 0 {

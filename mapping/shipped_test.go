@@ -59,7 +59,8 @@ func TestEachShippedRuleIsForAKnownVariable(t *testing.T) {
 	}
 }
 
-// untouched are variables that need no rule, though they are known: their class is right, their name good, and there is no unit to say.
+// untouched are variables that need no rule, though they are known: their class is right, their name good, and there
+// is no unit to say.
 var untouched = map[string][]string{
 	"openmpi": {
 		"osc_rdma_*_retry_count", "coll_monitoring_*_count", "btl_usnic_devices", "btl_usnic_pml_*", "btl_ugni_*",
@@ -100,8 +101,8 @@ func TestEachKnownVariableHasARuleOrNeedsNone(t *testing.T) {
 	}
 }
 
-// Within a library no variable costs another one its metric: whatever two of them share is a family, with labels that tell them
-// apart, and nothing is left out but what is meant to be.
+// Within a library no variable costs another one its metric: whatever two of them share is a family, with labels that
+// tell them apart, and nothing is left out but what is meant to be.
 func TestKnownVariablesDoNotCollide(t *testing.T) {
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -2,8 +2,8 @@ package mapping
 
 import "slices"
 
-// maxSlab is how many things of a kind are made at once. A thing that is still in use keeps its neighbours' memory, so it is few:
-// however a rank's objects come and go, it can't hold more than so many times what it is allowed.
+// maxSlab is how many things of a kind are made at once. A thing that is still in use keeps its neighbours' memory,
+// so it is few: however a rank's objects come and go, it can't hold more than so many times what it is allowed.
 const maxSlab = 64
 
 // slabs make what a plan consists of. They are thrown away with what is left of them when the plan stands.

@@ -37,8 +37,8 @@ func itemsOf(e *mpit.Enum) []item {
 
 func stateName(v int64) string { return strconv.FormatInt(v, 10) }
 
-// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its item. An
-// item that is called by another one's number has been there first.
+// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
+// item. An item that is called by another one's number has been there first.
 func (v *variable) outsideName(value int64) string {
 	if v.items == nil && v.info.Enum != nil {
 		for _, it := range v.info.Enum.Items {

@@ -25,10 +25,10 @@ func CleanName(s string) string {
 	return s
 }
 
-// CleanText makes a text that comes from a rank fit for a page: every name, description and value of a label goes through it.
-// The result is valid UTF-8 of at most limit bytes, cut between characters, with nothing in it that a terminal obeys: control
-// characters (ESC, BEL, CR, C1 …) become U+FFFD. New lines stay, as the formats of metrics write them as \n. What isn't UTF-8 is
-// read as ISO 8859-1 (mpit.ValidText).
+// CleanText makes a text that comes from a rank fit for a page: every name, description and value of a label goes
+// through it. The result is valid UTF-8 of at most limit bytes, cut between characters, with nothing in it that a
+// terminal obeys: control characters (ESC, BEL, CR, C1 …) become U+FFFD. New lines stay, as the formats of metrics
+// write them as \n. What isn't UTF-8 is read as ISO 8859-1 (mpit.ValidText).
 func CleanText(s string, limit int) string {
 	ok := len(s) <= limit
 	for i := 0; ok && i < len(s); i++ {

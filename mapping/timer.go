@@ -73,8 +73,8 @@ func (t *timer) lose(buckets int) {
 	t.estimate.events.Skip(0)
 }
 
-// observe ends an interval: what has been gained in it becomes observations. Of a timer with a companion these are the new events, each as
-// long as all of them in the mean; else it is one.
+// observe ends an interval: what has been gained in it becomes observations. Of a timer with a companion these are
+// the new events, each as long as all of them in the mean; else it is one.
 func (c *cell) observe() {
 	t, e := c.timer, c.timer.estimate
 	gained := t.hist.Sum - e.seconds

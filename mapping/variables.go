@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100 variables.
+	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100
+	// variables.
 	maxRankFamilies = 8192
 	// highRatio and levelRatio stand for a class in the keys of ratios.
 	highRatio  mpit.Class = 254
@@ -225,15 +226,15 @@ func (r *Rank) resolve() {
 	}
 }
 
-// doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it may have wrapped, or
-// it is not known in which intervals a timer's observations came.
+// doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it
+// may have wrapped, or it is not known in which intervals a timer's observations came.
 func (v *variable) doubtful() bool {
 	return v.mode == modeCount && v.metric != nil && !v.exact && (v.bits < 64 && v.number != floating || v.metric.Kind == KindHistogram)
 }
 
-// findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same way: then
-// each cell of the timer has the counter's handles of the same objects. Without a companion, or with one that can't be it, the timer
-// has none; false: nobody knows yet what the counter is.
+// findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
+// way: then each cell of the timer has the counter's handles of the same objects. Without a companion, or with one
+// that can't be it, the timer has none; false: nobody knows yet what the counter is.
 func (r *Rank) findCompanion(v *variable) bool {
 	with := r.named(variableKey{v.companion, mpit.ClassCounter})
 	if with != nil && with.held {
@@ -284,8 +285,8 @@ func (r *Rank) join(v *variable, want *wanted) (_ Reason, why string) {
 	return "", ""
 }
 
-// labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that rules give.
-// Elements and numbers of objects do not, for one variable can have series with such a label and without.
+// labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that
+// rules give. Elements and numbers of objects do not, for one variable can have series with such a label and without.
 func (v *variable) labelKey() string {
 	return v.label + labelText(v.labels)
 }
@@ -370,8 +371,8 @@ func (r *Rank) giveBack(v *variable) {
 	}
 }
 
-// Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It may
-// be called more than once.
+// Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It
+// may be called more than once.
 func (r *Rank) Close() {
 	for _, v := range r.order {
 		r.giveBack(v)

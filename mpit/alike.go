@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// alike finds the variables of another connection of the same user that are the same. Ranks of one job have the same catalogue, which is most of
-// what they send: it is held once, and charged once, for as long as one of these connections has it. A rank can't change what others share, for
-// only what is equal in everything is, and none of it is ever changed. It is safe for concurrent use; nil finds nothing.
+// alike finds the variables of another connection of the same user that are the same. Ranks of one job have the same
+// catalogue, which is most of what they send: it is held once, and charged once, for as long as one of these
+// connections has it. A rank can't change what others share, for only what is equal in everything is, and none of it
+// is ever changed. It is safe for concurrent use; nil finds nothing.
 type alike struct {
 	seed maphash.Seed
 
@@ -33,8 +34,8 @@ func newAlike() *alike {
 	return &alike{seed: maphash.MakeSeed(), lists: map[listKey]*variableList{}}
 }
 
-// find returns a list that is equal to byID, for which the connection has taken so many bytes: that of another connection, in which case they are
-// given back, or its own, to which they go. It is to be left.
+// find returns a list that is equal to byID, for which the connection has taken so many bytes: that of another
+// connection, in which case they are given back, or its own, to which they go. It is to be left.
 func (a *alike) find(byID []Variable, held *memory, bytes int) *variableList {
 	own := &variableList{byID: byID, users: 1}
 	if held != nil {

@@ -35,7 +35,8 @@ func BenchmarkDecodeSample(b *testing.B) {
 	}
 }
 
-// BenchmarkRound asks 256 ranks of 60 values at once and waits for all. The ranks are in the same process and share its processors.
+// BenchmarkRound asks 256 ranks of 60 values at once and waits for all. The ranks are in the same process and share
+// its processors.
 func BenchmarkRound(b *testing.B) {
 	const n = 256
 	l := listen(b)

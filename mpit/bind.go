@@ -15,8 +15,8 @@ import (
 // maxPath is what fits in sockaddr_un, with its terminating zero.
 const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// lockWait is how long to wait for another process that is just now binding in the same directory. It needs milliseconds;
-// who holds the lock for longer is somebody else, for any user may lock a directory that he can read.
+// lockWait is how long to wait for another process that is just now binding in the same directory. It needs
+// milliseconds; who holds the lock for longer is somebody else, for any user may lock a directory that he can read.
 const lockWait = 2 * time.Second
 
 // bind makes a listening socket at path, in place of a dead one's file.
@@ -29,7 +29,8 @@ func bind(path string, mode os.FileMode) (*net.UnixListener, fileID, error) {
 	case len(path) > maxPath:
 		return nil, fileID{}, fmt.Errorf("the path has %d bytes, a socket's can have %d", len(path), maxPath)
 	}
-	// Of two that find the same dead socket, the second would remove the first one's new file: only one at a time may look.
+	// Of two that find the same dead socket, the second would remove the first one's new file: only one at a time may
+	// look.
 	unlock, err := lockDirectory(filepath.Dir(path))
 	if err != nil {
 		return nil, fileID{}, err
@@ -82,8 +83,8 @@ func removeDead(path string) error {
 	return fmt.Errorf("finding out whether the socket is in use: %w", err)
 }
 
-// lockDirectory keeps others of this package from binding in a directory. Where it can't be had there is none: that is the
-// small danger of two that start in the same millisecond, not a reason not to start.
+// lockDirectory keeps others of this package from binding in a directory. Where it can't be had there is none: that
+// is the small danger of two that start in the same millisecond, not a reason not to start.
 func lockDirectory(dir string) (unlock func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {

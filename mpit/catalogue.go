@@ -17,8 +17,8 @@ const (
 
 var errCatalogue = wire.Errorf(wire.ReasonTooLarge, "a catalogue of more than %d bytes", maxCatalogue)
 
-// catalogue puts the frames of an answer together. What it has handed out is never changed again: a new answer makes new
-// snapshots of the parts that differ and shares the others. Its one user is the session's reader.
+// catalogue puts the frames of an answer together. What it has handed out is never changed again: a new answer makes
+// new snapshots of the parts that differ and shares the others. Its one user is the session's reader.
 type catalogue struct {
 	held   *memory
 	alike  *alike // what other connections have
@@ -37,7 +37,8 @@ type catalogue struct {
 	next answer
 }
 
-// sizes is about how many bytes the parts take that a new answer may bring anew. What variables take is their list's, once they have one.
+// sizes is about how many bytes the parts take that a new answer may bring anew. What variables take is their list's,
+// once they have one.
 type sizes struct{ variables, layout, remains, kept int }
 
 // answer is what has come of an answer that SAMPLE has not yet ended.
@@ -93,7 +94,8 @@ func (c *catalogue) end() {
 	*c = catalogue{}
 }
 
-// expand is how many times larger than its payload a decoded part may be at most: a record of two words can become a Handle.
+// expand is how many times larger than its payload a decoded part may be at most: a record of two words can become a
+// Handle.
 const expand = 8
 
 // decoding makes room for a part before it is decoded. Once it is, decoded says how much it takes.

@@ -28,16 +28,17 @@ func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, erro
 	})
 }
 
-// ReadCvar is MPI_T_cvar_read (MPI-4.1 §15.3.6), on a handle that is made for it and freed again, of the variable with
-// MPI_T's index (ControlVariable.Index); object is an Object.ID, 0 for an unbound variable. For the errors see PvarSession.
+// ReadCvar is MPI_T_cvar_read (MPI-4.1 §15.3.6), on a handle that is made for it and freed again, of the variable
+// with MPI_T's index (ControlVariable.Index); object is an Object.ID, 0 for an unbound variable. For the errors see
+// PvarSession.
 func (s *Session) ReadCvar(ctx context.Context, index int, object uint32) (CvarValue, error) {
 	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolCvarRead, Index: index, Object: object}, 0)
 	return a.value, err
 }
 
-// WriteCvar is MPI_T_cvar_write, for a variable and an object as ReadCvar takes them. It needs Hello.WriteAllowed. What its
-// scope asks for, the same value in other ranks, is the caller's to do. The value has as many elements as ReadCvar returns;
-// a text has at most 64 KiB, and 16,000 elements fit in one request.
+// WriteCvar is MPI_T_cvar_write, for a variable and an object as ReadCvar takes them. It needs Hello.WriteAllowed.
+// What its scope asks for, the same value in other ranks, is the caller's to do. The value has as many elements as
+// ReadCvar returns; a text has at most 64 KiB, and 16,000 elements fit in one request.
 func (s *Session) WriteCvar(ctx context.Context, index int, object uint32, v CvarValue) error {
 	r := wire.ToolRequest{Operation: wire.ToolCvarWrite, Index: index, Object: object}
 	if v.IsText {

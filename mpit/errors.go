@@ -35,8 +35,8 @@ var ErrSocketInUse = errors.New("another process listens there")
 // ErrFinal is the error of a request to a rank that only came to leave its last sample.
 var ErrFinal = errors.New("mpit: the connection only brings a last sample")
 
-// ErrCongested is the error of a request that could not be sent: so much that was sent before is still unread by the rank.
-// The session lives on.
+// ErrCongested is the error of a request that could not be sent: so much that was sent before is still unread by the
+// rank. The session lives on.
 var ErrCongested = errors.New("mpit: the rank does not read what it is sent")
 
 // ProtocolError says why a connection was given up.

@@ -89,7 +89,8 @@ func connected(ctx context.Context, dir string) (*mpit.Session, func(), error) {
 	return s, end, err
 }
 
-// A tool has a session and handles of its own: they count from their own start, and the return codes of MPI_T are errors.
+// A tool has a session and handles of its own: they count from their own start, and the return codes of MPI_T are
+// errors.
 func ExamplePvarSession() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

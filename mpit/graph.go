@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// CategoryGraph is the directed acyclic graph that MPI_T's categories form: a category has subcategories, and may be one of
-// several others (MPI-4.1 §15.3.9). Categories are named by MPI_T's index, as Category.Index has it. A graph doesn't
-// change; it is safe for concurrent use.
+// CategoryGraph is the directed acyclic graph that MPI_T's categories form: a category has subcategories, and may be
+// one of several others (MPI-4.1 §15.3.9). Categories are named by MPI_T's index, as Category.Index has it. A graph
+// doesn't change; it is safe for concurrent use.
 type CategoryGraph struct {
 	order   []Category     // parents before their children
 	place   map[int]int    // in order, by index
@@ -25,9 +25,9 @@ type CategoryEdge struct {
 	Parent, Child int // Category.Index
 }
 
-// NewCategoryGraph makes a graph of categories, whatever a library says of them. Where they go round in a circle, which the
-// standard forbids, the circle is cut: see Cut. Subcategories that are not in the list, and of categories with the same
-// index all but the first, are left out: see Dropped.
+// NewCategoryGraph makes a graph of categories, whatever a library says of them. Where they go round in a circle,
+// which the standard forbids, the circle is cut: see Cut. Subcategories that are not in the list, and of categories
+// with the same index all but the first, are left out: see Dropped.
 func NewCategoryGraph(categories []Category) *CategoryGraph {
 	g := &CategoryGraph{pvars: make(map[int][]int), cvars: make(map[int][]int)}
 	nodes := g.distinct(categories)
@@ -89,8 +89,9 @@ func (g *CategoryGraph) edges(nodes []Category) [][]int {
 	return kids
 }
 
-// cutCircles takes edges away until no circle is left: those that lead back to a node from which they were reached. It
-// begins at the roots, so that what hangs on a root keeps hanging there; what no root leads to begins with its first name.
+// cutCircles takes edges away until no circle is left: those that lead back to a node from which they were reached.
+// It begins at the roots, so that what hangs on a root keeps hanging there; what no root leads to begins with its
+// first name.
 func (g *CategoryGraph) cutCircles(nodes []Category, kids [][]int) {
 	const (
 		fresh = iota
@@ -251,8 +252,8 @@ func (g *CategoryGraph) neighbors(index int, of [][]int) []Category {
 	return nil
 }
 
-// Path returns one way from a root to a category, both included: of several parents always the first. It is nil where there
-// is no such category.
+// Path returns one way from a root to a category, both included: of several parents always the first. It is nil where
+// there is no such category.
 func (g *CategoryGraph) Path(index int) []Category {
 	p, ok := g.place[index]
 	if !ok {
@@ -276,5 +277,6 @@ func (g *CategoryGraph) OfControlVariable(index int) []Category { return g.at(g.
 // Cut returns what was taken away because it would have closed a circle; nil in a graph as the standard wants it.
 func (g *CategoryGraph) Cut() []CategoryEdge { return slices.Clone(g.cut) }
 
-// Dropped returns how many subcategories name no category of the list, and how many categories had the index of another.
+// Dropped returns how many subcategories name no category of the list, and how many categories had the index of
+// another.
 func (g *CategoryGraph) Dropped() int { return g.dropped }

@@ -12,7 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// TestHeldFinals: a rank that waits for it is let go with Close, and where finals are not held as soon as its sample has come.
+// TestHeldFinals: a rank that waits for it is let go with Close, and where finals are not held as soon as its sample
+// has come.
 func TestHeldFinals(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		var opts []mpit.ListenOption

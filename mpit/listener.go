@@ -23,8 +23,8 @@ const (
 	defaultMemoryLimit      = 256 << 20
 	maxAcceptWait           = time.Second
 
-	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket. Where there are few,
-	// it is a quarter of them.
+	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket.
+	// Where there are few, it is a quarter of them.
 	spareDescriptors = 128
 )
 
@@ -57,20 +57,23 @@ func WithHandshakeLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.handshakeLimit = n }
 }
 
-// WithConnectionLimit sets how many connections there may be at once, 6,144 by default, and never more than the process may have
-// descriptors open, less 128 or a quarter of them. One user may have as many as are left: what is more is closed at once.
+// WithConnectionLimit sets how many connections there may be at once, 6,144 by default, and never more than the
+// process may have descriptors open, less 128 or a quarter of them. One user may have as many as are left: what is
+// more is closed at once.
 func WithConnectionLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.connectionLimit = n }
 }
 
-// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 256 MiB by default; variables that
-// several ranks of a user have alike count once. One user may have as much as is left; the connection that would need more is closed. What others have taken over from a session is not in it.
+// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 256 MiB by default;
+// variables that several ranks of a user have alike count once. One user may have as much as is left; the connection
+// that would need more is closed. What others have taken over from a session is not in it.
 func WithMemoryLimit(bytes int) ListenOption {
 	return func(c *listenConfig) { c.memoryLimit = bytes }
 }
 
-// WithHeldFinals leaves the connection of a last sample open until Session.Close: an agent that is told to (MPIT_AGENT_FINAL_WAIT) keeps
-// its program in MPI_Finalize until then. Otherwise it is closed as soon as the sample has come.
+// WithHeldFinals leaves the connection of a last sample open until Session.Close: an agent that is told to
+// (MPIT_AGENT_FINAL_WAIT) keeps its program in MPI_Finalize until then. Otherwise it is closed as soon as the sample
+// has come.
 func WithHeldFinals() ListenOption {
 	return func(c *listenConfig) { c.holdFinals = true }
 }
@@ -141,13 +144,13 @@ func (l *Listener) Close() error {
 	return l.closeErr
 }
 
-// Restore makes the socket's file anew where it is gone, or something else has taken its place, as Socket.Restore does. Sessions and
-// whoever calls Serve or Accept go on.
+// Restore makes the socket's file anew where it is gone, or something else has taken its place, as Socket.Restore
+// does. Sessions and whoever calls Serve or Accept go on.
 func (l *Listener) Restore() (made bool, err error) { return l.ln.Restore() }
 
-// Accept waits for a rank and returns it when it has said HELLO. A silent peer doesn't hold up others. Peers that fail to
-// say HELLO are dropped; Serve tells of them. The session belongs to the caller. The error is the context's, or
-// net.ErrClosed after Close.
+// Accept waits for a rank and returns it when it has said HELLO. A silent peer doesn't hold up others. Peers that
+// fail to say HELLO are dropped; Serve tells of them. The session belongs to the caller. The error is the context's,
+// or net.ErrClosed after Close.
 func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 	l.acceptOnce.Do(func() {
 		l.accepting.Go(func() {
@@ -171,10 +174,10 @@ func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 	}
 }
 
-// Serve accepts connections until ctx ends or the listener is closed. Each has a goroutine of its own, in which it must
-// say HELLO before the time for that is over; then handle is called in it. The session belongs to handle, which may keep
-// it after it has returned. Peers that fail to say HELLO are reported to onError, unless it is nil, with a *ProtocolError;
-// so are failures to accept, with an empty Peer. Both functions are called concurrently.
+// Serve accepts connections until ctx ends or the listener is closed. Each has a goroutine of its own, in which it
+// must say HELLO before the time for that is over; then handle is called in it. The session belongs to handle, which
+// may keep it after it has returned. Peers that fail to say HELLO are reported to onError, unless it is nil, with a
+// *ProtocolError; so are failures to accept, with an empty Peer. Both functions are called concurrently.
 //
 // Serve waits for all calls of handle to return. It returns nil when ctx has ended, and net.ErrClosed after Close.
 func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session), onError func(peer Peer, err error)) error {

@@ -101,8 +101,8 @@ var bindNames = names{
 // String returns the standard's name without MPI_T_BIND_, for example "MPI_COMM" or "NO_OBJECT".
 func (b Bind) String() string { return bindNames.format(uint8(b)) }
 
-// Label returns the short name of the object's kind, which is the metrics' label for it, for example "comm". It is empty
-// for BindNone and BindUnknown.
+// Label returns the short name of the object's kind, which is the metrics' label for it, for example "comm". It is
+// empty for BindNone and BindUnknown.
 func (b Bind) Label() string {
 	if b == BindNone || int(b) >= len(bindNames.list) {
 		return ""

@@ -151,7 +151,8 @@ func TestFloat64(t *testing.T) {
 	assert.Equal(t, 2.5, mpit.DatatypeFloat.Float64(math.Float64bits(2.5)))
 }
 
-// FuzzUnmarshalText reads a name as each vocabulary: what is accepted has the same value when it is written and read again.
+// FuzzUnmarshalText reads a name as each vocabulary: what is accepted has the same value when it is written and read
+// again.
 func FuzzUnmarshalText(f *testing.F) {
 	for _, s := range []string{"COUNTER", "class(17)", "MPI_T_ERR_INVALID", "comm"} {
 		f.Add([]byte(s))

@@ -9,16 +9,16 @@ import (
 // maxOutbox bounds what waits for a rank that doesn't read, in bytes: a few requests.
 const maxOutbox = 256 << 10
 
-// outbox sends without waiting. What the socket doesn't take at once waits here, and a goroutine that lives no longer than
-// that sends it. The session's mu guards it.
+// outbox sends without waiting. What the socket doesn't take at once waits here, and a goroutine that lives no longer
+// than that sends it. The session's mu guards it.
 type outbox struct {
 	waiting  []byte
 	draining bool
 	held     memory // for waiting, and for what drain is about to send
 }
 
-// send sends a frame or takes it to be sent: never a part of one. The error is ErrCongested where there is no room for it.
-// A peer that is gone is no error here: the reader finds out, after it has read what the peer has left.
+// send sends a frame or takes it to be sent: never a part of one. The error is ErrCongested where there is no room
+// for it. A peer that is gone is no error here: the reader finds out, after it has read what the peer has left.
 func (o *outbox) send(s *Session, frame []byte) error {
 	if !o.draining {
 		n, err := writeNow(s.raw, frame)
@@ -40,8 +40,8 @@ func (o *outbox) send(s *Session, frame []byte) error {
 	return nil
 }
 
-// full is for when there is no memory for what has to wait. The rest of a frame that has been sent in part can't be left out: the
-// connection ends.
+// full is for when there is no memory for what has to wait. The rest of a frame that has been sent in part can't be
+// left out: the connection ends.
 func (o *outbox) full(s *Session, rest []byte) error {
 	if !o.draining {
 		s.end(&ProtocolError{Reason: ReasonMemory, Err: fmt.Errorf("no memory for %d bytes that the rank does not read", len(rest))})

@@ -8,15 +8,15 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// PvarSession is a session of performance variables in a rank (MPI_T_pvar_session_create, MPI-4.1 §15.3.7): a tool's own,
-// beside that from which samples are taken, with handles that nothing else starts, stops or resets. It ends with the
-// connection. It is safe for concurrent use; what is asked at the same time is done in any order.
+// PvarSession is a session of performance variables in a rank (MPI_T_pvar_session_create, MPI-4.1 §15.3.7): a tool's
+// own, beside that from which samples are taken, with handles that nothing else starts, stops or resets. It ends with
+// the connection. It is safe for concurrent use; what is asked at the same time is done in any order.
 //
 // The errors of its methods, and of its handles', are: a *RefusedError with the return code of MPI_T, which errors.Is
-// finds; a *RequestError where the agent is too old or can't be asked now; ErrFinal; ErrCongested; the context's, where it
-// ended before the answer came, so that nobody knows whether it was done; that of Session.Err. Once freed, a session is
-// ErrInvalidSession and a handle ErrInvalidHandle, without the rank being asked. So is a handle, by the rank's own answer,
-// whose object has ended.
+// finds; a *RequestError where the agent is too old or can't be asked now; ErrFinal; ErrCongested; the context's,
+// where it ended before the answer came, so that nobody knows whether it was done; that of Session.Err. Once freed, a
+// session is ErrInvalidSession and a handle ErrInvalidHandle, without the rank being asked. So is a handle, by the
+// rank's own answer, whose object has ended.
 type PvarSession struct {
 	s      *Session
 	number uint32 // the connection's
@@ -32,7 +32,8 @@ type PvarHandle struct {
 	freed            atomic.Bool
 }
 
-// CreatePvarSession is MPI_T_pvar_session_create. A rank has room for 16 of a connection's; one more is ErrOutOfSessions.
+// CreatePvarSession is MPI_T_pvar_session_create. A rank has room for 16 of a connection's; one more is
+// ErrOutOfSessions.
 func (s *Session) CreatePvarSession(ctx context.Context) (*PvarSession, error) {
 	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolSessionCreate}, 0)
 	if err != nil {
@@ -41,8 +42,8 @@ func (s *Session) CreatePvarSession(ctx context.Context) (*PvarSession, error) {
 	return &PvarSession{s: s, number: a.session}, nil
 }
 
-// Free is MPI_T_pvar_session_free. The session's handles end with it. Where it fails because the request could not be sent,
-// the session lives on, and Free may be called again.
+// Free is MPI_T_pvar_session_free. The session's handles end with it. Where it fails because the request could not be
+// sent, the session lives on, and Free may be called again.
 func (p *PvarSession) Free(ctx context.Context) error {
 	return free(ctx, p.s, &p.freed, wire.ToolRequest{Operation: wire.ToolSessionFree, Session: p.number}, p.check)
 }
@@ -64,8 +65,8 @@ func (p *PvarSession) AllocHandle(ctx context.Context, variable, object uint32) 
 // StartAll is MPI_T_pvar_start with MPI_T_PVAR_ALL_HANDLES: it starts all handles of the session that can be started.
 func (p *PvarSession) StartAll(ctx context.Context) error { return p.all(ctx, wire.ToolStart) }
 
-// StopAll is MPI_T_pvar_stop with MPI_T_PVAR_ALL_HANDLES. It is ErrPvarNoStartStop where not all that run could be stopped
-// (see PvarHandle.Stop); the others are.
+// StopAll is MPI_T_pvar_stop with MPI_T_PVAR_ALL_HANDLES. It is ErrPvarNoStartStop where not all that run could be
+// stopped (see PvarHandle.Stop); the others are.
 func (p *PvarSession) StopAll(ctx context.Context) error { return p.all(ctx, wire.ToolStop) }
 
 // ResetAll is MPI_T_pvar_reset with MPI_T_PVAR_ALL_HANDLES: readonly variables stay as they are.
@@ -114,15 +115,15 @@ func (h *PvarHandle) Count() int { return h.count }
 // Start is MPI_T_pvar_start. A continuous variable is ErrPvarNoStartStop: it always runs.
 func (h *PvarHandle) Start(ctx context.Context) error { return h.do(ctx, wire.ToolStart) }
 
-// Stop is MPI_T_pvar_stop. It is ErrPvarNoStartStop for a continuous variable, and for one that the library would stop for
-// everybody.
+// Stop is MPI_T_pvar_stop. It is ErrPvarNoStartStop for a continuous variable, and for one that the library would
+// stop for everybody.
 func (h *PvarHandle) Stop(ctx context.Context) error { return h.do(ctx, wire.ToolStop) }
 
 // Reset is MPI_T_pvar_reset. A readonly variable is ErrPvarNoWrite.
 func (h *PvarHandle) Reset(ctx context.Context) error { return h.do(ctx, wire.ToolReset) }
 
-// Free is MPI_T_pvar_handle_free. Where it fails because the request could not be sent, the handle lives on, and Free may
-// be called again.
+// Free is MPI_T_pvar_handle_free. Where it fails because the request could not be sent, the handle lives on, and Free
+// may be called again.
 func (h *PvarHandle) Free(ctx context.Context) error {
 	if err := h.check(wire.ToolHandleFree); err != nil {
 		return err
@@ -184,9 +185,9 @@ func (h *PvarHandle) check(op wire.ToolOperation) error {
 	return nil
 }
 
-// PvarIndex is MPI_T_pvar_get_index (MPI-4.1 §15.3.7): MPI_T's index of the variable of a name and class, which together
-// name it. variable is its Variable.ID, if it is known: the rank's catalogue may not have it yet. A name that the library
-// doesn't know is ErrInvalidName.
+// PvarIndex is MPI_T_pvar_get_index (MPI-4.1 §15.3.7): MPI_T's index of the variable of a name and class, which
+// together name it. variable is its Variable.ID, if it is known: the rank's catalogue may not have it yet. A name
+// that the library doesn't know is ErrInvalidName.
 func (s *Session) PvarIndex(ctx context.Context, name string, class Class) (index int, variable uint32, known bool, err error) {
 	if err := checkText("the name", name); err != nil {
 		return 0, 0, false, err

@@ -18,14 +18,16 @@ const (
 	maxToolQuestions = 16
 )
 
-// question is a request that is answered with one frame of its own type, with ENUMS before it where the frame needs them.
+// question is a request that is answered with one frame of its own type, with ENUMS before it where the frame needs
+// them.
 type question struct {
 	// slot has room for as many questions of one kind as may be open at once. Whoever asks puts something in, and the
 	// reader takes it out with the answer, however late that comes.
 	slot   chan struct{}
 	typ    uint16 // of the answer
 	encode func(e *wire.Encoder, seq uint32)
-	// decode reads the answer, in the reader's goroutine. What it sets is the asker's once that has been told of the answer.
+	// decode reads the answer, in the reader's goroutine. What it sets is the asker's once that has been told of the
+	// answer.
 	decode func(payload []byte) error
 	// undo returns what is to be asked where the answer finds that its asker has gone: nobody else would ever free what
 	// was made for it. nil: nothing.
@@ -42,8 +44,8 @@ type attempt struct {
 	gone  bool                // the asker doesn't wait any more; guarded by the session's mu
 }
 
-// ask asks until the answer is another than "not now", and waits for it. The error is a *RequestError, the session's or the
-// context's; open says that the rank may still do what it was asked for, for only the waiting has ended.
+// ask asks until the answer is another than "not now", and waits for it. The error is a *RequestError, the session's
+// or the context's; open says that the rank may still do what it was asked for, for only the waiting has ended.
 func (s *Session) ask(ctx context.Context, q *question) (open bool, err error) {
 	for refusals := 0; ; refusals++ {
 		a, err := s.pose(ctx, q)
@@ -172,8 +174,8 @@ func (a *attempt) end(err error) {
 	<-a.slot
 }
 
-// pages asks from index 0 on until the answer was the last one, and returns all records. size is about how many bytes of
-// memory one takes.
+// pages asks from index 0 on until the answer was the last one, and returns all records. size is about how many bytes
+// of memory one takes.
 func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint16, slot chan struct{},
 	decode func(payload []byte, first int) ([]T, page, error), size func(*T) int) ([]T, error) {
 	var all []T

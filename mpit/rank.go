@@ -73,19 +73,20 @@ type Variable struct {
 	ReadOnly      bool
 	Continuous    bool
 	Atomic        bool
-	// Distribution says that the elements are not alike: the first is the accumulated time, the others are the numbers of durations in
-	// buckets. See DistributionUnit.
+	// Distribution says that the elements are not alike: the first is the accumulated time, the others are the
+	// numbers of durations in buckets. See DistributionUnit.
 	Distribution bool
-	// OnRequest says that the program pays for it from when it is opened on, so that it is opened only on request: by MPIT_AGENT_OPEN in the
-	// rank's environment, or by Session.Open. What counts begins then.
+	// OnRequest says that the program pays for it from when it is opened on, so that it is opened only on request: by
+	// MPIT_AGENT_OPEN in the rank's environment, or by Session.Open. What counts begins then.
 	OnRequest bool
 	Enum      *Enum // nil: none
 	State     VariableState
 	Code      ReturnCode // belongs to State
 }
 
-// DistributionUnit is the unit of a Variable's first element where it is a Distribution, in seconds: 2⁻³⁰. The second element counts
-// durations of at most one unit, element k+1 those above 2^(k-1) and up to 2^k units, the last one all that are longer.
+// DistributionUnit is the unit of a Variable's first element where it is a Distribution, in seconds: 2⁻³⁰. The second
+// element counts durations of at most one unit, element k+1 those above 2^(k-1) and up to 2^k units, the last one all
+// that are longer.
 const DistributionUnit = 1.0 / (1 << 30)
 
 // Enum is an enumeration of MPI_T (MPI-4.1 §15.3.5).
@@ -220,8 +221,9 @@ type FailedHandle struct {
 	Code   ReturnCode
 }
 
-// Sample is one reading of all selected handles of a rank, with the catalogue it belongs to. A receiver must not change
-// what Variables, Layout and Remains point to: the next sample may share them. They are nil until the rank has sent them.
+// Sample is one reading of all selected handles of a rank, with the catalogue it belongs to. A receiver must not
+// change what Variables, Layout and Remains point to: the next sample may share them. They are nil until the rank has
+// sent them.
 type Sample struct {
 	Status    SampleStatus
 	End       EndReason
@@ -239,8 +241,8 @@ type Sample struct {
 	size int // see Size
 }
 
-// Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout, remains and what was
-// kept. Samples of one rank share them as long as they don't change.
+// Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout,
+// remains and what was kept. Samples of one rank share them as long as they don't change.
 func (s *Sample) Size() int { return s.size }
 
 // Kept is what MPI_Pcontrol(2) has kept (docs/protocol.md, KEPT).

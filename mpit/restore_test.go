@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Whatever becomes of the socket's file, ranks that are there stay and new ones find their way, once somebody has looked.
+// Whatever becomes of the socket's file, ranks that are there stay and new ones find their way, once somebody has
+// looked.
 func TestRestore(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, path string){
 		"deleted": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
@@ -68,7 +69,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// What can't be made anew yet is left as it is: whoever still has a way to the old socket is served, and the next look may succeed.
+// What can't be made anew yet is left as it is: whoever still has a way to the old socket is served, and the next
+// look may succeed.
 func TestRestoreFails(t *testing.T) {
 	l := listen(t)
 	sessions, _, _ := serve(t, l)

@@ -58,9 +58,9 @@ type Session struct {
 	unasked     int // frames skipped since the last answer
 }
 
-// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in alike for what
-// others have. It calls release when the connection has ended; with an error it does not. With hold, that of a last sample is not closed
-// when the sample has come.
+// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in
+// alike for what others have. It calls release when the connection has ended; with an error it does not. With hold,
+// that of a last sample is not closed when the sample has come.
 func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike, hold bool, release func()) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -107,20 +107,20 @@ func (s *Session) Hello() Hello { return s.hello }
 // Peer returns what the kernel says of the rank's process.
 func (s *Session) Peer() Peer { return s.peer }
 
-// Done returns a channel that is closed when the connection has ended, for whatever reason. With a last sample that is when the sample has
-// come, even where the connection is held (WithHeldFinals).
+// Done returns a channel that is closed when the connection has ended, for whatever reason. With a last sample that
+// is when the sample has come, even where the connection is held (WithHeldFinals).
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// OnAnswer has f called whenever a Pending of the session is done by an answer, for who can't wait for each of them. The session's goroutine
-// calls it, and reads nothing more until it returns; it must not Close the session.
+// OnAnswer has f called whenever a Pending of the session is done by an answer, for who can't wait for each of them.
+// The session's goroutine calls it, and reads nothing more until it returns; it must not Close the session.
 func (s *Session) OnAnswer(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answered = f
 }
 
-// Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if Close
-// did, and otherwise a *ProtocolError.
+// Err returns nil while the connection lives; then io.EOF if the rank ended it between two frames, net.ErrClosed if
+// Close did, and otherwise a *ProtocolError.
 func (s *Session) Err() error {
 	select {
 	case <-s.done:
@@ -144,8 +144,8 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Skipped returns how many frames were skipped because their type is unknown, or because they answer nothing that anybody
-// waits for.
+// Skipped returns how many frames were skipped because their type is unknown, or because they answer nothing that
+// anybody waits for.
 func (s *Session) Skipped() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +175,8 @@ func (s *Session) Ask() *Pending {
 	return s.pending
 }
 
-// Read asks for a sample and waits for it. Where the context ends first, the request stays: the next Ask or Read gets its
-// answer, however old it is then.
+// Read asks for a sample and waits for it. Where the context ends first, the request stays: the next Ask or Read gets
+// its answer, however old it is then.
 func (s *Session) Read(ctx context.Context) (Sample, error) {
 	p := s.Ask()
 	select {
@@ -187,8 +187,8 @@ func (s *Session) Read(ctx context.Context) (Sample, error) {
 	}
 }
 
-// Final returns the rank's last sample, if the connection has brought it: one with Hello().Final, which does nothing else, or any
-// other. It is there once Done is closed.
+// Final returns the rank's last sample, if the connection has brought it: one with Hello().Final, which does nothing
+// else, or any other. It is there once Done is closed.
 func (s *Session) Final() (Sample, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,9 +224,9 @@ func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) err
 	return s.tell(ctx, "selecting variables", func(e *wire.Encoder, seq uint32) { r.Append(e, seq) })
 }
 
-// Open asks the rank to open variables that are opened on request only (Variable.OnRequest), on all objects from now on. It is not answered:
-// later samples say what came of it, a passive rank's those after the program's next call. Numbers of others, and of variables that are open, mean
-// nothing. What has been opened stays so.
+// Open asks the rank to open variables that are opened on request only (Variable.OnRequest), on all objects from now
+// on. It is not answered: later samples say what came of it, a passive rank's those after the program's next call.
+// Numbers of others, and of variables that are open, mean nothing. What has been opened stays so.
 func (s *Session) Open(ctx context.Context, ids []uint32) error {
 	var r wire.OpenRequest
 	for _, id := range ids {

@@ -325,7 +325,8 @@ func normal(list []mpit.Category) []mpit.Category {
 	return list
 }
 
-// A page of control variables brings the enumerations that it names, whether a performance variable has them too or not.
+// A page of control variables brings the enumerations that it names, whether a performance variable has them too or
+// not.
 func TestControlVariableEnum(t *testing.T) {
 	cfg := mpittest.Everything()
 	s, _ := session(t, cfg)

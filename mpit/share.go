@@ -7,7 +7,8 @@ import (
 )
 
 // shares divides what there is only so much of among users. Nobody may have more than is left: who takes all that he
-// can get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for concurrent use.
+// can get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for
+// concurrent use.
 type shares struct {
 	limit int
 
@@ -43,8 +44,8 @@ func (s *shares) give(uid uint32, n int) {
 	}
 }
 
-// memory is what one connection holds of its user's share of the listener's memory, in bytes. It belongs to the goroutine that reads the
-// connection. nil counts nothing.
+// memory is what one connection holds of its user's share of the listener's memory, in bytes. It belongs to the
+// goroutine that reads the connection. nil counts nothing.
 type memory struct {
 	of    *shares
 	uid   uint32

@@ -119,8 +119,8 @@ func manyVariables(n int) mpittest.Config {
 	return cfg
 }
 
-// What one user's ranks have sent is bounded, whatever each of them may send; another one's are not hurt, and what was held is given
-// back.
+// What one user's ranks have sent is bounded, whatever each of them may send; another one's are not hurt, and what
+// was held is given back.
 func TestMemoryOfOneUser(t *testing.T) {
 	var u users
 	l := listen(t, u.option(), mpit.WithMemoryLimit(4<<20))
@@ -148,7 +148,8 @@ func TestMemoryOfOneUser(t *testing.T) {
 	require.NoError(t, read(manyVariables(100)))
 }
 
-// A catalogue that several ranks of a user have counts once, until the last of them has gone. Another user's counts for himself.
+// A catalogue that several ranks of a user have counts once, until the last of them has gone. Another user's counts
+// for himself.
 func TestMemoryOfACatalogueThatRanksShare(t *testing.T) {
 	var u users
 	l := listen(t, u.option())

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Socket is a listening Unix stream socket with the care that Listen takes of its file, for whatever is spoken over it. It
-// is a net.Listener, and safe for concurrent use.
+// Socket is a listening Unix stream socket with the care that Listen takes of its file, for whatever is spoken over
+// it. It is a net.Listener, and safe for concurrent use.
 type Socket struct {
 	path string
 	mode os.FileMode
@@ -25,9 +25,9 @@ type Socket struct {
 	closeErr error
 }
 
-// ListenUnix listens at path, as Listen does: the path is short enough (107 bytes), its directory exists, a socket file that nobody
-// listens at any more is taken over, and where somebody does the error is ErrSocketInUse. Whoever may write to a file of this
-// mode may connect.
+// ListenUnix listens at path, as Listen does: the path is short enough (107 bytes), its directory exists, a socket
+// file that nobody listens at any more is taken over, and where somebody does the error is ErrSocketInUse. Whoever
+// may write to a file of this mode may connect.
 func ListenUnix(path string, mode os.FileMode) (*Socket, error) {
 	ln, file, err := bind(path, mode.Perm())
 	if err != nil {
@@ -77,10 +77,11 @@ func (s *Socket) SetDeadline(t time.Time) error {
 	return s.ln.SetDeadline(t)
 }
 
-// Restore looks whether the socket's file is where it was made, and makes it anew where it is gone or something else has taken its
-// place; made says so. It costs a system call where all is well. Those who wait in Accept go on; who had connected and was not
-// accepted yet has to come again. Without success the old socket stays, for those who have a way to it. The error is ErrSocketInUse where
-// another process listens at the path by now, and net.ErrClosed after Close.
+// Restore looks whether the socket's file is where it was made, and makes it anew where it is gone or something else
+// has taken its place; made says so. It costs a system call where all is well. Those who wait in Accept go on; who
+// had connected and was not accepted yet has to come again. Without success the old socket stays, for those who have
+// a way to it. The error is ErrSocketInUse where another process listens at the path by now, and net.ErrClosed after
+// Close.
 func (s *Socket) Restore() (made bool, err error) {
 	s.restoring.Lock()
 	defer s.restoring.Unlock()

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// ValidText returns a string of MPI's as valid UTF-8. MPI does not say in which encoding its strings are: what isn't UTF-8 is
-// read as ISO 8859-1, byte by byte, so that two names that differ still do. Valid UTF-8 is returned as it is.
+// ValidText returns a string of MPI's as valid UTF-8. MPI does not say in which encoding its strings are: what isn't
+// UTF-8 is read as ISO 8859-1, byte by byte, so that two names that differ still do. Valid UTF-8 is returned as it
+// is.
 func ValidText(s string) string {
 	if utf8.ValidString(s) {
 		return s

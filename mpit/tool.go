@@ -25,8 +25,8 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the ReturnCode.
 func (e *RefusedError) Unwrap() error { return e.Code }
 
-// tool asks for an operation of TOOL and waits for its answer. count is how many elements a handle has that is read. open
-// is as in ask. The error is a *RefusedError, or what else was in the way.
+// tool asks for an operation of TOOL and waits for its answer. count is how many elements a handle has that is read.
+// open is as in ask. The error is a *RefusedError, or what else was in the way.
 func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a toolAnswer, open bool, err error) {
 	answer := new(toolAnswer) // the reader's for as long as it may still come
 	q := s.toolQuestion(r, count, answer)

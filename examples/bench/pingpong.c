@@ -1,11 +1,13 @@
 /*
- * pingpong.c - what make bench measures: the time of one message there and back, of one allreduce, and of one step of a program
- * that computes and exchanges, between two ranks; and of making and freeing objects, which is where the agent looks.
+ * pingpong.c - what make bench measures: the time of one message there and back, of one allreduce, and of one step of
+ * a program that computes and exchanges, between two ranks; and of making and freeing objects, which is where the
+ * agent looks.
  *
  *     mpirun -n 2 pingpong SECONDS
  *
- * MPI_Init and MPI_Finalize are measured too, once. Rank 0 prints a line for each: its name and the microseconds of one operation, the median over blocks of operations
- * (a block is long enough for the clock, and a disturbed one doesn't move the median).
+ * MPI_Init and MPI_Finalize are measured too, once. Rank 0 prints a line for each: its name and the microseconds of
+ * one operation, the median over blocks of operations (a block is long enough for the clock, and a disturbed one
+ * doesn't move the median).
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -43,7 +45,8 @@ static void all_reduce(int rank, int bytes)
 		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* What a program that computes does in one step: a halo of 1 KiB to each side, its own cells in the meantime, one sum. */
+/* What a program that computes does in one step: a halo of 1 KiB to each side, its own cells in the meantime, one
+ * sum. */
 static void step(int rank, int bytes)
 {
 	enum { HALO = 128, CELLS = 16384 };

@@ -1,5 +1,6 @@
 /*
- * stencil.c - a program whose call profile is worth reading: heat flowing through a plate, one rank of which may be slow.
+ * stencil.c - a program whose call profile is worth reading: heat flowing through a plate, one rank of which may be
+ * slow.
  *
  *     mpirun -n 4 mpit-exporter exec --calls -- ./stencil [--seconds=10] [--steps=N] [--cells=256] [--pause=MS]
  *                                                         [--slow=RANK] [--factor=3] [--output=FILE] [--every=100] [--report]
@@ -14,8 +15,8 @@
  *
  * Rank RANK of "grid" does FACTOR times the work: all others wait for it in MPI_Allreduce, in each step.
  *
- * It ends after SECONDS (0: never), after N steps, or at SIGTERM, SIGINT or SIGUSR1, and says how long a step took. With --report each
- * rank's own clock (MPI_Wtime) says how long it was in which call, to be held against the profile.
+ * It ends after SECONDS (0: never), after N steps, or at SIGTERM, SIGINT or SIGUSR1, and says how long a step took.
+ * With --report each rank's own clock (MPI_Wtime) says how long it was in which call, to be held against the profile.
  */
 #define _GNU_SOURCE
 #include <getopt.h>

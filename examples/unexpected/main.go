@@ -1,6 +1,7 @@
-// Command unexpected tells which ranks of a running job have many messages waiting that they have not asked for yet: the
-// tool that MPI-4.1 §15.3.7 writes in C, to be linked with the program, from outside and for all ranks at once. It looks at
-// the messages of one communicator, of Open MPI, and is silent as long as no more wait than the threshold allows.
+// Command unexpected tells which ranks of a running job have many messages waiting that they have not asked for yet:
+// the tool that MPI-4.1 §15.3.7 writes in C, to be linked with the program, from outside and for all ranks at once.
+// It looks at the messages of one communicator, of Open MPI, and is silent as long as no more wait than the threshold
+// allows.
 //
 //	go build -o bin/ ./examples/unexpected
 //	bin/unexpected -socket /tmp/unexpected.sock &
@@ -50,7 +51,8 @@ func run(ctx context.Context, out io.Writer, socket, comm string, threshold uint
 	return errors.Join(err, l.Close())
 }
 
-// watch looks at a rank until it or the context ends. A rank that never has the variable is one that has nothing to tell.
+// watch looks at a rank until it or the context ends. A rank that never has the variable is one that has nothing to
+// tell.
 func watch(ctx context.Context, out io.Writer, s *mpit.Session, comm string, threshold uint64, every time.Duration) {
 	defer s.Close() // and with it ends what the tool has in the rank
 	var handle *mpit.PvarHandle

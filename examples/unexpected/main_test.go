@@ -38,8 +38,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// A job of three ranks, of which one has many messages of another waiting and another ends; a rank without the variable; one that
-// may not be asked for it.
+// A job of three ranks, of which one has many messages of another waiting and another ends; a rank without the
+// variable; one that may not be asked for it.
 func TestTool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// CommonLabels are the labels that any series may have, whoever's it is. No rule can give them. What is neither here nor a Label of its family
-// is called the same in OpenTelemetry. Names that its semantic conventions have are theirs.
+// CommonLabels are the labels that any series may have, whoever's it is. No rule can give them. What is neither here
+// nor a Label of its family is called the same in OpenTelemetry. Names that its semantic conventions have are theirs.
 var CommonLabels = sync.OnceValue(func() []Label {
 	labels := []Label{
 		{"jobid", "mpi.job.id", false},

@@ -24,8 +24,8 @@ const (
 	codingZstd = "zstd"
 )
 
-// zstdWindow is how far back a zstd encoder looks for what it has seen: some thousand lines, which are enough as lines are like
-// their neighbours. Encoder and reader each need a few times that memory; the default takes 8 MiB.
+// zstdWindow is how far back a zstd encoder looks for what it has seen: some thousand lines, which are enough as
+// lines are like their neighbours. Encoder and reader each need a few times that memory; the default takes 8 MiB.
 const zstdWindow = 256 << 10
 
 var compressors = map[string]*sync.Pool{
@@ -62,8 +62,8 @@ func Compress(w io.Writer, coding string, segments [][]byte) (err error) {
 	return z.Close()
 }
 
-// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, zstd where it likes
-// both as much. "" is none.
+// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, zstd
+// where it likes both as much. "" is none.
 func NegotiateCoding(header http.Header) string {
 	weights := map[string]float64{}
 	for _, value := range header.Values("Accept-Encoding") {

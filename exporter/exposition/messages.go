@@ -11,9 +11,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// Messages are the page's families as client_golang has them. They are made when somebody gathers for the first time, as they
-// take several times the memory of the rest, and kept: from then on a round sets numbers in place. While somebody holds them they
-// are not changed: who fills them next makes others. They belong to the page, but what is leased may be read without.
+// Messages are the page's families as client_golang has them. They are made when somebody gathers for the first time,
+// as they take several times the memory of the rest, and kept: from then on a round sets numbers in place. While
+// somebody holds them they are not changed: who fills them next makes others. They belong to the page, but what is
+// leased may be read without.
 type Messages struct {
 	leases   atomic.Int32
 	families []*dto.MetricFamily // those with series, sorted by name: what the last fill found
@@ -162,8 +163,8 @@ func (m *message) set(s *Sheet, at int) {
 	}
 }
 
-// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum is what the
-// buckets with a bound hold.
+// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum
+// is what the buckets with a bound hold.
 func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
 
 // timestamp sets kept to t, making it if it is nil; nil for the zero time.

@@ -6,8 +6,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// native is the part of a histogram's message that makes it a native one beside its classic buckets: protobuf carries both,
-// the text formats leave this one out. Its memory is used again in each round.
+// native is the part of a histogram's message that makes it a native one beside its classic buckets: protobuf carries
+// both, the text formats leave this one out. Its memory is used again in each round.
 type native struct {
 	schema    int32
 	threshold float64
@@ -20,8 +20,8 @@ func newNative() *native {
 	return &native{threshold: mapping.NativeZeroThreshold}
 }
 
-// set writes h's buckets into the message to. Prometheus refuses a whole page for a histogram whose buckets don't add up to its
-// count, so such a one stays classic.
+// set writes h's buckets into the message to. Prometheus refuses a whole page for a histogram whose buckets don't add
+// up to its count, so such a one stays classic.
 func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
 	n.schema, n.deltas, n.zero = h.Schema, n.deltas[:0], h.NativeZero
 	total, before, used := h.NativeZero, uint64(0), 0

@@ -32,8 +32,8 @@ type Row struct {
 	Number func(o Owner) float64
 }
 
-// AddOwn adds a part to one of the exporter's own families. Counters have an owner. liveOnly says that it stands on the page only while its
-// owner is live.
+// AddOwn adds a part to one of the exporter's own families. Counters have an owner. liveOnly says that it stands on
+// the page only while its owner is live.
 func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	if len(rows) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// OwnPoints makes metric data of the exporter's figures of itself: few, so nothing is kept. Their histograms always have explicit
-// buckets. described says what each family is.
+// OwnPoints makes metric data of the exporter's figures of itself: few, so nothing is kept. Their histograms always
+// have explicit buckets. described says what each family is.
 func OwnPoints(families []*dto.MetricFamily, described map[string]*Family, at time.Time) []metricdata.Metrics {
 	list := make([]metricdata.Metrics, 0, len(families))
 	for _, f := range families {

@@ -1,8 +1,10 @@
-// Package exposition is the page: metric families with the series of many owners, kept from scrape to scrape, and written as text 0.0.4,
-// OpenMetrics, messages for client_golang, or metric data of OpenTelemetry. All four say the same.
+// Package exposition is the page: metric families with the series of many owners, kept from scrape to scrape, and
+// written as text 0.0.4, OpenMetrics, messages for client_golang, or metric data of OpenTelemetry. All four say the
+// same.
 //
-// It knows nothing of ranks, of where numbers come from or of who asks: an Owner has Sheets, a Sheet has entries, and an entry is a series
-// with a copy of its numbers. Names and labels are made when a Sheet comes; a scrape copies numbers and writes them between.
+// It knows nothing of ranks, of where numbers come from or of who asks: an Owner has Sheets, a Sheet has entries, and
+// an entry is a series with a copy of its numbers. Names and labels are made when a Sheet comes; a scrape copies
+// numbers and writes them between.
 //
 // Begin reading with Page and Sheet, then text.go, which is the shortest way out.
 package exposition
@@ -27,8 +29,8 @@ const (
 	DroppedIncomplete = "buckets_incomplete" // a histogram that can't be had as an exponential one
 )
 
-// Page is metric families with the series of all owners. In each family an owner has its series in a block. It belongs to one goroutine
-// at a time; what it has returned (a Body, Messages, metric data) is its readers'.
+// Page is metric families with the series of all owners. In each family an owner has its series in a block. It
+// belongs to one goroutine at a time; what it has returned (a Body, Messages, metric data) is its readers'.
 type Page struct {
 	byName   map[string]*family
 	owned    map[string]*family // by each of mapping.OwnedNames
@@ -147,9 +149,9 @@ func (p *Page) find(name string) (int, bool) {
 	})
 }
 
-// rival returns the family that keeps one of that name and type from standing on the page: of the same name with another type, or
-// with a sample of the same name. What ranks have that ended before a reload, or have not answered since, was named by the rules of
-// their time.
+// rival returns the family that keeps one of that name and type from standing on the page: of the same name with
+// another type, or with a sample of the same name. What ranks have that ended before a reload, or have not answered
+// since, was named by the rules of their time.
 func (p *Page) rival(name string, kind dto.MetricType) *family {
 	if f := p.byName[name]; f != nil {
 		if f.kind != kind {

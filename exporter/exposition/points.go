@@ -11,8 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// The page as metric data. The sets of attributes are made once and kept with their blocks for as long as somebody reads in this
-// way; the data points are new each time, for the reader keeps them.
+// The page as metric data. The sets of attributes are made once and kept with their blocks for as long as somebody
+// reads in this way; the data points are new each time, for the reader keeps them.
 
 // PointStyle says which metric data are wanted.
 type PointStyle struct {
@@ -175,12 +175,13 @@ func explicitPoint(h *mapping.Histogram) metricdata.HistogramDataPoint[float64] 
 	return metricdata.HistogramDataPoint[float64]{Count: count, Sum: h.Sum, Bounds: h.Bounds, BucketCounts: counts}
 }
 
-// maxExponential bounds the buckets of one histogram, empty ones between the others too: from a nanosecond up to 1e29 seconds it needs
+// maxExponential bounds the buckets of one histogram, empty ones between the others too: from a nanosecond up to 1e29
+// seconds it needs
 // 507. Only what ranks invent has more.
 const maxExponential = 512
 
-// exponentialPoint has the buckets of the native histogram, all in one row. Where they don't hold what is counted there is none:
-// a receiver would refuse it, or believe it.
+// exponentialPoint has the buckets of the native histogram, all in one row. Where they don't hold what is counted
+// there is none: a receiver would refuse it, or believe it.
 func exponentialPoint(h *mapping.Histogram) (point metricdata.ExponentialHistogramDataPoint[float64], whole bool) {
 	var classic uint64
 	for i := range h.Bounds {

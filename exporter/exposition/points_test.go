@@ -30,8 +30,8 @@ func TestExponentialPoint(t *testing.T) {
 	assert.Equal(t, 1.0, math.Pow(base, float64(p.PositiveBucket.Offset+1)))
 }
 
-// Of a distribution each bucket is the agent's: (2^(n-1), 2^n] seconds is bucket n to Prometheus, n-1 to OpenTelemetry. The last one,
-// longer than 4096 s, has one above it to end in.
+// Of a distribution each bucket is the agent's: (2^(n-1), 2^n] seconds is bucket n to Prometheus, n-1 to
+// OpenTelemetry. The last one, longer than 4096 s, has one above it to end in.
 func TestExponentialPointOfDistribution(t *testing.T) {
 	p, whole := exponentialPoint(&mapping.Histogram{
 		Bounds: []float64{1}, Counts: []uint64{7, 2}, Count: 9, Sum: 5000, Schema: mapping.ExactSchema, NativeZero: 1,

@@ -11,8 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// Sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What readers of messages and of
-// metric data need besides is made when they come, and kept.
+// Sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What
+// readers of messages and of metric data need besides is made when they come, and kept.
 type Sheet struct {
 	owner Owner // nil: nobody
 	gone  bool  // from the page
@@ -142,8 +142,8 @@ func (s *Sheet) SetOwn() {
 	}
 }
 
-// sort orders the entries of a part, from one on to the last, by their own labels (the others are the same) and leaves out those that stand
-// twice: one of them would make a scraper refuse the whole page.
+// sort orders the entries of a part, from one on to the last, by their own labels (the others are the same) and
+// leaves out those that stand twice: one of them would make a scraper refuse the whole page.
 func (s *Sheet) sort(from int) {
 	entries := s.entries[from:]
 	byLabels := func(a, b entry) int { return compareLabels(a.series.Labels, b.series.Labels) }
@@ -175,8 +175,8 @@ func (l *listing) begin() {
 	l.families, l.series, l.of, l.next, l.sorted = l.families[:0], l.series[:0], l.of[:0], l.next[:0], l.sorted[:0]
 }
 
-// Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody changes meanwhile. refused
-// says which names are not theirs; unless they are beyond doubt, as those of more are.
+// Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody
+// changes meanwhile. refused says which names are not theirs; unless they are beyond doubt, as those of more are.
 func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool, more ...*mapping.Series) {
 	p.listing.begin()
 	p.list(s, all, refused)

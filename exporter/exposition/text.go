@@ -12,8 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a scrape only appends
-// numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
+// The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a
+// scrape only appends numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
 // TextStyle is one of the two text formats.
 type TextStyle struct {
@@ -211,9 +211,9 @@ func appendFraction(b []byte, billionths int64) []byte {
 	return append(b, digits[:last+1]...)
 }
 
-// AppendNumber writes a value so that the same is read again: whole numbers, which most are, as such, and what is a number of
-// nanoseconds, which most of the others are, without looking for the fewest digits that say it. Minus zero is zero, as client_golang
-// has it.
+// AppendNumber writes a value so that the same is read again: whole numbers, which most are, as such, and what is a
+// number of nanoseconds, which most of the others are, without looking for the fewest digits that say it. Minus zero
+// is zero, as client_golang has it.
 func AppendNumber(b []byte, x float64) []byte {
 	const exact = 1 << 53 // up to there a float64 holds every whole number
 	if n := int64(x); float64(n) == x && n > -exact && n < exact {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxUsers bounds the values of the label `user` of self metrics: a user with a range of subordinate uids has 65,536
-	// of them.
+	// maxUsers bounds the values of the label `user` of self metrics: a user with a range of subordinate uids has
+	// 65,536 of them.
 	maxUsers = 256
 	// maxUserNames bounds the users whose names are known.
 	maxUserNames = 4096
-	// namelessFor is how long a user without a name is not looked up again. A directory service may have failed, and the
-	// user's series on this node would stay apart from those on others.
+	// namelessFor is how long a user without a name is not looked up again. A directory service may have failed, and
+	// the user's series on this node would stay apart from those on others.
 	namelessFor = time.Minute
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
 
-// No message is larger than it may be, as the receiver measures it, whatever stands in it; every point arrives once, and messages
-// are not much smaller than they may be.
+// No message is larger than it may be, as the receiver measures it, whatever stands in it; every point arrives once,
+// and messages are not much smaller than they may be.
 func TestMessagesAreBounded(t *testing.T) {
 	r := receiver(t, otlptest.Options{Protocol: ProtocolHTTP})
 	rapid.Check(t, func(t *rapid.T) {

@@ -34,8 +34,9 @@ func benchName(i int) string {
 	return "mpit.bench.counter" + string(rune('a'+i/26)) + string(rune('a'+i%26))
 }
 
-// BenchmarkPush is a push to a receiver in the same process, whose part is in the figures; beside it, the SDK's instruments and its
-// periodic reader with the same exporter, which send it all in one message, if the receiver takes that.
+// BenchmarkPush is a push to a receiver in the same process, whose part is in the figures; beside it, the SDK's
+// instruments and its periodic reader with the same exporter, which send it all in one message, if the receiver takes
+// that.
 func BenchmarkPush(b *testing.B) {
 	for _, protocol := range protocols {
 		for _, temporality := range []string{TemporalityCumulative, TemporalityDelta} {

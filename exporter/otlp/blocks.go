@@ -2,7 +2,8 @@ package otlp
 
 import "go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-// blocks makes what is to be sent of what was read, deltas where d wants them; a nil d wants none. The data are used up.
+// blocks makes what is to be sent of what was read, deltas where d wants them; a nil d wants none. The data are used
+// up.
 func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
 	scopes := make([]*scope, 0, len(read))
 	for i := range read {

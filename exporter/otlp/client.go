@@ -26,8 +26,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Waits between the repetitions of one message, doubling, at random around these, within Config.Timeout. A receiver that says how
-// long to wait is obeyed.
+// Waits between the repetitions of one message, doubling, at random around these, within Config.Timeout. A receiver
+// that says how long to wait is obeyed.
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Second
@@ -40,8 +40,8 @@ type sender struct {
 	prepare func() // before the first message of a push
 }
 
-// reply is what the receiver has said of a message, as far as it said anything. The SDK's exporters turn it into the text of an
-// error, even where the message was accepted in part; so it is taken from what the transport carries.
+// reply is what the receiver has said of a message, as far as it said anything. The SDK's exporters turn it into the
+// text of an error, even where the message was accepted in part; so it is taken from what the transport carries.
 type reply struct {
 	http     int        // status of the last answer, 0: none
 	grpc     codes.Code // the same; OK: accepted, or none
@@ -52,8 +52,8 @@ type reply struct {
 
 type replyKey struct{}
 
-// send returns the receiver's last word. A message accepted in part is no error. Where the time was over in the midst of a repetition,
-// the error says what the attempt before had met.
+// send returns the receiver's last word. A message accepted in part is no error. Where the time was over in the midst
+// of a repetition, the error says what the attempt before had met.
 func (s *sender) send(ctx context.Context, rm *metricdata.ResourceMetrics) (*reply, error) {
 	r := &reply{}
 	err := s.export(context.WithValue(ctx, replyKey{}, r), rm)
@@ -67,7 +67,8 @@ func (s *sender) send(ctx context.Context, rm *metricdata.ResourceMetrics) (*rep
 	return r, err
 }
 
-// maxSaid is how much of what a receiver says is repeated, in bytes: it may answer with anything, such as pages of HTML.
+// maxSaid is how much of what a receiver says is repeated, in bytes: it may answer with anything, such as pages of
+// HTML.
 const maxSaid = 2 << 10
 
 func bounded(text string) string {
@@ -97,7 +98,8 @@ func (r *reply) understood(response *collector.ExportMetricsServiceResponse) {
 	response.PartialSuccess = nil
 }
 
-// ofThisMessage says whether the receiver is there and only does not like this message, so that the next may fare better.
+// ofThisMessage says whether the receiver is there and only does not like this message, so that the next may fare
+// better.
 func (r *reply) ofThisMessage() bool {
 	switch r.http {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -110,8 +112,8 @@ func (r *reply) ofThisMessage() bool {
 	return false
 }
 
-// newSender does not connect yet. All that the SDK would take from the environment is given to it, so that it reads and, above all,
-// reports nothing by itself: its errors go to a handler that is the whole process'.
+// newSender does not connect yet. All that the SDK would take from the environment is given to it, so that it reads
+// and, above all, reports nothing by itself: its errors go to a handler that is the whole process'.
 func newSender(ctx context.Context, cfg Config, retry time.Duration) (*sender, error) {
 	if cfg.Protocol == ProtocolGRPC {
 		return newGRPC(ctx, cfg, retry)
@@ -211,7 +213,8 @@ func newHTTP(ctx context.Context, cfg Config, retry time.Duration) (*sender, err
 	}, nil
 }
 
-// listener sends to exactly the URL that was asked for, which the SDK does not take whole, and notes what the receiver says.
+// listener sends to exactly the URL that was asked for, which the SDK does not take whole, and notes what the
+// receiver says.
 type listener struct {
 	base http.RoundTripper
 	url  *url.URL

@@ -40,8 +40,8 @@ const (
 	DefaultTimeout     = 10 * time.Second
 )
 
-// Config is what can be told by flags; what is zero is taken from the environment as OpenTelemetry's specification says, else its
-// defaults. See docs/otlp.md.
+// Config is what can be told by flags; what is zero is taken from the environment as OpenTelemetry's specification
+// says, else its defaults. See docs/otlp.md.
 type Config struct {
 	Protocol    string            // grpc or http/protobuf
 	Endpoint    string            // URL; for HTTP with the path to which metrics are posted, /v1/metrics if it has none
@@ -61,8 +61,8 @@ type Config struct {
 	Version     string            // service.version
 	Instance    string            // from which service.instance.id is made, the same after a restart: the agent socket's path
 
-	// Since is when nobody else can have pushed this source's series: with deltas, what a series that began earlier had counted
-	// when it was first seen is taken as pushed by an earlier exporter. Default: when New was called.
+	// Since is when nobody else can have pushed this source's series: with deltas, what a series that began earlier
+	// had counted when it was first seen is taken as pushed by an earlier exporter. Default: when New was called.
 	Since time.Time
 
 	Environ func(name string) string // default: os.Getenv
@@ -90,8 +90,8 @@ func (cfg Config) Target() string {
 	return ""
 }
 
-// Complete fills in from the environment what cfg leaves open and checks all of it, reading the files with certificates. An error
-// names the variable or field, what is wrong and what to write; never a header's value.
+// Complete fills in from the environment what cfg leaves open and checks all of it, reading the files with
+// certificates. An error names the variable or field, what is wrong and what to write; never a header's value.
 func (cfg Config) Complete() (Config, error) {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Getenv

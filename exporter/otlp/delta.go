@@ -14,16 +14,17 @@ const forgetAfter = 10
 
 // deltas turns cumulative data into differences to what has been delivered of each series.
 //
-// A series' state moves on when the message with its point has been accepted, and not before: what a failed message had is in the
-// next one. So the deltas that have been delivered always add up to a value that the series had.
+// A series' state moves on when the message with its point has been accepted, and not before: what a failed message
+// had is in the next one. So the deltas that have been delivered always add up to a value that the series had.
 //
-// A series that is seen for the first time is sent in whole if it began at since or later. What began earlier may have been pushed
-// by an earlier exporter: its first value is only the base of what follows. The same goes for a series that may be one whose state
-// has been dropped, since it began no later than one of those. What has been taken as a base is counted, not lost silently.
+// A series that is seen for the first time is sent in whole if it began at since or later. What began earlier may
+// have been pushed by an earlier exporter: its first value is only the base of what follows. The same goes for a
+// series that may be one whose state has been dropped, since it began no later than one of those. What has been taken
+// as a base is counted, not lost silently.
 //
-// A later start time means that counting began anew: the delta is the new value. A value that has fallen without one has gained nothing, as
-// for a mapping.Count: it is the base of what follows. A start time that has moved back, or is known at last, means that more is known of
-// the past: ranks and objects join a series that were there before it.
+// A later start time means that counting began anew: the delta is the new value. A value that has fallen without one
+// has gained nothing, as for a mapping.Count: it is the base of what follows. A start time that has moved back, or is
+// known at last, means that more is known of the past: ranks and objects join a series that were there before it.
 //
 // It is used by one goroutine at a time.
 type deltas struct {
@@ -38,8 +39,8 @@ type deltas struct {
 	distinct func(*attribute.Set) attribute.Distinct // for tests
 }
 
-// tableKey is what is common to the series of one metric. A reload of rules may change a unit: then there are two metrics of one name, as long as
-// there is somebody whose rules were the old ones.
+// tableKey is what is common to the series of one metric. A reload of rules may change a unit: then there are two
+// metrics of one name, as long as there is somebody whose rules were the old ones.
 type tableKey struct {
 	scope        instrumentation.Scope
 	metric, unit string
@@ -58,8 +59,8 @@ const (
 	kindExponentialFloat
 )
 
-// table is the series of one metric. A Distinct is a hash without a secret: a rank's user, who chooses names of communicators, could
-// make one that meets another user's, so sets are compared.
+// table is the series of one metric. A Distinct is a hash without a secret: a rank's user, who chooses names of
+// communicators, could make one that meets another user's, so sets are compared.
 type table struct {
 	series    map[attribute.Distinct]*series
 	forgotten int64 // latest start of a series that has been dropped
@@ -137,8 +138,9 @@ func (d *deltas) find(t *table, set attribute.Set, start int64) *series {
 	return s
 }
 
-// begin returns where the delta of a point at that time starts, and whether what came before is to be subtracted. send is false
-// where there is nothing to send: the point is the base of what follows, or it has been delivered already.
+// begin returns where the delta of a point at that time starts, and whether what came before is to be subtracted.
+// send is false where there is nothing to send: the point is the base of what follows, or it has been delivered
+// already.
 func (d *deltas) begin(s *series, to state, fallen bool) (start int64, subtract, send bool) {
 	switch {
 	case !s.known && !s.whole:

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a delta is, case by case: cumulative points that are read and delivered one after the other, and what is sent of them. The
-// pusher began at second 0.
+// What a delta is, case by case: cumulative points that are read and delivered one after the other, and what is sent
+// of them. The pusher began at second 0.
 func TestDeltaSum(t *testing.T) {
 	type sent struct {
 		start, at int
@@ -121,7 +121,8 @@ func TestTemporality(t *testing.T) {
 	}
 }
 
-// Users choose names of communicators, and the hash of attributes is no secret: who meets it gets nothing of another's series.
+// Users choose names of communicators, and the hash of attributes is no secret: who meets it gets nothing of
+// another's series.
 func TestSeriesOfOneHash(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	d.distinct = func(*attribute.Set) attribute.Distinct { return attribute.Distinct{} }
@@ -146,8 +147,8 @@ func TestSeriesOfOneHash(t *testing.T) {
 	assert.Equal(t, 1, left)
 }
 
-// A histogram of which one bucket has fallen is the base of what follows, even if there are more events in all than before. Exponential buckets
-// that are empty may come and go.
+// A histogram of which one bucket has fallen is the base of what follows, even if there are more events in all than
+// before. Exponential buckets that are empty may come and go.
 func TestDeltaOfBuckets(t *testing.T) {
 	type step struct {
 		offset     int32
@@ -190,8 +191,8 @@ func TestDeltaOfBuckets(t *testing.T) {
 	}
 }
 
-// What is measured otherwise than before has another scale. A coarser one goes on, where each of its buckets holds what was delivered
-// of it; anything else is the base of what follows: nothing that was never counted is subtracted.
+// What is measured otherwise than before has another scale. A coarser one goes on, where each of its buckets holds
+// what was delivered of it; anything else is the base of what follows: nothing that was never counted is subtracted.
 func TestDeltaOfOtherScales(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -323,17 +324,17 @@ type life struct {
 	counts []uint64 // value of a counter: their sum
 	gone   int      // pushes in a row
 
-	// The receiver's view: what the last delivered point had, and what the deltas since counting began add up to. What was taken as a
-	// base is added to both.
+	// The receiver's view: what the last delivered point had, and what the deltas since counting began add up to.
+	// What was taken as a base is added to both.
 	seen      bool
 	lastStart int
 	last, sum []uint64
 	lastEnd   time.Time
 }
 
-// Whatever happens — series grow, begin anew, vanish and return, messages are refused, receivers are away — the deltas that
-// have been delivered add up to the cumulative value that has been delivered last, in each life of each series. No point is counted
-// twice, even of series whose state has been dropped meanwhile.
+// Whatever happens — series grow, begin anew, vanish and return, messages are refused, receivers are away — the
+// deltas that have been delivered add up to the cumulative value that has been delivered last, in each life of each
+// series. No point is counted twice, even of series whose state has been dropped meanwhile.
 func TestDeltasAddUp(t *testing.T) {
 	for _, kind := range []string{"sum", "explicit", "exponential"} {
 		t.Run(kind, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { deltasAddUp(t, kind) }) })

@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an interval. A histogram of
-// other bounds has begun anew.
+// deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an
+// interval. A histogram of other bounds has begun anew.
 func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.HistogramDataPoint[N]) ([]metricdata.HistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {
@@ -48,8 +48,8 @@ func subtractCounts(now, last []uint64) (difference []uint64, fallen bool) {
 	return difference, false
 }
 
-// deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that is coarser; a
-// finer one begins anew: so do Prometheus' native histograms.
+// deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that
+// is coarser; a finer one begins anew: so do Prometheus' native histograms.
 func deltaExponential[N int64 | float64](d *deltas, t *table, points []metricdata.ExponentialHistogramDataPoint[N]) ([]metricdata.ExponentialHistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {

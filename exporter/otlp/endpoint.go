@@ -21,8 +21,8 @@ const (
 	defaultHTTP = "http://localhost:4318" + metricsPath
 )
 
-// httpEndpoint follows the specification's rules of paths: the general variable is a base to which /v1/metrics is added, that of
-// metrics is taken as it is. A field is taken as it is, too, but no path means /v1/metrics there.
+// httpEndpoint follows the specification's rules of paths: the general variable is a base to which /v1/metrics is
+// added, that of metrics is taken as it is. A field is taken as it is, too, but no path means /v1/metrics there.
 func httpEndpoint(v setting) (endpoint, error) {
 	if v.text == "" {
 		v.text, v.field = defaultHTTP, true

@@ -11,8 +11,8 @@ import (
 // pair is one of a list as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES have them.
 type pair struct{ key, value string }
 
-// parsePairs reads key=value,key=value, with values encoded as in URLs and spaces around both ignored. Errors name the place, not
-// the value, which may be a password.
+// parsePairs reads key=value,key=value, with values encoded as in URLs and spaces around both ignored. Errors name
+// the place, not the value, which may be a password.
 func parsePairs(text string) ([]pair, error) {
 	var pairs []pair
 	for i, member := range strings.Split(text, ",") {

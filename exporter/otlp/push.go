@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// maxRead is how long reading may take of a push, at most; it is no more than half of Config.PushTimeout either, so that there is
-// time left to send what has been read.
+// maxRead is how long reading may take of a push, at most; it is no more than half of Config.PushTimeout either, so
+// that there is time left to send what has been read.
 const maxRead = 10 * time.Second
 
 // Pusher exports at each interval. Its methods may be called from any goroutine.
@@ -38,8 +38,8 @@ type Pusher struct {
 // ErrClosed is what a push returns after Close.
 var ErrClosed = errors.New("pushing: the pusher is closed")
 
-// New makes a pusher, completing cfg if Complete has not been called. It does not connect yet: a receiver that is away is no error.
-// The pusher must be closed; Run does it.
+// New makes a pusher, completing cfg if Complete has not been called. It does not connect yet: a receiver that is
+// away is no error. The pusher must be closed; Run does it.
 func New(ctx context.Context, cfg Config, source Source) (*Pusher, error) {
 	return newPusher(ctx, cfg, source, firstRetry)
 }
@@ -63,7 +63,8 @@ func newPusher(ctx context.Context, cfg Config, source Source, retry time.Durati
 	return p, nil
 }
 
-// Close closes the connection when whoever pushes has finished. Only the first call does something; all return what it did.
+// Close closes the connection when whoever pushes has finished. Only the first call does something; all return what
+// it did.
 func (p *Pusher) Close() error {
 	p.closing.Do(func() {
 		p.turn <- struct{}{}
@@ -80,8 +81,8 @@ func (p *Pusher) Describe(to chan<- *prometheus.Desc) { p.metrics.describe(to) }
 // Collect never waits for a push.
 func (p *Pusher) Collect(to chan<- prometheus.Metric) { p.metrics.collect(to) }
 
-// Push exports now, whatever the interval, and returns how many points were accepted. Pushes never overlap: it waits for its turn.
-// The time is bounded by ctx and Config.PushTimeout.
+// Push exports now, whatever the interval, and returns how many points were accepted. Pushes never overlap: it waits
+// for its turn. The time is bounded by ctx and Config.PushTimeout.
 func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 	return p.push(ctx, func(ctx context.Context) ([]metricdata.ScopeMetrics, func(), error) {
 		ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
@@ -151,7 +152,8 @@ type outcome struct {
 	message  string
 }
 
-// send sends one message after the other. After one that the receiver does not like the others still go; if it is away they don't.
+// send sends one message after the other. After one that the receiver does not like the others still go; if it is
+// away they don't.
 func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, last *reply, failure error) {
 	p.sender.prepare()
 	for i, b := range batches {

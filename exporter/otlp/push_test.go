@@ -141,7 +141,8 @@ func TestReceiverComesWithinThePush(t *testing.T) {
 	}
 }
 
-// An outage, in which a counter grows, another begins anew and a third ends: afterwards, what the receiver knows is whole.
+// An outage, in which a counter grows, another begins anew and a third ends: afterwards, what the receiver knows is
+// whole.
 func TestOutage(t *testing.T) {
 	for _, protocol := range protocols {
 		for _, temporality := range []string{TemporalityCumulative, TemporalityDelta, TemporalityLowMemory} {
@@ -214,7 +215,8 @@ func TestPartialSuccess(t *testing.T) {
 	}
 }
 
-// A message that the receiver does not like does not keep the others from going; with deltas, only its points are in the next push.
+// A message that the receiver does not like does not keep the others from going; with deltas, only its points are in
+// the next push.
 func TestRefusedMessage(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {

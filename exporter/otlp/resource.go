@@ -13,7 +13,8 @@ import (
 
 const serviceName = "mpit-exporter"
 
-// instanceSpace is the namespace that the semantic conventions give for a service.instance.id made from what is unique already.
+// instanceSpace is the namespace that the semantic conventions give for a service.instance.id made from what is
+// unique already.
 var instanceSpace = uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
 
 // completeResource says who pushes. The environment's attributes win, OTEL_SERVICE_NAME over all.
@@ -54,7 +55,8 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 	return nil
 }
 
-// instanceID is the same after a restart. The host's name is in it, for nodes that boot from one image share a machine id.
+// instanceID is the same after a restart. The host's name is in it, for nodes that boot from one image share a
+// machine id.
 func instanceID(machine, host, instance string) string {
 	return uuid.NewSHA1(instanceSpace, []byte(strings.Join([]string{machine, host, instance}, "\x00"))).String()
 }

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Ended ranks' values are pushed this long after the first of them has ended, so that those of a job go together, and not more
-// often than this.
+// Ended ranks' values are pushed this long after the first of them has ended, so that those of a job go together, and
+// not more often than this.
 const (
 	endedPause  = 100 * time.Millisecond
 	endedPeriod = time.Second
 )
 
-// Run pushes until ctx ends, then once more, and closes the pusher. After ctx's end it takes at most Config.Timeout, for a push that
-// is under way and the last one together. Failed pushes are logged and counted; the error is that of the last push.
+// Run pushes until ctx ends, then once more, and closes the pusher. After ctx's end it takes at most Config.Timeout,
+// for a push that is under way and the last one together. Failed pushes are logged and counted; the error is that of
+// the last push.
 //
-// The first push comes after a part of the interval that is drawn by lot, so that a cluster's nodes do not push all at once, and the
-// others an interval apart from it. A push that takes longer lets those that it covers fall out.
+// The first push comes after a part of the interval that is drawn by lot, so that a cluster's nodes do not push all
+// at once, and the others an interval apart from it. A push that takes longer lets those that it covers fall out.
 func (p *Pusher) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -7,8 +7,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Bytes that parts of a message take at most in protobuf's encoding. What is nested has its length before it, which takes up to
-// maxLength; where there are many of a kind it is counted exactly, so that messages get nearly as large as they may.
+// Bytes that parts of a message take at most in protobuf's encoding. What is nested has its length before it, which
+// takes up to maxLength; where there are many of a kind it is counted exactly, so that messages get nearly as large
+// as they may.
 const (
 	maxLength = 5
 	envelope  = 1 + maxLength // field number and length of something nested

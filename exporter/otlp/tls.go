@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// completeTLS reads the files. Client certificates are read again at each handshake, as they are often renewed under the same name.
+// completeTLS reads the files. Client certificates are read again at each handshake, as they are often renewed under
+// the same name.
 func (cfg *Config) completeTLS(e environ, done *settings) error {
 	authority := e.pick(cfg.Certificate, "certificate", "CERTIFICATE")
 	cert, key := e.pick(cfg.ClientCert, "client-certificate", "CLIENT_CERTIFICATE"), e.pick(cfg.ClientKey, "client-key", "CLIENT_KEY")

@@ -1,5 +1,6 @@
-// Package catalogue reads lists of the performance variables that MPI libraries have, for tests and for docs/metrics.md. The
-// lists stand in mapping/testdata/catalogues and hold facts alone: names, classes, datatypes. Only tests use it.
+// Package catalogue reads lists of the performance variables that MPI libraries have, for tests and for
+// docs/metrics.md. The lists stand in mapping/testdata/catalogues and hold facts alone: names, classes, datatypes.
+// Only tests use it.
 package catalogue
 
 import (

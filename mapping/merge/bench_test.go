@@ -28,7 +28,8 @@ func benchGroup(ranks, series int) (members []Member, touch func()) {
 	}
 }
 
-// BenchmarkGroup is an Update of 128 ranks with 50 series each, all of which have changed; of histograms one in ten has.
+// BenchmarkGroup is an Update of 128 ranks with 50 series each, all of which have changed; of histograms one in ten
+// has.
 func BenchmarkGroup(b *testing.B) {
 	const ranks, series = 128, 50
 	run := func(b *testing.B, members []Member, touch func()) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// maxTogether is how many observations a Group's histogram takes, so that what ranks claim never overflows: none has more than 2^60, and
-// what came once there are so many would be lost in the others' rounding anyway.
+// maxTogether is how many observations a Group's histogram takes, so that what ranks claim never overflows: none has
+// more than 2^60, and what came once there are so many would be lost in the others' rounding anyway.
 const maxTogether = 1 << 62
 
 // buckets is what of a member's histogram the cell has taken last.
@@ -21,8 +21,8 @@ type buckets struct {
 	schema     int32
 }
 
-// newBuckets prepares a histogram for a cell of others. A bucket that the cell hasn't got goes into the next wider one: what it says
-// stays true.
+// newBuckets prepares a histogram for a cell of others. A bucket that the cell hasn't got goes into the next wider
+// one: what it says stays true.
 func newBuckets(h *mapping.Histogram, cell []float64) *buckets {
 	b := &buckets{bounds: h.Bounds, counts: make([]uint64, len(h.Bounds)+1), schema: h.Schema}
 	if slices.Equal(h.Bounds, cell) {
@@ -41,7 +41,8 @@ func (b *buckets) fits(h *mapping.Histogram) bool {
 	return b != nil && b.schema == h.Schema && slices.Equal(b.bounds, h.Bounds)
 }
 
-// take adds to a cell's histogram what a member's has gained since the last time: bucket by bucket, as Count does; with skip nothing.
+// take adds to a cell's histogram what a member's has gained since the last time: bucket by bucket, as Count does;
+// with skip nothing.
 func (b *buckets) take(to, h *mapping.Histogram, skip bool) {
 	if len(h.Counts) != len(b.counts) {
 		return // no Rank makes such a thing

@@ -12,8 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Of ranks of which some measure single durations and others know what an interval took, the node's histogram has what both have: in the
-// wider of the two kinds of buckets.
+// Of ranks of which some measure single durations and others know what an interval took, the node's histogram has
+// what both have: in the wider of the two kinds of buckets.
 func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
 	of := func(h *mapping.Histogram, seconds []float64) *mapping.Series {
 		h.Counts = make([]uint64, len(h.Bounds)+1)

@@ -1,7 +1,8 @@
-// Package merge merges the series of the ranks of one MPI_COMM_WORLD on this node, where rules say so (`rank: node`, `rank: both`).
+// Package merge merges the series of the ranks of one MPI_COMM_WORLD on this node, where rules say so (`rank: node`,
+// `rank: both`).
 //
-// It knows neither rules nor MPI: what it merges are mapping's series, each with what becomes of it in several ranks (mapping.Together).
-// Begin reading with Group.
+// It knows neither rules nor MPI: what it merges are mapping's series, each with what becomes of it in several ranks
+// (mapping.Together). Begin reading with Group.
 package merge
 
 import (
@@ -34,15 +35,16 @@ type Member struct {
 	Old       bool              // was there before this exporter: an earlier one may have shown what it has counted
 }
 
-// Group merges the series of the ranks of one MPI_COMM_WORLD on this node, each variable by its class. It belongs to one
-// goroutine.
+// Group merges the series of the ranks of one MPI_COMM_WORLD on this node, each variable by its class. It belongs to
+// one goroutine.
 //
-// What counts is never summed anew: a series gains what each member's gains (Count), so that it can't fall, and nothing is counted
-// twice. So a member's end changes nothing, and neither does one that begins anew: it goes on from there. Levels, states and watermarks
-// are merged anew at each Update.
+// What counts is never summed anew: a series gains what each member's gains (Count), so that it can't fall, and
+// nothing is counted twice. So a member's end changes nothing, and neither does one that begins anew: it goes on from
+// there. Levels, states and watermarks are merged anew at each Update.
 //
-// The numbers go this way: a member has a part for each of its series; the parts of one name and labels are merged in a cell,
-// which is a series of the Group. Parts are linked to cells only when a member's set of series has changed (link.go).
+// The numbers go this way: a member has a part for each of its series; the parts of one name and labels are merged in
+// a cell, which is a series of the Group. Parts are linked to cells only when a member's set of series has changed
+// (link.go).
 type Group struct {
 	cells   map[seriesKey]*cell
 	ordered []*cell
@@ -78,15 +80,16 @@ func NewGroup() *Group {
 	}
 }
 
-// SetLimit bounds the weight of the Group's series, from the next Update on. Who is there first keeps his place. The last eighth
-// is for objects called other, into which the newest objects' series fold, variable by variable; what finds no place there either
-// is left out and counted, for reason. Below zero: no limit.
+// SetLimit bounds the weight of the Group's series, from the next Update on. Who is there first keeps his place. The
+// last eighth is for objects called other, into which the newest objects' series fold, variable by variable; what
+// finds no place there either is left out and counted, for reason. Below zero: no limit.
 func (g *Group) SetLimit(weight int, reason mapping.Reason) { g.limit, g.limitReason = weight, reason }
 
 // Weight is the weight of all that the Group has on the page: Series and Extremes.
 func (g *Group) Weight() int { return g.weight }
 
-// Dropped counts what has been left out since NewGroup, by reason: members' series. nil: nothing. The map is the caller's.
+// Dropped counts what has been left out since NewGroup, by reason: members' series. nil: nothing. The map is the
+// caller's.
 func (g *Group) Dropped() map[mapping.Reason]uint64 {
 	if len(g.dropped) == 0 {
 		return nil
@@ -94,8 +97,8 @@ func (g *Group) Dropped() map[mapping.Reason]uint64 {
 	return maps.Clone(g.dropped)
 }
 
-// Update takes all members as they are at a moment of the exporter's clock. A member that is not among them any more has ended: what it has counted, and its
-// watermarks, stay.
+// Update takes all members as they are at a moment of the exporter's clock. A member that is not among them any more
+// has ended: what it has counted, and its watermarks, stay.
 //
 // A member that is Old, or one that had ended and comes back, contributes only what it counts from then on.
 func (g *Group) Update(members []Member, now time.Time) {
@@ -140,12 +143,12 @@ func (g *Group) Update(members []Member, now time.Time) {
 	}
 }
 
-// Series is all merged series, in a stable order, kept as those of a Rank: without rank, state and so on as in Series.Labels.
-// Those of RankBoth have a family of their own, NodePrefix and the rest of the name.
+// Series is all merged series, in a stable order, kept as those of a Rank: without rank, state and so on as in
+// Series.Labels. Those of RankBoth have a family of their own, NodePrefix and the rest of the name.
 func (g *Group) Series() []*mapping.Series { return g.series }
 
-// Extremes is a series ExtremeName for each watermark: the number of the rank that holds it. Label metric is the family in which
-// the watermark stands in Series; the others are its own.
+// Extremes is a series ExtremeName for each watermark: the number of the rank that holds it. Label metric is the
+// family in which the watermark stands in Series; the others are its own.
 func (g *Group) Extremes() []*mapping.Series { return g.extremes }
 
 // Structure is a number that changes when the set of series does.
@@ -271,8 +274,8 @@ func (c *cell) settle() {
 	}
 }
 
-// since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another: who adds up takes a
-// beginning that moves for a reset.
+// since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another:
+// who adds up takes a beginning that moves for a reset.
 func (c *cell) since(at int64) {
 	if c.series.Valid && c.series.Since != 0 {
 		return

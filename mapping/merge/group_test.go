@@ -252,7 +252,8 @@ func TestGroupOfHistograms(t *testing.T) {
 	assert.Equal(t, uint64(10), native())
 	assert.Equal(t, uint64(1), h.NativeZero)
 
-	// It begins anew: what was there stays, and what was counted until now is left out of the sum and of the buckets that have less.
+	// It begins anew: what was there stays, and what was counted until now is left out of the sum and of the buckets
+	// that have less.
 	*a.Histogram = mapping.Histogram{Bounds: a.Histogram.Bounds, Counts: make([]uint64, 4)}
 	a.Since = groupStart.Add(time.Minute).UnixNano()
 	sum := h.Sum
@@ -520,8 +521,8 @@ func TestGroupAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// New rules reach one member after the other. Where a series means something else by them, the Group's begins at zero with the first that
-// has them, and waits for the others.
+// New rules reach one member after the other. Where a series means something else by them, the Group's begins at zero
+// with the first that has them, and waits for the others.
 func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
 	g := NewGroup()
 	a, b := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassTimer, 0)), rankOf(1, like(mpit.ClassCounter, 1000), like(mpit.ClassTimer, 0))

@@ -87,8 +87,9 @@ func (g *Group) linkPart(gm *member, s *mapping.Series, rules uint64, late bool)
 	return p
 }
 
-// tidy goes through the parts whose series the member hasn't got. Those that count, and watermarks, stay: when the member's figures
-// are made anew, their series come back, all of them at once: so while it has none at all, there is no limit to them.
+// tidy goes through the parts whose series the member hasn't got. Those that count, and watermarks, stay: when the
+// member's figures are made anew, their series come back, all of them at once: so while it has none at all, there is
+// no limit to them.
 func (gm *member) tidy(has bool) {
 	idle := 0
 	for key, p := range gm.parts {
@@ -113,8 +114,8 @@ func (gm *member) tidy(has bool) {
 	}
 }
 
-// place returns the cell for a part: that of its key, made if there is room; else that of the object called other; nil if there is
-// no room for that one either.
+// place returns the cell for a part: that of its key, made if there is room; else that of the object called other;
+// nil if there is no room for that one either.
 func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	if c := g.cells[key]; c != nil {
 		return c
@@ -163,7 +164,8 @@ func (c *cell) mean(s *mapping.Series) {
 	}
 }
 
-// renew makes a cell follow a series that is new to it: rules may have changed what is said of a family, and how it is merged.
+// renew makes a cell follow a series that is new to it: rules may have changed what is said of a family, and how it
+// is merged.
 func (g *Group) renew(c *cell, s *mapping.Series) {
 	if m := g.metric(s); c.series.Metric != m {
 		c.series.Metric, g.renewed = m, true
@@ -228,8 +230,8 @@ func (g *Group) metric(s *mapping.Series) *mapping.Metric {
 	return &m
 }
 
-// sweep takes out the cells that no member has a series for, except for what has been counted there, and the highest or lowest.
-// Where newer rules are in force than a cell was made by, it is the rules that have done away with it.
+// sweep takes out the cells that no member has a series for, except for what has been counted there, and the highest
+// or lowest. Where newer rules are in force than a cell was made by, it is the rules that have done away with it.
 func (g *Group) sweep() {
 	gone := 0
 	for _, c := range g.ordered {

@@ -54,8 +54,9 @@ func (r *groupRank) anew() {
 	}
 }
 
-// Ranks come, count, are reset, are late, are not read, end, come back, have their figures made anew, and stay when the exporter
-// does not. The Group has what they counted, but for what an earlier exporter has shown, and nothing of it ever falls.
+// Ranks come, count, are reset, are late, are not read, end, come back, have their figures made anew, and stay when
+// the exporter does not. The Group has what they counted, but for what an earlier exporter has shown, and nothing of
+// it ever falls.
 func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewGroup()

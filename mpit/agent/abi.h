@@ -98,13 +98,15 @@ struct cvar_description {
 	void *enumeration;
 };
 
-/* An object's handle as the library knows it; only an abi file looks inside. Unused bytes are zero: handles of a kind compare as pointers. */
+/* An object's handle as the library knows it; only an abi file looks inside. Unused bytes are zero: handles of a kind
+ * compare as pointers. */
 union mpi_object {
 	void *pointer;
 	int integer;
 };
 
-/* What a function that makes an object knows of it beside its handle. The arguments are the program's, valid during its call. */
+/* What a function that makes an object knows of it beside its handle. The arguments are the program's, valid during
+ * its call. */
 struct making {
 	const char *by;               /* the function's name without MPI_ */
 	const char *name;             /* that a file is opened by; NULL: the kind has none */
@@ -129,7 +131,8 @@ struct abi {
 	const char *name;
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
 
-	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's: NULL. */
+	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's:
+	 * NULL. */
 	bool (*speaks)(const char *library_version);
 	/* Looks everything up in an open library (dlopen handle, kept); false if something is missing. */
 	bool (*resolve)(void *library);
@@ -145,7 +148,8 @@ struct abi {
 	/* This process's place in MPI_COMM_WORLD, and in a session's mpi://WORLD. */
 	bool (*world)(int *rank, int *size);
 	bool (*session_world)(const union mpi_object *session, int *rank, int *size);
-	/* After MPI_COMM_SELF has been marked: what is set last is deleted first, and its end is to come before the mark's. */
+	/* After MPI_COMM_SELF has been marked: what is set last is deleted first, and its end is to come before the
+	 * mark's. */
 	bool (*watch_finalize)(void);
 
 	int (*pvar_count)(int *count);
@@ -176,13 +180,14 @@ struct abi {
 	int (*cvar_describe)(int index, struct cvar_description *out, struct text *name, struct text *description);
 	int (*cvar_index)(const char *name, int *index);
 	/*
-	 * Value of a control variable into bytes; object: NULL for variables without one; count: elements. CODE_MEMORY: it doesn't fit;
-	 * CODE_NOT_ACCESSIBLE: reading would crash.
+	 * Value of a control variable into bytes; object: NULL for variables without one; count: elements. CODE_MEMORY:
+	 * it doesn't fit; CODE_NOT_ACCESSIBLE: reading would crash.
 	 */
 	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
 	/*
-	 * Sets it to `count` elements (of a string: bytes before the zero), with 64 zero bytes behind them. *room: how many elements the library
-	 * has; CODE_MEMORY: they are not that many, or the string and its zero don't fit. CODE_NOT_ACCESSIBLE: it would crash.
+	 * Sets it to `count` elements (of a string: bytes before the zero), with 64 zero bytes behind them. *room: how
+	 * many elements the library has; CODE_MEMORY: they are not that many, or the string and its zero don't fit.
+	 * CODE_NOT_ACCESSIBLE: it would crash.
 	 */
 	int (*cvar_write)(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room);
 
@@ -198,12 +203,14 @@ struct abi {
 	bool (*comm_world)(union mpi_object *out);
 	bool (*comm_self)(union mpi_object *out);
 	bool (*comm_parent)(union mpi_object *out);
-	/* Object from the address that a constructor filled in. False: a null handle, or a predefined one (of datatypes object_describe tells). */
+	/* Object from the address that a constructor filled in. False: a null handle, or a predefined one (of datatypes
+	 * object_describe tells). */
 	bool (*object_at)(int kind, const void *address, union mpi_object *out);
 	/* Object from a handle passed by value in a register, in a call that has succeeded: predefined ones too. */
 	void (*object_in)(int kind, intptr_t value, union mpi_object *out);
 
-	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how may be NULL. */
+	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how
+	 * may be NULL. */
 	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how, struct object_description *out);
 	/* Whether an info object has a key, which the program has just used. */
 	bool (*info_has)(const union mpi_object *info, const char *key);
@@ -211,8 +218,8 @@ struct abi {
 	bool (*object_name)(int kind, const union mpi_object *object, struct text *name);
 
 	/*
-	 * Communicators, windows and datatypes: the mark is an attribute that no copy inherits and whose deletion is events->freed. NULL:
-	 * unmarked. Objects of the other kinds have no attributes.
+	 * Communicators, windows and datatypes: the mark is an attribute that no copy inherits and whose deletion is
+	 * events->freed. NULL: unmarked. Objects of the other kinds have no attributes.
 	 */
 	bool (*mark)(int kind, const union mpi_object *object, void *mark);
 	void *(*marked)(int kind, const union mpi_object *object);

@@ -512,7 +512,8 @@ static bool object_describe(int kind, const union mpi_object *object, const stru
 
 /* ---- MPI_T: performance variables (MPI-4.1 section 15.3.7) ---- */
 
-/* Not MPI_Type_size: this runs in the agent's thread, too, which calls no MPI function but those of MPI_T. 0: not one that we know. */
+/* Not MPI_Type_size: this runs in the agent's thread, too, which calls no MPI function but those of MPI_T. 0: not one
+ * that we know. */
 static int bytes_of(int datatype)
 {
 	switch (datatype) {
@@ -723,7 +724,8 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 	rc = lib_MPI_T_cvar_handle_alloc(index, abi_bound(object, &bound), &handle, room);
 	if (rc != MPI_SUCCESS)
 		return code(rc);
-	/* A string's count is the size of the buffer it is read into, which Open MPI doesn't check and MPICH only asserts. */
+	/* A string's count is the size of the buffer it is read into, which Open MPI doesn't check and MPICH only
+	 * asserts. */
 	if (datatype == TYPE_CHAR ? count >= *room : count != *room) {
 		lib_MPI_T_cvar_handle_free(&handle);
 		return CODE_MEMORY;

@@ -30,8 +30,8 @@ enum agent_state {
 };
 
 /*
- * Any thread. One load: it stands in front of every wrapper's work. Acquire, so that a thread that sees the agent running sees all that was set
- * before; on x86-64 that is the same instruction as a relaxed load.
+ * Any thread. One load: it stands in front of every wrapper's work. Acquire, so that a thread that sees the agent
+ * running sees all that was set before; on x86-64 that is the same instruction as a relaxed load.
  */
 enum agent_state agent_state(void);
 

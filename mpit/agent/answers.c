@@ -45,7 +45,8 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the rank has ended. */
+/* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
+ * rank has ended. */
 static bool try_gate(void)
 {
 	for (int i = 0; i < GATE_TRIES && agent_state() == AGENT_RUNNING; i++) {
@@ -104,7 +105,8 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	gate_leave();
 }
 
-/* For what must not be lost: waits as long as the program keeps the gate, which is never long. False: the rank has ended. */
+/* For what must not be lost: waits as long as the program keeps the gate, which is never long. False: the rank has
+ * ended. */
 static bool await_gate(void)
 {
 	while (!gate_try()) {
@@ -253,7 +255,8 @@ bool answer(struct answering *a, const struct connection *c)
 	struct wire_header header;
 	bool answered;
 
-	/* Sleeps until a request comes, or the connection is shut because the rank has ended: nothing else wakes the thread. */
+	/* Sleeps until a request comes, or the connection is shut because the rank has ended: nothing else wakes the
+	 * thread. */
 	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
 		return false;
 	if (!connection_receive(c, a->request, (size_t)header.words * sizeof *a->request))

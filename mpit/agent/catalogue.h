@@ -72,8 +72,8 @@ struct catalogue {
 size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void));
 
 /*
- * Adds variable i of a source, of the generation that comes next; allocates. NULL: there is no memory, or no number left for it. Who has
- * added some raises the catalogue's generation by one.
+ * Adds variable i of a source, of the generation that comes next; allocates. NULL: there is no memory, or no number
+ * left for it. Who has added some raises the catalogue's generation by one.
  */
 struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i);
 
@@ -92,7 +92,8 @@ uint64_t widen(const struct variable *v, const void *elements, size_t i);
 /* The way back, for what a tool writes: `count` words into elements of a datatype. False: one doesn't fit. */
 bool narrow(int datatype, int datatype_bytes, const uint64_t *words, size_t count, void *elements);
 
-/* The enumeration with the library's handle, found before or described now; allocates. NULL: none, or it can't be described. */
+/* The enumeration with the library's handle, found before or described now; allocates. NULL: none, or it can't be
+ * described. */
 struct enumeration *catalogue_enumeration(struct catalogue *c, const struct abi *abi, void *mpi);
 
 void catalogue_free(struct catalogue *c);

@@ -33,12 +33,13 @@ void connection_prepare(void);
 int dial_any(const struct socket_paths *paths);
 
 /*
- * Whose turn it is on the connection that stands: the agent's thread's while it answers, and where it makes and closes the
- * connection; the other one's for the last sample. Agent's threads only.
+ * Whose turn it is on the connection that stands: the agent's thread's while it answers, and where it makes and
+ * closes the connection; the other one's for the last sample. Agent's threads only.
  */
 void connection_enter(void);
 bool connection_enter_before(uint64_t deadline);
-/* The same when the rank has ended and the last sample is on its way: ends what is still being sent to an exporter that doesn't read. */
+/* The same when the rank has ended and the last sample is on its way: ends what is still being sent to an exporter
+ * that doesn't read. */
 void connection_enter_over(void);
 void connection_leave(void);
 

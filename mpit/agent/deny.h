@@ -19,14 +19,15 @@
 #define DENY_DEFAULT "mtl_psm2_*,osc_rdma_*_count,*_monitoring_flush"
 
 /*
- * Of these Open MPI stops all handles of the process, and what they count, when one is stopped: a tool's own session would
- * end everybody's figures. They can be started, read, reset and freed.
+ * Of these Open MPI stops all handles of the process, and what they count, when one is stopped: a tool's own session
+ * would end everybody's figures. They can be started, read, reset and freed.
  */
 #define NEVER_STOP_OPENMPI "*_monitoring_*"
 
 /*
- * From the first start of a handle on, each message pays for these (Open MPI 5's SPC). Those of Open MPI 4 are continuous, and freed in
- * MPI_Finalize before the last sample, in which reading them would crash: they are never opened.
+ * From the first start of a handle on, each message pays for these (Open MPI 5's SPC). Those of Open MPI 4 are
+ * continuous, and freed in MPI_Finalize before the last sample, in which reading them would crash: they are never
+ * opened.
  */
 #define ON_REQUEST_OPENMPI "runtime_spc_*," NEVER_STOP_OPENMPI
 
@@ -36,8 +37,9 @@
 void deny_list(const char *value, char list[DENY_BYTES]);
 
 /*
- * The same of MPIT_AGENT_OPEN. Where it isn't set, who has switched such variables on in the environment has requested them, by Open MPI's
- * parameters pml_monitoring_enable (a number) and mpi_spc_attach (names with commas between them, or all).
+ * The same of MPIT_AGENT_OPEN. Where it isn't set, who has switched such variables on in the environment has
+ * requested them, by Open MPI's parameters pml_monitoring_enable (a number) and mpi_spc_attach (names with commas
+ * between them, or all).
  */
 void open_list(const char *value, const char *monitoring, const char *attached, char list[DENY_BYTES]);
 

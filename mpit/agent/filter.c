@@ -10,8 +10,8 @@
 static int at_first; /* written in MPI_Init, before the agent's thread exists */
 
 /*
- * How many the calling thread has: Linux tells it from 5.9 on, and before that there is one or none. Little is read at a time, for exit may
- * stand in a signal handler with a small stack of its own.
+ * How many the calling thread has: Linux tells it from 5.9 on, and before that there is one or none. Little is read
+ * at a time, for exit may stand in a signal handler with a small stack of its own.
  */
 static int filters(void)
 {

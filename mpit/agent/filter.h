@@ -1,8 +1,8 @@
 /*
  * filter.h - whether the program has been denied system calls since MPI_Init.
  *
- * A seccomp filter may end the process for a call that it doesn't allow, and there is no asking which those are. So where one has come
- * the agent makes no connection any more: what is connected stays so.
+ * A seccomp filter may end the process for a call that it doesn't allow, and there is no asking which those are. So
+ * where one has come the agent makes no connection any more: what is connected stays so.
  */
 #ifndef MPIT_FILTER_H
 #define MPIT_FILTER_H

@@ -32,7 +32,8 @@ struct agent_statistics {
 /* The agent's thread, or the program's with the last sample. */
 void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind);
 
-/* ENUMS, VARIABLES, LAYOUT, REMAINS and KEPT where they differ from what was seen, then SAMPLE with the last values read. */
+/* ENUMS, VARIABLES, LAYOUT, REMAINS and KEPT where they differ from what was seen, then SAMPLE with the last values
+ * read. */
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
 		  enum sample_status status, enum end_reason end, const struct agent_statistics *statistics);
 

@@ -25,7 +25,8 @@ static void note_wait(uint64_t waited)
 		;
 }
 
-/* pthread_mutex_clocklock. NULL: an older glibc than 2.30, or musl, has only the wait that a step of the clock shortens or stretches. */
+/* pthread_mutex_clocklock. NULL: an older glibc than 2.30, or musl, has only the wait that a step of the clock
+ * shortens or stretches. */
 static int (*clocklock)(pthread_mutex_t *, clockid_t, const struct timespec *);
 
 void gate_prepare(void)

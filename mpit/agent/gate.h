@@ -20,7 +20,8 @@
 
 #define GATE_PATIENCE_NS 2000000000u
 
-/* Program's thread, once, before anybody enters: looks up what the C library has to wait with. Takes the dynamic linker's lock. */
+/* Program's thread, once, before anybody enters: looks up what the C library has to wait with. Takes the dynamic
+ * linker's lock. */
 void gate_prepare(void);
 
 /* Program's threads. False: don't touch anything, and don't call gate_leave. */

@@ -1,7 +1,8 @@
 /*
  * identity.h - what the agent says of the process and of the job it belongs to (docs/protocol.md, HELLO).
  *
- * Filled once, in MPI_Init or the first MPI_Session_init, in the program's thread; read only afterwards (but sessions_only), by any thread.
+ * Filled once, in MPI_Init or the first MPI_Session_init, in the program's thread; read only afterwards (but
+ * sessions_only), by any thread.
  */
 #ifndef MPIT_IDENTITY_H
 #define MPIT_IDENTITY_H

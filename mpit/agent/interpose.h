@@ -1,9 +1,9 @@
 /*
  * interpose.h - how an interposed function finds the one it stands in front of. Only the interpose*.c include it.
  *
- * Arguments pass through unchanged as registers: intptr_t holds an int handle (MPICH) and a pointer handle (Open MPI) alike; the upper
- * half of an int argument may be anything and stays so. This holds on every ABI where an argument takes a register or an 8-byte stack
- * slot: x86-64, AArch64, POWER, RISC-V on Linux.
+ * Arguments pass through unchanged as registers: intptr_t holds an int handle (MPICH) and a pointer handle (Open MPI)
+ * alike; the upper half of an int argument may be anything and stays so. This holds on every ABI where an argument
+ * takes a register or an 8-byte stack slot: x86-64, AArch64, POWER, RISC-V on Linux.
  */
 #ifndef MPIT_INTERPOSE_H
 #define MPIT_INTERPOSE_H
@@ -32,10 +32,10 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
 		return NOT_THERE
 
 /*
- * The function of interposed.h that the program has called in this thread and that hasn't returned; 0: none. What the library makes in
- * there for itself (a file's own communicator) is none of the program's objects, and what comes by again under the same name comes from a
- * tool that stands between us and the library. Saved and restored, never counted: a call may end by an exception or longjmp.
- * initial-exec: no call into the dynamic linker.
+ * The function of interposed.h that the program has called in this thread and that hasn't returned; 0: none. What the
+ * library makes in there for itself (a file's own communicator) is none of the program's objects, and what comes by
+ * again under the same name comes from a tool that stands between us and the library. Saved and restored, never
+ * counted: a call may end by an exception or longjmp. initial-exec: no call into the dynamic linker.
  */
 extern __thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -1,9 +1,10 @@
 /*
- * interpose_objects.c - the functions that make, name, change and end objects: those of interposed.h, each also under its PMPI_ name.
+ * interpose_objects.c - the functions that make, name, change and end objects: those of interposed.h, each also under
+ * its PMPI_ name.
  *
- * A constructor calls the next definition first and tells the agent afterwards. A function that frees tells the agent first, because the
- * handle is gone afterwards and what is bound to an object must be closed before it ends; should the real call fail then, the object lives
- * on unobserved. No lock of ours is held across a call of the library's.
+ * A constructor calls the next definition first and tells the agent afterwards. A function that frees tells the agent
+ * first, because the handle is gone afterwards and what is bound to an object must be closed before it ends; should
+ * the real call fail then, the object lives on unobserved. No lock of ours is held across a call of the library's.
  */
 #include "interpose.h"
 

@@ -1,9 +1,10 @@
 /*
- * interpose_pcontrol.c - MPI_Pcontrol (MPI-4.1 section 15.2.4), under both names: Open MPI's Fortran calls PMPI_Pcontrol, MPICH's both.
+ * interpose_pcontrol.c - MPI_Pcontrol (MPI-4.1 section 15.2.4), under both names: Open MPI's Fortran calls
+ * PMPI_Pcontrol, MPICH's both.
  *
- * It has a level, and behind it what a tool may define. The next definition, the library's or another tool's, gets what stood in the first
- * five registers of integers and pointers; what a program passes beyond them or as floating-point numbers is lost, because there is
- * no portable way to pass on arguments of unknown number and type.
+ * It has a level, and behind it what a tool may define. The next definition, the library's or another tool's, gets
+ * what stood in the first five registers of integers and pointers; what a program passes beyond them or as
+ * floating-point numbers is lost, because there is no portable way to pass on arguments of unknown number and type.
  */
 #include "interpose.h"
 

@@ -1,10 +1,11 @@
 /*
  * interposed.h - which functions make, name, change and end objects, and where in their arguments the object stands.
  *
- * One table for the code (interpose_objects.c) and for the test that compares it with each library's mpi.h (test/prototypes.cpp): a wrong
- * position would corrupt a program. X(name, arguments, object, communicator): how many arguments, the position of the address where the
- * library puts the object's handle, and of the communicator that the object is made on (0: none); positions count from 1. Functions of
- * MPI-4 stand in tables of their own, because older libraries don't have them.
+ * One table for the code (interpose_objects.c) and for the test that compares it with each library's mpi.h
+ * (test/prototypes.cpp): a wrong position would corrupt a program. X(name, arguments, object, communicator): how many
+ * arguments, the position of the address where the library puts the object's handle, and of the communicator that the
+ * object is made on (0: none); positions count from 1. Functions of MPI-4 stand in tables of their own, because older
+ * libraries don't have them.
  */
 #ifndef MPIT_INTERPOSED_H
 #define MPIT_INTERPOSED_H
@@ -93,7 +94,8 @@
 	X(Session_get_info, 2, 2, 0)            \
 	X(Session_get_pset_info, 3, 3, 0)
 
-/* Persistent requests live from here to MPI_Request_free. Those of other operations are made in message calls, where the agent doesn't stand. */
+/* Persistent requests live from here to MPI_Request_free. Those of other operations are made in message calls, where
+ * the agent doesn't stand. */
 #define REQUESTS(X)                             \
 	X(Send_init, 7, 7, 6)                   \
 	X(Bsend_init, 7, 7, 6)                  \

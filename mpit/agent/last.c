@@ -203,9 +203,9 @@ void last_await(const struct farewell *f)
 	if (!f->handed_over && f->c.fd < 0)
 		return;
 	/*
-	 * The program's own thread has to stand here: once the last rank of a job has returned from MPI_Finalize and ended, batch systems
-	 * kill whatever is left on the node, the exporter too, and what it had not handed on by then is lost. A signal's handler may have
-	 * run in between; that makes the wait no longer.
+	 * The program's own thread has to stand here: once the last rank of a job has returned from MPI_Finalize and
+	 * ended, batch systems kill whatever is left on the node, the exporter too, and what it had not handed on by then
+	 * is lost. A signal's handler may have run in between; that makes the wait no longer.
 	 */
 	if (f->handed_over) {
 		word_await(&stage, STAGE_SENT, f->deadline);

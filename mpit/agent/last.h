@@ -1,8 +1,9 @@
 /*
  * last.h - the last sample: what the program's own thread does with it, and what the agent's.
  *
- * It goes over the connection that stands where the exporter has asked for that: the program may have taken from itself the right to make
- * another one (filter.h). Where there is none, or it is busy, the program's thread makes one.
+ * It goes over the connection that stands where the exporter has asked for that: the program may have taken from
+ * itself the right to make another one (filter.h). Where there is none, or it is busy, the program's thread makes
+ * one.
  */
 #ifndef MPIT_LAST_H
 #define MPIT_LAST_H
@@ -30,8 +31,8 @@ void last_prepare(void);
 struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end);
 
 /*
- * Waits until the exporter has closed the connection, for what is left of MPIT_AGENT_FINAL_WAIT: nothing, where that is not
- * set. Without the gate; allocates nothing and takes no lock, for exit may stand in a signal handler.
+ * Waits until the exporter has closed the connection, for what is left of MPIT_AGENT_FINAL_WAIT: nothing, where that
+ * is not set. Without the gate; allocates nothing and takes no lock, for exit may stand in a signal handler.
  */
 void last_await(const struct farewell *f);
 
@@ -39,7 +40,8 @@ void last_await(const struct farewell *f);
 void last_asked(void);
 void last_unasked(void);
 
-/* The agent's other thread, when the rank has ended: sends what has been left to it, and waits where the program waits. */
+/* The agent's other thread, when the rank has ended: sends what has been left to it, and waits where the program
+ * waits. */
 void last_deliver(const struct connection *c);
 
 /*

@@ -73,7 +73,8 @@ static size_t most_objects(void)
 
 /* ---- what happens to objects ---- */
 
-/* A child made by _Fork or clone hasn't run the handlers of pthread_atfork: it is not the rank, whatever the state says. */
+/* A child made by _Fork or clone hasn't run the handlers of pthread_atfork: it is not the rank, whatever the state
+ * says. */
 static bool in_the_rank(void)
 {
 	return getpid() == identity.pid;
@@ -326,7 +327,8 @@ static bool enter_world(const union mpi_object *mpi_session)
 	return abi->watch_finalize();
 }
 
-/* Once, after the real MPI_Init or MPI_Session_init. The gate is held: with sessions other threads may be in MPI already. */
+/* Once, after the real MPI_Init or MPI_Session_init. The gate is held: with sessions other threads may be in MPI
+ * already. */
 static void begin(const union mpi_object *mpi_session)
 {
 	identity_fill(&identity, library_version);
@@ -364,7 +366,8 @@ static void begin(const union mpi_object *mpi_session)
 		agent_log("no thread can be made: only the last sample will be sent");
 }
 
-/* MPI_Init in a program that has sessions already: from here on MPI_Finalize is the end, and there are communicators that nobody made. */
+/* MPI_Init in a program that has sessions already: from here on MPI_Finalize is the end, and there are communicators
+ * that nobody made. */
 static void join_world(void)
 {
 	if (!identity.sessions_only || !enter())
@@ -461,8 +464,8 @@ void lifecycle_end(enum end_reason reason)
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
 		sources_measure(false);
 		/*
-		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there, and what has come
-		 * up since the last sample stays unknown.
+		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there,
+		 * and what has come up since the last sample stays unknown.
 		 */
 		if (reason == END_FINALIZE)
 			session_discover(&session, NULL);

@@ -34,8 +34,9 @@ void lifecycle_made(int kind, const void *address, const struct making *how);
 /* After a constructor that was called inside another call: a handle that isn't known is the library's own. */
 void lifecycle_got(int kind, const void *address);
 /*
- * Before a function that takes the handle away. nested: inside another call of the same function. That may be the same call, passed on by
- * a tool between us and the library, or a call of the program's own: the free function of a generalized request may free another request.
+ * Before a function that takes the handle away. nested: inside another call of the same function. That may be the
+ * same call, passed on by a tool between us and the library, or a call of the program's own: the free function of a
+ * generalized request may free another request.
  */
 void lifecycle_freeing(int kind, const void *address, bool nested);
 /* After the program named an object. The handle as it was passed. */

@@ -97,8 +97,8 @@ static unsigned jitter(uint64_t *seed, unsigned ms)
 }
 
 /*
- * The C library's size of a stack. Static TLS of the program's libraries counts against it; it is at least as large as that, but under a
- * small limit, or with a very large TLS, not much larger.
+ * The C library's size of a stack. Static TLS of the program's libraries counts against it; it is at least as large
+ * as that, but under a small limit, or with a very large TLS, not much larger.
  */
 static size_t default_stack(void)
 {
@@ -147,7 +147,8 @@ static bool start(void *(*run)(void *), void *argument, size_t stack)
 	return failed == 0;
 }
 
-/* The thread of the end shares the descriptors of the one that answers. It sends the last sample, then it lets the other one go. */
+/* The thread of the end shares the descriptors of the one that answers. It sends the last sample, then it lets the
+ * other one go. */
 static void *run_end(void *unused)
 {
 	(void)unused;
@@ -245,8 +246,8 @@ bool link_start(struct link *l)
 	if (!start(run, l, default_stack() + OWN_STACK))
 		return false;
 	/*
-	 * The program may deny itself files and sockets right after MPI_Init (filter.h), and end for what the thread then still
-	 * had to do: 0.2 to 0.8 ms on an idle machine.
+	 * The program may deny itself files and sockets right after MPI_Init (filter.h), and end for what the thread then
+	 * still had to do: 0.2 to 0.8 ms on an idle machine.
 	 */
 	word_await(&begun, 0, monotonic_ns() + BEGIN_PATIENCE_NS);
 	return true;

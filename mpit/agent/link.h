@@ -1,8 +1,9 @@
 /*
  * link.h - the agent's thread: it looks for the exporter, and answers it.
  *
- * It sleeps in connect's back-off or until a request comes; nobody asks, nothing runs. A second one sleeps until the rank ends: it sends the
- * last sample over the connection that stands, whose descriptor the program's own threads can't use, and wakes the first.
+ * It sleeps in connect's back-off or until a request comes; nobody asks, nothing runs. A second one sleeps until the
+ * rank ends: it sends the last sample over the connection that stands, whose descriptor the program's own threads
+ * can't use, and wakes the first.
  */
 #ifndef MPIT_LINK_H
 #define MPIT_LINK_H

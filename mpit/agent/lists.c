@@ -31,7 +31,8 @@ static int fetch(const struct session *s, const struct cvar *v, int *count)
 
 	if (!has_value(d))
 		return CODE_NOT_SUPPORTED;
-	/* What a library leaves as it is, and what it writes too much: of a string it may give fewer bytes than it has counted. */
+	/* What a library leaves as it is, and what it writes too much: of a string it may give fewer bytes than it has
+	 * counted. */
 	memset(cvar_value, 0, d->datatype == TYPE_CHAR ? sizeof cvar_value : CVAR_OTHER_BYTES);
 	return s->abi->cvar_read(v->index, v->object, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, count);
 }
@@ -156,7 +157,8 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 
 /* ---- the list of control variables ---- */
 
-/* Values on the objects that it can be bound to. The first record of a page is written to its end: that is what bounds them. */
+/* Values on the objects that it can be bound to. The first record of a page is written to its end: that is what
+ * bounds them. */
 static bool put_bound_values(struct wire *w, const struct session *s, struct cvar *v, bool patient)
 {
 	size_t list = wire_hole(w);
@@ -223,7 +225,8 @@ static bool put_cvar(struct wire *w, struct session *s, struct cvar *v, bool pat
 	return whole;
 }
 
-/* A page ends when it is large enough, or when a thread of the program waits for the gate; never before it has got anywhere. */
+/* A page ends when it is large enough, or when a thread of the program waits for the gate; never before it has got
+ * anywhere. */
 static bool page_is_full(const struct wire *w, int index, uint64_t first)
 {
 	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());

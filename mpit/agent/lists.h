@@ -1,5 +1,6 @@
 /*
- * lists.h - control variables and categories: the lists of them, and one variable for a tool (docs/protocol.md, CVARS, CATEGORIES, TOOL).
+ * lists.h - control variables and categories: the lists of them, and one variable for a tool (docs/protocol.md,
+ * CVARS, CATEGORIES, TOOL).
  *
  * All of them call MPI_T and use the gate's buffers: the agent's thread, under the gate.
  */
@@ -9,8 +10,8 @@
 #include "frames.h"
 
 /*
- * As many control variables or categories from `first` on as fit in a part; true: that was the last of them. Before control variables
- * come the enumerations that they name, which are described once and kept: allocates.
+ * As many control variables or categories from `first` on as fit in a part; true: that was the last of them. Before
+ * control variables come the enumerations that they name, which are described once and kept: allocates.
  */
 bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
 bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
@@ -26,8 +27,8 @@ struct cvar {
 };
 
 /*
- * Describes it and finds its object; returns CODE_SUCCESS or the reason. *why is set where the agent refuses by itself, in all three.
- * cvar_get leaves the value for cvar_put, until the next call here.
+ * Describes it and finds its object; returns CODE_SUCCESS or the reason. *why is set where the agent refuses by
+ * itself, in all three. cvar_get leaves the value for cvar_put, until the next call here.
  */
 int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct cvar *out, const char **why);
 int cvar_get(const struct session *s, const struct cvar *v, int *count, const char **why);

@@ -47,8 +47,9 @@ void *library_at(const void *address)
 }
 
 /*
- * One library of those behind ours, in the dynamic linker's order: the one with a number, or the one in which an address is. No list of them is
- * kept, for this may run on a thread's stack of 16 KiB, in the middle of whose first call of a function.
+ * One library of those behind ours, in the dynamic linker's order: the one with a number, or the one in which an
+ * address is. No list of them is kept, for this may run on a thread's stack of 16 KiB, in the middle of whose first
+ * call of a function.
  */
 struct behind {
 	const void *wanted; /* an address in it; NULL: the one that has the number */
@@ -87,7 +88,8 @@ static uintptr_t code_behind(const void *wanted, int number)
 	return behind.code;
 }
 
-/* What a library, with those that it needs, knows under the name, unless that stands in front of us: we would call each other for ever. */
+/* What a library, with those that it needs, knows under the name, unless that stands in front of us: we would call
+ * each other for ever. */
 static void *found_in(void *library, const char *function)
 {
 	void *found = library == NULL ? NULL : dlsym(library, function);

@@ -74,8 +74,8 @@ static bool memory_readable(const void *address, size_t length)
  * control variables behind, whose values then lie in no memory at all. Open MPI itself can tell where a value lies
  * without touching it. MPI_T's index is the one of its own table. Where it can't be asked, no value is read.
  *
- * Open MPI 5 and 6 register some (mpi_ft_verbose, coll_ftagree_agreement) whose value was a local variable of a function
- * that has returned long since: to write it would be to change whatever MPI_Init's caller has there now.
+ * Open MPI 5 and 6 register some (mpi_ft_verbose, coll_ftagree_agreement) whose value was a local variable of a
+ * function that has returned long since: to write it would be to change whatever MPI_Init's caller has there now.
  */
 bool openmpi_cvar_readable(int index, bool string)
 {

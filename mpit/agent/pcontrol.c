@@ -38,7 +38,8 @@ static void switch_off(struct session *s)
 	p->read_ns = p->monotonic - begin;
 }
 
-/* What it gained since it was frozen is added to excluded; true if that is news. Allocates nothing: the frozen values' memory is taken. */
+/* What it gained since it was frozen is added to excluded; true if that is news. Allocates nothing: the frozen
+ * values' memory is taken. */
 static bool thaw(struct session *s, struct handle *h, uint64_t *now)
 {
 	const struct variable *v = h->variable;
@@ -111,7 +112,8 @@ static void keep_handle(struct wire *w, const struct object *o, const struct han
 	wire_fill_length(w, record);
 }
 
-/* All open variables, selected or not: as a frame that only lacks its request's number. Switched off, it is what is frozen, of that time. */
+/* All open variables, selected or not: as a frame that only lacks its request's number. Switched off, it is what is
+ * frozen, of that time. */
 static void keep(struct session *s)
 {
 	struct pcontrol *p = &s->pcontrol;

@@ -1,9 +1,11 @@
 /*
- * portable.h - makes the two libraries load into every process: with any glibc from 2.17 on, and with musl. The compiler reads it before
- * every file (-include), so that none can forget it. test/e2e/portable_test.go looks at what the libraries need.
+ * portable.h - makes the two libraries load into every process: with any glibc from 2.17 on, and with musl. The
+ * compiler reads it before every file (-include), so that none can forget it. test/e2e/portable_test.go looks at what
+ * the libraries need.
  *
- * A library built on a new glibc would ask for the newest version of each function, and an older glibc refuses to start any program that such a
- * library is preloaded into. The functions below are the same in all versions; what has changed is the library they are in.
+ * A library built on a new glibc would ask for the newest version of each function, and an older glibc refuses to
+ * start any program that such a library is preloaded into. The functions below are the same in all versions; what has
+ * changed is the library they are in.
  */
 #ifndef MPIT_PORTABLE_H
 #define MPIT_PORTABLE_H
@@ -66,7 +68,8 @@ VERSION_OF(__isoc23_strtol, "strtol", FIRST_GLIBC);
 
 #endif
 
-/* 2.33: a function; before that, a few lines linked into the caller around __fxstat, which musl lacks. struct stat is the kernel's here. */
+/* 2.33: a function; before that, a few lines linked into the caller around __fxstat, which musl lacks. struct stat is
+ * the kernel's here. */
 extern long syscall(long number, ...); /* not with all of unistd.h: a file has a function `read` */
 #define fstat(fd, status) ((int)syscall(SYS_fstat, fd, status))
 
@@ -78,8 +81,8 @@ extern long syscall(long number, ...); /* not with all of unistd.h: a file has a
 #endif
 
 /*
- * glibc's pthread_atfork is a few lines linked into the caller around __register_atfork, which musl lacks; musl's is a function.
- * NULL: the library whose unloading would take the handler back; ours stay as long as the process.
+ * glibc's pthread_atfork is a few lines linked into the caller around __register_atfork, which musl lacks; musl's is
+ * a function. NULL: the library whose unloading would take the handler back; ours stay as long as the process.
  */
 extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 #pragma weak pthread_atfork

@@ -183,7 +183,8 @@ void remains_add(struct remains *r, const char *name, const struct contribution 
 	enum number n = number_of(c->variable);
 	struct remain *m;
 
-	/* Levels and sizes of freed objects mean nothing, unless they are really counters: those of zero leave nothing behind. */
+	/* Levels and sizes of freed objects mean nothing, unless they are really counters: those of zero leave nothing
+	 * behind. */
 	if (c->count <= 0 || (c->origin == NULL && c->first == NULL && !lasts(c->variable) && all_zero(c->last, c->count)))
 		return;
 	r->generation++;

@@ -14,7 +14,8 @@
 
 /* ---- handles ---- */
 
-/* Of a handle's record in LAYOUT at most: with origin, excluded and, but of a source's variable, which counts from zero, first. */
+/* Of a handle's record in LAYOUT at most: with origin, excluded and, but of a source's variable, which counts from
+ * zero, first. */
 static size_t handle_words(const struct variable *v, int count)
 {
 	return 8 + (v->source != NULL ? 2 : 3) * (size_t)count;
@@ -409,7 +410,8 @@ struct object *session_object_made(struct session *s, int kind, const union mpi_
 		return NULL;
 	}
 	o->on = on;
-	/* MPICH's and Open MPI's one-sided components come to life with the first window, those for files with the first file. */
+	/* MPICH's and Open MPI's one-sided components come to life with the first window, those for files with the first
+	 * file. */
 	if (kind == BIND_WIN || kind == BIND_FILE)
 		s->again = true;
 	o->created = realtime_ns();
@@ -459,7 +461,8 @@ void session_object_named(struct session *s, struct object *o, const char *name)
 		contribute(s, o, &o->handles[i], true);
 	s->layout_words -= object_words(o->name, o->detail_words);
 	copy_string(o->name, sizeof o->name, name);
-	/* A longer name than LAYOUT has room for is cut, at worst to nothing: that much was there when the object was made. */
+	/* A longer name than LAYOUT has room for is cut, at worst to nothing: that much was there when the object was
+	 * made. */
 	while (o->name[0] != '\0' && s->layout_words + object_words(o->name, o->detail_words) > MAX_FRAME_WORDS)
 		o->name[strlen(o->name) - 1] = '\0';
 	s->layout_words += object_words(o->name, o->detail_words);

@@ -112,13 +112,14 @@ struct session {
 };
 
 /*
- * Opens it and every variable that needs no object. deny and open are lists (deny.h), which must live on. False: nothing can be observed.
+ * Opens it and every variable that needs no object. deny and open are lists (deny.h), which must live on. False:
+ * nothing can be observed.
  */
 bool session_open(struct session *s, const struct abi *abi, const char *deny, const char *open, size_t most_objects);
 
 /*
- * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0. NULL: over the bound,
- * counted, or an object that is not to be tracked.
+ * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0.
+ * NULL: over the bound, counted, or an object that is not to be tracked.
  */
 struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
 				   uint32_t on);
@@ -128,18 +129,19 @@ void session_object_freed(struct session *s, struct object *o);
 void session_object_named(struct session *s, struct object *o, const char *name);
 
 /*
- * Program's thread, after it has set or deleted a key of an info object. Only this key is asked for: another thread may have deleted others
- * by now, and to ask for the n-th key of fewer is an error, which is fatal.
+ * Program's thread, after it has set or deleted a key of an info object. Only this key is asked for: another thread
+ * may have deleted others by now, and to ask for the n-th key of fewer is an error, which is fatal.
  */
 void session_key_changed(struct session *s, struct object *o, const char *key);
 
 /*
- * Objects without attributes are found by their handle. Groups and error handlers may be got repeatedly: each time is one more reference,
- * and the object ends with the last.
+ * Objects without attributes are found by their handle. Groups and error handlers may be got repeatedly: each time is
+ * one more reference, and the object ends with the last.
  */
 bool session_found_by_handle(int kind);
 bool session_got_repeatedly(int kind);
-/* Program's thread, after a constructor of such a kind. The object may have been known: then it has one reference more. */
+/* Program's thread, after a constructor of such a kind. The object may have been known: then it has one reference
+ * more. */
 void session_handle_made(struct session *s, int kind, const union mpi_object *mpi, const struct making *how, uint32_t on);
 /* The same where a handle that isn't known is none of the program's. */
 void session_handle_got(struct session *s, int kind, const union mpi_object *mpi);
@@ -154,24 +156,26 @@ struct object *session_object(const struct session *s, uint64_t number);
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
 
 /*
- * Variables that session_discover is to open: of those in the map that are opened on request only, those that are not open yet. map may be
- * longer than the catalogue. What has been opened stays so.
+ * Variables that session_discover is to open: of those in the map that are opened on request only, those that are not
+ * open yet. map may be longer than the catalogue. What has been opened stays so.
  */
 void session_request(struct session *s, const uint64_t *map, size_t words);
 
 /* Whether a variable's values are to be read. */
 bool session_selects(const struct session *s, uint32_t variable);
 
-/* Makes a handle of a source's variable on one object, or on the list of handles without; allocates. Over a bound it is counted. */
+/* Makes a handle of a source's variable on one object, or on the list of handles without; allocates. Over a bound it
+ * is counted. */
 void session_pair(struct session *s, struct object *o, struct variable *v);
 
 /*
- * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source. 0: the library doesn't
- * say.
+ * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source.
+ * 0: the library doesn't say.
  */
 uint64_t session_category_stamp(const struct session *s);
 
-/* Finds and opens variables that have appeared or been requested; allocates. False if `stop` (may be NULL) said to leave in the middle: call it again. */
+/* Finds and opens variables that have appeared or been requested; allocates. False if `stop` (may be NULL) said to
+ * leave in the middle: call it again. */
 bool session_discover(struct session *s, bool (*stop)(void));
 /*
  * Reads every selected handle; allocates nothing. False if `stop` (may be NULL) said to leave in the middle: the
@@ -180,8 +184,8 @@ bool session_discover(struct session *s, bool (*stop)(void));
 bool session_sample(struct session *s, bool (*stop)(void));
 
 /*
- * A handle's values as they are to be seen now: read, or those it is frozen at. h->code says whether the reading went well; where it didn't,
- * the values are zeros.
+ * A handle's values as they are to be seen now: read, or those it is frozen at. h->code says whether the reading went
+ * well; where it didn't, the values are zeros.
  */
 void session_values(struct session *s, struct handle *h, uint64_t *to);
 /* The same, always read. */

@@ -1,14 +1,14 @@
 /*
- * source.h - performance variables that are not the MPI library's: another library in the process measures, and the agent shows it the way
- * it shows everything. The call profile (calls/) is the one there is.
+ * source.h - performance variables that are not the MPI library's: another library in the process measures, and the
+ * agent shows it the way it shows everything. The call profile (calls/) is the one there is.
  *
- * The agent finds the source by looking for the symbol mpit_agent_source in the global scope, once, when it begins. Neither library links
- * to the other, and each works without the other: without a source there is nothing more to show, and without an agent `measure` is never
- * called, so that nothing is measured.
+ * The agent finds the source by looking for the symbol mpit_agent_source in the global scope, once, when it begins.
+ * Neither library links to the other, and each works without the other: without a source there is nothing more to
+ * show, and without an agent `measure` is never called, so that nothing is measured.
  *
- * Who may call what: every function of struct source is called by whoever holds the gate (gate.h), which is one thread at a time: the
- * agent's, or one of the program's inside MPI_Init, a constructor, a destructor, MPI_Pcontrol or the end. The exceptions say so. A source
- * calls nothing of the agent's but the call-backs that it is given.
+ * Who may call what: every function of struct source is called by whoever holds the gate (gate.h), which is one
+ * thread at a time: the agent's, or one of the program's inside MPI_Init, a constructor, a destructor, MPI_Pcontrol
+ * or the end. The exceptions say so. A source calls nothing of the agent's but the call-backs that it is given.
  */
 #ifndef MPIT_SOURCE_H
 #define MPIT_SOURCE_H
@@ -23,14 +23,15 @@
 #define SOURCE_SYMBOL "mpit_agent_source"
 
 /*
- * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the accumulated time in units of 2^-30 s, then how many
- * durations fell into each bucket. Bucket 0 holds those of at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one
- * all that are longer than 2^(DISTRIBUTION_BUCKETS-2) units (4096 s).
+ * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the accumulated time in units of
+ * 2^-30 s, then how many durations fell into each bucket. Bucket 0 holds those of at most one unit, bucket k those
+ * above 2^(k-1) and up to 2^k units, the last one all that are longer than 2^(DISTRIBUTION_BUCKETS-2) units (4096 s).
  */
 #define DISTRIBUTION_BUCKETS 44
 #define DISTRIBUTION_ELEMENTS (1 + DISTRIBUTION_BUCKETS)
 
-/* A variable. Strings live as long as the process. Its datatype is UINT64_T; it is readonly and continuous, and counts from zero. */
+/* A variable. Strings live as long as the process. Its datatype is UINT64_T; it is readonly and continuous, and
+ * counts from zero. */
 struct source_variable {
 	const char *name, *description;
 	int mpi_class, verbosity, bind; /* numbers of docs/protocol.md, VARIABLES */
@@ -50,14 +51,15 @@ struct source {
 	const char *category, *category_description;
 
 	/*
-	 * Once, after the real MPI_Init or MPI_Session_init, before anything else of the source is called. False: it can't measure here, with
-	 * the reason in *why (static storage), and the agent forgets it.
+	 * Once, after the real MPI_Init or MPI_Session_init, before anything else of the source is called. False: it
+	 * can't measure here, with the reason in *why (static storage), and the agent forgets it.
 	 */
 	bool (*begin)(const struct source_mpi *mpi, const char **why);
 
 	/*
-	 * Measuring is switched on and off: on after begin, off while MPI_Pcontrol(0) is in force, and for good before the last sample.
-	 * Any thread, the gate held or not; also in a child right after fork, and where a signal handler has called exit. It sets a flag.
+	 * Measuring is switched on and off: on after begin, off while MPI_Pcontrol(0) is in force, and for good before
+	 * the last sample. Any thread, the gate held or not; also in a child right after fork, and where a signal handler
+	 * has called exit. It sets a flag.
 	 */
 	void (*measure)(bool on);
 
@@ -67,8 +69,9 @@ struct source {
 	void (*describe)(size_t i, struct source_variable *out);
 
 	/*
-	 * Tells of each pair of a variable and an object (its number; 0: none, or one that the agent doesn't track) that has come up since the
-	 * last call, once. The variable is below count(). found may read. Cheap where there is nothing new.
+	 * Tells of each pair of a variable and an object (its number; 0: none, or one that the agent doesn't track) that
+	 * has come up since the last call, once. The variable is below count(). found may read. Cheap where there is
+	 * nothing new.
 	 */
 	void (*discover)(void (*found)(void *context, size_t variable, uint32_t object), void *context);
 
@@ -76,10 +79,11 @@ struct source {
 	void (*read)(size_t variable, uint32_t object, uint64_t *elements);
 
 	/*
-	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h). The handle is what an
-	 * argument's register holds, an int zero-extended. A number is never used again; a handle is, after object_freed. object_made is called
-	 * by the thread that has made the object, before the program has it; object_freed by the one that frees it, before it is gone, and
-	 * after the last read of its pairs. Local MPI calls are allowed in object_made.
+	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h).
+	 * The handle is what an argument's register holds, an int zero-extended. A number is never used again; a handle
+	 * is, after object_freed. object_made is called by the thread that has made the object, before the program has
+	 * it; object_freed by the one that frees it, before it is gone, and after the last read of its pairs. Local MPI
+	 * calls are allowed in object_made.
 	 */
 	void (*object_made)(int kind, uint64_t handle, uint32_t number, int rank, int size);
 	void (*object_freed)(int kind, uint64_t handle, uint32_t number);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The one in use, for whoever must switch it off without the gate. Written once, in sources_begin, before the agent runs. */
+/* The one in use, for whoever must switch it off without the gate. Written once, in sources_begin, before the agent
+ * runs. */
 static _Atomic(const struct source *) in_use;
 
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi)
@@ -101,8 +102,8 @@ static void told(void *context, size_t variable, uint32_t object)
 }
 
 /*
- * The object with a number (0: the head of the list), looked for from another one on, because the list is in the order of numbers and pairs
- * mostly come by object. NULL: it has gone.
+ * The object with a number (0: the head of the list), looked for from another one on, because the list is in the
+ * order of numbers and pairs mostly come by object. NULL: it has gone.
  */
 static struct object *near(struct object *from, uint32_t number)
 {

@@ -1,9 +1,10 @@
 /*
- * sources.h - the agent's side of source.h: variables that another library in the process measures, shown as the MPI library's own are. There
- * is one such library at most, and mostly none: then nothing here does anything.
+ * sources.h - the agent's side of source.h: variables that another library in the process measures, shown as the MPI
+ * library's own are. There is one such library at most, and mostly none: then nothing here does anything.
  *
- * A variable of the source is one of the catalogue (catalogue.h) behind those found before it, a pair of a variable and an object is a handle
- * in the object's list. All of it belongs to the gate unless its declaration says otherwise.
+ * A variable of the source is one of the catalogue (catalogue.h) behind those found before it, a pair of a variable
+ * and an object is a handle in the object's list. All of it belongs to the gate unless its declaration says
+ * otherwise.
  */
 #ifndef MPIT_SOURCES_H
 #define MPIT_SOURCES_H
@@ -32,20 +33,21 @@ struct sourced {
 };
 
 /*
- * Takes what the process offers, NULL: nothing; logs why it isn't shown if it is not. mpi must live on. Program's thread, once, after the
- * session is open and before an object is made; nothing is measured before sources_measure says so.
+ * Takes what the process offers, NULL: nothing; logs why it isn't shown if it is not. mpi must live on. Program's
+ * thread, once, after the session is open and before an object is made; nothing is measured before sources_measure
+ * says so.
  */
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi);
 
 /*
- * Switches measuring on or off. On means off where the agent isn't running (any more). Any thread, the gate held or not, also in a child
- * right after fork or in a signal handler: the source sets a flag.
+ * Switches measuring on or off. On means off where the agent isn't running (any more). Any thread, the gate held or
+ * not, also in a child right after fork or in a signal handler: the source sets a flag.
  */
 void sources_measure(bool on);
 
 /*
- * Variables and pairs that have come up since the last call; allocates. False: `stop` (may be NULL) said to leave in the middle, call it
- * again. What finds no place is counted as other handles are.
+ * Variables and pairs that have come up since the last call; allocates. False: `stop` (may be NULL) said to leave in
+ * the middle, call it again. What finds no place is counted as other handles are.
  */
 bool sources_discover(struct session *s, bool (*stop)(void));
 
@@ -53,7 +55,8 @@ bool sources_discover(struct session *s, bool (*stop)(void));
 void sources_object_made(const struct session *s, const struct object *o);
 void sources_object_freed(const struct session *s, const struct object *o);
 
-/* A variable's index by its name and class, the category's of the source behind `categories` of the library; -1: there is none. */
+/* A variable's index by its name and class, the category's of the source behind `categories` of the library; -1:
+ * there is none. */
 int sources_index(const struct session *s, const char *name, int mpi_class);
 int sources_category_index(const struct session *s, const char *name, int categories);
 

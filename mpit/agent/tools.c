@@ -34,8 +34,8 @@ enum operation {
 static const size_t arguments[TOOL_OPERATIONS] = { 0, 1, 3, 2, 2, 2, 2, 3, 2, 2, 2, 4, 2, 1, 1 };
 
 /*
- * Places are used again, numbers never: the number of what is in place p for the n-th time is p + 1 + n * places. So a number leads to its
- * place, and one that has gone leads to none.
+ * Places are used again, numbers never: the number of what is in place p for the n-th time is p + 1 + n * places. So
+ * a number leads to its place, and one that has gone leads to none.
  */
 struct tool_session {
 	uint32_t uses;

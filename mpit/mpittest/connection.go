@@ -110,7 +110,8 @@ func (r *Rank) Run(ctx context.Context, path string) error {
 	}
 }
 
-// Disconnected returns a channel that is closed when the present connection has ended, or already is where there is none.
+// Disconnected returns a channel that is closed when the present connection has ended, or already is where there is
+// none.
 func (r *Rank) Disconnected() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,14 +152,14 @@ func (r *Rank) SendRaw(b []byte) error {
 	return c.send(b)
 }
 
-// Finish leaves a last sample over a connection of its own, and ends the first one, if there is one: as an agent does that was
-// not asked for it over the first.
+// Finish leaves a last sample over a connection of its own, and ends the first one, if there is one: as an agent does
+// that was not asked for it over the first.
 func (r *Rank) Finish(ctx context.Context, path string, reason mpit.EndReason) error {
 	return r.finish(ctx, path, reason, false)
 }
 
-// FinishAwaited is Finish of a rank with MPIT_AGENT_FINAL_WAIT: it returns when the exporter has closed the last sample's connection, or ctx
-// has ended, which is no error.
+// FinishAwaited is Finish of a rank with MPIT_AGENT_FINAL_WAIT: it returns when the exporter has closed the last
+// sample's connection, or ctx has ended, which is no error.
 func (r *Rank) FinishAwaited(ctx context.Context, path string, reason mpit.EndReason) error {
 	return r.finish(ctx, path, reason, true)
 }
@@ -196,8 +197,8 @@ func (r *Rank) finish(ctx context.Context, path string, reason mpit.EndReason, a
 	return nil
 }
 
-// FinishConnected leaves a last sample over the connection that stands, as soon as the exporter has asked for that, and ends it.
-// With await it waits, as a rank with MPIT_AGENT_FINAL_WAIT, until the exporter has ended it.
+// FinishConnected leaves a last sample over the connection that stands, as soon as the exporter has asked for that,
+// and ends it. With await it waits, as a rank with MPIT_AGENT_FINAL_WAIT, until the exporter has ended it.
 func (r *Rank) FinishConnected(ctx context.Context, reason mpit.EndReason, await bool) error {
 	r.mu.Lock()
 	c := r.conn

@@ -7,12 +7,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// DistributionElements is how many elements the call profile's distributions have (docs/protocol.md, Distributions): the accumulated
-// time, and 44 buckets.
+// DistributionElements is how many elements the call profile's distributions have (docs/protocol.md, Distributions):
+// the accumulated time, and 44 buckets.
 const DistributionElements = 45
 
-// DistributionVariable is a variable like those that the call profile times calls with. Its elements begin at zero; what Distribution
-// returns is to be added to them, with Rank.Add.
+// DistributionVariable is a variable like those that the call profile times calls with. Its elements begin at zero;
+// what Distribution returns is to be added to them, with Rank.Add.
 func DistributionVariable(name string, bind mpit.Bind) mpit.Variable {
 	return mpit.Variable{
 		Name: name, Class: mpit.ClassTimer, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: bind,
@@ -20,8 +20,8 @@ func DistributionVariable(name string, bind mpit.Bind) mpit.Variable {
 	}
 }
 
-// Distribution is what single durations add to the elements of a distribution, DistributionElements of them, each a uint64: for Rank.Set,
-// Rank.Add and Value. A duration below zero is one of zero.
+// Distribution is what single durations add to the elements of a distribution, DistributionElements of them, each a
+// uint64: for Rank.Set, Rank.Add and Value. A duration below zero is one of zero.
 func Distribution(durations ...time.Duration) []any {
 	var words [DistributionElements]uint64
 	for _, d := range durations {

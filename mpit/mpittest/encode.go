@@ -248,8 +248,8 @@ func encodeKept(e *wire.Encoder, seq uint32, k *mpit.Kept) {
 	e.Finish()
 }
 
-// pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page records, 0: what fits. n is the
-// length of the whole, and indices run from 0.
+// pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page
+// records, 0: what fits. n is the length of the whole, and indices run from 0.
 func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record func(i int)) {
 	e.Begin(typ, seq)
 	e.Int(n)
@@ -275,7 +275,8 @@ func valueOf(words []uint64, text string, has bool) wire.Value {
 	return wire.Value{Kind: wire.ValueWords, Words: words}
 }
 
-// encodeControlVariables appends CVARS, and before it the enumerations of what it lists. A variable's index is its place in the list.
+// encodeControlVariables appends CVARS, and before it the enumerations of what it lists. A variable's index is its
+// place in the list.
 func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int) {
 	// The page first, elsewhere, for only then it is known what stands in it.
 	var listed wire.Encoder

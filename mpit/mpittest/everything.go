@@ -110,9 +110,10 @@ func plain(class mpit.Class, base int) func(object int) []any {
 	}
 }
 
-// Everything returns a rank with every class, bind and datatype that MPI-4.1 allows together, and a few that libraries use
-// against it; enumerations, arrays, names shared by several classes, odd names and descriptions, variables that can't be
-// read, control variables and categories. It is the same at each call, and its clock stands still.
+// Everything returns a rank with every class, bind and datatype that MPI-4.1 allows together, and a few that
+// libraries use against it; enumerations, arrays, names shared by several classes, odd names and descriptions,
+// variables that can't be read, control variables and categories. It is the same at each call, and its clock stands
+// still.
 func Everything() Config {
 	began := fixedTime.Add(-time.Minute)
 	e := &everything{cfg: Config{
@@ -151,8 +152,8 @@ func Everything() Config {
 	return e.cfg
 }
 
-// allObjects are objects of each kind, with the details that it can have; of communicators also such that share a name or
-// have none. What docs/protocol.md says can't be found stands here too, for whoever reads it to cope with.
+// allObjects are objects of each kind, with the details that it can have; of communicators also such that share a
+// name or have none. What docs/protocol.md says can't be found stands here too, for whoever reads it to cope with.
 func allObjects(created time.Time) []mpit.Object {
 	details := func(pairs ...string) (list []mpit.Detail) {
 		for pair := range slices.Chunk(pairs, 2) {

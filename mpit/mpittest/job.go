@@ -31,7 +31,8 @@ type Job struct {
 	errs   []error
 }
 
-// NewJob makes a job of n ranks that has not begun to move. Each job has the same values after the same number of steps.
+// NewJob makes a job of n ranks that has not begun to move. Each job has the same values after the same number of
+// steps.
 func NewJob(n int) *Job {
 	//nolint:gosec // weak and the same each time, as it should be
 	j := &Job{random: rand.New(rand.NewPCG(1, uint64(n))), comms: make([]uint32, n)}

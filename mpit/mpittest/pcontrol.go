@@ -7,8 +7,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Pcontrol is the program's call of MPI_Pcontrol: 0 switches observation off, 1 on again, 2 keeps the present values; other
-// levels are only told. Set and Add go on changing what the library has: while observation is off, samples don't show it.
+// Pcontrol is the program's call of MPI_Pcontrol: 0 switches observation off, 1 on again, 2 keeps the present values;
+// other levels are only told. Set and Add go on changing what the library has: while observation is off, samples
+// don't show it.
 func (r *Rank) Pcontrol(level int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,11 +28,11 @@ type Config struct {
 	Variables []mpit.Variable
 	// Objects are numbered from 1 in this order, except where they have an ID.
 	Objects []mpit.Object
-	// Elements is the number of elements of variables by name: 1 where it says nothing, or DistributionElements, PerPeer as many as
-	// the object's size.
+	// Elements is the number of elements of variables by name: 1 where it says nothing, or DistributionElements,
+	// PerPeer as many as the object's size.
 	Elements map[string]int
-	// Initial is what each element of a new handle begins with, by the variable's name: 0 where it says nothing. Of several
-	// classes that share a name, one alone is meant by "name/TIMER" and so on.
+	// Initial is what each element of a new handle begins with, by the variable's name: 0 where it says nothing. Of
+	// several classes that share a name, one alone is meant by "name/TIMER" and so on.
 	Initial map[string]float64
 	// Values are set once everything exists.
 	Values           []Value
@@ -76,7 +76,8 @@ type remain struct {
 	count int
 }
 
-// Rank is a rank without MPI: it keeps the books that the agent keeps, and answers as it would. Safe for concurrent use.
+// Rank is a rank without MPI: it keeps the books that the agent keeps, and answers as it would. Safe for concurrent
+// use.
 type Rank struct {
 	mu      sync.Mutex
 	err     error // of New

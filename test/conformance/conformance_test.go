@@ -58,7 +58,8 @@ func sections() []section {
 	}
 }
 
-// TestConformance checks every feature against every library. A check that fails fails the test; one that doesn't run leaves "not tested".
+// TestConformance checks every feature against every library. A check that fails fails the test; one that doesn't run
+// leaves "not tested".
 func TestConformance(t *testing.T) {
 	libraries := []struct {
 		name string

@@ -1,6 +1,7 @@
 package conformance
 
-// outcome is what a check has found. A check returns it only after asserting it; where an assertion fails there is none.
+// outcome is what a check has found. A check returns it only after asserting it; where an assertion fails there is
+// none.
 type outcome struct {
 	word   string
 	reason string // of notSupported; in one sentence
@@ -18,5 +19,6 @@ var (
 // notSupported: the library may offer it, and we don't take it.
 func notSupported(reason string) outcome { return outcome{word: "not supported", reason: reason} }
 
-// cannotTest: the library would have to do something that nobody can make it do. Only its being so decides that, never a failure.
+// cannotTest: the library would have to do something that nobody can make it do. Only its being so decides that,
+// never a failure.
 func cannotTest(reason string) outcome { return outcome{word: "not tested", reason: reason} }

@@ -17,9 +17,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// subject is a library with two programs that run on it for all checks: one whose agent talks to this test (the embedded rank), and one
-// whose agent talks to an exporter. Checks leave both as they find them, except that variables' values and objects' numbers move on. What
-// needs another library, or an end, starts a program of its own.
+// subject is a library with two programs that run on it for all checks: one whose agent talks to this test (the
+// embedded rank), and one whose agent talks to an exporter. Checks leave both as they find them, except that
+// variables' values and objects' numbers move on. What needs another library, or an end, starts a program of its own.
 type subject struct {
 	*rank
 	name    string
@@ -95,7 +95,8 @@ func (s *subject) start(t *testing.T, library *fixture.Library, options fixture.
 	return r
 }
 
-// begin calls MPI_Init_thread, or MPI_Init where the library has no windows for programs of several threads: Open MPI here.
+// begin calls MPI_Init_thread, or MPI_Init where the library has no windows for programs of several threads: Open MPI
+// here.
 func (s *subject) begin(t *testing.T, p *fixture.Program) {
 	t.Helper()
 	if s.mpi != nil && s.mpi.Name == "openmpi" {

@@ -10,7 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// truth is what the library says to the program itself, which has asked MPI_T by the standard alone (programs/driver_tool.c).
+// truth is what the library says to the program itself, which has asked MPI_T by the standard alone
+// (programs/driver_tool.c).
 type truth struct {
 	Pvars, Cvars []trueVariable
 	Categories   []trueCategory
@@ -97,8 +98,8 @@ func (s *subject) pairs(t *testing.T) []pair {
 	return list
 }
 
-// listed checks one property that variables may have: the agent says it of those that have it, and of no others. Where the library has no
-// variable with it, it is not offered.
+// listed checks one property that variables may have: the agent says it of those that have it, and of no others.
+// Where the library has no variable with it, it is not offered.
 func listed(has func(trueVariable) bool, says func(pair) bool) check {
 	return func(t *testing.T, s *subject) outcome {
 		count := 0

@@ -21,7 +21,8 @@ const (
 	slow                = 1
 )
 
-// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, by their own clock.
+// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, by their
+// own clock.
 type profiled struct {
 	id    string
 	spent []map[string]float64 // by rank; seconds

@@ -128,7 +128,8 @@ func parse(query string) ([]*parser.VectorSelector, error) {
 	return selectors, nil
 }
 
-// Every query is PromQL once Grafana has put its values in, whatever they are, and looks at no more than the dashboard's variables let it.
+// Every query is PromQL once Grafana has put its values in, whatever they are, and looks at no more than the
+// dashboard's variables let it.
 func TestQueriesParse(t *testing.T) {
 	for _, d := range read(t) {
 		t.Run(d.Title, func(t *testing.T) {

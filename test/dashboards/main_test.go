@@ -1,4 +1,5 @@
-// Package dashboards asks a real Prometheus everything that Grafana would ask it for the dashboards, as their JSON says it.
+// Package dashboards asks a real Prometheus everything that Grafana would ask it for the dashboards, as their JSON
+// says it.
 package dashboards
 
 import (

@@ -142,8 +142,8 @@ func (s site) ask(ctx context.Context, q target, values map[string]string) ([]ha
 	return slices.DeleteFunc(samples, func(x harness.Sample) bool { return math.IsNaN(x.Value) || math.IsInf(x.Value, 0) }), err
 }
 
-// choices are the values that a dashboard's variables have together: one choice for each job where there is one to choose, and for each
-// timer.
+// choices are the values that a dashboard's variables have together: one choice for each job where there is one to
+// choose, and for each timer.
 func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 	t.Helper()
 	list := []map[string]string{{
@@ -226,7 +226,8 @@ func TestDashboards(t *testing.T) {
 	t.Run("calls", s.testCalls)
 }
 
-// Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks fill are known.
+// Every query of every panel has data, every selector in it finds series, and the panels that only simulated ranks
+// fill are known.
 func (s site) testData(t *testing.T) {
 	var unreal []string
 	for _, d := range read(t) {

@@ -18,7 +18,8 @@ import (
 // simulated are the libraries that Debian doesn't have, by their catalogues: jobs of two ranks, one on each node.
 var simulated = []string{"openmpi-4.1", "mpich-3.4", "mpich-4.0", "mvapich2-2.3", "mvapich-4.0"}
 
-// simulate runs a job for each catalogue, called as it is, until the test ends. Everything that it has counts and changes all the time.
+// simulate runs a job for each catalogue, called as it is, until the test ends. Everything that it has counts and
+// changes all the time.
 func simulate(t *testing.T, nodes ...*harness.Exporter) {
 	t.Helper()
 	list, err := catalogue.Read(filepath.Join("..", "..", "mapping", "testdata", "catalogues"))

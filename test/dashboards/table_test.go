@@ -16,8 +16,8 @@ type tableRow struct {
 	values map[string]float64
 }
 
-// rows does what the transformation "merge" does: rows of two queries are one if they agree in all labels that every query has, and contradict
-// each other in no other one.
+// rows does what the transformation "merge" does: rows of two queries are one if they agree in all labels that every
+// query has, and contradict each other in no other one.
 func (s site) rows(t *testing.T, p panel, values map[string]string) []tableRow {
 	t.Helper()
 	var frames [][]tableRow
@@ -167,7 +167,8 @@ func letter(t *testing.T, p panel, column string) string {
 	return ""
 }
 
-// The figures of jobs whose figures are known: one that has ended, one on two nodes, one whose rank 1 has 41 messages waiting.
+// The figures of jobs whose figures are known: one that has ended, one on two nodes, one whose rank 1 has 41 messages
+// waiting.
 func (s site) testTruth(t *testing.T) {
 	byUID := map[string][]map[string]string{}
 	for _, d := range read(t) {

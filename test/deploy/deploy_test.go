@@ -1,5 +1,5 @@
-// Package deploy holds the files with which the exporter is put into service to what they promise: that what they name is there, and
-// that the programs they are for can read them.
+// Package deploy holds the files with which the exporter is put into service to what they promise: that what they
+// name is there, and that the programs they are for can read them.
 package deploy
 
 import (
@@ -64,7 +64,8 @@ func compose(t *testing.T) (c composition) {
 	return c
 }
 
-// Every file and directory that docker-compose.yml mounts is there, and what stands in it is found where the programs look.
+// Every file and directory that docker-compose.yml mounts is there, and what stands in it is found where the programs
+// look.
 func TestComposeMountsWhatIsThere(t *testing.T) {
 	c := compose(t)
 	require.Len(t, c.Services, 4)
@@ -223,7 +224,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// The module files set what is wanted where the library is, and nothing where it isn't: a Tcl interpreter reads those of Environment Modules.
+// The module files set what is wanted where the library is, and nothing where it isn't: a Tcl interpreter reads those
+// of Environment Modules.
 func TestModuleFiles(t *testing.T) {
 	tclsh, err := exec.LookPath("tclsh")
 	if err != nil {

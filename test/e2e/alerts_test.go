@@ -19,8 +19,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job that is well has none, nor
-// has it when it ends. The rules are those of alerts/ but for their times: see inSeconds.
+// Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job
+// that is well has none, nor has it when it ends. The rules are those of alerts/ but for their times: see inSeconds.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	limits := filepath.Join(t.TempDir(), "limits.yaml")
@@ -152,7 +152,8 @@ func TestAlerts(t *testing.T) {
 // alertJob are the ranks of a job, each a program of the fixture.
 type alertJob []*fixture.Program
 
-// startAlertJob starts a rank at each of the exporters. All have the same world: it is that of the process that starts them.
+// startAlertJob starts a rank at each of the exporters. All have the same world: it is that of the process that
+// starts them.
 func startAlertJob(t *testing.T, id string, exporters ...*harness.Exporter) alertJob {
 	t.Helper()
 	build := fixture.Plain(suite)
@@ -221,8 +222,8 @@ func alertRules(t *testing.T) []string {
 
 var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
 
-// inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for, keep_firing_for, interval, offset
-// and ranges. Nothing else is changed.
+// inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for,
+// keep_firing_for, interval, offset and ranges. Nothing else is changed.
 func inSeconds(rules string) string {
 	return duration.ReplaceAllStringFunc(rules, func(found string) string {
 		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]

@@ -117,7 +117,8 @@ func callersOf(labels harness.Labels) callers {
 	return key
 }
 
-// profiled: the page shows of each rank's calls what the rank has in its books, to the byte: nothing less and nothing more.
+// profiled: the page shows of each rank's calls what the rank has in its books, to the byte: nothing less and nothing
+// more.
 func profiled(run *harness.Run, all []books) check {
 	return func(s *harness.Scrape) error {
 		var failed []error
@@ -161,8 +162,9 @@ func (b books) there(key callers) account {
 	return account{}
 }
 
-// assertDurations compares a scrape's durations with those that the programs have measured around the same calls: what the library has measured
-// lies inside of that, however busy the machine is. A thousandth is left for the clocks' rates.
+// assertDurations compares a scrape's durations with those that the programs have measured around the same calls:
+// what the library has measured lies inside of that, however busy the machine is. A thousandth is left for the
+// clocks' rates.
 func assertDurations(t *testing.T, s *harness.Scrape, run *harness.Run, all []books) {
 	t.Helper()
 	const rate = 1.001

@@ -7,8 +7,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The alerts of the call profile fire for real jobs with both libraries, each for what it is meant for and no other. TestAlerts has jobs
-// without a profile: they bring none of these.
+// The alerts of the call profile fire for real jobs with both libraries, each for what it is meant for and no other.
+// TestAlerts has jobs without a profile: they bring none of these.
 func TestAlertsOfCalls(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t)

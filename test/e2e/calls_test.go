@@ -9,8 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows it has made, in the
-// midst of it and in the end, and no others. See test/programs/books.h.
+// Every function of every family, with both libraries: the page shows the calls and the bytes that the program knows
+// it has made, in the midst of it and in the end, and no others. See test/programs/books.h.
 func TestCallProfile(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -41,7 +41,8 @@ var profilePrograms = []profileProgram{
 	{name: "churn", file: "profile_churn.c", ranks: 1, rounds: 5000},
 }
 
-// run runs the program as the job says, and compares the page with the books: in the middle, before the end, and after it.
+// run runs the program as the job says, and compares the page with the books: in the middle, before the end, and
+// after it.
 func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harness.Job) {
 	t.Helper()
 	job.Ranks, job.Program, job.Socket = p.ranks, p.file, exporter.Socket

@@ -13,8 +13,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Durations agree with those that the program has measured by its own clock around the same calls: sums within 5 %, where calls are long enough that
-// what lies between the two pairs of clock reads is nothing beside them; and the one long call stands in its bucket.
+// Durations agree with those that the program has measured by its own clock around the same calls: sums within 5 %,
+// where calls are long enough that what lies between the two pairs of clock reads is nothing beside them; and the one
+// long call stands in its bucket.
 func TestCallDurations(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -44,7 +45,8 @@ func TestCallDurations(t *testing.T) {
 			}
 			assert.GreaterOrEqual(t, compared, 5, "functions whose calls wait")
 
-			// The one call that has waited for most of a second: its bucket holds what lies between nine tenths of what the program has measured, and that.
+			// The one call that has waited for most of a second: its bucket holds what lies between nine tenths of
+			// what the program has measured, and that.
 			slow := callers{"MPI_Allreduce", "comm:slow"}
 			took := done[0][slow].longest
 			require.Greater(t, took, 0.5)

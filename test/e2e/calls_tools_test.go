@@ -90,8 +90,8 @@ func TestCallProfileBesideAnotherTool(t *testing.T) {
 	}
 }
 
-// A tool whose wrappers call MPI: behind the call profile it is inside of the program's call, which alone counts. Before it, its calls are those that
-// there are.
+// A tool whose wrappers call MPI: behind the call profile it is inside of the program's call, which alone counts.
+// Before it, its calls are those that there are.
 func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
 	t.Parallel()
 	const n = 5
@@ -120,8 +120,8 @@ func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
 	}
 }
 
-// Where Open MPI's own monitoring counts the same, it has the same figures. In 4.1.4 that is collective operations and one-sided transfers: of messages
-// it offers no variable.
+// Where Open MPI's own monitoring counts the same, it has the same figures. In 4.1.4 that is collective operations
+// and one-sided transfers: of messages it offers no variable.
 func TestCallProfileAndMonitoring(t *testing.T) {
 	const (
 		ranks  = 4
@@ -172,7 +172,8 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 	run.Finish(t, "half", "done")
 }
 
-// Programs run the same with the call profile's library and without an exporter, without the agent, and with the agent switched off.
+// Programs run the same with the call profile's library and without an exporter, without the agent, and with the
+// agent switched off.
 func TestCallProfileAlone(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {

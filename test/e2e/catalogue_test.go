@@ -46,7 +46,8 @@ func TestMPICHControlVariables(t *testing.T) {
 	server.Await(t, "a regular end", all(ended(run, "finalize"), healthy))
 }
 
-// Of Open MPI the catalogue has performance variables with what becomes of them, those that would crash the rank marked as denied.
+// Of Open MPI the catalogue has performance variables with what becomes of them, those that would crash the rank
+// marked as denied.
 func TestOpenMPICatalogue(t *testing.T) {
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{

@@ -125,7 +125,8 @@ func counters(s *harness.Scrape, run *harness.Run) map[string]float64 {
 	return values
 }
 
-// noneFell: every counter of before is still there and is not smaller. One that has never counted anything may go with its object.
+// noneFell: every counter of before is still there and is not smaller. One that has never counted anything may go
+// with its object.
 func noneFell(before map[string]float64, run *harness.Run) check {
 	return func(s *harness.Scrape) error {
 		after := counters(s, run)

@@ -17,8 +17,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Communicators and windows come and go as fast as they can while several scrapers read as fast as they can: no wrong result, no
-// crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 3 seconds that suffice daily.
+// Communicators and windows come and go as fast as they can while several scrapers read as fast as they can: no wrong
+// result, no crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 3
+// seconds that suffice daily.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	seconds := 3.0
@@ -59,8 +60,9 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// scrapeUntilStopped lets several scrapers read without a pause, until the function returned is called, which returns their number of
-// scrapes. A failed scrape or a counter of the job that has fallen between two scrapes of one reader fails the test.
+// scrapeUntilStopped lets several scrapers read without a pause, until the function returned is called, which returns
+// their number of scrapes. A failed scrape or a counter of the job that has fallen between two scrapes of one reader
+// fails the test.
 func scrapeUntilStopped(t *testing.T, exporter *harness.Exporter, run *harness.Run, scrapers int) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

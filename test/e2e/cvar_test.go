@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// controlVariables of Debian's libraries: a LOCAL one that can be set and that nothing in a tour looks at, and one that all ranks must have alike.
+// controlVariables of Debian's libraries: a LOCAL one that can be set and that nothing in a tour looks at, and one
+// that all ranks must have alike.
 var controlVariables = map[string]struct{ local, all string }{
 	"openmpi": {"allocator_bucket_num_buckets", "coll_tuned_use_dynamic_rules"},
 	"mpich":   {"MPIR_CVAR_REQUEST_POLL_FREQ", "MPIR_CVAR_BCAST_MIN_PROCS"},
@@ -44,7 +45,8 @@ func values(answer control.Answer) []string {
 	return list
 }
 
-// A control variable of a running job is set in the ranks that are named and in no other, the job goes on, and what MPI forbids is refused.
+// A control variable of a running job is set in the ranks that are named and in no other, the job goes on, and what
+// MPI forbids is refused.
 func TestSetControlVariable(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Whatever way a rank ends: the job's status and output are what they are without the agent, and the page says how it ended.
+// Whatever way a rank ends: the job's status and output are what they are without the agent, and the page says how it
+// ended.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	ends := []struct {
@@ -61,7 +62,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The same of a rank that no launcher stands in front of: its own status, to the signal that ended it, and all it wrote.
+// The same of a rank that no launcher stands in front of: its own status, to the signal that ended it, and all it
+// wrote.
 func TestEndsAlone(t *testing.T) {
 	t.Parallel()
 	ends := []struct{ how, reason string }{
@@ -155,8 +157,9 @@ func withoutNumbers(s string) string {
 	return strings.TrimSpace(digits.ReplaceAllString(s, "#"))
 }
 
-// sameEnd compares what launchers say of two ends. Where one rank ends by itself, MPICH's tells of the rank that it hears of first, which may be
-// the other one, that it has killed; from 4.2 on it says at times that all is well. Of these TestEndsAlone compares the statuses, without it.
+// sameEnd compares what launchers say of two ends. Where one rank ends by itself, MPICH's tells of the rank that it
+// hears of first, which may be the other one, that it has killed; from 4.2 on it says at times that all is well. Of
+// these TestEndsAlone compares the statuses, without it.
 func sameEnd(t *testing.T, mpi *harness.MPI, how string, bare, observed harness.Result) {
 	t.Helper()
 	if mpi.Name == "mpich" && slices.Contains([]string{"_exit", "kill", "segv"}, how) && bare.Status != observed.Status {

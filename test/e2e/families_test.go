@@ -10,8 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// A library has variables x_<function>_calls, _bytes and _time; with the rules that docs/rules.md gives as an example they are three
-// families with a label function, and the histograms have the counts of the calls.
+// A library has variables x_<function>_calls, _bytes and _time; with the rules that docs/rules.md gives as an example
+// they are three families with a label function, and the histograms have the counts of the calls.
 func TestFunctionsBecomeOneFamily(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t, "--timer-interval=50ms", ruleFile(t, `

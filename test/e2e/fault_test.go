@@ -18,10 +18,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Faults of the node, with real jobs. docs/reliability.md has a line for each of these tests; others are in cmd/mpit-exporter.
+// Faults of the node, with real jobs. docs/reliability.md has a line for each of these tests; others are in
+// cmd/mpit-exporter.
 
-// A rank is stopped for a while and goes on: meanwhile it is late, keeps its counters and holds nobody up; then it is as if nothing had
-// been, for the program as well. MPIT_SOAK_STOP_SECONDS makes it longer than the 3 seconds that suffice daily.
+// A rank is stopped for a while and goes on: meanwhile it is late, keeps its counters and holds nobody up; then it is
+// as if nothing had been, for the program as well. MPIT_SOAK_STOP_SECONDS makes it longer than the 3 seconds that
+// suffice daily.
 func TestFaultRankStopped(t *testing.T) {
 	t.Parallel()
 	stopped := 3 * time.Second
@@ -68,7 +70,8 @@ func TestFaultRankStopped(t *testing.T) {
 	}
 }
 
-// awaitStopped waits until each thread of a process has seen that it is to stop: one that runs on another core does so a little later.
+// awaitStopped waits until each thread of a process has seen that it is to stop: one that runs on another core does
+// so a little later.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {

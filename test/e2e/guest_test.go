@@ -17,8 +17,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// visit runs a program with hold points as a rank without a launcher, looks at it on the page at each of them, and compares all that it
-// left with a run without the agent.
+// visit runs a program with hold points as a rank without a launcher, looks at it on the page at each of them, and
+// compares all that it left with a run without the agent.
 func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason string, holds ...string) (harness.Result, check) {
 	t.Helper()
 	job.Alone, job.Socket = true, exporter.Socket
@@ -66,7 +66,8 @@ var touchDescriptors = []string{
 	"spawn", "daemon", "threads", "close", "closefrom", "close_everything", "exhaustion", "exhaustion_to_the_end",
 }
 
-// What programs do to themselves comes out as without the agent; meanwhile the rank stays on the page, and its end is told.
+// What programs do to themselves comes out as without the agent; meanwhile the rank stays on the page, and its end is
+// told.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -88,8 +89,8 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// A program that takes from all its threads the right to connect, or to open anything, and would be ended if one of them tried: it
-// ends as without the agent, and its last sample arrives over the connection that stands.
+// A program that takes from all its threads the right to connect, or to open anything, and would be ended if one of
+// them tried: it ends as without the agent, and its last sample arrives over the connection that stands.
 func TestGuestsWithFilters(t *testing.T) {
 	t.Parallel()
 	filters := []struct{ what, reason, mpi string }{
@@ -107,7 +108,8 @@ func TestGuestsWithFilters(t *testing.T) {
 			t.Run(mpi.Name+"/"+filter.what, func(t *testing.T) {
 				job := harness.Job{
 					MPI: mpi, Program: "guest.c", Args: []string{filter.what, harness.HoldDir},
-					// With TCP UCX makes sockets in MPI_Finalize. The wait is for the exporter, however busy the machine.
+					// With TCP UCX makes sockets in MPI_Finalize. The wait is for the exporter, however busy the
+					// machine.
 					Env: []string{"UCX_TLS=self,sm", "MPIT_AGENT_FINAL_WAIT=60000"},
 				}
 				result, end := visit(t, exporter, job, filter.reason, "up", "done")
@@ -165,8 +167,9 @@ func agentsThreads(t *testing.T, pid int) (names []string) {
 	return names
 }
 
-// A container that refuses unshare, and one that refuses close_range as well: the agent's descriptor is one of the program's then, and
-// still in nobody's way. A program that closes it is seen to be back, or to have ended, as soon as may be.
+// A container that refuses unshare, and one that refuses close_range as well: the agent's descriptor is one of the
+// program's then, and still in nobody's way. A program that closes it is seen to be back, or to have ended, as soon
+// as may be.
 func TestGuestsInContainers(t *testing.T) {
 	t.Parallel()
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
@@ -218,8 +221,8 @@ func TestRefusedUnshare(t *testing.T) {
 	}
 }
 
-// Whether a control variable's value can be touched is found out without a descriptor, which in a container is one of the program's: the
-// values are told when it has none left, too, and where the system call for it is refused.
+// Whether a control variable's value can be touched is found out without a descriptor, which in a container is one of
+// the program's: the values are told when it has none left, too, and where the system call for it is refused.
 func TestControlVariablesWithoutDescriptors(t *testing.T) {
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
 	readable := map[string]int{}

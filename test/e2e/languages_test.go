@@ -14,8 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The same tour in every language: the page shows the job while it runs, what it has made, and how it ended; and the job
-// notices nothing.
+// The same tour in every language: the page shows the job while it runs, what it has made, and how it ended; and the
+// job notices nothing.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	languages := []struct {

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// messages are the calls that the agent must never stand in front of: those that move data or wait for it (MPI-4.1 chapters 3 to 6, 12, 14),
-// without and with a request or a large count. Their persistent forms (…_init) only make an object.
+// messages are the calls that the agent must never stand in front of: those that move data or wait for it (MPI-4.1
+// chapters 3 to 6, 12, 14), without and with a request or a large count. Their persistent forms (…_init) only make an
+// object.
 var messages = regexp.MustCompile(`(?i)^P?MPIX?_(` + strings.Join([]string{
 	`[BSR]?send`, `I[bsr]?send`, `I?recv`, `I?m?recv`, `Mrecv`, `I?m?probe`, `Mprobe`, `I?sendrecv(_replace)?`,
 	`Start`, `Startall`, `(Wait|Test)(all|any|some)?`, `Test_cancelled`, `Cancel`, `Request_get_status(_all|_any|_some)?`, `Pready(_range|_list)?`,
@@ -24,8 +25,8 @@ var messages = regexp.MustCompile(`(?i)^P?MPIX?_(` + strings.Join([]string{
 	`(Un)?pack(_external)?`, `Wtime`, `Wtick`, `Initialized`, `Finalized`, `Get_address`,
 }, "|") + `)(_c)?$`)
 
-// The agent's file offers MPI functions and nothing else, none of them one that a message goes through. What it asks for is
-// TestLibrariesNeedAnOldGlibc's.
+// The agent's file offers MPI functions and nothing else, none of them one that a message goes through. What it asks
+// for is TestLibrariesNeedAnOldGlibc's.
 func TestAgentsSymbols(t *testing.T) {
 	file, err := elf.Open(suite.Agent())
 	require.NoError(t, err)

@@ -1,4 +1,5 @@
-// Package e2e runs the real exporter and real MPI jobs, and compares what /metrics shows with what the programs are known to have done.
+// Package e2e runs the real exporter and real MPI jobs, and compares what /metrics shows with what the programs are
+// known to have done.
 package e2e
 
 import (

@@ -60,8 +60,8 @@ func TestThreadLevels(t *testing.T) {
 	}
 }
 
-// Threads may use one info object at the same time: what the agent asks of it is never of a key that another thread has deleted
-// meanwhile, for that error would be fatal. MPICH 4.0 itself doesn't allow it.
+// Threads may use one info object at the same time: what the agent asks of it is never of a key that another thread
+// has deleted meanwhile, for that error would be fatal. MPICH 4.0 itself doesn't allow it.
 func TestInfoSharedByThreads(t *testing.T) {
 	job := harness.Job{MPI: harness.OpenMPI(t), Ranks: 1, Program: "infos.c", Args: []string{"4", "5000"}, Bare: true}
 	bare := suite.Run(t, job).Wait(t)
@@ -83,7 +83,8 @@ func halfway(t *testing.T, mpi *harness.MPI, exporter *harness.Exporter) (harnes
 	return job, run
 }
 
-// An exporter that is killed and comes back finds the ranks again, and no figure has fallen: what was sent meanwhile is counted.
+// An exporter that is killed and comes back finds the ranks again, and no figure has fallen: what was sent meanwhile
+// is counted.
 func TestExporterKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -224,7 +225,8 @@ func TestDisabledAgent(t *testing.T) {
 	require.Empty(t, exporter.Scrape(t).Select("mpit_rank_up", harness.Labels{"jobid": run.ID}))
 }
 
-// With room for two objects of a kind MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is counted as left out.
+// With room for two objects of a kind MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is
+// counted as left out.
 func TestObjectsOverTheBound(t *testing.T) {
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{

@@ -23,8 +23,8 @@ func alive(want []string) func(mpit.Sample) error {
 	}
 }
 
-// Objects of every kind are seen with what MPI tells of them, once each, and are gone when the program has freed them, in the
-// order in which it likes to.
+// Objects of every kind are seen with what MPI tells of them, once each, and are gone when the program has freed
+// them, in the order in which it likes to.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -94,7 +94,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// worldsGroup is what is seen of MPI_COMM_WORLD's group when the program has got it. In MPICH 5's own ABI it is predefined.
+// worldsGroup is what is seen of MPI_COMM_WORLD's group when the program has got it. In MPICH 5's own ABI it is
+// predefined.
 func worldsGroup(mpi *harness.MPI) []string {
 	if mpi.Name == "mpich" && mpi.Major >= 5 && !mpi.ABI5 {
 		return nil

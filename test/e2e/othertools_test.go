@@ -14,8 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Another tool that stands in front of MPI calls counts every one once, whichever of the two comes first, and the agent sees the objects
-// and the end all the same.
+// Another tool that stands in front of MPI calls counts every one once, whichever of the two comes first, and the
+// agent sees the objects and the end all the same.
 func TestAnotherPMPITool(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -74,7 +74,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Programs that use MPI_T themselves, before, during and after MPI, are answered what they are answered without the agent.
+// Programs that use MPI_T themselves, before, during and after MPI, are answered what they are answered without the
+// agent.
 func TestProgramsThatUseMPIT(t *testing.T) {
 	t.Parallel()
 	uses := []struct {
@@ -117,8 +118,9 @@ func TestProgramsThatUseMPIT(t *testing.T) {
 	}
 }
 
-// What a program can see of the agent if it looks: MPI_T stays initialised after the program has finalized it as often as it had
-// initialised it, because the agent's own session does. The standard counts (MPI-4.1 section 15.3.4), so other tools do the same.
+// What a program can see of the agent if it looks: MPI_T stays initialised after the program has finalized it as
+// often as it had initialised it, because the agent's own session does. The standard counts (MPI-4.1 section 15.3.4),
+// so other tools do the same.
 func TestMPITStaysInitialised(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {

@@ -51,8 +51,8 @@ func attributes(list []*common.KeyValue) harness.Labels {
 	return labels
 }
 
-// seriesKey is the same for a series on the page and for the same series pushed: which label is which attribute is other tests' business,
-// but no value may be missing.
+// seriesKey is the same for a series on the page and for the same series pushed: which label is which attribute is
+// other tests' business, but no value may be missing.
 func seriesKey(family string, labels harness.Labels) string {
 	var values []string
 	for _, value := range labels {
@@ -136,8 +136,8 @@ func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
 	return found
 }
 
-// since adds up what a series' points say: the last one of a series that is sent as totals, the sum of all deltas from a time on. A delta
-// that is within a later one was sent twice, as its answer had been lost.
+// since adds up what a series' points say: the last one of a series that is sent as totals, the sum of all deltas
+// from a time on. A delta that is within a later one was sent twice, as its answer had been lost.
 func since(list []pushed, from time.Time) pushed {
 	last := list[len(list)-1]
 	if !last.delta {
@@ -163,7 +163,8 @@ func moving(name string) bool {
 	return strings.HasPrefix(name, "mpit_exporter_") || strings.HasPrefix(name, "mpit_rank_agent_")
 }
 
-// sameAsPage: whatever of a job stands on the page has been pushed, with the same value, and nothing else has; but for what moves.
+// sameAsPage: whatever of a job stands on the page has been pushed, with the same value, and nothing else has; but
+// for what moves.
 func sameAsPage(t *testing.T, r *otlptest.Receiver, page *harness.Scrape, whose func(harness.Series) bool) error {
 	t.Helper()
 	all := pushes(t, r)

@@ -23,7 +23,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// never is an interval that does not come about in a test: whatever is pushed is pushed because it was asked for, or has ended.
+// never is an interval that does not come about in a test: whatever is pushed is pushed because it was asked for, or
+// has ended.
 const never = "--otlp.interval=24h"
 
 // pushOnce runs "mpit-exporter push --once" beside an exporter's socket.
@@ -54,8 +55,9 @@ func countingProgram(t *testing.T, exporter *harness.Exporter) *fixture.Program 
 	return p
 }
 
-// A real job and a counter that is reset, pushed over both protocols, as totals and as deltas: in one run, whatever a receiver has added up is
-// what /metrics shows at that moment, before and after a reset, an outage of the receiver and the ranks' ends.
+// A real job and a counter that is reset, pushed over both protocols, as totals and as deltas: in one run, whatever a
+// receiver has added up is what /metrics shows at that moment, before and after a reset, an outage of the receiver
+// and the ranks' ends.
 func TestOTLPTruth(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
@@ -204,7 +206,8 @@ func TestOTLPNames(t *testing.T) {
 	run.Finish(t, "queued", "drained")
 }
 
-// A scrape and a push that come together make one round: the rank is asked once, and both get the same, figures that move by being read included.
+// A scrape and a push that come together make one round: the rank is asked once, and both get the same, figures that
+// move by being read included.
 func TestOTLPSharesRounds(t *testing.T) {
 	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
@@ -288,7 +291,8 @@ func TestOTLPAndScrapesDisturbNobody(t *testing.T) {
 	program.Finish(t)
 }
 
-// The receiver is killed and comes back time after time while many ranks count: when all is over, what has arrived adds up to what they counted.
+// The receiver is killed and comes back time after time while many ranks count: when all is over, what has arrived
+// adds up to what they counted.
 func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	const ranks = 64
@@ -432,7 +436,8 @@ func ports(t *testing.T, pid int) []string {
 	return listening
 }
 
-// With TLS on both sides and a secret header, from flags over gRPC and from the environment over HTTP; behind Landlock. The secret is on no command line.
+// With TLS on both sides and a secret header, from flags over gRPC and from the environment over HTTP; behind
+// Landlock. The secret is on no command line.
 func TestOTLPSecrets(t *testing.T) {
 	authority, err := otlptest.NewAuthority()
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// own is where jobs of one test have their own exporters. All of them run on one node, this machine: a second node would have a directory of
-// its own, of which its processes know nothing more than these do of each other's.
+// own is where jobs of one test have their own exporters. All of them run on one node, this machine: a second node
+// would have a directory of its own, of which its processes know nothing more than these do of each other's.
 type own struct {
 	dir, sd string
 }
@@ -99,8 +99,8 @@ func (s sdTarget) exporter(t *testing.T) *harness.Exporter {
 	return &harness.Exporter{Address: net.JoinHostPort("127.0.0.1", port)}
 }
 
-// TestOwn: four ranks that begin at once have one exporter. It has nothing of theirs open, its page and its file for Prometheus are there
-// while it runs, and it ends when the last values have been scraped.
+// TestOwn: four ranks that begin at once have one exporter. It has nothing of theirs open, its page and its file for
+// Prometheus are there while it runs, and it ends when the last values have been scraped.
 func TestOwn(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
@@ -319,8 +319,8 @@ func TestOwnOfSomeRanks(t *testing.T) {
 	o.nothingLeft(t, run)
 }
 
-// TestOwnPushed: with a receiver of OTLP there is no page, and ranks do not return from MPI_Finalize before their last values have been taken:
-// whoever kills all that is left at that moment, as batch systems do, loses nothing.
+// TestOwnPushed: with a receiver of OTLP there is no page, and ranks do not return from MPI_Finalize before their
+// last values have been taken: whoever kills all that is left at that moment, as batch systems do, loses nothing.
 func TestOwnPushed(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
@@ -346,7 +346,8 @@ func TestOwnPushed(t *testing.T) {
 						return errors.New("none has come")
 					}
 				})
-				// Something has been pushed, so a rank has ended for its exporter; but no answer has come, so none has for the system.
+				// Something has been pushed, so a rank has ended for its exporter; but no answer has come, so none
+				// has for the system.
 				assert.Len(t, programs(run), 2)
 				assert.False(t, run.Ended())
 				close(taken)
@@ -376,7 +377,8 @@ func programs(run *harness.Run) (pids []int) {
 	return pids
 }
 
-// TestOwnReceiverAway: nobody waits longer than he is told to for a receiver that isn't there, and the exporter not for ever.
+// TestOwnReceiverAway: nobody waits longer than he is told to for a receiver that isn't there, and the exporter not
+// for ever.
 func TestOwnReceiverAway(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {

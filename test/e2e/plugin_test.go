@@ -10,8 +10,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// MPI in the scope of a plug-in alone, as in Python: of the two preloaded libraries, one is called by the other, which can't see MPI
-// either, and must not find the one in front of it. In any order the program runs as without them.
+// MPI in the scope of a plug-in alone, as in Python: of the two preloaded libraries, one is called by the other,
+// which can't see MPI either, and must not find the one in front of it. In any order the program runs as without
+// them.
 func TestPluginsMPI(t *testing.T) {
 	t.Parallel()
 	agent, calls := suite.Agent(), filepath.Join(suite.Root(), "bin", "libmpit-calls.so")

@@ -22,8 +22,9 @@ const (
 	arm64Root    = "MPIT_TEST_ARM64"
 )
 
-// Whatever they are built on, both libraries load into every glibc from 2.17 on. They ask for the libraries that functions were in before
-// glibc 2.34 and for no other, and for no version of a symbol, nor another feature, that came later: mpit/agent/portable.h.
+// Whatever they are built on, both libraries load into every glibc from 2.17 on. They ask for the libraries that
+// functions were in before glibc 2.34 and for no other, and for no version of a symbol, nor another feature, that
+// came later: mpit/agent/portable.h.
 func TestLibrariesNeedAnOldGlibc(t *testing.T) { builtHere().assertNeedAnOldGlibc(t) }
 
 func (p pair) assertNeedAnOldGlibc(t *testing.T) {
@@ -120,8 +121,8 @@ func builtIn(dir ...string) pair {
 	return pair{filepath.Join(path, "libmpit-agent.so"), filepath.Join(path, "libmpit-calls.so")}
 }
 
-// assertRunsAsBare runs a command that ends with a status, with before in front of it: without the libraries, and with them in every way that
-// they can be preloaded. Output and status are the same.
+// assertRunsAsBare runs a command that ends with a status, with before in front of it: without the libraries, and
+// with them in every way that they can be preloaded. Output and status are the same.
 func (p pair) assertRunsAsBare(t *testing.T, status int, before []string, command ...string) {
 	t.Helper()
 	bare := suite.Start(t, append(slices.Clone(before), command...), nil).Wait(t)
@@ -135,8 +136,8 @@ func (p pair) assertRunsAsBare(t *testing.T, status int, before []string, comman
 	}
 }
 
-// A Debian 11 (glibc 2.31, Open MPI 4.1.0, MPICH 3.4) with the libraries as they are built here: programs run as without them, and the page
-// shows what MPI jobs do. And the libraries that its compiler and headers make.
+// A Debian 11 (glibc 2.31, Open MPI 4.1.0, MPICH 3.4) with the libraries as they are built here: programs run as
+// without them, and the page shows what MPI jobs do. And the libraries that its compiler and headers make.
 func TestBullseye(t *testing.T) {
 	root := otherRoot(t, bullseyeRoot)
 	inside := []string{"chroot", root}

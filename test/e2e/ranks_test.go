@@ -16,7 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// ranks listens in the exporter's place: what the agents say, before anybody makes metrics of it. It is safe for concurrent use.
+// ranks listens in the exporter's place: what the agents say, before anybody makes metrics of it. It is safe for
+// concurrent use.
 type ranks struct {
 	socket string
 
@@ -127,8 +128,8 @@ func (r *ranks) last(t *testing.T, rank int) (hello mpit.Hello, sample mpit.Samp
 	return hello, sample
 }
 
-// described is an object in one line, without what differs from run to run: its numbers and times. A communicator that others were made
-// on stands there by its name.
+// described is an object in one line, without what differs from run to run: its numbers and times. A communicator
+// that others were made on stands there by its name.
 func described(layout *mpit.Layout, o mpit.Object) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q", o.Kind.Label(), o.Name)

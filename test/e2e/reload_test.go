@@ -9,8 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Rules may change while a job runs: what is renamed goes on counting under its new name, what is dropped is not read, and is exact
-// again when it is back. Bad rules change nothing.
+// Rules may change while a job runs: what is renamed goes on counting under its new name, what is dropped is not
+// read, and is exact again when it is back. Bad rules change nothing.
 func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	const (
 		ranks  = 2
@@ -83,7 +83,8 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), back, healthy))
 }
 
-// What each message pays for is opened when a rule asks for it, and counts from then on. A rule that no longer asks closes nothing.
+// What each message pays for is opened when a rule asks for it, and counts from then on. A rule that no longer asks
+// closes nothing.
 func TestRulesOpenWhileAJobRuns(t *testing.T) {
 	const (
 		ranks  = 2

@@ -19,7 +19,8 @@ func ruleFile(t *testing.T, text string) string {
 	return "--config.file=" + path
 }
 
-// One series stands for all ranks of a node: the sum of what they have counted, the largest of their watermarks with whose it is.
+// One series stands for all ranks of a node: the sum of what they have counted, the largest of their watermarks with
+// whose it is.
 func TestRanksTogether(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t, ruleFile(t, `
@@ -88,8 +89,8 @@ rules:
 	exporter.Await(t, "the ended job", ended(run, "finalize"))
 }
 
-// Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be they alive, be
-// they freed. What has been folded is counted.
+// Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be
+// they alive, be they freed. What has been folded is counted.
 func TestLimitFoldsNewestObjects(t *testing.T) {
 	const communicators, limit = 120, 20
 	exporter := suite.Exporter(t, ruleFile(t, fmt.Sprintf("limits: {series_per_variable: %d}\n", limit)))

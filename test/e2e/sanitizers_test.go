@@ -11,9 +11,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The sanitizers have nothing to say of the agent in a storm of two threads, on either library, while it is read a thousand times a second; that of
-// threads has nothing to say of the call profile beside it. (Its wrappers take a minute to compile with the other one: what is behind
-// them is tested with it by mpit/agent's own tests.)
+// The sanitizers have nothing to say of the agent in a storm of two threads, on either library, while it is read a
+// thousand times a second; that of threads has nothing to say of the call profile beside it. (Its wrappers take a
+// minute to compile with the other one: what is behind them is tested with it by mpit/agent's own tests.)
 func TestStormUnderSanitizers(t *testing.T) {
 	t.Parallel()
 	for _, sanitizer := range harness.Sanitizers(suite.Root()) {
@@ -45,8 +45,8 @@ func TestStormUnderSanitizers(t *testing.T) {
 	}
 }
 
-// Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody uses. Of MPICH, UCX's hooks
-// crash ThreadSanitizer without the agent as well.
+// Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody
+// uses. Of MPICH, UCX's hooks crash ThreadSanitizer without the agent as well.
 func TestSanitizedPrograms(t *testing.T) {
 	for _, sanitizer := range []struct {
 		flags []string

@@ -10,8 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// A program of MPI-4 sessions is observed from its first session to its last, with or without MPI_Init beside them, and notices
-// nothing of it. Open MPI 4 has none.
+// A program of MPI-4 sessions is observed from its first session to its last, with or without MPI_Init beside them,
+// and notices nothing of it. Open MPI 4 has none.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	world := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 1/2`}
@@ -75,7 +75,8 @@ func TestSessions(t *testing.T) {
 			hello, last := ranks.last(t, 1)
 			assert.Equal(t, c.end, last.End)
 			assert.ElementsMatch(t, c.last, inventory(last))
-			// MPI_Init has been called since: a connection of the last sample's own says so, the one that stood said HELLO before.
+			// MPI_Init has been called since: a connection of the last sample's own says so, the one that stood said
+			// HELLO before.
 			assert.Equal(t, c.only && (c.what != "before" || !hello.Final), hello.SessionsOnly)
 		})
 	}

@@ -23,7 +23,8 @@ func source(t *testing.T) string {
 	return suite.PlainProgram(t, "libsource.c", "library", "-shared", "-fPIC", "-I", filepath.Join(suite.Root(), "mpit", "agent"), "-ldl")
 }
 
-// sourced runs a program with both libraries, in one order or the other. told are the lines of what the library has been told, sorted.
+// sourced runs a program with both libraries, in one order or the other. told are the lines of what the library has
+// been told, sorted.
 func sourced(t *testing.T, job harness.Job, agentFirst bool, env ...string) (run *harness.Run, told func() []string) {
 	t.Helper()
 	file := filepath.Join(suite.Dir(t), "told")
@@ -51,8 +52,8 @@ func ofObjects(line string) bool {
 
 func times(n int, line string) []string { return slices.Repeat([]string{line}, n) }
 
-// What another library measures is read as the MPI library's own variables are, whichever of the two comes first; it is switched off in
-// children, and before the last sample.
+// What another library measures is read as the MPI library's own variables are, whichever of the two comes first; it
+// is switched off in children, and before the last sample.
 func TestAnotherLibraryMeasures(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -122,8 +123,8 @@ func TestAnotherLibraryIsToldOfObjects(t *testing.T) {
 	}
 }
 
-// A library that can't measure, or that doesn't know this agent's version, leaves everything as it is without it; the log says why. Where
-// the agent is switched off nothing is measured.
+// A library that can't measure, or that doesn't know this agent's version, leaves everything as it is without it; the
+// log says why. Where the agent is switched off nothing is measured.
 func TestAnotherLibraryIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

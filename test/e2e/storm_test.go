@@ -18,9 +18,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Objects of every kind come and go, in one thread or several, at every thread level, while each rank is read a thousand times a
-// second: the program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it longer than the second that
-// suffices daily.
+// Objects of every kind come and go, in one thread or several, at every thread level, while each rank is read a
+// thousand times a second: the program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it
+// longer than the second that suffices daily.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	seconds := 1.0
@@ -111,7 +111,8 @@ func stormJob(mpi *harness.MPI, seconds float64, threads int, level string) harn
 	return job
 }
 
-// sampler is an exporter reduced to reading: every rank that connects is asked at a fixed rate, and now and then for its lists.
+// sampler is an exporter reduced to reading: every rank that connects is asked at a fixed rate, and now and then for
+// its lists.
 type sampler struct {
 	socket string
 	cancel context.CancelFunc
@@ -202,8 +203,8 @@ func (s *sampler) note(sample *mpit.Sample, err error) {
 	}
 }
 
-// stop waits until so many ranks have said that they have come to MPI_Finalize, and fails the test if anything went wrong or nothing
-// was read.
+// stop waits until so many ranks have said that they have come to MPI_Finalize, and fails the test if anything went
+// wrong or nothing was read.
 func (s *sampler) stop(t *testing.T, ranks int) {
 	t.Helper()
 	harness.Await(t, "the ranks' last samples", func(context.Context) error {

@@ -84,8 +84,8 @@ func readOne(ctx context.Context, t *testing.T, h *mpit.PvarHandle) uint64 {
 	return values[0]
 }
 
-// A tool's handle counts what happens while it runs, and whatever the tool does with it the agent's figures stay exact: Open MPI's monitoring,
-// which stops for the whole process when one handle is stopped, is the hardest case.
+// A tool's handle counts what happens while it runs, and whatever the tool does with it the agent's figures stay
+// exact: Open MPI's monitoring, which stops for the whole process when one handle is stopped, is the hardest case.
 func TestToolsCountBesideTheAgent(t *testing.T) {
 	const rounds = 25
 	const variable = "coll_monitoring_a2a_count"

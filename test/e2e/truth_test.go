@@ -82,8 +82,8 @@ func counted(run *harness.Run, name, comm string, want func(rank int) float64) c
 	}
 }
 
-// countedForPeers: checks of what monitoring counts for each peer. Open MPI 6.0.0rc2 tells that only with its monitoring
-// of messages, which crashes MPI_Init: the harness leaves it out.
+// countedForPeers: checks of what monitoring counts for each peer. Open MPI 6.0.0rc2 tells that only with its
+// monitoring of messages, which crashes MPI_Init: the harness leaves it out.
 func countedForPeers(mpi *harness.MPI, checks ...check) check {
 	if mpi.Major >= 6 {
 		return all()

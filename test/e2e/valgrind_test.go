@@ -14,8 +14,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Memcheck finds nothing in a rank that the agent has done. Open MPI itself gives it much to say. A leak is the agent's if the agent
-// allocated it; any other error is, if its stack goes through the agent and what lies below isn't reported without the agent, too.
+// Memcheck finds nothing in a rank that the agent has done. Open MPI itself gives it much to say. A leak is the
+// agent's if the agent allocated it; any other error is, if its stack goes through the agent and what lies below
+// isn't reported without the agent, too.
 func TestMemcheck(t *testing.T) {
 	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
@@ -45,7 +46,8 @@ func TestMemcheck(t *testing.T) {
 	assertAgentClean(t, memcheck(true), memcheck(false))
 }
 
-// Nor does it find anything that the call profile has done: one whose calls have statuses, derived datatypes, errors and requests of all kinds.
+// Nor does it find anything that the call profile has done: one whose calls have statuses, derived datatypes, errors
+// and requests of all kinds.
 func TestMemcheckOfCallProfile(t *testing.T) {
 	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
@@ -78,7 +80,8 @@ func memcheckCommand(valgrind, dir string) []string {
 	}
 }
 
-// assertAgentClean fails the test for what is the agent's among the errors of a run with it; bare are those of one without.
+// assertAgentClean fails the test for what is the agent's among the errors of a run with it; bare are those of one
+// without.
 func assertAgentClean(t *testing.T, bare, found []memcheckError) {
 	t.Helper()
 	known := map[string]bool{}
@@ -117,7 +120,8 @@ type memcheckFrame struct {
 	Line     int    `xml:"line"`
 }
 
-// agentDepth is the number of frames below the innermost one of the agent or the call profile; -1: they have nothing to do with it.
+// agentDepth is the number of frames below the innermost one of the agent or the call profile; -1: they have nothing
+// to do with it.
 func (e memcheckError) agentDepth() int {
 	for i, f := range e.frames {
 		if strings.HasPrefix(filepath.Base(f.Object), "libmpit-") {

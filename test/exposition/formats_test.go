@@ -180,7 +180,8 @@ func ranks(t *testing.T) map[string]mpittest.Config {
 	return all
 }
 
-// distributions is a rank with what the call profile measures: nothing, the shortest, the longest, all kinds, and as many as a lie can have.
+// distributions is a rank with what the call profile measures: nothing, the shortest, the longest, all kinds, and as
+// many as a lie can have.
 func distributions(began time.Time) mpittest.Config {
 	cfg := mpittest.Config{Hello: mpit.Hello{ID: mpit.RankID{1}, PID: 4242, Size: 1, ThreadLevel: 3, InitTime: began, AgentVersion: "1.0"}}
 	every := make([]time.Duration, 44)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Await tries until try returns nil; the test fails with the last error when that takes longer than anybody should wait.
+// Await tries until try returns nil; the test fails with the last error when that takes longer than anybody should
+// wait.
 func Await(tb testing.TB, what string, try func(ctx context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience())

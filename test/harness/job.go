@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// HoldDir is an argument of a job's program that stands for the directory of the job's hold points (see test/programs/README.md).
+// HoldDir is an argument of a job's program that stands for the directory of the job's hold points (see
+// test/programs/README.md).
 const HoldDir = "@hold"
 
 // python is Debian's interpreter, which knows Debian's mpi4py; another one may come first in PATH.
@@ -94,8 +95,8 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	return run
 }
 
-// ExecCommand returns the beginning of a command line that runs a program under the agent. With --monitoring, Open MPI's component is on:
-// exec leaves that to those who know that their program runs with it.
+// ExecCommand returns the beginning of a command line that runs a program under the agent. With --monitoring, Open
+// MPI's component is on: exec leaves that to those who know that their program runs with it.
 func (s *Suite) ExecCommand(flags ...string) []string {
 	var command []string
 	if slices.Contains(flags, "--monitoring") {
@@ -145,7 +146,8 @@ func (r *Run) Release(tb testing.TB, name string) {
 	}
 }
 
-// Finish lets the ranks go on from the named hold points, waits for the job's end and fails the test if it wasn't regular.
+// Finish lets the ranks go on from the named hold points, waits for the job's end and fails the test if it wasn't
+// regular.
 func (r *Run) Finish(tb testing.TB, holds ...string) Result {
 	tb.Helper()
 	for _, name := range holds {

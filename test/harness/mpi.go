@@ -26,9 +26,9 @@ type MPI struct {
 	at      string   // tells its executables from those of this system's library
 }
 
-// OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told otherwise; its
-// transports are chosen so that they work in a container and do what the tests count: ob1 keeps the unexpected queue. scripts/mpi-env
-// says the same to scripts.
+// OpenMPI is Debian's Open MPI. It refuses to run as root and to put more ranks than cores on a machine unless told
+// otherwise; its transports are chosen so that they work in a container and do what the tests count: ob1 keeps the
+// unexpected queue. scripts/mpi-env says the same to scripts.
 func OpenMPI(tb testing.TB) *MPI {
 	tb.Helper()
 	mpi := find(tb, &MPI{Name: "openmpi", suffix: "openmpi", env: []string{
@@ -80,11 +80,12 @@ func find(tb testing.TB, mpi *MPI) *MPI {
 	return mpi
 }
 
-// standardABI is the directory that MPIT_TEST_STANDARD_ABI names, if it does: programs in C are then compiled for MPI-5's own ABI. In include
-// is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
+// standardABI is the directory that MPIT_TEST_STANDARD_ABI names, if it does: programs in C are then compiled for
+// MPI-5's own ABI. In include is an mpi.h of it, whosever, and in openmpi and mpich their libmpi_abi.so.1.
 var standardABI = os.Getenv("MPIT_TEST_STANDARD_ABI")
 
-// CFlags are the C compiler's. Its warnings are errors where the environment says so, as for the libraries: WERROR=-Werror.
+// CFlags are the C compiler's. Its warnings are errors where the environment says so, as for the libraries:
+// WERROR=-Werror.
 func CFlags() []string {
 	return append([]string{"-O1", "-g", "-Wall", "-Wextra", "-pthread"}, strings.Fields(os.Getenv("WERROR"))...)
 }
@@ -119,16 +120,16 @@ func launcherVersion(tb testing.TB, launcher string) string {
 // "mpirun.openmpi (OpenRTE) 4.1.4", "mpirun (Open MPI) 6.0.0rc2", "    Version:                                 4.0.2".
 var versionSaid = regexp.MustCompile(`(?:\(Open(?: MPI|RTE)\)|Version:)\s+([0-9][^\s]*)`)
 
-// In returns the library of the same name in another Debian, whose root directory is given. It must see the suite's directory and the
-// repository under the names that they have here.
+// In returns the library of the same name in another Debian, whose root directory is given. It must see the suite's
+// directory and the repository under the names that they have here.
 func (m *MPI) In(root string) *MPI {
 	other := *m
 	other.chroot, other.at = root, ".in-"+filepath.Base(root)
 	return &other
 }
 
-// ARM64 returns the MPICH of a Debian for arm64, whose files are in the root directory given. This machine's launcher starts its ranks, with
-// Emulate in front of each.
+// ARM64 returns the MPICH of a Debian for arm64, whose files are in the root directory given. This machine's launcher
+// starts its ranks, with Emulate in front of each.
 func ARM64(tb testing.TB, root string) *MPI {
 	tb.Helper()
 	mpi := MPICH(tb)
@@ -136,7 +137,8 @@ func ARM64(tb testing.TB, root string) *MPI {
 	mpi.cross = []string{Tool(tb, "aarch64-linux-gnu-gcc"), "-Wl,--no-as-needed,--allow-shlib-undefined", lib,
 		"-isystem", filepath.Join(root, "usr", "include", "aarch64-linux-gnu", "mpich")}
 	mpi.at = ".arm64"
-	// With tcp beside shared memory a rank that comes to MPI_Finalize a millisecond after the other one hangs in UCX, under qemu alone.
+	// With tcp beside shared memory a rank that comes to MPI_Finalize a millisecond after the other one hangs in UCX,
+	// under qemu alone.
 	mpi.env = append(mpi.env, "UCX_TLS=self,posix")
 	return mpi
 }
@@ -195,7 +197,8 @@ func (s *Suite) source(program string) string {
 	return filepath.Join(s.root, "test", "programs", program)
 }
 
-// Program compiles test/programs/source, or examples/…, for an MPI library, when it is first asked for, and returns the executable's path.
+// Program compiles test/programs/source, or examples/…, for an MPI library, when it is first asked for, and returns
+// the executable's path.
 func (s *Suite) Program(tb testing.TB, mpi *MPI, source string) string {
 	tb.Helper()
 	path := s.source(source)

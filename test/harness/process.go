@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// markVariable stands in the environment of every process that we start, with a value of its own, and is inherited by what that process
-// starts: MPI launchers put their ranks into other process groups.
+// markVariable stands in the environment of every process that we start, with a value of its own, and is inherited by
+// what that process starts: MPI launchers put their ranks into other process groups.
 const markVariable = "MPIT_TEST_MARK"
 
 // Process is a running program in a process group of its own, with its output collected. It is safe for concurrent use.
@@ -29,14 +29,15 @@ type Process struct {
 	done   chan struct{} // closed when it has ended and its output is complete
 }
 
-// Start runs a command with env added to the environment. When the test ends it is ended, with everything that it started.
+// Start runs a command with env added to the environment. When the test ends it is ended, with everything that it
+// started.
 func (s *Suite) Start(tb testing.TB, command, env []string) *Process {
 	tb.Helper()
 	return s.start(tb, command, env, nil, nil)
 }
 
-// StartTalking is Start for a program that reads its stdin, which is what is written to the returned file, and whose output is wanted as
-// it comes: it goes to stdout, too, which must not block.
+// StartTalking is Start for a program that reads its stdin, which is what is written to the returned file, and whose
+// output is wanted as it comes: it goes to stdout, too, which must not block.
 func (s *Suite) StartTalking(tb testing.TB, command, env []string, stdout io.Writer) (*Process, *os.File) {
 	tb.Helper()
 	reads, writes, err := os.Pipe()

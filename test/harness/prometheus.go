@@ -18,7 +18,8 @@ type Prometheus struct {
 	address string
 }
 
-// Prometheus starts the installed Prometheus, which scrapes an exporter twice a second as job "mpit", and waits until it is ready.
+// Prometheus starts the installed Prometheus, which scrapes an exporter twice a second as job "mpit", and waits until
+// it is ready.
 func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
 	tb.Helper()
 	return s.PrometheusWith(tb, nil, exporter)

@@ -19,9 +19,10 @@ type Sanitizer struct {
 	options []string // environment; REPORTS is the beginning of the names of files that reports go to
 }
 
-// Sanitizers returns those that the agent is run under. The agent comes before their own libraries, so that these aren't the first ones
-// as they would like to be; what they have to take over they do all the same, because the program is linked with them. MPI libraries leak,
-// and what isn't compiled for it looks racy, wherever it uses other locks than the C library's. UCX patches mmap, and TSan crashes.
+// Sanitizers returns those that the agent is run under. The agent comes before their own libraries, so that these
+// aren't the first ones as they would like to be; what they have to take over they do all the same, because the
+// program is linked with them. MPI libraries leak, and what isn't compiled for it looks racy, wherever it uses other
+// locks than the C library's. UCX patches mmap, and TSan crashes.
 func Sanitizers(root string) []Sanitizer {
 	return []Sanitizer{
 		{"addresses", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}, []string{
@@ -34,8 +35,9 @@ func Sanitizers(root string) []Sanitizer {
 	}
 }
 
-// SanitizedAgent compiles the agent, and if that is wanted the call profile's library, with a sanitizer and returns what a job with them needs in the
-// environment. In the end the test fails for each report that one of them has part in.
+// SanitizedAgent compiles the agent, and if that is wanted the call profile's library, with a sanitizer and returns
+// what a job with them needs in the environment. In the end the test fails for each report that one of them has part
+// in.
 func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (env []string) {
 	tb.Helper()
 	dir := s.Dir(tb)

@@ -1,10 +1,11 @@
-// Package harness starts the real thing for tests: the exporter's binary, MPI jobs under "mpit-exporter exec", Prometheus.
-// It picks free ports and private sockets, never the default ones, waits for conditions instead of sleeping, and ends every process
-// that it started.
+// Package harness starts the real thing for tests: the exporter's binary, MPI jobs under "mpit-exporter exec",
+// Prometheus. It picks free ports and private sockets, never the default ones, waits for conditions instead of
+// sleeping, and ends every process that it started.
 //
-// The programs of test/programs are compiled when they are first asked for. What a test needs and can't be found fails the test; with
-// MPIT_TEST_ALLOW_MISSING=1 in the environment it skips it. MPIT_TEST_KEEP=1 leaves the temporary directory behind, and
-// MPIT_TEST_PATIENCE=5s makes failing tests fail sooner than after a minute. With MPIT_TEST_BUILT=1 what is in bin is tested as it is.
+// The programs of test/programs are compiled when they are first asked for. What a test needs and can't be found
+// fails the test; with MPIT_TEST_ALLOW_MISSING=1 in the environment it skips it. MPIT_TEST_KEEP=1 leaves the
+// temporary directory behind, and MPIT_TEST_PATIENCE=5s makes failing tests fail sooner than after a minute. With
+// MPIT_TEST_BUILT=1 what is in bin is tested as it is.
 package harness
 
 import (
@@ -22,7 +23,8 @@ import (
 	"time"
 )
 
-// patience is how long a condition may take to come true on a loaded machine. No test measures time: it only bounds failures.
+// patience is how long a condition may take to come true on a loaded machine. No test measures time: it only bounds
+// failures.
 var patience = sync.OnceValue(func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("MPIT_TEST_PATIENCE")); err == nil {
 		return d
@@ -30,7 +32,8 @@ var patience = sync.OnceValue(func() time.Duration {
 	return 2 * time.Minute
 })
 
-// Suite owns what the tests of one process share: the binaries and the compiled programs. It is safe for concurrent use.
+// Suite owns what the tests of one process share: the binaries and the compiled programs. It is safe for concurrent
+// use.
 type Suite struct {
 	root string // of the repository
 	dir  string // ours alone; short, for socket paths end at 107 bytes
@@ -40,7 +43,8 @@ type Suite struct {
 	programs map[string]*compilation
 }
 
-// New brings the binaries of the repository up to date with "make build" and makes a temporary directory, which Close removes.
+// New brings the binaries of the repository up to date with "make build" and makes a temporary directory, which Close
+// removes.
 func New(ctx context.Context) (*Suite, error) {
 	root, err := findRoot()
 	if err != nil {
@@ -59,7 +63,8 @@ func New(ctx context.Context) (*Suite, error) {
 	return &Suite{root: root, dir: dir, programs: make(map[string]*compilation)}, nil
 }
 
-// Main runs a package's tests with a suite of its own, which it hands to use first, and returns the status to exit with.
+// Main runs a package's tests with a suite of its own, which it hands to use first, and returns the status to exit
+// with.
 func Main(m *testing.M, use func(*Suite)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -107,7 +112,8 @@ func (s *Suite) Dir(tb testing.TB) string {
 	return dir
 }
 
-// Tool finds a program of the system by its name; the test fails, or is skipped where that is allowed, if there is none.
+// Tool finds a program of the system by its name; the test fails, or is skipped where that is allowed, if there is
+// none.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := exec.LookPath(name)

@@ -39,7 +39,8 @@ func axe(t *testing.T) string {
 	return string(source)
 }
 
-// In both themes, narrow and wide, axe finds nothing that keeps people out: names, roles, headings, landmarks, contrast.
+// In both themes, narrow and wide, axe finds nothing that keeps people out: names, roles, headings, landmarks,
+// contrast.
 func TestAccessibility(t *testing.T) {
 	server := suite.Exporter(t)
 	r := mpittest.NewJob(2).Ranks[1]

@@ -71,7 +71,8 @@ type tab struct {
 	problems []string // what the console has said, exceptions, dialogs
 }
 
-// open opens an address. When the test ends, nothing must have gone wrong in the page, nor must it have asked anybody but its own server.
+// open opens an address. When the test ends, nothing must have gone wrong in the page, nor must it have asked anybody
+// but its own server.
 func (b *browser) open(t *testing.T, address string, before ...step) *tab {
 	t.Helper()
 	u := b.prepare(t, address, before...)

@@ -1,10 +1,12 @@
 /*
- * Books: what a program has called so far, kept by the program itself, in the words of /metrics. See README.md, "Books".
+ * Books: what a program has called so far, kept by the program itself, in the words of /metrics. See README.md,
+ * "Books".
  *
  *   DO("comm:ring", SENT(40), NONE, MPI_Send, buffer, 10, MPI_INT, next, 0, ring);
  *
- * calls MPI_Send and writes down: one call of MPI_Send on communicator "ring", 40 bytes sent. The numbers come from the program's own
- * knowledge of what it does, never from MPI. A call that is written without DO is one that must not be counted. Thread-safe.
+ * calls MPI_Send and writes down: one call of MPI_Send on communicator "ring", 40 bytes sent. The numbers come from
+ * the program's own knowledge of what it does, never from MPI. A call that is written without DO is one that must not
+ * be counted. Thread-safe.
  */
 #ifndef BOOKS_H
 #define BOOKS_H
@@ -30,7 +32,8 @@ struct moved {
 #define WRITTEN(n)  ((struct moved){"written", n})
 #define READ(n)     ((struct moved){"read", n})
 
-/* OBJECT: "comm:NAME", "win:NAME", "file:NAME", or "-" for a function without an object. OUT and IN are evaluated after the call. */
+/* OBJECT: "comm:NAME", "win:NAME", "file:NAME", or "-" for a function without an object. OUT and IN are evaluated
+ * after the call. */
 #define DO(object, out, in, function, ...)                                              \
     do {                                                                                \
         const long long began_ = books_clock();                                         \
@@ -89,8 +92,8 @@ static inline void books_expect(const char *function, int code, int success)
 }
 
 /*
- * The entry of a function and an object, found or made. The name is the one of MPI-3: MPIX_Bcast_init is MPI_Bcast_init, MPI_Send_c is
- * MPI_Send.
+ * The entry of a function and an object, found or made. The name is the one of MPI-3: MPIX_Bcast_init is
+ * MPI_Bcast_init, MPI_Send_c is MPI_Send.
  */
 static inline struct books_entry *books_entry(const char *function, const char *object)
 {
@@ -133,7 +136,8 @@ static inline void books_enter(const char *function, const char *object, struct 
     pthread_mutex_unlock(&books.mutex);
 }
 
-/* Leaves the books in the file DIR/POINT.books.RANK: lines of function, what is counted, value, object. With "-" as DIR, nothing. */
+/* Leaves the books in the file DIR/POINT.books.RANK: lines of function, what is counted, value, object. With "-" as
+ * DIR, nothing. */
 static inline void books_leave(const char *dir, const char *point, int rank)
 {
     char path[4096];

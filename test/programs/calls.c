@@ -1,4 +1,5 @@
-/* calls DIR: known numbers of the calls that libpmpitool.c counts. Hold point: "made", while a communicator and a window live. */
+/* calls DIR: known numbers of the calls that libpmpitool.c counts. Hold point: "made", while a communicator and a
+ * window live. */
 #include "hold.h"
 #include <mpi.h>
 

@@ -1,6 +1,6 @@
 /*
- * Two ranks that do nothing but talk: bursts of tiny messages, and after each an allreduce of one number on "sums"; of as many as 16 MiB hold
- * once DIR/grown.go is there.
+ * Two ranks that do nothing but talk: bursts of tiny messages, and after each an allreduce of one number on "sums";
+ * of as many as 16 MiB hold once DIR/grown.go is there.
  *
  *     chatter DIR
  *

@@ -1,6 +1,7 @@
 /*
- * churn SECONDS THREADS: each thread makes and frees communicators, windows and small objects (files too, where there is one thread) as
- * fast as it can, checks what goes through them, and keeps up to KEEP communicators alive. Rank 0 looks at the clock for all.
+ * churn SECONDS THREADS: each thread makes and frees communicators, windows and small objects (files too, where there
+ * is one thread) as fast as it can, checks what goes through them, and keeps up to KEEP communicators alive. Rank 0
+ * looks at the clock for all.
  */
 #include "hold.h"
 #include <mpi.h>

@@ -1,6 +1,7 @@
 /*
- * cvars NAME DIR: prints the value of the MPI library's control variable NAME, an int or a string, as this process itself reads it, before
- * the hold point "asked" and after it: what somebody has set meanwhile stands in the second line.
+ * cvars NAME DIR: prints the value of the MPI library's control variable NAME, an int or a string, as this process
+ * itself reads it, before the hold point "asked" and after it: what somebody has set meanwhile stands in the second
+ * line.
  */
 #include "hold.h"
 #include <mpi.h>

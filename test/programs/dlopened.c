@@ -1,6 +1,7 @@
 /*
- * dlopened LIBRARY HOW: opens an MPI library itself and looks its functions up. HOW: local or global (dlopen's flag; functions from the
- * library's handle), default (global, functions from RTLD_DEFAULT), absent (functions from RTLD_DEFAULT, no library opened).
+ * dlopened LIBRARY HOW: opens an MPI library itself and looks its functions up. HOW: local or global (dlopen's flag;
+ * functions from the library's handle), default (global, functions from RTLD_DEFAULT), absent (functions from
+ * RTLD_DEFAULT, no library opened).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

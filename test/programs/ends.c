@@ -1,12 +1,11 @@
 /*
- * ends HOW DIR: rank 0 ends by HOW, one of those below, after the hold point "up". The others end regularly with "finalize",
- * "pthread_exit" and "recover"; otherwise they wait for their launcher to end them.
+ * ends HOW DIR: rank 0 ends by HOW, one of those below, after the hold point "up". The others end regularly with
+ * "finalize", "pthread_exit" and "recover"; otherwise they wait for their launcher to end them.
  *
- * pthread_exit leaves main's thread alone after MPI_Finalize: the process ends when its last thread does.
- * handler calls exit in a signal handler that has, as good as surely, interrupted malloc.
- * segv_thread crashes in another thread; segv_handler in front of a handler of its own, which ends the process; recover in front
- * of one that doesn't; overflow uses up the stack, and the handler has one of its own.
- * core allows a core file, in DIR.
+ * pthread_exit leaves main's thread alone after MPI_Finalize: the process ends when its last thread does. handler
+ * calls exit in a signal handler that has, as good as surely, interrupted malloc. segv_thread crashes in another
+ * thread; segv_handler in front of a handler of its own, which ends the process; recover in front of one that
+ * doesn't; overflow uses up the stack, and the handler has one of its own. core allows a core file, in DIR.
  */
 #include "hold.h"
 #include <mpi.h>

@@ -1,6 +1,7 @@
 /*
- * guest WHAT DIR: a program that does WHAT, one of the names in the list below, between two looks at MPI, and prints what came of it.
- * Hold points: "up" after MPI_Init, "done" after it was done. What has used up descriptors or closed the library's own leaves by exit, not MPI_Finalize.
+ * guest WHAT DIR: a program that does WHAT, one of the names in the list below, between two looks at MPI, and prints
+ * what came of it. Hold points: "up" after MPI_Init, "done" after it was done. What has used up descriptors or closed
+ * the library's own leaves by exit, not MPI_Finalize.
  */
 #define _GNU_SOURCE
 #include "hold.h"

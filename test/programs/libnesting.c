@@ -1,6 +1,6 @@
 /*
- * Another tool, to be preloaded: what it stands in front of it does by other MPI calls, under their ordinary names. A broadcast begins with a barrier; a sum is a reduction
- * and a broadcast, which begins with a barrier.
+ * Another tool, to be preloaded: what it stands in front of it does by other MPI calls, under their ordinary names. A
+ * broadcast begins with a barrier; a sum is a reduction and a broadcast, which begins with a barrier.
  */
 #include <mpi.h>
 

@@ -1,5 +1,6 @@
-/* libplugin.c - what plugin.c opens: uses MPI, also functions that both preloaded libraries stand in front of, and prints what they answer. Messages
- * are sent by a thread with the smallest stack there is: the first call of a function must find room there. */
+/* libplugin.c - what plugin.c opens: uses MPI, also functions that both preloaded libraries stand in front of, and
+ * prints what they answer. Messages are sent by a thread with the smallest stack there is: the first call of a
+ * function must find room there. */
 #include <limits.h>
 #include <mpi.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /*
- * Another tool in the same program: counts calls through the profiling interface (MPI-4.1 chapter 15.2) and says at the end what it
- * has seen. To be preloaded before or after others, or linked. PMPITOOL_FILE is where it says it, PMPITOOL_FILE.RANK.
+ * Another tool in the same program: counts calls through the profiling interface (MPI-4.1 chapter 15.2) and says at
+ * the end what it has seen. To be preloaded before or after others, or linked. PMPITOOL_FILE is where it says it,
+ * PMPITOOL_FILE.RANK.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -3,7 +3,8 @@
  *   REFUSE_THREAD=1    its thread can't be made
  *   REFUSE_MEMORY=N    none of its allocations succeeds from the Nth on, counted from 0
  *   REFUSE_EVERY=N     every Nth of its allocations fails
- * Who asks is seen from the return address. Everybody else is served. REFUSE_REPORT=1 says on stderr at the end how much was refused.
+ * Who asks is seen from the return address. Everybody else is served. REFUSE_REPORT=1 says on stderr at the end how
+ * much was refused.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /*
- * Another library that measures and offers variables through the agent (mpit/agent/source.h), without measuring anything: what it shows is
- * known beforehand. What it is told it appends to the file LIBSOURCE_FILE. LIBSOURCE_REFUSES: it can't measure; LIBSOURCE_STRANGE: it is of a
- * version that doesn't know the agent's.
+ * Another library that measures and offers variables through the agent (mpit/agent/source.h), without measuring
+ * anything: what it shows is known beforehand. What it is told it appends to the file LIBSOURCE_FILE.
+ * LIBSOURCE_REFUSES: it can't measure; LIBSOURCE_STRANGE: it is of a version that doesn't know the agent's.
  */
 #define _GNU_SOURCE
 #include "source.h"

@@ -1,4 +1,5 @@
-/* objects DIR: one object of every kind that a program can make, with details that are known; freed at the end. Two ranks or more. */
+/* objects DIR: one object of every kind that a program can make, with details that are known; freed at the end. Two
+ * ranks or more. */
 #include "hold.h"
 #include <mpi.h>
 

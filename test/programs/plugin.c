@@ -1,4 +1,5 @@
-/* plugin LIBRARY: opens a library that uses MPI so that nobody else can see it (RTLD_LOCAL), and calls its function run. */
+/* plugin LIBRARY: opens a library that uses MPI so that nobody else can see it (RTLD_LOCAL), and calls its function
+ * run. */
 #include <dlfcn.h>
 #include <stdio.h>
 

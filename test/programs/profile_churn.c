@@ -1,8 +1,8 @@
 /*
- * profile_churn COUNT DIR: COUNT communicators that are made, called on and freed, so that handles come again under other names, with
- * books (books.h); a window with every 50th. Some get no name, some another one in the midst of their life, some are made in a life
- * before the calls on others. Hold points: "half", while a few are alive, and "done", when none is. The books of the end are named
- * "end".
+ * profile_churn COUNT DIR: COUNT communicators that are made, called on and freed, so that handles come again under
+ * other names, with books (books.h); a window with every 50th. Some get no name, some another one in the midst of
+ * their life, some are made in a life before the calls on others. Hold points: "half", while a few are alive, and
+ * "done", when none is. The books of the end are named "end".
  */
 #include "books.h"
 

@@ -1,7 +1,7 @@
 /*
- * profile_collectives DIR [FAMILY ...]: collective calls in all their forms, with books (books.h), by three ranks or more. Families:
- * simple, vectors, in_place, neighbours, inter, constructors, large; all of them if none is named. Two rounds: hold points "half" and
- * "done". The books of the end are named "end".
+ * profile_collectives DIR [FAMILY ...]: collective calls in all their forms, with books (books.h), by three ranks or
+ * more. Families: simple, vectors, in_place, neighbours, inter, constructors, large; all of them if none is named.
+ * Two rounds: hold points "half" and "done". The books of the end are named "end".
  */
 #include "books.h"
 
@@ -26,8 +26,8 @@ static MPI_Datatype types[MOST];
 static MPI_Aint far_places[MOST];
 
 /*
- * The same operation in the form that waits, with a request, and persistent. Persistent operations count when they are made and when
- * they are started, but nothing says then how much they move.
+ * The same operation in the form that waits, with a request, and persistent. Persistent operations count when they
+ * are made and when they are started, but nothing says then how much they move.
  */
 #define FORMS(object, out_, in_, name, iname, ...)                                      \
     do {                                                                                \
@@ -161,8 +161,8 @@ static void in_place(void)
 }
 
 /*
- * All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there once, however many
- * get it, unless nobody does.
+ * All neighbourhood operations on a communicator with so many neighbours: the send buffer of an allgather is there
+ * once, however many get it, unless nobody does.
  */
 static void neighbourhood(MPI_Comm comm, const char *object, int from, int to)
 {

@@ -1,7 +1,7 @@
 /*
- * profile_files DIR [FAMILY ...]: reads and writes of every kind, with books (books.h), all ranks in one file DIR/data (with "-":
- * ./data.PID). Families: own, at, collective, nonblocking, shared, ordered, split, rest, large; all of them if none is named. Two
- * rounds: hold points "half" and "done". The books of the end are named "end".
+ * profile_files DIR [FAMILY ...]: reads and writes of every kind, with books (books.h), all ranks in one file
+ * DIR/data (with "-": ./data.PID). Families: own, at, collective, nonblocking, shared, ordered, split, rest, large;
+ * all of them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
  */
 #include "books.h"
 
@@ -15,7 +15,8 @@ static int rank, size;
 static int out[100], in[100];
 static MPI_Offset mine; /* where my block begins */
 
-/* Beginning with a file that is as long as all blocks. The pointers, each rank's own and the shared one, stand at the beginning. */
+/* Beginning with a file that is as long as all blocks. The pointers, each rank's own and the shared one, stand at the
+ * beginning. */
 static void begin(void)
 {
     DO(data, NONE, NONE, MPI_File_set_size, file, size * BLOCK);

@@ -1,7 +1,8 @@
 /*
- * profile_messages DIR [FAMILY ...]: point-to-point calls of every kind, between neighbours on communicator "ring", with books
- * (books.h). Families: blocking, types, nothing, errors, nonblocking, completion, persistent, partitioned, probes, large, off; all of
- * them if none is named. Two rounds: hold points "half" and "done". The books of the end are named "end".
+ * profile_messages DIR [FAMILY ...]: point-to-point calls of every kind, between neighbours on communicator "ring",
+ * with books (books.h). Families: blocking, types, nothing, errors, nonblocking, completion, persistent, partitioned,
+ * probes, large, off; all of them if none is named. Two rounds: hold points "half" and "done". The books of the end
+ * are named "end".
  */
 #include "books.h"
 
@@ -12,7 +13,8 @@ static int rank, size, next, before;
 static int out[100], in[100];
 
 /*
- * One message of COUNT of TYPE (BYTES bytes in all) to the next rank by FUNCTION; the one from the rank before is received by RECEIVE.
+ * One message of COUNT of TYPE (BYTES bytes in all) to the next rank by FUNCTION; the one from the rank before is
+ * received by RECEIVE.
  */
 #define PASS(function, bytes, count, type, receive)                                     \
     do {                                                                                \
@@ -307,7 +309,8 @@ static void large(void)
 #endif
 }
 
-/* What is called while the program has switched observation off isn't counted; what comes after it is, whatever began before. */
+/* What is called while the program has switched observation off isn't counted; what comes after it is, whatever began
+ * before. */
 static void off(void)
 {
     MPI_Request r[2];

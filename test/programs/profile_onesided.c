@@ -1,7 +1,7 @@
 /*
- * profile_onesided DIR [FAMILY ...]: one-sided calls between neighbours, with books (books.h). Families: fences, post_start, locks,
- * requests, kinds, large; all of them if none is named. Two rounds: hold points "half" and "done". The books of the end are named
- * "end".
+ * profile_onesided DIR [FAMILY ...]: one-sided calls between neighbours, with books (books.h). Families: fences,
+ * post_start, locks, requests, kinds, large; all of them if none is named. Two rounds: hold points "half" and "done".
+ * The books of the end are named "end".
  */
 #include "books.h"
 

@@ -1,7 +1,8 @@
 /*
- * profile_threads ROUNDS DIR: threads that call MPI at the same time (MPI_THREAD_MULTIPLE), with books (books.h). Four of them live
- * all the time; each has a communicator of its own, "own-0" to "own-3", and all use "shared". Others come, call and end. Hold points:
- * "half", while the four stand still, and "done", when all have ended. The books of the end are named "end".
+ * profile_threads ROUNDS DIR: threads that call MPI at the same time (MPI_THREAD_MULTIPLE), with books (books.h).
+ * Four of them live all the time; each has a communicator of its own, "own-0" to "own-3", and all use "shared".
+ * Others come, call and end. Hold points: "half", while the four stand still, and "done", when all have ended. The
+ * books of the end are named "end".
  */
 #include "books.h"
 

@@ -1,7 +1,7 @@
 /*
- * profile_time ROUNDS DIR: two ranks, of which the other one is late, in turn, by a millisecond or two; with books (books.h), whose
- * durations are worth a comparison here. At the end, on communicator "slow", rank 1 is late by most of a second, once. Hold point:
- * "done".
+ * profile_time ROUNDS DIR: two ranks, of which the other one is late, in turn, by a millisecond or two; with books
+ * (books.h), whose durations are worth a comparison here. At the end, on communicator "slow", rank 1 is late by most
+ * of a second, once. Hold point: "done".
  */
 #include "books.h"
 

@@ -1,7 +1,6 @@
 /*
- * refuse CALLS COMMAND ARGS...: runs COMMAND with system calls refused (EPERM) as containers' filters refuse them. CALLS is a
- * list of names with commas between, out of unshare, close_range, getrandom,
- * process_vm_readv.
+ * refuse CALLS COMMAND ARGS...: runs COMMAND with system calls refused (EPERM) as containers' filters refuse them.
+ * CALLS is a list of names with commas between, out of unshare, close_range, getrandom, process_vm_readv.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,11 +1,11 @@
 /*
- * storm SECONDS THREADS LEVEL DIR: objects of every kind are made, used and freed as fast as they can be, at thread level single,
- * funneled, serialized (the threads take turns) or multiple. What comes out of them is summed up; each period of rounds must give the
- * same sum as the first. So what is printed depends on neither the time nor the machine. Rank 0 looks at the clock for all. DIR
- * is a directory for files.
+ * storm SECONDS THREADS LEVEL DIR: objects of every kind are made, used and freed as fast as they can be, at thread
+ * level single, funneled, serialized (the threads take turns) or multiple. What comes out of them is summed up; each
+ * period of rounds must give the same sum as the first. So what is printed depends on neither the time nor the
+ * machine. Rank 0 looks at the clock for all. DIR is a directory for files.
  *
- * With several threads at once windows are made only where the environment variable STORM_WINDOWS is set, for not every one-sided
- * component allows it.
+ * With several threads at once windows are made only where the environment variable STORM_WINDOWS is set, for not
+ * every one-sided component allows it.
  */
 #include "hold.h"
 #include <mpi.h>
@@ -106,7 +106,8 @@ static void communicator(struct worker *me, int kind)
     MPI_Comm_free(&part);
 }
 
-/* Puts go to memory of the program's own only: Debian's MPICH loses some of those into a window that it has allocated. */
+/* Puts go to memory of the program's own only: Debian's MPICH loses some of those into a window that it has
+ * allocated. */
 static void window(struct worker *me, int kind)
 {
     int rank, size, *here = NULL;
@@ -249,8 +250,8 @@ static void one_round(struct worker *me)
 }
 
 /*
- * Open MPI 4.1 opens its topologies and its files when the first of them is made, and crashes at times if two threads do that at once, with
- * nobody watching. So one thread makes the first ones.
+ * Open MPI 4.1 opens its topologies and its files when the first of them is made, and crashes at times if two threads
+ * do that at once, with nobody watching. So one thread makes the first ones.
  */
 static void first_ones(struct worker *me)
 {

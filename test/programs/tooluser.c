@@ -58,7 +58,8 @@ static void initialise(const char *at, int i)
     int provided = -1, code = MPI_T_init_thread(levels[i], &provided);
 
     printf("tooluser: %s: initialised at %d: code %d", at, i, code);
-    /* Open MPI doesn't say the level to who comes second. Open MPI 6 gives less than MPI_THREAD_MULTIPLE to who comes first, but after MPI_Init. */
+    /* Open MPI doesn't say the level to who comes second. Open MPI 6 gives less than MPI_THREAD_MULTIPLE to who comes
+     * first, but after MPI_Init. */
     if (strcmp(when, "within") != 0 && !(OPEN_MPI_6 && strcmp(when, "balance") == 0 && levels[i] == MPI_THREAD_MULTIPLE))
         printf(", level %d", level_number(provided));
     puts("");

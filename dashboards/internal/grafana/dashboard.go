@@ -1,6 +1,6 @@
-// Package grafana is the part of Grafana's dashboard schema that our dashboards use, as types that encoding/json writes. The names are
-// the schema's (kind dashboard, schema version 42; @grafana/schema has it as TypeScript). What a panel type has in options and in
-// fieldConfig.defaults.custom stands in panels.go.
+// Package grafana is the part of Grafana's dashboard schema that our dashboards use, as types that encoding/json
+// writes. The names are the schema's (kind dashboard, schema version 42; @grafana/schema has it as TypeScript). What
+// a panel type has in options and in fieldConfig.defaults.custom stands in panels.go.
 package grafana
 
 // SchemaVersion is that of the dashboards; older versions of Grafana read it as their own newest.

@@ -1,6 +1,7 @@
 package grafana
 
-// Panel is a panel, or a row of panels. Of a row that is collapsed the panels stand in it, of one that is not behind it.
+// Panel is a panel, or a row of panels. Of a row that is collapsed the panels stand in it, of one that is not behind
+// it.
 type Panel struct {
 	ID              int              `json:"id"`
 	Type            string           `json:"type"`

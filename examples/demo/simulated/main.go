@@ -1,5 +1,5 @@
-// Command simulated plays the ranks of an MPI job where there is no MPI library: the demo's last resort. Everything that it
-// says is made up, and its library, host and job are called simulated.
+// Command simulated plays the ranks of an MPI job where there is no MPI library: the demo's last resort. Everything
+// that it says is made up, and its library, host and job are called simulated.
 package main
 
 import (

@@ -44,7 +44,8 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{cert: cert, key: key, next: 2}, nil
 }
 
-// ServerTLS is for Options: a certificate of localhost, 127.0.0.1 and ::1. clients asks for a certificate of this authority.
+// ServerTLS is for Options: a certificate of localhost, 127.0.0.1 and ::1. clients asks for a certificate of this
+// authority.
 func (a *Authority) ServerTLS(clients bool) (*tls.Config, error) {
 	cert, key, err := a.sign("localhost")
 	if err != nil {

@@ -123,8 +123,8 @@ func (r *Receiver) Restart() error {
 	return nil
 }
 
-// Stop goes away in good order: requests that wait are refused as if for a moment, every answer is sent, then nobody listens.
-// What the receiver has accepted, the client knows to be accepted.
+// Stop goes away in good order: requests that wait are refused as if for a moment, every answer is sent, then nobody
+// listens. What the receiver has accepted, the client knows to be accepted.
 func (r *Receiver) Stop() { r.stop(server.shut) }
 
 // Kill goes away at once: an accepted request's answer may be lost, and a client will send it again.
@@ -162,7 +162,8 @@ func (r *Receiver) Requests() []*Request {
 	return accepted
 }
 
-// All returns what has arrived: accepted, refused, or waiting for its answer, of which only the number and the points are known.
+// All returns what has arrived: accepted, refused, or waiting for its answer, of which only the number and the points
+// are known.
 func (r *Receiver) All() []*Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()

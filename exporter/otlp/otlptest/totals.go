@@ -12,8 +12,9 @@ import (
 
 // Total is what somebody who keeps what a receiver has accepted knows of one series.
 //
-// Increase and the like are what has been counted in all its lives, so that they are the same for both temporalities, if the first
-// life was seen from its beginning: a cumulative value that has another start time, or has fallen, was counted anew.
+// Increase and the like are what has been counted in all its lives, so that they are the same for both temporalities,
+// if the first life was seen from its beginning: a cumulative value that has another start time, or has fallen, was
+// counted anew.
 type Total struct {
 	Metric      string
 	Unit        string

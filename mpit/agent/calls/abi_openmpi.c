@@ -20,8 +20,8 @@ static uint64_t abi_status_bytes(const void *status)
 }
 
 /*
- * Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope comes first. A library
- * that a plug-in has opened for itself alone is not in it.
+ * Predefined handles are addresses of symbols, which the program may hold itself (copy relocations): the global scope
+ * comes first. A library that a plug-in has opened for itself alone is not in it.
  */
 static intptr_t predefined(const char *symbol, void *(*find)(const char *symbol))
 {

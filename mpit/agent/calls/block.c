@@ -24,8 +24,9 @@ static __thread unsigned patience __attribute__((tls_model("initial-exec")));
 /* ---- blocks ---- */
 
 /*
- * At the thread's end. Release: whoever takes the block over sees all that this thread has written. Destructors of other keys, run after
- * this one, may call MPI yet: the thread then takes a block anew, and this is run again, or, in the last round of all, the block stays taken.
+ * At the thread's end. Release: whoever takes the block over sees all that this thread has written. Destructors of
+ * other keys, run after this one, may call MPI yet: the thread then takes a block anew, and this is run again, or, in
+ * the last round of all, the block stays taken.
  */
 static void thread_ends(void *own)
 {
@@ -129,22 +130,25 @@ static struct block *block_take(void)
 /*
  * The argument, for owner and reader, in one place.
  *
- * Counting. The owner alone writes a cell's counts, with relaxed stores; the reader loads each, relaxed. Each value is one that was there,
- * and of one variable in time never an older one than before (coherence), so that nothing that is read ever falls. Values of one cell are
- * not of one moment: a call's time may be in the sum already and not yet in its bucket.
+ * Counting. The owner alone writes a cell's counts, with relaxed stores; the reader loads each, relaxed. Each value
+ * is one that was there, and of one variable in time never an older one than before (coherence), so that nothing that
+ * is read ever falls. Values of one cell are not of one moment: a call's time may be in the sum already and not yet
+ * in its bucket.
  *
- * A new cell. Its counts are zero, from mmap or by the owner's stores; then its key is stored (release), then its place in the index
- * (release), then `used`, `made` and blocks_made grow (release). The reader goes the other way with acquire and so meets no key whose
- * counts or index entry are not there.
+ * A new cell. Its counts are zero, from mmap or by the owner's stores; then its key is stored (release), then its
+ * place in the index (release), then `used`, `made` and blocks_made grow (release). The reader goes the other way
+ * with acquire and so meets no key whose counts or index entry are not there.
  *
- * A cell made anew. Its object has gone: registry_alive says so (acquire) after registry_remove has (release), which comes after the
- * object's last read by the same thread, or by one that has given it the gate. So the owner's zeros come after that read. Nobody reads
- * the pair again, because the number is not used again, and a reader that looks for other pairs sees the old key or the new one, both of
- * which are not the one that it looks for, unless it is the new one and told of.
+ * A cell made anew. Its object has gone: registry_alive says so (acquire) after registry_remove has (release), which
+ * comes after the object's last read by the same thread, or by one that has given it the gate. So the owner's zeros
+ * come after that read. Nobody reads the pair again, because the number is not used again, and a reader that looks
+ * for other pairs sees the old key or the new one, both of which are not the one that it looks for, unless it is the
+ * new one and told of.
  *
- * A call that began on an object that is freed before it returns (another thread's MPI_Comm_free, while this one waits in MPI_Recv) finds the epoch
- * changed and the object gone: it is counted as uncounted and writes to no cell. Should the object go between that look and the
- * store, the call is missing in what was read last; the cell is this thread's, so that it can't be another pair's by then.
+ * A call that began on an object that is freed before it returns (another thread's MPI_Comm_free, while this one
+ * waits in MPI_Recv) finds the epoch changed and the object gone: it is counted as uncounted and writes to no cell.
+ * Should the object go between that look and the store, the call is missing in what was read last; the cell is this
+ * thread's, so that it can't be another pair's by then.
  */
 
 static uint64_t hash_of(unsigned function, uint32_t object)
@@ -194,9 +198,9 @@ static void zero(struct cell *c)
 }
 
 /*
- * A cell whose object has gone, emptied; 0: none was found. Objects go at changes of the epoch only, so that a search that has gone all
- * round is not repeated before the next one. Where there are unused cells it looks at a few: memory stays near what lives, and a call
- * doesn't pay for a long search.
+ * A cell whose object has gone, emptied; 0: none was found. Objects go at changes of the epoch only, so that a search
+ * that has gone all round is not repeated before the next one. Where there are unused cells it looks at a few: memory
+ * stays near what lives, and a call doesn't pay for a long search.
  */
 static unsigned reclaim(struct block *b, unsigned used, uint64_t epoch)
 {
@@ -299,11 +303,11 @@ bool call_counts_late(const struct call *c)
 }
 
 /*
- * The thread is marked as being in a call. If that call was left by longjmp or an exception, its frame is gone and the mark stale. Stacks grow
- * downwards: a frame above the mark's, or in its place, can't be inside it. Of one below, two words of the running call's frame tell (on
- * x86-64; elsewhere one), which are at their places as long as it is. They are looked at only where they must be mapped: on the thread's own
- * stack, above the frame that runs now. Left to chance is that they lie untouched under a deeper frame, and then the calls from there are not
- * counted.
+ * The thread is marked as being in a call. If that call was left by longjmp or an exception, its frame is gone and
+ * the mark stale. Stacks grow downwards: a frame above the mark's, or in its place, can't be inside it. Of one below,
+ * two words of the running call's frame tell (on x86-64; elsewhere one), which are at their places as long as it is.
+ * They are looked at only where they must be mapped: on the thread's own stack, above the frame that runs now. Left
+ * to chance is that they lie untouched under a deeper frame, and then the calls from there are not counted.
  *
  * Of frames on other stacks (coroutines) only the addresses are compared.
  */
@@ -312,7 +316,8 @@ static bool on_stack(const struct block *b, const void *at)
 	return b != NULL && (uintptr_t)at >= b->stack_low && (uintptr_t)at < b->stack_high;
 }
 
-/* What is there may be anybody's by now: to sanitizers an access out of bounds, to valgrind one to what was never written. */
+/* What is there may be anybody's by now: to sanitizers an access out of bounds, to valgrind one to what was never
+ * written. */
 __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static bool frame_is_there(const struct calls_thread *t)
 {
 	return t->running->there == call_there(t->running, t->mark);

@@ -1,12 +1,14 @@
 /*
  * block.h - what a thread counts in, and how it is read.
  *
- * A thread's first call maps a block and puts it at the head of the list, which only grows; when the thread ends the block stays, with its
- * counts, and the next thread that needs one takes it over, counts and all. So nothing is lost with a thread, and there are as many blocks
- * as there were threads at one time. A block is mapped whole, but memory is used by the page as it is touched.
+ * A thread's first call maps a block and puts it at the head of the list, which only grows; when the thread ends the
+ * block stays, with its counts, and the next thread that needs one takes it over, counts and all. So nothing is lost
+ * with a thread, and there are as many blocks as there were threads at one time. A block is mapped whole, but memory
+ * is used by the page as it is touched.
  *
- * A block has one cell for each function without an object (object 0), which also takes what finds no other, and CELLS more for pairs of
- * a function and an object. A cell's key says whose it is. Cells are made, and those of objects that have gone made anew, by the owner alone.
+ * A block has one cell for each function without an object (object 0), which also takes what finds no other, and
+ * CELLS more for pairs of a function and an object. A cell's key says whose it is. Cells are made, and those of
+ * objects that have gone made anew, by the owner alone.
  */
 #ifndef MPIT_CALLS_BLOCK_H
 #define MPIT_CALLS_BLOCK_H

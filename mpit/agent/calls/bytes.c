@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* No call that asks can have been cancelled. Open MPI's OMPIO leaves that mark unset in what a split read ends with, so that it says nothing. */
+/* No call that asks can have been cancelled. Open MPI's OMPIO leaves that mark unset in what a split read ends with,
+ * so that it says nothing. */
 uint64_t bytes_in_status(intptr_t status)
 {
 	return calls_abi->status_bytes((const void *)status);
@@ -79,7 +80,8 @@ static int partners(const struct place *place)
 	return place->inter ? place->remote_size : place->size;
 }
 
-/* What this process is in an operation with a root. In an intercommunicator the root stands alone on its side: the others there do nothing. */
+/* What this process is in an operation with a root. In an intercommunicator the root stands alone on its side: the
+ * others there do nothing. */
 enum part { BYSTANDER, ROOT, LEAF };
 
 static enum part part(const struct place *place, int root)
@@ -103,8 +105,8 @@ struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, 
 }
 
 /*
- * Gather and Scatter: `one` is the leaf's buffer, `all` the root's. The root of an intracommunicator is a leaf too; its leaf's buffer is
- * `own`, of what the root's holds for itself, where MPI_IN_PLACE stands.
+ * Gather and Scatter: `one` is the leaf's buffer, `all` the root's. The root of an intracommunicator is a leaf too;
+ * its leaf's buffer is `own`, of what the root's holds for itself, where MPI_IN_PLACE stands.
  */
 struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype,
 			  int root)

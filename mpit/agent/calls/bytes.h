@@ -1,10 +1,11 @@
 /*
- * bytes.h - how many bytes the buffers of a call hold, from its arguments: what the generated wrappers compute after a call that has
- * succeeded, outside of the time that is measured.
+ * bytes.h - how many bytes the buffers of a call hold, from its arguments: what the generated wrappers compute after
+ * a call that has succeeded, outside of the time that is measured.
  *
- * Arguments come as the registers that they are (interpose.h of the agent); counts and ranks already as what they are. Nothing is read that
- * MPI itself wouldn't read: what isn't significant in this process, or in a call with MPI_IN_PLACE, may be anything. What a buffer
- * would hold that MPI_IN_PLACE stands for counts as if it were there. Program's threads; no lock, nothing allocated here.
+ * Arguments come as the registers that they are (interpose.h of the agent); counts and ranks already as what they
+ * are. Nothing is read that MPI itself wouldn't read: what isn't significant in this process, or in a call with
+ * MPI_IN_PLACE, may be anything. What a buffer would hold that MPI_IN_PLACE stands for counts as if it were there.
+ * Program's threads; no lock, nothing allocated here.
  */
 #ifndef MPIT_CALLS_BYTES_H
 #define MPIT_CALLS_BYTES_H
@@ -55,7 +56,8 @@ static inline bool reads_origin(intptr_t op)
 	return (((uint64_t)op ^ (uint64_t)calls_no_op) & calls_abi->handle_mask) != 0;
 }
 
-/* Where the library puts a status that the program doesn't want and that tells how much has come. Larger than any ABI's (32 bytes). */
+/* Where the library puts a status that the program doesn't want and that tells how much has come. Larger than any
+ * ABI's (32 bytes). */
 union own_status {
 	uint64_t words[8];
 };
@@ -73,8 +75,8 @@ static inline intptr_t status_or_own(intptr_t status, union own_status *own)
 uint64_t bytes_in_status(intptr_t status);
 
 /*
- * Collective operations, blocking or not, on the communicator of the call. Parameters are those of MPI's functions that the
- * bytes depend on, in their order.
+ * Collective operations, blocking or not, on the communicator of the call. Parameters are those of MPI's functions
+ * that the bytes depend on, in their order.
  */
 struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, int root);
 struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype,

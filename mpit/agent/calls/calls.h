@@ -1,5 +1,6 @@
 /*
- * calls.h - how a call of MPI is measured: what the generated wrappers use, and the only part that runs in every call.
+ * calls.h - how a call of MPI is measured: what the generated wrappers use, and the only part that runs in every
+ * call.
  *
  *	struct call call;
  *
@@ -10,13 +11,15 @@
  *	call_counts(&call, rc == 0 ? count * type_bytes(type) : 0, 0);
  *	return rc;
  *
- * Each thread counts in memory of its own (block.h), so that nothing here is a locked instruction, a lock or an allocation; the reader
- * reads while it is written. Only the outermost call counts: what a call calls inside passes through.
+ * Each thread counts in memory of its own (block.h), so that nothing here is a locked instruction, a lock or an
+ * allocation; the reader reads while it is written. Only the outermost call counts: what a call calls inside passes
+ * through.
  *
- * What a call that is left by longjmp or by an exception took is not known: it is not counted, and the thread goes on being measured.
- * A thread that switches stacks inside a call (user-level threads of an MPI library) may count calls that are not outermost, or leave some out; it
- * never writes where it must not. A call inside one that began before measuring was switched on counts as outermost. MPI must not be called
- * in signal handlers, and is not measured there as if it might.
+ * What a call that is left by longjmp or by an exception took is not known: it is not counted, and the thread goes on
+ * being measured. A thread that switches stacks inside a call (user-level threads of an MPI library) may count calls
+ * that are not outermost, or leave some out; it never writes where it must not. A call inside one that began before
+ * measuring was switched on counts as outermost. MPI must not be called in signal handlers, and is not measured there
+ * as if it might.
  */
 #ifndef MPIT_CALLS_H
 #define MPIT_CALLS_H
@@ -36,8 +39,8 @@
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * What one thread counts of one function on one object. Written by the thread that owns the block, and by nobody else, with plain stores
- * that are whole (relaxed); read by whoever holds the agent's gate. Whole cache lines.
+ * What one thread counts of one function on one object. Written by the thread that owns the block, and by nobody
+ * else, with plain stores that are whole (relaxed); read by whoever holds the agent's gate. Whole cache lines.
  */
 struct cell {
 	_Alignas(64) _Atomic uint64_t ticks; /* of the clock: the reader converts the sum */
@@ -55,7 +58,8 @@ struct cached_cell {
 	struct cell *cell;
 };
 
-/* Where in the cache. Handles are consecutive integers or addresses of structures; a function's share is a constant where it is called. */
+/* Where in the cache. Handles are consecutive integers or addresses of structures; a function's share is a constant
+ * where it is called. */
 static inline size_t call_hash(unsigned function, intptr_t handle)
 {
 	return (size_t)(((uint64_t)handle + function * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u >> (64 - CACHE_BITS));
@@ -63,7 +67,8 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 
 struct block;
 
-/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 40 bytes of a preloaded library's static TLS. */
+/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 40 bytes of a preloaded
+ * library's static TLS. */
 struct calls_thread {
 	struct cached_cell *cache; /* of its block; NULL: it has none */
 	struct block *block;
@@ -73,7 +78,8 @@ struct calls_thread {
 };
 extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
 
-/* What every call reads. Written in begin, except measuring, epoch, which who holds the gate changes, and types. A cache line of its own. */
+/* What every call reads. Written in begin, except measuring, epoch, which who holds the gate changes, and types. A
+ * cache line of its own. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
 	struct clock clock;
@@ -96,8 +102,8 @@ struct call {
 };
 
 /*
- * A word that goes with a call and its wrapper's frame, and on x86-64 with where that returns to, which the call instruction has put where the
- * frame begins. Elsewhere that is in a register, and then wherever a compiler likes.
+ * A word that goes with a call and its wrapper's frame, and on x86-64 with where that returns to, which the call
+ * instruction has put where the frame begins. Elsewhere that is in a register, and then wherever a compiler likes.
  */
 ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
 {
@@ -108,20 +114,22 @@ ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
 #endif
 }
 
-/* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only the address counts, is inside it. */
+/* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only
+ * the address counts, is inside it. */
 bool call_nested(struct call *c, const void *frame) HIDDEN;
 /* block.c: the cell, found or made; NULL: no memory. */
 struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64_t epoch) HIDDEN;
-/* block.c: whether a call during which objects have been made or freed may still be counted in its cell. If not, that is counted. */
+/* block.c: whether a call during which objects have been made or freed may still be counted in its cell. If not, that
+ * is counted. */
 bool call_counts_late(const struct call *c) HIDDEN;
 
 /*
  * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is where
- * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a function; handle is
- * the argument's register.
+ * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a
+ * function; handle is the argument's register.
  *
- * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions): then everything
- * that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
+ * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions):
+ * then everything that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
  */
 ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, const void *frame)
 {
@@ -137,8 +145,9 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 		handle &= (intptr_t)calls_state.handle_mask;
 
 	/*
-	 * Acquire: what the slow path then finds of objects is not older than the epoch that the result is kept under. Of the object that is
-	 * named here it is never too old: the thread has the handle from the one that made it, which changed the epoch before.
+	 * Acquire: what the slow path then finds of objects is not older than the epoch that the result is kept under. Of
+	 * the object that is named here it is never too old: the thread has the handle from the one that made it, which
+	 * changed the epoch before.
 	 */
 	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_acquire);
 	const struct cached_cell *cached = t->cache == NULL ? NULL : &t->cache[call_hash(function, handle)];
@@ -191,12 +200,14 @@ ALWAYS_INLINE void call_counts(struct call *c, uint64_t out, uint64_t in)
 }
 
 /*
- * Size of a datatype in bytes, from the argument's register; 0: it has none. Cached per thread until a datatype is freed. Program's threads,
- * after a call that has succeeded with it, before the thread's next one; meanwhile other threads may have freed it.
+ * Size of a datatype in bytes, from the argument's register; 0: it has none. Cached per thread until a datatype is
+ * freed. Program's threads, after a call that has succeeded with it, before the thread's next one; meanwhile other
+ * threads may have freed it.
  */
 uint64_t type_bytes(intptr_t datatype) HIDDEN;
 
-/* Where the process stands in the call's communicator, and that one's neighbourhood, whose degrees are 0 without a topology. */
+/* Where the process stands in the call's communicator, and that one's neighbourhood, whose degrees are 0 without a
+ * topology. */
 struct place {
 	int rank, size, remote_size, indegree, outdegree; /* remote_size: 0 unless inter */
 	bool inter;
@@ -215,7 +226,8 @@ struct calls_abi {
 	uint64_t handle_mask;
 	size_t status_size;
 	bool asks_status; /* status_bytes calls library.get_count_c, which must be there */
-	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing cancels that. */
+	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing
+	 * cancels that. */
 	uint64_t (*status_bytes)(const void *status);
 	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */
 	intptr_t (*datatype_null)(void *(*find)(const char *symbol));

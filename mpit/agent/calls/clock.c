@@ -43,7 +43,8 @@ uint64_t clock_monotonic(void)
 
 #if defined __x86_64__
 
-/* The same moment on both clocks, as well as it can be had: the reading that lay between the closest two of the counter. */
+/* The same moment on both clocks, as well as it can be had: the reading that lay between the closest two of the
+ * counter. */
 struct moment {
 	uint64_t ticks, ns;
 	uint64_t unsure; /* ticks */

@@ -1,9 +1,9 @@
 /*
  * clock.h - the clock that calls are timed with, and its ticks in the unit of durations, 2^-30 s.
  *
- * x86-64: the processor's time-stamp counter, where the kernel keeps its own time by it; AArch64: the virtual counter; otherwise
- * clock_gettime(CLOCK_MONOTONIC), whose ticks are nanoseconds. Which one, and how many units a tick is, is decided once, before anything is
- * measured, and stays.
+ * x86-64: the processor's time-stamp counter, where the kernel keeps its own time by it; AArch64: the virtual
+ * counter; otherwise clock_gettime(CLOCK_MONOTONIC), whose ticks are nanoseconds. Which one, and how many units a
+ * tick is, is decided once, before anything is measured, and stays.
  */
 #ifndef MPIT_CALLS_CLOCK_H
 #define MPIT_CALLS_CLOCK_H
@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 /*
- * Units per tick as a binary fraction: below / 2^(64-shift), which is less than the true ratio, and by no more than the last place. Then the
- * units of any duration, cut to a whole number, are the number of the last whole unit before it ends: 0 of (0, 1], 1 of (1, 2] …, which is
- * what inclusive upper ends of buckets need, without a rounding of its own.
+ * Units per tick as a binary fraction: below / 2^(64-shift), which is less than the true ratio, and by no more than
+ * the last place. Then the units of any duration, cut to a whole number, are the number of the last whole unit before
+ * it ends: 0 of (0, 1], 1 of (1, 2] …, which is what inclusive upper ends of buckets need, without a rounding of its
+ * own.
  */
 struct ratio {
 	uint64_t below;
@@ -31,10 +32,12 @@ struct clock {
 /* Of ticks that are ticks of units: both above 0 and below 2^63, units/ticks below 2^63. */
 struct ratio ratio_of(uint64_t units, uint64_t ticks);
 
-/* The sum of durations in whole units, cut. Grows when ticks do. Exact where the ratio is, for sums below 2^(63-shift) ticks. */
+/* The sum of durations in whole units, cut. Grows when ticks do. Exact where the ratio is, for sums below
+ * 2^(63-shift) ticks. */
 uint64_t ratio_units(const struct ratio *r, uint64_t ticks);
 
-/* The bucket of a duration: k of more than 2^(k-1) and up to 2^k units, 0 of up to one, the last one all that are longer. */
+/* The bucket of a duration: k of more than 2^(k-1) and up to 2^k units, 0 of up to one, the last one all that are
+ * longer. */
 static inline unsigned ratio_bucket(const struct ratio *r, uint64_t ticks)
 {
 	uint64_t units = (uint64_t)((unsigned __int128)(ticks << r->shift) * r->below >> 64);
@@ -47,7 +50,8 @@ static inline unsigned ratio_bucket(const struct ratio *r, uint64_t ticks)
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_monotonic(void) __attribute__((visibility("hidden")));
 
-/* Not ordered with the instructions around it, which are those of a call: what a barrier costs is more than it could set right. */
+/* Not ordered with the instructions around it, which are those of a call: what a barrier costs is more than it could
+ * set right. */
 #if defined __x86_64__
 #define CLOCK_HAS_COUNTER 1
 static inline uint64_t clock_counter(void)
@@ -77,9 +81,9 @@ static inline uint64_t clock_now(const struct clock *c)
 }
 
 /*
- * Decides, in begin. x86-64: compares the counter with CLOCK_MONOTONIC_RAW over the time since the library was loaded; where that is too
- * short for a ratio that is right to 1e-5, the counter is not used. MPIT_CALLS_CLOCK=monotonic: clock_gettime in any case. False: the variable
- * holds something else; then *why says so.
+ * Decides, in begin. x86-64: compares the counter with CLOCK_MONOTONIC_RAW over the time since the library was
+ * loaded; where that is too short for a ratio that is right to 1e-5, the counter is not used.
+ * MPIT_CALLS_CLOCK=monotonic: clock_gettime in any case. False: the variable holds something else; then *why says so.
  */
 bool clock_choose(struct clock *c, const char **why);
 

@@ -1,15 +1,16 @@
 /*
- * index.h - a fixed hash table of numbers 1 … 65534 with open addressing, written by one thread and read by others without a lock. What a
- * number stands for, and so its key, is the user's.
+ * index.h - a fixed hash table of numbers 1 … 65534 with open addressing, written by one thread and read by others
+ * without a lock. What a number stands for, and so its key, is the user's.
  *
- * Why a reader finds every entry that is there during its whole search, whatever is added and removed meanwhile: an entry is put behind
- * others, all places from where its search begins to where it is being taken. As long as it is there none of them becomes empty: a removed
- * entry leaves GONE, and GONE becomes empty only where the next place is empty, which none of those is that has the entry behind it. So a
- * search that begins after the entry was put (the reader has learned of it from who put it, hence sees the places as they were then or
- * later) meets no empty place before it. An entry never moves.
+ * Why a reader finds every entry that is there during its whole search, whatever is added and removed meanwhile: an
+ * entry is put behind others, all places from where its search begins to where it is being taken. As long as it is
+ * there none of them becomes empty: a removed entry leaves GONE, and GONE becomes empty only where the next place is
+ * empty, which none of those is that has the entry behind it. So a search that begins after the entry was put (the
+ * reader has learned of it from who put it, hence sees the places as they were then or later) meets no empty place
+ * before it. An entry never moves.
  *
- * A reader may see the number of an entry that is being removed or has just been used for another key: it compares the key, and takes
- * what is not the one it looks for as any other.
+ * A reader may see the number of an entry that is being removed or has just been used for another key: it compares
+ * the key, and takes what is not the one it looks for as any other.
  */
 #ifndef MPIT_CALLS_INDEX_H
 #define MPIT_CALLS_INDEX_H

@@ -1,6 +1,6 @@
 /*
- * library.h - the functions of the MPI library that the call profile itself calls, by their PMPI_ names, so that no tool sees them. All are
- * local. Handles pass as registers: an int in the lower half, or a pointer.
+ * library.h - the functions of the MPI library that the call profile itself calls, by their PMPI_ names, so that no
+ * tool sees them. All are local. Handles pass as registers: an int in the lower half, or a pointer.
  */
 #ifndef MPIT_CALLS_LIBRARY_H
 #define MPIT_CALLS_LIBRARY_H

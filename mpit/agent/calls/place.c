@@ -34,8 +34,8 @@ void place_ask(intptr_t comm, struct place *out)
 }
 
 /*
- * Of a tracked communicator it was asked when that was made. Of another one it is asked each time, because nobody says when its handle begins
- * to stand for something else.
+ * Of a tracked communicator it was asked when that was made. Of another one it is asked each time, because nobody
+ * says when its handle begins to stand for something else.
  */
 const struct place *call_place(const struct call *c)
 {

@@ -10,8 +10,8 @@
 #define PLACES ((size_t)1 << 17)
 
 /*
- * Written under the gate. number is zero while the rest changes, so that who reads the number, the rest and the number again has what
- * belongs together if both are the same: a number doesn't come back.
+ * Written under the gate. number is zero while the rest changes, so that who reads the number, the rest and the
+ * number again has what belongs together if both are the same: a number doesn't come back.
  */
 struct slot {
 	_Atomic uint32_t number; /* 0: free */
@@ -102,7 +102,8 @@ bool registry_told(unsigned slot, unsigned function)
 	return told;
 }
 
-/* Every cached cell of every thread is looked up anew: of this handle, which named something else, and of all others, which is cheap. */
+/* Every cached cell of every thread is looked up anew: of this handle, which named something else, and of all others,
+ * which is cheap. */
 static void next_epoch(void)
 {
 	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_relaxed);
@@ -111,8 +112,8 @@ static void next_epoch(void)
 }
 
 /*
- * The epoch changes last: who sees the new one sees the new table. And a thread that names the object has its handle from the one that has
- * made it, after this, and so sees both.
+ * The epoch changes last: who sees the new one sees the new table. And a thread that names the object has its handle
+ * from the one that has made it, after this, and so sees both.
  */
 bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place *place)
 {
@@ -149,7 +150,8 @@ bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place
 	return true;
 }
 
-/* The number goes first: a thread that sees its cells' object gone may use them again, and the last read of them was before. */
+/* The number goes first: a thread that sees its cells' object gone may use them again, and the last read of them was
+ * before. */
 bool registry_remove(int kind, intptr_t handle, uint32_t number)
 {
 	uint32_t known = 0;

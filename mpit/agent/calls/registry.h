@@ -1,8 +1,9 @@
 /*
  * registry.h - which object a handle names.
  *
- * Objects are entered and removed by who holds the agent's gate, one at a time, and looked up by all threads in the middle of their calls, without
- * a lock. Each has a slot for as long as it lives. An object's number is never used again; a handle and a slot are.
+ * Objects are entered and removed by who holds the agent's gate, one at a time, and looked up by all threads in the
+ * middle of their calls, without a lock. Each has a slot for as long as it lives. An object's number is never used
+ * again; a handle and a slot are.
  */
 #ifndef MPIT_CALLS_REGISTRY_H
 #define MPIT_CALLS_REGISTRY_H
@@ -26,14 +27,15 @@ bool registry_remove(int kind, intptr_t handle, uint32_t number);
 /* Any thread: the slot (from 1) of the object that a handle names, and its number; 0: none that is known. */
 unsigned registry_find(int kind, intptr_t handle, uint32_t *number);
 /*
- * Any thread: whether the object of a slot is still this one. If not, it has been freed after the last read of all that is counted
- * on it, and what the reader has read then came before what the caller does now.
+ * Any thread: whether the object of a slot is still this one. If not, it has been freed after the last read of all
+ * that is counted on it, and what the reader has read then came before what the caller does now.
  */
 bool registry_alive(unsigned slot, uint32_t number);
 /* Any thread: a communicator's place; false: it isn't this object's slot any more. */
 bool registry_place(unsigned slot, uint32_t number, struct place *out);
 
-/* The gate is held: whether the reader has been told of a function's calls on the object of a slot; marks it. Slot 0: on object 0. */
+/* The gate is held: whether the reader has been told of a function's calls on the object of a slot; marks it. Slot 0:
+ * on object 0. */
 bool registry_told(unsigned slot, unsigned function);
 
 #endif

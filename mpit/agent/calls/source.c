@@ -1,11 +1,13 @@
 /*
- * source.c - what the agent sees of the call profile (source.h): its variables, on which objects they are, and their values.
+ * source.c - what the agent sees of the call profile (source.h): its variables, on which objects they are, and their
+ * values.
  *
  * All but measure is called under the agent's gate, by one thread at a time.
  *
- * A child made by fork has a copy of the blocks and one thread. The agent switches measuring off there; nothing else is to be done, for nothing
- * is shared, no lock can have been taken by a thread that isn't there, and nobody asks any more. The libraries that a program loads and unloads
- * (dlclose) don't matter either: nothing of theirs is kept, and this one is never unloaded (-z nodelete).
+ * A child made by fork has a copy of the blocks and one thread. The agent switches measuring off there; nothing else
+ * is to be done, for nothing is shared, no lock can have been taken by a thread that isn't there, and nobody asks any
+ * more. The libraries that a program loads and unloads (dlclose) don't matter either: nothing of theirs is kept, and
+ * this one is never unloaded (-z nodelete).
  */
 #define _GNU_SOURCE
 #include "source.h"
@@ -29,8 +31,8 @@ const struct calls_abi *calls_abi;
 intptr_t calls_datatype_null, calls_no_op;
 
 /*
- * The gate's: filled as functions are called for the first time, but for the first, which is always there. A variable's number is its place.
- * All zero at first, so that it takes no room in the file and memory as it is filled.
+ * The gate's: filled as functions are called for the first time, but for the first, which is always there. A
+ * variable's number is its place. All zero at first, so that it takes no room in the file and memory as it is filled.
  */
 static struct variable {
 	enum what what;
@@ -68,7 +70,8 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	return true;
 }
 
-/* Calls that are being made count to their end, or not, as they began. A flag, so that a signal handler may. Release: see call_begins. */
+/* Calls that are being made count to their end, or not, as they began. A flag, so that a signal handler may. Release:
+ * see call_begins. */
 static void measure(bool on)
 {
 	atomic_store_explicit(&calls_state.measuring, on, memory_order_release);

@@ -1,14 +1,16 @@
 /*
  * types.c - sizes of datatypes.
  *
- * The library's answer costs more than all else in a call, so each thread keeps what it has been told, until any datatype is freed. calls_state.types
- * grows before the real MPI_Type_free: a handle names another type only after that call has given it up, so that whoever gets it anew, in
- * whatever thread, gets it after the change (the library's own allocation orders the two) and finds nothing kept. Changed after the call
- * it would leave a moment in which another thread has the new type already and the old size still.
+ * The library's answer costs more than all else in a call, so each thread keeps what it has been told, until any
+ * datatype is freed. calls_state.types grows before the real MPI_Type_free: a handle names another type only after
+ * that call has given it up, so that whoever gets it anew, in whatever thread, gets it after the change (the
+ * library's own allocation orders the two) and finds nothing kept. Changed after the call it would leave a moment in
+ * which another thread has the new type already and the old size still.
  *
- * A program may free a datatype while another of its threads is still in the call that uses it ("any communication that is currently using this
- * datatype will complete normally"), and then the library must not be asked: its answer would be read from freed memory, or be of the
- * handle's next type. So whoever frees a datatype says its size before, and waits for who is just asking about it.
+ * A program may free a datatype while another of its threads is still in the call that uses it ("any communication
+ * that is currently using this datatype will complete normally"), and then the library must not be asked: its answer
+ * would be read from freed memory, or be of the handle's next type. So whoever frees a datatype says its size before,
+ * and waits for who is just asking about it.
  *
  * Predefined datatypes are never freed. What the library makes and frees for itself no thread has asked for.
  */
@@ -21,8 +23,8 @@
 #include <sched.h>
 
 /*
- * Datatypes that have been freed while the program had several threads, each at its handle's place. Written under the lock, read without:
- * epoch is zero while the rest changes.
+ * Datatypes that have been freed while the program had several threads, each at its handle's place. Written under the
+ * lock, read without: epoch is zero while the rest changes.
  */
 static struct freed {
 	_Atomic uint64_t epoch;  /* calls_state.types with this one */
@@ -154,7 +156,8 @@ static void type_ends(const void *datatype)
 	intptr_t handle;
 	uint64_t bytes;
 
-	/* Who has a block has seen what begin has set. A single thread is in no other call: nothing more is asked of the library for it. */
+	/* Who has a block has seen what begin has set. A single thread is in no other call: nothing more is asked of the
+	 * library for it. */
 	if (datatype == NULL || !others_call()) {
 		atomic_fetch_add(&calls_state.types, 1);
 		return;

@@ -1,10 +1,12 @@
 /*
- * bench.c - what a sample costs a rank: CPU time of the agent's thread for one request and its answer, all system calls in it, as its own
- * statistics have it. 60 variables of a library that does next to nothing (fake_abi.c), so this is the agent's part and the kernel's.
+ * bench.c - what a sample costs a rank: CPU time of the agent's thread for one request and its answer, all system
+ * calls in it, as its own statistics have it. 60 variables of a library that does next to nothing (fake_abi.c), so
+ * this is the agent's part and the kernel's.
  *
- * "cold": before each request 64 MiB are written on the same core, so that nothing of the agent, of its values and of the kernel's path is
- * in a cache, as after a second of somebody else's computing. "warm": requests without a pause. Printed as Go's benchmarks are, for
- * benchstat: the median. An allocation in the agent's code between the first sample and the last one is a failure.
+ * "cold": before each request 64 MiB are written on the same core, so that nothing of the agent, of its values and of
+ * the kernel's path is in a cache, as after a second of somebody else's computing. "warm": requests without a pause.
+ * Printed as Go's benchmarks are, for benchstat: the median. An allocation in the agent's code between the first
+ * sample and the last one is a failure.
  */
 #define _GNU_SOURCE
 #include "test.h"

@@ -1,4 +1,5 @@
-/* conversation_test.c - the gate, the end, and what the thread and the exporter say to each other, in a passive rank too. */
+/* conversation_test.c - the gate, the end, and what the thread and the exporter say to each other, in a passive rank
+ * too. */
 #define _GNU_SOURCE
 #include "filter.h"
 #include "gate.h"

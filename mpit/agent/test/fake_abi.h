@@ -35,9 +35,9 @@ extern bool fake_has;                 /* an info object has whatever key is aske
 extern const char *fake_detail;       /* "keys" of every object; NULL: no details */
 
 /*
- * Control variables 0 to 8 are one of each kind, the rest plain ints of their negative index:
- * 0 a string of 16 bytes, 1 CONSTANT, 2 READONLY, 3 bound to a communicator and with an enumeration, 4 a bool with it, 5 three unsigned of
- * 8 bits, 6 a double, 7 in no memory, 8 a datatype that nobody knows.
+ * Control variables 0 to 8 are one of each kind, the rest plain ints of their negative index: 0 a string of 16 bytes,
+ * 1 CONSTANT, 2 READONLY, 3 bound to a communicator and with an enumeration, 4 a bool with it, 5 three unsigned of 8
+ * bits, 6 a double, 7 in no memory, 8 a datatype that nobody knows.
  */
 #define FAKE_CVARS 3000
 extern char fake_string[16];

@@ -18,7 +18,8 @@ extern char fake_events[4096]; /* objects that it was told of, in words */
 extern const struct source fake_source;
 source_function fake_source_function;
 
-/* A call that lasts `units` of 2^-30 s or moves that many bytes; nothing where nothing is measured, unless it began before. */
+/* A call that lasts `units` of 2^-30 s or moves that many bytes; nothing where nothing is measured, unless it began
+ * before. */
 void fake_call(enum fake_measured what, uint32_t object, uint64_t units);
 void fake_call_ends(enum fake_measured what, uint32_t object, uint64_t units);
 

@@ -1,6 +1,6 @@
 /*
- * helpers.c - what several files of tests need: the session and variables that they work on, and the exporter, which a test plays over a real
- * socket.
+ * helpers.c - what several files of tests need: the session and variables that they work on, and the exporter, which
+ * a test plays over a real socket.
  */
 #define _GNU_SOURCE
 #include "test.h"
@@ -185,8 +185,8 @@ static pthread_t agents_threads[2];
 static size_t agents_thread_count; /* the second is made by the first, which is joined before that is looked at */
 
 /*
- * The linker puts it in pthread_create's place (--wrap). The agent's threads, the only ones with attributes, are detached: here they aren't, so
- * that a test can wait for their end, and ThreadSanitizer sees that it did.
+ * The linker puts it in pthread_create's place (--wrap). The agent's threads, the only ones with attributes, are
+ * detached: here they aren't, so that a test can wait for their end, and ThreadSanitizer sees that it did.
  */
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);

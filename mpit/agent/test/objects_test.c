@@ -1,4 +1,5 @@
-/* objects_test.c - objects, what remains of them, their handles and references, their details, and the layout that tells of them. */
+/* objects_test.c - objects, what remains of them, their handles and references, their details, and the layout that
+ * tells of them. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * session_test.c - the session and its variables: which are denied, opened, started and found later, what is read of them, and how a sample
- * gives way.
+ * session_test.c - the session and its variables: which are denied, opened, started and found later, what is read of
+ * them, and how a sample gives way.
  */
 #include "deny.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /*
- * source_test.c - variables that another library measures: which of it is taken, what becomes of its variables and pairs, when it is
- * switched on and off, and how the exporter is told.
+ * source_test.c - variables that another library measures: which of it is taken, what becomes of its variables and
+ * pairs, when it is switched on and off, and how the exporter is told.
  */
 #include "fake_source.h"
 #include "gate.h"
@@ -19,7 +19,8 @@ static void *find_nothing(const char *function)
 
 static const struct source_mpi mpi = { .abi = 9, .find = find_nothing };
 
-/* The session with the source, in a rank that runs, as in MPI_Init; fake_reset and fake_source_reset have been called. */
+/* The session with the source, in a rank that runs, as in MPI_Init; fake_reset and fake_source_reset have been
+ * called. */
 static void open_with(const char *deny, source_function *offered)
 {
 	open_session(deny, 1000);
@@ -581,7 +582,8 @@ void test_variables_of_a_source_on_the_wire(void)
 	free(f.words);
 	f = next_frame(fd);
 	CHECK(f.header.type == FRAME_LAYOUT);
-	/* The last two records: handle, variable, object, count, created, flags and nothing behind them, for all count from zero. */
+	/* The last two records: handle, variable, object, count, created, flags and nothing behind them, for all count
+	 * from zero. */
 	CHECK(f.words[f.header.words - 15] == 2 && f.words[f.header.words - 14] == 6);
 	CHECK(f.words[f.header.words - 11] == 1 && f.words[f.header.words - 10] == DISTRIBUTION_ELEMENTS && f.words[f.header.words - 8] == 4);
 	CHECK(f.words[f.header.words - 9] == session.last->created && f.words[f.header.words - 3] == 1);

@@ -1,4 +1,5 @@
-/* test.h - what the agent's tests share: CHECK, the session that they work on, a conversation with the agent's thread, and their names. */
+/* test.h - what the agent's tests share: CHECK, the session that they work on, a conversation with the agent's
+ * thread, and their names. */
 #ifndef MPIT_TEST_H
 #define MPIT_TEST_H
 
@@ -23,7 +24,8 @@ enum { STATE = 0, LEVEL = 1, LOWWATERMARK = 5, COUNTER = 6, TIMER = 8, GENERIC =
 /* The session of the test that runs, against fake_abi; each test opens and drops it. */
 extern struct session session;
 
-/* A further variable of the library's, all of its values zero; what else it is, the test writes into what is returned. */
+/* A further variable of the library's, all of its values zero; what else it is, the test writes into what is
+ * returned. */
 struct fake_variable *variable(const char *name, int mpi_class, int datatype, int bytes, int bind, int count);
 
 void open_session(const char *deny, size_t most_objects);

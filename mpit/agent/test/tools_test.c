@@ -1,4 +1,5 @@
-/* tools_test.c - what tools do through TOOL: sessions and handles of their own, values narrowed and written, control variables, categories. */
+/* tools_test.c - what tools do through TOOL: sessions and handles of their own, values narrowed and written, control
+ * variables, categories. */
 #define _GNU_SOURCE
 #include "gate.h"
 #include "pcontrol.h"

@@ -134,8 +134,8 @@ func (d *Decoder) Array(what string, limit int) []uint64 {
 	return d.Words(what, d.Count(what, limit))
 }
 
-// List returns the number of records that follow, at most limit. Each takes at least one word, so a caller may make room
-// for that many.
+// List returns the number of records that follow, at most limit. Each takes at least one word, so a caller may make
+// room for that many.
 func (d *Decoder) List(what string, limit int) int {
 	n := d.Count(what, limit)
 	if n > d.Remaining() {

@@ -9,8 +9,8 @@ import (
 const (
 	firstBuffer = 4 << 10  // holds most samples
 	keptBuffer  = 64 << 10 // a larger buffer is given back once its frame has been used
-	// A smaller one is given back when a frame has come that firstBuffer would have held, and nothing behind it: a catalogue fills a
-	// buffer once, and what a thousand connections then wait with is little.
+	// A smaller one is given back when a frame has come that firstBuffer would have held, and nothing behind it: a
+	// catalogue fills a buffer once, and what a thousand connections then wait with is little.
 )
 
 // Reader reads frames. It is not safe for concurrent use.
@@ -31,8 +31,8 @@ func NewReader(src io.Reader, limit int) *Reader {
 // Limit refuses payloads of more than limit bytes from now on.
 func (r *Reader) Limit(limit int) { r.limit = limit }
 
-// Room has room called before the buffer grows by so many bytes, and after it has shrunk, with a number below zero. Its error is
-// what Next returns.
+// Room has room called before the buffer grows by so many bytes, and after it has shrunk, with a number below zero.
+// Its error is what Next returns.
 func (r *Reader) Room(room func(bytes int) error) { r.room = room }
 
 func (r *Reader) grow(bytes int) error {
@@ -42,8 +42,8 @@ func (r *Reader) grow(bytes int) error {
 	return r.room(bytes)
 }
 
-// Next returns the next frame. Its payload is valid until Next is called again. The error is io.EOF where the stream ends
-// between two frames, an *Error where a peer breaks the protocol, and otherwise what reading the source gave.
+// Next returns the next frame. Its payload is valid until Next is called again. The error is io.EOF where the stream
+// ends between two frames, an *Error where a peer breaks the protocol, and otherwise what reading the source gave.
 func (r *Reader) Next() (Frame, error) {
 	if err := r.tidy(); err != nil {
 		return Frame{}, err

@@ -1,7 +1,7 @@
 package wire
 
-// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has and the number of what was kept
-// last, 0 for none.
+// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has and the number of what was
+// kept last, 0 for none.
 type SampleRequest struct {
 	Variables, Layout, Remains, Kept uint64
 }
@@ -108,8 +108,8 @@ func DecodeIndexRequest(payload []byte) (first int, err error) {
 	return first, err
 }
 
-// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that only
-// brings a last sample.
+// SeqFinal is the sequence number of FINAL: its answer is, frame for frame, what comes unasked over a connection that
+// only brings a last sample.
 const SeqFinal = 0
 
 // AppendFinal appends FINAL.

@@ -106,7 +106,8 @@ func TestReaderGivesLargeBuffersBack(t *testing.T) {
 	assert.LessOrEqual(t, cap(r.buf), keptBuffer)
 }
 
-// A buffer that a catalogue has filled is not kept for the samples behind it, which are small. One that is used again and again is.
+// A buffer that a catalogue has filled is not kept for the samples behind it, which are small. One that is used again
+// and again is.
 func TestReaderKeepsWhatItNeeds(t *testing.T) {
 	large, small := make([]uint64, keptBuffer/WordBytes/2), []uint64{42}
 	for _, test := range []struct {

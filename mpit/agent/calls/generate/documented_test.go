@@ -67,8 +67,8 @@ func directions(m movement) string {
 	return strings.Join(all, ", ")
 }
 
-// The catalogue that the shipped rules are tried on, and docs/metrics.md is made from, has the variables of this table with the descriptions
-// that the library gives them; -update makes them anew.
+// The catalogue that the shipped rules are tried on, and docs/metrics.md is made from, has the variables of this
+// table with the descriptions that the library gives them; -update makes them anew.
 func TestDeclaredVariables(t *testing.T) {
 	content, err := os.ReadFile(catalogueFile)
 	require.NoError(t, err)

@@ -1,9 +1,11 @@
-// Generate makes the C code of libmpit-calls.so that stands in front of MPI's functions, from the table functions.txt.
+// Generate makes the C code of libmpit-calls.so that stands in front of MPI's functions, from the table
+// functions.txt.
 //
 //	go run ./mpit/agent/calls/generate -table mpit/agent/calls/functions.txt -out build/calls
 //
-// It writes functions.h and functions.c (the table as the runtime sees it), wrappers_*.c (one file for each section of the table), and for the
-// tests prototypes.inc and passed.inc. It needs no mpi.h. A file whose content is right already is left alone, so that make has nothing to do.
+// It writes functions.h and functions.c (the table as the runtime sees it), wrappers_*.c (one file for each section
+// of the table), and for the tests prototypes.inc and passed.inc. It needs no mpi.h. A file whose content is right
+// already is left alone, so that make has nothing to do.
 package main
 
 import (

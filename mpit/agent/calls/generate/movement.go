@@ -23,8 +23,8 @@ const (
 func (d direction) out() bool { return d == sent || d == written }
 func (d direction) in() bool  { return d == received || d == posted || d == read }
 
-// A movement is how a function's bytes are computed: the directions that it has, and an expression in C for each, or for a collective
-// operation one for both, a struct moved.
+// A movement is how a function's bytes are computed: the directions that it has, and an expression in C for each, or
+// for a collective operation one for both, a struct moved.
 type movement struct {
 	out, in direction
 	// Roles of the parameters that the bytes of each direction are computed from.

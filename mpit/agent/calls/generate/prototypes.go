@@ -47,8 +47,9 @@ func declaredKind(p parameter, w wrapper) string {
 	}
 }
 
-// passed is what test/wrappers_test.c calls each wrapper by: PASSED(symbol, arguments, their types in brackets, as many of A1 … in brackets,
-// function, bind, position of the object, of a status that the wrapper may take the place of). Positions count from 1; 0: there is none.
+// passed is what test/wrappers_test.c calls each wrapper by: PASSED(symbol, arguments, their types in brackets, as
+// many of A1 … in brackets, function, bind, position of the object, of a status that the wrapper may take the place
+// of). Positions count from 1; 0: there is none.
 func passed(functions []function) []byte {
 	var b bytes.Buffer
 	b.WriteString(madeFrom)

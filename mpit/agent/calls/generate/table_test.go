@@ -142,7 +142,8 @@ func TestShippedTable(t *testing.T) {
 			assert.Contains(t, []direction{noDirection, received}, m.in, f.name)
 		case bindNone:
 		}
-		// The names say what a function does: of a form for large counts there is a count, and a status is only asked of what has one.
+		// The names say what a function does: of a form for large counts there is a count, and a status is only asked
+		// of what has one.
 		kinds := map[kind]bool{}
 		for _, p := range f.parameters {
 			kinds[p.kind] = true

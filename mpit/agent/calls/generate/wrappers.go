@@ -93,7 +93,8 @@ func wrappersSource(section string, functions []function) []byte {
 	return b.Bytes()
 }
 
-// writeWrapper writes the function that measures a call, and the two that stand in front of the library's, which call it.
+// writeWrapper writes the function that measures a call, and the two that stand in front of the library's, which call
+// it.
 func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	_, handle := object(f.parameters)
 	if handle == "" {
@@ -222,7 +223,8 @@ func bytesExpression(f function, w wrapper, from []string) string {
 	return strings.Join(conditions, " && ") + " ? " + expression + " : 0"
 }
 
-// argument is C for what the program has given, from the register that it came in: of an int only the lower half counts.
+// argument is C for what the program has given, from the register that it came in: of an int only the lower half
+// counts.
 func argument(f function, w wrapper, role string) string {
 	for _, p := range f.parameters {
 		if p.role != role {

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files and the table in docs/calls.md anew")
 
-// Three wrappers as they are: one with a status of its own, one of a collective operation, one with large counts and both sides.
+// Three wrappers as they are: one with a status of its own, one of a collective operation, one with large counts and
+// both sides.
 func TestGoldenWrappers(t *testing.T) {
 	for _, symbol := range []string{"MPI_Recv", "MPI_Gatherv", "MPI_Get_accumulate_c"} {
 		t.Run(symbol, func(t *testing.T) {

@@ -1,10 +1,11 @@
 /*
- * bench_calls.c - what a measured call costs over the call: an MPI library whose functions do nothing (fake_mpi.c), in one thread.
+ * bench_calls.c - what a measured call costs over the call: an MPI library whose functions do nothing (fake_mpi.c),
+ * in one thread.
  *
- * Side by side, in turns, so that all see the same moments of the machine: the plain call; two reads of the clock; the wrapper with
- * measuring off, and on. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
- * calls are the same calls. Printed as Go's benchmarks are, for benchstat: medians. "over" is a measured call less the plain one and the two
- * reads of the clock: what the profile itself takes.
+ * Side by side, in turns, so that all see the same moments of the machine: the plain call; two reads of the clock;
+ * the wrapper with measuring off, and on. "mix" is 12 functions on 8 communicators, windows or files each, in a
+ * random order; its plain calls are the same calls. Printed as Go's benchmarks are, for benchstat: medians. "over" is
+ * a measured call less the plain one and the two reads of the clock: what the profile itself takes.
  */
 #define _GNU_SOURCE
 #include "block.h"

@@ -1,6 +1,6 @@
 /*
- * bytes_test.c - each rule of bytes.c, in every part that a process may have. What a process must not read is GARBAGE: a datatype of that
- * name ends the test, an address of that name crashes it.
+ * bytes_test.c - each rule of bytes.c, in every part that a process may have. What a process must not read is
+ * GARBAGE: a datatype of that name ends the test, an address of that name crashes it.
  */
 #include "generated_test.h"
 
@@ -235,7 +235,8 @@ static void test_neighbours(void)
 	MOVED(bytes_neighbor_alltoallw(&call, NO_COUNTS, GARBAGE, NO_COUNTS, GARBAGE), 0, 0);
 }
 
-/* Counts that make no sense, and a communicator that can't be asked: nothing is counted, and nothing read that isn't there. */
+/* Counts that make no sense, and a communicator that can't be asked: nothing is counted, and nothing read that isn't
+ * there. */
 static void test_nonsense(void)
 {
 	const int counts[] = { -5, -1, 1 };

@@ -284,7 +284,8 @@ static uint64_t sent(intptr_t type)
 	return gained;
 }
 
-/* As soon as the library has given the handle up another thread may have got it, for a type that is twice as large, and send with it. */
+/* As soon as the library has given the handle up another thread may have got it, for a type that is twice as large,
+ * and send with it. */
 static void is_made_again(void)
 {
 	atomic_store(&fake_type_factor, 2);

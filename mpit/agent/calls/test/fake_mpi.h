@@ -1,4 +1,5 @@
-/* fake_mpi.h - the MPI library that the runtime's tests play, and the functions that the program calls, all with four registers. */
+/* fake_mpi.h - the MPI library that the runtime's tests play, and the functions that the program calls, all with four
+ * registers. */
 #ifndef MPIT_CALLS_FAKE_MPI_H
 #define MPIT_CALLS_FAKE_MPI_H
 

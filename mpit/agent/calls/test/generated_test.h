@@ -1,4 +1,5 @@
-/* generated_test.h - what the tests of bytes.c and of the generated wrappers share: CHECK, and the runtime and the MPI library that they play. */
+/* generated_test.h - what the tests of bytes.c and of the generated wrappers share: CHECK, and the runtime and the
+ * MPI library that they play. */
 #ifndef MPIT_CALLS_GENERATED_TEST_H
 #define MPIT_CALLS_GENERATED_TEST_H
 

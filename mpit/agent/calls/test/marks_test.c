@@ -38,7 +38,8 @@ static void leaves(void)
 	longjmp(out, 1);
 }
 
-/* Through so many frames of this size, whose memory is written to, as a program's mostly is: without a sanitizer's zones between. */
+/* Through so many frames of this size, whose memory is written to, as a program's mostly is: without a sanitizer's
+ * zones between. */
 static __attribute__((noinline, no_sanitize("address"))) void deep(int frames, void (*then)(void))
 {
 	volatile char room[256];

@@ -1,6 +1,7 @@
 /*
- * wrappers_test.c - every generated wrapper: that it passes its arguments on as they are, upper halves included, answers what the next
- * function answers, and measures the call as the function and on the object that the table says; and bytes of some.
+ * wrappers_test.c - every generated wrapper: that it passes its arguments on as they are, upper halves included,
+ * answers what the next function answers, and measures the call as the function and on the object that the table
+ * says; and bytes of some.
  */
 #include "generated_test.h"
 

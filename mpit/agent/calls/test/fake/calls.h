@@ -1,6 +1,6 @@
 /*
- * The runtime as the tests of bytes.c and of the generated wrappers play it. Included before everything else (-include), with calls.h's own
- * guard, so that calls.h is nowhere read.
+ * The runtime as the tests of bytes.c and of the generated wrappers play it. Included before everything else
+ * (-include), with calls.h's own guard, so that calls.h is nowhere read.
  */
 #ifndef MPIT_CALLS_H
 #define MPIT_CALLS_H
