@@ -57,19 +57,26 @@ func (e *exporterProcess) page(t *testing.T) values {
 	return parse(t, body)
 }
 
-// hurriedPage is a page that waits for no rank: when it is there, those that don't answer have been asked.
+// hurriedPage is a page that waits for no rank: when it is there, those that don't answer have been asked. It is
+// refused until the exporter has seen that other scrapers of this address have gone.
 func (e *exporterProcess) hurriedPage(t *testing.T) values {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
-	require.NoError(t, err)
-	req.Header.Set(httpserver.TimeoutHeader, "0.02")
-	req.Close = true
-	response, err := (&http.Client{Timeout: cmdtest.Patience}).Do(req)
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return parse(t, string(text))
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
+		require.NoError(t, err)
+		req.Header.Set(httpserver.TimeoutHeader, "0.02")
+		req.Close = true
+		response, err := (&http.Client{Timeout: cmdtest.Patience}).Do(req)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		require.NoError(t, err)
+		if response.StatusCode == http.StatusServiceUnavailable && time.Since(begun) < cmdtest.Patience {
+			continue
+		}
+		require.Equal(t, http.StatusOK, response.StatusCode, string(text))
+		return parse(t, string(text))
+	}
 }
 
 // values are those of a page by name and labels, as the text format writes them.
