@@ -34,7 +34,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 func documentationPages(t *testing.T, root string) []string {
 	t.Helper()
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md")}
+	var pages []string
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mpit/agent/README.md"} {
+		pages = append(pages, filepath.Join(root, page))
+	}
 	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			pages = append(pages, path)
