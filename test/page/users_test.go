@@ -55,7 +55,6 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 	connectAs(t, 0, rank(42), server.Socket)
 
 	u := startBrowser(t).open(t, server.URL("/"))
-	u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`)
 	value := func() string {
 		for _, r := range u.rows() {
 			if strings.HasPrefix(r.Metric, "mpit_steps") {
@@ -65,6 +64,7 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 		return ""
 	}
 	for user, want := range map[string]string{"12345": "666", "root": "42"} {
+		u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`) // also after the page has been loaded again
 		u.script(`[...document.querySelectorAll("#jobs tbody tr")].find((row) => row.cells[3].textContent === "` + user + `").querySelector("a").click()`)
 		u.until(t, func() bool { return value() == want })
 		u.await(`document.querySelector("#about").textContent.includes("` + user + `")`)
