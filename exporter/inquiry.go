@@ -16,8 +16,8 @@ import (
 
 const (
 	// maxInquiries is how many ranks of one user are asked for more than a sample at the same time: each costs the
-	// rank's process a little time, and there may be a thousand that have just begun. Each user has his own, for
-	// ranks that don't answer hold theirs until inquiryTimeout.
+	// rank's process a little time, and there may be a thousand that have just begun. The bound is for
+	// each user, because ranks that don't answer hold their places until inquiryTimeout.
 	maxInquiries = 4
 	// inquiryTimeout is how long a rank may take for it.
 	inquiryTimeout = 10 * time.Second

@@ -271,7 +271,7 @@ func (e *Exporter) Remaining() (living, untaken int) {
 	return living, untaken
 }
 
-// clashLogInterval is how often one user's clashes of labels are worth a line: he can make any number of them.
+// clashLogInterval is how often one user's clashes of labels are worth a line: a user can make any number of them.
 const clashLogInterval = time.Minute
 
 // maxClashLogged bounds the users of whom it is known when a clash was logged.

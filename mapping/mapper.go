@@ -34,7 +34,7 @@ type Config struct {
 	Rank          RankMode      // of variables for which no rule says it; "": RankKeep
 	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
 	Buckets       []float64     // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
-	MaxFamilies   int           // maximum number of families, over all ranks; 0: 65,536. One user may have as many as he leaves
+	MaxFamilies   int           // maximum number of families, over all ranks; 0: 65,536. One user may have as many as are left for others
 }
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
@@ -61,7 +61,7 @@ type family struct {
 	metric  *Metric
 	measure string // as the first holder says that knows; "" none of them does
 	holders int
-	user    uint32 // who had it first: it counts as his
+	user    uint32 // the first user that had it: it counts for that one
 }
 
 // New checks the rules of cfg. An error names the rule, counted from 1.
@@ -473,8 +473,8 @@ func (m *Mapper) conflict(want *Metric) string {
 }
 
 // acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets
-// it holds it until release. Who has as many as he leaves to all others gets no new one: so there is always room for
-// the next user.
+// it holds it until release. A user that has as many as are left for all others gets no new one: so there is always
+// room for the next user.
 func (m *Mapper) acquire(want Metric, user uint32, help func() string) (*Metric, Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

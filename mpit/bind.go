@@ -16,7 +16,7 @@ import (
 const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
 // lockWait is how long to wait for another process that is just now binding in the same directory. It needs
-// milliseconds; who holds the lock for longer is somebody else, for any user may lock a directory that he can read.
+// milliseconds; who holds the lock for longer is somebody else, for any user may lock a directory that is readable.
 const lockWait = 2 * time.Second
 
 // bind makes a listening socket at path, in place of a dead one's file.

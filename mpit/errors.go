@@ -16,8 +16,8 @@ const (
 	ReasonVersion          = wire.ReasonVersion     // a version of the protocol that this package does not speak
 	ReasonHandshakeTimeout = "handshake_timeout"    // no HELLO in time
 	ReasonTooMany          = "too_many"             // one user's connections without HELLO are over the limit
-	ReasonConnections      = "too_many_connections" // one user's connections are over his share
-	ReasonMemory           = wire.ReasonMemory      // what one user's ranks have sent is over his share of memory
+	ReasonConnections      = "too_many_connections" // one user's connections are over that user's share
+	ReasonMemory           = wire.ReasonMemory      // what one user's ranks have sent is over that user's share of memory
 	ReasonIO               = "io"                   // the kernel reported an error
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// shares divides what there is only so much of among users. Nobody may have more than is left: who takes all that he
-// can get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for
+// shares divides what there is only so much of among users. Nobody may have more than is left: a user that takes all
+// there is to get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for
 // concurrent use.
 type shares struct {
 	limit int

@@ -138,7 +138,7 @@ func (s *Socket) Close() error {
 	return nil
 }
 
-// PeerOf asks the kernel who is at the other end of a connection (SO_PEERCRED): who it was when he connected.
+// PeerOf asks the kernel who is at the other end of a connection (SO_PEERCRED): the user at the time of the connection.
 func PeerOf(conn *net.UnixConn) (Peer, error) {
 	peer, err := credentials(conn)
 	if err != nil {

@@ -31,7 +31,7 @@ type message struct {
 // Families are those with series, sorted by name.
 func (m *Messages) Families() []*dto.MetricFamily { return m.families }
 
-// Lease counts more readers, each of whom calls Release, or keeps what he has for ever.
+// Lease counts more readers, who each call Release, or keep the messages for ever.
 func (m *Messages) Lease(readers int) { m.leases.Add(int32(readers)) }
 
 // Release says that one reader has read all of it.

@@ -80,7 +80,7 @@ func NewGroup() *Group {
 	}
 }
 
-// SetLimit bounds the weight of the Group's series, from the next Update on. Who is there first keeps his place. The
+// SetLimit bounds the weight of the Group's series, from the next Update on. What is there keeps its place. The
 // last eighth is for objects called other, into which the newest objects' series fold, variable by variable; what
 // finds no place there either is left out and counted, for reason. Below zero: no limit.
 func (g *Group) SetLimit(weight int, reason mapping.Reason) { g.limit, g.limitReason = weight, reason }
