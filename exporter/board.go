@@ -1,9 +1,7 @@
 package exporter
 
 import (
-	"math"
 	"strconv"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
@@ -13,8 +11,7 @@ import (
 )
 
 // board is the page with all that stands on it: of ranks (portrait.go), of those of a world together (group.go), and
-// what belongs to nobody. What it shows of a rank is a copy: while it is written, ranks go on. It belongs to who
-// holds pages.mu.
+// what belongs to nobody. What it shows of a rank is a copy: while it is written, ranks go on. It belongs to the page.
 type board struct {
 	*exposition.Page
 	ranks  map[*rank]*portrait
@@ -94,14 +91,6 @@ func (b *board) addInfos(ranks []view) {
 		}
 	}
 	b.ReplaceShared(&familyPvarInfo, rows)
-}
-
-// seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.
-func seconds(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return math.Round(float64(t.UnixNano())/1e3) / 1e6
 }
 
 // addCategories makes the families of categories anew, if they have changed.

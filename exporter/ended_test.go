@@ -188,7 +188,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}

@@ -11,20 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
-type Family = exposition.Family
-
 // rankLabels stand on everything that belongs to one rank.
 var rankLabels = plainLabels("jobid", "world", "user", "rank")
-
-// plainLabels are labels that are texts and called the same in OpenTelemetry, unless they are common to all families.
-func plainLabels(names ...string) []exposition.Label {
-	labels := make([]exposition.Label, len(names))
-	for i, name := range names {
-		labels[i].Name = name
-	}
-	return labels
-}
 
 // The labels that describe performance variables, and those of objects.
 var (
@@ -235,6 +223,15 @@ func Families() []Family {
 	slices.SortFunc(all, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
+
+// ownFamilies are these by their names.
+var ownFamilies = sync.OnceValue(func() map[string]*Family {
+	byName := map[string]*Family{}
+	for _, f := range Families() {
+		byName[f.Name] = &f
+	}
+	return byName
+})
 
 // Prefix begins the names of the exporter's figures of itself; all names with it are reserved.
 const Prefix = "mpit_exporter_"

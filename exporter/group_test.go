@@ -186,9 +186,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	page = n.scrape()
 	assert.NotContains(t, page, ofAll("mpit_calls_total"), "the last one has taken it along")
 	assert.Contains(t, page, `mpit_calls_total{jobid="2",user="alice",world="0"}`)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	assert.Len(t, n.pages.board.groups, 1)
+	assert.Len(t, n.page().board.groups, 1)
 }
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
@@ -243,8 +241,9 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	n.contentsOf(a, func(c *contents) {
 		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
 	})
-	n.pages.board = n.newBoard()
-	r, err := n.commit(&questions{}, readers{asMessages: 1})
+	p := n.page()
+	p.board = newBoard(n.drop)
+	r, err := n.pages.commit(&questions{}, readers{asMessages: 1})
 	require.NoError(t, err)
 	r.messages.Release()
 	families := valuesOf(r.families)
@@ -276,12 +275,12 @@ func TestOlderRanksBeginAtZeroTogether(t *testing.T) {
 
 // joined is a rank that has answered and is gone, in whatever user's name.
 func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
-	n.mu.Lock()
+	g := n.lock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+	r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	s := benchSample(benchSeries)
 	s.Values[0] = calls
 	require.True(n.t, n.absorbed(r, s))
@@ -304,17 +303,17 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 	n.joined(1, 1, 7)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
 	forget := func(list ...*rank) {
-		n.mu.Lock()
-		defer n.unlock()
+		g := n.lock()
+		defer g.unlock()
 		for _, r := range list {
-			n.remove(r)
+			g.remove(r)
 		}
 	}
 	forget(first)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
-	n.mu.Lock()
-	last := n.table.byID[mpit.RankID{1}]
-	n.mu.Unlock()
+	g := n.lock()
+	last := g.table.byID[mpit.RankID{1}]
+	g.unlock()
 	forget(last)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="2",world="0"}`: 500}, sums(), "it stays what it is")
 	n.joined(3, 20, 3)
@@ -334,7 +333,7 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
 	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
-	shown := float64(len(r.facts.infos) - n.pages.board.ranks[r].shown)
+	shown := float64(len(r.facts.infos) - n.page().board.ranks[r].shown)
 	assert.Equal(t, dropped+shown, page[key])
 	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
 }
@@ -345,9 +344,8 @@ func TestMergingAllocatesNothing(t *testing.T) {
 		n.joined(1, i, 5)
 	}
 	n.scrape()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p := n.pages.board
+	on := n.page()
+	p := on.board
 	find := func() *dto.MetricFamily {
 		families := p.Messages().Families()
 		return families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
@@ -356,8 +354,8 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	require.Len(t, family.Metric, 1)
 	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		n.pages.refreshes++
-		n.updateGroups(p, n.pages.views)
+		on.refreshes++
+		on.updateGroups()
 		p.Messages()
 	}))
 	assert.Same(t, metric, find().Metric[0])

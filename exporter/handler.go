@@ -121,7 +121,7 @@ func wayOf(format expfmt.Format) way {
 func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
 	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header, h.e.pages.bytes(wayOf(format))))
 	defer cancel()
-	l, err := h.e.gather(ctx, wayOf(format))
+	l, err := h.e.rounds.gather(ctx, wayOf(format))
 	if err != nil {
 		return nil, err
 	}

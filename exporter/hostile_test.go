@@ -565,7 +565,7 @@ func TestHostileMemory(t *testing.T) {
 func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()
 	for i := range byte(4) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
 		r.facts.size = 100
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
 		table.enter(r)

@@ -211,9 +211,8 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 
 // keepsSets says whether there were sets of attributes, and gives them up.
 func (n *node) keepsSets() bool {
-	p, unlock := n.pages.lock()
-	defer unlock()
-	return p.ForgetSets()
+	defer n.pages.page.Unlock()
+	return n.pages.page.Lock().board.ForgetSets()
 }
 
 func TestReadEnded(t *testing.T) {

@@ -226,7 +226,7 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 	n.scrape() // what there is
 	want := readers{}
 	want[asMessages], want[asPoints], want[asExponential] = 1, 1, 1
-	r, err := n.commit(&questions{}, want)
+	r, err := n.pages.commit(&questions{}, want)
 	require.NoError(n.t, err)
 	startsAreKnown(n.t, r.data[asPoints].list[0])
 	return r.families, r.data[asPoints].list[0], r.data[asExponential].list[0]
@@ -262,9 +262,9 @@ func TestPointsOfLibraries(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			n, _ := startLibrary(t, c)
 			clock := newTestClock()
-			n.mu.Lock()
+			g := n.lock()
 			n.now = clock.Now
-			n.mu.Unlock()
+			g.unlock()
 			families, explicit, exponential := n.eachWay()
 			assert.Greater(t, len(explicit), 30)
 			sameSaid(t, families, explicit, exponential, clock.Now())

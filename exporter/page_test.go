@@ -34,7 +34,7 @@ func pageRank(number int, name string, values ...string) (*rank, *fixed) {
 	for i, v := range values {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
 	}
-	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice", Rank: number}})
+	r := newRank(nil, mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice", Rank: number}})
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
 	c.figures, r.state = f, stateUp

@@ -12,18 +12,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// view is what a refresh of the page sees of a rank without its lock.
-type view struct {
-	rank  *rank
-	state rankState
-	end   mpit.EndReason
-	lives int
-	facts facts
-}
-
-// visible says whether the rank stands on the page at all.
-func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
-
 // portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the
 // owner of the rank's series.
 type portrait struct {

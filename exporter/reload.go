@@ -61,15 +61,6 @@ func (e *Exporter) setLimits(l mapping.Limits) error {
 	if err := e.budgets.SetLimits(l); err != nil {
 		return err
 	}
-	e.showLimits(e.budgets.Limits())
+	e.self.showLimits(e.budgets.Limits())
 	return nil
-}
-
-func (e *Exporter) showLimits(l mapping.Limits) {
-	for scope, limit := range map[string]int{
-		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
-		scopeVariable: l.SeriesPerVariable,
-	} {
-		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
-	}
 }

@@ -1,8 +1,8 @@
 package exporter
 
 import (
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +13,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
+
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family = exposition.Family
 
 // selfMetrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a
 // field here and an entry in newSelfMetrics: its family, its name in OpenTelemetry and the documentation (go test
@@ -96,15 +99,6 @@ func newSelfMetrics() *selfMetrics {
 // selfFamilies describes them. The list is the caller's.
 func selfFamilies() []Family { return slices.Clone(newSelfMetrics().families) }
 
-// ownFamilies are all of the exporter's own by their names.
-var ownFamilies = sync.OnceValue(func() map[string]*Family {
-	byName := map[string]*Family{}
-	for _, f := range Families() {
-		byName[f.Name] = &f
-	}
-	return byName
-})
-
 // Results of asking a rank, label `result` of mpit_exporter_samples_total.
 const (
 	resultFresh   = "fresh"
@@ -162,6 +156,33 @@ const (
 func (s *selfMetrics) reloadSucceeded(at time.Time) {
 	s.reloaded.Set(1)
 	s.reloadTime.Set(seconds(at))
+}
+
+// seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return math.Round(float64(t.UnixNano())/1e3) / 1e6
+}
+
+// showLimits shows how many series there may be.
+func (s *selfMetrics) showLimits(l mapping.Limits) {
+	for scope, limit := range map[string]int{
+		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
+		scopeVariable: l.SeriesPerVariable,
+	} {
+		s.seriesLimit.WithLabelValues(scope).Set(float64(limit))
+	}
+}
+
+// plainLabels are labels that are texts and called the same in OpenTelemetry, unless they are common to all families.
+func plainLabels(names ...string) []exposition.Label {
+	labels := make([]exposition.Label, len(names))
+	for i, name := range names {
+		labels[i].Name = name
+	}
+	return labels
 }
 
 // instruments makes them, and notes the family of each. counts is what the values count, as OpenTelemetry writes it.

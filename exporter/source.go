@@ -22,10 +22,10 @@ func (s source) Mapper() *mapping.Mapper { return s.e.mapper() }
 
 // Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	list := make([]api.RankStatus, len(s.e.table.ordered))
-	for i, r := range s.e.table.ordered {
+	g := s.e.lock()
+	defer g.unlock()
+	list := make([]api.RankStatus, len(g.table.ordered))
+	for i, r := range g.table.ordered {
 		list[i] = r.status()
 	}
 	return list
@@ -33,13 +33,13 @@ func (s source) Ranks() []api.RankStatus {
 
 // Connected are those that can be asked.
 func (s source) Connected(which api.Selector) []api.Connected {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
+	g := s.e.lock()
+	defer g.unlock()
 	var list []api.Connected
-	for _, r := range s.e.table.ordered {
-		if r.session != nil && r.end == mpit.EndNone && which.Selects(r.id) {
+	for _, r := range g.table.ordered {
+		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.id) {
 			list = append(list, api.Connected{
-				Session: r.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
+				Session: r.line.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
 			})
 		}
 	}
@@ -57,11 +57,9 @@ func (s source) Kept(which api.Selector) api.KeptList {
 	}
 	var samples []sample
 	list := api.KeptList{Kept: []api.KeptSample{}}
-	func() {
-		s.e.mu.Lock()
-		defer s.e.mu.Unlock()
+	s.e.with(func(g *registry) {
 		size := 0
-		for _, r := range s.e.table.ordered {
+		for _, r := range g.table.ordered {
 			f := &r.facts
 			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
 				continue
@@ -72,7 +70,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 			}
 			samples = append(samples, sample{r.status(), f.kept, f.variables.ByID, f.infos})
 		}
-	}()
+	})
 	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
 	for _, k := range samples {
 		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.cut, k.variables, k.infos))

@@ -3,8 +3,6 @@ package exporter
 import (
 	"cmp"
 	"slices"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -12,34 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// registry is what all connections and rounds share.
-type registry struct {
-	// mu guards the rest, and the attendance of ranks. It is held for a look or a change, never while ranks are taken
-	// in.
-	mu      sync.Mutex
-	table   table
-	removed []*rank // from the table, to be closed
-	freed   freed
-	finals  map[uint32]int // connections that are to bring a last sample, by uid
-
-	readers   map[taker]bool // those that are open
-	producing bool           // somebody reads metric data besides
-
-	worlds    worlds
-	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
-
-	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
-}
-
-func newRegistry() registry {
-	return registry{
-		table: newTable(), worlds: newWorlds(), finals: map[uint32]int{}, readers: map[taker]bool{},
-		inquiries: map[uint32]int{}, clashLogged: map[uint32]time.Time{},
-	}
-}
-
 // table holds all ranks that are on the page or may come onto it, and keeps books of them, so that nothing that a
-// connection does takes longer the more there are. It belongs to Exporter.mu.
+// connection does takes longer the more there are. It belongs to the registry.
 type table struct {
 	byID    map[mpit.RankID]*rank
 	places  map[Identity]*dups // by Identity without Dup
@@ -72,7 +44,7 @@ func newTable() table {
 }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
-func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	place := t.places[w.ID]
 	if place == nil {
 		place = &dups{taken: map[int]bool{}}
@@ -83,7 +55,7 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	for place.taken[place.free] {
 		place.free++
 	}
-	r := newRank(h, peer, w)
+	r := newRank(b, h, peer, w)
 	t.arrived++
 	r.arrived = t.arrived
 	t.byID[h.ID] = r
@@ -137,7 +109,7 @@ func (t *table) enter(r *rank) {
 	if t.byID[r.key] != r {
 		return
 	}
-	now := account{alive: r.end == mpit.EndNone, away: r.session == nil}
+	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
 		now.at, now.size = r.leftAt().UnixNano(), r.facts.size
 	}
@@ -218,11 +190,4 @@ func (t *table) surplus(limit, bytes int) *rank {
 		return large && r.entered.size > 0 || !large && !r.entered.alive
 	})
 	return most.away[i]
-}
-
-// freed is about how many bytes ranks had that have left since memory was given back last.
-type freed struct {
-	bytes   int
-	at      time.Time
-	leaving bool // some have left since the last page: more may follow, or others take the room
 }

@@ -25,7 +25,7 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 	e := s.e
 	such := func(r *rank) bool { return which.Selects(r.id) }
 	if !e.upToDate(such) {
-		l, err := e.gather(ctx, asValues)
+		l, err := e.rounds.gather(ctx, asValues)
 		if err != nil {
 			return api.ValueList{}, err
 		}
@@ -36,17 +36,15 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 		status api.RankStatus
 	}
 	var ranks []chosen
-	func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, r := range e.table.ordered {
+	e.with(func(g *registry) {
+		for _, r := range g.table.ordered {
 			if such(r) && r.visible() {
 				ranks = append(ranks, chosen{r, r.status()})
 			}
 		}
-	}()
-	p, unlock := e.pages.lock()
-	defer unlock()
+	})
+	p := e.pages.page.Lock().board
+	defer e.pages.page.Unlock()
 	values := api.NewValues(e.pages.committed(), maxValueSeries, maxValueBytes)
 	seen := map[*group]bool{}
 	for _, c := range ranks {
@@ -69,10 +67,10 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 // upToDate says whether what the page has of such ranks need not be asked for.
 func (e *Exporter) upToDate(such func(*rank) bool) bool {
 	at := e.pages.committed()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	g := e.lock()
+	defer g.unlock()
 	return !at.IsZero() && time.Since(at) < e.recent &&
-		!slices.ContainsFunc(e.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
+		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
 }
 
 // shownOfGroup is what is shown of the ranks of a world together, but the family that says whose a value is.

@@ -292,7 +292,9 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Len(t, list.Ranks, maxValueSeries/all)
 	assert.Zero(t, list.Ranks[0].Cut)
 
-	r := n.pages.board.ranks[n.table.ordered[0]]
+	g := n.lock()
+	r := n.page().board.ranks[g.table.ordered[0]]
+	g.unlock()
 	own := r.series.Shown()
 	tight := api.NewValues(testTime, 2, maxValueBytes)
 	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)

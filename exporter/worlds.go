@@ -29,7 +29,7 @@ type controlRow struct {
 }
 
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
-// answers. Exporter.mu guards it, except key and dup, which never change.
+// answers. It belongs to the registry, except key and dup, which never change, and shared.
 type world struct {
 	key   worldID
 	user  string
@@ -45,13 +45,10 @@ type world struct {
 	rows       []*tally.Held[categories.Row]
 	left       map[string]int // left off the page, as counted
 
-	shared sharedInfos
-
-	told     bool                // standing is known: where rules match by category
-	standing categories.Standing // nil: source could not say
+	shared shared
 }
 
-// worlds is all that there are. It belongs to Exporter.mu.
+// worlds is all that there are. It belongs to the registry.
 type worlds struct {
 	byID  map[worldID]*world
 	names map[worldName]bool
@@ -90,20 +87,36 @@ func (ws *worlds) leave(r *rank) (last bool) {
 	return true
 }
 
-// sharedInfos is the variables of the rank of a world that described them last. It is safe for concurrent use.
-type sharedInfos struct {
+// shared is what the contents of a world's ranks have in common. It is safe for concurrent use.
+type shared struct {
 	mu    sync.Mutex
-	infos []mapping.Info
+	infos []mapping.Info // of the rank that described its variables last
+	told  bool           // what follows is known: where rules match by category
+	where categories.Standing
 }
 
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
-func (w *world) describe(infos []mapping.Info) []mapping.Info {
-	w.shared.mu.Lock()
-	defer w.shared.mu.Unlock()
-	if !slices.Equal(infos, w.shared.infos) {
-		w.shared.infos = infos
+func (s *shared) describe(infos []mapping.Info) []mapping.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(infos, s.infos) {
+		s.infos = infos
 	}
-	return w.shared.infos
+	return s.infos
+}
+
+// tell notes where variables stand in the world's categories, or that this is not known, or (nil) can't be.
+func (s *shared) tell(where categories.Standing, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.where, s.told = where, told
+}
+
+// standing is what it has been told.
+func (s *shared) standing() (where categories.Standing, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.where, s.told
 }
 
 func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.user, w.dup} }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
+	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 )
 
 func TestValue(t *testing.T) {

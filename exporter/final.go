@@ -1,0 +1,91 @@
+package exporter
+
+import (
+	"context"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
+func (c *connection) receiveFinal(ctx context.Context) {
+	if !c.enterFinal() {
+		c.log.Debug("refused a last sample", "user", c.who.ID.User, "pid", c.session.Peer().PID)
+		return
+	}
+	defer c.leaveFinal()
+	taking, cancel := context.WithTimeout(ctx, finalTimeout)
+	defer cancel()
+	select {
+	case <-c.session.Done():
+	case <-taking.Done():
+		return
+	}
+	if c.takeFinal(ctx) && c.cfg.FinalTaken != nil {
+		c.cfg.FinalTaken(ctx)
+	}
+}
+
+func (c *connection) enterFinal() bool {
+	uid, g := c.session.Peer().UID, c.lock()
+	defer g.unlock()
+	if !g.finals.enter(uid, g.table.alive(uid)) {
+		c.self.refused.WithLabelValues(refusedFinals).Inc()
+		return false
+	}
+	return true
+}
+
+func (c *connection) leaveFinal() {
+	g := c.lock()
+	defer g.unlock()
+	g.finals.leave(c.session.Peer().UID)
+}
+
+// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
+func (c *connection) takeFinal(ctx context.Context) bool {
+	sample, ok := c.session.Final()
+	if !ok {
+		c.countProtocolError(c.session.Err())
+		c.log.Debug("no last sample", "user", c.who.ID.User, "pid", c.session.Peer().PID, "err", c.session.Err())
+		return false
+	}
+	r := c.rankOfFinal()
+	if r == nil || r.taking.Acquire(ctx, 1) != nil { // there is none, or the exporter ends
+		return false
+	}
+	defer r.taking.Release(1)
+	c.self.samples.WithLabelValues(resultFinal).Inc()
+	in := r.contents.Lock()
+	in.absorb(&sample)
+	c.publish(in)
+	r.contents.Unlock()
+	reason := sample.End
+	if reason == mpit.EndNone {
+		reason = mpit.EndExit
+	}
+	g := c.lock()
+	defer g.unlock()
+	if g.table.byID[r.key] != r {
+		return false // there were too many
+	}
+	g.finish(r, reason, c.now())
+	return true
+}
+
+// rankOfFinal returns the rank that the last sample is of; nil: it is not to be taken.
+func (c *connection) rankOfFinal() *rank {
+	h, peer := c.session.Hello(), c.session.Peer()
+	g := c.lock()
+	defer g.unlock()
+	r := g.table.byID[h.ID]
+	switch {
+	case r == nil:
+		r = g.add(h, peer, c.who)
+		r.gone = c.now()
+		g.table.enter(r)
+	case r.peer.UID != peer.UID:
+		c.self.refused.WithLabelValues(refusedUID).Inc()
+		return nil
+	}
+	return r
+}
