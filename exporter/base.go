@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -19,7 +20,7 @@ import (
 type base struct {
 	cfg     Config
 	log     *slog.Logger
-	self    *selfMetrics
+	self    *self.Metrics
 	users   *identity.Users
 	budgets *budget.Budgets
 	rules   atomic.Pointer[ruling]
@@ -60,12 +61,12 @@ type figures interface {
 // mapper returns the one that is in force.
 func (b *base) mapper() *mapping.Mapper { return b.rules.Load().mapper }
 
-func (b *base) drop(reason string, n int) { b.self.dropped.WithLabelValues(reason).Add(float64(n)) }
+func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 
 func (b *base) countProtocolError(err error) {
 	var breach *mpit.ProtocolError
 	if errors.As(err, &breach) {
-		b.self.protocolErrors.WithLabelValues(breach.Reason).Inc()
+		b.self.ProtocolErrors.WithLabelValues(breach.Reason).Inc()
 	}
 }
 
@@ -81,6 +82,6 @@ func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Pro
 
 // panicked counts and logs a panic that costs a rank or a group something, and nobody else anything.
 func (b *base) panicked(message string, value any, attrs ...any) {
-	b.self.panics.Inc()
+	b.self.Panics.Inc()
 	b.log.Error(message+"; please report it", append(attrs, "panic", value, "stack", string(debug.Stack()))...)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -111,10 +112,10 @@ func (c *connection) take(ctx context.Context, q *question) {
 	}
 	r := q.rank
 	sample, err := q.pending.Sample()
-	result, state := resultFailed, stateLate
+	result, state := self.ResultFailed, stateLate
 	switch {
 	case errors.Is(err, mpit.ErrCongested):
-		result = resultLate
+		result = self.ResultLate
 	case err != nil:
 		c.log.Debug("asking a rank failed", append(r.attrs(), "err", err)...)
 	default:
@@ -124,12 +125,12 @@ func (c *connection) take(ctx context.Context, q *question) {
 		in := r.contents.Lock()
 		result, state = in.accept(&sample)
 		if !c.publish(in) {
-			result, state = resultFailed, stateLate
+			result, state = self.ResultFailed, stateLate
 		}
 		r.contents.Unlock()
 		r.taking.Release(1)
 	}
-	c.self.samples.WithLabelValues(result).Inc()
+	c.self.Samples.WithLabelValues(result).Inc()
 	g := c.lock()
 	defer g.unlock()
 	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection

@@ -14,7 +14,7 @@ func newControl(e *Exporter) *control.Server {
 		Ranks: controlled{e},
 		Log:   e.log,
 		User:  e.users.Name,
-		Count: func(result string) { e.self.cvarWrites.WithLabelValues(result).Inc() },
+		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
 	})
 }
 

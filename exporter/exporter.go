@@ -76,8 +76,8 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	}
 	user := e.users.Name(s.Peer().UID)
 	shown := e.users.Bounded(user)
-	e.self.accepted.WithLabelValues(shown).Inc()
-	open := e.self.connections.WithLabelValues(shown)
+	e.self.Accepted.WithLabelValues(shown).Inc()
+	open := e.self.Connections.WithLabelValues(shown)
 	open.Inc()
 	defer open.Dec()
 	h := s.Hello()

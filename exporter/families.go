@@ -8,11 +8,15 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family = exposition.Family
+
 // rankLabels stand on everything that belongs to one rank.
-var rankLabels = plainLabels("jobid", "world", "user", "rank")
+var rankLabels = self.PlainLabels("jobid", "world", "user", "rank")
 
 // The labels that describe performance variables, and those of objects.
 var (
@@ -59,7 +63,7 @@ var (
 		Name:   "mpit_rank_end_info",
 		Help:   "How a rank ended (finalize, exit, abort; lost: without a last sample); always 1, only on ended ranks.",
 		Type:   dto.MetricType_GAUGE,
-		Labels: append(rankLabels[:4:4], plainLabels("reason")...),
+		Labels: append(rankLabels[:4:4], self.PlainLabels("reason")...),
 	}
 	familyPvarInfo = Family{
 		Name:   "mpit_pvar_info",
@@ -99,7 +103,7 @@ var (
 		Name:   mapping.ExtremeName,
 		Help:   mapping.ExtremeHelp,
 		Type:   dto.MetricType_GAUGE,
-		Labels: append(rankLabels[:3:3], plainLabels("metric")...),
+		Labels: append(rankLabels[:3:3], self.PlainLabels("metric")...),
 	}
 	familyObjects = Family{
 		Name:   "mpit_objects",
@@ -143,7 +147,7 @@ var rankFamilies = []struct {
 		Help:   "When the rank's MPI_T session was opened, right after MPI_Init, since the epoch.",
 		Type:   dto.MetricType_GAUGE,
 		Labels: rankLabels,
-	}, always, false, func(r *portrait) float64 { return seconds(r.rank.started) }},
+	}, always, false, func(r *portrait) float64 { return self.Seconds(r.rank.started) }},
 	{Family{
 		Name:   "mpit_rank_agent_cpu_seconds_total",
 		Help:   "CPU time of the agent's thread in the rank.",
@@ -215,7 +219,7 @@ var rankFamilies = []struct {
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
 func Families() []Family {
-	all := append(selfFamilies(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
+	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)

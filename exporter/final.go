@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -29,7 +30,7 @@ func (c *connection) enterFinal() bool {
 	uid, g := c.session.Peer().UID, c.lock()
 	defer g.unlock()
 	if !g.finals.enter(uid, g.table.alive(uid)) {
-		c.self.refused.WithLabelValues(refusedFinals).Inc()
+		c.self.Refused.WithLabelValues(self.RefusedFinals).Inc()
 		return false
 	}
 	return true
@@ -54,7 +55,7 @@ func (c *connection) takeFinal(ctx context.Context) bool {
 		return false
 	}
 	defer r.taking.Release(1)
-	c.self.samples.WithLabelValues(resultFinal).Inc()
+	c.self.Samples.WithLabelValues(self.ResultFinal).Inc()
 	in := r.contents.Lock()
 	in.absorb(&sample)
 	c.publish(in)
@@ -84,7 +85,7 @@ func (c *connection) rankOfFinal() *rank {
 		r.gone = c.now()
 		g.table.enter(r)
 	case r.peer.UID != peer.UID:
-		c.self.refused.WithLabelValues(refusedUID).Inc()
+		c.self.Refused.WithLabelValues(self.RefusedUID).Inc()
 		return nil
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -79,7 +80,7 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 		w.asking = false
 		w.shared.tell(where, told)
 		w.rows, more = rs.categories.Replace(w.key.uid, w.rows, rows)
-		exposition.CountMore(rs.drop, w.left, droppedBound, over+more)
+		exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 	}()
 	if told {
 		rs.tellCategories(w)
@@ -128,7 +129,7 @@ func (rs *ranks) takeControls(r *rank, list []mpit.ControlVariable, err error) {
 		c.at = g.now()
 		var more int
 		c.rows, more = rs.controls.Replace(r.peer.UID, c.rows, rows)
-		exposition.CountMore(rs.drop, c.left, droppedControl, unreadable)
-		exposition.CountMore(rs.drop, c.left, droppedBound, over+more)
+		exposition.CountMore(rs.drop, c.left, self.DroppedControl, unreadable)
+		exposition.CountMore(rs.drop, c.left, self.DroppedBound, over+more)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -28,7 +29,7 @@ func New(cfg Config) (*Exporter, error) {
 	b := &base{
 		cfg:     cfg,
 		log:     cfg.Logger,
-		self:    newSelfMetrics(),
+		self:    self.New(),
 		users:   identity.NewUsers(cfg.UserName),
 		budgets: budgets,
 		started: time.Now(),
@@ -44,7 +45,7 @@ func New(cfg Config) (*Exporter, error) {
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
 	e.api = api.Handler(source{e}, e.log)
-	e.self.reloadSucceeded(e.now())
-	e.self.showLimits(budgets.Limits())
+	e.self.ReloadSucceeded(e.now())
+	e.self.ShowLimits(budgets.Limits())
 	return e, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -117,7 +118,7 @@ func (p *page) make(want readers) *result {
 	}
 	p.setSelf()
 	var err error
-	if r.own, err = p.self.gather(); err != nil {
+	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's own metrics failed", "err", err)
 	}
 	if r.messages != nil {
@@ -257,14 +258,14 @@ func (p *page) setSelf() {
 		}
 	}
 	for state := stateUp; int(state) < len(stateNames); state++ {
-		p.self.ranks.WithLabelValues(state.String()).Set(float64(states[state]))
+		p.self.Ranks.WithLabelValues(state.String()).Set(float64(states[state]))
 	}
 	for state, n := range variables {
-		p.self.variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
+		p.self.Variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}
-	p.self.series.Set(float64(p.board.Series()))
+	p.self.Series.Set(float64(p.board.Series()))
 	use := p.budgets.Used(accounts)
-	for scope, n := range map[string]int{scopeAll: use.All, scopeJob: use.Job, scopeUser: use.User, scopeRank: use.Rank} {
-		p.self.seriesUsed.WithLabelValues(scope).Set(float64(n))
+	for scope, n := range map[string]int{self.ScopeAll: use.All, self.ScopeJob: use.Job, self.ScopeUser: use.User, self.ScopeRank: use.Rank} {
+		p.self.SeriesUsed.WithLabelValues(scope).Set(float64(n))
 	}
 }

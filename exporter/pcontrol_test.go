@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -45,7 +46,7 @@ func (e *told) take(s mpit.Sample) map[string]float64 {
 	g := e.lock()
 	e.r.state = state
 	g.unlock()
-	e.self.samples.WithLabelValues(result).Inc()
+	e.self.Samples.WithLabelValues(result).Inc()
 	families, done, err := e.Gather(e.t.Context())
 	require.NoError(e.t, err)
 	defer done()
@@ -233,15 +234,15 @@ func TestKept(t *testing.T) {
 	assert.Len(t, big.List, 20)
 
 	g := e.lock()
-	for i := range maxKeptAnswer / maxKeptBytes {
+	for i := range maxKeptAnswer / bounds.MaxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
 		other := g.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
-		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
+		other.facts.kept, other.facts.variables = bounds.Kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, Size: bounds.MaxKeptBytes}, e.r.facts.variables
 	}
 	g.unlock()
 	all := get1("")
-	assert.Len(t, all.Kept, maxKeptAnswer/maxKeptBytes)
+	assert.Len(t, all.Kept, maxKeptAnswer/bounds.MaxKeptBytes)
 	assert.Equal(t, 1, all.More)
 }

@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -202,7 +203,7 @@ func (b *board) count(r *portrait) {
 	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
 	}
-	dropped := map[string]int{droppedBound: over}
+	dropped := map[string]int{self.DroppedBound: over}
 	for _, s := range sheets {
 		if s != nil {
 			for reason, n := range s.Dropped() {
@@ -253,7 +254,7 @@ func (b *board) addProcess(r *portrait, s *sheet) {
 // addObjects adds what describes the rank's MPI objects, each in up to two series.
 func (b *board) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
 	if len(objects) > room/2 {
-		s.Drop(droppedBound, len(objects)-room/2)
+		s.Drop(self.DroppedBound, len(objects)-room/2)
 		objects = objects[:room/2]
 	}
 	infos := make([]exposition.Row, 0, len(objects))

@@ -10,6 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
@@ -95,7 +96,7 @@ type facts struct {
 	stamp     uint64 // of its categories
 	variables *mpit.Variables
 	infos     []mapping.Info
-	kept      kept
+	kept      bounds.Kept
 }
 
 // outbox is what the session's goroutine is to send to the agent.

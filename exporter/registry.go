@@ -6,6 +6,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -84,10 +85,10 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 	r = g.table.byID[h.ID]
 	switch {
 	case r != nil && r.peer.UID != peer.UID:
-		g.self.refused.WithLabelValues(refusedUID).Inc()
+		g.self.Refused.WithLabelValues(self.RefusedUID).Inc()
 		return nil, nil, errOtherUser
 	case (r == nil || r.end != mpit.EndNone) && g.table.alive(peer.UID) >= g.cfg.MaxRanks:
-		g.self.refused.WithLabelValues(refusedRanks).Inc()
+		g.self.Refused.WithLabelValues(self.RefusedRanks).Inc()
 		return nil, nil, errTooManyRanks
 	case r == nil:
 		r = g.add(h, peer, w)
@@ -119,7 +120,7 @@ func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	g.worlds.join(r)
 	g.noteClash(r)
 	if w.Check == identity.Differs {
-		g.self.mismatches.Inc()
+		g.self.Mismatches.Inc()
 		g.log.Debug("a rank claims another job than the kernel says", append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
@@ -157,7 +158,7 @@ func (g *registry) evict() {
 		if victim == nil {
 			return
 		}
-		g.self.evicted.Inc()
+		g.self.Evicted.Inc()
 		if reason := g.takers.loss(victim, g.now()); reason != "" {
 			g.drop(reason, victim.facts.series)
 		}
@@ -239,7 +240,7 @@ func (g *registry) closeTaker(t taker) {
 	delete(g.takers.open, t)
 	for _, r := range g.table.ordered {
 		if r.end != mpit.EndNone && r.facts.figures && !r.took[t] {
-			g.drop(droppedUndelivered, r.facts.series)
+			g.drop(self.DroppedUndelivered, r.facts.series)
 		}
 	}
 }
@@ -267,7 +268,7 @@ func (g *registry) makeWay(id Identity, uid uint32) {
 // too: once for each world, and of one user at most one line in clashLogInterval.
 func (g *registry) noteClash(r *rank) {
 	if r.id.Dup > 0 {
-		g.self.clashes.Inc()
+		g.self.Clashes.Inc()
 	}
 	if r.id.Dup == 0 && r.world.dup == 0 || r.world.warned || !g.clashes.logs(r.peer.UID, g.now()) {
 		return

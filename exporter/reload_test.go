@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -112,7 +113,7 @@ func TestReloadThatFails(t *testing.T) {
 
 	require.NoError(t, n.Reload(withRules(t)))
 	page = n.scrape()
-	assert.Equal(t, []float64{1, 1, 2, seconds(testTime)}, []float64{
+	assert.Equal(t, []float64{1, 1, 2, self.Seconds(testTime)}, []float64{
 		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 }

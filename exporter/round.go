@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -75,37 +76,37 @@ func (s *sharedRound) join(w way, shareable time.Duration) *round {
 }
 
 // leave takes a reader out of a round that does not wait for it to be over; false: it is over.
-func (s *sharedRound) leave(r *round, w way, late bool, self *selfMetrics) bool {
+func (s *sharedRound) leave(r *round, w way, late bool, m *self.Metrics) bool {
 	if r.over {
 		return false
 	}
 	r.served = r.served || late
 	if r.waiting[w]--; r.waiting == (readers{}) {
-		s.end(r, self)
+		s.end(r, m)
 	}
 	return true
 }
 
 // close ends a round of which the page is made next, and returns who waits for it: nobody, if all have gone.
-func (s *sharedRound) close(r *round, self *selfMetrics) readers {
+func (s *sharedRound) close(r *round, m *self.Metrics) readers {
 	if r.over {
 		return readers{}
 	}
 	r.served = true
-	s.end(r, self)
+	s.end(r, m)
 	return r.waiting
 }
 
 // end takes no more readers into a round, which counts if anybody gets something of it.
-func (s *sharedRound) end(r *round, self *selfMetrics) {
+func (s *sharedRound) end(r *round, m *self.Metrics) {
 	r.over = true
 	r.cancel()
 	if s.round == r {
 		s.round = nil
 	}
 	if r.served {
-		self.rounds.Inc()
-		self.roundDuration.Observe(time.Since(r.start).Seconds())
+		m.Rounds.Inc()
+		m.RoundDuration.Observe(time.Since(r.start).Seconds())
 	}
 }
 
@@ -231,7 +232,7 @@ func (g *registry) judge(asked *questions) {
 			case r.line.asked.Load() != q:
 				r.state = r.last
 			default:
-				g.self.samples.WithLabelValues(resultLate).Inc()
+				g.self.Samples.WithLabelValues(self.ResultLate).Inc()
 				if r.state != stateNew || r.facts.sampled || now.Sub(q.at) >= g.overdue { // else it has just come
 					r.state = stateLate
 				}

@@ -4,9 +4,13 @@ import (
 	"net/http"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
+
+// maxKeptAnswer bounds an answer with kept samples, about, in bytes.
+const maxKeptAnswer = 16 << 20
 
 // API serves what the exporter knows as JSON, for reading only: see api.Handler.
 func (e *Exporter) API() http.Handler { return e.api }
@@ -51,7 +55,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 func (s source) Kept(which api.Selector) api.KeptList {
 	type sample struct {
 		status    api.RankStatus
-		kept      kept
+		kept      bounds.Kept
 		variables []mpit.Variable
 		infos     []mapping.Info
 	}
@@ -64,7 +68,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
 				continue
 			}
-			if size += f.kept.size; size > maxKeptAnswer {
+			if size += f.kept.Size; size > maxKeptAnswer {
 				list.More++
 				continue
 			}
@@ -73,7 +77,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 	})
 	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
 	for _, k := range samples {
-		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.cut, k.variables, k.infos))
+		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.Cut, k.variables, k.infos))
 	}
 	return list
 }

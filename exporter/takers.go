@@ -1,6 +1,10 @@
 package exporter
 
-import "time"
+import (
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+)
 
 // scraperAway is for how long a scraper that does not come is waited for with what ended ranks have left, if somebody
 // else has taken it.
@@ -33,9 +37,9 @@ func (t *takers) loss(r *rank, now time.Time) (reason string) {
 	case !r.facts.figures || !t.want(r, now):
 		return ""
 	case !r.scraped && len(r.took) == 0:
-		return droppedEvicted
+		return self.DroppedEvicted
 	}
-	return droppedUndelivered
+	return self.DroppedUndelivered
 }
 
 // tell tells all readers that a rank has ended. It does not wait.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -35,9 +37,9 @@ type contents struct {
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
-	trimmed   trimmed
-	final     bool // its last sample has been taken in
-	kept      kept // by its last MPI_Pcontrol(2)
+	trimmed   bounds.Trimmed
+	final     bool        // its last sample has been taken in
+	kept      bounds.Kept // by its last MPI_Pcontrol(2)
 
 	tell outbox // what came of the last sample, for the agent
 }
@@ -47,17 +49,17 @@ func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) 
 	switch {
 	case sample.Status == mpit.SampleBusy:
 		c.count(&sample.Stats)
-		return resultBusy, stateBusy
+		return self.ResultBusy, stateBusy
 	case c.final:
-		return resultFresh, stateEnded // older than the last sample
+		return self.ResultFresh, stateEnded // older than the last sample
 	case !c.absorb(sample):
-		return resultFailed, stateLate
+		return self.ResultFailed, stateLate
 	case sample.Status == mpit.SamplePassive:
-		return resultPassive, statePassive
+		return self.ResultPassive, statePassive
 	case sample.Status == mpit.SamplePaused:
-		return resultPaused, statePaused
+		return self.ResultPaused, statePaused
 	}
-	return resultFresh, stateUp
+	return self.ResultFresh, stateUp
 }
 
 // count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy
@@ -98,9 +100,9 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
-	c.kept.keep(s)
+	c.kept.Keep(s)
 	c.size = s.Size()
-	s = c.trimmed.bounded(s, func(n int) { exposition.CountMore(c.drop, c.left, droppedVariables, n) })
+	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
 		rules := c.rules.Load()
 		if c.figures == nil {
