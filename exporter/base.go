@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -42,18 +43,15 @@ type ruling struct {
 
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
+	board.Figures
 	SetRoom(shared mapping.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
 	Reload(m *mapping.Mapper, at time.Time)
-	Weight() int
-	Structure() uint64
-	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
 	Requests() []uint32
 	Dropped() map[mapping.Reason]uint64
 	Infos() []mapping.Info
-	Objects() []mapping.ObjectInfo
 	SetCategories(c mapping.Categories)
 	Close()
 }
@@ -85,3 +83,6 @@ func (b *base) panicked(message string, value any, attrs ...any) {
 	b.self.Panics.Inc()
 	b.log.Error(message+"; please report it", append(attrs, "panic", value, "stack", string(debug.Stack()))...)
 }
+
+// Identity is what tells the series of one rank from those of all others on the node.
+type Identity = identity.Identity

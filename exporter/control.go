@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -32,7 +31,7 @@ func (c controlled) Targets() []control.Target {
 		}
 		hello := r.line.session.Hello()
 		list = append(list, control.Target{
-			Conn: r.line.session, ID: r.id, UID: r.line.session.Peer().UID, Size: hello.Size, WriteAllowed: hello.WriteAllowed,
+			Conn: r.line.session, ID: r.ID, UID: r.line.session.Peer().UID, Size: hello.Size, WriteAllowed: hello.WriteAllowed,
 		})
 	}
 	return list
@@ -41,7 +40,7 @@ func (c controlled) Targets() []control.Target {
 // Written has the control variables of ranks read anew, so that mpit_cvar_ranks shows what they have, not what was
 // asked for. It returns at once; the values are on the page soon, and only those that Config.ControlVariables names.
 // Ranks that have gone are left out.
-func (c controlled) Written(ids ...identity.Identity) {
+func (c controlled) Written(ids ...Identity) {
 	g := c.e.lock()
 	defer g.unlock()
 	for _, id := range ids {

@@ -197,7 +197,7 @@ func TestEvictionIsFair(t *testing.T) {
 	add(3, 200, 2)
 	add(4, 200, 3)
 	require.Nil(t, table.surplus(4, maxEndedBytes))
-	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
+	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).ID.Rank, "the oldest of who has most")
 }
 
 // After a restart, counters show what their agents have counted in all, with the time from which they have. What only

@@ -66,7 +66,7 @@ func (c *connection) takeFinal(ctx context.Context) bool {
 	}
 	g := c.lock()
 	defer g.unlock()
-	if g.table.byID[r.key] != r {
+	if g.table.byID[r.Key] != r {
 		return false // there were too many
 	}
 	g.finish(r, reason, c.now())
@@ -84,7 +84,7 @@ func (c *connection) rankOfFinal() *rank {
 		r = g.add(h, peer, c.who)
 		r.gone = c.now()
 		g.table.enter(r)
-	case r.peer.UID != peer.UID:
+	case r.UID != peer.UID:
 		c.self.Refused.WithLabelValues(self.RefusedUID).Inc()
 		return nil
 	}

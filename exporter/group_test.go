@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,9 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -161,6 +158,11 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	page := n.scrape()
 	assert.Equal(t, 21.0, page[ofAll("mpit_calls_total")])
 	assert.Equal(t, 10.0, page[ofAll("mpit_depth_level")])
+	g := n.lock()
+	world := g.table.byID[a.Hello().ID].World
+	g.unlock()
+	_, _, grouped := n.page().board.OfWorld(world)
+	assert.True(t, grouped)
 
 	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 90))
 	n.finish(b, mpit.EndFinalize)
@@ -186,7 +188,8 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	page = n.scrape()
 	assert.NotContains(t, page, ofAll("mpit_calls_total"), "the last one has taken it along")
 	assert.Contains(t, page, `mpit_calls_total{jobid="2",user="alice",world="0"}`)
-	assert.Len(t, n.page().board.groups, 1)
+	_, _, grouped = n.page().board.OfWorld(world)
+	assert.False(t, grouped)
 }
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
@@ -242,7 +245,7 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
 	})
 	p := n.page()
-	p.board = newBoard(n.drop)
+	p.board = newBoard(n.base)
 	r, err := n.pages.commit(&questions{}, readers{asMessages: 1})
 	require.NoError(t, err)
 	r.messages.Release()
@@ -322,7 +325,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
 	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
-	r := n.joined(1, 0, 1)
+	n.joined(1, 0, 1)
 	page := n.scrape()
 	merged := 0
 	for key := range page {
@@ -333,9 +336,8 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
 	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
-	shown := float64(len(r.facts.infos) - n.page().board.ranks[r].shown)
-	assert.Equal(t, dropped+shown, page[key])
-	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
+	assert.Equal(t, dropped, page[key])
+	assert.Equal(t, dropped, n.scrape()[key], "counted once")
 }
 
 func TestMergingAllocatesNothing(t *testing.T) {
@@ -354,37 +356,11 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	require.Len(t, family.Metric, 1)
 	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		on.refreshes++
-		on.updateGroups()
+		p.Begin(on.order, on.describing, on.describingAll)
+		p.End(on.categories, on.controls)
 		p.Messages()
 	}))
 	assert.Same(t, metric, find().Metric[0])
-}
-
-// A group's block stands before those of its ranks, in any family.
-func TestGroupsStandBeforeTheirRanks(t *testing.T) {
-	p, dropped := countingPage()
-	r, _ := pageRank(0, "mpit_x", "a")
-	show(p, r)
-	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
-	series := func(name, value string) *mapping.Series {
-		return &mapping.Series{
-			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
-			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
-		}
-	}
-	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
-		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
-	}}}, time.Now())
-	p.updateGroup(g)
-	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
-	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
-	p.updateGroup(g)
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
-	p.remove(p.portrait(r))
-	p.clear(g.sheet)
-	assert.Empty(t, p.Messages().Families())
 }
 
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.

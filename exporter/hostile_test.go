@@ -571,9 +571,9 @@ func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 		table.enter(r)
 	}
 	require.Nil(t, table.surplus(100, 400))
-	assert.Equal(t, 1, table.surplus(100, 399).id.Rank, "the oldest of who holds most")
+	assert.Equal(t, 1, table.surplus(100, 399).ID.Rank, "the oldest of who holds most")
 	back := table.byID[mpit.RankID{2}]
 	back.end, back.gone = mpit.EndNone, testTime.Add(time.Hour)
 	table.enter(back)
-	assert.Equal(t, 2, table.surplus(100, 399).id.Rank, "it has lost its connection now")
+	assert.Equal(t, 2, table.surplus(100, 399).ID.Rank, "it has lost its connection now")
 }

@@ -182,14 +182,14 @@ func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
 		n, old := start()
 		n.scrape()
 		g := n.lock()
-		g.table.byID[old.Hello().ID].peer.UID++
+		g.table.byID[old.Hello().ID].UID++
 		g.unlock()
 		n.connect(mpittest.New(small("1", 0)))
 		page := n.scrape()
 		assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)])
 		assert.Equal(t, 10.0, page[twin])
 		g = n.lock()
-		g.table.byID[old.Hello().ID].peer.UID-- // as it came, so that it can leave its world
+		g.table.byID[old.Hello().ID].UID-- // as it came, so that it can leave its world
 		g.unlock()
 	})
 	t.Run("while a slow reader still has the page", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
@@ -53,7 +54,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	w, g := r.world, rs.lock()
-	known, variables, infos := g.table.byID[r.key] == r, r.facts.variables, r.facts.infos
+	known, variables, infos := g.table.byID[r.Key] == r, r.facts.variables, r.facts.infos
 	tell := known && err != nil && g.categoriesFailed(r, err)
 	g.unlock()
 	if tell {
@@ -73,13 +74,13 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	func() {
 		g := rs.lock()
 		defer g.unlock()
-		if g.table.byID[r.key] != r {
+		if g.table.byID[r.Key] != r {
 			return // the world may have gone with it
 		}
 		var more int
 		w.asking = false
 		w.shared.tell(where, told)
-		w.rows, more = rs.categories.Replace(w.key.uid, w.rows, rows)
+		w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
 		exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 	}()
 	if told {
@@ -114,21 +115,21 @@ func (rs *ranks) tellCategories(w *world) {
 // takeControls takes a rank's control variables in. If they could not be read, the last ones stand.
 func (rs *ranks) takeControls(r *rank, list []mpit.ControlVariable, err error) {
 	chosen, unreadable, over := cvar.Rows(list, rs.cfg.ControlVariables)
-	rows := make([]controlRow, len(chosen))
+	rows := make([]board.ControlRow, len(chosen))
 	for i, c := range chosen {
-		rows[i] = controlRow{r.world.name(), c}
+		rows[i] = board.ControlRow{World: r.world.WorldName, Row: c}
 	}
 	g := rs.lock()
 	defer g.unlock()
 	switch {
-	case g.table.byID[r.key] != r || r.end != mpit.EndNone:
+	case g.table.byID[r.Key] != r || r.end != mpit.EndNone:
 	case err != nil:
 		g.controlsFailed(r, err)
 	default:
 		c := &r.controls
 		c.at = g.now()
 		var more int
-		c.rows, more = rs.controls.Replace(r.peer.UID, c.rows, rows)
+		c.rows, more = rs.controls.Replace(r.UID, c.rows, rows)
 		exposition.CountMore(rs.drop, c.left, self.DroppedControl, unreadable)
 		exposition.CountMore(rs.drop, c.left, self.DroppedBound, over+more)
 	}

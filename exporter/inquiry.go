@@ -24,7 +24,7 @@ const (
 func (g *registry) inquire() {
 	now := g.now()
 	for _, r := range g.table.ordered {
-		if g.inquiries[r.peer.UID] >= maxInquiries {
+		if g.inquiries[r.UID] >= maxInquiries {
 			continue
 		}
 		if r.line == nil || r.end != mpit.EndNone || !r.facts.figures || r.inquiry != 0 || r.state == stateLate {
@@ -43,7 +43,7 @@ func (g *registry) inquire() {
 			continue
 		}
 		r.inquiry, r.send.inquiry = what, true
-		g.inquiries[r.peer.UID]++
+		g.inquiries[r.UID]++
 		r.nudge()
 	}
 }
@@ -66,8 +66,8 @@ func (g *registry) abandon(r *rank) {
 // conclude lets the next rank be asked.
 func (g *registry) conclude(r *rank) {
 	r.inquiry = 0
-	if g.inquiries[r.peer.UID]--; g.inquiries[r.peer.UID] == 0 {
-		delete(g.inquiries, r.peer.UID)
+	if g.inquiries[r.UID]--; g.inquiries[r.UID] == 0 {
+		delete(g.inquiries, r.UID)
 	}
 	g.inquire()
 }
@@ -120,6 +120,6 @@ func (g *registry) controlsFailed(r *rank, err error) {
 
 // dropControls takes a rank that has ended out of all counts.
 func (g *registry) dropControls(r *rank) {
-	r.controls.rows, _ = g.ranks.controls.Replace(r.peer.UID, r.controls.rows, nil)
+	r.controls.rows, _ = g.ranks.controls.Replace(r.UID, r.controls.rows, nil)
 	r.controls.at = time.Time{}
 }

@@ -90,7 +90,7 @@ func TestCategories(t *testing.T) {
 		g := n.lock()
 		defer g.unlock()
 		require.NotNil(t, w.source)
-		return w.source.id.Rank
+		return w.source.ID.Rank
 	}
 	assert.Equal(t, 0, source(), "the lowest is asked")
 
@@ -135,7 +135,7 @@ func TestCategories(t *testing.T) {
 		require.Eventually(t, func() bool {
 			g := n.lock()
 			defer g.unlock()
-			return w.source != nil && w.source.id.Rank == 3 && !w.asking
+			return w.source != nil && w.source.ID.Rank == 3 && !w.asking
 		},
 			longest, time.Millisecond)
 	})
@@ -174,7 +174,7 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 	g := n.lock()
 	source := g.table.byID[id].world.source
 	g.unlock()
-	assert.Equal(t, 1, source.id.Rank, "not asked again yet")
+	assert.Equal(t, 1, source.ID.Rank, "not asked again yet")
 	clock.advance(inquiryRetry)
 	assert.Empty(t, n.with(category, parent))
 }

@@ -231,7 +231,7 @@ func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop
 		g := n.lock()
 		defer g.unlock()
 		for _, a := range s.questions.all() {
-			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.key] && !q.taken }) {
+			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.Key] && !q.taken }) {
 				return false
 			}
 		}

@@ -154,14 +154,14 @@ func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, 
 	b.KeepCreated()
 	wanted := map[exposition.Owner]exposition.Portion{}
 	for _, end := range r.untaken(p.refresh()) {
-		is := b.ranks[end.rank]
+		is, together := b.Owners(&end.rank.Rank)
 		if is == nil {
 			continue
 		}
 		ended = append(ended, end)
 		wanted[is] = exposition.Whole
-		if g := b.groups[end.rank.world]; g != nil {
-			wanted[g] = exposition.Lasting // the others are of ranks that nobody has asked now
+		if together != nil {
+			wanted[together] = exposition.Lasting // the others are of ranks that nobody has asked now
 		}
 	}
 	if len(ended) == 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/internal/guard"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -34,7 +34,7 @@ func newPages(rs *ranks) *pages {
 	ps := &pages{ranks: rs}
 	p := ps.page.Lock()
 	defer ps.page.Unlock()
-	*p = page{ranks: rs, board: newBoard(rs.drop)}
+	*p = page{ranks: rs, board: newBoard(rs.base)}
 	return ps
 }
 
@@ -80,16 +80,20 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 // page is what stands on the page. Who has one holds its lock, which comes before that of any rank.
 type page struct {
 	*ranks
-	board     *board
-	views     []view // of the last refresh, whose memory is used again
-	refreshes uint64
+	board *board.Board
+	views []view        // of the last refresh, whose memory is used again
+	order []*board.Rank // of views
+}
+
+func newBoard(b *base) *board.Board {
+	return board.New(board.Config{Drop: b.drop, Budgets: b.budgets, Now: func() time.Time { return b.now() }, Panicked: b.panicked})
 }
 
 // recover turns a panic while the page is being made into an error; the page is made anew. It is to be deferred.
 func (p *page) recover(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("exporter: making the page: panic: %v", v)
-		p.board = newBoard(p.drop) // the old one is half done
+		p.board = newBoard(p.base) // the old one is half done
 		p.log.Error("panic while making the page; please report it", "panic", v, "stack", string(debug.Stack()))
 	}
 }
@@ -128,45 +132,34 @@ func (p *page) make(want readers) *result {
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, ownFamilies(), style.At)...)
+			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), style.At)...)
 		}
 	}
 	return r
 }
 
 // refresh brings the page up to date and returns the ended ranks on it.
-func (p *page) refresh() []ending {
-	b := p.board
+func (p *page) refresh() (ended []ending) {
 	clear(p.views)
 	p.with(func(g *registry) { p.views = g.look(p.views[:0]) })
-	views := p.views
-	p.refreshes++
-	for i := range views {
-		if r := b.ranks[views[i].rank]; r != nil {
-			r.refresh = p.refreshes
-		}
+	clear(p.order)
+	p.order = p.order[:0]
+	for i := range p.views {
+		p.order = append(p.order, &p.views[i].rank.Rank)
 	}
-	for _, r := range b.ranks {
-		if r.refresh != p.refreshes {
-			b.remove(r)
-		}
+	p.board.Begin(p.order, p.describing, p.describingAll)
+	for i := range p.views {
+		v := &p.views[i]
+		p.board.OutOfDate(&v.rank.Rank, v.facts.figures, v.facts.made, v.facts.structure)
 	}
-	for i := range views {
-		b.outdate(&views[i])
-	}
-	users := map[uint32]bool{}
-	for i := range views {
-		users[views[i].rank.peer.UID] = true
-	}
-	copies := copying{page: p, described: map[uint32]int{}, most: p.describingAll / max(1, len(users))}
 	var later []*view
-	for i := range views {
-		v := &views[i]
+	for i := range p.views {
+		v := &p.views[i]
 		if !v.visible() {
 			continue
 		}
 		if c := v.rank.contents.TryLock(); c != nil {
-			copies.copy(v, c)
+			ended = p.copy(v, c, ended)
 		} else {
 			later = append(later, v)
 		}
@@ -179,88 +172,54 @@ func (p *page) refresh() []ending {
 			if c == nil {
 				timeout.Reset(0) // nor is any of the others waited for
 			}
-			copies.copy(v, c)
+			ended = p.copy(v, c, ended)
 		}
 	}
-	p.updateGroups()
-	b.addInfos(views)
-	b.addCategories(p.categories)
-	b.addControls(p.controls)
-	b.Arrange()
-	return copies.ended
-}
-
-// copying copies ranks onto the page.
-type copying struct {
-	*page
-	described map[uint32]int // series that describe each user's ranks
-	most      int            // of them that any user may have
-	infos     []mapping.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
-	ended     []ending       // whose last values are on the page
+	p.board.End(p.categories, p.controls)
+	return ended
 }
 
 // copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is
-// late.
-func (cs *copying) copy(v *view, c *contents) {
-	b, uid := cs.board, v.rank.peer.UID
-	r := b.portrait(v.rank)
-	r.refresh = cs.refreshes
-	up := v.state.live()
-	if c == nil {
-		up = false
-	} else {
-		room := describingRoom{min(cs.describing, cs.most-cs.described[uid]), cs.known(c.infos)}
-		if !c.guard("making its series", func() { b.update(r, c, room) }) {
-			b.remove(r)
-			r = b.portrait(v.rank)
-			r.refresh = cs.refreshes
-			b.update(r, c, room) // without figures
+// late. A rank that has ended, whose last values are on the page now, is added to ended.
+func (p *page) copy(v *view, c *contents, ended []ending) []ending {
+	r := &v.rank.Rank
+	up := v.state.live() && c != nil
+	if c != nil {
+		if !c.guard("making its series", func() { p.board.Update(r, c.shown()) }) {
+			p.board.Forget(r)
+			p.board.Update(r, c.shown()) // without figures
 			up = false
 		}
 		v.rank.contents.Unlock()
 		if v.end != mpit.EndNone {
-			cs.ended = append(cs.ended, ending{v.rank, v.lives})
+			ended = append(ended, ending{v.rank, v.lives})
 		}
 	}
 	if v.state.live() && !up {
-		cs.with(func(*registry) {
+		p.with(func(*registry) {
 			if v.rank.state == v.state {
 				v.rank.state = stateLate
 			}
 		})
 		v.state = stateLate
 	}
-	cs.described[uid] += b.conclude(r, v, up) - cs.known(r.infos[:r.shown])
-	cs.infos = r.infos[:r.shown]
-}
-
-// known is how many of these stand on the page already, for the rank before.
-func (cs *copying) known(infos []mapping.Info) int {
-	if len(infos) == 0 || len(cs.infos) == 0 || &infos[0] != &cs.infos[0] {
-		return 0
-	}
-	return min(len(infos), len(cs.infos))
+	p.board.Conclude(r, v.end, up)
+	return ended
 }
 
 // setSelf sets the gauges of the exporter's own.
 func (p *page) setSelf() {
 	var states [len(stateNames)]int
-	var variables [variableStates]int
 	accounts := make([]*budget.Account, len(p.views))
 	for i := range p.views {
 		v := &p.views[i]
 		accounts[i] = v.rank.account
 		states[v.state]++
-		if r := p.board.ranks[v.rank]; r != nil && r.up {
-			for state, n := range r.byState {
-				variables[state] += n
-			}
-		}
 	}
 	for state := stateUp; int(state) < len(stateNames); state++ {
 		p.self.Ranks.WithLabelValues(state.String()).Set(float64(states[state]))
 	}
-	for state, n := range variables {
+	for state, n := range p.board.Variables() {
 		p.self.Variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}
 	p.self.Series.Set(float64(p.board.Series()))

@@ -1,15 +1,13 @@
 package exporter
 
 import (
-	"strconv"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
@@ -18,9 +16,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// Identity is what tells the series of one rank from those of all others on the node.
-type Identity = identity.Identity
 
 // rankState says what became of a rank in the last round.
 type rankState uint8
@@ -43,17 +38,12 @@ var stateNames = [...]string{"new", "up", "busy", "passive", "paused", "late", "
 
 // rank is one process. What is not said to be guarded never changes once it stands in the table.
 type rank struct {
-	key     mpit.RankID
-	id      Identity
-	peer    mpit.Peer // of its first connection
-	arrived uint64    // rises from rank to rank
-	started time.Time // zero: not known
-	about   api.RankStatus
+	board.Rank
+
+	arrived uint64 // rises from rank to rank
 	library mapping.Library
-	old     bool             // it was there before this exporter
-	since   time.Time        // since when the exporter can vouch for what only it counts; zero: since the rank began
-	version string           // of the library, as the rank wrote it
-	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
+	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
+	version string    // of the library, as the rank wrote it
 	world   *world
 
 	contents *guard.Value[contents] // what has been taken in of it
@@ -119,7 +109,7 @@ type account struct {
 
 // controls is what a rank keeps of its control variables: the series that it is counted in.
 type controls struct {
-	rows []*tally.Held[controlRow]
+	rows []*tally.Held[board.ControlRow]
 	at   time.Time // when they were read; zero: not since it connected first
 	told bool      // they are to be read as soon as possible
 	left map[string]int
@@ -155,39 +145,26 @@ type ending struct {
 // taker is a reader of metric data. It gets a value when a rank has ended.
 type taker chan struct{}
 
-const variableStates = int(mpit.VariableOnRequest) + 1
-
 // newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
 func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
-	id := w.ID
 	r := &rank{
-		key:     h.ID,
-		id:      id,
-		peer:    peer,
-		started: h.InitTime,
-		about:   api.StatusOf(&h, peer, w),
+		Rank: board.Rank{
+			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w), Labels: board.Labels(w.ID),
+		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 		version: clean.Cut(h.LibraryVersion, clean.MaxLabel),
 	}
 	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}})
 	r.controls.left = map[string]int{}
-	labels := []mapping.Label{
-		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)},
-		{Name: "user", Value: id.User}, {Name: "world", Value: id.World},
-	}
-	if id.Dup > 0 {
-		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
-	}
-	r.labels = exposition.LabelPairs(nil, labels)
 	return r
 }
 
 func (r *rank) attrs() []any {
-	return []any{"jobid", r.id.JobID, "world", r.id.World, "rank", r.id.Rank, "dup", r.id.Dup, "user", r.about.User}
+	return []any{"jobid", r.ID.JobID, "world", r.ID.World, "rank", r.ID.Rank, "dup", r.ID.Dup, "user", r.About.User}
 }
 
 // job is whose budget its series count for.
-func (r *rank) job() budget.Job { return budget.Job{ID: r.id.JobID, UID: r.peer.UID} }
+func (r *rank) job() budget.Job { return budget.Job{ID: r.ID.JobID, UID: r.UID} }
 
 // leftAt is when a rank without a connection ended, or lost it.
 func (r *attendance) leftAt() time.Time {

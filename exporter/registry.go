@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
@@ -22,14 +23,14 @@ type ranks struct {
 	*base
 	registry   guard.Mutex[registry]
 	categories *tally.Tally[categories.Row]
-	controls   *tally.Tally[controlRow]
+	controls   *tally.Tally[board.ControlRow]
 }
 
 func newRanks(b *base) *ranks {
 	rs := &ranks{
 		base:       b,
 		categories: tally.New[categories.Row](categories.MaxRows),
-		controls:   tally.New[controlRow](maxControlRows),
+		controls:   tally.New[board.ControlRow](maxControlRows),
 	}
 	g := rs.registry.Lock()
 	defer rs.registry.Unlock()
@@ -84,7 +85,7 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 	h, peer := l.session.Hello(), l.session.Peer()
 	r = g.table.byID[h.ID]
 	switch {
-	case r != nil && r.peer.UID != peer.UID:
+	case r != nil && r.UID != peer.UID:
 		g.self.Refused.WithLabelValues(self.RefusedUID).Inc()
 		return nil, nil, errOtherUser
 	case (r == nil || r.end != mpit.EndNone) && g.table.alive(peer.UID) >= g.cfg.MaxRanks:
@@ -114,7 +115,7 @@ func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	g.makeWay(w.ID, peer.UID)
 	r := g.table.add(g.base, h, peer, w)
 	r.account = g.budgets.Open(r.job())
-	if r.old = h.InitTime.Before(g.started); r.old {
+	if r.Old = h.InitTime.Before(g.started); r.Old {
 		r.since = g.now()
 	}
 	g.worlds.join(r)
@@ -170,7 +171,7 @@ func (g *registry) evict() {
 func (g *registry) remove(r *rank) {
 	g.table.remove(r)
 	if g.worlds.leave(r) {
-		g.categories.Replace(r.world.key.uid, r.world.rows, nil)
+		g.categories.Replace(r.UID, r.world.rows, nil)
 	}
 	g.removed = append(g.removed, r)
 }
@@ -192,7 +193,7 @@ func (g *registry) expire() {
 		g.remove(r)
 	}
 	for _, r := range lost {
-		if g.table.byID[r.key] == r { // and has not been evicted meanwhile
+		if g.table.byID[r.Key] == r { // and has not been evicted meanwhile
 			g.finish(r, mpit.EndLost, r.gone)
 		}
 	}
@@ -257,7 +258,7 @@ func (g *registry) makeWay(id Identity, uid uint32) {
 		if !found {
 			return
 		}
-		if old := g.table.ordered[i]; old.end != mpit.EndNone && !g.takers.want(old, g.now()) && old.peer.UID == uid {
+		if old := g.table.ordered[i]; old.end != mpit.EndNone && !g.takers.want(old, g.now()) && old.UID == uid {
 			g.remove(old)
 			return
 		}
@@ -267,16 +268,16 @@ func (g *registry) makeWay(id Identity, uid uint32) {
 // noteClash counts and logs that a new rank has the labels of another one, or is in a world that another user claims
 // too: once for each world, and of one user at most one line in clashLogInterval.
 func (g *registry) noteClash(r *rank) {
-	if r.id.Dup > 0 {
+	if r.ID.Dup > 0 {
 		g.self.Clashes.Inc()
 	}
-	if r.id.Dup == 0 && r.world.dup == 0 || r.world.warned || !g.clashes.logs(r.peer.UID, g.now()) {
+	if r.ID.Dup == 0 && r.world.Dup == 0 || r.world.warned || !g.clashes.logs(r.UID, g.now()) {
 		return
 	}
 	r.world.warned = true
 	g.log.Warn("ranks have the labels of others; the later ones have a label dup "+
 		"(further clashes of this world are only counted)",
-		append(r.attrs(), "pid", r.about.PID, "jobid_source", r.about.JobIDSource, "jobid_check", r.about.JobIDCheck)...)
+		append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check", r.About.JobIDCheck)...)
 }
 
 // giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.

@@ -363,7 +363,7 @@ func TestAnotherUsersID(t *testing.T) {
 	mine, other := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 	n.connect(mine, other)
 	g := n.lock()
-	g.table.byID[mine.Hello().ID].peer.UID++ // it is somebody else's
+	g.table.byID[mine.Hello().ID].UID++ // it is somebody else's
 	g.table.users[ownUID+1] = g.table.users[ownUID]
 	g.unlock()
 
@@ -655,4 +655,19 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.Eventually(t, func() bool { return inFlight(n) == 0 }, longest, time.Millisecond)
+}
+
+// What a reader holds stays as it is; text needs no messages, and the next who gathers them gets others.
+func TestLeasedMessagesAreNotChanged(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	held, done, err := n.Gather(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
+	calls := of("mpit_calls_total", "1", 0)
+	assert.Contains(t, get(n.Handler(), "/metrics").Body.String(), calls+" 20\n")
+	assert.Equal(t, 20.0, n.scrape()[calls])
+	assert.Equal(t, 10.0, valuesOf(held)[calls])
+	done()
 }

@@ -41,7 +41,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	defer g.unlock()
 	var list []api.Connected
 	for _, r := range g.table.ordered {
-		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.id) {
+		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.ID) {
 			list = append(list, api.Connected{
 				Session: r.line.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
 			})
@@ -65,7 +65,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 		size := 0
 		for _, r := range g.table.ordered {
 			f := &r.facts
-			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
+			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.ID) {
 				continue
 			}
 			if size += f.kept.Size; size > maxKeptAnswer {
@@ -83,7 +83,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 }
 
 func (r *rank) status() api.RankStatus {
-	s := r.about
+	s := r.About
 	s.State = r.state.String()
 	if r.end != mpit.EndNone {
 		ended := r.ended

@@ -59,7 +59,7 @@ func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *
 	t.arrived++
 	r.arrived = t.arrived
 	t.byID[h.ID] = r
-	i, _ := t.find(r.id)
+	i, _ := t.find(r.ID)
 	t.ordered = slices.Insert(t.ordered, i, r)
 	books := t.users[peer.UID]
 	if books == nil {
@@ -75,25 +75,25 @@ func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *
 }
 
 func (t *table) remove(r *rank) {
-	delete(t.byID, r.key)
-	place := t.places[r.id.WithoutDup()]
-	delete(place.taken, r.id.Dup)
-	if place.free = min(place.free, r.id.Dup); len(place.taken) == 0 {
-		delete(t.places, r.id.WithoutDup())
+	delete(t.byID, r.Key)
+	place := t.places[r.ID.WithoutDup()]
+	delete(place.taken, r.ID.Dup)
+	if place.free = min(place.free, r.ID.Dup); len(place.taken) == 0 {
+		delete(t.places, r.ID.WithoutDup())
 	}
-	if i, found := t.find(r.id); found {
+	if i, found := t.find(r.ID); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
 	}
-	books := t.users[r.peer.UID]
+	books := t.users[r.UID]
 	t.withdraw(r, books)
 	if books.ranks--; books.ranks == 0 {
-		delete(t.users, r.peer.UID)
+		delete(t.users, r.UID)
 	}
 }
 
 // find returns a rank's place in ordered, or where it would be.
 func (t *table) find(id Identity) (int, bool) {
-	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.Compare(id) })
+	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.ID.Compare(id) })
 }
 
 // alive counts the ranks of one user that have not ended.
@@ -106,7 +106,7 @@ func (t *table) alive(uid uint32) int {
 
 // enter brings the books up to date after a change of a rank's end, connection or size, if it stands in the table.
 func (t *table) enter(r *rank) {
-	if t.byID[r.key] != r {
+	if t.byID[r.Key] != r {
 		return
 	}
 	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
@@ -116,7 +116,7 @@ func (t *table) enter(r *rank) {
 	if now == r.entered {
 		return
 	}
-	books := t.users[r.peer.UID]
+	books := t.users[r.UID]
 	t.withdraw(r, books)
 	r.entered = now
 	if now.alive {

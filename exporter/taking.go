@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -30,7 +31,7 @@ type contents struct {
 	sampled   bool // stats hold something
 	stats     mpit.AgentStats
 	variables *mpit.Variables
-	byState   [variableStates]int // variables by their state
+	byState   [board.VariableStates]int // variables by their state
 	layout    *mpit.Layout
 	structure uint64 // of figures, for which variables were selected last
 	infos     []mapping.Info
@@ -161,7 +162,7 @@ func (c *contents) logConflicts() {
 
 // makeFigures makes a rank's figures by the rules that are in force.
 func (c *contents) makeFigures(rules *ruling) {
-	p := mapping.Process{Library: c.rank.library, User: c.rank.peer.UID, Older: c.rank.since}
+	p := mapping.Process{Library: c.rank.library, User: c.rank.UID, Older: c.rank.since}
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}
@@ -181,9 +182,9 @@ func (c *contents) renew(rules *ruling) {
 }
 
 func (c *contents) countVariables() {
-	c.byState = [variableStates]int{}
+	c.byState = [board.VariableStates]int{}
 	for i := range c.variables.ByID {
-		if state := int(c.variables.ByID[i].State); state < variableStates {
+		if state := int(c.variables.ByID[i].State); state < board.VariableStates {
 			c.byState[state]++
 		}
 	}
@@ -204,6 +205,14 @@ func (c *contents) public() (f facts, tell outbox, sound bool) {
 	}
 	tell, c.tell = c.tell, outbox{}
 	return f, tell, sound
+}
+
+// shown is what of it is copied onto the page.
+func (c *contents) shown() *board.Contents {
+	return &board.Contents{
+		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Variables: c.variables,
+		ByState: c.byState, Layout: c.layout, Infos: c.infos,
+	}
 }
 
 // learnCategories tells the figures the world's categories, if rules want to know and the world does.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 const (
@@ -23,7 +21,7 @@ const (
 // stay for those who haven't seen them. The only errors are a canceled ctx and bugs.
 func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
 	e := s.e
-	such := func(r *rank) bool { return which.Selects(r.id) }
+	such := func(r *rank) bool { return which.Selects(r.ID) }
 	if !e.upToDate(such) {
 		l, err := e.rounds.gather(ctx, asValues)
 		if err != nil {
@@ -46,19 +44,14 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 	p := e.pages.page.Lock().board
 	defer e.pages.page.Unlock()
 	values := api.NewValues(e.pages.committed(), maxValueSeries, maxValueBytes)
-	seen := map[*group]bool{}
+	seen := map[*world]bool{}
 	for _, c := range ranks {
-		var own []exposition.Shown
-		is := p.ranks[c.rank]
-		if is == nil {
-			is = &portrait{rank: c.rank} // it has just come
-		} else if is.series != nil {
-			own = is.series.Shown()
-		}
-		variables := values.AddRank(c.status, is.variables, is.infos, own)
-		if g := p.groups[c.rank.world]; variables != nil && g != nil && g.sheet != nil && !seen[g] {
-			seen[g] = true
-			values.AddWorld(g.id, variables, shownOfGroup(g))
+		known, infos, own := p.Of(&c.rank.Rank)
+		variables := values.AddRank(c.status, known, infos, own)
+		id, together, grouped := p.OfWorld(c.rank.World)
+		if w := c.rank.world; variables != nil && grouped && !seen[w] {
+			seen[w] = true
+			values.AddWorld(id, variables, together)
 		}
 	}
 	return values.List(), nil
@@ -71,9 +64,4 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 	defer g.unlock()
 	return !at.IsZero() && time.Since(at) < e.recent &&
 		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
-}
-
-// shownOfGroup is what is shown of the ranks of a world together, but the family that says whose a value is.
-func shownOfGroup(g *group) []exposition.Shown {
-	return slices.DeleteFunc(g.sheet.Shown(), func(of exposition.Shown) bool { return of.Name() == mapping.ExtremeName })
 }

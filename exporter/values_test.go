@@ -293,16 +293,15 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Zero(t, list.Ranks[0].Cut)
 
 	g := n.lock()
-	r := n.page().board.ranks[g.table.ordered[0]]
+	known, infos, own := n.page().board.Of(&g.table.ordered[0].Rank)
 	g.unlock()
-	own := r.series.Shown()
 	tight := api.NewValues(testTime, 2, maxValueBytes)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
 	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
-	assert.Nil(t, tight.AddRank(api.RankStatus{}, r.variables, r.infos, own))
+	assert.Nil(t, tight.AddRank(api.RankStatus{}, known, infos, own))
 	assert.Equal(t, 1, tight.List().More)
 	tight = api.NewValues(testTime, maxValueSeries, 1)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-1, tight.List().Ranks[0].Cut)
 }
