@@ -44,6 +44,7 @@ type ruling struct {
 // figures is what the exporter needs of a mapping.Rank.
 type figures interface {
 	board.Figures
+	Weight() int
 	SetRoom(shared mapping.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)

@@ -17,7 +17,7 @@ const (
 	asMessages way = iota
 	asText
 	asOpenMetrics
-	asValues      // not at all: the reader looks at its series (values.go)
+	asValues      // not at all: the reader looks at its series
 	asPoints      // metric data of OpenTelemetry
 	asExponential // the same with exponential histograms
 	ways

@@ -37,18 +37,24 @@ func (d *dialogue) end(err error) {
 	}
 }
 
-// send sends a request, if one can be sent.
-func (d *dialogue) send(encode func(e *wire.Encoder, seq uint32)) error {
+// begin numbers a request, if one can be sent.
+func (d *dialogue) begin() error {
 	switch {
 	case d.ended:
 		return d.err
 	case d.lastWords:
 		return ErrFinal
 	}
-	var e wire.Encoder
 	d.seq++
-	encode(&e, d.seq)
-	err := d.out.send(e.Bytes())
+	return nil
+}
+
+// send sends a request that has been begun.
+func (d *dialogue) send(frame []byte) error {
+	err := d.out.send(frame)
+	if err == nil {
+		return nil
+	}
 	if torn := (*ProtocolError)(nil); errors.As(err, &torn) {
 		d.end(torn)
 		_ = d.out.conn.Close()
@@ -57,12 +63,27 @@ func (d *dialogue) send(encode func(e *wire.Encoder, seq uint32)) error {
 	return err
 }
 
+// request sends what encode writes.
+func (d *dialogue) request(encode func(e *wire.Encoder, seq uint32)) error {
+	if err := d.begin(); err != nil {
+		return err
+	}
+	var e wire.Encoder
+	encode(&e, d.seq)
+	return d.send(e.Bytes())
+}
+
 // ask asks for a sample, unless that has been done.
 func (d *dialogue) ask() *Pending {
 	if d.pending != nil {
 		return d.pending
 	}
-	if err := d.send(d.generations.Append); err != nil {
+	if err := d.begin(); err != nil {
+		return finished(err)
+	}
+	var e wire.Encoder
+	d.generations.Append(&e, d.seq)
+	if err := d.send(e.Bytes()); err != nil {
 		return finished(err)
 	}
 	d.pending, d.pendingSeq = newPending(), d.seq
@@ -71,7 +92,7 @@ func (d *dialogue) ask() *Pending {
 
 // pose sends a question that has its slot.
 func (d *dialogue) pose(q *question) (*attempt, error) {
-	if err := d.send(q.encode); err != nil {
+	if err := d.request(q.encode); err != nil {
 		return nil, err
 	}
 	a := &attempt{question: q, done: make(chan struct{})}

@@ -205,7 +205,7 @@ func (s *Session) Open(ctx context.Context, ids []uint32) error {
 func (s *Session) tell(ctx context.Context, doing string, encode func(*wire.Encoder, uint32)) error {
 	err := ctx.Err()
 	if err == nil {
-		s.with(func(d *dialogue) { err = d.send(encode) })
+		s.with(func(d *dialogue) { err = d.request(encode) })
 	}
 	if err != nil {
 		return fmt.Errorf("mpit: %s: %w", doing, err)

@@ -71,7 +71,6 @@ type ControlRow struct {
 
 // Figures is what the page needs of a mapping.Rank.
 type Figures interface {
-	Weight() int
 	Structure() uint64
 	Series() []*mapping.Series
 	Objects() []mapping.ObjectInfo

@@ -26,7 +26,6 @@ type fixed struct {
 func (f *fixed) Structure() uint64             { return f.structure }
 func (f *fixed) Series() []*mapping.Series     { return f.series }
 func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
-func (f *fixed) Weight() int                   { return len(f.series) }
 
 // pageRank returns a rank with such series of one gauge, one for each value of label l.
 func pageRank(number int, name string, values ...string) (*Rank, *fixed) {

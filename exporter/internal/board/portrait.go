@@ -2,7 +2,6 @@ package board
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -27,7 +26,6 @@ type portrait struct {
 	infos     []mapping.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
 	byState   [VariableStates]int
-	weight    int // of its series
 	merged    *merged
 
 	process, objects, series *sheet
@@ -149,13 +147,12 @@ func (d *describing) note(r *Rank, n int, infos []mapping.Info) {
 // before (package budget).
 func (b *Board) Update(of *Rank, c *Contents) {
 	r, room := b.portrait(of), b.describing.room(of)
-	r.sampled, r.stats, r.variables, r.byState, r.weight = c.Sampled, c.Stats, c.Variables, c.ByState, 0
+	r.sampled, r.stats, r.variables, r.byState = c.Sampled, c.Stats, c.Variables, c.ByState
 	if c.Figures == nil {
 		b.clear(r.objects)
 		b.clear(r.series)
 		r.objects, r.series, r.merged = nil, nil, nil
 	} else {
-		r.weight = c.Figures.Weight()
 		b.updateSeries(r, c)
 		objects := c.Figures.Objects()
 		taken := min(room, 2*len(objects))
@@ -253,31 +250,18 @@ func (b *Board) count(r *portrait) {
 
 // addProcess adds what describes the process.
 func (b *Board) addProcess(r *portrait, s *sheet) {
-	a := &r.rank.About
-	labels := []mapping.Label{
-		{Name: "pid", Value: strconv.Itoa(a.PID)},
-		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
-		{Name: "host", Value: a.Host},
-		{Name: "executable", Value: a.Executable},
-		{Name: "library", Value: a.Library},
-		{Name: "library_version", Value: a.LibraryVersion},
-		{Name: "world_size", Value: strconv.Itoa(a.WorldSize)},
-		{Name: "thread_level", Value: a.ThreadLevel},
-		{Name: "agent_version", Value: a.AgentVersion},
-		{Name: "jobname", Value: a.JobName},
-		{Name: "partition", Value: a.Partition},
-		{Name: "jobid_source", Value: a.JobIDSource},
-		{Name: "jobid_check", Value: a.JobIDCheck},
-	}
-	if a.CgroupJobID != "" {
-		labels = append(labels, mapping.Label{Name: "cgroup_jobid", Value: a.CgroupJobID})
+	var labels []mapping.Label
+	for _, l := range processLabelled {
+		if value := l.value(&r.rank.About); value != "" || l.name != cgroupLabel {
+			labels = append(labels, mapping.Label{Name: l.name, Value: value})
+		}
 	}
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
-		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
+		if f.when == always || f.when == onceSampled && r.sampled || f.when >= onceControlled && r.controlled() {
 			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
-			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: value})
+			b.AddOwn(s.Sheet, &f.Family, f.when == whileControlled, exposition.Row{Number: value})
 		}
 	}
 	if r.end != mpit.EndNone {

@@ -200,27 +200,26 @@ func instrument[T prometheus.Collector](i *instruments, f exposition.Family, mad
 }
 
 func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
-	return instrument(i, exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts},
-		prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+	return i.gauges(name, "", counts, help).WithLabelValues()
 }
 
+// gauges has one for each value of a label; "": it has none.
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
-	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(label)}
-	return instrument(i, f,
-		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label}))
+	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(labels...)}
+	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
 func (i *instruments) counter(name, counts, help string) prometheus.Counter {
-	return instrument(i, exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts},
-		prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+	return i.counters(name, "", counts, help).WithLabelValues()
 }
 
 // counters has a counter for each of the label's values from the start: one that appears with its first event has no
 // rate for it.
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
-	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(label)}
-	vec := instrument(i, f,
-		prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
+	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(labels...)}
+	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
 	for _, value := range values {
 		vec.WithLabelValues(value)
 	}
