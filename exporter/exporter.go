@@ -8,15 +8,15 @@
 // It doesn't know what a variable becomes (package mapping), how a page is written (exposition), who a rank is
 // (identity), or what is said over JSON (api, control) and OTLP (otlp).
 //
-// Begin reading at connection.serve, which serves the connection of one rank. There are four layers, each of which
-// knows only those before it:
+// Begin reading at connection.serve, which serves the connection of one rank. There are three layers, each of which
+// knows only those before it, over the packages in internal:
 //
 //   - what is known of a rank: base.go and config.go (which all know), rank.go, taking.go (its answers), worlds.go,
 //     question.go, table.go;
-//   - what of it is on the page: board.go, portrait.go, group.go, families.go, self.go;
-//   - what happens: registry.go (ranks come and go), inquiry.go (what else they are asked), connection.go (what passes
-//     between a rank and the registry), round.go (asking all), pages.go and grouping.go (making the page);
-//   - the face: exporter.go, new.go, reload.go, handler.go, collector.go, otel.go, source.go, values.go and control.go.
+//   - what happens: registry.go (ranks come and go), takers.go (who waits for their last values), connection.go and
+//     final.go (what passes between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking
+//     all for a sample), pages.go (making the page) and result.go (what readers get);
+//   - the face: exporter.go, new.go, reload.go, handler.go, collector.go, otel.go, source.go and control.go.
 package exporter
 
 import (

@@ -9,11 +9,13 @@ import (
 
 // receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
 func (c *connection) receiveFinal(ctx context.Context) {
-	if !c.enterFinal() {
+	uid, entered := c.session.Peer().UID, false
+	if c.with(func(g *registry) { entered = g.finals.enter(uid, g.table.alive(uid)) }); !entered {
+		c.self.Refused.WithLabelValues(self.RefusedFinals).Inc()
 		c.log.Debug("refused a last sample", "user", c.who.ID.User, "pid", c.session.Peer().PID)
 		return
 	}
-	defer c.leaveFinal()
+	defer c.with(func(g *registry) { g.finals.leave(uid) })
 	taking, cancel := context.WithTimeout(ctx, finalTimeout)
 	defer cancel()
 	select {
@@ -24,22 +26,6 @@ func (c *connection) receiveFinal(ctx context.Context) {
 	if c.takeFinal(ctx) && c.cfg.FinalTaken != nil {
 		c.cfg.FinalTaken(ctx)
 	}
-}
-
-func (c *connection) enterFinal() bool {
-	uid, g := c.session.Peer().UID, c.lock()
-	defer g.unlock()
-	if !g.finals.enter(uid, g.table.alive(uid)) {
-		c.self.Refused.WithLabelValues(self.RefusedFinals).Inc()
-		return false
-	}
-	return true
-}
-
-func (c *connection) leaveFinal() {
-	g := c.lock()
-	defer g.unlock()
-	g.finals.leave(c.session.Peer().UID)
 }
 
 // takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.

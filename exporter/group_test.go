@@ -258,6 +258,19 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
 }
 
+// A page that could not be made is made anew, and what was on it isn't counted twice.
+func TestPanicWhileThePageIsMade(t *testing.T) {
+	n := startNode(t, Config{}, merging(t, mapping.RankNode))
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
+	want, used := n.scrape()[ofAll("mpit_calls_total")], n.budgets.Used(nil)
+	n.page().board.Page = nil
+	_, done, err := n.Gather(t.Context())
+	done()
+	require.ErrorContains(t, err, "exporter: making the page: panic")
+	assert.Equal(t, want, n.scrape()[ofAll("mpit_calls_total")])
+	assert.Equal(t, used, n.budgets.Used(nil))
+}
+
 // After a restart, a sum counts what its ranks count from then on: what they counted before may have been in the sum
 // of an earlier exporter.
 func TestOlderRanksBeginAtZeroTogether(t *testing.T) {

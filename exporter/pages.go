@@ -77,7 +77,7 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	return r, nil
 }
 
-// page is what stands on the page. Who has one holds its lock, which comes before that of any rank.
+// page is what stands on the page. To have one is to hold its lock, which comes before that of any rank.
 type page struct {
 	*ranks
 	board *board.Board
@@ -93,7 +93,8 @@ func newBoard(b *base) *board.Board {
 func (p *page) recover(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("exporter: making the page: panic: %v", v)
-		p.board = newBoard(p.base) // the old one is half done
+		p.board.Close() // it is half done
+		p.board = newBoard(p.base)
 		p.log.Error("panic while making the page; please report it", "panic", v, "stack", string(debug.Stack()))
 	}
 }

@@ -21,23 +21,27 @@ var (
 // ranks is what connections, rounds and the page share: the registry behind its lock, and what has a lock of its own.
 type ranks struct {
 	*base
-	registry   guard.Mutex[registry]
+	tallies
+	registry guard.Mutex[registry]
+}
+
+// tallies are the series that any number of ranks hold together. Each is safe for concurrent use.
+type tallies struct {
 	categories *tally.Tally[categories.Row]
 	controls   *tally.Tally[board.ControlRow]
 }
 
 func newRanks(b *base) *ranks {
-	rs := &ranks{
-		base:       b,
+	rs := &ranks{base: b, tallies: tallies{
 		categories: tally.New[categories.Row](categories.MaxRows),
 		controls:   tally.New[board.ControlRow](maxControlRows),
+	}}
+	*rs.registry.Lock() = registry{
+		base: b, tallies: rs.tallies, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
+		takers: takers{open: map[taker]bool{}}, finals: map[uint32]int{}, clashes: map[uint32]time.Time{},
+		inquiries: map[uint32]int{},
 	}
-	g := rs.registry.Lock()
-	defer rs.registry.Unlock()
-	*g = registry{
-		ranks: rs, table: newTable(), worlds: newWorlds(), takers: takers{open: map[taker]bool{}},
-		finals: map[uint32]int{}, clashes: map[uint32]time.Time{}, inquiries: map[uint32]int{},
-	}
+	rs.registry.Unlock()
 	return rs
 }
 
@@ -51,11 +55,14 @@ func (rs *ranks) with(do func(g *registry)) {
 	do(g)
 }
 
-// registry is all ranks that there are. Who has one holds its lock, which guards the attendance of ranks, their
+// registry is all ranks that there are. To have one is to hold its lock, which guards the attendance of ranks, their
 // questions and their worlds as well. It is held for a look or a change, never while a rank is taken in; a rank's own
 // lock comes before it, those of tables such as budgets after it.
 type registry struct {
-	*ranks
+	*base
+	tallies
+	giveUp func() // the lock
+
 	table     table
 	worlds    worlds
 	takers    takers
@@ -68,12 +75,12 @@ type registry struct {
 
 // unlock gives the lock back, and closes what has been removed from the table.
 func (g *registry) unlock() {
-	removed, rs := g.removed, g.ranks
+	removed := g.removed
 	g.removed = nil
 	for _, r := range removed {
 		g.freed.add(r)
 	}
-	rs.registry.Unlock()
+	g.giveUp()
 	for _, r := range removed {
 		r.close()
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // round is one asking of all ranks. Whoever wants to read soon after it has begun waits for it instead of starting
-// another. It is over when all have answered, or nobody waits any more; whose deadline comes earlier gets a page of
-// what has come by then. Rounds may overlap: a rank that still owes an answer is not asked again.
+// another. It is over when all have answered, or nobody waits any more; a reader whose deadline comes earlier gets a
+// page of what has come by then. Rounds may overlap: a rank that still owes an answer is not asked again.
 type round struct {
 	start     time.Time
 	questions questions
@@ -62,8 +62,8 @@ type rounds struct {
 	shared guard.Mutex[sharedRound]
 }
 
-// sharedRound is the last round that is under way, as long as it can be joined; nil: there is none. Who has one holds
-// its lock, which guards who attends any round.
+// sharedRound is the last round that is under way, as long as it can be joined; nil: there is none. To have one is to
+// hold its lock, which guards who attends any round.
 type sharedRound struct{ *round }
 
 // join takes part in the round, unless that has begun too long ago.

@@ -9,8 +9,8 @@ import (
 // maxSkipped bounds the frames that are skipped while nothing is asked, so that no rank keeps the reader busy.
 const maxSkipped = 1024
 
-// dialogue is what is asked of a rank, and what it has not answered yet. Who has one holds the session's lock, and
-// waits for nothing.
+// dialogue is what is asked of a rank, and what it has not answered yet. To have one is to hold the session's lock,
+// so nothing in it waits.
 type dialogue struct {
 	out       *outbox
 	lastWords bool // the connection brings a last sample: nothing can be asked
@@ -150,12 +150,12 @@ func (d *dialogue) skip() error {
 	return nil
 }
 
-// close ends the dialogue and returns why it has ended, and whom to tell.
-func (d *dialogue) close(err error) (reason error, pending *Pending, questions map[uint32]*attempt) {
+// close ends the dialogue and returns whom to tell, and why it has ended.
+func (d *dialogue) close(err error) (pending *Pending, questions map[uint32]*attempt, reason error) {
 	d.end(err)
 	pending, questions = d.pending, d.questions
 	d.pending, d.questions = nil, nil
-	return d.err, pending, questions
+	return pending, questions, d.err
 }
 
 // question is a request that is answered with one frame of its own type, with ENUMS before it where the frame needs

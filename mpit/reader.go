@@ -25,7 +25,7 @@ type reader struct {
 func (r *reader) run() {
 	err := r.readFrames()
 	d := r.dialogue.Lock()
-	err, pending, questions := d.close(err)
+	pending, questions, err := d.close(err)
 	r.dialogue.Unlock()
 	held := r.hold && r.final != nil
 	if !held {

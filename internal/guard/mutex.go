@@ -2,7 +2,8 @@ package guard
 
 import "sync"
 
-// Mutex is a Value whose lock is cheaper, and can't be waited for with a limit. The zero value has T's.
+// Mutex is a T and its lock. It costs less than a Value, but can't be waited for with a time limit. The zero value has
+// that of T, and it must not be copied.
 type Mutex[T any] struct {
 	mu    sync.Mutex
 	value T

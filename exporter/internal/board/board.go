@@ -130,6 +130,13 @@ func New(cfg Config) *Board {
 	}
 }
 
+// Close gives back what its groups have, when the Board is not used any more.
+func (b *Board) Close() {
+	for _, g := range b.groups {
+		g.account.Settle(0)
+	}
+}
+
 // Begin begins a refresh, with all ranks that there are. perRank is how many series may describe one rank, all how
 // many may describe all ranks: each user with ranks may have an equal part of these.
 func (b *Board) Begin(ranks []*Rank, perRank, all int) {
