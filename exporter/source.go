@@ -124,10 +124,11 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 	for _, c := range ranks {
 		known, infos, own := p.Of(&c.rank.Rank)
 		variables := values.AddRank(c.status, known, infos, own)
-		id, together, grouped := p.OfWorld(c.rank.World)
-		if w := c.rank.world; variables != nil && grouped && !seen[w] {
+		if w := c.rank.world; variables != nil && !seen[w] {
 			seen[w] = true
-			values.AddWorld(id, variables, together)
+			if id, together, grouped := p.OfWorld(&w.World); grouped {
+				values.AddWorld(id, variables, together)
+			}
 		}
 	}
 	return values.List(), nil

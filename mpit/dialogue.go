@@ -75,7 +75,7 @@ func (d *dialogue) request(encode func(e *wire.Encoder, seq uint32)) error {
 
 // ask asks for a sample, unless that has been done.
 func (d *dialogue) ask() *Pending {
-	if d.pending != nil {
+	if d.pending != nil && !d.ended {
 		return d.pending
 	}
 	if err := d.begin(); err != nil {
