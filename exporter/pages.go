@@ -86,7 +86,8 @@ type page struct {
 }
 
 func newBoard(b *base) *board.Board {
-	return board.New(board.Config{Drop: b.drop, Budgets: b.budgets, Now: func() time.Time { return b.now() }, Panicked: b.panicked})
+	now := func() time.Time { return b.now() } // which tests change
+	return board.New(board.Config{Drop: b.drop, Budgets: b.budgets, Now: now, Panicked: b.panicked})
 }
 
 // recover turns a panic while the page is being made into an error; the page is made anew. It is to be deferred.
@@ -225,7 +226,9 @@ func (p *page) setSelf() {
 	}
 	p.self.Series.Set(float64(p.board.Series()))
 	use := p.budgets.Used(accounts)
-	for scope, n := range map[string]int{self.ScopeAll: use.All, self.ScopeJob: use.Job, self.ScopeUser: use.User, self.ScopeRank: use.Rank} {
+	for scope, n := range map[string]int{
+		self.ScopeAll: use.All, self.ScopeJob: use.Job, self.ScopeUser: use.User, self.ScopeRank: use.Rank,
+	} {
 		p.self.SeriesUsed.WithLabelValues(scope).Set(float64(n))
 	}
 }

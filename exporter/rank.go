@@ -149,7 +149,8 @@ type taker chan struct{}
 func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	r := &rank{
 		Rank: board.Rank{
-			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w), Labels: board.Labels(w.ID),
+			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w),
+			Labels: board.Labels(w.ID),
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 		version: clean.Cut(h.LibraryVersion, clean.MaxLabel),

@@ -43,9 +43,11 @@ func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, er
 			same = same && stamp == now
 			return list, p, err
 		}
-		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode, func(c *Category) int {
-			return 160 + len(c.Name) + len(c.Description) + 8*(len(c.Variables)+len(c.ControlVariables)+len(c.Subcategories))
-		})
+		size := func(c *Category) int {
+			lists := len(c.Variables) + len(c.ControlVariables) + len(c.Subcategories)
+			return 160 + len(c.Name) + len(c.Description) + 8*lists
+		}
+		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode, size)
 		if err != nil {
 			return nil, 0, err
 		}

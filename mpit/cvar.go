@@ -9,13 +9,14 @@ import (
 
 // ControlVariables asks for all control variables with their present values. It waits until the context ends.
 func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, error) {
-	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decodeControlVariables, func(c *ControlVariable) int {
+	size := func(c *ControlVariable) int {
 		size := 160 + len(c.Name) + len(c.Description) + len(c.Text) + 8*len(c.Values)
 		for i := range c.Objects {
 			size += 64 + len(c.Objects[i].Text) + 8*len(c.Objects[i].Values)
 		}
 		return size
-	})
+	}
+	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decodeControlVariables, size)
 }
 
 // ReadCvar is MPI_T_cvar_read (MPI-4.1 §15.3.6), on a handle that is made for it and freed again, of the variable

@@ -24,8 +24,8 @@ const (
 // Reasons returns all reasons of a ProtocolError.
 func Reasons() []string {
 	return []string{
-		ReasonBadMagic, ReasonConnections, ReasonHandshakeTimeout, ReasonIO, ReasonMalformed, ReasonMemory, ReasonTooLarge, ReasonTooMany,
-		ReasonTruncated, ReasonVersion,
+		ReasonBadMagic, ReasonConnections, ReasonHandshakeTimeout, ReasonIO, ReasonMalformed, ReasonMemory,
+		ReasonTooLarge, ReasonTooMany, ReasonTruncated, ReasonVersion,
 	}
 }
 

@@ -43,7 +43,8 @@ func (o *outbox) send(frame []byte) error {
 		if o.draining {
 			return ErrCongested
 		}
-		return &ProtocolError{Reason: ReasonMemory, Err: fmt.Errorf("no memory for %d bytes that the rank does not read", len(frame))}
+		err := fmt.Errorf("no memory for %d bytes that the rank does not read", len(frame))
+		return &ProtocolError{Reason: ReasonMemory, Err: err}
 	}
 	o.waiting = append(o.waiting, frame...)
 	if !o.draining {

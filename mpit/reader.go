@@ -53,7 +53,8 @@ func (r *reader) readFrames() error {
 			return r.lastWords(err)
 		}
 		if f.Version > wire.Version {
-			return protocolError("reading a frame", wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d", f.Version, wire.Version))
+			err := wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d", f.Version, wire.Version)
+			return protocolError("reading a frame", err)
 		}
 		if err := r.take(f); err != nil {
 			return protocolError(fmt.Sprintf("reading a frame of type %d", f.Type), err)
@@ -93,7 +94,8 @@ func (r *reader) take(f wire.Frame) error {
 	if f.Type == wire.TypeHello || f.Type > wire.TypeTool {
 		return r.skip(f)
 	}
-	if r.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError { // an agent that is too old for FINAL refuses it
+	// An agent that is too old for FINAL refuses it.
+	if r.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError {
 		return r.takeFinal(f)
 	}
 	d := r.dialogue.Lock()

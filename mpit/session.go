@@ -37,7 +37,8 @@ type Session struct {
 // newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in
 // alike for what others have. It calls release when the connection has ended; with an error it does not. With hold,
 // that of a last sample is not closed when the sample has come.
-func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike, hold bool, release func()) (*Session, error) {
+func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike,
+	hold bool, release func()) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, protocolError("taking the connection", err)

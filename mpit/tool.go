@@ -14,15 +14,16 @@ func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a to
 	q := toolQuestion(s.toolSlots, r, count, answer)
 	// What is made for somebody who has gone would fill the rank until the connection ends.
 	q.undo = func() *question {
+		free := wire.ToolRequest{Operation: wire.ToolSessionFree, Session: answer.session}
 		switch {
 		case answer.refused != nil:
 			return nil
-		case r.Operation == wire.ToolSessionCreate:
-			return toolQuestion(s.toolSlots, wire.ToolRequest{Operation: wire.ToolSessionFree, Session: answer.session}, 0, new(toolAnswer))
 		case r.Operation == wire.ToolHandleAlloc:
-			return toolQuestion(s.toolSlots, wire.ToolRequest{Operation: wire.ToolHandleFree, Session: r.Session, Handle: answer.handle}, 0, new(toolAnswer))
+			free = wire.ToolRequest{Operation: wire.ToolHandleFree, Session: r.Session, Handle: answer.handle}
+		case r.Operation != wire.ToolSessionCreate:
+			return nil
 		}
-		return nil
+		return toolQuestion(s.toolSlots, free, 0, new(toolAnswer))
 	}
 	if open, err := s.ask(ctx, q); err != nil {
 		return toolAnswer{}, open, fmt.Errorf("mpit: asking rank %d for %v: %w", s.hello.Rank, r.Operation, err)

@@ -41,7 +41,9 @@ type Rank struct {
 
 // Labels are those of a rank, or of a group, by its Identity.
 func Labels(id Identity) []*dto.LabelPair {
-	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
+	labels := []mapping.Label{
+		{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World},
+	}
 	if id.Rank != groupRank {
 		labels = slices.Insert(labels, 1, mapping.Label{Name: "rank", Value: strconv.Itoa(id.Rank)})
 	}

@@ -64,7 +64,8 @@ var (
 		[]exposition.Label{categoryLabel, {Name: "parent", Attribute: "mpi.category.parent"}})
 	familyControlRanks = gauge("mpit_cvar_ranks", "{rank}",
 		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
-		rankLabels[:3], []exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
+		rankLabels[:3],
+		[]exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], self.PlainLabels("metric"))
 )

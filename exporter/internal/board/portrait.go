@@ -104,7 +104,8 @@ func (b *Board) remove(r *portrait) {
 // or they have another structure. Where that is done for all ranks before any is updated, new rules may give a family
 // another type: else whose turn comes first would find it in its way.
 func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
-	if r := b.ranks[of]; r != nil && r.series != nil && (!figures || r.series.key != sheetKey{made: made, generation: structure}) {
+	r, key := b.ranks[of], sheetKey{made: made, generation: structure}
+	if r != nil && r.series != nil && (!figures || r.series.key != key) {
 		b.clear(r.series)
 		r.series = nil
 	}

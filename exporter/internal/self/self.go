@@ -206,7 +206,9 @@ func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
 // gauges has one for each value of a label; "": it has none.
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
 	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(labels...)}
+	f := exposition.Family{
+		Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(labels...),
+	}
 	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
@@ -218,7 +220,9 @@ func (i *instruments) counter(name, counts, help string) prometheus.Counter {
 // rate for it.
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
 	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(labels...)}
+	f := exposition.Family{
+		Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(labels...),
+	}
 	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
 	for _, value := range values {
 		vec.WithLabelValues(value)
