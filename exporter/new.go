@@ -10,7 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
 // New returns an Exporter without ranks.
@@ -43,7 +43,7 @@ func New(cfg Config) (*Exporter, error) {
 		categories: tally.New[categories.Row](categories.MaxRows),
 		controls:   tally.New[controlRow](maxControlRows),
 	}
-	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
+	e.newRank = func(m *series.Mapper, p series.Process) figures { return m.NewRank(p) }
 	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.control = newControl(e)

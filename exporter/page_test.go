@@ -11,6 +11,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -24,7 +25,7 @@ type fixed struct {
 
 func (f *fixed) Structure() uint64             { return f.structure }
 func (f *fixed) Series() []*mapping.Series     { return f.series }
-func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
+func (f *fixed) Objects() []series.ObjectInfo { return nil }
 func (f *fixed) Weight() int                   { return len(f.series) }
 
 // pageRank returns a rank that is up with such series of one gauge, one for each value of label l.

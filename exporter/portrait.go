@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -35,7 +36,7 @@ type portrait struct {
 	sampled   bool
 	stats     mpit.AgentStats
 	variables *mpit.Variables
-	infos     []mapping.Info
+	infos     []series.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
 	byState   [variableStates]int
 	weight    int // of its series
@@ -263,7 +264,7 @@ func (b *board) addProcess(r *portrait, s *sheet) {
 }
 
 // addObjects adds what describes the rank's MPI objects, each in up to two series.
-func (b *board) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
+func (b *board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 	if len(objects) > room/2 {
 		s.Drop(droppedBound, len(objects)-room/2)
 		objects = objects[:room/2]

@@ -16,27 +16,28 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Identity is what tells the series of one rank from those of all others on the node.
 type Identity = identity.Identity
 
-// figures is what the exporter needs of a mapping.Rank.
+// figures is what the exporter needs of a series.Rank.
 type figures interface {
-	SetRoom(shared mapping.Room)
+	SetRoom(shared series.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
-	Reload(m *mapping.Mapper, at time.Time)
+	Reload(m *series.Mapper, at time.Time)
 	Weight() int
 	Structure() uint64
 	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
 	Requests() []uint32
 	Dropped() map[mapping.Reason]uint64
-	Infos() []mapping.Info
-	Objects() []mapping.ObjectInfo
-	SetCategories(c mapping.Categories)
+	Infos() []series.Info
+	Objects() []series.ObjectInfo
+	SetCategories(c series.Categories)
 	Close()
 }
 
@@ -100,7 +101,7 @@ type contents struct {
 	byState   [variableStates]int // variables by their state
 	layout    *mpit.Layout
 	structure uint64 // of figures, for which variables were selected last
-	infos     []mapping.Info
+	infos     []series.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
@@ -144,7 +145,7 @@ type facts struct {
 	size      int
 	stamp     uint64 // of its categories
 	variables *mpit.Variables
-	infos     []mapping.Info
+	infos     []series.Info
 	kept      kept
 }
 

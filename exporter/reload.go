@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
 // Rules is what can change while an Exporter runs.
 type Rules struct {
-	Mapper   *mapping.Mapper // a new one, not the one that is in force
-	Limits   mapping.Limits  // zero values stand for the defaults
-	Identity []mapping.Relabel
+	Mapper   *series.Mapper // a new one, not the one that is in force
+	Limits   rules.Limits  // zero values stand for the defaults
+	Identity []rules.Relabel
 }
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
@@ -57,7 +58,7 @@ func (e *Exporter) ReloadFailed(err error) {
 
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
 // error the old ones stay.
-func (e *Exporter) setLimits(l mapping.Limits) error {
+func (e *Exporter) setLimits(l rules.Limits) error {
 	if err := e.budgets.SetLimits(l); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (e *Exporter) setLimits(l mapping.Limits) error {
 	return nil
 }
 
-func (e *Exporter) showLimits(l mapping.Limits) {
+func (e *Exporter) showLimits(l rules.Limits) {
 	for scope, limit := range map[string]int{
 		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
 		scopeVariable: l.SeriesPerVariable,

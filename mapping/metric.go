@@ -50,7 +50,7 @@ type Metric struct {
 	Monotonic bool // a counter or histogram
 
 	// measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
-	measure string
+	Measure string
 }
 
 // Label is a label of a series.

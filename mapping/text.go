@@ -14,7 +14,7 @@ const (
 
 	maxObjectName  = 128
 	maxStateName   = 128
-	maxDescription = 300
+	MaxDescription = 300
 )
 
 // CleanName makes an object's name fit for a label: CleanText of at most 128 bytes, Unnamed if nothing is left.
@@ -55,7 +55,7 @@ func CleanText(s string, limit int) string {
 }
 
 // fold makes a description one line of at most limit bytes.
-func fold(s string, limit int) string {
+func Fold(s string, limit int) string {
 	s = strings.Join(strings.Fields(s[:min(len(s), 16*limit)]), " ") // before a tab is a control character
 	if s = CleanText(s, 4*limit); len(s) > limit {
 		s = CleanText(s, limit-len("…")) + "…"

@@ -1,0 +1,351 @@
+package series
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Other is the name of the object, and the number of the element, into which those count that find no room for series
+// of their own.
+const Other = "other"
+
+// otherElement is the number of no element: a sample has fewer values.
+const otherElement = 1 << 18
+
+// Limits decide when something comes: a variable is let in or left out, an object's series find room or count into
+// the one called other. Nothing that has been decided changes later. So a limit is never more than a comparison, and
+// no series ever has to be divided.
+
+// Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
+type Room interface {
+	// Left is how much more weight there is room for at the moment. It may be below zero.
+	Left() int
+	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
+	Take(weight int) mapping.Reason
+}
+
+// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes
+// finds none, which is counted for Room's reason. What is there stays. An Update takes room for what comes, and may
+// take more than Weight grows by: after it, the rank holds no more than Weight. nil: no limit, which is also what a
+// new Rank has.
+func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
+
+// SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
+func (r *Rank) SetVariableLimit(weight int) {
+	r.room.variable = newBound(weight, mapping.ReasonVariableOverLimit)
+}
+
+// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
+// histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
+// well.
+func (r *Rank) Weight() int { return r.room.used }
+
+// bound is a bound of weights. The zero bound is none.
+type bound struct {
+	set    bool
+	weight int
+	reason mapping.Reason
+}
+
+func newBound(weight int, reason mapping.Reason) bound {
+	if weight < 0 {
+		return bound{}
+	}
+	return bound{set: true, weight: weight, reason: reason}
+}
+
+func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
+
+// room is what bounds a rank's series, and what they take of it.
+type room struct {
+	shared   Room           // nil: no bound
+	held     int            // taken from shared
+	denied   mapping.Reason // what shared said last when it had none
+	variable bound
+	used     int // by cells
+	reserved int // for the first cell of each variable that has been let in, or for its other
+}
+
+// admission says whether there was room for a variable.
+type admission uint8
+
+const (
+	undecided admission = iota
+	admitted
+	refused
+)
+
+// overflow is what of a variable found no room.
+type overflow struct {
+	cell *cell             // other, where it counts; nil: nothing does, or it found no room either
+	ids  map[cellID]uint32 // what counts there, or nowhere, and the generation in which it was seen last
+}
+
+// other is the cell where those count that found no room; nil: there is none.
+func (v *variable) other() *cell {
+	if v.overflow == nil {
+		return nil
+	}
+	return v.overflow.cell
+}
+
+// find says whether something found no room, and notes that it is there.
+func (o *overflow) find(id cellID, generation uint32) bool {
+	if o == nil {
+		return false
+	}
+	_, found := o.ids[id]
+	if found {
+		o.ids[id] = generation
+	}
+	return found
+}
+
+// sweep forgets what is no longer there.
+func (o *overflow) sweep(generation uint32) {
+	if o != nil {
+		maps.DeleteFunc(o.ids, func(_ cellID, seen uint32) bool { return seen != generation })
+	}
+}
+
+// lines is the weight of one cell of the variable.
+func (v *variable) lines() int {
+	switch {
+	case v.Mode == mapping.ModeState:
+		return len(v.Items) + 1
+	case v.Metric.Kind == mapping.KindHistogram:
+		return len(v.Buckets) + 3 // +Inf, sum and count
+	}
+	return 1
+}
+
+// charge is what one of them takes of the rank's room: where all ranks have one series together, their Group bounds it.
+func (v *variable) charge() int {
+	if v.Ranks == mapping.RankNode {
+		return 0
+	}
+	return v.lines()
+}
+
+// folds says whether objects or elements of the variable can count into one called other.
+func (v *variable) folds() bool { return !v.Separate && (v.Label != "" || v.Each != "") }
+
+// otherID is the id of the variable's cell other.
+func (v *variable) otherID() cellID {
+	id := cellID{elem: -1}
+	if v.Label != "" {
+		id.object = Other
+	}
+	if v.Each != "" {
+		id.elem = otherElement
+	}
+	return id
+}
+
+func elementName(n int) string {
+	if n == otherElement {
+		return Other
+	}
+	return strconv.Itoa(n)
+}
+
+// has says whether there is room for so much more, and takes it. For nothing there always is.
+func (m *room) has(weight int) bool {
+	more := m.missing(weight)
+	if more <= 0 {
+		return true
+	}
+	if reason := m.shared.Take(more); reason != "" {
+		m.denied = reason
+		return false
+	}
+	m.held += more
+	return true
+}
+
+// missing is how much of that weight is yet to be taken from what ranks share.
+func (m *room) missing(weight int) int {
+	if weight <= 0 || m.shared == nil {
+		return 0
+	}
+	return m.used + m.reserved + weight - m.held
+}
+
+// giveBack gives back what was taken and is not used.
+func (m *room) giveBack() { m.held = m.used }
+
+// admit decides whether a variable is let in. Room for one cell is reserved for it.
+func (m *room) admit(v *variable) {
+	if v.enter != undecided {
+		return
+	}
+	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
+		v.enter = refused
+		return
+	}
+	v.enter = admitted
+	m.reserved += v.reserve()
+}
+
+// reserve is what is reserved for the variable: a cell for what finds no room, or the only one that it has.
+func (v *variable) reserve() int {
+	if v.enter == admitted && v.other() == nil && (v.folds() || len(v.list) == 0) {
+		return v.charge()
+	}
+	return 0
+}
+
+// reason is why there was no room.
+func (m *room) reason(v *variable) mapping.Reason {
+	if m.denied == "" || !m.variable.allows((len(v.list)+2)*v.lines()) {
+		return m.variable.reason
+	}
+	return m.denied
+}
+
+// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
+// being in use. nil: there was no room for either.
+func (r *Rank) cell(v *variable, id cellID) *cell {
+	c, decided := r.lookup(v, id)
+	if !decided {
+		c = r.place(v, id)
+	}
+	if c != nil {
+		c.seen = r.generation
+	}
+	return c
+}
+
+// lookup is cell for what has been decided already.
+func (r *Rank) lookup(v *variable, id cellID) (_ *cell, decided bool) {
+	if c := v.find(id); c != nil {
+		return c, true
+	}
+	if v.overflow.find(id, r.generation) {
+		return v.overflow.cell, true
+	}
+	return nil, false
+}
+
+// place finds a place for what is new.
+func (r *Rank) place(v *variable, id cellID) *cell {
+	m := &r.room
+	m.admit(v)
+	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
+	switch {
+	case v.enter == refused:
+	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
+		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
+		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
+		m.used += v.charge()
+		return r.newCell(v, id)
+	case !v.folds() && len(v.list) == 0:
+		m.reserved -= v.charge()
+		m.used += v.charge()
+		return r.newCell(v, id)
+	case v.folds():
+		return r.fold(v, id)
+	}
+	r.leaveOut(v, id, nil)
+	return nil
+}
+
+// fold lets an object or an element count into other.
+func (r *Rank) fold(v *variable, id cellID) *cell {
+	m := &r.room
+	other := v.other()
+	if other == nil {
+		if other = v.find(v.otherID()); other == nil { // an object may really have that name
+			m.used += v.charge()
+			other = r.newCell(v, v.otherID())
+		}
+		m.reserved -= v.charge()
+	}
+	r.leaveOut(v, id, other)
+	return other
+}
+
+// leaveOut notes that something has no series of its own, and counts that once.
+func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
+	if v.overflow == nil {
+		v.overflow = &overflow{ids: map[cellID]uint32{}}
+	}
+	v.overflow.cell = other
+	if other != nil && other.id == id {
+		return
+	}
+	v.overflow.ids[id] = r.generation
+	r.dropped[r.room.reason(v)] += uint64(v.lines())
+}
+
+// tight says whether what is new in a layout may not all find room, so that it matters what comes first.
+func (r *Rank) tight() bool {
+	m := &r.room
+	if m.shared == nil && !m.variable.set {
+		return false
+	}
+	more := 0
+	for i := range r.layout.Handles {
+		lh := &r.layout.Handles[i]
+		if v := r.variable(lh.Variable); v != nil && v.Metric != nil {
+			n := v.charge()
+			if v.Each != "" {
+				n *= lh.Count
+			}
+			more += n
+			if v.enter == undecided && v.folds() {
+				more += v.charge()
+			}
+			if m.variable.set && (len(v.list)+2)*v.lines() > m.variable.weight/2 {
+				return true
+			}
+		}
+	}
+	missing := m.missing(more)
+	return missing > 0 && missing > m.shared.Left()
+}
+
+// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they
+// have a right to room: the predefined objects' first, then by age. Variables that are new are let in or left out
+// here, those of the highest verbosity last.
+func (r *Rank) byRight(order []int32) {
+	handles := r.layout.Handles
+	var fresh []*variable
+	seen := map[*variable]bool{}
+	for i := range handles {
+		if v := r.variable(handles[i].Variable); v != nil && v.Metric != nil && v.enter == undecided && !seen[v] {
+			seen[v] = true
+			fresh = append(fresh, v)
+		}
+	}
+	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
+	for _, v := range fresh {
+		r.room.admit(v)
+	}
+	predefined := map[uint32]bool{}
+	for i := range r.layout.Objects {
+		if o := &r.layout.Objects[i]; o.Predefined {
+			predefined[o.ID] = true
+		}
+	}
+	age := func(i int32) uint32 {
+		if object := handles[i].Object; !predefined[object] {
+			return object // objects get rising numbers as the program makes them
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(age(a), age(b)) })
+}
+
+// verbosity is the variable's, unknown ones being the highest.
+func (v *variable) verbosity() mpit.Verbosity {
+	if v.info.Verbosity == mpit.VerbosityUnknown {
+		return ^mpit.Verbosity(0)
+	}
+	return v.info.Verbosity
+}
