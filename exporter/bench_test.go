@@ -28,6 +28,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -129,7 +130,7 @@ func newOrdinary(b *testing.B, ranks, perRank int) (*ordinary, *prometheus.Regis
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
 	samples, advance := benchSamples(ranks, perRank)
 	for range samples {
-		r := mapper.NewRank(series.Process{})
+		r := series.NewRank(mapper, variables.Process{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {

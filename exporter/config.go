@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults. Mapper, Limits
 // and Identity are what it begins with: Reload changes them.
 type Config struct {
-	Mapper *series.Mapper // may be shared
+	Mapper *variables.Mapper // may be shared
 	Logger *slog.Logger    // default: says nothing
 
 	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room

@@ -36,7 +36,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -51,7 +51,7 @@ type Exporter struct {
 	api     http.Handler
 	control *control.Server
 	now     func() time.Time
-	newRank func(m *series.Mapper, p series.Process) figures
+	newRank func(m *variables.Mapper, p variables.Process) figures
 	proc    fs.FS       // /proc
 	grouped func() bool // rules match by category
 
@@ -81,13 +81,13 @@ type Exporter struct {
 
 // ruling is rules that are, or were, in force.
 type ruling struct {
-	mapper   *series.Mapper
+	mapper   *variables.Mapper
 	identity *identity.Rules // for ranks that come
 	epoch    uint64          // how often rules have come into force before
 }
 
 // mapper returns the one that is in force.
-func (e *Exporter) mapper() *series.Mapper { return e.rules.Load().mapper }
+func (e *Exporter) mapper() *variables.Mapper { return e.rules.Load().mapper }
 
 func (e *Exporter) drop(reason string, n int) { e.self.dropped.WithLabelValues(reason).Add(float64(n)) }
 

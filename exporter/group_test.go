@@ -19,7 +19,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -27,7 +27,7 @@ import (
 
 // merging makes an Exporter treat the ranks of variables so by default, from its start on, with these rules besides.
 func merging(t testing.TB, mode mapping.RankMode, own ...rules.Rule) func(*Exporter) {
-	m, err := series.New(series.Config{TimerInterval: time.Second, Rank: mode, Rules: append(own, rules.Defaults()...)})
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rank: mode, Rules: append(own, rules.Defaults()...)})
 	require.NoError(t, err)
 	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -284,7 +284,7 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 	}
 	first, second := add(1), add(2)
 	newRank, once := e.newRank, false
-	e.newRank = func(m *series.Mapper, p series.Process) figures {
+	e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 		return meanwhile{newRank(m, p), func() {
 			if !once {
 				once = true

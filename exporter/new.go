@@ -11,6 +11,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // New returns an Exporter without ranks.
@@ -43,7 +44,7 @@ func New(cfg Config) (*Exporter, error) {
 		categories: tally.New[categories.Row](categories.MaxRows),
 		controls:   tally.New[controlRow](maxControlRows),
 	}
-	e.newRank = func(m *series.Mapper, p series.Process) figures { return m.NewRank(p) }
+	e.newRank = func(m *variables.Mapper, p variables.Process) figures { return series.NewRank(m, p) }
 	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	e.grouped = func() bool { return e.mapper().NeedsCategories() }
 	e.control = newControl(e)

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -113,8 +113,8 @@ func (n *node) contentsOf(r *mpittest.Rank, do func(c *contents)) {
 // shippedRules have been read once for all tests.
 var shippedRules = sync.OnceValue(rules.Defaults)
 
-func newMapper(t testing.TB) *series.Mapper {
-	m, err := series.New(series.Config{TimerInterval: time.Second, Rules: shippedRules()})
+func newMapper(t testing.TB) *variables.Mapper {
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: shippedRules()})
 	require.NoError(t, err)
 	return m
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -198,7 +198,7 @@ type copying struct {
 	board      *board
 	described  map[uint32]int // series that describe each user's ranks
 	describing int            // the most that any user may have
-	infos      []series.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
+	infos      []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
 	ended      []ending       // whose last values are on the page
 }
 
@@ -238,7 +238,7 @@ func (cs *copying) copy(v *view, c *contents) {
 }
 
 // known is how many of these stand on the page already, for the rank before.
-func (cs *copying) known(infos []series.Info) int {
+func (cs *copying) known(infos []variables.Info) int {
 	if len(infos) == 0 || len(cs.infos) == 0 || &infos[0] != &cs.infos[0] {
 		return 0
 	}

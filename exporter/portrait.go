@@ -10,6 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -36,7 +37,7 @@ type portrait struct {
 	sampled   bool
 	stats     mpit.AgentStats
 	variables *mpit.Variables
-	infos     []series.Info
+	infos     []variables.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
 	byState   [variableStates]int
 	weight    int // of its series

@@ -17,6 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -28,16 +29,16 @@ type figures interface {
 	SetRoom(shared series.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
-	Reload(m *series.Mapper, at time.Time)
+	Reload(m *variables.Mapper, at time.Time)
 	Weight() int
 	Structure() uint64
 	Series() []*mapping.Series
 	Select() (def bool, ids map[uint32]bool, changed bool)
 	Requests() []uint32
 	Dropped() map[mapping.Reason]uint64
-	Infos() []series.Info
+	Infos() []variables.Info
 	Objects() []series.ObjectInfo
-	SetCategories(c series.Categories)
+	SetCategories(c variables.Categories)
 	Close()
 }
 
@@ -101,7 +102,7 @@ type contents struct {
 	byState   [variableStates]int // variables by their state
 	layout    *mpit.Layout
 	structure uint64 // of figures, for which variables were selected last
-	infos     []series.Info
+	infos     []variables.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
@@ -145,7 +146,7 @@ type facts struct {
 	size      int
 	stamp     uint64 // of its categories
 	variables *mpit.Variables
-	infos     []series.Info
+	infos     []variables.Info
 	kept      kept
 }
 

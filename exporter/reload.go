@@ -7,12 +7,12 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // Rules is what can change while an Exporter runs.
 type Rules struct {
-	Mapper   *series.Mapper // a new one, not the one that is in force
+	Mapper   *variables.Mapper // a new one, not the one that is in force
 	Limits   rules.Limits  // zero values stand for the defaults
 	Identity []rules.Relabel
 }

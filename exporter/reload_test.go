@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -21,7 +21,7 @@ import (
 // withRules is rules to reload, before the shipped ones.
 func withRules(t *testing.T, own ...rules.Rule) Rules {
 	t.Helper()
-	m, err := series.New(series.Config{Rules: append(own, rules.Defaults()...), TimerInterval: time.Second})
+	m, err := variables.New(variables.Config{Rules: append(own, rules.Defaults()...), TimerInterval: time.Second})
 	require.NoError(t, err)
 	return Rules{Mapper: m}
 }
@@ -361,7 +361,7 @@ func TestReloadSelects(t *testing.T) {
 	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
 	n.mu.Lock()
 	sound := n.newRank
-	n.newRank = func(m *series.Mapper, p series.Process) figures {
+	n.newRank = func(m *variables.Mapper, p variables.Process) figures {
 		f := sound(m, p)
 		return content{f}
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -18,7 +18,7 @@ func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 type source struct{ e *Exporter }
 
 // Mapper is the one whose rules are in force.
-func (s source) Mapper() *series.Mapper { return s.e.mapper() }
+func (s source) Mapper() *variables.Mapper { return s.e.mapper() }
 
 // Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
@@ -53,7 +53,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 		status    api.RankStatus
 		kept      kept
 		variables []mpit.Variable
-		infos     []series.Info
+		infos     []variables.Info
 	}
 	var samples []sample
 	list := api.KeptList{Kept: []api.KeptSample{}}

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -175,7 +175,7 @@ func (e *Exporter) logConflicts(r *rank, c *contents) {
 
 // makeFigures makes a rank's figures by the rules that are in force.
 func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
-	p := series.Process{Library: r.library, User: r.peer.UID, Older: r.since}
+	p := variables.Process{Library: r.library, User: r.peer.UID, Older: r.since}
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -44,7 +44,7 @@ func TestNothingForTerminals(t *testing.T) {
 		{Index: 1, Name: "b" + evil, ControlVariables: []int{0}},
 	}
 	rule := rules.Rule{Match: rules.Match{Regexp: "(?s)(?P<what>.*)"}, Help: "evil\x1b[2J"}
-	m, err := series.New(series.Config{TimerInterval: time.Second, Rules: append([]rules.Rule{rule}, rules.Defaults()...)})
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: append([]rules.Rule{rule}, rules.Defaults()...)})
 	require.NoError(t, err)
 	n := startNode(t, Config{Mapper: m, ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))

@@ -10,7 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -106,7 +106,7 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 func TestUserIsTheKernelsWord(t *testing.T) {
 	_, err := New(Config{Mapper: newMapper(t), Identity: []rules.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
 	require.ErrorContains(t, err, "user")
-	_, err = series.New(series.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<user>.*)"}}}})
+	_, err = variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<user>.*)"}}}})
 	require.ErrorContains(t, err, "user")
 
 	n := startNode(t, Config{Identity: []rules.Relabel{

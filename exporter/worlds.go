@@ -7,7 +7,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
@@ -93,11 +93,11 @@ func (ws *worlds) leave(r *rank) (last bool) {
 // sharedInfos is the variables of the rank of a world that described them last. It is safe for concurrent use.
 type sharedInfos struct {
 	mu    sync.Mutex
-	infos []series.Info
+	infos []variables.Info
 }
 
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
-func (w *world) describe(infos []series.Info) []series.Info {
+func (w *world) describe(infos []variables.Info) []variables.Info {
 	w.shared.mu.Lock()
 	defer w.shared.mu.Unlock()
 	if !slices.Equal(infos, w.shared.infos) {

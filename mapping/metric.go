@@ -79,6 +79,14 @@ func (s *Series) Created() time.Time {
 	return time.Unix(0, s.Since)
 }
 
+// UnixNano is a time in Unix nanoseconds, 0 where it is not known.
+func UnixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
 // Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero
 // value is RankKeep and MergeSum.
 type Together struct{ ranks, merge uint8 }

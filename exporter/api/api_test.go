@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // slowSource knows no ranks, and says so when it may.
@@ -22,7 +22,7 @@ func (s slowSource) wait() {
 }
 
 func (s slowSource) Ranks() []RankStatus     { return []RankStatus{} }
-func (s slowSource) Mapper() *series.Mapper { return nil }
+func (s slowSource) Mapper() *variables.Mapper { return nil }
 
 func (s slowSource) Connected(Selector) []Connected {
 	s.wait()

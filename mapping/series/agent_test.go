@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -383,7 +384,7 @@ func reload(t fataler, r *Rank, a *agent, list ...rules.Rule) {
 // restart is another exporter that meets the agent's process.
 func restart(t fataler, r *Rank, a *agent, list ...rules.Rule) *Rank {
 	t.Helper()
-	again := newMapper(t, list...).NewRank(Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}, Older: a.now()})
+	again := NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}, Older: a.now()})
 	again.room.variable = r.room.variable
 	if own, ok := r.room.shared.(ownRoom); ok {
 		limitTo(again, own.weight, own.reason)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -17,10 +18,10 @@ import (
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
 func BenchmarkUpdate(b *testing.B) {
 	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassTimer}
-	for _, variables := range []int{60, 200} {
-		b.Run(fmt.Sprintf("%dx50", variables), func(b *testing.B) {
+	for _, count := range []int{60, 200} {
+		b.Run(fmt.Sprintf("%dx50", count), func(b *testing.B) {
 			a := newAgent()
-			for i := range variables {
+			for i := range count {
 				c := classes[i%len(classes)]
 				d := tULong
 				if c == mpit.ClassTimer {
@@ -93,7 +94,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := mapper.NewRank(Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.2.0"}})
+				r := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.2.0"}})
 				first(r)
 				r.Close()
 			}
@@ -186,7 +187,7 @@ func BenchmarkDistributionMemory(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		ranks := make([]*Rank, 1000)
 		for i := range ranks {
-			r := m.NewRank(Process{})
+			r := NewRank(m, variables.Process{})
 			r.Update(s)
 			ranks[i] = r
 		}
@@ -200,14 +201,14 @@ func BenchmarkDistributionMemory(b *testing.B) {
 // BenchmarkNewNames is what a variable costs whose name nobody has had yet, as those of a rank that invents them:
 // from the catalogue to its place on the page.
 func BenchmarkNewNames(b *testing.B) {
-	const variables = 4096
-	mapper, err := New(Config{MaxFamilies: 1 << 30})
+	const count = 4096
+	mapper, err := variables.New(variables.Config{MaxFamilies: 1 << 30})
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		b.StopTimer()
 		a := newAgent()
-		for i := range variables {
+		for i := range count {
 			class := mpit.ClassCounter
 			if i%2 == 0 {
 				class = mpit.ClassTimer
@@ -216,8 +217,8 @@ func BenchmarkNewNames(b *testing.B) {
 		}
 		s := a.sample()
 		b.StartTimer()
-		r := mapper.NewRank(Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "4.1.4"}})
+		r := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "4.1.4"}})
 		r.Update(s)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/variables, "ns/variable")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/count, "ns/variable")
 }

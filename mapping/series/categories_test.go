@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -22,7 +23,7 @@ func TestCategoriesAreWaitedFor(t *testing.T) {
 	list := []rules.Rule{{Match: rules.Match{Category: "inside*", Class: rules.List{"counter"}}, Drop: &yes}}
 	for _, c := range []struct {
 		name       string
-		categories Categories
+		categories variables.Categories
 		want       m
 		dropped    map[mapping.Reason]uint64
 	}{

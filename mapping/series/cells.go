@@ -5,13 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
-
-// maxGone is how many series may stay of whose contributions not even remains are left.
-const maxGone = 4096
 
 // cellID tells the cells of a variable apart.
 type cellID struct {
@@ -48,51 +44,6 @@ type stateCell struct {
 	outside *mapping.Series   // a value that has no series of its own
 	shown   int64             // value of outside
 	now     int64             // the present value
-}
-
-// newCell makes a cell with its series.
-func (r *Rank) newCell(v *variable, id cellID) *cell {
-	c := r.slabs.cell()
-	c.v, c.id = v, id
-	if v.list == nil {
-		n := 1
-		if v.Label != "" && r.layout != nil {
-			n = min(len(r.layout.Objects), 64)
-		}
-		v.list = make([]*cell, 0, n)
-	}
-	if n := len(v.list); n > 0 && !v.unsorted {
-		v.unsorted = id.compare(v.list[n-1].id) < 0
-	}
-	v.list = append(v.list, c)
-	v.next = int32(len(v.list))
-	if v.cells != nil {
-		v.cells[id] = c
-	}
-	r.expose(c)
-	return c
-}
-
-// expose gives a cell its series.
-func (r *Rank) expose(c *cell) {
-	v := c.v
-	if v.Mode == mapping.ModeState {
-		c.state = &stateCell{}
-		for _, it := range v.Items {
-			c.state.series = append(c.state.series, c.newSeries(&r.slabs, it.Name))
-		}
-		return
-	}
-	c.series = c.newSeries(&r.slabs, "")
-	c.series.Lasting = v.Lasts()
-	if v.Metric.Kind == mapping.KindHistogram {
-		if c.timer == nil {
-			c.timer = r.slabs.timer()
-			c.timer.begin(v)
-		}
-		c.series.Histogram = &c.timer.hist
-	}
-	c.setCreated()
 }
 
 // find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that
@@ -145,14 +96,6 @@ func (c *cell) newSeries(from *slabs, state string) *mapping.Series {
 	return s
 }
 
-// unixNano is a time in Unix nanoseconds, 0 where it is not known.
-func unixNano(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
 // since moves the beginning of a cell to an earlier time, never to a later one; 0 is not known.
 func (c *cell) since(at int64) {
 	if at > 0 && !c.anew && (c.created == 0 || at < c.created) {
@@ -178,7 +121,7 @@ func (c *cell) merge(m mapping.Merge, x float64) {
 }
 
 // settle makes the value of a cell that counts out of its parts.
-func (c *cell) settle(r *Rank, values []uint64) {
+func (c *cell) settle(in *intake) {
 	known := c.known > 0 || c.fixedKnown
 	if c.v.Exact {
 		known = c.known == c.want && (c.want > 0 || c.fixedKnown) // its buckets and its time are of one moment
@@ -186,22 +129,22 @@ func (c *cell) settle(r *Rank, values []uint64) {
 	switch now := c.sum + c.fixed; {
 	case !known:
 	case !mapping.Finite(now):
-		r.dropped[mapping.ReasonNotANumber]++
-	case !c.count.Known() && c.v.since > 0 && c.created < c.v.since:
-		c.anew, c.created = true, r.now
+		in.dropped[mapping.ReasonNotANumber]++
+	case !c.count.Known() && c.v.of.Since > 0 && c.created < c.v.of.Since:
+		c.anew, c.created = true, in.at
 		c.setCreated()
 		c.count.Skip(now)
 	default:
 		c.count.Take(now)
 	}
 	if c.timer != nil && c.count.Known() {
-		c.timer.settle(c, r, values, known)
+		c.timer.settle(c, in, known)
 	}
 	x := c.count.Total() * c.v.Scale
 	c.series.Value, c.series.Valid = x, c.count.Known() && mapping.Finite(x)
 }
 
-func (c *cell) publishGauge(r *Rank) {
+func (c *cell) publishGauge(in *intake) {
 	x, valid := c.sum, c.known > 0
 	mean := c.v.Objects == mapping.MergeMean
 	if mean && valid {
@@ -219,7 +162,7 @@ func (c *cell) publishGauge(r *Rank) {
 		valid = valid && (c.known == c.want || mean) // a part of a sum would be a lie
 	}
 	if valid && !mapping.Finite(x*c.v.Scale) {
-		r.dropped[mapping.ReasonNotANumber]++
+		in.dropped[mapping.ReasonNotANumber]++
 		valid = false
 	}
 	c.series.Value, c.series.Valid = x*c.v.Scale, valid
@@ -228,7 +171,7 @@ func (c *cell) publishGauge(r *Rank) {
 	}
 }
 
-func (c *cell) publishState(r *Rank) {
+func (c *cell) publishState(in *intake) {
 	valid := c.known > 0
 	found := false
 	t := c.state
@@ -245,55 +188,13 @@ func (c *cell) publishState(r *Rank) {
 		}
 	case found:
 		if t.outside != nil {
-			t.outside, r.relist = nil, true
+			t.outside, in.relist = nil, true
 		}
 	default:
 		if t.outside == nil || t.shown != t.now {
-			t.outside, t.shown, r.relist = c.newSeries(&r.slabs, c.v.OutsideName(c.v.info.Enum, t.now)), t.now, true
+			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, c.v.OutsideName(c.v.of.Info.Enum, t.now)), t.now, true
 		}
 		t.outside.Value, t.outside.Valid = 1, true
-	}
-}
-
-// sweep takes out the cells that nothing contributes to any more, except for what has been counted there.
-func (r *Rank) sweep() {
-	gone := 0
-	for _, v := range r.order {
-		v.overflow.sweep(r.generation)
-		reserved, kept := v.reserve(), v.list[:0]
-		for _, c := range v.list {
-			keep := c.seen == r.generation
-			if !keep && c.id.number == 0 && c.count.Known() {
-				switch v.Mode {
-				case mapping.ModeCount:
-					if keep = c.count.Total() > 0; keep {
-						c.lose()
-					}
-				case mapping.ModeWatermark:
-					c.fixed, c.fixedKnown, keep = c.count.Total(), true, true
-				}
-				if keep {
-					gone++
-				}
-				if keep && gone > maxGone {
-					r.dropped[mapping.ReasonRemainsLost]++
-					keep = false
-				}
-			}
-			if keep {
-				kept = append(kept, c)
-				continue
-			}
-			delete(v.cells, c.id)
-			r.room.used -= v.charge()
-			if c == v.other() {
-				v.overflow.cell = nil
-			}
-		}
-		clear(v.list[len(kept):])
-		v.list = kept
-		r.room.reserved += v.reserve() - reserved
-		v.sort()
 	}
 }
 
@@ -318,41 +219,4 @@ func (id cellID) compare(o cellID) int {
 		return c
 	}
 	return cmp.Or(cmp.Compare(id.number, o.number), cmp.Compare(id.elem, o.elem))
-}
-
-// list makes the list of series anew, and a new structure if it isn't the same.
-func (r *Rank) list() {
-	r.relist = false
-	same, n := true, 0
-	add := func(s *mapping.Series) {
-		if same && (n >= len(r.series) || r.series[n] != s) {
-			same = false
-			r.series = append(make([]*mapping.Series, 0, max(len(r.series), len(r.plan))), r.series[:n]...) // who holds the old slice may still read it
-		}
-		if !same {
-			r.series = append(r.series, s)
-		}
-		n++
-	}
-	for _, v := range r.order {
-		for _, c := range v.list {
-			if c.series != nil {
-				add(c.series)
-			}
-			if c.state == nil {
-				continue
-			}
-			for _, s := range c.state.series {
-				add(s)
-			}
-			if c.state.outside != nil {
-				add(c.state.outside)
-			}
-		}
-	}
-	if same && n == len(r.series) {
-		return
-	}
-	r.series = r.series[:n:n]
-	r.structure++
 }

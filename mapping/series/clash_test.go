@@ -11,13 +11,14 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // held makes a rank with one variable of a class, whose family it holds.
-func held(t *testing.T, m *Mapper, name string, class mpit.Class, datatype mpit.Datatype) *Rank {
+func held(t *testing.T, m *variables.Mapper, name string, class mpit.Class, datatype mpit.Datatype) *Rank {
 	t.Helper()
-	r := m.NewRank(Process{})
+	r := NewRank(m, variables.Process{})
 	r.Update(newAgent(mpit.Variable{Name: name, Class: class, Datatype: datatype}).sample())
 	return r
 }
@@ -90,7 +91,7 @@ func TestAUnitLearntLaterHolds(t *testing.T) {
 // one name.
 func TestNothingIsMergedOrLostSilently(t *testing.T) {
 	names := []string{"same", "same_level", "same_size", "same_seconds", "same_time", "total", "count", "x_node_same", "extreme_rank", "$1", "$1_level", "x_$1"}
-	variables := []string{"a", "b", "same", "a_level", "same_level", "same_time", "a.b"}
+	namesThere := []string{"a", "b", "same", "a_level", "same_level", "same_time", "a.b"}
 	classes := append([]mapping.ClassName{""}, mapping.ClassNames()...)
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.Custom(func(t *rapid.T) rules.Rule {
@@ -110,12 +111,12 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		libraries := []mapping.Library{{Name: mapping.OpenMPI}, {Name: mapping.MPICH}, {}}
 		for range rapid.IntRange(1, 4).Draw(t, "ranks") {
 			lib := rapid.SampledFrom(libraries).Draw(t, "library")
-			r := m.NewRank(Process{Library: lib})
+			r := NewRank(m, variables.Process{Library: lib})
 			ranks = append(ranks, r)
 			a := newAgent()
 			for range rapid.IntRange(1, 8).Draw(t, "variables") {
 				a.add(mpit.Variable{
-					Name: rapid.SampledFrom(variables).Draw(t, "variable"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")),
+					Name: rapid.SampledFrom(namesThere).Draw(t, "variable"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")),
 					Datatype: rapid.SampledFrom([]mpit.Datatype{tInt, tDouble}).Draw(t, "datatype"),
 				})
 			}
@@ -130,7 +131,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 					continue
 				}
 				wants[info.Metric]++
-				alone, _, ok := newMapper(t, list...).Metric(lib, *r.byID[i].info)
+				alone, _, ok := newMapper(t, list...).Metric(lib, *r.byID[i].of.Info)
 				switch have := info.Metric; {
 				case !ok || alone.Name != have.Name || alone.Kind != have.Kind || alone.OTelKind != have.OTelKind || alone.Monotonic != have.Monotonic:
 					t.Fatalf("%+v is among %+v, and alone %+v", info, have, alone)
@@ -159,7 +160,7 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 
 		owners, otel, units := map[string]*mapping.Metric{}, map[string]*mapping.Metric{}, map[*mapping.Metric]string{}
 		for _, r := range ranks {
-			for _, v := range r.order {
+			for _, v := range r.all {
 				if v.Metric == nil {
 					continue
 				}
@@ -185,8 +186,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 		for _, r := range slices.Backward(ranks) {
 			r.Close()
 		}
-		if len(m.families.byName)+len(m.families.byOTel)+len(m.families.perUser) > 0 {
-			t.Fatalf("left over: %v, %v, %v", m.families.byName, m.families.byOTel, m.families.perUser)
+		if families, parts := m.Families(); families+parts > 0 {
+			t.Fatalf("left over: %d families of %d variables", families, parts)
 		}
 	})
 }

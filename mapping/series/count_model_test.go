@@ -108,6 +108,14 @@ var countedRules = [][]rules.Rule{
 	{{Object: &no}},
 }
 
+// nameAndClass is what a variable is known by.
+type nameAndClass struct {
+	name  string
+	class mpit.Class
+}
+
+func keyOf(v *mpit.Variable) nameAndClass { return nameAndClass{v.Name, v.Class} }
+
 // counted is the state machine. Doubles count n/1024, which is exact.
 type counted struct {
 	a     *agent
@@ -116,13 +124,13 @@ type counted struct {
 	rank  int // limits
 	each  int
 
-	truth  map[variableKey]float64 // counted while observation was on, in the variable's own unit
-	calls  float64                 // single durations of the distribution
-	lossy  map[variableKey]bool    // something has been reset, or wrapped
-	base   map[variableKey]float64 // of truth, when the series began at zero
-	later  map[variableKey]bool    // that was later than the program began
-	last   map[string]float64      // series, and buckets of histograms
-	asked  map[uint32]bool         // what the exporter has asked for, and the agent may not have got yet
+	truth  map[nameAndClass]float64 // counted while observation was on, in the variable's own unit
+	calls  float64                  // single durations of the distribution
+	lossy  map[nameAndClass]bool    // something has been reset, or wrapped
+	base   map[nameAndClass]float64 // of truth, when the series began at zero
+	later  map[nameAndClass]bool    // that was later than the program began
+	last   map[string]float64       // series, and buckets of histograms
+	asked  map[uint32]bool          // what the exporter has asked for, and the agent may not have got yet
 	pauses bool
 }
 
@@ -131,8 +139,8 @@ func newCounted(t *rapid.T) *counted {
 		a: newAgent(on("small", mpit.ClassCounter, tUint), on("signed", mpit.ClassAggregate, tInt), on("wide", mpit.ClassCounter, tULong),
 			on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong), on("plain", mpit.ClassTimer, tDouble),
 			mpittest.DistributionVariable("calls", mpit.BindComm), mpit.Variable{Name: "scalar", Class: mpit.ClassCounter, Datatype: tULong}),
-		truth: map[variableKey]float64{}, lossy: map[variableKey]bool{}, base: map[variableKey]float64{},
-		later: map[variableKey]bool{}, last: map[string]float64{}, rank: -1, each: -1,
+		truth: map[nameAndClass]float64{}, lossy: map[nameAndClass]bool{}, base: map[nameAndClass]float64{},
+		later: map[nameAndClass]bool{}, last: map[string]float64{}, rank: -1, each: -1,
 	}
 	for i := range m.a.vars {
 		m.a.vars[i].Verbosity = mpit.Verbosity(rapid.IntRange(0, 9).Draw(t, "verbosity"))
@@ -159,9 +167,8 @@ func (m *counted) limit(t *rapid.T) {
 	m.setLimits()
 }
 
-func (m *counted) key(h *agentHandle) variableKey {
-	v := &variable{info: &m.a.vars[h.Variable]}
-	return v.key()
+func (m *counted) key(h *agentHandle) nameAndClass {
+	return keyOf(&m.a.vars[h.Variable])
 }
 
 func (m *counted) object(t *rapid.T) uint32 {
@@ -294,8 +301,8 @@ func (m *counted) reload(t *rapid.T) {
 		if v.meaning == before[v] && v.meaning != 0 {
 			continue
 		}
-		if m.base[v.key()], m.later[v.key()] = 0, false; v.since > 0 {
-			m.base[v.key()] = -1 // nobody knows: when it is read first
+		if m.base[keyOf(v.of.Info)], m.later[keyOf(v.of.Info)] = 0, false; v.of.Since > 0 {
+			m.base[keyOf(v.of.Info)] = -1 // nobody knows: when it is read first
 		}
 	}
 	kept := map[string]bool{}
@@ -323,8 +330,8 @@ func (m *counted) restart(t *rapid.T) {
 	}
 	m.r.Update(m.a.sample())
 	for _, v := range m.r.byID {
-		if v.since > 0 {
-			m.base[v.key()] = -1
+		if v.of.Since > 0 {
+			m.base[keyOf(v.of.Info)] = -1
 		}
 	}
 	m.compare(t, true)
@@ -382,7 +389,7 @@ func (m *counted) values(v *variable) map[string]float64 {
 // could be read.
 func (m *counted) compare(t *rapid.T, whole bool) {
 	used, reserved := 0, 0
-	for _, v := range m.r.order {
+	for _, v := range m.r.all {
 		used += len(v.list) * charge(v)
 		if v.Metric != nil {
 			reserved += v.reserve()
@@ -412,7 +419,7 @@ func charge(v *variable) int {
 }
 
 func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
-	key := v.key()
+	key := keyOf(v.of.Info)
 	sum, read := 0.0, true
 	for _, c := range v.list {
 		sum += c.count.Total()
@@ -421,7 +428,7 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 			checkedBuckets(t, h, true)
 		}
 	}
-	read = read && !slices.ContainsFunc(m.r.plan, func(h *handle) bool { return h.v == v && h.offset < 0 })
+	read = read && !slices.ContainsFunc(m.r.reading, func(h *handle) bool { return h.v == v && h.offset < 0 })
 	truth := m.truth[key]
 	if sum > truth {
 		t.Fatalf("%v: the program counted %v, and %v is shown", key, truth, sum)
@@ -447,12 +454,12 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 		switch {
 		case v.Exact:
 			events += float64(c.timer.hist.Count)
-		case v.with != nil:
+		case v.of.With != nil:
 			events += c.timer.estimate.events.Total()
-			want = m.truth[v.with.key()]
+			want = m.truth[keyOf(v.of.With.Info)]
 		}
 	}
-	if !m.later[key] && (v.Exact || v.with != nil && !m.lossy[v.with.key()]) && events != want {
+	if !m.later[key] && (v.Exact || v.of.With != nil && !m.lossy[keyOf(v.of.With.Info)]) && events != want {
 		t.Fatalf("%v has %v events, the program counted %v", key, events, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -111,20 +112,20 @@ func TestWrongRules(t *testing.T) {
 		"name":     {Name: "Foo"},
 		"star":     {Match: rules.Match{Name: "a*"}, Name: "$2"},
 	} {
-		_, err := New(Config{Rules: []rules.Rule{{}, r}})
+		_, err := variables.New(variables.Config{Rules: []rules.Rule{{}, r}})
 		require.Error(t, err, why)
 		assert.Contains(t, err.Error(), "rule 2", why)
 	}
 	for _, b := range [][]float64{{}, {1, 1}, {0}, {math.Inf(1)}} {
-		_, err := New(Config{Buckets: b})
+		_, err := variables.New(variables.Config{Buckets: b})
 		assert.Error(t, err)
 	}
 }
 
 // hold makes a rank of lib with one variable, which holds its family until the rank is closed.
-func hold(t *testing.T, m *Mapper, lib mapping.Library, name string) *Rank {
+func hold(t *testing.T, m *variables.Mapper, lib mapping.Library, name string) *Rank {
 	t.Helper()
-	r := m.NewRank(Process{Library: lib})
+	r := NewRank(m, variables.Process{Library: lib})
 	a := newAgent(mpit.Variable{Name: name, Class: mpit.ClassLevel, Datatype: tInt, Description: lib.Name})
 	r.Update(a.sample())
 	return r
@@ -161,17 +162,16 @@ func TestAFamilyGoesWithItsLastRank(t *testing.T) {
 	first.Close()
 	first.Close() // again: nothing
 	assert.Contains(t, hold(t, m, mapping.Library{Name: mapping.MPICH}, "a").Series()[0].Metric.Help, mapping.OpenMPI, "the second rank still holds it")
-	assert.Len(t, m.families.byName, 1)
+	assert.Equal(t, 1, familiesOf(m))
 	second.Close()
 	m = newMapper(t)
 	hold(t, m, mapping.Library{Name: mapping.OpenMPI}, "a").Close()
-	assert.Empty(t, m.families.byName)
-	assert.Empty(t, m.families.byOTel)
+	assert.Zero(t, familiesOf(m))
 	assert.Contains(t, hold(t, m, mapping.Library{Name: mapping.MPICH}, "a").Series()[0].Metric.Help, mapping.MPICH)
 }
 
 func TestFamiliesAreBounded(t *testing.T) {
-	m, err := New(Config{MaxFamilies: 1})
+	m, err := variables.New(variables.Config{MaxFamilies: 1})
 	require.NoError(t, err)
 	first := hold(t, m, mapping.Library{}, "a")
 	assert.Equal(t, uint64(1), hold(t, m, mapping.Library{}, "b").Dropped()[mapping.ReasonFamiliesOverMax])
@@ -183,7 +183,7 @@ func TestAskingWhatAVariableBecomesHoldsNothing(t *testing.T) {
 	m := newMapper(t, rules.Defaults()...)
 	_, _, ok := m.Metric(mapping.Library{}, mpit.Variable{Name: "a", Datatype: mpit.DatatypeInt})
 	assert.True(t, ok)
-	assert.Empty(t, m.families.byName)
+	assert.Zero(t, familiesOf(m))
 }
 
 func TestWhatIsNoNumber(t *testing.T) {
@@ -210,7 +210,7 @@ func TestMapperIsSafeForConcurrentUse(t *testing.T) {
 		go func() {
 			v := mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble}
 			a := newAgent(v)
-			r := m.NewRank(Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0"}})
+			r := NewRank(m, variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0"}})
 			a.set("v", 0, float64(i))
 			r.Update(a.sample())
 			got <- r.Series()[0].Metric
@@ -224,14 +224,14 @@ func TestMapperIsSafeForConcurrentUse(t *testing.T) {
 
 // One user's ranks invent names without end, and another's new job is shown whole.
 func TestUsersShareTheFamilies(t *testing.T) {
-	m, err := New(Config{MaxFamilies: 64})
+	m, err := variables.New(variables.Config{MaxFamilies: 64})
 	require.NoError(t, err)
 	rank := func(user uint32, number, names int) *Rank {
 		a := newAgent()
 		for i := range names {
 			a.add(mpit.Variable{Name: fmt.Sprintf("u%d_r%d_v%d", user, number, i), Class: mpit.ClassCounter, Datatype: tULong})
 		}
-		r := m.NewRank(Process{User: user})
+		r := NewRank(m, variables.Process{User: user})
 		r.Update(a.sample())
 		return r
 	}
@@ -244,4 +244,10 @@ func TestUsersShareTheFamilies(t *testing.T) {
 	assert.Len(t, rank(3, 0, 10).Series(), 10)
 	greedy[0].Close()
 	assert.Len(t, rank(1, 3, 5).Series(), 5, "what is given back can be had again")
+}
+
+// familiesOf is how many families ranks hold.
+func familiesOf(m *variables.Mapper) int {
+	families, _ := m.Families()
+	return families
 }

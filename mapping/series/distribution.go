@@ -40,9 +40,9 @@ type exact struct {
 func (d *exact) forget() { d.handles, d.remains = d.handles[:0], d.remains[:0] }
 
 // totals sums what the agent has counted, in to. All handles have been read.
-func (d *exact) totals(r *Rank, values, to []uint64) {
+func (d *exact) totals(in *intake, to []uint64) {
 	for _, h := range d.handles {
-		words, _ := h.words(values)
+		words, _ := h.words(in.values)
 		before, wrong := h.of.Before(), false
 		plain := len(before.Origin) == 0 && len(before.Excluded) == 0
 		for k := range to {
@@ -56,7 +56,7 @@ func (d *exact) totals(r *Rank, values, to []uint64) {
 			to[k] = min(to[k]+n, maxEvents)
 		}
 		if wrong {
-			r.dropped[mapping.ReasonNegative]++
+			in.dropped[mapping.ReasonNegative]++
 		}
 	}
 	for _, rm := range d.remains {
@@ -94,12 +94,12 @@ func remainOf(rm *mpit.Remain, i int) uint64 {
 }
 
 // tally brings the buckets of a cell up to date, all of which have been read.
-func (t *timer) tally(c *cell, r *Rank, values []uint64) {
+func (t *timer) tally(c *cell, in *intake) {
 	d := t.exact
 	var sums, had, shown [maxDistribution]uint64
 	n := int(c.v.bucketCount)
 	total, was, now := sums[:n], had[:n], shown[:n]
-	d.totals(r, values, total)
+	d.totals(in, total)
 	t.hist.Spread(was)
 	if !d.known {
 		if d.known = true; c.anew {

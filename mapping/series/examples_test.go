@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -47,7 +48,7 @@ func TestWhatTheExamplesDo(t *testing.T) {
 		t.Run(c.file+" "+c.v.Name, func(t *testing.T) {
 			s, err := rules.Load([]string{filepath.Join("../../examples/rules", c.file+".yaml")})
 			require.NoError(t, err)
-			m, err := New(Config{Rules: s.Rules, Rank: s.Rank})
+			m, err := variables.New(variables.Config{Rules: s.Rules, Rank: s.Rank})
 			require.NoError(t, err)
 			c.v.Datatype = tDouble
 			e := m.Explain(mapping.Library{Name: c.library}, c.v, nil)

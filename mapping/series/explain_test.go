@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -18,7 +19,7 @@ func explained(t *testing.T, text string, lib mapping.Library, v mpit.Variable, 
 	t.Helper()
 	f, err := rules.Parse("f.yaml", []byte(text))
 	require.NoError(t, err)
-	m, err := New(Config{Rules: append(f.Rules, rules.Defaults()...), Rank: f.Rank})
+	m, err := variables.New(variables.Config{Rules: append(f.Rules, rules.Defaults()...), Rank: f.Rank})
 	require.NoError(t, err)
 	return m.Explain(lib, v, categories)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -24,7 +25,7 @@ var fuzzRules = [][]rules.Rule{
 func FuzzRuleGlob(f *testing.F) {
 	f.Add("a*b?", "axxby")
 	f.Fuzz(func(t *testing.T, glob, name string) {
-		m, err := New(Config{Rules: []rules.Rule{{Match: rules.Match{Name: glob}, Name: "x"}}})
+		m, err := variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Name: glob}, Name: "x"}}})
 		if err == nil {
 			if got, _, ok := m.Metric(mapping.Library{}, mpit.Variable{Name: name, Datatype: tInt}); ok {
 				checkMetric(t, got)
@@ -37,15 +38,15 @@ func FuzzRuleGlob(f *testing.F) {
 func FuzzUpdate(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\x05\x06\x07\x08 some bytes to make a catalogue of, and then some more values"))
 	// Compiling rules takes longer than all that is done by them.
-	mapper, mappers := newMapper(f, rules.Defaults()...), make([]*Mapper, len(fuzzRules))
+	mapper, mappers := newMapper(f, rules.Defaults()...), make([]*variables.Mapper, len(fuzzRules))
 	for i, list := range fuzzRules {
 		mappers[i] = newMapper(f, list...)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := mapper.NewRank(Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}})
+		r := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}})
 		others := make([]*Rank, len(fuzzRules))
 		for i, m := range mappers {
-			others[i] = m.NewRank(Process{})
+			others[i] = NewRank(m, variables.Process{})
 		}
 		defer func() {
 			for _, o := range append(others, r) {
@@ -133,7 +134,7 @@ func FuzzUpdate(f *testing.F) {
 					}
 				}
 			}
-			again := mapper.NewRank(Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}, Older: time.Unix(100, 0)})
+			again := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}, Older: time.Unix(100, 0)})
 			again.Update(&mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock})
 			r.Infos()
 			r.Objects()

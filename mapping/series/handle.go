@@ -131,29 +131,6 @@ func alike(a, b *mpit.Handle) bool {
 	return slices.Equal(x.Origin, y.Origin) && slices.Equal(x.Excluded, y.Excluded)
 }
 
-func (r *Rank) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
-	h := r.slabs.handle()
-	h.of, h.base, h.v, h.name, h.n = lh, lh, v, name, int32(lh.Count)
-	if h.n > 1 && !v.Exact { // a distribution's buckets go their own way
-		h.several = &several{}
-	}
-	if r.handles != nil {
-		r.handles[lh.ID] = h
-	}
-	if v.Exact && !v.hasElements(lh.Count) {
-		h.wrong = true
-		r.dropped[mapping.ReasonDistribution]++
-	}
-	if v.Mode != mapping.ModeCount {
-		return h
-	}
-	if h.several != nil {
-		h.several.elems = make([]element, h.n)
-	}
-	h.begin()
-	return h
-}
-
 // begin sets all elements to where the handle's count under its present name begins. Nothing had been excluded there.
 func (h *handle) begin() {
 	elems, before := h.elems(), h.of.Before()
@@ -188,15 +165,15 @@ func (h *handle) rename(lh *mpit.Handle) {
 }
 
 // read brings one handle's values to its cells.
-func (h *handle) read(r *Rank, values []uint64) {
+func (h *handle) read(in *intake) {
 	if h.wrong {
 		return
 	}
-	values, fresh := h.words(values)
+	values, fresh := h.words(in.values)
 	fresh = fresh && !h.failed
 	switch h.v.Mode {
 	case mapping.ModeCount:
-		h.readCount(r, values, fresh)
+		h.readCount(in, values, fresh)
 	case mapping.ModeState:
 		for i := range int(h.n) {
 			c := h.cell(i)
@@ -210,7 +187,7 @@ func (h *handle) read(r *Rank, values []uint64) {
 			}
 		}
 	default:
-		h.readGauge(r, values, fresh)
+		h.readGauge(in, values, fresh)
 	}
 }
 
@@ -222,8 +199,8 @@ func stateOf(n mapping.Number, w uint64) int64 {
 }
 
 // readCount takes the elements of a handle in. One that could not be read counts as what it was.
-func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
-	fresh = fresh && h.good(r, values)
+func (h *handle) readCount(in *intake, values []uint64, fresh bool) {
+	fresh = fresh && h.good(in, values)
 	judge := fresh && alike(h.base, h.of)
 	if fresh {
 		h.base = h.of
@@ -241,7 +218,7 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		}
 		x := h.amount(i)
 		if c := h.cell(i); c != nil && (!h.v.Exact || fresh) {
-			if late && c.anew && h.before(h.v.since) {
+			if late && c.anew && h.before(h.v.of.Since) {
 				c.count.SkipPart(x)
 			}
 			c.sum += x
@@ -252,7 +229,7 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 		}
 		for _, cells := range *h.timers {
 			if c := pick(cells, i); c != nil {
-				if late && c.anew && h.before(c.v.since) {
+				if late && c.anew && h.before(c.v.of.Since) {
 					c.timer.estimate.events.SkipPart(x)
 				}
 				c.timer.estimate.sum += x
@@ -269,10 +246,10 @@ func (h *handle) readCount(r *Rank, values []uint64, fresh bool) {
 }
 
 // before says whether the handle was made before a moment in Unix nanoseconds.
-func (h *handle) before(at int64) bool { return unixNano(h.of.Created) < at }
+func (h *handle) before(at int64) bool { return mapping.UnixNano(h.of.Created) < at }
 
 // good says whether values are what a class that only grows can have. Else the handle counts as not read.
-func (h *handle) good(r *Rank, values []uint64) bool {
+func (h *handle) good(in *intake, values []uint64) bool {
 	v := h.v
 	if v.Number == mapping.Unsigned {
 		return true
@@ -281,7 +258,7 @@ func (h *handle) good(r *Rank, values []uint64) bool {
 	for i := range elems {
 		w := values[i]
 		if v.Number == mapping.Floating && (!mapping.Finite(math.Float64frombits(w)) || !mapping.Finite(math.Float64frombits(excludedOf(h.of, i)))) {
-			r.dropped[mapping.ReasonNotANumber]++
+			in.dropped[mapping.ReasonNotANumber]++
 			return false
 		}
 		// Below zero is no count, unless it has come there by a wrap, now or earlier.
@@ -291,7 +268,7 @@ func (h *handle) good(r *Rank, values []uint64) bool {
 		next := elems[i]
 		next.take(v.Spec, w, alike(h.base, h.of))
 		if v.amountOf(h.of, i, w, next.wraps) < 0 {
-			r.dropped[mapping.ReasonNegative]++
+			in.dropped[mapping.ReasonNegative]++
 			return false
 		}
 	}
@@ -299,7 +276,7 @@ func (h *handle) good(r *Rank, values []uint64) bool {
 }
 
 // readGauge merges elements, then objects. A watermark that could not be read is still what it was.
-func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
+func (h *handle) readGauge(in *intake, values []uint64, fresh bool) {
 	v := h.v
 	if !v.Merged(int(h.n)) {
 		for i, c := range h.cells() {
@@ -314,7 +291,7 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 				c.merge(v.Objects, x)
 				h.value = x
 			} else {
-				r.dropped[reason]++
+				in.dropped[reason]++
 			}
 		}
 		h.ok = fresh
@@ -326,7 +303,7 @@ func (h *handle) readGauge(r *Rank, values []uint64, fresh bool) {
 			x, reason := v.gauge(w)
 			if reason != "" {
 				h.ok = false
-				r.dropped[reason]++
+				in.dropped[reason]++
 				break
 			}
 			if i == 0 {

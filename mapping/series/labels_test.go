@@ -7,6 +7,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -22,7 +23,7 @@ func TestLabelsOfRules(t *testing.T) {
 	a.set("x_send_node", x, 1, 2)
 	a.set("x_recv_node", x, 3, 4)
 	mapper := newMapper(t, list...)
-	r := mapper.NewRank(Process{})
+	r := NewRank(mapper, variables.Process{})
 	r.Update(a.sample())
 	want := m{
 		"calls_total{comm=c,function=send,peer=0,zone=node}": 1, "calls_total{comm=c,function=send,peer=1,zone=node}": 2,
@@ -30,8 +31,12 @@ func TestLabelsOfRules(t *testing.T) {
 		"phase{a=1,state=0}": 1,
 	}
 	assert.Equal(t, want, show(r))
-	assert.Len(t, mapper.families.byName, 2)
-	assert.Equal(t, 2, mapper.families.byName["mpit_calls"].holders)
+	held := func(t *testing.T, families, variables int) {
+		t.Helper()
+		haveFamilies, haveVariables := mapper.Families()
+		assert.Equal(t, []int{families, variables}, []int{haveFamilies, haveVariables})
+	}
+	held(t, 2, 3)
 
 	t.Run("of one Metric", func(t *testing.T) {
 		assert.Same(t, r.Series()[0].Metric, r.Series()[2].Metric)
@@ -41,18 +46,17 @@ func TestLabelsOfRules(t *testing.T) {
 		r.Update(a.sample())
 		assert.Contains(t, show(r), "calls_total{comm=c,function=scan,peer=0,zone=node}")
 		assert.NotContains(t, show(r), "calls_total{comm=c,function=send,peer=0,zone=node}")
-		assert.Equal(t, 2, mapper.families.byName["mpit_calls"].holders)
+		held(t, 2, 3)
 	})
 	t.Run("the last one takes the family along", func(t *testing.T) {
-		other := mapper.NewRank(Process{})
+		other := NewRank(mapper, variables.Process{})
 		other.Update(a.sample())
-		assert.Equal(t, 4, mapper.families.byName["mpit_calls"].holders)
+		held(t, 2, 6)
 		r.Close()
 		r.Close()
-		assert.Equal(t, 2, mapper.families.byName["mpit_calls"].holders)
+		held(t, 2, 3)
 		other.Close()
-		assert.Empty(t, mapper.families.byName)
-		assert.Empty(t, mapper.families.byOTel)
+		held(t, 0, 0)
 	})
 }
 
@@ -76,7 +80,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mapper := newMapper(t, c.rule)
-			r := mapper.NewRank(Process{})
+			r := NewRank(mapper, variables.Process{})
 			a := newAgent(c.vars...)
 			a.object("c", 1)
 			r.Update(a.sample())
@@ -91,7 +95,7 @@ func TestConflicts(t *testing.T) {
 				}
 			}
 			r.Close()
-			assert.Empty(t, mapper.families.byName)
+			assert.Zero(t, familiesOf(mapper))
 			total := 0
 			for _, n := range c.want {
 				total += int(n)
@@ -130,7 +134,7 @@ func TestInfoOwnsSeries(t *testing.T) {
 	for _, name := range []string{"calls", "x_recv", "pool"} {
 		a.set(name, x, 2)
 	}
-	r := newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"}, rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}).NewRank(Process{})
+	r := NewRank(newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"}, rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}), variables.Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}

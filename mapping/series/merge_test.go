@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -172,9 +173,9 @@ func TestRankModes(t *testing.T) {
 		{none(mpit.ClassGeneric, tInt), rules.Rule{}, mapping.RankKeep, mapping.MergeEach},
 		{none(mpit.ClassGeneric, tInt), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeMax},
 	} {
-		mapper, err := New(Config{Rules: []rules.Rule{c.rule}, Rank: mapping.RankNode})
+		mapper, err := variables.New(variables.Config{Rules: []rules.Rule{c.rule}, Rank: mapping.RankNode})
 		require.NoError(t, err)
-		r := mapper.NewRank(Process{})
+		r := NewRank(mapper, variables.Process{})
 		r.Update(newAgent(c.variable).sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.ranks, r.Series()[0].Ranks(), "%s %+v", c.variable.Class, c.rule)
@@ -194,7 +195,7 @@ func TestRankModes(t *testing.T) {
 		assert.Equal(t, mapping.MergeMax, r.Series()[2].Merge())
 	})
 	t.Run("a word that is none", func(t *testing.T) {
-		_, err := New(Config{Rank: "all"})
+		_, err := variables.New(variables.Config{Rank: "all"})
 		assert.ErrorContains(t, err, "keep, node, both")
 	})
 }

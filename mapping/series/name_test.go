@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -74,12 +75,12 @@ func checkMetric(t fataler, m *mapping.Metric) {
 	}
 }
 
-func newMapper(t fataler, list ...rules.Rule) *Mapper {
+func newMapper(t fataler, list ...rules.Rule) *variables.Mapper {
 	t.Helper()
 	if list == nil {
 		list = []rules.Rule{}
 	}
-	m, err := New(Config{Rules: list})
+	m, err := variables.New(variables.Config{Rules: list})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -218,7 +219,7 @@ func TestNamesNeverClash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMapper(t)
 		type holder struct {
-			key    variableKey
+			key    nameAndClass
 			family string
 		}
 		owners, otel := map[string]holder{}, map[string]holder{}
@@ -235,7 +236,7 @@ func TestNamesNeverClash(t *testing.T) {
 			}
 			checkMetric(t, got)
 			// A timer's two forms, in seconds and without a unit, are two families, too.
-			who := holder{variableKey{v.Name, v.Class}, got.Name}
+			who := holder{keyOf(&v), got.Name}
 			for _, name := range append(mapping.OwnedNames(got.Name, got.Kind), got.Name) {
 				claim(owners, name, who)
 			}
@@ -253,18 +254,18 @@ func TestNamesAreStable(t *testing.T) {
 			list = []rules.Rule{{Match: rules.Match{Name: "*_size"}, Unit: "By"}, {Match: rules.Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
 		}
 		m := newMapper(t, list...)
-		r := m.NewRank(Process{})
+		r := NewRank(m, variables.Process{})
 		r.Update(newAgent(rapid.Permutation(legalVariables(t)).Draw(t, "order")...).sample())
 		for _, v := range r.byID {
 			if v.Metric == nil {
 				continue // of each two datatypes of one variable, one is too many for a rank; and rules make variables share a name
 			}
-			alone, reason, ok := newMapper(t, list...).Metric(mapping.Library{}, *v.info)
+			alone, reason, ok := newMapper(t, list...).Metric(mapping.Library{}, *v.of.Info)
 			if !ok {
-				t.Fatalf("%+v: %s", v.info, reason)
+				t.Fatalf("%+v: %s", v.of.Info, reason)
 			}
 			if alone.Name != v.Metric.Name || alone.OTelName != v.Metric.OTelName {
-				t.Fatalf("%+v is %s, and alone %s", v.info, v.Metric.Name, alone.Name)
+				t.Fatalf("%+v is %s, and alone %s", v.of.Info, v.Metric.Name, alone.Name)
 			}
 		}
 	})
@@ -394,14 +395,11 @@ func TestRatiosNeverClashWithVariables(t *testing.T) {
 		m := newMapper(t)
 		name := variableNames().Draw(t, "name")
 		for _, high := range []bool{false, true} {
-			ratio, reason := m.families.acquire(mapping.RatioFamily(name, high).Metric, 0, func() string { return "A share." })
-			if reason != "" {
-				t.Fatalf("%s", reason)
-			}
+			ratio := &mapping.RatioFamily(name, high).Metric
 			checkMetric(t, ratio)
 			other := mpit.Variable{Name: variableNames().Draw(t, "other"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
 			got, _, ok := m.Metric(mapping.Library{}, other)
-			if ok && got == ratio && (other.Class != mpit.ClassPercentage || other.Name != name || high) {
+			if ok && got.Name == ratio.Name && (other.Class != mpit.ClassPercentage || other.Name != name || high) {
 				t.Fatalf("%+v has the name of the ratio of %q", other, name)
 			}
 		}

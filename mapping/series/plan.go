@@ -2,39 +2,57 @@ package series
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
-func (r *Rank) compile(s *mpit.Sample) {
-	if s.Variables == r.variables && s.Layout == r.layout && s.Remains == r.remains && !r.told && r.reloading == nil {
-		return
+// plan is where the values of a rank's handles go. It is made anew whenever the catalogue, the objects or the remains of
+// freed ones change, and keeps what goes on.
+type plan struct {
+	variableSet
+	room    room
+	layout  *mpit.Layout
+	remains *mpit.Remains
+
+	handles map[uint32]*handle // by their number, once index needs it
+	reading []*handle          // those of the layout, in the order of their objects' names
+	sparse  []*handle          // of reading, those of variables whose elements have a cell only once they are not 0
+	pairs   []pair
+	slabs   slabs
+
+	generation uint32                    // of the plan, to find what is no longer there
+	at         int64                     // of the sample, in Unix nanoseconds
+	dropped    map[mapping.Reason]uint64 // of values, handles, objects and elements
+	relist     bool                      // the set of series may have changed
+	reselect   bool                      // what the agent has been told to read is not what it should, or not known
+}
+
+// renew makes the plan's variables those of the catalogue. again says that those are asked again that found no room.
+func (p *plan) renew(c *variables.Catalogue, again bool) {
+	if gone := p.variableSet.follow(c, again); len(gone) > 0 {
+		maps.DeleteFunc(p.index(), func(_ uint32, h *handle) bool { return gone[h.v] })
 	}
-	if r.reloading != nil {
-		r.reload()
+	p.room.used, p.room.reserved = 0, 0
+	for _, v := range p.all {
+		if v.Metric != nil {
+			p.room.used += len(v.list) * v.charge()
+			p.room.reserved += v.reserve()
+		}
 	}
-	if s.Variables != r.variables || r.told {
-		r.catalogue(s.Variables)
-	}
-	if s.Layout != r.layout {
-		r.objects = nil
-	}
-	r.variables, r.layout, r.remains, r.told = s.Variables, s.Layout, s.Remains, false
-	r.arrange()
-	r.relist = true
 }
 
 // arrange makes handles and cells follow the layout and the remains.
-func (r *Rank) arrange() {
-	r.generation++
-	for _, v := range r.order {
+func (p *plan) arrange() {
+	p.generation++
+	for _, v := range p.all {
 		v.next = 0
 		for _, c := range v.list {
-			if v.info.Class != highRatio { // which no remains know
+			if !v.of.IsRatio() { // which no remains know
 				c.fixed, c.fixedKnown = 0, false
 			}
 			if c.timer == nil {
@@ -47,22 +65,23 @@ func (r *Rank) arrange() {
 			}
 		}
 	}
-	r.follow()
-	r.takeRemains()
-	r.pairUp()
-	r.sweep()
-	r.slabs = slabs{}
+	p.follow()
+	p.takeRemains()
+	p.pairUp()
+	p.sweep()
+	p.slabs = slabs{}
+	p.relist = true
 }
 
 // follow takes the handles of the layout over, and renames.
-func (r *Rank) follow() {
-	handles := r.layout.Handles
-	objects, order := arranged(r.layout)
-	if r.tight() {
-		r.byRight(order)
+func (p *plan) follow() {
+	handles := p.layout.Handles
+	objects, order := arranged(p.layout)
+	if p.tight() {
+		p.byRight(order)
 	}
 	nameOf := func(v *variable, i int32) string {
-		if v.info.Bind == mpit.BindNone {
+		if v.of.Info.Bind == mpit.BindNone {
 			return ""
 		}
 		if o := objects.of[i]; o > 0 {
@@ -75,20 +94,20 @@ func (r *Rank) follow() {
 		name string
 	}
 	shared := map[place]int{} // of variables that are never merged
-	if slices.ContainsFunc(r.byID, func(v *variable) bool { return v.Separate }) {
+	if slices.ContainsFunc(p.byID, func(v *variable) bool { return v.Separate }) {
 		for i := range handles {
-			if v := r.variable(handles[i].Variable); v != nil && v.Separate {
+			if v := p.variable(handles[i].Variable); v != nil && v.Separate {
 				shared[place{v, v.shown(nameOf(v, int32(i)))}]++
 			}
 		}
 	}
-	old := r.index()
-	r.slabs.expect(max(0, len(handles)-len(old)))
-	r.plan, r.sparse = slices.Grow(r.plan[:0], len(handles)), r.sparse[:0]
+	old := p.index()
+	p.slabs.expect(max(0, len(handles)-len(old)))
+	p.reading, p.sparse = slices.Grow(p.reading[:0], len(handles)), p.sparse[:0]
 	there := 0
 	for _, i := range order {
 		lh := &handles[i]
-		v := r.variable(lh.Variable)
+		v := p.variable(lh.Variable)
 		if v == nil || lh.Count <= 0 || lh.Count > math.MaxInt32 {
 			continue
 		}
@@ -98,33 +117,33 @@ func (r *Rank) follow() {
 			h = nil
 		}
 		if h == nil {
-			h = r.newHandle(v, lh, name)
+			h = p.newHandle(v, lh, name)
 		} else if v.Mode == mapping.ModeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
 			h.rename(lh)
 			if v.Separate {
-				r.restart(v, cellID{object: v.shown(name), number: lh.Object})
+				p.restart(v, cellID{object: v.shown(name), number: lh.Object})
 			}
 		}
-		if h.seen != r.generation {
+		if h.seen != p.generation {
 			there++
 		}
-		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))), r.generation
+		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))), p.generation
 		if v.Separate && (v.Lasts() || shared[place{v, v.shown(name)}] > 1) {
 			h.solo = lh.Object
 		}
 		if !h.wrong {
-			r.assign(h)
+			p.assign(h)
 		}
 		if h.offset < 0 && !v.asked {
-			v.asked, r.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
+			v.asked, p.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
 		}
-		r.plan = append(r.plan, h)
+		p.reading = append(p.reading, h)
 	}
 	if there == len(old) {
 		return
 	}
 	for number, h := range old {
-		if h.seen != r.generation {
+		if h.seen != p.generation {
 			delete(old, number)
 		}
 	}
@@ -132,12 +151,12 @@ func (r *Rank) follow() {
 
 // restart lets the series of an object that was renamed begin at zero where they are called as before: what they had
 // is in those of its name.
-func (r *Rank) restart(v *variable, id cellID) {
+func (p *plan) restart(v *variable, id cellID) {
 	for _, c := range v.list {
 		if id.elem = c.id.elem; c.id != id {
 			continue
 		}
-		c.count, c.anew, c.created = mapping.Count{}, true, r.now
+		c.count, c.anew, c.created = mapping.Count{}, true, p.at
 		if c.timer != nil {
 			*c.timer = timer{}
 			c.timer.begin(v)
@@ -148,20 +167,14 @@ func (r *Rank) restart(v *variable, id cellID) {
 }
 
 // index is the handles of the plan by their number: none, of a plan that is empty. The first plan needs no index.
-func (r *Rank) index() map[uint32]*handle {
-	if r.handles == nil && len(r.plan) > 0 {
-		r.handles = make(map[uint32]*handle, len(r.plan))
-		for _, h := range r.plan {
-			r.handles[h.of.ID] = h
+func (p *plan) index() map[uint32]*handle {
+	if p.handles == nil && len(p.reading) > 0 {
+		p.handles = make(map[uint32]*handle, len(p.reading))
+		for _, h := range p.reading {
+			p.handles[h.of.ID] = h
 		}
 	}
-	return r.handles
-}
-
-// objectNames is what the objects of a layout are called.
-type objectNames struct {
-	names []string // sorted
-	of    []int32  // of each handle of the layout, the place of its object's name + 1; 0 none
+	return p.handles
 }
 
 // arranged puts the handles of a layout into the order of their objects' names: so cells are made in the order that
@@ -199,7 +212,7 @@ func arranged(l *mpit.Layout) (objectNames, []int32) {
 }
 
 // assign finds the cells of a handle.
-func (r *Rank) assign(h *handle) {
+func (p *plan) assign(h *handle) {
 	v := h.v
 	if v.Metric != nil {
 		h.placed = true
@@ -210,9 +223,9 @@ func (r *Rank) assign(h *handle) {
 			}
 			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
 		}
-		r.fill(h, v, h.cells())
+		p.fill(h, v, h.cells())
 		if v.Nonzero && !v.Merged(int(h.n)) {
-			r.sparse = append(r.sparse, h)
+			p.sparse = append(p.sparse, h)
 		}
 		for _, c := range h.cells() {
 			if c != nil && v.Exact {
@@ -221,15 +234,15 @@ func (r *Rank) assign(h *handle) {
 		}
 	}
 	h.timers = nil
-	if len(r.timers[v]) > 0 {
-		r.follows(h)
+	if len(p.timers[v]) > 0 {
+		p.follows(h)
 	}
 }
 
 // follows finds the cells of the timers that a handle counts the events of.
-func (r *Rank) follows(h *handle) {
+func (p *plan) follows(h *handle) {
 	h.timers = nil
-	for _, t := range r.timers[h.v] {
+	for _, t := range p.timers[h.v] {
 		if t.Metric == nil || t.Metric.Kind != mapping.KindHistogram {
 			continue
 		}
@@ -238,7 +251,7 @@ func (r *Rank) follows(h *handle) {
 			n = 1
 		}
 		cells := make([]*cell, n)
-		r.fill(h, t, cells)
+		p.fill(h, t, cells)
 		if h.timers == nil {
 			h.timers = &timersOf{}
 		}
@@ -248,7 +261,7 @@ func (r *Rank) follows(h *handle) {
 
 // fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get
 // one, it makes none.
-func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
+func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 	for i := range cells {
 		id := h.element(v, i)
 		if v.Merged(int(h.n)) {
@@ -256,11 +269,11 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 		}
 		c := (*cell)(nil)
 		if v.Nonzero && id.elem >= 0 {
-			if c, _ = r.lookup(v, id); c != nil {
-				c.seen = r.generation
+			if c, _ = p.lookup(v, id); c != nil {
+				c.seen = p.generation
 			}
 		} else {
-			c = r.cell(v, id)
+			c = p.cell(v, id)
 		}
 		if cells[i] = c; c != nil && v == h.v {
 			c.since(h.began(i))
@@ -271,9 +284,9 @@ func (r *Rank) fill(h *handle, v *variable, cells []*cell) {
 // began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because
 // it was 0, lacks nothing of what has come since its variable counts.
 func (h *handle) began(i int) int64 {
-	at := unixNano(h.of.Created)
+	at := mapping.UnixNano(h.of.Created)
 	if elems := h.elems(); h.v.Nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
-		return max(at, h.v.since)
+		return max(at, h.v.of.Since)
 	}
 	return at
 }
@@ -284,16 +297,16 @@ func (h *handle) element(v *variable, i int) cellID {
 }
 
 // reveal makes cells for elements that are not 0 any more, of variables that have no others.
-func (r *Rank) reveal(values []uint64) {
+func (p *plan) reveal(values []uint64) {
 	var grown map[*variable]bool
-	for _, h := range r.sparse {
+	for _, h := range p.sparse {
 		words, _ := h.words(values)
 		cells := h.cells()
 		for i, w := range words {
 			if cells[i] != nil || !h.moved(i, w) {
 				continue
 			}
-			c := r.cell(h.v, h.element(h.v, i))
+			c := p.cell(h.v, h.element(h.v, i))
 			if c == nil {
 				continue
 			}
@@ -308,20 +321,20 @@ func (r *Rank) reveal(values []uint64) {
 	if grown == nil {
 		return
 	}
-	for _, h := range r.sparse { // other objects of the same name
+	for _, h := range p.sparse { // other objects of the same name
 		if grown[h.v] {
-			r.fill(h, h.v, h.cells())
+			p.fill(h, h.v, h.cells())
 		}
 	}
-	for _, h := range r.plan {
-		if slices.ContainsFunc(r.timers[h.v], func(t *variable) bool { return grown[t] }) {
-			r.follows(h)
+	for _, h := range p.reading {
+		if slices.ContainsFunc(p.timers[h.v], func(t *variable) bool { return grown[t] }) {
+			p.follows(h)
 		}
 	}
 	for v := range grown {
 		v.sort()
 	}
-	r.slabs, r.relist = slabs{}, true
+	p.slabs, p.relist = slabs{}, true
 }
 
 // moved says whether an element is not 0, or has counted anything.
@@ -334,11 +347,11 @@ func (h *handle) moved(i int, w uint64) bool {
 }
 
 // variable is the one with that number, if it is to be read and has been found out about.
-func (r *Rank) variable(id uint32) *variable {
-	if uint64(id) >= uint64(len(r.byID)) || !r.byID[id].wanted || r.byID[id].held {
+func (p *plan) variable(id uint32) *variable {
+	if uint64(id) >= uint64(len(p.byID)) || !p.byID[id].of.Wanted || p.byID[id].of.Held {
 		return nil
 	}
-	return r.byID[id]
+	return p.byID[id]
 }
 
 // shown is how an object is called in the variable's cells.
@@ -347,4 +360,78 @@ func (v *variable) shown(name string) string {
 		return ""
 	}
 	return name
+}
+
+// objectNames is what the objects of a layout are called.
+type objectNames struct {
+	names []string // sorted
+	of    []int32  // of each handle of the layout, the place of its object's name + 1; 0 none
+}
+
+func (p *plan) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
+	h := p.slabs.handle()
+	h.of, h.base, h.v, h.name, h.n = lh, lh, v, name, int32(lh.Count)
+	if h.n > 1 && !v.Exact { // a distribution's buckets go their own way
+		h.several = &several{}
+	}
+	if p.handles != nil {
+		p.handles[lh.ID] = h
+	}
+	if v.Exact && !v.hasElements(lh.Count) {
+		h.wrong = true
+		p.dropped[mapping.ReasonDistribution]++
+	}
+	if v.Mode != mapping.ModeCount {
+		return h
+	}
+	if h.several != nil {
+		h.several.elems = make([]element, h.n)
+	}
+	h.begin()
+	return h
+}
+
+// maxGone is how many series may stay of whose contributions not even remains are left.
+const maxGone = 4096
+
+// sweep takes out the cells that nothing contributes to any more, except for what has been counted there.
+func (p *plan) sweep() {
+	gone := 0
+	for _, v := range p.all {
+		v.overflow.sweep(p.generation)
+		reserved, kept := v.reserve(), v.list[:0]
+		for _, c := range v.list {
+			keep := c.seen == p.generation
+			if !keep && c.id.number == 0 && c.count.Known() {
+				switch v.Mode {
+				case mapping.ModeCount:
+					if keep = c.count.Total() > 0; keep {
+						c.lose()
+					}
+				case mapping.ModeWatermark:
+					c.fixed, c.fixedKnown, keep = c.count.Total(), true, true
+				}
+				if keep {
+					gone++
+				}
+				if keep && gone > maxGone {
+					p.dropped[mapping.ReasonRemainsLost]++
+					keep = false
+				}
+			}
+			if keep {
+				kept = append(kept, c)
+				continue
+			}
+			delete(v.cells, c.id)
+			p.room.used -= v.charge()
+			if c == v.other() {
+				v.overflow.cell = nil
+			}
+		}
+		clear(v.list[len(kept):])
+		v.list = kept
+		p.room.reserved += v.reserve() - reserved
+		v.sort()
+	}
 }

@@ -2,138 +2,55 @@ package series
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Rank is what the variables of one process become. NewRank makes one when the process connects; it goes on through
 // later connections of the same process. It belongs to one goroutine.
-//
-// The numbers go this way: a handle's elements are merged into cells, one for each variable and object name; a cell
-// is a series, or several for a STATE. What is compiled once, whenever the catalogue, the objects or the remains of
-// freed ones change, stands in variables.go (variables) and plan.go (handles and cells). Where a cell begins, and for
-// how many there is room, is in limit.go.
 type Rank struct {
-	mapper  *Mapper
-	process Process
-	rules   *rules.Set
+	catalogue *variables.Catalogue
+	plan
 
-	catalogued
-	planned
-	room room
+	series    []*mapping.Series
+	structure uint64
 
 	closed    time.Duration // when the last interval of timers closed
 	hasClosed bool
 
-	clock   time.Duration // of the last sample
-	now     int64         // its time in Unix nanoseconds
-	dropped map[mapping.Reason]uint64
-
-	reselect bool // what the agent has been told to read is not what it should, or not known
-}
-
-// catalogued is the variables of a rank, and what they have been made from.
-type catalogued struct {
-	variables *mpit.Variables
-
-	byID     []*variable // by Variable.ID
-	byKey    []*variable // sorted, without those that another one's key is taken by
-	ratios   map[variableKey]*variable
-	refused  map[variableKey]mapping.Reason // ratios that are left out, each counted once; nil: none
-	order    []*variable                    // all of them, those of ratios too
-	families holdings                       // that this rank has
-	timers   map[*variable][]*variable      // of companions, whose they are
-
-	held        int        // variables that wait for their categories
-	categories  Categories // nil: not known, or the rank can't tell
-	categorised bool       // they are known, or no rule asks
-	answered    bool       // SetCategories has been called
-	told        bool       // categories, since the last plan
-	reloading   *reloading // rules have changed since the last plan; nil: they haven't
-}
-
-// planned is the handles of a rank, where their values go, and what that has been made from.
-type planned struct {
-	layout  *mpit.Layout
-	remains *mpit.Remains
-
-	handles map[uint32]*handle
-	plan    []*handle // those of the layout
-	sparse  []*handle // of plan, those of variables whose elements have a cell only once they are not 0
-	pairs   []pair
-	slabs   slabs
-	objects []ObjectInfo
-
-	generation uint32 // of the plan, to find what is no longer there
-	series     []*mapping.Series
-	structure  uint64
-	relist     bool // the set of series may have changed
-}
-
-// variableKey is what a variable is known by, for indices differ from run to run.
-type variableKey struct {
-	name  string
-	class mpit.Class // as declared
-}
-
-// variable is a variable of this rank. What it has in common with other ranks' is not its own: see shared.go.
-type variable struct {
-	*mapping.Spec
-	info *mpit.Variable // in the catalogue; of ratios, which stand in none, with their name and highRatio or levelRatio alone
-	left *leftOut       // nil: it isn't
-	with *variable      // companion of a timer
-
-	list     []*cell          // cells, sorted
-	cells    map[cellID]*cell // of list, once find needs it
-	overflow *overflow        // nil: everything has found room
-	since    int64            // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
-	next     int32            // in list, where find looks first
-	meaning  uint32           // of its series; 0: it has none
-
-	bucketCount int32 // of a distribution; 0: not known yet
-
-	enter    admission // whether there was room for it
-	wanted   bool      // to be read: shown, or the companion of one that is
-	held     bool      // nobody knows yet what it becomes: its categories could make a difference
-	asked    bool      // the agent has been asked to read what it left out
-	adopted  bool      // it is the companion of a timer
-	unsorted bool      // list is
-	unread   bool      // the agent has been told not to read it
-}
-
-// leftOut says why a variable is not shown.
-type leftOut struct {
-	reason mapping.Reason
-	why    string // of ReasonTypeConflict, in words
-}
-
-// Process is what a Rank has to know of its process.
-type Process struct {
-	Library mapping.Library
-	User    uint32 // whose it is: users share the names that there are (Config.MaxFamilies)
-
-	// Older is when the exporter met a process that was there before itself, the zero time for any other: of one that
-	// is older, what nobody can vouch for begins at zero, when it is read first. That is histograms of estimated
-	// observations, and counters of fewer than 64 bits, which may have wrapped.
-	Older time.Time
+	clock    time.Duration // of the last sample
+	reloaded bool          // rules have changed since the last plan
+	objects  []ObjectInfo  // of the layout; nil: not made yet
 }
 
 // NewRank makes the Rank of a process.
-func (m *Mapper) NewRank(p Process) *Rank {
-	return &Rank{
-		mapper:     m,
-		process:    p,
-		rules:      m.rules.ForLibrary(p.Library),
-		catalogued: catalogued{ratios: map[variableKey]*variable{}, families: newHoldings(), timers: map[*variable][]*variable{}, categorised: !m.rules.ByCategory()},
-		dropped:    map[mapping.Reason]uint64{},
-		// What an earlier exporter told the agent to leave out is not known here.
-		reselect: !p.Older.IsZero(),
-	}
+func NewRank(m *variables.Mapper, p variables.Process) *Rank {
+	r := &Rank{catalogue: m.NewCatalogue(p)}
+	r.dropped = map[mapping.Reason]uint64{}
+	r.reselect = !p.Older.IsZero() // what an earlier exporter told the agent to leave out is not known
+	return r
 }
+
+// SetCategories tells in which categories the variables stand (Catalogue.SetCategories).
+func (r *Rank) SetCategories(c variables.Categories) { r.catalogue.SetCategories(c) }
+
+// Reload puts the rules of another Mapper into force, at a time of the exporter's clock. The next Update shows what
+// they make of the variables, and Select says what the agent is to be told. A series whose meaning they change begins
+// at zero; all others go on.
+func (r *Rank) Reload(m *variables.Mapper, at time.Time) {
+	r.catalogue.Reload(m, at)
+	r.reloaded = true
+}
+
+// Infos describes all variables of the rank, also those that are not shown, in the agent's order.
+func (r *Rank) Infos() []variables.Info { return r.catalogue.Infos() }
+
+// Close gives the families of the rank back. The Rank must not be used any more, and its Series must not be shown. It
+// may be called more than once.
+func (r *Rank) Close() { r.catalogue.Close() }
 
 // Update takes a sample in. It keeps references to the sample's catalogue, layout and remains, none to its values.
 // A sample without values (busy), or older than the last one, changes nothing but that gauges become invalid.
@@ -147,23 +64,42 @@ func (r *Rank) Update(s *mpit.Sample) {
 		}
 		return
 	}
-	r.clock, r.now = s.Monotonic, s.Time.UnixNano()
+	r.clock, r.at = s.Monotonic, s.Time.UnixNano()
 	r.compile(s)
 	r.markFailed(s)
 	if len(r.sparse) > 0 {
 		r.reveal(s.Values)
 	}
 	r.clear()
-	for _, h := range r.plan {
-		h.read(r, s.Values)
+	in := &intake{values: s.Values, at: r.at, dropped: r.dropped}
+	for _, h := range r.reading {
+		h.read(in)
 	}
 	r.readPairs(s.Values)
 	r.unmarkFailed(s)
-	r.publish(s)
-	if r.relist {
+	r.publish(s, in)
+	if r.relist || in.relist {
 		r.list()
 	}
 	r.room.giveBack()
+}
+
+// compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
+func (r *Rank) compile(s *mpit.Sample) {
+	changed := r.catalogue.Update(s.Variables)
+	if !changed && s.Layout == r.layout && s.Remains == r.remains {
+		return
+	}
+	if changed {
+		r.renew(r.catalogue, r.reloaded)
+		r.reselect = r.reselect || r.reloaded
+		r.reloaded = false
+	}
+	if s.Layout != r.layout {
+		r.objects = nil
+	}
+	r.layout, r.remains = s.Layout, s.Remains
+	r.arrange()
 }
 
 func (r *Rank) markFailed(s *mpit.Sample) {
@@ -184,7 +120,7 @@ func (r *Rank) unmarkFailed(s *mpit.Sample) {
 }
 
 func (r *Rank) clear() {
-	for _, v := range r.order {
+	for _, v := range r.all {
 		for _, c := range v.list {
 			c.sum, c.known, c.want = 0, 0, 0
 			if c.timer != nil && c.timer.estimate != nil {
@@ -195,21 +131,21 @@ func (r *Rank) clear() {
 }
 
 // publish turns cells into the values of series.
-func (r *Rank) publish(s *mpit.Sample) {
-	for _, v := range r.order {
+func (r *Rank) publish(s *mpit.Sample, in *intake) {
+	for _, v := range r.all {
 		for _, c := range v.list {
 			switch v.Mode {
 			case mapping.ModeCount:
-				c.settle(r, s.Values)
+				c.settle(in)
 			case mapping.ModeState:
-				c.publishState(r)
+				c.publishState(in)
 			default:
-				c.publishGauge(r)
+				c.publishGauge(in)
 			}
 		}
 	}
 	if closing := r.closing(s); closing {
-		for _, v := range r.order {
+		for _, v := range r.all {
 			if v.Exact || v.Metric == nil || v.Metric.Kind != mapping.KindHistogram {
 				continue
 			}
@@ -223,11 +159,48 @@ func (r *Rank) publish(s *mpit.Sample) {
 // closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how
 // many scrapers there are, nor how late a scrape is served.
 func (r *Rank) closing(s *mpit.Sample) bool {
-	if r.hasClosed && s.Status != mpit.SampleFinal && s.Monotonic >= r.closed && s.Monotonic-r.closed < r.mapper.basis.Interval {
+	if r.hasClosed && s.Status != mpit.SampleFinal && s.Monotonic >= r.closed && s.Monotonic-r.closed < r.catalogue.Interval() {
 		return false
 	}
 	r.closed, r.hasClosed = s.Monotonic, true
 	return true
+}
+
+// list makes the list of series anew, and a new structure if it isn't the same.
+func (r *Rank) list() {
+	r.relist = false
+	same, n := true, 0
+	add := func(s *mapping.Series) {
+		if same && (n >= len(r.series) || r.series[n] != s) {
+			same = false
+			r.series = append(make([]*mapping.Series, 0, max(len(r.series), len(r.reading))), r.series[:n]...) // who holds the old slice may still read it
+		}
+		if !same {
+			r.series = append(r.series, s)
+		}
+		n++
+	}
+	for _, v := range r.all {
+		for _, c := range v.list {
+			if c.series != nil {
+				add(c.series)
+			}
+			if c.state == nil {
+				continue
+			}
+			for _, s := range c.state.series {
+				add(s)
+			}
+			if c.state.outside != nil {
+				add(c.state.outside)
+			}
+		}
+	}
+	if same && n == len(r.series) {
+		return
+	}
+	r.series = r.series[:n:n]
+	r.structure++
 }
 
 // Structure is a number that changes when the set of series does.
@@ -237,9 +210,26 @@ func (r *Rank) Structure() uint64 { return r.structure }
 // next Update.
 func (r *Rank) Series() []*mapping.Series { return r.series }
 
+// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes
+// finds none, which is counted for Room's reason. What is there stays. An Update takes room for what comes, and may
+// take more than Weight grows by: after it, the rank holds no more than Weight. nil: no limit, which is also what a
+// new Rank has.
+func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
+
+// SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
+func (r *Rank) SetVariableLimit(weight int) {
+	r.room.variable = newBound(weight, mapping.ReasonVariableOverLimit)
+}
+
+// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
+// histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
+// well.
+func (r *Rank) Weight() int { return r.room.used }
+
 // Dropped counts what has been left out since NewRank, by reason. The map is the caller's.
 func (r *Rank) Dropped() map[mapping.Reason]uint64 {
 	d := maps.Clone(r.dropped)
+	r.catalogue.AddDropped(d)
 	add := func(reason mapping.Reason, n uint64) {
 		if n > 0 {
 			d[reason] += n
@@ -260,16 +250,11 @@ func (r *Rank) Dropped() map[mapping.Reason]uint64 {
 func (r *Rank) Requests() []uint32 {
 	var ids []uint32
 	for id, v := range r.byID {
-		if v.info.State == mpit.VariableOnRequest && v.Open && r.reads(v) {
+		if v.of.Info.State == mpit.VariableOnRequest && v.Open && r.reads(v) {
 			ids = append(ids, uint32(id))
 		}
 	}
 	return ids
-}
-
-// reads says whether a variable's values are needed: it is shown, or counts the events of a timer that is.
-func (r *Rank) reads(v *variable) bool {
-	return v.wanted && (v.enter != refused || slices.ContainsFunc(r.timers[v], func(t *variable) bool { return t.Metric != nil && t.enter != refused }))
 }
 
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -30,7 +31,7 @@ func bytesOf(d mpit.Datatype) int {
 
 func newRank(t fataler, list ...rules.Rule) *Rank {
 	t.Helper()
-	return newMapper(t, list...).NewRank(Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}})
+	return NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}})
 }
 
 type m = map[string]float64
@@ -447,7 +448,7 @@ func TestOlderRank(t *testing.T) {
 	}
 	count(x, 100)
 	a.after(time.Hour)
-	r := newMapper(t).NewRank(Process{Older: a.now()})
+	r := NewRank(newMapper(t), variables.Process{Older: a.now()})
 	begun := a.after(time.Second).now()
 	r.Update(a.sample())
 	want := m{
@@ -495,7 +496,7 @@ func TestOlderRankThatIsReadLate(t *testing.T) {
 	}
 	set(100)
 	a.after(time.Hour)
-	r := newMapper(t).NewRank(Process{Older: a.now()})
+	r := NewRank(newMapper(t), variables.Process{Older: a.now()})
 	for _, h := range a.handles {
 		a.failed[h.ID] = h.Object == y
 	}
@@ -516,7 +517,7 @@ func TestOlderRanksElementThatWasZero(t *testing.T) {
 	object := a.object("c", 3)
 	a.set("v", object, 1, 0, 0)
 	a.after(time.Hour)
-	r := newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}).NewRank(Process{Older: a.now()})
+	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}), variables.Process{Older: a.now()})
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=c,index=0}": 0}, show(r))
 	a.set("v", object, 2, 5, 0)

@@ -8,41 +8,41 @@ import (
 )
 
 // takeRemains adds what freed and renamed objects have counted. Their levels, sizes and states are no more.
-func (r *Rank) takeRemains() {
-	if r.remains == nil {
+func (p *plan) takeRemains() {
+	if p.remains == nil {
 		return
 	}
-	for i := range r.remains.List {
-		rm := &r.remains.List[i]
-		v := r.variable(rm.Variable)
+	for i := range p.remains.List {
+		rm := &p.remains.List[i]
+		v := p.variable(rm.Variable)
 		if v == nil || !v.Lasts() {
 			continue
 		}
 		if v.Metric != nil {
-			r.takeRemain(v, rm, v)
+			p.takeRemain(v, rm, v)
 		}
-		for _, t := range r.timers[v] {
+		for _, t := range p.timers[v] {
 			if t.Metric != nil && t.Metric.Kind == mapping.KindHistogram {
-				r.takeRemain(v, rm, t)
+				p.takeRemain(v, rm, t)
 			}
 		}
 	}
 }
 
 // takeRemain adds what is left of a variable to its own cells, or to those of a timer whose companion it is.
-func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
+func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 	id := cellID{elem: -1}
 	if to.Label != "" {
 		id.object = mapping.CleanName(rm.Name)
 	}
 	if v.Mode == mapping.ModeWatermark {
-		r.takeWatermarks(v, rm, id)
+		p.takeWatermarks(v, rm, id)
 		return
 	}
 	gained := rm.Gained
 	if v.Exact {
 		if !v.hasElements(len(gained)) {
-			r.dropped[mapping.ReasonDistribution]++
+			p.dropped[mapping.ReasonDistribution]++
 			return
 		}
 		gained = gained[:1]
@@ -56,18 +56,18 @@ func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 			x += remainFloat(v.Number, rm.First[k])
 		}
 		if !mapping.Finite(x) {
-			r.dropped[mapping.ReasonNotANumber]++
+			p.dropped[mapping.ReasonNotANumber]++
 			continue
 		}
-		if _, decided := r.lookup(to, id); to.Nonzero && x == 0 && !decided {
+		if _, decided := p.lookup(to, id); to.Nonzero && x == 0 && !decided {
 			continue
 		}
-		c := r.cell(to, id)
+		c := p.cell(to, id)
 		switch {
 		case c == nil:
 		case to == v:
 			c.fixed, c.fixedKnown = c.fixed+x, true
-			c.since(unixNano(rm.Created))
+			c.since(mapping.UnixNano(rm.Created))
 			if v.Exact {
 				c.timer.exact.remains = append(c.timer.exact.remains, rm)
 			}
@@ -78,16 +78,16 @@ func (r *Rank) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 	}
 }
 
-func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
+func (p *plan) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
 	values := rm.Max
 	if v.Among() == mapping.MergeMin {
 		values = rm.Min
 	}
 	take := func(x float64) {
-		if _, decided := r.lookup(v, id); v.Nonzero && x == 0 && !decided {
+		if _, decided := p.lookup(v, id); v.Nonzero && x == 0 && !decided {
 			return
 		}
-		c := r.cell(v, id)
+		c := p.cell(v, id)
 		if c == nil {
 			return
 		}
@@ -95,7 +95,7 @@ func (r *Rank) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
 			x = combine(v.Among(), c.fixed, x)
 		}
 		c.fixed, c.fixedKnown = x, true
-		c.since(unixNano(rm.Created))
+		c.since(mapping.UnixNano(rm.Created))
 	}
 	all, n := 0.0, 0
 	for k, w := range values {

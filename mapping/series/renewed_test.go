@@ -1,6 +1,7 @@
 package series
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -21,7 +23,7 @@ func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
 	r := newRank(t)
 	limitTo(r, 100, mapping.ReasonRankOverLimit)
 	r.Update(a.sample())
-	used, reserved, order := r.room.used, r.room.reserved, len(r.order)
+	used, reserved, order := r.room.used, r.room.reserved, len(r.all)
 	for i := range 10 {
 		a.vars = append([]mpit.Variable(nil), a.vars...)
 		a.vars[0].Name = "x" + strconv.Itoa(i)
@@ -32,8 +34,8 @@ func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
 		r.Update(a.sample())
 		require.Equal(t, used, r.room.used)
 		require.Equal(t, reserved, r.room.reserved)
-		require.Len(t, r.order, order)
-		require.Len(t, r.ratios, 1)
+		require.Len(t, r.all, order)
+		require.Len(t, slices.DeleteFunc(slices.Clone(r.all), func(v *variable) bool { return !v.of.IsRatio() }), 1)
 		require.Len(t, r.timers[r.byID[2]], i%2)
 	}
 	assert.Empty(t, r.Dropped())
@@ -70,14 +72,14 @@ func TestRatioAfterAReloadThatAwaitsCategories(t *testing.T) {
 }
 
 func TestRatioWithoutRoomIsCountedOnce(t *testing.T) {
-	mapper := func() *Mapper {
-		m, err := New(Config{MaxFamilies: 4}) // a user has half of them
+	mapper := func() *variables.Mapper {
+		m, err := variables.New(variables.Config{MaxFamilies: 4}) // a user has half of them
 		require.NoError(t, err)
 		return m
 	}
 	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassLevel, tULong))
 	a.object("a", 1)
-	r := mapper().NewRank(Process{})
+	r := NewRank(mapper(), variables.Process{})
 	for range 3 {
 		r.Update(a.sample())
 		assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonFamiliesOverMax: 1}, r.Dropped())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -38,7 +39,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("a rule at %v", r.Source)
 			}
 		}
-		m, err := New(Config{Rules: append(parsed.Rules, rules.Defaults()...), Rank: parsed.Rank})
+		m, err := variables.New(variables.Config{Rules: append(parsed.Rules, rules.Defaults()...), Rank: parsed.Rank})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -110,7 +111,7 @@ func TestKnownVariablesDoNotCollide(t *testing.T) {
 	for _, c := range catalogues(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			m := newMapper(t, rules.Defaults()...)
-			r := m.NewRank(Process{Library: mapping.ParseLibrary(c.Version)})
+			r := NewRank(m, variables.Process{Library: mapping.ParseLibrary(c.Version)})
 			defer r.Close()
 			variables := c.MPIT()
 			a := newAgent(variables...)

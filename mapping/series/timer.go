@@ -47,12 +47,12 @@ func (t *timer) fromZero() {
 }
 
 // settle brings a timer up to date whose time has been counted. fresh says that all of it has been read.
-func (t *timer) settle(c *cell, r *Rank, values []uint64, fresh bool) {
+func (t *timer) settle(c *cell, in *intake, fresh bool) {
 	t.hist.Sum = c.count.Total() * c.v.Scale
 	e := t.estimate
 	if e == nil {
 		if fresh {
-			t.tally(c, r, values)
+			t.tally(c, in)
 		}
 		return
 	}
@@ -80,8 +80,8 @@ func (c *cell) observe() {
 	t, e := c.timer, c.timer.estimate
 	gained := t.hist.Sum - e.seconds
 	n := uint64(1)
-	if c.v.with != nil {
-		d := math.Floor(e.events.Total()*c.v.with.Scale - e.placed)
+	if c.v.of.With != nil {
+		d := math.Floor(e.events.Total()*c.v.of.With.Scale - e.placed)
 		if d < 1 || d > maxEvents-float64(min(t.hist.Count, maxEvents)) {
 			return // the time of calls that haven't ended waits for them
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // FileHelp is the help of the flag --config.file, which several commands have.
@@ -38,8 +38,8 @@ func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *rules.S
 	if err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}
-	config := series.Config{Rules: settings.Rules, Rank: settings.Rank, TimerInterval: timerInterval}
-	mapper, err := series.New(config)
+	config := variables.Config{Rules: settings.Rules, Rank: settings.Rank, TimerInterval: timerInterval}
+	mapper, err := variables.New(config)
 	if err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -84,7 +84,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 // out those whose explanation is the same as that for any library; if several classes are, those that no rule
 // mentions, provided that some rule mentions another. If rules know the variable by name, only these explanations are
 // left; others is how many were left out for that reason.
-func (q *question) answer(m *series.Mapper, categories []string) (list []Explained, others int) {
+func (q *question) answer(m *variables.Mapper, categories []string) (list []Explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) Explained {
 		v := q.variable
 		v.Class = class

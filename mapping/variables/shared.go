@@ -1,4 +1,4 @@
-package series
+package variables
 
 import (
 	"runtime"

@@ -1,9 +1,7 @@
 package series
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -28,22 +26,6 @@ type Room interface {
 	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
 	Take(weight int) mapping.Reason
 }
-
-// SetRoom bounds the weight of the rank's series, from the next Update on: where there is no room left, what comes
-// finds none, which is counted for Room's reason. What is there stays. An Update takes room for what comes, and may
-// take more than Weight grows by: after it, the rank holds no more than Weight. nil: no limit, which is also what a
-// new Rank has.
-func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
-
-// SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
-func (r *Rank) SetVariableLimit(weight int) {
-	r.room.variable = newBound(weight, mapping.ReasonVariableOverLimit)
-}
-
-// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
-// histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
-// well.
-func (r *Rank) Weight() int { return r.room.used }
 
 // bound is a bound of weights. The zero bound is none.
 type bound struct {
@@ -208,144 +190,10 @@ func (m *room) reason(v *variable) mapping.Reason {
 	return m.denied
 }
 
-// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
-// being in use. nil: there was no room for either.
-func (r *Rank) cell(v *variable, id cellID) *cell {
-	c, decided := r.lookup(v, id)
-	if !decided {
-		c = r.place(v, id)
-	}
-	if c != nil {
-		c.seen = r.generation
-	}
-	return c
-}
-
-// lookup is cell for what has been decided already.
-func (r *Rank) lookup(v *variable, id cellID) (_ *cell, decided bool) {
-	if c := v.find(id); c != nil {
-		return c, true
-	}
-	if v.overflow.find(id, r.generation) {
-		return v.overflow.cell, true
-	}
-	return nil, false
-}
-
-// place finds a place for what is new.
-func (r *Rank) place(v *variable, id cellID) *cell {
-	m := &r.room
-	m.admit(v)
-	within := func(more int) bool { return m.variable.allows((len(v.list) + more) * v.lines()) }
-	switch {
-	case v.enter == refused:
-	case v.folds() && v.other() == nil && within(2) && m.has(v.charge()), // room for other stays reserved
-		v.folds() && v.other() != nil && within(1) && m.has(v.charge()),
-		!v.folds() && len(v.list) > 0 && within(1) && m.has(v.charge()):
-		m.used += v.charge()
-		return r.newCell(v, id)
-	case !v.folds() && len(v.list) == 0:
-		m.reserved -= v.charge()
-		m.used += v.charge()
-		return r.newCell(v, id)
-	case v.folds():
-		return r.fold(v, id)
-	}
-	r.leaveOut(v, id, nil)
-	return nil
-}
-
-// fold lets an object or an element count into other.
-func (r *Rank) fold(v *variable, id cellID) *cell {
-	m := &r.room
-	other := v.other()
-	if other == nil {
-		if other = v.find(v.otherID()); other == nil { // an object may really have that name
-			m.used += v.charge()
-			other = r.newCell(v, v.otherID())
-		}
-		m.reserved -= v.charge()
-	}
-	r.leaveOut(v, id, other)
-	return other
-}
-
-// leaveOut notes that something has no series of its own, and counts that once.
-func (r *Rank) leaveOut(v *variable, id cellID, other *cell) {
-	if v.overflow == nil {
-		v.overflow = &overflow{ids: map[cellID]uint32{}}
-	}
-	v.overflow.cell = other
-	if other != nil && other.id == id {
-		return
-	}
-	v.overflow.ids[id] = r.generation
-	r.dropped[r.room.reason(v)] += uint64(v.lines())
-}
-
-// tight says whether what is new in a layout may not all find room, so that it matters what comes first.
-func (r *Rank) tight() bool {
-	m := &r.room
-	if m.shared == nil && !m.variable.set {
-		return false
-	}
-	more := 0
-	for i := range r.layout.Handles {
-		lh := &r.layout.Handles[i]
-		if v := r.variable(lh.Variable); v != nil && v.Metric != nil {
-			n := v.charge()
-			if v.Each != "" {
-				n *= lh.Count
-			}
-			more += n
-			if v.enter == undecided && v.folds() {
-				more += v.charge()
-			}
-			if m.variable.set && (len(v.list)+2)*v.lines() > m.variable.weight/2 {
-				return true
-			}
-		}
-	}
-	missing := m.missing(more)
-	return missing > 0 && missing > m.shared.Left()
-}
-
-// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they
-// have a right to room: the predefined objects' first, then by age. Variables that are new are let in or left out
-// here, those of the highest verbosity last.
-func (r *Rank) byRight(order []int32) {
-	handles := r.layout.Handles
-	var fresh []*variable
-	seen := map[*variable]bool{}
-	for i := range handles {
-		if v := r.variable(handles[i].Variable); v != nil && v.Metric != nil && v.enter == undecided && !seen[v] {
-			seen[v] = true
-			fresh = append(fresh, v)
-		}
-	}
-	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
-	for _, v := range fresh {
-		r.room.admit(v)
-	}
-	predefined := map[uint32]bool{}
-	for i := range r.layout.Objects {
-		if o := &r.layout.Objects[i]; o.Predefined {
-			predefined[o.ID] = true
-		}
-	}
-	age := func(i int32) uint32 {
-		if object := handles[i].Object; !predefined[object] {
-			return object // objects get rising numbers as the program makes them
-		}
-		return 0
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(age(a), age(b)) })
-}
-
 // verbosity is the variable's, unknown ones being the highest.
 func (v *variable) verbosity() mpit.Verbosity {
-	if v.info.Verbosity == mpit.VerbosityUnknown {
+	if v.of.Info.Verbosity == mpit.VerbosityUnknown {
 		return ^mpit.Verbosity(0)
 	}
-	return v.info.Verbosity
+	return v.of.Info.Verbosity
 }

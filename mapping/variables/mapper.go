@@ -1,4 +1,4 @@
-package series
+package variables
 
 import (
 	"time"
@@ -49,6 +49,9 @@ func New(cfg Config) (*Mapper, error) {
 // NeedsCategories says whether any rule matches by category. Ranks are to be told their categories then
 // (Rank.SetCategories).
 func (m *Mapper) NeedsCategories() bool { return m.rules.ByCategory() }
+
+// Families is how many families ranks hold, and how many variables of theirs these are made of.
+func (m *Mapper) Families() (families, variables int) { return m.families.held() }
 
 // Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
 // still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left

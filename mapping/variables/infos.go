@@ -1,7 +1,6 @@
-package series
+package variables
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -55,69 +54,25 @@ func (i *Info) Owns(s *mapping.Series) int {
 	return fit + 1
 }
 
-// Infos describes all variables of the rank, also those that are not shown, in the agent's order.
-func (r *Rank) Infos() []Info {
-	infos := make([]Info, len(r.byID))
-	for i, v := range r.byID {
+// Infos describes all variables of the catalogue, also those that are not shown, in the agent's order.
+func (c *Catalogue) Infos() []Info {
+	infos := make([]Info, len(c.byID))
+	for i, v := range c.byID {
 		infos[i] = Info{
-			Name: mapping.CleanText(v.info.Name, 256), Description: mapping.CleanText(v.info.Description, 4096),
-			Class: v.info.Class, Real: v.Real, Unit: v.Unit, Bind: v.info.Bind, Verbosity: v.info.Verbosity,
-			Bits: 8 * v.info.DatatypeBytes, State: v.info.State, Metric: v.Metric,
+			Name: mapping.CleanText(v.Info.Name, 256), Description: mapping.CleanText(v.Info.Description, 4096),
+			Class: v.Info.Class, Real: v.Real, Unit: v.Unit, Bind: v.Info.Bind, Verbosity: v.Info.Verbosity,
+			Bits: 8 * v.Info.DatatypeBytes, State: v.Info.State, Metric: v.Metric,
 			spec: v.Spec,
 		}
 		if v.left != nil {
 			infos[i].Reason, infos[i].Why = v.left.reason, v.left.why
 		}
-		if ratio := r.ratioOf(v); ratio != nil {
+		if ratio := c.Ratio(v); ratio != nil {
 			infos[i].Ratio = ratio.Metric
 		}
-		if v.with != nil {
-			infos[i].Companion = mapping.CleanText(v.with.info.Name, 256)
+		if v.With != nil {
+			infos[i].Companion = mapping.CleanText(v.With.Info.Name, 256)
 		}
 	}
 	return infos
-}
-
-// ObjectInfo is the objects of one kind that share a name.
-type ObjectInfo struct {
-	Kind   mpit.Bind
-	Name   string      // cleaned
-	Number int         // of such objects alive
-	Object mpit.Object // the object itself where Number is 1, otherwise zero
-	On     string      // name of the communicator that this object was made on, cleaned; "" none, or not known
-}
-
-// Objects is the objects that are alive, by kind and name. The slice belongs to the Rank and changes with its layout.
-func (r *Rank) Objects() []ObjectInfo {
-	if r.objects != nil || r.layout == nil {
-		return r.objects
-	}
-	type place struct {
-		kind mpit.Bind
-		name string
-	}
-	comms := map[uint32]string{}
-	for i := range r.layout.Objects {
-		if o := &r.layout.Objects[i]; o.Kind == mpit.BindComm {
-			comms[o.ID] = mapping.CleanName(o.Name)
-		}
-	}
-	index := map[place]int{}
-	r.objects = []ObjectInfo{}
-	for i := range r.layout.Objects {
-		o := &r.layout.Objects[i]
-		p := place{o.Kind, mapping.CleanName(o.Name)}
-		k, ok := index[p]
-		if !ok {
-			index[p] = len(r.objects)
-			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o, On: comms[o.On]})
-			continue
-		}
-		r.objects[k].Number++
-		r.objects[k].Object, r.objects[k].On = mpit.Object{}, ""
-	}
-	slices.SortFunc(r.objects, func(a, b ObjectInfo) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
-	return r.objects
 }

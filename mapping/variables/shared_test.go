@@ -1,4 +1,4 @@
-package series
+package variables
 
 import (
 	"runtime"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // specCount is how many different ones the Mapper knows.
-func (m *Mapper) specCount() int {
+func specCount(m *Mapper) int {
 	m.specs.mu.Lock()
 	defer m.specs.mu.Unlock()
 	return len(m.specs.byKey)
@@ -44,8 +45,8 @@ func TestRanksShareWhatVariablesBecome(t *testing.T) {
 		}), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMapper(t, rules.Rule{Match: rules.Match{Regexp: "x_(?P<what>.*)"}, Name: "x"})
-			mine, theirs := readOnce(t, m, c.mine), readOnce(t, m, c.theirs)
+			m := mapperOf(t, rules.Rule{Match: rules.Match{Regexp: "x_(?P<what>.*)"}, Name: "x"})
+			mine, theirs := catalogueOf(m, c.mine), catalogueOf(m, c.theirs)
 			assert.Equal(t, c.shared, mine.byID[0].Spec == theirs.byID[0].Spec)
 			if c.mine.Enum != nil {
 				assert.Equal(t, "good", mine.byID[0].Items[0].Name)
@@ -54,47 +55,61 @@ func TestRanksShareWhatVariablesBecome(t *testing.T) {
 	}
 }
 
-// readOnce is a rank with these variables that has been read once.
-func readOnce(t fataler, m *Mapper, vars ...mpit.Variable) *Rank {
-	r := m.NewRank(Process{})
-	r.Update(newAgent(vars...).sample())
-	return r
+// told is a snapshot of these variables, numbered in their order.
+func told(vars ...mpit.Variable) *mpit.Variables {
+	for i := range vars {
+		vars[i].ID = uint32(i)
+	}
+	return &mpit.Variables{ByID: vars}
+}
+
+// catalogueOf is a process with these variables.
+func catalogueOf(m *Mapper, vars ...mpit.Variable) *Catalogue {
+	c := m.NewCatalogue(Process{})
+	c.Update(told(vars...))
+	return c
+}
+
+func mapperOf(t *testing.T, list ...rules.Rule) *Mapper {
+	t.Helper()
+	m, err := New(Config{Rules: append([]rules.Rule{}, list...)})
+	require.NoError(t, err)
+	return m
 }
 
 // A counter that isn't shown is merged as the first timer is whose companion it is. That is of this rank alone.
 func TestCompanionFollowsInItsOwnRankAlone(t *testing.T) {
 	counter := mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: mpit.BindComm}
 	timer := mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8, Bind: mpit.BindComm}
-	m := newMapper(t, rules.Rule{Match: rules.Match{Name: "n"}, Drop: &yes}, rules.Rule{Match: rules.Match{Name: "t"}, Companion: "n", Object: &no})
-	alone, both := readOnce(t, m, counter), readOnce(t, m)
-	a := newAgent(counter)
-	both.Update(a.sample())
+	yes := true
+	m := mapperOf(t, rules.Rule{Match: rules.Match{Name: "n"}, Drop: &yes}, rules.Rule{Match: rules.Match{Name: "t"}, Companion: "n", Object: new(bool)})
+	alone, both := catalogueOf(m, counter), catalogueOf(m)
+	both.Update(told(counter))
 	assert.Same(t, alone.byID[0].Spec, both.byID[0].Spec)
-	a.add(timer)
-	both.Update(a.after(time.Second).sample())
+	both.Update(told(counter, timer))
 	assert.Equal(t, "comm", alone.byID[0].Label)
 	assert.Empty(t, both.byID[0].Label)
-	assert.Same(t, both.byID[0], both.byID[1].with)
-	assert.Equal(t, "comm", readOnce(t, m, counter).byID[0].Label)
+	assert.Same(t, both.byID[0], both.byID[1].With)
+	assert.Equal(t, "comm", catalogueOf(m, counter).byID[0].Label)
 }
 
 // What is shared is gone with the last rank that has it, whoever made it.
 func TestSharedIsFreed(t *testing.T) {
-	m := newMapper(t)
+	m := mapperOf(t)
 	variable := func(name string) mpit.Variable {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8}
 	}
-	stays := readOnce(t, m, variable("stays"), variable("both"))
-	made := m.specCount()
-	goes := readOnce(t, m, variable("both"), variable("goes"))
-	assert.Equal(t, made+1, m.specCount())
+	stays := catalogueOf(m, variable("stays"), variable("both"))
+	made := specCount(m)
+	goes := catalogueOf(m, variable("both"), variable("goes"))
+	assert.Equal(t, made+1, specCount(m))
 	goes.Close()
 	settles := func(n int) {
 		t.Helper()
-		assert.Eventually(t, func() bool { runtime.GC(); return m.specCount() == n }, 30*time.Second, time.Millisecond)
+		assert.Eventually(t, func() bool { runtime.GC(); return specCount(m) == n }, 30*time.Second, time.Millisecond)
 	}
 	settles(2) // and nothing of what variables were before it was known what they become
-	assert.Same(t, stays.byID[1].Spec, readOnce(t, m, variable("both")).byID[0].Spec)
+	assert.Same(t, stays.byID[1].Spec, catalogueOf(m, variable("both")).byID[0].Spec)
 	stays.Close()
 	runtime.KeepAlive(stays)
 	stays = nil

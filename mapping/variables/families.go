@@ -1,4 +1,4 @@
-package series
+package variables
 
 import (
 	"fmt"
@@ -80,6 +80,16 @@ func (f *family) conflict(want *mapping.Metric) string {
 		return fmt.Sprintf("%s is already of %s, and can't be of %s as well", have.Name, f.measure, want.Measure)
 	}
 	return ""
+}
+
+// held is how many families there are, and how many variables of ranks they are made of.
+func (f *families) held() (families, variables int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.byName {
+		variables += one.holders
+	}
+	return len(f.byName), variables
 }
 
 // look is find for who only asks: no family comes to be by it.
