@@ -103,3 +103,55 @@ func TestRatioOfElementsThatCouldNotBeRead(t *testing.T) {
 	assert.NotContains(t, show(r), "x_highwatermark_ratio{comm=a}")
 	assert.Equal(t, 50.0, show(r)["x_highwatermark{comm=a}"])
 }
+
+// The highest share of an object that was freed stays when rules change that don't concern it.
+func TestShareOfAFreedObjectOutlivesAReload(t *testing.T) {
+	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassHighWatermark, tULong))
+	freed := a.object("a", 1)
+	a.object("b", 1)
+	a.handle("x", freed).values[0] = 100
+	a.handles[1].values[0] = 50
+	r := newRank(t)
+	r.Update(a.sample())
+	a.free(freed)
+	r.Update(a.after(time.Second).sample())
+	require.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
+	reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Name: "y"}, Drop: &yes})
+	r.Update(a.sample())
+	assert.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
+}
+
+// A variable that found no room is asked again when rules change, for these may have made some.
+func TestReloadGivesRoomToWhatHadNone(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "x", Class: mpit.ClassLevel, Datatype: tULong}, mpit.Variable{Name: "y", Class: mpit.ClassLevel, Datatype: tULong})
+	r := limited(t, 1)
+	r.Update(a.sample())
+	require.Len(t, r.Series(), 1)
+	limitTo(r, 2, mapping.ReasonRankOverLimit)
+	r.Update(a.after(time.Second).sample())
+	require.Len(t, r.Series(), 1, "what has been decided stays")
+	reload(t, r, a.after(time.Second))
+	r.Update(a.sample())
+	assert.Len(t, r.Series(), 2)
+}
+
+// What a variable really is decides how its values are read: from there on it counts, in each of its elements.
+func TestReloadOfALevelThatCounts(t *testing.T) {
+	for _, elements := range []int{1, 3} {
+		a := newAgent(on("x", mpit.ClassLevel, tULong))
+		o := a.object("a", elements)
+		set := func(to uint64) {
+			for i := range a.handle("x", o).values {
+				a.handle("x", o).values[i] = to
+			}
+		}
+		set(100)
+		r := newRank(t)
+		r.Update(a.sample())
+		reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Name: "x"}, Class: "counter"})
+		r.Update(a.sample())
+		set(107)
+		r.Update(a.after(time.Second).sample())
+		assert.Equal(t, map[string]float64{"x_total{comm=a}": 7 * float64(elements)}, show(r))
+	}
+}

@@ -149,6 +149,7 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 	var fresh []*Variable
 	more := max(0, len(vs.ByID)-len(c.byID))
 	c.byID, c.all = slices.Grow(c.byID, more), slices.Grow(c.all, more)
+	made := make([]Variable, more)
 	for i := range vs.ByID {
 		info := &vs.ByID[i]
 		if i < len(c.byID) {
@@ -162,9 +163,10 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 			}
 			// An agent never uses a number again; whoever does starts anew with it.
 			c.forget(old)
-			c.byID[i] = c.newVariable(info)
+			c.byID[i] = c.newVariable(&Variable{}, info)
 		} else {
-			c.byID = append(c.byID, c.newVariable(info))
+			c.byID = append(c.byID, c.newVariable(&made[0], info))
+			made = made[1:]
 		}
 		fresh = append(fresh, c.byID[i])
 	}
@@ -214,8 +216,8 @@ func same(a, b *mpit.Variable) bool {
 }
 
 // newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
-func (c *Catalogue) newVariable(info *mpit.Variable) *Variable {
-	v := &Variable{Info: info, Spec: mapping.Unknown(info.Class)}
+func (c *Catalogue) newVariable(v *Variable, info *mpit.Variable) *Variable {
+	v.Info, v.Spec = info, mapping.Unknown(info.Class)
 	c.all = append(c.all, v)
 	c.countState(info.State)
 	return v
