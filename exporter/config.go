@@ -17,7 +17,7 @@ import (
 // and Identity are what it begins with: Reload changes them.
 type Config struct {
 	Mapper *variables.Mapper // may be shared
-	Logger *slog.Logger    // default: says nothing
+	Logger *slog.Logger      // default: says nothing
 
 	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room
 	// (Limits). It stays longer if nobody has scraped since its end.

@@ -23,10 +23,10 @@ type fixed struct {
 	series    []*mapping.Series
 }
 
-func (f *fixed) Structure() uint64             { return f.structure }
-func (f *fixed) Series() []*mapping.Series     { return f.series }
+func (f *fixed) Structure() uint64            { return f.structure }
+func (f *fixed) Series() []*mapping.Series    { return f.series }
 func (f *fixed) Objects() []series.ObjectInfo { return nil }
-func (f *fixed) Weight() int                   { return len(f.series) }
+func (f *fixed) Weight() int                  { return len(f.series) }
 
 // pageRank returns a rank that is up with such series of one gauge, one for each value of label l.
 func pageRank(number int, name string, values ...string) (*rank, *fixed) {

@@ -196,10 +196,10 @@ func (e *Exporter) refresh() []ending {
 type copying struct {
 	e          *Exporter
 	board      *board
-	described  map[uint32]int // series that describe each user's ranks
-	describing int            // the most that any user may have
+	described  map[uint32]int   // series that describe each user's ranks
+	describing int              // the most that any user may have
 	infos      []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
-	ended      []ending       // whose last values are on the page
+	ended      []ending         // whose last values are on the page
 }
 
 // copy copies what is in a rank and gives its lock back. Where there is none, the last copy stands, and the rank is

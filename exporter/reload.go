@@ -13,7 +13,7 @@ import (
 // Rules is what can change while an Exporter runs.
 type Rules struct {
 	Mapper   *variables.Mapper // a new one, not the one that is in force
-	Limits   rules.Limits  // zero values stand for the defaults
+	Limits   rules.Limits      // zero values stand for the defaults
 	Identity []rules.Relabel
 }
 

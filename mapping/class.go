@@ -17,7 +17,7 @@ var classNames = [...]ClassName{
 	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "timer", mpit.ClassGeneric: "generic",
 }
 
-// classNamed is the class that rules call n.
+// ClassNamed is the class that rules call n.
 func ClassNamed(n ClassName) (mpit.Class, bool) {
 	for c, name := range classNames {
 		if name == n {
@@ -27,7 +27,7 @@ func ClassNamed(n ClassName) (mpit.Class, bool) {
 	return mpit.ClassUnknown, false
 }
 
-// nameOf is what rules call a class; "unknown" for one that MPI_T doesn't have.
+// NameOf is what rules call a class; "unknown" for one that MPI_T doesn't have.
 func NameOf(c mpit.Class) string {
 	if int(c) < len(classNames) {
 		return string(classNames[c])
@@ -44,9 +44,10 @@ func BindLabel(b mpit.Bind) string {
 	return b.Label()
 }
 
-// number says how the 64 bits of a value are read.
+// Number says how the 64 bits of a value are read.
 type Number uint8
 
+// The ways to read a word of a sample.
 const (
 	NotNumber Number = iota
 	Signed
@@ -54,6 +55,7 @@ const (
 	Floating
 )
 
+// NumberOf says how values of a datatype are read; NotNumber: they are none that a metric can have.
 func NumberOf(d mpit.Datatype) Number {
 	switch {
 	case d == mpit.DatatypeOther || d == mpit.DatatypeChar || d > mpit.DatatypeBool:
@@ -66,7 +68,7 @@ func NumberOf(d mpit.Datatype) Number {
 	return Unsigned
 }
 
-// float is the value of a word of a sample.
+// Float is the value of a word of a sample.
 func (n Number) Float(w uint64) float64 {
 	switch n {
 	case Signed:
@@ -77,7 +79,7 @@ func (n Number) Float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// less compares two words of a sample.
+// Less compares two words of a sample.
 func (n Number) Less(a, b uint64) bool {
 	switch n {
 	case Signed:
@@ -88,7 +90,7 @@ func (n Number) Less(a, b uint64) bool {
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
 
-// grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
+// Grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
 // stand for: of integers exact as far as the result fits a float64, however large its parts are.
 func (n Number) Grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
 	if n == Floating {
@@ -115,7 +117,7 @@ func (n Number) Grown(last, base, excluded uint64, wraps uint32, size uint) floa
 	return sign * (math.Ldexp(float64(high), 64) + float64(low))
 }
 
-// quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
+// Quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
 // that lies outside. Of signed types, zero is the start of the third.
 func (n Number) Quarter(w uint64, bits uint) uint8 {
 	if n == Signed {

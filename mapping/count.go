@@ -57,5 +57,5 @@ func (c *Count) SkipPart(value float64) {
 // Set makes value the total, of something that doesn't only grow.
 func (c *Count) Set(value float64) { c.total, c.known = value, true }
 
-// finite says whether x is neither infinite nor not a number.
+// Finite says whether x is neither infinite nor not a number.
 func Finite(x float64) bool { return x-x == 0 }

@@ -89,7 +89,7 @@ func (h *Histogram) addNative(index int32, n uint64) {
 	h.Native[i].Count += n
 }
 
-// spread writes an exact histogram's counts into buckets as agents have them.
+// Spread writes an exact histogram's counts into buckets as agents have them.
 func (h *Histogram) Spread(to []uint64) {
 	clear(to)
 	if len(to) > 0 {
@@ -102,7 +102,7 @@ func (h *Histogram) Spread(to []uint64) {
 	}
 }
 
-// rise adds to an exact histogram what buckets have more than before. The last one has no upper end.
+// Rise adds to an exact histogram what buckets have more than before. The last one has no upper end.
 func (h *Histogram) Rise(was, now []uint64) {
 	place, last := 0, len(now)-1
 	for k, n := range now {
@@ -127,7 +127,7 @@ func (h *Histogram) Rise(was, now []uint64) {
 // upperEnd is where bucket k ends, in seconds: what math.Ldexp says, without the cases that it has to tell apart.
 func upperEnd(k int) float64 { return math.Float64frombits(uint64(1023+k-secondBucket) << 52) }
 
-// add makes n observations of x seconds.
+// Add makes n observations of x seconds.
 func (h *Histogram) Add(x float64, n uint64) {
 	h.Count += n
 	h.Counts[sort.SearchFloat64s(h.Bounds, x)] += n

@@ -49,7 +49,7 @@ type Metric struct {
 	OTelKind  OTelKind
 	Monotonic bool // a counter or histogram
 
-	// measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
+	// Measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
 	Measure string
 }
 

@@ -13,8 +13,10 @@ import (
 const Prefix = "mpit_"
 
 const (
-	MaxPlainName   = 160 // bytes of a variable's name that needs no escape
-	maxEscapedName = 96  // bytes of it that an escape keeps
+	// MaxPlainName is how many bytes of a variable's name need no escape.
+	MaxPlainName = 160
+
+	maxEscapedName = 96 // bytes of it that an escape keeps
 )
 
 var classWords = [...]string{
@@ -253,7 +255,7 @@ func split(s string) []string {
 // ranks of a node: mpit_node_ and the rest of the ranks' name.
 var reservedWords = []string{"exporter", "rank", "pcontrol", "node"}
 
-// reservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else "".
+// ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else "".
 func ReservedFirst(name string) string {
 	if first, _, more := strings.Cut(name, "_"); more && slices.Contains(reservedWords, first) {
 		return first
@@ -283,7 +285,7 @@ var reservedEndings = map[string]bool{
 	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true, "gcount": true,
 }
 
-// reservedEnding says whether a name that ends in the word means a part of a family, or another kind of one.
+// ReservedEnding says whether a name that ends in the word means a part of a family, or another kind of one.
 func ReservedEnding(word string) bool { return reservedEndings[word] }
 
 // shortUnits are abbreviated units, which the linter refuses anywhere in a name.

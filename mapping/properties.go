@@ -16,8 +16,8 @@ type Properties struct {
 	Nonzero   bool
 	Object    bool // false: no label with the object's name
 	Companion string
-	Buckets   []float64 // nil: those of Config, or of distributions
+	Buckets   []float64 // nil: those of Basis
 	Offset    bool
-	Rank      RankMode // "": that of Config
+	Rank      RankMode // "": that of Basis
 	Open      bool
 }

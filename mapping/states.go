@@ -11,12 +11,12 @@ import (
 // maxItems is how many items of an enumeration become series each; of larger ones only the present value does.
 const maxItems = 128
 
-// itemsOf is the items of an enumeration, with names that differ.
-func ItemsOf(e *mpit.Enum) []item {
+// ItemsOf is the items of an enumeration, with names that differ.
+func ItemsOf(e *mpit.Enum) []Item {
 	if e == nil || len(e.Items) > maxItems {
 		return nil
 	}
-	var items []item
+	var items []Item
 	names, values := map[string]bool{}, map[int64]bool{}
 	for _, it := range e.Items {
 		if values[it.Value] {
@@ -30,14 +30,15 @@ func ItemsOf(e *mpit.Enum) []item {
 			continue
 		}
 		names[name], values[it.Value] = true, true
-		items = append(items, item{it.Value, name})
+		items = append(items, Item{it.Value, name})
 	}
 	return items
 }
 
+// StateName is the name of a STATE's value that has no other: its number.
 func StateName(v int64) string { return strconv.FormatInt(v, 10) }
 
-// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
+// OutsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
 // item. An item that is called by another one's number has been there first.
 func (s *Spec) OutsideName(e *mpit.Enum, value int64) string {
 	if s.Items == nil && e != nil {
@@ -48,7 +49,7 @@ func (s *Spec) OutsideName(e *mpit.Enum, value int64) string {
 		}
 	}
 	name := StateName(value)
-	for slices.ContainsFunc(s.Items, func(it item) bool { return it.Name == name }) {
+	for slices.ContainsFunc(s.Items, func(it Item) bool { return it.Name == name }) {
 		name = "(" + name + ")"
 	}
 	return name

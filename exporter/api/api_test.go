@@ -21,7 +21,7 @@ func (s slowSource) wait() {
 	<-s.goOn
 }
 
-func (s slowSource) Ranks() []RankStatus     { return []RankStatus{} }
+func (s slowSource) Ranks() []RankStatus       { return []RankStatus{} }
 func (s slowSource) Mapper() *variables.Mapper { return nil }
 
 func (s slowSource) Connected(Selector) []Connected {

@@ -395,7 +395,7 @@ func TestRatiosNeverClashWithVariables(t *testing.T) {
 		m := newMapper(t)
 		name := variableNames().Draw(t, "name")
 		for _, high := range []bool{false, true} {
-			ratio := &mapping.RatioFamily(name, high).Metric
+			ratio := mapping.RatioFamily(name, high)
 			checkMetric(t, ratio)
 			other := mpit.Variable{Name: variableNames().Draw(t, "other"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
 			got, _, ok := m.Metric(mapping.Library{}, other)

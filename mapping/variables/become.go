@@ -165,7 +165,7 @@ func (c *Catalogue) findRatio(v *Variable) {
 			continue
 		}
 		want := mapping.RatioFamily(v.Info.Name, class == mpit.ClassHighWatermark)
-		metric, reason := c.mapper.families.acquire(want.Metric, c.process.User, func() string { return want.Help })
+		metric, reason := c.mapper.families.acquire(*want, c.process.User, func() string { return want.Help })
 		if reason != "" {
 			if c.refused == nil {
 				c.refused = map[variableKey]mapping.Reason{}
