@@ -13,7 +13,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // attributesOf are the labels that a series of that family can have, with what they are called in OpenTelemetry:
@@ -73,7 +74,7 @@ func TestAttributesOfTheSemanticConventions(t *testing.T) {
 // What any series may have can't be a label that a rule gives, of whatever meaning.
 func TestNoRuleGivesALabelOfTheTable(t *testing.T) {
 	for _, l := range exposition.CommonLabels() {
-		_, err := mapping.New(mapping.Config{Rules: []mapping.Rule{{Match: mapping.Match{Regexp: "(?P<" + l.Name + ">x)"}}}})
+		_, err := variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<" + l.Name + ">x)"}}}})
 		assert.Error(t, err, l.Name)
 	}
 }

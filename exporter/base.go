@@ -13,6 +13,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -28,7 +30,7 @@ type base struct {
 	started time.Time
 
 	now     func() time.Time
-	newRank func(m *mapping.Mapper, p mapping.Process) figures
+	newRank func(m *variables.Mapper, p variables.Process) figures
 	proc    fs.FS       // /proc
 	grouped func() bool // rules match by category
 	tuning
@@ -36,29 +38,29 @@ type base struct {
 
 // ruling is rules that are, or were, in force.
 type ruling struct {
-	mapper   *mapping.Mapper
+	mapper   *variables.Mapper
 	identity *identity.Rules // for ranks that come
 	epoch    uint64          // how often rules have come into force before
 }
 
-// figures is what the exporter needs of a mapping.Rank.
+// figures is what the exporter needs of a series.Rank.
 type figures interface {
 	board.Figures
 	Weight() int
-	SetRoom(shared mapping.Room)
+	SetRoom(shared series.Room)
 	SetVariableLimit(weight int)
 	Update(s *mpit.Sample)
-	Reload(m *mapping.Mapper, at time.Time)
+	Reload(m *variables.Mapper, at time.Time)
 	Select() (def bool, ids map[uint32]bool, changed bool)
 	Requests() []uint32
 	Dropped() map[mapping.Reason]uint64
-	Infos() []mapping.Info
-	SetCategories(c mapping.Categories)
+	Infos() []variables.Info
+	SetCategories(c variables.Categories)
 	Close()
 }
 
 // mapper returns the one that is in force.
-func (b *base) mapper() *mapping.Mapper { return b.rules.Load().mapper }
+func (b *base) mapper() *variables.Mapper { return b.rules.Load().mapper }
 
 func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 

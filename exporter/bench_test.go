@@ -26,6 +26,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -36,7 +39,7 @@ import (
 const benchRanks, benchSeries = 100, 100
 
 // Limits that are in nobody's way.
-var benchLimits = mapping.Limits{Series: 1 << 30, SeriesPerJob: 1 << 30, SeriesPerUser: 1 << 30, SeriesPerRank: 1 << 30}
+var benchLimits = rules.Limits{Series: 1 << 30, SeriesPerJob: 1 << 30, SeriesPerUser: 1 << 30, SeriesPerRank: 1 << 30}
 
 // benchSample is a sample of a rank with that many counters.
 func benchSample(series int) *mpit.Sample {
@@ -119,17 +122,17 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 
 // ordinary is the same page made the ordinary way: a const metric for each series at each scrape.
 type ordinary struct {
-	ranks []*mapping.Rank
+	ranks []*series.Rank
 	descs map[*mapping.Metric]*prometheus.Desc
 	touch func()
 }
 
-func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Registry) {
+func newOrdinary(b *testing.B, ranks, perRank int) (*ordinary, *prometheus.Registry) {
 	mapper := newMapper(b)
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
-	samples, advance := benchSamples(ranks, series)
+	samples, advance := benchSamples(ranks, perRank)
 	for range samples {
-		r := mapper.NewRank(mapping.Process{})
+		r := series.NewRank(mapper, variables.Process{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -28,10 +29,10 @@ type fixed struct {
 	series    []*mapping.Series
 }
 
-func (f *fixed) Structure() uint64             { return f.structure }
-func (f *fixed) Series() []*mapping.Series     { return f.series }
-func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
-func (f *fixed) Weight() int                   { return len(f.series) }
+func (f *fixed) Structure() uint64            { return f.structure }
+func (f *fixed) Series() []*mapping.Series    { return f.series }
+func (f *fixed) Objects() []series.ObjectInfo { return nil }
+func (f *fixed) Weight() int                  { return len(f.series) }
 
 // drawn is a page without an exporter, of ranks with given figures.
 type drawn struct {

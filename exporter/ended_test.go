@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -168,7 +168,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 	var made *unsound
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			f := sound(m, p)
 			made = &unsound{figures: f}
 			return made

@@ -16,13 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // merging makes an Exporter treat the ranks of variables so by default, from its start on, with these rules besides.
-func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
+func merging(t testing.TB, mode mapping.RankMode, own ...rules.Rule) func(*Exporter) {
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rank: mode, Rules: append(own, rules.Defaults()...)})
 	require.NoError(t, err)
 	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }
@@ -95,8 +97,8 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 func togetherNode(t *testing.T, cfg Config) (*node, []*mpittest.Rank) {
 	cfg.UserName = func(uint32) string { return "alice" }
 	n := startNode(t, cfg, merging(t, mapping.RankKeep,
-		mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth},
-		mapping.Rule{Match: mapping.Match{Class: mapping.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
+		rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth},
+		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
 	var ranks []*mpittest.Rank
 	for i := range 3 {
 		ranks = append(ranks, mpittest.New(small("1", i)))
@@ -337,7 +339,7 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
-	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
+	n := startNode(t, Config{Limits: rules.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
 	n.joined(1, 0, 1)
 	page := n.scrape()
 	merged := 0

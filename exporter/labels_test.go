@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -114,7 +114,7 @@ func TestJobsWithoutCgroupAreUnknown(t *testing.T) {
 func TestIdentityByRule(t *testing.T) {
 	n := startNode(t, Config{
 		UserName: func(uint32) string { return "alice" },
-		Identity: []mapping.Relabel{
+		Identity: []rules.Relabel{
 			{SourceLabels: []string{"source", "cgroup_jobid"}, Regex: "launcher;(.+)", TargetLabel: "jobid"},
 			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"}, Separator: text(" "),
 				Regex: "(.*)", TargetLabel: "partition"},

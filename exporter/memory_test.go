@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -41,11 +42,11 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			}
 			n.scrape()
 			get(n.Handler(), "/metrics")
-			var figures weak.Pointer[mapping.Rank]
-			var series weak.Pointer[mapping.Series]
+			var figures weak.Pointer[series.Rank]
+			var one weak.Pointer[mapping.Series]
 			n.contentsOf(r, func(c *contents) {
-				figures = weak.Make(c.figures.(*mapping.Rank))
-				series = weak.Make(c.figures.Series()[0])
+				figures = weak.Make(c.figures.(*series.Rank))
+				one = weak.Make(c.figures.Series()[0])
 			})
 			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
@@ -55,7 +56,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			read(n)
 			assert.Eventually(t, func() bool {
 				runtime.GC()
-				return figures.Value() == nil && series.Value() == nil && message.Value() == nil
+				return figures.Value() == nil && one.Value() == nil && message.Value() == nil
 			}, longest, time.Millisecond)
 		})
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // New returns an Exporter without ranks.
@@ -34,7 +35,7 @@ func New(cfg Config) (*Exporter, error) {
 		budgets: budgets,
 		started: time.Now(),
 		now:     time.Now,
-		newRank: func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) },
+		newRank: func(m *variables.Mapper, p variables.Process) figures { return series.NewRank(m, p) },
 		proc:    os.DirFS("/proc"),
 		tuning:  usual(),
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -116,10 +117,10 @@ func (n *node) contentsOf(r *mpittest.Rank, do func(c *contents)) {
 }
 
 // shippedRules have been read once for all tests.
-var shippedRules = sync.OnceValue(mapping.Defaults)
+var shippedRules = sync.OnceValue(rules.Defaults)
 
-func newMapper(t testing.TB) *mapping.Mapper {
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rules: shippedRules()})
+func newMapper(t testing.TB) *variables.Mapper {
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: shippedRules()})
 	require.NoError(t, err)
 	return m
 }

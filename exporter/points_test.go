@@ -18,6 +18,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -296,8 +297,8 @@ func TestPointsOfEverything(t *testing.T) {
 func TestPointsOfRanksInTrouble(t *testing.T) {
 	clock := newTestClock()
 	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankKeep,
-		mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth},
-		mapping.Rule{Match: mapping.Match{Class: mapping.List{"highwatermark"}}, Rank: mapping.RankNode}))
+		rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth},
+		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark"}}, Rank: mapping.RankNode}))
 	check := func() map[string]said {
 		t.Helper()
 		families, explicit, exponential := n.eachWay()

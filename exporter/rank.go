@@ -14,6 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -85,7 +86,7 @@ type facts struct {
 	size      int
 	stamp     uint64 // of its categories
 	variables *mpit.Variables
-	infos     []mapping.Info
+	infos     []variables.Info
 	kept      bounds.Kept
 }
 

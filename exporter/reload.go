@@ -7,14 +7,15 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // Rules is what can change while an Exporter runs.
 type Rules struct {
-	Mapper   *mapping.Mapper // a new one, not the one that is in force
-	Limits   mapping.Limits  // zero values stand for the defaults
-	Identity []mapping.Relabel
+	Mapper   *variables.Mapper // a new one, not the one that is in force
+	Limits   rules.Limits      // zero values stand for the defaults
+	Identity []rules.Relabel
 }
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
@@ -58,7 +59,7 @@ func (e *Exporter) ReloadFailed(err error) {
 
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
 // error the old ones stay.
-func (e *Exporter) setLimits(l mapping.Limits) error {
+func (e *Exporter) setLimits(l rules.Limits) error {
 	if err := e.budgets.SetLimits(l); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -450,7 +450,7 @@ func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*nod
 	broken := &unsound{} // its figures come with the first answer
 	n := startNode(t, cfg, append(options, func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			f := sound(m, p)
 			if p.Library.Name == "mpich" && broken.figures == nil {
 				broken.figures = f

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -31,7 +31,7 @@ func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 type source struct{ e *Exporter }
 
 // Mapper is the one whose rules are in force.
-func (s source) Mapper() *mapping.Mapper { return s.e.mapper() }
+func (s source) Mapper() *variables.Mapper { return s.e.mapper() }
 
 // Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
@@ -66,7 +66,7 @@ func (s source) Kept(which api.Selector) api.KeptList {
 		status    api.RankStatus
 		kept      bounds.Kept
 		variables []mpit.Variable
-		infos     []mapping.Info
+		infos     []variables.Info
 	}
 	var samples []sample
 	list := api.KeptList{Kept: []api.KeptSample{}}

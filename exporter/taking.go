@@ -9,6 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -34,7 +35,7 @@ type contents struct {
 	byState   [board.VariableStates]int // variables by their state
 	layout    *mpit.Layout
 	structure uint64 // of figures, for which variables were selected last
-	infos     []mapping.Info
+	infos     []variables.Info
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
@@ -162,7 +163,7 @@ func (c *contents) logConflicts() {
 
 // makeFigures makes a rank's figures by the rules that are in force.
 func (c *contents) makeFigures(rules *ruling) {
-	p := mapping.Process{Library: c.rank.library, User: c.rank.UID, Older: c.rank.since}
+	p := variables.Process{Library: c.rank.library, User: c.rank.UID, Older: c.rank.since}
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -102,12 +104,12 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 
 // No rank and no rule says whose a rank is.
 func TestUserIsTheKernelsWord(t *testing.T) {
-	_, err := New(Config{Mapper: newMapper(t), Identity: []mapping.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
+	_, err := New(Config{Mapper: newMapper(t), Identity: []rules.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
 	require.ErrorContains(t, err, "user")
-	_, err = mapping.New(mapping.Config{Rules: []mapping.Rule{{Match: mapping.Match{Regexp: "(?P<user>.*)"}}}})
+	_, err = variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<user>.*)"}}}})
 	require.ErrorContains(t, err, "user")
 
-	n := startNode(t, Config{Identity: []mapping.Relabel{
+	n := startNode(t, Config{Identity: []rules.Relabel{
 		{SourceLabels: []string{"user"}, Regex: "(.*)", TargetLabel: "world", Replacement: text("root")},
 	}})
 	cfg := small("1", 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
@@ -77,13 +77,13 @@ func (ws *worlds) leave(r *rank) (last bool) {
 // shared is what the contents of a world's ranks have in common. It is safe for concurrent use.
 type shared struct {
 	mu    sync.Mutex
-	infos []mapping.Info // of the rank that described its variables last
-	told  bool           // what follows is known: where rules match by category
+	infos []variables.Info // of the rank that described its variables last
+	told  bool             // what follows is known: where rules match by category
 	where categories.Standing
 }
 
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
-func (s *shared) describe(infos []mapping.Info) []mapping.Info {
+func (s *shared) describe(infos []variables.Info) []variables.Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Equal(infos, s.infos) {

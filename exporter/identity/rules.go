@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // Rules renames ranks. It is immutable, and safe for concurrent use; the zero value renames nothing.
@@ -36,7 +36,7 @@ func sources() []string {
 func targets() []string { return []string{"jobid", "world", "jobname", "partition"} }
 
 // Compile makes Rules. An error names the rule's place and what to write instead.
-func Compile(rules []mapping.Relabel) (*Rules, error) {
+func Compile(rules []rules.Relabel) (*Rules, error) {
 	made := &Rules{}
 	for i := range rules {
 		rule, err := compile(&rules[i])
@@ -52,7 +52,7 @@ func Compile(rules []mapping.Relabel) (*Rules, error) {
 	return made, nil
 }
 
-func compile(r *mapping.Relabel) (rule, error) {
+func compile(r *rules.Relabel) (rule, error) {
 	made := rule{sources: slices.Clone(r.SourceLabels), separator: ";", target: r.TargetLabel, replacement: "$1"}
 	if !slices.Contains(targets(), r.TargetLabel) {
 		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel, strings.Join(targets(), ", "))

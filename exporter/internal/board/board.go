@@ -21,6 +21,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -71,11 +73,11 @@ type ControlRow struct {
 	cvar.Row
 }
 
-// Figures is what the page needs of a mapping.Rank.
+// Figures is what the page needs of a series.Rank.
 type Figures interface {
 	Structure() uint64
 	Series() []*mapping.Series
-	Objects() []mapping.ObjectInfo
+	Objects() []series.ObjectInfo
 }
 
 // Contents is what of a rank is copied onto the page.
@@ -88,7 +90,7 @@ type Contents struct {
 	Variables *mpit.Variables
 	ByState   [VariableStates]int // variables by their state
 	Layout    *mpit.Layout
-	Infos     []mapping.Info
+	Infos     []variables.Info
 }
 
 // VariableStates is how many states a variable may be in.
@@ -179,7 +181,7 @@ func (b *Board) Variables() (byState [VariableStates]int) {
 }
 
 // Of is what stands on the page for a rank's variables.
-func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []mapping.Info, shown []exposition.Shown) {
+func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info, shown []exposition.Shown) {
 	r := b.ranks[of]
 	if r == nil {
 		return nil, nil, nil // it has just come

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -23,9 +24,9 @@ type fixed struct {
 	series    []*mapping.Series
 }
 
-func (f *fixed) Structure() uint64             { return f.structure }
-func (f *fixed) Series() []*mapping.Series     { return f.series }
-func (f *fixed) Objects() []mapping.ObjectInfo { return nil }
+func (f *fixed) Structure() uint64            { return f.structure }
+func (f *fixed) Series() []*mapping.Series    { return f.series }
+func (f *fixed) Objects() []series.ObjectInfo { return nil }
 
 // pageRank returns a rank with such series of one gauge, one for each value of label l.
 func pageRank(number int, name string, values ...string) (*Rank, *fixed) {

@@ -6,6 +6,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
 // objectDetails are the properties of objects that are labels of mpit_object_info, out of those in docs/protocol.md. A
@@ -48,7 +49,7 @@ func detailLabel(key string) string {
 }
 
 // objectLabels are the labels of mpit_object_info besides kind and name. What an object does not have, has no label.
-func objectLabels(o *mapping.ObjectInfo) (labels []mapping.Label) {
+func objectLabels(o *series.ObjectInfo) (labels []mapping.Label) {
 	add := func(name, value string) {
 		if value != "" {
 			labels = append(labels, mapping.Label{Name: name, Value: value})

@@ -9,6 +9,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -23,7 +25,7 @@ type portrait struct {
 	sampled   bool
 	stats     mpit.AgentStats
 	variables *mpit.Variables
-	infos     []mapping.Info
+	infos     []variables.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
 	byState   [VariableStates]int
 	merged    *merged
@@ -115,8 +117,8 @@ func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
 type describing struct {
 	perRank   int
 	perUser   int
-	described map[uint32]int // series that describe each user's ranks
-	infos     []mapping.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
+	described map[uint32]int   // series that describe each user's ranks
+	infos     []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
 }
 
 func (d *describing) begin(ranks []*Rank, perRank, all int) {
@@ -131,7 +133,7 @@ func (d *describing) begin(ranks []*Rank, perRank, all int) {
 func (d *describing) room(r *Rank) int { return min(d.perRank, d.perUser-d.described[r.UID]) }
 
 // known is how many of these stand on the page already, for the rank before.
-func (d *describing) known(infos []mapping.Info) int {
+func (d *describing) known(infos []variables.Info) int {
 	if len(infos) == 0 || len(d.infos) == 0 || &infos[0] != &d.infos[0] {
 		return 0
 	}
@@ -139,7 +141,7 @@ func (d *describing) known(infos []mapping.Info) int {
 }
 
 // note notes how many series describe a rank, and which.
-func (d *describing) note(r *Rank, n int, infos []mapping.Info) {
+func (d *describing) note(r *Rank, n int, infos []variables.Info) {
 	d.described[r.UID] += n - d.known(infos)
 	d.infos = infos
 }
@@ -272,7 +274,7 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 }
 
 // addObjects adds what describes the rank's MPI objects, each in up to two series.
-func (b *Board) addObjects(s *sheet, objects []mapping.ObjectInfo, room int) {
+func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 	if len(objects) > room/2 {
 		s.Drop(self.DroppedBound, len(objects)-room/2)
 		objects = objects[:room/2]

@@ -14,6 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -168,7 +169,7 @@ func Seconds(t time.Time) float64 {
 }
 
 // ShowLimits shows how many series there may be.
-func (s *Metrics) ShowLimits(l mapping.Limits) {
+func (s *Metrics) ShowLimits(l rules.Limits) {
 	for scope, limit := range map[string]int{
 		ScopeAll: l.Series, ScopeJob: l.SeriesPerJob, ScopeUser: l.SeriesPerUser, ScopeRank: l.SeriesPerRank,
 		ScopeVariable: l.SeriesPerVariable,
