@@ -66,43 +66,14 @@ const (
 const (
 	// defaultTimeout is how long a round may take where the reader sets no deadline: Prometheus' own default.
 	defaultTimeout = 10 * time.Second
-	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
-	// counts as lost.
-	grace = 2 * time.Second
-	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one
-	// stopped process would make every scrape take until its deadline.
-	patience = 250 * time.Millisecond
-	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last
-	// has seen some of them answer.
-	welcome = 250 * time.Millisecond
-	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
-	overdue = time.Second
-	// shareable is how old a round may be that another reader joins: its answers are as old.
-	shareable = 250 * time.Millisecond
 	// maxFinals bounds the last samples in flight of one user, beyond one for each living rank: those may all end
 	// at the same moment.
 	maxFinals = 64
 	// finalTimeout bounds the connection that brings a last sample; an agent gives up after 20 ms itself.
 	finalTimeout = 5 * time.Second
-	// maxEndedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
-	maxEndedBytes = 64 << 20
 	// pushTimeout bounds the sending of a selection.
 	pushTimeout = 5 * time.Second
-	// recent is how old the page may be that values are read from without asking the ranks again. However many people
-	// look, they cost the ranks no more than a scraper that comes so often.
-	recent = time.Second
 )
-
-// maxDescribing is how many series may describe one rank's objects and variables, maxDescribingAll those of all
-// ranks. Each user with ranks may have an equal part of these. What describes the variables of a world counts once.
-const (
-	maxDescribing    = 8192
-	maxDescribingAll = 50_000
-)
-
-// maxLent bounds the pages that scrapers are being sent, in bytes. Whoever has been reading longest when there are more
-// is let go: a scraper that means to read its page has done so by then.
-const maxLent = 128 << 20
 
 // maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
 const maxTaking = 4
@@ -149,16 +120,36 @@ func (c Config) complete() (Config, error) {
 
 // tuning is what nobody but a test changes.
 type tuning struct {
-	patience, welcome, overdue, shareable, grace time.Duration
-	recent                                       time.Duration
-	describing, describingAll                    int // see maxDescribing
-	endedBytes                                   int // see maxEndedBytes
-	lent                                         int // see maxLent
+	// grace is how long after the end of its connection a rank may bring its last sample, or connect again, before it
+	// counts as lost.
+	grace time.Duration
+	// patience is how long a round waits for ranks that have owed an answer for longer than overdue. Without it, one
+	// stopped process would make every scrape take until its deadline.
+	patience time.Duration
+	// welcome is how long a round waits for ranks that have never answered, from its beginning, or from when it last
+	// has seen some of them answer.
+	welcome time.Duration
+	// overdue is long enough that no scraper in a hurry can make others give up on a rank that is only slow.
+	overdue time.Duration
+	// shareable is how old a round may be that another reader joins: its answers are as old.
+	shareable time.Duration
+	// recent is how old the page may be that values are read from without asking the ranks again. However many people
+	// look, they cost the ranks no more than a scraper that comes so often.
+	recent time.Duration
+	// describing is how many series may describe one rank's objects and variables, describingAll those of all ranks.
+	// Each user with ranks may have an equal part of these. What describes the variables of a world counts once.
+	describing, describingAll int
+	// endedBytes bounds, about, what ranks without a connection keep of what they have sent, in bytes.
+	endedBytes int
+	// lent bounds the pages that scrapers are being sent, in bytes. Whoever has been reading longest when there are
+	// more is let go: a scraper that means to read its page has done so by then.
+	lent int
 }
 
 func usual() tuning {
+	const glance = 250 * time.Millisecond
 	return tuning{
-		patience: patience, welcome: welcome, overdue: overdue, shareable: shareable, grace: grace, recent: recent,
-		describing: maxDescribing, describingAll: maxDescribingAll, endedBytes: maxEndedBytes, lent: maxLent,
+		grace: 2 * time.Second, patience: glance, welcome: glance, overdue: time.Second, shareable: glance,
+		recent: time.Second, describing: 8192, describingAll: 50_000, endedBytes: 64 << 20, lent: 128 << 20,
 	}
 }

@@ -68,7 +68,7 @@ func TestLastSampleAfterTheConnectionsEnd(t *testing.T) {
 
 	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 99))
 	n.finish(r, mpit.EndExit)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	page = n.scrape()
 	assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)])
 	assert.Equal(t, 1.0, page[ended("exit")])
@@ -82,7 +82,7 @@ func TestKilledRank(t *testing.T) {
 	n.connect(r)
 	n.scrape()
 	n.kill(r)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 
 	page := n.scrape()
 	assert.Equal(t, 1.0, page[ended("lost")])
@@ -196,8 +196,8 @@ func TestEvictionIsFair(t *testing.T) {
 	add(2, 200, 1)
 	add(3, 200, 2)
 	add(4, 200, 3)
-	require.Nil(t, table.surplus(4, maxEndedBytes))
-	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).ID.Rank, "the oldest of who has most")
+	require.Nil(t, table.surplus(4, usual().endedBytes))
+	assert.Equal(t, 2, table.surplus(3, usual().endedBytes).ID.Rank, "the oldest of who has most")
 }
 
 // After a restart, counters show what their agents have counted in all, with the time from which they have. What only

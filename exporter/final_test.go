@@ -66,7 +66,7 @@ func TestRemaining(t *testing.T) {
 	is(1, 0, "and been scraped")
 	n.kill(second)
 	is(1, 0, "it may come back")
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	is(0, 1, "it is lost, and what was known of it has not been scraped since")
 	n.scrape()
 	is(0, 0, "nothing is left")

@@ -207,13 +207,13 @@ func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
 	assert.Equal(t, 21.0, calls())
 
 	n.kill(b)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	assert.Equal(t, 21.0, calls(), "lost")
 	n.connect(b)
 	assert.Equal(t, 21.0, calls(), "revived")
 
 	n.kill(b)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	calls()
 	clock.advance(time.Minute)
 	assert.Equal(t, 21.0, calls())

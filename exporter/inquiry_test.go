@@ -260,7 +260,7 @@ func TestControlVariables(t *testing.T) {
 	assert.Equal(t, want, n.with(family), "ended ranks leave")
 	n.kill(ranks[1])
 	n.kill(ranks[2])
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	n.scrape()
 	assert.Empty(t, n.with(family))
 	g := n.lock()

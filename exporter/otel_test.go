@@ -296,7 +296,7 @@ func TestRankThatEndsTwice(t *testing.T) {
 	n.connect(r)
 	reader.read()
 	n.kill(r)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	values, first := reader.read()
 	require.Contains(t, values, ended("lost"))
 	_, deliver := reader.read()

@@ -334,7 +334,7 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	assert.NotContains(t, after, of("mpit_depth_level", "1", 3), "late")
 	assert.Contains(t, after, of("mpit_calls_total", "1", 3))
 	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",user="alice",world="0"}`)
-	clock.advance(grace)
+	clock.advance(usual().grace)
 	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",user="alice",world="0"}`)
 }
 

@@ -52,7 +52,7 @@ func TestNobodyIsAskedUntilSomebodyReads(t *testing.T) {
 func oneRound(e *Exporter) { e.shareable = time.Hour }
 
 // impatient makes whoever owes an answer since an earlier round one that nobody waits for.
-func impatient(e *Exporter) { e.overdue, e.patience, e.welcome = 1, 1, welcome }
+func impatient(e *Exporter) { e.overdue, e.patience, e.welcome = 1, 1, usual().welcome }
 
 func TestLateRankHoldsNobodyUp(t *testing.T) {
 	n := startNode(t, Config{}, impatient)
