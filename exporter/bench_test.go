@@ -99,11 +99,13 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	for _, o := range options {
 		o(e)
 	}
+	g := e.lock()
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
+		list[i] = g.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
+	g.unlock()
 	touch = func() {
 		advance()
 		for i, r := range list {
@@ -200,9 +202,8 @@ func BenchmarkExposition(b *testing.B) {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				p, unlock := e.pages.lock()
-				body := p.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
-				unlock()
+				body := e.pages.page.Lock().board.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
+				e.pages.page.Unlock()
 				body.Release()
 			}
 			render() // the pool has a body
@@ -464,16 +465,16 @@ func BenchmarkMemory(b *testing.B) {
 			before := settledMiB()
 			e, touch := benchExporter(b, 1000, 100)
 			benchMemory(b, e.Handler(), touch, f.accept, before)
-			e.mu.Lock()
-			for _, r := range e.table.ordered {
-				e.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
+			g := e.lock()
+			for _, r := range g.table.ordered {
+				g.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
 				r.scraped = true
 			}
-			e.mu.Unlock()
+			g.unlock()
 			for range 2 {
 				e.Handler().ServeHTTP(discard{http.Header{}, new(int)}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			}
-			if n := len(e.table.ordered); n > 0 {
+			if n := len(e.Ranks()); n > 0 {
 				b.Fatal(n, "ranks left")
 			}
 			b.ReportMetric(settledMiB(), "after-MiB")

@@ -136,15 +136,15 @@ func TestNobodyKnowsTheCategories(t *testing.T) {
 		n := startNode(t, Config{}, matchingByCategory(&on, &told))
 		r := mpittest.New(grouped("1", 0))
 		n.connect(r)
-		n.mu.Lock()
-		n.inquiries[ownUID] += maxInquiries // nobody is asked yet
-		n.mu.Unlock()
+		g := n.lock()
+		g.inquiries[ownUID] += maxInquiries // nobody is asked yet
+		g.unlock()
 		n.scrape()
 		r.Stall(true)
-		n.mu.Lock()
-		n.inquiries[ownUID] -= maxInquiries
-		n.inquire()
-		n.mu.Unlock()
+		g = n.lock()
+		g.inquiries[ownUID] -= maxInquiries
+		g.inquire()
+		g.unlock()
 		n.kill(r)
 		n.settle()
 		assert.Empty(t, told.all())

@@ -100,7 +100,7 @@ const (
 	maxDescribingAll = 50_000
 )
 
-// maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more
+// maxLent bounds the pages that scrapers are being sent, in bytes. Whoever has been reading longest when there are more
 // is let go: a scraper that means to read its page has done so by then.
 const maxLent = 128 << 20
 

@@ -188,7 +188,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}
@@ -197,7 +197,7 @@ func TestEvictionIsFair(t *testing.T) {
 	add(3, 200, 2)
 	add(4, 200, 3)
 	require.Nil(t, table.surplus(4, maxEndedBytes))
-	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
+	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).ID.Rank, "the oldest of who has most")
 }
 
 // After a restart, counters show what their agents have counted in all, with the time from which they have. What only

@@ -236,10 +236,10 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	come := func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
-		e.mu.Lock()
-		r := e.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+		g := e.lock()
+		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
-		e.mu.Unlock()
+		g.unlock()
 		require.True(t, e.absorbed(r, s))
 		return r
 	}
@@ -278,9 +278,9 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 	require.NoError(t, err)
 	sample := floodSample(4, 10)
 	add := func(uid uint32) *rank {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
+		g := e.lock()
+		defer g.unlock()
+		return g.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
 	}
 	first, second := add(1), add(2)
 	newRank, once := e.newRank, false

@@ -77,7 +77,9 @@ func TestMemoryOfASeries(t *testing.T) {
 		touch()
 	}
 	each := (liveHeap() - before) / (ranks * series)
-	assert.Same(t, &e.table.ordered[0].facts.infos[0], &e.table.ordered[1].facts.infos[0], "what describes the variables")
+	g := e.lock()
+	defer g.unlock()
+	assert.Same(t, &g.table.ordered[0].facts.infos[0], &g.table.ordered[1].facts.infos[0], "what describes the variables")
 	t.Log(each, "bytes for each series")
 	assert.Less(t, each, bytesPerSeries)
 }
@@ -103,9 +105,9 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		n.scrape()
 		n.finish(r, mpit.EndFinalize)
 		n.scrape()
-		n.mu.Lock()
-		n.table.byID[r.Hello().ID].facts.series = series
-		n.mu.Unlock()
+		g := n.lock()
+		g.table.byID[r.Hello().ID].facts.series = series
+		g.unlock()
 	}
 	leave := func() {
 		clock.advance(DefaultRetention)
@@ -121,9 +123,9 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	leave()
 	<-given
 	come(worthGivingBack / seriesBytes)
-	n.mu.Lock()
-	n.freed.at = n.now().Add(DefaultRetention)
-	n.mu.Unlock()
+	g := n.lock()
+	g.freed.at = n.now().Add(DefaultRetention)
+	g.unlock()
 	leave()
 	assert.Empty(t, given, "it has just been done")
 	clock.advance(givingBackPauses)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
@@ -33,8 +34,8 @@ func (e *Exporter) Reload(r Rules) error {
 		return err
 	}
 	e.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: e.rules.Load().epoch + 1})
-	e.self.reloads.WithLabelValues(reloadSuccess).Inc()
-	e.self.reloadSucceeded(e.now())
+	e.self.Reloads.WithLabelValues(self.ReloadSuccess).Inc()
+	e.self.ReloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
 	return nil
 }
@@ -49,8 +50,8 @@ func (r *Rules) check() (*identity.Rules, error) {
 // ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its
 // lines.
 func (e *Exporter) ReloadFailed(err error) {
-	e.self.reloads.WithLabelValues(reloadFailure).Inc()
-	e.self.reloaded.Set(0)
+	e.self.Reloads.WithLabelValues(self.ReloadFailure).Inc()
+	e.self.Reloaded.Set(0)
 	for line := range strings.Lines(err.Error()) {
 		e.log.Error("The rules could not be read anew; the old ones stay in force", "err", strings.TrimSpace(line))
 	}
@@ -62,15 +63,6 @@ func (e *Exporter) setLimits(l rules.Limits) error {
 	if err := e.budgets.SetLimits(l); err != nil {
 		return err
 	}
-	e.showLimits(e.budgets.Limits())
+	e.self.ShowLimits(e.budgets.Limits())
 	return nil
-}
-
-func (e *Exporter) showLimits(l rules.Limits) {
-	for scope, limit := range map[string]int{
-		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
-		scopeVariable: l.SeriesPerVariable,
-	} {
-		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -113,7 +114,7 @@ func TestReloadThatFails(t *testing.T) {
 
 	require.NoError(t, n.Reload(withRules(t)))
 	page = n.scrape()
-	assert.Equal(t, []float64{1, 1, 2, seconds(testTime)}, []float64{
+	assert.Equal(t, []float64{1, 1, 2, self.Seconds(testTime)}, []float64{
 		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 }
@@ -321,23 +322,23 @@ func TestOpenIsTriedAgain(t *testing.T) {
 	n := startNode(t, Config{})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
-	n.mu.Lock()
-	known := n.table.byID[r.Hello().ID]
+	g := n.lock()
+	known := g.table.byID[r.Hello().ID]
 	known.send.open = []uint32{7}
-	session := known.session
-	n.mu.Unlock()
+	c := &connection{ranks: n.ranks, line: known.line, rank: known}
+	g.unlock()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	n.push(over, known, session)
-	n.mu.Lock()
+	c.push(over)
+	g = n.lock()
 	assert.Equal(t, []uint32{7}, known.send.open)
-	n.mu.Unlock()
-	n.push(t.Context(), known, session)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	g.unlock()
+	c.push(t.Context())
+	g = n.lock()
+	defer g.unlock()
 	assert.Empty(t, known.send.open)
 
-	alone := &attendance{session: session, line: newLine(), send: outbox{open: []uint32{7}}}
+	alone := &attendance{line: newLine(c.session), send: outbox{open: []uint32{7}}}
 	alone.nudge()
 	assert.Len(t, alone.line.wake, 1, "it is enough to wake who sends it")
 }
@@ -359,13 +360,13 @@ func TestReloadSelects(t *testing.T) {
 	n.connect(r)
 	n.scrape()
 	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
-	n.mu.Lock()
+	g := n.lock()
 	sound := n.newRank
 	n.newRank = func(m *variables.Mapper, p variables.Process) figures {
 		f := sound(m, p)
 		return content{f}
 	}
-	n.mu.Unlock()
+	g.unlock()
 	require.NoError(t, n.Reload(withRules(t)))
 	n.scrape()
 	require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)

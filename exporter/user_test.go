@@ -17,12 +17,12 @@ import (
 
 // claiming takes in a rank of another user that says it is rank 0 of job 1, with its own value of the counter.
 func (n *node) claiming(uid uint32, calls uint64) *rank {
-	n.mu.Lock()
+	g := n.lock()
 	h := small("1", 0).Hello
 	h.ID, h.InitTime = mpit.RankID{byte(uid), byte(uid >> 8)}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
+	r := g.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	require.True(n.t, n.absorbed(r, &mpit.Sample{
 		Variables: &mpit.Variables{ByID: []mpit.Variable{
 			{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},

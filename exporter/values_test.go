@@ -293,15 +293,16 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Len(t, list.Ranks, maxValueSeries/all)
 	assert.Zero(t, list.Ranks[0].Cut)
 
-	r := n.pages.board.ranks[n.table.ordered[0]]
-	own := r.series.Shown()
+	g := n.lock()
+	known, infos, own := n.page().board.Of(&g.table.ordered[0].Rank)
+	g.unlock()
 	tight := api.NewValues(testTime, 2, maxValueBytes)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
 	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
-	assert.Nil(t, tight.AddRank(api.RankStatus{}, r.variables, r.infos, own))
+	assert.Nil(t, tight.AddRank(api.RankStatus{}, known, infos, own))
 	assert.Equal(t, 1, tight.List().More)
 	tight = api.NewValues(testTime, maxValueSeries, 1)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-1, tight.List().Ranks[0].Cut)
 }

@@ -6,8 +6,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
+	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 )
+
+func TestMutex(t *testing.T) {
+	var m guard.Mutex[int]
+	*m.Lock() = 7
+	waiting := make(chan int)
+	go func() {
+		defer m.Unlock()
+		waiting <- *m.Lock()
+	}()
+	select {
+	case <-waiting:
+		t.Error("two have the lock")
+	case <-time.After(time.Millisecond):
+	}
+	m.Unlock()
+	assert.Equal(t, 7, <-waiting)
+}
 
 func TestValue(t *testing.T) {
 	v := guard.New(7)

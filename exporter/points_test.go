@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -227,7 +226,7 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 	n.scrape() // what there is
 	want := readers{}
 	want[asMessages], want[asPoints], want[asExponential] = 1, 1, 1
-	r, err := n.commit(&questions{}, want)
+	r, err := n.pages.commit(&questions{}, want)
 	require.NoError(n.t, err)
 	startsAreKnown(n.t, r.data[asPoints].list[0])
 	return r.families, r.data[asPoints].list[0], r.data[asExponential].list[0]
@@ -263,9 +262,9 @@ func TestPointsOfLibraries(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			n, _ := startLibrary(t, c)
 			clock := newTestClock()
-			n.mu.Lock()
+			g := n.lock()
 			n.now = clock.Now
-			n.mu.Unlock()
+			g.unlock()
 			families, explicit, exponential := n.eachWay()
 			assert.Greater(t, len(explicit), 30)
 			sameSaid(t, families, explicit, exponential, clock.Now())
@@ -286,7 +285,7 @@ func TestPointsOfEverything(t *testing.T) {
 	}
 	for _, f := range Families() {
 		switch f.Name {
-		case familyNodeExtreme.Name, familyRankEnd.Name: // see below
+		case mapping.ExtremeName, "mpit_rank_end_info": // see below
 		default:
 			assert.True(t, names[f.Name] || strings.HasPrefix(f.Name, "mpit_pcontrol_"), "%s is not on the page", f.Name)
 		}
@@ -337,59 +336,6 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",user="alice",world="0"}`)
 	clock.advance(grace)
 	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",user="alice",world="0"}`)
-}
-
-// Whatever ranks have, native buckets that don't hold what is counted among it.
-func TestPointsAreWhatClientGolangGets(t *testing.T) { rapid.Check(t, checkPoints) }
-
-func FuzzPoints(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPoints)) }
-
-func checkPoints(t *rapid.T) {
-	p, dropped := countingPage()
-	incomplete := 0
-	for number := range rapid.IntRange(1, 3).Draw(t, "ranks") {
-		r, figures := pageRank(number, "mpit_x")
-		figures.series = drawSeries(t)
-		for _, s := range figures.series {
-			s.Metric.OTelName = strings.ReplaceAll(s.Metric.Name, "_", ".")
-			switch s.Metric.Kind {
-			case mapping.KindGauge:
-				s.Metric.Unit, s.Metric.OTelKind = "By", mapping.OTelSum
-			case mapping.KindCounter, mapping.KindHistogram:
-				s.Metric.Unit = "s"
-			}
-			if h := s.Histogram; h != nil && rapid.Bool().Draw(t, "native") {
-				h.Schema = rapid.SampledFrom([]int32{mapping.NativeSchema, mapping.ExactSchema}).Draw(t, "schema")
-				h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
-				rest := h.Count - h.NativeZero
-				at := rapid.Int32Range(-200, 50).Draw(t, "index")
-				for rest > 0 {
-					n := rapid.Uint64Range(min(rest, 1<<40), rest).Draw(t, "n")
-					h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
-					rest -= n
-					at += rapid.Int32Range(1, 3).Draw(t, "gap")
-				}
-			}
-		}
-		r.state = rapid.SampledFrom([]rankState{stateUp, stateLate}).Draw(t, "state")
-		show(p, r)
-	}
-	families := p.Messages().Families()
-	shown := p.Series()
-	for key, s := range saidOnPage(families) {
-		if s.kind == "histogram" && s.native == "" {
-			incomplete++
-			assert.NotEmpty(t, key)
-		}
-	}
-	explicit := p.Points(exposition.PointStyle{At: testTime})
-	assert.Equal(t, shown, p.Series())
-	exponential := p.Points(exposition.PointStyle{At: testTime, Exponential: true})
-	sameSaid(t, families, explicit, exponential, testTime)
-	left := dropped[exposition.DroppedIncomplete]
-	assert.Equal(t, incomplete, left)
-	p.Points(exposition.PointStyle{At: testTime, Exponential: true})
-	assert.Equal(t, left, dropped[exposition.DroppedIncomplete], "counted once")
 }
 
 // The SDK's reader takes the page beside what else it has.

@@ -1,4 +1,7 @@
-package exporter
+// Package bounds leaves out what is too much of what a rank sends.
+//
+// Begin reading at Trimmed and Kept.
+package bounds
 
 import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -14,8 +17,8 @@ const (
 	maxRemains   = 32768
 )
 
-// trimmed is what has been left out of a rank's catalogue: parts never change, so that each is cut once.
-type trimmed struct {
+// Trimmed is what has been left out of a rank's catalogue: parts never change, so that each is cut once.
+type Trimmed struct {
 	variables trim[mpit.Variables]
 	layout    trim[mpit.Layout]
 	remains   trim[mpit.Remains]
@@ -31,9 +34,9 @@ func (p *trim[T]) of(whole *T, shorten func(T) *T) *T {
 	return p.rest
 }
 
-// bounded returns a sample with no more than is taken in. What is left out is counted as if the agent had left it
+// Cut returns a sample with no more than is taken in. What is left out is counted as if the agent had left it
 // out; of variables, which agents don't leave out, drop is told how many.
-func (t *trimmed) bounded(s *mpit.Sample, drop func(variables int)) *mpit.Sample {
+func (t *Trimmed) Cut(s *mpit.Sample, drop func(variables int)) *mpit.Sample {
 	v, l, m := s.Variables, s.Layout, s.Remains
 	over := struct{ variables, layout, remains bool }{
 		v != nil && len(v.ByID) > maxVariables,
@@ -41,7 +44,7 @@ func (t *trimmed) bounded(s *mpit.Sample, drop func(variables int)) *mpit.Sample
 		m != nil && len(m.List) > maxRemains,
 	}
 	if !over.variables && !over.layout && !over.remains {
-		*t = trimmed{}
+		*t = Trimmed{}
 		return s
 	}
 	short := *s

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -56,15 +57,15 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 		"mpit_exporter_rounds_total":            {name: "mpit.exporter.rounds", unit: "{round}"},
 		"mpit_rank_agent_cpu_seconds_total":     {name: "mpit.rank.agent.cpu", unit: "s"},
 	} {
-		require.Contains(t, ownFamilies(), family)
-		name, unit := ownFamilies()[family].OTel()
+		require.Contains(t, board.ByName(), family)
+		name, unit := board.ByName()[family].OTel()
 		assert.Equal(t, want, struct{ name, unit string }{name, unit}, family)
 	}
 }
 
 // The family that says whose watermarks are is mapping's; both name it alike.
 func TestNameOfExtremes(t *testing.T) {
-	name, _ := familyNodeExtreme.OTel()
+	name, _ := board.ByName()[mapping.ExtremeName].OTel()
 	n, _ := togetherNode(t, Config{})
 	_, explicit, _ := n.eachWay()
 	assert.True(t, slices.ContainsFunc(explicit, func(m metricdata.Metrics) bool { return m.Name == name }))

@@ -1,35 +1,23 @@
-package exporter
+package board
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// view is what a refresh of the page sees of a rank without its lock.
-type view struct {
-	rank  *rank
-	state rankState
-	end   mpit.EndReason
-	lives int
-	facts facts
-}
-
-// visible says whether the rank stands on the page at all.
-func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
-
 // portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the
 // owner of the rank's series.
 type portrait struct {
-	rank    *rank
+	rank    *Rank
 	refresh uint64 // the last one that has seen the rank
 	up      bool   // all its series stand on the page; else the lasting ones alone
 
@@ -39,15 +27,14 @@ type portrait struct {
 	variables *mpit.Variables
 	infos     []variables.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
-	byState   [variableStates]int
-	weight    int // of its series
+	byState   [VariableStates]int
 	merged    *merged
 
 	process, objects, series *sheet
 	left                     map[string]int // left off the page, as counted
 }
 
-func (r *portrait) place() Identity { return r.rank.id }
+func (r *portrait) place() Identity { return r.rank.ID }
 
 // Compare puts owners of series into the order of their labels.
 func (r *portrait) Compare(other exposition.Owner) int {
@@ -55,10 +42,10 @@ func (r *portrait) Compare(other exposition.Owner) int {
 }
 
 // Labels are the rank's.
-func (r *portrait) Labels() []*dto.LabelPair { return r.rank.labels }
+func (r *portrait) Labels() []*dto.LabelPair { return r.rank.Labels }
 
 // Begun is when the rank began.
-func (r *portrait) Begun() time.Time { return r.rank.started }
+func (r *portrait) Begun() time.Time { return r.rank.Started }
 
 // Live says whether all its series stand on the page.
 func (r *portrait) Live() bool { return r.up }
@@ -94,17 +81,20 @@ func (m *merged) copyNumbers() {
 }
 
 // portrait returns what the page has of a rank, making it if need be.
-func (b *board) portrait(r *rank) *portrait {
-	of := b.ranks[r]
-	if of == nil {
-		of = &portrait{rank: r, left: map[string]int{}}
-		b.ranks[r] = of
+func (b *Board) portrait(of *Rank) *portrait {
+	r := b.ranks[of]
+	if r == nil {
+		r = &portrait{rank: of, left: map[string]int{}}
+		b.ranks[of] = r
 	}
-	return of
+	return r
 }
 
+// Forget takes everything of a rank from the page.
+func (b *Board) Forget(of *Rank) { b.remove(b.portrait(of)) }
+
 // remove takes everything of a rank from the page.
-func (b *board) remove(r *portrait) {
+func (b *Board) remove(r *portrait) {
 	b.clear(r.process)
 	b.clear(r.objects)
 	b.clear(r.series)
@@ -112,54 +102,84 @@ func (b *board) remove(r *portrait) {
 	delete(b.ranks, r.rank)
 }
 
-// outdate takes a rank's series from the page if they are to be made anew. Where that is done for all ranks before
-// any is updated, new rules may give a family another type: else whose turn comes first would find it in its way.
-func (b *board) outdate(v *view) {
-	if r := b.ranks[v.rank]; r != nil && r.series != nil && (!v.facts.figures || r.series.key != v.facts.seriesKey()) {
+// OutOfDate takes a rank's series from the page if they are to be made anew, because there are other figures, or none,
+// or they have another structure. Where that is done for all ranks before any is updated, new rules may give a family
+// another type: else whose turn comes first would find it in its way.
+func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
+	if r := b.ranks[of]; r != nil && r.series != nil && (!figures || r.series.key != sheetKey{made: made, generation: structure}) {
 		b.clear(r.series)
 		r.series = nil
 	}
 }
 
-// describingRoom bounds what describes a rank: its objects first, then its variables, of which so many have their
-// series already.
-type describingRoom struct{ series, known int }
+// describing bounds what describes ranks, in one refresh: of each its objects first, then its variables.
+type describing struct {
+	perRank   int
+	perUser   int
+	described map[uint32]int   // series that describe each user's ranks
+	infos     []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
+}
 
-// update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded
+func (d *describing) begin(ranks []*Rank, perRank, all int) {
+	clear(d.described)
+	for _, r := range ranks {
+		d.described[r.UID] = 0
+	}
+	d.perRank, d.perUser, d.infos = perRank, all/max(1, len(d.described)), nil
+}
+
+// room is how many series may describe a rank.
+func (d *describing) room(r *Rank) int { return min(d.perRank, d.perUser-d.described[r.UID]) }
+
+// known is how many of these stand on the page already, for the rank before.
+func (d *describing) known(infos []variables.Info) int {
+	if len(infos) == 0 || len(d.infos) == 0 || &infos[0] != &d.infos[0] {
+		return 0
+	}
+	return min(len(infos), len(d.infos))
+}
+
+// note notes how many series describe a rank, and which.
+func (d *describing) note(r *Rank, n int, infos []variables.Info) {
+	d.described[r.UID] += n - d.known(infos)
+	d.infos = infos
+}
+
+// Update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded
 // before (package budget).
-func (b *board) update(r *portrait, c *contents, room describingRoom) {
-	r.sampled, r.stats, r.variables, r.byState, r.weight = c.sampled, c.stats, c.variables, c.byState, 0
-	if c.figures == nil {
+func (b *Board) Update(of *Rank, c *Contents) {
+	r, room := b.portrait(of), b.describing.room(of)
+	r.sampled, r.stats, r.variables, r.byState = c.Sampled, c.Stats, c.Variables, c.ByState
+	if c.Figures == nil {
 		b.clear(r.objects)
 		b.clear(r.series)
 		r.objects, r.series, r.merged = nil, nil, nil
 	} else {
-		r.weight = c.figures.Weight()
 		b.updateSeries(r, c)
-		objects := c.figures.Objects()
-		taken := min(room.series, 2*len(objects))
-		if key := (sheetKey{layout: c.layout, room: taken}); r.objects == nil || r.objects.key != key {
+		objects := c.Figures.Objects()
+		taken := min(room, 2*len(objects))
+		if key := (sheetKey{layout: c.Layout, room: taken}); r.objects == nil || r.objects.key != key {
 			b.clear(r.objects)
 			r.objects = &sheet{exposition.NewSheet(r), key}
-			b.addObjects(r.objects, objects, room.series)
+			b.addObjects(r.objects, objects, room)
 		}
-		room.series -= taken
+		room -= taken
 	}
-	shown := min(len(c.infos), room.known+room.series)
-	others := len(c.infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.infos[0])
+	shown := min(len(c.Infos), b.describing.known(c.Infos)+room)
+	others := len(c.Infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.Infos[0])
 	if shown != r.shown || others {
 		r.shown, b.outdated = shown, true
 	}
-	r.infos = c.infos
+	r.infos = c.Infos
 }
 
 // updateSeries copies the rank's series. It has figures.
-func (b *board) updateSeries(r *portrait, c *contents) {
-	key := sheetKey{made: c.made, generation: c.figures.Structure()}
+func (b *Board) updateSeries(r *portrait, c *Contents) {
+	key := sheetKey{made: c.Made, generation: c.Figures.Structure()}
 	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
 		b.CopyNumbers(s.Sheet)
 		if r.merged != nil {
-			r.merged.rules = c.epoch
+			r.merged.rules = c.Rules
 			r.merged.copyNumbers()
 		}
 		return
@@ -168,8 +188,8 @@ func (b *board) updateSeries(r *portrait, c *contents) {
 	s := &sheet{exposition.NewSheet(r), key}
 	r.series, r.merged = s, nil
 	single := b.single[:0]
-	m := &merged{made: c.made, structure: key.generation, rules: c.epoch}
-	for _, series := range c.figures.Series() {
+	m := &merged{made: c.Made, structure: key.generation, rules: c.Rules}
+	for _, series := range c.Figures.Series() {
 		if series.PerRank() {
 			single = append(single, series)
 		}
@@ -190,10 +210,10 @@ func (b *board) updateSeries(r *portrait, c *contents) {
 	}
 }
 
-// conclude brings the rest of what stands on the page for a rank up to date, whether it could be looked at or not. It
-// returns how many series describe it.
-func (b *board) conclude(r *portrait, v *view, up bool) (describing int) {
-	r.up, r.end = up, v.end
+// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not.
+func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
+	r := b.portrait(of)
+	r.up, r.end = up, end
 	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
@@ -202,21 +222,22 @@ func (b *board) conclude(r *portrait, v *view, up bool) (describing int) {
 	}
 	r.process.SetOwn()
 	b.count(r)
+	describing := r.shown
 	if r.objects != nil {
-		describing = r.objects.key.room
+		describing += r.objects.key.room
 	}
-	return describing + r.shown
+	b.describing.note(of, describing, r.infos[:r.shown])
 }
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
 // many times, but a scraper is told once.
-func (b *board) count(r *portrait) {
+func (b *Board) count(r *portrait) {
 	over := len(r.infos) - r.shown
 	sheets := [...]*sheet{r.process, r.objects, r.series}
 	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
 	}
-	dropped := map[string]int{droppedBound: over}
+	dropped := map[string]int{self.DroppedBound: over}
 	for _, s := range sheets {
 		if s != nil {
 			for reason, n := range s.Dropped() {
@@ -225,37 +246,24 @@ func (b *board) count(r *portrait) {
 		}
 	}
 	for reason, n := range dropped {
-		exposition.CountMore(b.drop, r.left, reason, n)
+		exposition.CountMore(b.cfg.Drop, r.left, reason, n)
 	}
 }
 
 // addProcess adds what describes the process.
-func (b *board) addProcess(r *portrait, s *sheet) {
-	a := &r.rank.about
-	labels := []mapping.Label{
-		{Name: "pid", Value: strconv.Itoa(a.PID)},
-		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
-		{Name: "host", Value: a.Host},
-		{Name: "executable", Value: a.Executable},
-		{Name: "library", Value: a.Library},
-		{Name: "library_version", Value: a.LibraryVersion},
-		{Name: "world_size", Value: strconv.Itoa(a.WorldSize)},
-		{Name: "thread_level", Value: a.ThreadLevel},
-		{Name: "agent_version", Value: a.AgentVersion},
-		{Name: "jobname", Value: a.JobName},
-		{Name: "partition", Value: a.Partition},
-		{Name: "jobid_source", Value: a.JobIDSource},
-		{Name: "jobid_check", Value: a.JobIDCheck},
-	}
-	if a.CgroupJobID != "" {
-		labels = append(labels, mapping.Label{Name: "cgroup_jobid", Value: a.CgroupJobID})
+func (b *Board) addProcess(r *portrait, s *sheet) {
+	var labels []mapping.Label
+	for _, l := range processLabelled {
+		if value := l.value(&r.rank.About); value != "" || l.name != cgroupLabel {
+			labels = append(labels, mapping.Label{Name: l.name, Value: value})
+		}
 	}
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
-		if f.when == always || f.when == onceSampled && r.sampled || f.when == onceControlled && r.controlled() {
+		if f.when == always || f.when == onceSampled && r.sampled || f.when >= onceControlled && r.controlled() {
 			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
-			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: value})
+			b.AddOwn(s.Sheet, &f.Family, f.when == whileControlled, exposition.Row{Number: value})
 		}
 	}
 	if r.end != mpit.EndNone {
@@ -265,9 +273,9 @@ func (b *board) addProcess(r *portrait, s *sheet) {
 }
 
 // addObjects adds what describes the rank's MPI objects, each in up to two series.
-func (b *board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
+func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 	if len(objects) > room/2 {
-		s.Drop(droppedBound, len(objects)-room/2)
+		s.Drop(self.DroppedBound, len(objects)-room/2)
 		objects = objects[:room/2]
 	}
 	infos := make([]exposition.Row, 0, len(objects))

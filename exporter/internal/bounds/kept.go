@@ -1,4 +1,4 @@
-package exporter
+package bounds
 
 import (
 	"strings"
@@ -6,22 +6,18 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-const (
-	// maxKeptBytes bounds what is held of one rank's last MPI_Pcontrol(2), about.
-	maxKeptBytes = 1 << 20
-	// maxKeptAnswer bounds an answer, in the same measure.
-	maxKeptAnswer = 16 << 20
-)
+// MaxKeptBytes bounds what is held of one rank's last MPI_Pcontrol(2), about.
+const MaxKeptBytes = 1 << 20
 
-// kept is a sample that a rank has kept, with the catalogue that says what it is of.
-type kept struct {
+// Kept is a sample that a rank has kept, with the catalogue that says what it is of.
+type Kept struct {
 	*mpit.Kept
-	size int // about, in bytes
-	cut  int // values left out
+	Size int // about, in bytes
+	Cut  int // values left out
 }
 
-// keep takes the sample that a rank has kept last.
-func (k *kept) keep(s *mpit.Sample) {
+// Keep takes the sample that a rank has kept last.
+func (k *Kept) Keep(s *mpit.Sample) {
 	if s.Kept == nil || k.Kept != nil && s.Kept.Number <= k.Number {
 		return
 	}
@@ -32,17 +28,17 @@ func (k *kept) keep(s *mpit.Sample) {
 		if s.Variables != nil && int(v.Variable) < len(s.Variables.ByID) {
 			one += len(s.Variables.ByID[v.Variable].Name) // once more for each object, in an answer
 		}
-		if size+one > maxKeptBytes {
+		if size+one > MaxKeptBytes {
 			*k = cutKept(s.Kept, i, size)
 			return
 		}
 		size += one
 	}
-	*k = kept{Kept: s.Kept, size: size}
+	*k = Kept{Kept: s.Kept, Size: size}
 }
 
 // cutKept copies the first n values: the others are not to be held by what is.
-func cutKept(k *mpit.Kept, n, size int) kept {
+func cutKept(k *mpit.Kept, n, size int) Kept {
 	short := *k
 	short.List = make([]mpit.KeptValue, n)
 	for i, v := range k.List[:n] {
@@ -51,5 +47,5 @@ func cutKept(k *mpit.Kept, n, size int) kept {
 		v.Base = append([]uint64(nil), v.Base...)
 		short.List[i] = v
 	}
-	return kept{Kept: &short, size: size, cut: len(k.List) - n}
+	return Kept{Kept: &short, Size: size, Cut: len(k.List) - n}
 }

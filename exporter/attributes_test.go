@@ -12,6 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
@@ -20,7 +21,7 @@ import (
 // common ones, and those of one of the exporter's own.
 func attributesOf(family string) []exposition.Label {
 	labels := slices.Clone(exposition.CommonLabels())
-	if f := ownFamilies()[family]; f != nil {
+	if f := board.ByName()[family]; f != nil {
 		for _, l := range f.Labels {
 			if l.Attribute != "" {
 				labels = append(labels, l)
@@ -63,7 +64,7 @@ func TestAttributesOfTheSemanticConventions(t *testing.T) {
 	for _, want := range []attribute.KeyValue{
 		semconv.ProcessPID(7), semconv.ProcessUserID(7), semconv.ProcessUserName("7"), semconv.HostName("7"), semconv.ProcessExecutablePath("7"),
 	} {
-		labels := attributesOf(familyProcessInfo.Name)
+		labels := attributesOf("mpit_process_info")
 		i := slices.IndexFunc(labels, func(l exposition.Label) bool { return l.Attribute == string(want.Key) })
 		require.GreaterOrEqual(t, i, 0, want.Key)
 		assert.Equal(t, want.Value.Type() == attribute.INT64, labels[i].Integer, want.Key)

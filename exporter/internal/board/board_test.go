@@ -1,24 +1,25 @@
-package exporter
+package board
 
 import (
 	"slices"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
-	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// fixed is a rank's figures with given series.
+// testTime is when what is tested happens.
+var testTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// fixed is figures with given series.
 type fixed struct {
-	figures
 	structure uint64
 	series    []*mapping.Series
 }
@@ -26,40 +27,34 @@ type fixed struct {
 func (f *fixed) Structure() uint64            { return f.structure }
 func (f *fixed) Series() []*mapping.Series    { return f.series }
 func (f *fixed) Objects() []series.ObjectInfo { return nil }
-func (f *fixed) Weight() int                  { return len(f.series) }
 
-// pageRank returns a rank that is up with such series of one gauge, one for each value of label l.
-func pageRank(number int, name string, values ...string) (*rank, *fixed) {
+// pageRank returns a rank with such series of one gauge, one for each value of label l.
+func pageRank(number int, name string, values ...string) (*Rank, *fixed) {
 	metric := &mapping.Metric{Name: name, Kind: mapping.KindGauge}
 	f := &fixed{structure: 1}
 	for i, v := range values {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
 	}
-	r := newRank(mpit.Hello{ID: mpit.RankID{byte(number)}, Rank: number}, mpit.Peer{}, identity.Process{ID: Identity{JobID: "1", World: "0", User: "alice", Rank: number}})
-	c := r.contents.Lock()
-	defer r.contents.Unlock()
-	c.figures, r.state = f, stateUp
-	return r, f
+	id := Identity{JobID: "1", World: "0", User: "alice", Rank: number}
+	return &Rank{Key: mpit.RankID{byte(number)}, ID: id, Labels: Labels(id)}, f
 }
 
-// show brings the page up to date with a rank.
-func show(p *board, r *rank) {
-	c := r.contents.Lock()
-	defer r.contents.Unlock()
-	v := view{rank: r, state: r.state, end: r.end}
-	p.update(p.portrait(r), c, describingRoom{series: 100})
-	p.conclude(p.portrait(r), &v, r.state.live())
+// show brings the page up to date with a rank that is up, or late.
+func show(p *Board, r *Rank, f *fixed, up ...bool) {
+	p.describing.begin([]*Rank{r}, 100, 100)
+	p.Update(r, &Contents{Figures: f})
+	p.Conclude(r, mpit.EndNone, !slices.Contains(up, false))
 }
 
-func countingPage() (*board, map[string]int) {
+func countingPage() (*Board, map[string]int) {
 	dropped := map[string]int{}
-	p := newBoard(func(reason string, n int) { dropped[reason] += n })
+	p := New(Config{Drop: func(reason string, n int) { dropped[reason] += n }})
 	p.KeepCreated()
 	return p, dropped
 }
 
 // labelsOf returns label l of all series of a family, in their order, with the rank in front.
-func labelsOf(p *board, name string) []string {
+func labelsOf(p *Board, name string) []string {
 	var list []string
 	for _, f := range p.Messages().Families() {
 		if f.GetName() != name {
@@ -78,60 +73,45 @@ func labelsOf(p *board, name string) []string {
 
 func TestSeriesStandInAStableOrder(t *testing.T) {
 	p, _ := countingPage()
-	second, _ := pageRank(10, "mpit_x", "b", "10", "a", "9")
+	second, others := pageRank(10, "mpit_x", "b", "10", "a", "9")
 	first, figures := pageRank(9, "mpit_x", "z", "y")
-	show(p, second)
-	show(p, first)
+	show(p, second, others)
+	show(p, first, figures)
 	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"), "ranks and elements as numbers, names as text")
 
 	figures.series = figures.series[:1]
-	show(p, first)
+	show(p, first, figures)
 	assert.Len(t, labelsOf(p, "mpit_x"), 6, "nothing is built anew while the structure is the same")
 	figures.structure++
-	show(p, first)
+	show(p, first, figures)
 	assert.Equal(t, []string{"9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"))
 
-	p.remove(p.portrait(first))
-	p.remove(p.portrait(second))
+	p.Forget(first)
+	p.Forget(second)
 	assert.Empty(t, p.Messages().Families())
 }
 
 func TestValuesAreSetInPlace(t *testing.T) {
 	p, _ := countingPage()
 	r, figures := pageRank(0, "mpit_x", "a", "b")
-	show(p, r)
+	show(p, r, figures)
 	families := p.Messages().Families()
 	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })
 	family, metric := families[at], families[at].Metric[0]
 
 	figures.series[0].Value = 42
-	show(p, r)
+	show(p, r, figures)
 	families = p.Messages().Families()
 	assert.Same(t, family, families[at])
 	assert.Same(t, metric, families[at].Metric[0])
 	assert.Equal(t, 42.0, metric.Gauge.GetValue())
 
 	figures.series[0].Valid = false
-	show(p, r)
+	show(p, r, figures)
 	assert.Equal(t, []string{"0:b"}, labelsOf(p, "mpit_x"), "what was not read is left out")
 	figures.series[0].Valid = true
-	show(p, r)
+	show(p, r, figures)
 	assert.Equal(t, []string{"0:a", "0:b"}, labelsOf(p, "mpit_x"))
-}
-
-// What a reader holds stays as it is; text needs no messages, and the next who gathers them gets others.
-func TestLeasedMessagesAreNotChanged(t *testing.T) {
-	n := startNode(t, Config{})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	held, done, err := n.Gather(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
-	calls := of("mpit_calls_total", "1", 0)
-	assert.Contains(t, get(n.Handler(), "/metrics").Body.String(), calls+" 20\n")
-	assert.Equal(t, 20.0, n.scrape()[calls])
-	assert.Equal(t, 10.0, valuesOf(held)[calls])
-	done()
 }
 
 func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
@@ -161,7 +141,7 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 			p, dropped := countingPage()
 			r, figures := pageRank(0, "mpit_x", "a", "b", "c")
 			test.change(figures)
-			show(p, r)
+			show(p, r, figures)
 			assert.Equal(t, test.left, labelsOf(p, "mpit_x"))
 			assert.Equal(t, map[string]int{test.reason: 1}, dropped)
 		})
@@ -175,7 +155,7 @@ func TestHistogram(t *testing.T) {
 	figures.series = []*mapping.Series{{
 		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
 	}}
-	show(p, r)
+	show(p, r, figures)
 	families := p.Messages().Families()
 	got := families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
 	require.Len(t, got.Bucket, 2)
@@ -187,7 +167,7 @@ func TestHistogram(t *testing.T) {
 
 	h.Native = []mapping.NativeBucket{{Index: -3, Count: 2}, {Index: -2, Count: 5}, {Index: 4, Count: 4}}
 	h.NativeZero = 1
-	show(p, r)
+	show(p, r, figures)
 	p.Messages()
 	assert.EqualValues(t, mapping.NativeSchema, got.GetSchema())
 	assert.Equal(t, uint64(1), got.GetZeroCount())
@@ -195,15 +175,15 @@ func TestHistogram(t *testing.T) {
 	require.Len(t, got.PositiveSpan, 2)
 	assert.Equal(t, []int32{-3, 5}, []int32{got.PositiveSpan[0].GetOffset(), got.PositiveSpan[1].GetOffset()})
 	assert.Equal(t, []uint32{2, 1}, []uint32{got.PositiveSpan[0].GetLength(), got.PositiveSpan[1].GetLength()})
-	assert.Zero(t, testing.AllocsPerRun(10, func() { show(p, r); p.Messages() }), "nothing is made anew")
+	assert.Zero(t, testing.AllocsPerRun(10, func() { show(p, r, figures); p.Messages() }), "nothing is made anew")
 
 	h.Schema = mapping.ExactSchema
-	show(p, r)
+	show(p, r, figures)
 	p.Messages()
 	assert.EqualValues(t, mapping.ExactSchema, got.GetSchema(), "which schema it is the histogram says")
 
 	h.Native, h.NativeZero = h.Native[:1], 10
-	show(p, r)
+	show(p, r, figures)
 	p.Messages()
 	assert.Len(t, got.PositiveSpan, 1)
 	assert.Equal(t, []int64{2}, got.PositiveDelta)

@@ -16,9 +16,47 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
+
+// fixed is a rank's figures with given series.
+type fixed struct {
+	figures
+	structure uint64
+	series    []*mapping.Series
+}
+
+func (f *fixed) Structure() uint64            { return f.structure }
+func (f *fixed) Series() []*mapping.Series    { return f.series }
+func (f *fixed) Objects() []series.ObjectInfo { return nil }
+func (f *fixed) Weight() int                  { return len(f.series) }
+
+// drawn is a page without an exporter, of ranks with given figures.
+type drawn struct {
+	*board.Board
+	ranks []*board.Rank
+}
+
+// newDrawn returns one on which nothing stands, with what does not come onto it, by reason.
+func newDrawn() (p *drawn, dropped map[string]int) {
+	dropped = map[string]int{}
+	p = &drawn{Board: board.New(board.Config{Drop: func(reason string, n int) { dropped[reason] += n }})}
+	p.KeepCreated()
+	return p, dropped
+}
+
+// show brings one more rank onto the page.
+func (p *drawn) show(number int, f *fixed, started time.Time, sampled, up bool) {
+	id := Identity{JobID: "1", World: "0", User: "alice", Rank: number}
+	r := &board.Rank{ID: id, Started: started, Labels: board.Labels(id)}
+	p.ranks = append(p.ranks, r)
+	p.Begin(p.ranks, 100, 100)
+	p.Update(r, &board.Contents{Figures: f, Made: 1, Sampled: sampled})
+	p.Conclude(r, mpit.EndNone, up)
+}
 
 // sameLines compares a page with what expfmt makes of the same families: line by line, numbers as numbers.
 func sameLines(t require.TestingT, want, got string) {
@@ -58,7 +96,7 @@ func byExpfmt(t require.TestingT, families []*dto.MetricFamily, format expfmt.Fo
 	return out.String()
 }
 
-func byPage(p *board, s exposition.TextStyle) string {
+func byPage(p *board.Board, s exposition.TextStyle) string {
 	b := p.Text(s, 1)
 	defer b.Release()
 	return string(b.Text())
@@ -118,24 +156,17 @@ func TestTextIsWhatClientGolangWrites(t *testing.T) { rapid.Check(t, checkText) 
 func FuzzText(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkText)) }
 
 func checkText(t *rapid.T) {
-	p, _ := countingPage()
+	p, _ := newDrawn()
 	for number := range rapid.IntRange(1, 3).Draw(t, "ranks") {
-		r, figures := pageRank(number, "mpit_x")
-		figures.series = drawSeries(t)
-		r.started = drawTime.Draw(t, "started")
-		c := r.contents.Lock()
-		c.sampled = rapid.Bool().Draw(t, "sampled")
-		r.contents.Unlock()
-		if rapid.Bool().Draw(t, "late") {
-			r.state = stateLate
-		}
-		show(p, r)
+		figures := &fixed{structure: 1, series: drawSeries(t)}
+		started, sampled := drawTime.Draw(t, "started"), rapid.Bool().Draw(t, "sampled")
+		p.show(number, figures, started, sampled, !rapid.Bool().Draw(t, "late"))
 	}
 	families := p.Messages().Families()
 	series := p.Series()
-	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p, exposition.TextStyle{Created: true}))
+	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p.Board, exposition.TextStyle{Created: true}))
 	assert.Equal(t, series, p.Series())
-	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p, exposition.TextStyle{OpenMetrics: true, Created: true}))
+	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p.Board, exposition.TextStyle{OpenMetrics: true, Created: true}))
 }
 
 // exactBounds are powers of two, as those of the call profile.
@@ -149,18 +180,18 @@ func exactBounds() (bounds []float64) {
 // The bounds of a distribution are powers of two: a reader of the page gets the very same ones, and the very same sum.
 func TestBoundsOfDistributionsAsText(t *testing.T) {
 	for _, openMetrics := range []bool{false, true} {
-		p, _ := countingPage()
-		r, figures := pageRank(0, "mpit_x")
+		p, _ := newDrawn()
 		h := &mapping.Histogram{Schema: mapping.ExactSchema, Bounds: exactBounds(), Sum: 12345678901 * mpit.DistributionUnit}
 		for i := range len(h.Bounds) + 1 {
 			h.Counts = append(h.Counts, uint64(i))
 			h.Count += uint64(i)
 		}
-		figures.series = []*mapping.Series{{Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true}}
-		show(p, r)
+		p.show(0, &fixed{structure: 1, series: []*mapping.Series{{
+			Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true,
+		}}}, time.Time{}, false, true)
 		var bounds []float64
 		lines := map[string]string{}
-		for line := range strings.Lines(byPage(p, exposition.TextStyle{OpenMetrics: openMetrics})) {
+		for line := range strings.Lines(byPage(p.Board, exposition.TextStyle{OpenMetrics: openMetrics})) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 			series, _, _ := strings.Cut(name, "{")
 			lines[series] = value
@@ -180,4 +211,55 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 		assert.Equal(t, h.Sum, sum)
 		assert.Equal(t, "91", lines["mpit_x_count"])
 	}
+}
+
+// Whatever ranks have, native buckets that don't hold what is counted among it.
+func TestPointsAreWhatClientGolangGets(t *testing.T) { rapid.Check(t, checkPoints) }
+
+func FuzzPoints(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPoints)) }
+
+func checkPoints(t *rapid.T) {
+	p, dropped := newDrawn()
+	incomplete := 0
+	for number := range rapid.IntRange(1, 3).Draw(t, "ranks") {
+		figures := &fixed{structure: 1, series: drawSeries(t)}
+		for _, s := range figures.series {
+			s.Metric.OTelName = strings.ReplaceAll(s.Metric.Name, "_", ".")
+			switch s.Metric.Kind {
+			case mapping.KindGauge:
+				s.Metric.Unit, s.Metric.OTelKind = "By", mapping.OTelSum
+			case mapping.KindCounter, mapping.KindHistogram:
+				s.Metric.Unit = "s"
+			}
+			if h := s.Histogram; h != nil && rapid.Bool().Draw(t, "native") {
+				h.Schema = rapid.SampledFrom([]int32{mapping.NativeSchema, mapping.ExactSchema}).Draw(t, "schema")
+				h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
+				rest := h.Count - h.NativeZero
+				at := rapid.Int32Range(-200, 50).Draw(t, "index")
+				for rest > 0 {
+					n := rapid.Uint64Range(min(rest, 1<<40), rest).Draw(t, "n")
+					h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
+					rest -= n
+					at += rapid.Int32Range(1, 3).Draw(t, "gap")
+				}
+			}
+		}
+		p.show(number, figures, time.Time{}, false, rapid.Bool().Draw(t, "up"))
+	}
+	families := p.Messages().Families()
+	shown := p.Series()
+	for key, s := range saidOnPage(families) {
+		if s.kind == "histogram" && s.native == "" {
+			incomplete++
+			assert.NotEmpty(t, key)
+		}
+	}
+	explicit := p.Points(exposition.PointStyle{At: testTime})
+	assert.Equal(t, shown, p.Series())
+	exponential := p.Points(exposition.PointStyle{At: testTime, Exponential: true})
+	sameSaid(t, families, explicit, exponential, testTime)
+	left := dropped[exposition.DroppedIncomplete]
+	assert.Equal(t, incomplete, left)
+	p.Points(exposition.PointStyle{At: testTime, Exponential: true})
+	assert.Equal(t, left, dropped[exposition.DroppedIncomplete], "counted once")
 }
