@@ -24,7 +24,8 @@ type Basis struct {
 
 // NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s, nil buckets are DefaultBuckets.
 func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis, error) {
-	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval), Buckets: DefaultBuckets(), Exact: distributionBounds()}
+	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
+		Buckets: DefaultBuckets(), Exact: distributionBounds()}
 	if !slices.Contains(rankModes[:], b.Ranks) {
 		return nil, fmt.Errorf("rank of variables: %q is none of %s, %s, %s", b.Ranks, RankKeep, RankNode, RankBoth)
 	}

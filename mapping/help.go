@@ -30,10 +30,12 @@ func (b *Basis) Help(v *mpit.Variable, s *Spec, want *Wanted) string {
 // observations says in words what the observations of a timer's histogram are.
 func (b *Basis) observations(companion string) string {
 	if companion != "" {
-		return fmt.Sprintf("The sum is exact, the count that of the events (COUNTER %s); the events of an interval of %v or more stand at their mean duration.",
+		return fmt.Sprintf("The sum is exact, the count that of the events (COUNTER %s); the events of an interval "+
+			"of %v or more stand at their mean duration.",
 			Fold(companion, 100), b.Interval)
 	}
-	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the count is of intervals in which the timer moved.", b.Interval)
+	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the "+
+		"count is of intervals in which the timer moved.", b.Interval)
 }
 
 // helpText is HELP: what the library says, then what the variable is called there.

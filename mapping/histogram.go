@@ -8,8 +8,9 @@ import (
 
 // Histogram is the value of a timer. Counts are not cumulative.
 type Histogram struct {
-	Bounds []float64 // upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
-	Counts []uint64  // one more than Bounds
+	// upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
+	Bounds []float64
+	Counts []uint64 // one more than Bounds
 	Count  uint64
 	Sum    float64 // seconds
 
@@ -69,7 +70,10 @@ func lowerIndex(index, from, to int32) int32 {
 
 // findNative looks for a native bucket.
 func (h *Histogram) findNative(index int32) (int, bool) {
-	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int { return int(b.Index) - int(index) })
+	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket,
+		index int32) int {
+		return int(b.Index) - int(index)
+	})
 }
 
 // AddNative adds n observations of a bucket of a histogram with that schema, which is no lower than this one's.

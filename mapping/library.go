@@ -48,7 +48,10 @@ func ParseLibrary(libraryVersion string) Library {
 // findVersion returns the first word that starts with a digit, or with a v and a digit. A digit that belongs to the
 // name, as in MVAPICH2, stands right at the start and is passed over.
 func findVersion(s string) string {
-	fields := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == ':' || r == '(' })
+	fields := strings.FieldsFunc(s, func(r rune) bool {
+		return r == ' ' || r == '\t' || r == ',' || r == ':' ||
+			r == '('
+	})
 	if s != "" && s[0] != ' ' && s[0] != '\t' && s[0] != ':' && len(fields) > 0 {
 		fields = fields[1:]
 	}

@@ -282,7 +282,8 @@ func reservedName(family string) bool {
 
 // reservedEndings are the endings that formats give to parts of a family, or the linter keeps for other kinds.
 var reservedEndings = map[string]bool{
-	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true, "gcount": true,
+	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true,
+	"gcount": true,
 }
 
 // ReservedEnding says whether a name that ends in the word means a part of a family, or another kind of one.
@@ -315,7 +316,8 @@ func derivedUnit(word string) bool {
 		return true
 	}
 	for _, p := range unitPrefixes {
-		if rest, ok := strings.CutPrefix(word, p); ok && (slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
+		if rest, ok := strings.CutPrefix(word, p); ok &&
+			(slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
 			return true
 		}
 	}
@@ -330,7 +332,8 @@ const (
 	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
 	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
+	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest " +
+		"where several do. metric is the family that shows it, the other labels are the same."
 )
 
 // NodeName is what a family is called in which series stand merged that stand for each rank as well.

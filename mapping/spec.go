@@ -115,8 +115,9 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 	}
 	return s, Wanted{
 		Metric: Metric{
-			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel, Monotonic: s.Mode == ModeCount,
-			Measure: s.Measure(),
+			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
+			Monotonic: s.Mode == ModeCount,
+			Measure:   s.Measure(),
 		},
 		set:  set,
 		note: note,
@@ -238,7 +239,8 @@ func RatioFamily(name string, high bool) *Metric {
 	}
 	return &Metric{
 		Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, Measure: "1",
-		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word, Fold(name, 200)),
+		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word,
+			Fold(name, 200)),
 	}
 }
 

@@ -33,7 +33,8 @@ func UnitOf(s string) (Unit, bool) {
 	if u, ok := units[s]; ok {
 		return u, true
 	}
-	if len(s) > 2 && len(s) <= 32 && s[0] == '{' && s[len(s)-1] == '}' && !strings.ContainsAny(s[1:len(s)-1], "{}/\n\"\\") {
+	if len(s) > 2 && len(s) <= 32 && s[0] == '{' && s[len(s)-1] == '}' &&
+		!strings.ContainsAny(s[1:len(s)-1], "{}/\n\"\\") {
 		return Unit{s, 1}, true
 	}
 	return Unit{}, false

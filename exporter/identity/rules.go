@@ -28,7 +28,8 @@ const envSource = "env_"
 // sources are what rules may read; besides, env_ and the name of an environment variable that the agent sends.
 func sources() []string {
 	return []string{
-		"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source", "cgroup_jobid",
+		"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source",
+		"cgroup_jobid",
 	}
 }
 
@@ -55,7 +56,8 @@ func Compile(rules []rules.Relabel) (*Rules, error) {
 func compile(r *rules.Relabel) (rule, error) {
 	made := rule{sources: slices.Clone(r.SourceLabels), separator: ";", target: r.TargetLabel, replacement: "$1"}
 	if !slices.Contains(targets(), r.TargetLabel) {
-		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel, strings.Join(targets(), ", "))
+		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel,
+			strings.Join(targets(), ", "))
 	}
 	for _, s := range r.SourceLabels {
 		if name, isEnv := strings.CutPrefix(s, envSource); isEnv && name != "" {
@@ -63,7 +65,8 @@ func compile(r *rules.Relabel) (rule, error) {
 		}
 		if !slices.Contains(sources(), s) {
 			return made, fmt.Errorf(
-				"source_labels: %q is nothing that a rank has: write %s, or %s and the name of a variable of the environment",
+				"source_labels: %q is nothing that a rank has: write %s, or %s and the name of a variable of the "+
+					"environment",
 				s, strings.Join(sources(), ", "), envSource)
 		}
 	}

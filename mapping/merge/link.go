@@ -121,7 +121,10 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	if c := g.cells[key]; c != nil {
 		return c
 	}
-	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return isObjectLabel(l.Name) && l.Value != series.Other })
+	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool {
+		return isObjectLabel(l.Name) &&
+			l.Value != series.Other
+	})
 	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
 	weight, room := weightOf(s), g.limit
 	if folds {
@@ -161,7 +164,8 @@ func (c *cell) mean(s *mapping.Series) {
 	c.meaning, c.series.Histogram = s.Meaning, nil
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
-		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds,
+			Counts: make([]uint64, len(bounds)+1)}
 	}
 }
 

@@ -25,9 +25,11 @@ func checkRule(c *compiledRule) []finding {
 	if !slices.Contains(c.sets[:], true) {
 		note("", "write what it sets: drop, class, name …", "this rule sets nothing")
 	}
-	merged := slices.Contains([]mapping.Elements{"", mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin, mapping.ElementsMean}, c.Elements)
+	merged := slices.Contains([]mapping.Elements{"", mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
+		mapping.ElementsMean}, c.Elements)
 	if c.Nonzero != nil && *c.Nonzero && merged {
-		note("nonzero", "write elements: peer or elements: index as well", "nonzero chooses elements that have series of their own, and here they have none")
+		note("nonzero", "write elements: peer or elements: index as well",
+			"nonzero chooses elements that have series of their own, and here they have none")
 	}
 	if c.Object != nil && len(c.binds) == 1 && c.binds[0] == mpit.BindNone {
 		note("object", "take it out, or another bind under match", "variables of bind none have no object")
@@ -40,16 +42,19 @@ func checkRule(c *compiledRule) []finding {
 	}
 	own, said := c.ownClasses()
 	all := func(is func(mpit.Class) bool) bool {
-		return len(own) > 0 && !slices.ContainsFunc(own, func(class mpit.Class) bool { return class == mpit.ClassUnknown || !is(class) })
+		return len(own) > 0 && !slices.ContainsFunc(own,
+			func(class mpit.Class) bool { return class == mpit.ClassUnknown || !is(class) })
 	}
 	remedy := "take it out, or say by class what the variable really is"
 	mixes := func(m string) bool { return m == "max" || m == "min" || m == "mean" }
 	if all(mapping.Grows) {
 		if mixes(string(c.Merge)) {
-			note("merge", "write sum or each, or say by class what the variable really is", "%s only grows: it is always summed, or each", said)
+			note("merge", "write sum or each, or say by class what the variable really is",
+				"%s only grows: it is always summed, or each", said)
 		}
 		if mixes(string(c.Elements)) {
-			note("elements", "write sum, peer or index, or say by class what the variable really is", "%s only grows: its elements are always summed, or each", said)
+			note("elements", "write sum, peer or index, or say by class what the variable really is",
+				"%s only grows: its elements are always summed, or each", said)
 		}
 	}
 	if all(func(class mpit.Class) bool { return class == mpit.ClassState || class == mpit.ClassGeneric }) {
@@ -57,7 +62,8 @@ func checkRule(c *compiledRule) []finding {
 			note("merge", remedy, "%s is never merged", said)
 		}
 		if c.Elements != "" && merged {
-			note("elements", "write peer or index, or say by class what the variable really is", "%s is never merged", said)
+			note("elements", "write peer or index, or say by class what the variable really is",
+				"%s is never merged", said)
 		}
 	}
 	if all(func(class mpit.Class) bool { return class != mpit.ClassTimer }) {
@@ -71,13 +77,16 @@ func checkRule(c *compiledRule) []finding {
 	is := func(one mpit.Class) bool { return all(func(class mpit.Class) bool { return class == one }) }
 	if base := c.unit.Base; c.Unit != "" && c.Unit != mapping.NoUnit {
 		if base != "s" && is(mpit.ClassTimer) {
-			note("unit", "write s, ms, us, ns, min or h, or say by class what the variable really is", "%s has a time, which is not in %s", said, c.Unit)
+			note("unit", "write s, ms, us, ns, min or h, or say by class what the variable really is",
+				"%s has a time, which is not in %s", said, c.Unit)
 		}
 		if base != "1" && is(mpit.ClassPercentage) {
-			note("unit", `write "1" or "%", or say by class what the variable really is`, "%s has a share, which is not in %s", said, c.Unit)
+			note("unit", `write "1" or "%", or say by class what the variable really is`,
+				"%s has a share, which is not in %s", said, c.Unit)
 		}
 	}
-	if c.template.lastWord() == "count" && all(func(class mpit.Class) bool { return !mapping.Grows(class) && class != mpit.ClassGeneric }) {
+	present := func(class mpit.Class) bool { return !mapping.Grows(class) && class != mpit.ClassGeneric }
+	if c.template.lastWord() == "count" && all(present) {
 		note("name", "end it in another word", "%s becomes a gauge, and no gauge's name may end in _count", said)
 	}
 	if c.Offset != nil && *c.Offset && all(func(class mpit.Class) bool { return !mapping.Grows(class) }) {
@@ -101,9 +110,11 @@ func (p *parsed) checkHead() []finding {
 		found = append(found, finding{"rank", err})
 	}
 	for _, l := range p.Limits.list() {
-		if _, there := p.places["limits."+l.key]; there && !p.broken["limits."+l.key] && (*l.value < 1 || *l.value > maxSeries) {
+		if _, there := p.places["limits."+l.key]; there && !p.broken["limits."+l.key] &&
+			(*l.value < 1 || *l.value > maxSeries) {
 			found = append(found, finding{"limits." + l.key, complain(
-				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries, l.standard), "the limit is %d", *l.value)})
+				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,
+					l.standard), "the limit is %d", *l.value)})
 		}
 	}
 	return found
@@ -148,14 +159,16 @@ func (l Limits) WithDefaults() Limits {
 
 // sourceLabels is what rules of identity may ask for, besides env_<NAME>.
 var sourceLabels = []string{
-	"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source", "cgroup_jobid",
+	"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source",
+	"cgroup_jobid",
 }
 
 // environment is what the agent sends of a rank's environment, where it is there: the list of mpit/agent/identity.c.
 var environment = []string{
 	"MPIT_JOB_ID",
 	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
-	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME", "SLURMD_NODENAME",
+	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
+	"SLURMD_NODENAME",
 	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
 	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
 	"FLUX_JOB_ID", "FLUX_JOB_ID_PATH", "FLUX_URI",
@@ -163,7 +176,8 @@ var environment = []string{
 	"CONDOR_ID", "_CONDOR_SLOT", "BATCH_SYSTEM",
 	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_RANK", "PMI_SPAWNED",
 	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
-	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME", "POD_NAMESPACE",
+	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME",
+	"POD_NAMESPACE",
 }
 
 var (
@@ -181,22 +195,28 @@ func checkRelabel(r *Relabel) []finding {
 		}
 	}
 	for i, label := range r.SourceLabels {
-		if name, ok := strings.CutPrefix(label, "env_"); ok && environmentLabel.MatchString(label) && !slices.Contains(environment, name) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(name, environment), "the agent sends no variable %q of a rank's environment", name))
+		if name, ok := strings.CutPrefix(label, "env_"); ok && environmentLabel.MatchString(label) &&
+			!slices.Contains(environment, name) {
+			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(name, environment),
+				"the agent sends no variable %q of a rank's environment", name))
 			continue
 		}
 		if !slices.Contains(sourceLabels, label) && !environmentLabel.MatchString(label) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(label, sourceLabels)+", or env_<NAME> for a variable of the environment", "there is no source label %q", label))
+			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(label, sourceLabels)+", or env_<NAME> for a "+
+				"variable of the environment", "there is no source label %q", label))
 		}
 	}
 	switch {
 	case r.TargetLabel == "":
-		note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "), "this rule of identity has no target_label"))
+		note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "),
+			"this rule of identity has no target_label"))
 	case !slices.Contains(targetLabels, r.TargetLabel):
-		note("target_label", complain(oneOf(r.TargetLabel, targetLabels), "the label %q can't be changed", r.TargetLabel))
+		note("target_label", complain(oneOf(r.TargetLabel, targetLabels), "the label %q can't be changed",
+			r.TargetLabel))
 	}
 	if len(r.SourceLabels) == 0 && r.Replacement == nil {
-		note("", complain("write source_labels, or a replacement", "this rule of identity makes the label empty, for it takes its value from nowhere"))
+		note("", complain("write source_labels, or a replacement",
+			"this rule of identity makes the label empty, for it takes its value from nowhere"))
 	}
 	text := r.Regex
 	if text == "" {
@@ -208,7 +228,8 @@ func checkRelabel(r *Relabel) []finding {
 		return found
 	}
 	if len(*r.Replacement) > maxPattern {
-		note("replacement", complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes", len(*r.Replacement)))
+		note("replacement", complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes",
+			len(*r.Replacement)))
 	}
 	for _, m := range replacementVariable.FindAllStringSubmatch(*r.Replacement, -1) {
 		ref := cmp.Or(m[1], m[2])
@@ -262,7 +283,8 @@ func (t *together) add(p *parsed) Problems {
 		case first.value != value:
 			problems = append(problems, Problem{
 				File: s.file, Line: s.at.line, Column: s.at.column,
-				What:   fmt.Sprintf("%s is %v here, and %v in %s:%d", strings.TrimPrefix(path, "limits."), value, first.value, first.file, first.at.line),
+				What: fmt.Sprintf("%s is %v here, and %v in %s:%d", strings.TrimPrefix(path, "limits."), value,
+					first.value, first.file, first.at.line),
 				Remedy: "it stands once for all files: take one out",
 			})
 		}
@@ -282,7 +304,8 @@ func (t *together) add(p *parsed) Problems {
 	t.rules = append(t.rules, p.compiled...)
 	if len(t.rules) > maxRules && before <= maxRules {
 		problems = append(problems, Problem{
-			File: p.name, Line: 1, Column: 1, What: fmt.Sprintf("with this file there are more than %d rules", maxRules),
+			File: p.name, Line: 1, Column: 1, What: fmt.Sprintf("with this file there are more than %d rules",
+				maxRules),
 			Remedy: "write patterns that hold for many variables at once",
 		})
 	}
@@ -305,10 +328,12 @@ func (t *together) checkLimits() Problems {
 		for j := i - 1; j >= 0; j-- {
 			part, whole := list[i], list[j]
 			least, other := *whole.value, t.set["limits."+whole.key]
-			which, remedy := fmt.Sprintf(" in %s:%d, which is %d", other.file, other.at.line, least), fmt.Sprintf("write at most %d", least)
+			which, remedy := fmt.Sprintf(" in %s:%d, which is %d", other.file, other.at.line, least),
+				fmt.Sprintf("write at most %d", least)
 			if least == 0 && !t.partly {
 				least = whole.standard
-				which, remedy = fmt.Sprintf(", which is %d by default", least), fmt.Sprintf("write at most %d, or %s as well", least, whole.key)
+				which, remedy = fmt.Sprintf(", which is %d by default", least),
+					fmt.Sprintf("write at most %d, or %s as well", least, whole.key)
 			}
 			if *part.value == 0 || least == 0 || *part.value <= least {
 				continue
@@ -329,7 +354,8 @@ func (t *together) checkLimits() Problems {
 // they set. It does not find all of them; what it finds is sure.
 func (t *together) checkShadowed() Problems {
 	var problems Problems
-	kept := len(t.rules) // the first rule that says drop: false; what comes after it can't be sure that a variable is dropped
+	// the first rule that says drop: false; what comes after it can't be sure that a variable is dropped
+	kept := len(t.rules)
 	for i, r := range t.rules {
 		if r.Drop != nil && !*r.Drop {
 			kept = min(kept, i)

@@ -169,7 +169,8 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 
 // oneOrMore is oneOf, where a list may have been meant.
 func oneOrMore(word string, known []string) string {
-	if words := strings.FieldsFunc(word, func(r rune) bool { return r == ',' || r == ' ' }); len(words) > 1 && slices.Contains(known, words[0]) {
+	if words := strings.FieldsFunc(word, func(r rune) bool { return r == ',' || r == ' ' }); len(words) > 1 &&
+		slices.Contains(known, words[0]) {
 		return "write a list: [" + strings.Join(words, ", ") + "]"
 	}
 	return oneOf(word, known)
@@ -233,10 +234,12 @@ func checkName(name string, t template) error {
 		return complain("write a word", "name %q has no letter", name)
 	}
 	if rest, ok := strings.CutPrefix(name, mapping.Prefix); ok {
-		return complain("write "+strings.TrimSuffix(rest, "_total"), "name %q: %s is put before it anyway", name, mapping.Prefix)
+		return complain("write "+strings.TrimSuffix(rest, "_total"), "name %q: %s is put before it anyway", name,
+			mapping.Prefix)
 	}
 	if rest, ok := strings.CutSuffix(name, "_total"); ok {
-		return complain("write "+rest, "name %q: _total is put behind the names of counters anyway, and nothing else may end so", name)
+		return complain("write "+rest, "name %q: _total is put behind the names of counters anyway, and nothing "+
+			"else may end so", name)
 	}
 	if last := t.lastWord(); mapping.ReservedEnding(last) && last != "count" && last != "total" {
 		return complain("end it in another word", "name %q: only a part of a metric may end in _%s", name, last)
@@ -251,7 +254,8 @@ var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
 
 // reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
 var reservedLabels = []string{
-	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "peer", "index", "object", "metric", "bound",
+	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "peer", "index", "object",
+	"metric", "bound",
 }
 
 // checkLabel checks the name of a label that a rule gives.

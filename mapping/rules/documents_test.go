@@ -64,12 +64,14 @@ func TestDocumentedRules(t *testing.T) {
 		_, err := Parse("docs/rules.md", []byte(b[1]))
 		assert.NoError(t, err, b[1])
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Match](), reflect.TypeFor[Rule](), reflect.TypeFor[Limits](), reflect.TypeFor[Relabel]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Match](), reflect.TypeFor[Rule](),
+		reflect.TypeFor[Limits](), reflect.TypeFor[Relabel]()} {
 		for key := range keysOf(of) {
 			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "%s of %v", key, of)
 		}
 	}
-	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(), []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH})
+	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(),
+		[]string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH})
 	for _, c := range mapping.ClassNames() {
 		words = append(words, string(c))
 	}

@@ -34,15 +34,18 @@ type Explanation struct {
 
 // Explain says what a variable of a library becomes, and which rules decided it. categories are all that the variable
 // stands in, directly or through others; nil: not known.
-func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Variable, categories []string) Explanation {
+func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Variable,
+	categories []string) Explanation {
 	rules := forLibrary(c.rules, lib)
 	set, _ := settingsOf(rules, &v, categories, categories != nil)
-	named := set.by[slices.IndexFunc(properties[:], func(p property) bool { return p.name == "companion" })] != nil // by a rule, which knows the library better than a guess does
+	// by a rule, which knows the library better than a guess does
+	named := set.by[slices.IndexFunc(properties[:], func(p property) bool { return p.name == "companion" })] != nil
 	s, want, reason := basis.Become(set.Properties, &v)
 	if !named && !lib.HasCompanions() {
 		s.Companion = ""
 	}
-	e := Explanation{Decisions: decisions(basis, &v, &s, &set), Unsure: c.unsure(lib, &v, categories, &set), Drop: reason}
+	e := Explanation{Decisions: decisions(basis, &v, &s, &set), Unsure: c.unsure(lib, &v, categories, &set),
+		Drop: reason}
 	if reason != "" {
 		return e
 	}
@@ -105,12 +108,14 @@ func decisions(basis *mapping.Basis, v *mpit.Variable, s *mapping.Spec, set *set
 
 // exampleObjects are names that an object of each kind may have; others are unnamed.
 var exampleObjects = map[mpit.Bind]string{
-	mpit.BindComm: "MPI_COMM_WORLD", mpit.BindDatatype: "MPI_DOUBLE", mpit.BindErrhandler: "MPI_ERRORS_ARE_FATAL", mpit.BindFile: "output.dat",
+	mpit.BindComm: "MPI_COMM_WORLD", mpit.BindDatatype: "MPI_DOUBLE", mpit.BindErrhandler: "MPI_ERRORS_ARE_FATAL",
+	mpit.BindFile:  "output.dat",
 	mpit.BindGroup: "MPI_GROUP_EMPTY", mpit.BindOp: "MPI_SUM", mpit.BindInfo: "MPI_INFO_ENV",
 }
 
 // examples is series as they would stand on the page.
-func examples(basis *mapping.Basis, metric *mapping.Metric, v *mpit.Variable, s *mapping.Spec, set *settings) []string {
+func examples(basis *mapping.Basis, metric *mapping.Metric, v *mpit.Variable, s *mapping.Spec,
+	set *settings) []string {
 	own := slices.Clone(set.Labels)
 	if s.Label != "" && set.Object {
 		own = append(own, mapping.Label{Name: s.Label, Value: cmp.Or(exampleObjects[v.Bind], mapping.Unnamed)})
@@ -140,20 +145,23 @@ func examples(basis *mapping.Basis, metric *mapping.Metric, v *mpit.Variable, s 
 	if mode != mapping.RankKeep {
 		lines = append(lines, seriesLines(node, metric.Kind, s, v, set, append(slices.Clone(all), own...))...)
 		if s.Mode == mapping.ModeWatermark {
-			lines = append(lines, line(mapping.ExtremeName, append(append(slices.Clone(all), mapping.Label{Name: "metric", Value: node}), own...)))
+			lines = append(lines, line(mapping.ExtremeName,
+				append(append(slices.Clone(all), mapping.Label{Name: "metric", Value: node}), own...)))
 		}
 	}
 	return lines
 }
 
 // seriesLines is the lines that one series has in the text format.
-func seriesLines(name string, kind mapping.Kind, s *mapping.Spec, v *mpit.Variable, set *settings, labels []mapping.Label) []string {
+func seriesLines(name string, kind mapping.Kind, s *mapping.Spec, v *mpit.Variable, set *settings,
+	labels []mapping.Label) []string {
 	with := func(extra mapping.Label) []mapping.Label { return append(slices.Clone(labels), extra) }
 	switch {
 	case kind == mapping.KindHistogram:
 		bounds := s.Buckets
 		return []string{
-			line(name+"_bucket", with(mapping.Label{Name: "le", Value: number64(bounds[0])})), line(name+"_bucket", with(mapping.Label{Name: "le", Value: "+Inf"})),
+			line(name+"_bucket", with(mapping.Label{Name: "le", Value: number64(bounds[0])})),
+			line(name+"_bucket", with(mapping.Label{Name: "le", Value: "+Inf"})),
 			line(name+"_sum", labels), line(name+"_count", labels),
 		}
 	case s.Mode == mapping.ModeState:

@@ -86,7 +86,8 @@ func rulePaths(path string) ([]string, *Problem) {
 		files = append(files, file)
 	}
 	if len(files) == 0 {
-		return nil, unreadable(path, errors.New("no file in this directory ends in .yaml or .yml"), "put rule files there, or give another directory")
+		return nil, unreadable(path, errors.New("no file in this directory ends in .yaml or .yml"),
+			"put rule files there, or give another directory")
 	}
 	return files, nil
 }

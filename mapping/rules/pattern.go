@@ -34,11 +34,13 @@ func globExpression(glob string) *regexp.Regexp {
 // wholeExpression compiles a regular expression that has to match a text as a whole.
 func wholeExpression(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
-		return nil, complain("write a shorter one, or several rules", "the regular expression has %d bytes, at most %d are read", len(text), maxPattern)
+		return nil, complain("write a shorter one, or several rules",
+			"the regular expression has %d bytes, at most %d are read", len(text), maxPattern)
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, complain(`write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'`, `bad regular expression "%s": %v`, text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, complain(`write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'`,
+			`bad regular expression "%s": %v`, text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if nothing(tree.Simplify()) {
 		return nil, complain("write one that some name matches", `the regular expression "%s" can never match`, text)

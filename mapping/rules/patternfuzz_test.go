@@ -26,7 +26,8 @@ func FuzzPatterns(f *testing.F) {
 			}
 			want := globExpression(pattern).MatchString(name)
 			if _, ok := c.matches(&v); ok != want || GlobMatches(pattern, name) != want {
-				t.Fatalf("glob %q, %q: %v, %v, by the plain way %v", pattern, name, ok, GlobMatches(pattern, name), want)
+				t.Fatalf("glob %q, %q: %v, %v, by the plain way %v", pattern, name, ok, GlobMatches(pattern, name),
+					want)
 			}
 			c, found = compileRule(Rule{Match: Match{Regexp: pattern}, Help: "x"})
 			if found != nil {

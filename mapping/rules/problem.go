@@ -159,11 +159,13 @@ func sorted(problems Problems) Problems {
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 	if over := len(problems) - maxProblems; over > 0 {
 		last := problems[maxProblems]
-		problems = append(problems[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line, What: fmt.Sprintf("%d more problems from here on", over), Remedy: "mend the first ones"})
+		problems = append(problems[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line,
+			What: fmt.Sprintf("%d more problems from here on", over), Remedy: "mend the first ones"})
 	}
 	return problems
 }

@@ -14,13 +14,17 @@ import (
 // property is one of those that rules set: each has its own first rule. A new one is a key of Rule, a field of
 // mapping.Properties, an entry here, and whatever uses the field.
 type property struct {
-	name  string                                                        // what rules call it
-	isSet func(r *compiledRule) bool                                    // whether a rule says it
-	check func(r *compiledRule) error                                   // what is wrong with it, where it is set; nil: nothing can be
-	take  func(p *mapping.Properties, r *compiledRule, groups []string) // what a rule says; groups are those of its pattern
-	show  func(s *mapping.Spec, set *settings, x *explaining) string    // as a rule would write it
-	agent bool                                                          // of a distribution it is what its agent measures, whatever a rule says
-	kept  bool                                                          // it means something even of a variable that is dropped, which may be a timer's companion
+	name  string                     // what rules call it
+	isSet func(r *compiledRule) bool // whether a rule says it
+	// what is wrong with it, where it is set; nil: nothing can be
+	check func(r *compiledRule) error
+	// what a rule says; groups are those of its pattern
+	take func(p *mapping.Properties, r *compiledRule, groups []string)
+	show func(s *mapping.Spec, set *settings, x *explaining) string // as a rule would write it
+	// of a distribution it is what its agent measures, whatever a rule says
+	agent bool
+	// it means something even of a variable that is dropped, which may be a timer's companion
+	kept bool
 }
 
 // explaining is what a property's value may depend on besides the rules.
@@ -87,7 +91,8 @@ var properties = [propertyCount]property{
 			if len(r.Help) <= mapping.MaxDescription {
 				return nil
 			}
-			return complain(fmt.Sprintf("write at most %d", mapping.MaxDescription), "the help has %d bytes", len(r.Help))
+			return complain(fmt.Sprintf("write at most %d", mapping.MaxDescription), "the help has %d bytes",
+				len(r.Help))
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Help = r.Help },
 		show: func(_ *mapping.Spec, set *settings, _ *explaining) string { return set.Help },
@@ -104,7 +109,8 @@ var properties = [propertyCount]property{
 		name: "merge", kept: true,
 		isSet: func(r *compiledRule) bool { return r.Merge != "" },
 		check: func(r *compiledRule) error {
-			return parseWord("merge", r.Merge, mapping.MergeSum, mapping.MergeMax, mapping.MergeMin, mapping.MergeMean, mapping.MergeEach)
+			return parseWord("merge", r.Merge, mapping.MergeSum, mapping.MergeMax, mapping.MergeMin,
+				mapping.MergeMean, mapping.MergeEach)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Merge = r.Merge },
 		show: func(s *mapping.Spec, set *settings, _ *explaining) string {
@@ -118,7 +124,8 @@ var properties = [propertyCount]property{
 		name: "elements", agent: true, kept: true,
 		isSet: func(r *compiledRule) bool { return r.Elements != "" },
 		check: func(r *compiledRule) error {
-			return parseWord("elements", r.Elements, mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin, mapping.ElementsMean,
+			return parseWord("elements", r.Elements, mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
+				mapping.ElementsMean,
 				mapping.ElementsPeer, mapping.ElementsIndex)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Elements = r.Elements },
@@ -152,7 +159,8 @@ var properties = [propertyCount]property{
 		isSet: func(r *compiledRule) bool { return r.Buckets != nil },
 		check: func(r *compiledRule) error {
 			if err := mapping.CheckBuckets(r.Buckets); err != nil {
-				return complain("write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]", "buckets: %v", err)
+				return complain("write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]", "buckets: %v",
+					err)
 			}
 			return nil
 		},

@@ -15,7 +15,8 @@ type Match struct {
 	Class     List   `yaml:"class,omitempty"`     // as the library declares it: a ClassName
 	Bind      List   `yaml:"bind,omitempty"`      // comm, win, file …, none
 	Verbosity string `yaml:"verbosity,omitempty"` // user_basic … mpidev_all, or a bound: "<=user_all", ">=tuner_basic"
-	Category  string `yaml:"category,omitempty"`  // glob: a category that the variable stands in, directly or through others
+	// glob: a category that the variable stands in, directly or through others
+	Category string `yaml:"category,omitempty"`
 }
 
 // Source says where a rule stands. A rule made in Go has none.
@@ -44,13 +45,18 @@ type Rule struct {
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 
-	Merge     mapping.Merge    `yaml:"merge,omitempty"`     // of objects that share a name, and of ranks
-	Elements  mapping.Elements `yaml:"elements,omitempty"`  // of an array
-	Nonzero   *bool            `yaml:"nonzero,omitempty"`   // with elements peer or index: those alone that are not, or have not always been, 0
-	Object    *bool            `yaml:"object,omitempty"`    // false: no label for the object's name, all objects become one
-	Companion string           `yaml:"companion,omitempty"` // of a timer: the COUNTER of its events, where it is not the one of the same name
-	Buckets   []float64        `yaml:"buckets,omitempty"`   // of a timer's histogram: upper bounds in seconds
-	Offset    *bool            `yaml:"offset,omitempty"`    // the source starts anywhere: count from the value at handle allocation
-	Rank      mapping.RankMode `yaml:"rank,omitempty"`      // default: that of Settings
-	Open      *bool            `yaml:"open,omitempty"`      // true: opened where agents open it on request only (mpit.Variable.OnRequest)
+	Merge    mapping.Merge    `yaml:"merge,omitempty"`    // of objects that share a name, and of ranks
+	Elements mapping.Elements `yaml:"elements,omitempty"` // of an array
+	// with elements peer or index: those alone that are not, or have not always been, 0
+	Nonzero *bool `yaml:"nonzero,omitempty"`
+	// false: no label for the object's name, all objects become one
+	Object *bool `yaml:"object,omitempty"`
+	// of a timer: the COUNTER of its events, where it is not the one of the same name
+	Companion string    `yaml:"companion,omitempty"`
+	Buckets   []float64 `yaml:"buckets,omitempty"` // of a timer's histogram: upper bounds in seconds
+	// the source starts anywhere: count from the value at handle allocation
+	Offset *bool            `yaml:"offset,omitempty"`
+	Rank   mapping.RankMode `yaml:"rank,omitempty"` // default: that of Settings
+	// true: opened where agents open it on request only (mpit.Variable.OnRequest)
+	Open *bool `yaml:"open,omitempty"`
 }

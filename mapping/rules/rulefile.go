@@ -39,11 +39,12 @@ const (
 type Relabel struct {
 	Source Source `yaml:"-"`
 
-	SourceLabels []string `yaml:"source_labels,omitempty"` // jobid, world, rank, user, host, executable, library, jobname, partition, source, cgroup_jobid, env_<NAME>
-	Separator    *string  `yaml:"separator,omitempty"`     // default ;
-	Regex        string   `yaml:"regex,omitempty"`         // default (.*)
-	TargetLabel  string   `yaml:"target_label"`            // jobid, world, jobname or partition
-	Replacement  *string  `yaml:"replacement,omitempty"`   // default $1
+	// jobid, world, rank, user, host, executable, library, jobname, partition, source, cgroup_jobid, env_<NAME>
+	SourceLabels []string `yaml:"source_labels,omitempty"`
+	Separator    *string  `yaml:"separator,omitempty"`   // default ;
+	Regex        string   `yaml:"regex,omitempty"`       // default (.*)
+	TargetLabel  string   `yaml:"target_label"`          // jobid, world, jobname or partition
+	Replacement  *string  `yaml:"replacement,omitempty"` // default $1
 }
 
 // Settings is what all files together say, and the shipped rules behind theirs.
@@ -119,7 +120,8 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		}
 	}
 	if len(p.Rules) > maxRules {
-		r.problem(p.at("rules"), fmt.Sprintf("%d rules; at most %d are read", len(p.Rules), maxRules), "write patterns that hold for many variables at once")
+		r.problem(p.at("rules"), fmt.Sprintf("%d rules; at most %d are read", len(p.Rules), maxRules),
+			"write patterns that hold for many variables at once")
 		p.Rules = nil
 	}
 	for i := range p.Rules {

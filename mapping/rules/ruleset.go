@@ -91,7 +91,8 @@ func (s *Set) Decide(v *mpit.Variable, categories []string, known bool) (_ mappi
 func (s *Set) candidates(v *mpit.Variable, scratch []*compiledRule) []*compiledRule {
 	for i := range s.hints {
 		h := &s.hints[i]
-		if h.classes != ^uint16(0) && (v.Class > 15 || h.classes&(1<<v.Class) == 0) || !strings.HasPrefix(v.Name, h.prefix) {
+		if h.classes != ^uint16(0) && (v.Class > 15 || h.classes&(1<<v.Class) == 0) ||
+			!strings.HasPrefix(v.Name, h.prefix) {
 			continue
 		}
 		scratch = append(scratch, s.rules[i])

@@ -29,14 +29,16 @@ type reader struct {
 }
 
 func (r *reader) problem(at place, what, remedy string) {
-	r.problems = append(r.problems, Problem{File: r.file, Line: at.line, Column: at.column, What: what, Remedy: remedy})
+	r.problems = append(r.problems, Problem{File: r.file, Line: at.line, Column: at.column, What: what,
+		Remedy: remedy})
 }
 
 // read fills in what a text says.
 func (r *reader) read(text []byte, into *File) {
 	r.broken = map[string]bool{}
 	if len(text) > maxFile {
-		r.problem(place{1, 1}, fmt.Sprintf("the file has more than %d bytes", maxFile), "share its rules out among several files, or give the right file")
+		r.problem(place{1, 1}, fmt.Sprintf("the file has more than %d bytes", maxFile),
+			"share its rules out among several files, or give the right file")
 		return
 	}
 	if at, ok := invalidText(text); ok {
@@ -79,7 +81,8 @@ func invalidText(text []byte) (place, bool) {
 	for i := 0; i < len(text); {
 		c, n := utf8.DecodeRune(text[i:])
 		switch {
-		case c == utf8.RuneError && n <= 1, c < ' ' && c != '\n' && c != '\r' && c != '\t', c >= 0x7f && c < 0xa0 && c != 0x85,
+		case c == utf8.RuneError && n <= 1, c < ' ' && c != '\n' && c != '\r' && c != '\t', c >= 0x7f && c < 0xa0 &&
+			c != 0x85,
 			c == '\ufeff' && i > 0, c >= 0xfffe && c <= 0xffff:
 			return at, true
 		case c == '\n':
@@ -230,7 +233,8 @@ func (r *reader) value(path string, n *yaml.Node, v reflect.Value) bool {
 func (r *reader) mapping(path string, n *yaml.Node, v reflect.Value) bool {
 	fields := keysOf(v.Type())
 	if n.Kind != yaml.MappingNode {
-		r.problem(placeOf(n), fmt.Sprintf("%s is %s", r.called(path), describe(n)), "write keys with values: "+strings.Join(slices.Sorted(keysIn(fields)), ", "))
+		r.problem(placeOf(n), fmt.Sprintf("%s is %s", r.called(path), describe(n)),
+			"write keys with values: "+strings.Join(slices.Sorted(keysIn(fields)), ", "))
 		return false
 	}
 	ok, seen := true, map[string]int{}
@@ -239,13 +243,16 @@ func (r *reader) mapping(path string, n *yaml.Node, v reflect.Value) bool {
 		field, known := fields[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.problem(placeOf(key), "a key is "+describe(key), "write one of "+strings.Join(slices.Sorted(keysIn(fields)), ", "))
+			r.problem(placeOf(key), "a key is "+describe(key),
+				"write one of "+strings.Join(slices.Sorted(keysIn(fields)), ", "))
 			ok = false
 		case !known:
-			r.problem(placeOf(key), fmt.Sprintf("%s has no key %q", r.called(path), mapping.CleanText(key.Value, 64)), oneKey(path, key.Value, fields))
+			r.problem(placeOf(key), fmt.Sprintf("%s has no key %q", r.called(path),
+				mapping.CleanText(key.Value, 64)), oneKey(path, key.Value, fields))
 			ok = false
 		case seen[key.Value] > 0:
-			r.problem(placeOf(key), fmt.Sprintf("the key %s stands there twice, first in line %d", key.Value, seen[key.Value]), "take one out")
+			r.problem(placeOf(key), fmt.Sprintf("the key %s stands there twice, first in line %d", key.Value,
+				seen[key.Value]), "take one out")
 			ok = false
 		default:
 			seen[key.Value] = key.Line
@@ -255,7 +262,8 @@ func (r *reader) mapping(path string, n *yaml.Node, v reflect.Value) bool {
 			}
 			if !r.value(at, value, v.Field(field)) {
 				r.broken[at], ok = true, false
-				if f := v.Field(field); f.Kind() != reflect.Struct && (f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct) {
+				if f := v.Field(field); f.Kind() != reflect.Struct &&
+					(f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct) {
 					f.SetZero() // half of it would make more problems that are none
 				}
 			}

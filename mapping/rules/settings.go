@@ -43,7 +43,8 @@ func (r *compiledRule) matches(v *mpit.Variable) (groups []string, ok bool) {
 
 // inCategory says whether one of the categories is one that the rule asks for.
 func (r *compiledRule) inCategory(categories []string) bool {
-	return r.Match.Category == "" || slices.ContainsFunc(categories, func(c string) bool { return GlobMatches(r.Match.Category, c) })
+	return r.Match.Category == "" || slices.ContainsFunc(categories,
+		func(c string) bool { return GlobMatches(r.Match.Category, c) })
 }
 
 // settings is what all matching rules together say of one variable, and which rule says it.
@@ -55,7 +56,8 @@ type settings struct {
 // settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not
 // known yet, a rule that asks for one does not match, and undecided says whether it would have set something if it
 // did.
-func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s settings, undecided bool) {
+func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s settings,
+	undecided bool) {
 	s.Properties = mapping.Properties{Class: v.Class, Unit: mapping.Unit{Scale: 1}, Scale: 1, Object: true}
 	for _, r := range rules {
 		groups, ok := r.matches(v)

@@ -39,7 +39,8 @@ func compiled(t fataler, text string) []*compiledRule {
 }
 
 func TestWhatARuleMatches(t *testing.T) {
-	v := mpit.Variable{Name: "coll_bcast_time", Class: mpit.ClassTimer, Bind: mpit.BindComm, Verbosity: mpit.VerbosityTunerBasic}
+	v := mpit.Variable{Name: "coll_bcast_time", Class: mpit.ClassTimer, Bind: mpit.BindComm,
+		Verbosity: mpit.VerbosityTunerBasic}
 	lib := mapping.Library{Name: mapping.MPICH, Version: "4.1.2"}
 	categories := []string{"COLL", "ALL"}
 	for match, want := range map[string]bool{
@@ -83,7 +84,8 @@ func TestWhatARuleMatches(t *testing.T) {
 		assert.Equal(t, want, s.Drop, match)
 		assert.False(t, undecided, match)
 	}
-	s, _ := settingsOf(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib), &mpit.Variable{}, nil, true)
+	s, _ := settingsOf(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib),
+		&mpit.Variable{}, nil, true)
 	assert.False(t, s.Drop, "a verbosity that isn't known lies in no range")
 }
 
@@ -114,13 +116,17 @@ rules:
 	first, second := rules[0], rules[1]
 	assert.Equal(t, settings{
 		by: decidedBy(map[string]*compiledRule{
-			"class": second, "unit": second, "scale": second, "name": first, "help": second, "labels": first, "merge": second,
-			"elements": second, "nonzero": second, "object": second, "companion": first, "buckets": first, "offset": second,
-			"rank": first, "open": second,
+			"class": second, "unit": second, "scale": second, "name": first, "help": second, "labels": first,
+			"merge":    second,
+			"elements": second, "nonzero": second, "object": second, "companion": first, "buckets": first,
+			"offset": second,
+			"rank":   first, "open": second,
 		}),
 		Properties: mapping.Properties{
-			Class: mpit.ClassTimer, Unit: mapping.Unit{Base: "s", Scale: 1e-6}, Scale: 2, Name: "x_time", Help: "From the second rule.",
-			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Merge: mapping.MergeSum, Elements: mapping.ElementsPeer, Nonzero: true, Object: false,
+			Class: mpit.ClassTimer, Unit: mapping.Unit{Base: "s", Scale: 1e-6}, Scale: 2, Name: "x_time",
+			Help:   "From the second rule.",
+			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Merge: mapping.MergeSum,
+			Elements: mapping.ElementsPeer, Nonzero: true, Object: false,
 			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankBoth, Open: true,
 		},
 	}, s)
@@ -131,13 +137,15 @@ rules:
 	assert.True(t, s.Object)
 
 	s, _ = settingsOf(nil, &mpit.Variable{Class: mpit.ClassLevel}, nil, true)
-	assert.Equal(t, settings{Properties: mapping.Properties{Class: mpit.ClassLevel, Unit: mapping.Unit{Scale: 1}, Scale: 1, Object: true}}, s, "without rules")
+	assert.Equal(t, settings{Properties: mapping.Properties{Class: mpit.ClassLevel, Unit: mapping.Unit{Scale: 1},
+		Scale: 1, Object: true}}, s, "without rules")
 }
 
 func TestLabelsAreCleanAndSorted(t *testing.T) {
 	rules := compiled(t, "rules: [{match: {regexp: '(?s)(?P<b>.)(?P<a>.*)'}}, {match: {regexp: '.*(?P<c>.)'}}]")
 	s, _ := settingsOf(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)}, nil, true)
-	assert.Equal(t, []mapping.Label{{Name: "a", Value: "\uFFFDx" + strings.Repeat("é", 62)}, {Name: "b", Value: "é"}}, s.Labels)
+	assert.Equal(t, []mapping.Label{{Name: "a", Value: "\uFFFDx" + strings.Repeat("é", 62)},
+		{Name: "b", Value: "é"}}, s.Labels)
 }
 
 // While nobody knows the categories, it is known whether they could matter.
@@ -171,7 +179,8 @@ rules:
 	assert.False(t, s.Drop, "known to stand in none")
 	assert.False(t, undecided)
 	// What it sets is set already.
-	_, undecided = settingsOf(compiled(t, "rules: [{drop: false}, {match: {category: a}, drop: true}]"), &mpit.Variable{}, nil, false)
+	_, undecided = settingsOf(compiled(t, "rules: [{drop: false}, {match: {category: a}, drop: true}]"),
+		&mpit.Variable{}, nil, false)
 	assert.False(t, undecided)
 }
 
@@ -218,8 +227,10 @@ func drawRule(t *rapid.T, i int) string {
 	} else {
 		match = append(match, draw("name", quoted(drawnGlobs)...))
 	}
-	sets = append(sets, draw("unit", "", "s"), draw("help", "", "x"), draw("drop", "", "", "true", "false"), draw("name", "", "", "y"))
-	full := slices.DeleteFunc(append([]string{"match: {" + strings.Join(slices.DeleteFunc(match, func(s string) bool { return s == "" }), ", ") + "}"}, sets...),
+	sets = append(sets, draw("unit", "", "s"), draw("help", "", "x"), draw("drop", "", "", "true", "false"),
+		draw("name", "", "", "y"))
+	full := slices.DeleteFunc(append([]string{"match: {" + strings.Join(slices.DeleteFunc(match,
+		func(s string) bool { return s == "" }), ", ") + "}"}, sets...),
 		func(s string) bool { return s == "" })
 	if len(full) == 1 {
 		full = append(full, fmt.Sprintf("scale: %d", i+1))
@@ -240,10 +251,15 @@ func TestShadowedRulesHaveNoEffect(t *testing.T) {
 		problems := all.checkShadowed()
 		shadowed += len(problems)
 		for range 100 {
-			lib := mapping.Library{Name: rapid.SampledFrom([]string{mapping.MPICH, mapping.OpenMPI, mapping.MVAPICH, ""}).Draw(t, "library"), Version: rapid.SampledFrom([]string{"", "3.9", "4", "4.1", "5", "5.1"}).Draw(t, "version")}
+			lib := mapping.Library{Name: rapid.SampledFrom([]string{mapping.MPICH, mapping.OpenMPI, mapping.MVAPICH,
+				""}).Draw(t, "library"), Version: rapid.SampledFrom([]string{"", "3.9", "4", "4.1", "5", "5.1"}).
+				Draw(t, "version")}
 			v := mpit.Variable{
-				Name: rapid.SampledFrom(drawnNames).Draw(t, "name"), Class: rapid.SampledFrom([]mpit.Class{mpit.ClassCounter, mpit.ClassLevel, mpit.ClassTimer}).Draw(t, "class"),
-				Bind: rapid.SampledFrom([]mpit.Bind{mpit.BindNone, mpit.BindComm, mpit.BindWin}).Draw(t, "bind"), Verbosity: mpit.Verbosity(rapid.IntRange(0, 9).Draw(t, "verbosity")),
+				Name: rapid.SampledFrom(drawnNames).Draw(t, "name"),
+				Class: rapid.SampledFrom([]mpit.Class{mpit.ClassCounter, mpit.ClassLevel,
+					mpit.ClassTimer}).Draw(t, "class"),
+				Bind:      rapid.SampledFrom([]mpit.Bind{mpit.BindNone, mpit.BindComm, mpit.BindWin}).Draw(t, "bind"),
+				Verbosity: mpit.Verbosity(rapid.IntRange(0, 9).Draw(t, "verbosity")),
 			}
 			categories := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b"}), 0, 2).Draw(t, "categories")
 			s, _ := settingsOf(forLibrary(all.rules, lib), &v, categories, true)
@@ -264,23 +280,34 @@ func TestShadowedRulesHaveNoEffect(t *testing.T) {
 
 func TestShadowedRules(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"the same":             {"rules:\n- {match: {name: a}, unit: s}\n- {match: {name: a}, unit: By}\n", "3: unit by f.yaml:2"},
-		"by a glob":            {"rules:\n- {match: {name: a*}, unit: s}\n- {match: {name: a_*_b, class: level}, unit: By}\n", "3: unit by f.yaml:2"},
-		"by several":           {"rules:\n- {match: {name: a*}, unit: s}\n- {help: x}\n- {match: {name: ab}, unit: By, help: y}\n", "4: unit by f.yaml:2; help by f.yaml:3"},
-		"by a dropped one":     {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, name: y}\n", "3: drop by f.yaml:2"},
-		"labels":               {"rules:\n- {match: {regexp: '(?P<a>.*)'}}\n- {match: {regexp: '(?P<a>.*)'}}\n", "3: labels by f.yaml:2"},
-		"versions":             {"rules:\n- {match: {version: '>=4'}, unit: s}\n- {match: {version: '>4.1 <5'}, unit: By}\n", "3: unit by f.yaml:2"},
-		"regexp of one name":   {"rules:\n- {match: {regexp: 'a.'}, unit: s}\n- {match: {name: ab}, unit: By}\n", "3: unit by f.yaml:2"},
-		"narrower":             {"rules:\n- {match: {name: ab*}, unit: s}\n- {match: {name: a*}, unit: By}\n", ""},
-		"another property":     {"rules:\n- {match: {name: a*}, unit: s}\n- {match: {name: a*}, help: x}\n", ""},
-		"another library":      {"rules:\n- {match: {library: mpich}, unit: s}\n- {unit: By}\n", ""},
-		"another version":      {"rules:\n- {match: {version: '>=4'}, unit: s}\n- {match: {version: '>=3'}, unit: By}\n", ""},
-		"another class":        {"rules:\n- {match: {class: level}, unit: s}\n- {match: {class: [level, size]}, unit: By}\n", ""},
-		"a name and without":   {"rules:\n- {match: {name: a*}, unit: s}\n- {unit: By}\n", ""},
-		"a name and a regexp":  {"rules:\n- {match: {name: a*}, unit: s}\n- {match: {regexp: a.*}, unit: By}\n", ""},
-		"a star is no ?":       {"rules:\n- {match: {name: 'a?'}, unit: s}\n- {match: {name: a*}, unit: By}\n", ""},
-		"kept before":          {"rules:\n- {match: {name: abc}, drop: false}\n- {match: {name: a*}, drop: true}\n- {match: {name: ab*}, name: y}\n", ""},
-		"the dropped one's":    {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, class: counter}\n", ""}, // it may be a companion
+		"the same": {"rules:\n- {match: {name: a}, unit: s}\n- {match: {name: a}, unit: By}\n",
+			"3: unit by f.yaml:2"},
+		"by a glob": {"rules:\n- {match: {name: a*}, unit: s}\n" +
+			"- {match: {name: a_*_b, class: level}, unit: By}\n", "3: unit by f.yaml:2"},
+		"by several": {"rules:\n- {match: {name: a*}, unit: s}\n- {help: x}\n- {match: {name: ab}, unit: By, help: " +
+			"y}\n", "4: unit by f.yaml:2; help by f.yaml:3"},
+		"by a dropped one": {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, name: y}\n",
+			"3: drop by f.yaml:2"},
+		"labels": {"rules:\n- {match: {regexp: '(?P<a>.*)'}}\n- {match: {regexp: '(?P<a>.*)'}}\n",
+			"3: labels by f.yaml:2"},
+		"versions": {"rules:\n- {match: {version: '>=4'}, unit: s}\n" +
+			"- {match: {version: '>4.1 <5'}, unit: By}\n", "3: unit by f.yaml:2"},
+		"regexp of one name": {"rules:\n- {match: {regexp: 'a.'}, unit: s}\n- {match: {name: ab}, unit: By}\n",
+			"3: unit by f.yaml:2"},
+		"narrower":         {"rules:\n- {match: {name: ab*}, unit: s}\n- {match: {name: a*}, unit: By}\n", ""},
+		"another property": {"rules:\n- {match: {name: a*}, unit: s}\n- {match: {name: a*}, help: x}\n", ""},
+		"another library":  {"rules:\n- {match: {library: mpich}, unit: s}\n- {unit: By}\n", ""},
+		"another version": {"rules:\n- {match: {version: '>=4'}, unit: s}\n" +
+			"- {match: {version: '>=3'}, unit: By}\n", ""},
+		"another class": {"rules:\n- {match: {class: level}, unit: s}\n" +
+			"- {match: {class: [level, size]}, unit: By}\n", ""},
+		"a name and without":  {"rules:\n- {match: {name: a*}, unit: s}\n- {unit: By}\n", ""},
+		"a name and a regexp": {"rules:\n- {match: {name: a*}, unit: s}\n- {match: {regexp: a.*}, unit: By}\n", ""},
+		"a star is no ?":      {"rules:\n- {match: {name: 'a?'}, unit: s}\n- {match: {name: a*}, unit: By}\n", ""},
+		"kept before": {"rules:\n- {match: {name: abc}, drop: false}\n- {match: {name: a*}, drop: true}\n- {match: " +
+			"{name: ab*}, name: y}\n", ""},
+		// it may be a companion
+		"the dropped one's":    {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, class: counter}\n", ""},
 		"category and without": {"rules:\n- {match: {category: a}, unit: s}\n- {unit: By}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +331,8 @@ func TestShadowedRules(t *testing.T) {
 func TestGlobContainment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		globs := rapid.StringOfN(rapid.SampledFrom([]rune("ab*?é")), 0, 6, -1)
-		a, b, name := globs.Draw(t, "a"), globs.Draw(t, "b"), rapid.StringOfN(rapid.SampledFrom([]rune("ab*?é")), 0, 6, -1).Draw(t, "name")
+		a, b, name := globs.Draw(t, "a"), globs.Draw(t, "b"),
+			rapid.StringOfN(rapid.SampledFrom([]rune("ab*?é")), 0, 6, -1).Draw(t, "name")
 		if globContains(a, b) && GlobMatches(b, name) && !GlobMatches(a, name) {
 			t.Fatalf("%q isn't matched by %q, which contains %q", name, a, b)
 		}
@@ -323,7 +351,8 @@ func TestVersionContainment(t *testing.T) {
 		ranges := rapid.Custom(func(t *rapid.T) string {
 			var bounds []string
 			for range rapid.IntRange(0, 2).Draw(t, "bounds") {
-				bounds = append(bounds, rapid.SampledFrom([]string{"<", "<=", ">", ">=", "="}).Draw(t, "op")+rapid.SampledFrom([]string{"0", "4", "4.0", "4.1", "5"}).Draw(t, "bound"))
+				bounds = append(bounds, rapid.SampledFrom([]string{"<", "<=", ">", ">=", "="}).Draw(t,
+					"op")+rapid.SampledFrom([]string{"0", "4", "4.0", "4.1", "5"}).Draw(t, "bound"))
 			}
 			return strings.Join(bounds, " ")
 		})
@@ -341,7 +370,8 @@ func TestVersionContainment(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{"", ">4", true}, {">4", "", false}, {">=4", ">4", true}, {">4", ">=4", false}, {"<=5", "<5", true}, {"<5", "<=5", false}, {">4", ">4.0", true}, {">=4 <5", "=4.1", true}} {
+	}{{"", ">4", true}, {">4", "", false}, {">=4", ">4", true}, {">4", ">=4", false}, {"<=5", "<5", true},
+		{"<5", "<=5", false}, {">4", ">4.0", true}, {">=4 <5", "=4.1", true}} {
 		a, err := parseRange(c.a)
 		require.NoError(t, err)
 		b, err := parseRange(c.b)
@@ -349,7 +379,8 @@ func TestVersionContainment(t *testing.T) {
 		assert.Equal(t, c.want, a.contains(b), c)
 	}
 	for s, empty := range map[string]bool{
-		">=5 <4": true, ">4 <4": true, ">=4 <4": true, ">=4 <=4.0": false, ">4 <4.0.1": false, "=4 =4.0": false, "=4 =5": true, "<0": true, "<=0": false, ">5": false,
+		">=5 <4": true, ">4 <4": true, ">=4 <4": true, ">=4 <=4.0": false, ">4 <4.0.1": false, "=4 =4.0": false,
+		"=4 =5": true, "<0": true, "<=0": false, ">5": false,
 	} {
 		_, err := parseRange(s)
 		assert.Equal(t, empty, err != nil, s)
@@ -357,10 +388,12 @@ func TestVersionContainment(t *testing.T) {
 }
 
 func TestNearestWords(t *testing.T) {
-	keys := []string{"series", "series_per_job", "series_per_rank", "highwatermark", "lowwatermark", "counter", "comm", "errhandler"}
+	keys := []string{"series", "series_per_job", "series_per_rank", "highwatermark", "lowwatermark", "counter",
+		"comm", "errhandler"}
 	for word, want := range map[string]string{
-		"series_per_jobs": "series_per_job", "COUNTER": "counter", "conuter": "counter", "high": "highwatermark", "Low-Watermark": "lowwatermark",
-		"communicator": "comm", "xyzzy": "", "": "", "zz": "",
+		"series_per_jobs": "series_per_job", "COUNTER": "counter", "conuter": "counter", "high": "highwatermark",
+		"Low-Watermark": "lowwatermark",
+		"communicator":  "comm", "xyzzy": "", "": "", "zz": "",
 	} {
 		assert.Equal(t, want, nearest(word, keys), word)
 	}
@@ -371,8 +404,10 @@ func TestGlobMatches(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "anything", true}, {"a*c", "abc", true}, {"a*c", "abcd", false},
-		{"a*b*c", "a_b_bc", true}, {"?", "é", true}, {"?", "", false}, {"**a**", "bab", true}, {"", "", true}, {"", "a", false}, {"a?", "a", false},
+		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "anything", true}, {"a*c", "abc", true},
+		{"a*c", "abcd", false},
+		{"a*b*c", "a_b_bc", true}, {"?", "é", true}, {"?", "", false}, {"**a**", "bab", true}, {"", "", true},
+		{"", "a", false}, {"a?", "a", false},
 		{"[a]", "a", false},
 	} {
 		assert.Equal(t, c.want, GlobMatches(c.pattern, c.name), "%q %q", c.pattern, c.name)

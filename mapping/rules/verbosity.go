@@ -31,12 +31,14 @@ func parseVerbosity(s string) (verbosityRange, error) {
 		word := strings.TrimLeft(field, "<>=")
 		level := mpit.Verbosity(slices.Index(words, word) + 1)
 		if level == mpit.VerbosityUnknown {
-			return r, complain(oneOf(word, words)+`, or a bound such as "<=user_all"`, "verbosity %q is none of MPI_T's", field)
+			return r, complain(oneOf(word, words)+`, or a bound such as "<=user_all"`,
+				"verbosity %q is none of MPI_T's", field)
 		}
 		switch op := field[:len(field)-len(word)]; op {
 		case "":
 			if len(fields) > 1 {
-				return r, complain(`write one level, or bounds such as ">=tuner_basic <=tuner_all"`, "verbosity %q has several levels", s)
+				return r, complain(`write one level, or bounds such as ">=tuner_basic <=tuner_all"`,
+					"verbosity %q has several levels", s)
 			}
 			r = verbosityRange{level, level}
 		case "=":

@@ -70,15 +70,18 @@ func parseRange(s string) (versionRange, error) {
 		switch op {
 		case "<", "<=", ">", ">=", "=":
 		case "":
-			return nil, complain(`write a bound, such as ">=`+mapping.CleanText(rest, 32)+`" or "=4.1.2"`, "version range %q: %q does not start with <, <=, >, >= or =", s, field)
+			return nil, complain(`write a bound, such as ">=`+mapping.CleanText(rest, 32)+`" or "=4.1.2"`,
+				"version range %q: %q does not start with <, <=, >, >= or =", s, field)
 		default:
 			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, op)
 		}
 		if rest == "" {
-			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`, "version range %q: %q has no number", s, field)
+			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`,
+				"version range %q: %q has no number", s, field)
 		}
 		if !plainVersion.MatchString(rest) {
-			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, as rc2, is not looked at",
+			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, "+
+				"as rc2, is not looked at",
 				"version range %q: %q is no version", s, rest)
 		}
 		r = append(r, versionBound{op: op, v: parseVersion(rest)})
@@ -87,7 +90,8 @@ func parseRange(s string) (versionRange, error) {
 		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")
 	}
 	if r.empty() {
-		return nil, complain(`write bounds that some version meets, such as ">=4.0 <5.1"`, "version range %q: no version lies in it", s)
+		return nil, complain(`write bounds that some version meets, such as ">=4.0 <5.1"`,
+			"version range %q: no version lies in it", s)
 	}
 	return r, nil
 }

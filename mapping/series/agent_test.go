@@ -145,7 +145,8 @@ func (a *agent) open(variable, object uint32, n int) *agentHandle {
 		n = mpittest.DistributionElements
 	}
 	a.next++
-	h := &agentHandle{Handle: mpit.Handle{ID: a.next, Variable: variable, Object: object, Count: n, Created: a.now()}, values: make([]uint64, n)}
+	h := &agentHandle{Handle: mpit.Handle{ID: a.next, Variable: variable, Object: object, Count: n,
+		Created: a.now()}, values: make([]uint64, n)}
 	a.handles = append(a.handles, h)
 	a.lastLayout = nil
 	return h
@@ -205,7 +206,8 @@ func (a *agent) end(h *agentHandle, name string) {
 	rm := a.remains[key]
 	if rm == nil {
 		rm = &mpit.Remain{Variable: h.Variable, Name: name, Created: h.Created,
-			Gained: make([]uint64, h.Count), First: make([]uint64, h.Count), Max: append([]uint64(nil), h.seen(a.paused)...), Min: append([]uint64(nil), h.seen(a.paused)...)}
+			Gained: make([]uint64, h.Count), First: make([]uint64, h.Count),
+			Max: append([]uint64(nil), h.seen(a.paused)...), Min: append([]uint64(nil), h.seen(a.paused)...)}
 	} else {
 		c := *rm
 		rm = &c
@@ -384,7 +386,8 @@ func reload(t fataler, r *Rank, a *agent, list ...rules.Rule) {
 // restart is another exporter that meets the agent's process.
 func restart(t fataler, r *Rank, a *agent, list ...rules.Rule) *Rank {
 	t.Helper()
-	again := NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}, Older: a.now()})
+	again := NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH,
+		Version: "4.0.2"}, Older: a.now()})
 	again.room.variable = r.room.variable
 	if own, ok := r.room.shared.(ownRoom); ok {
 		limitTo(again, own.weight, own.reason)

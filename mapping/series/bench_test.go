@@ -17,7 +17,8 @@ import (
 
 // BenchmarkUpdate is one sample of a rank with 50 communicators, when nothing but values has changed.
 func BenchmarkUpdate(b *testing.B) {
-	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassTimer}
+	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter,
+		mpit.ClassAggregate, mpit.ClassTimer}
 	for _, count := range []int{60, 200} {
 		b.Run(fmt.Sprintf("%dx50", count), func(b *testing.B) {
 			a := newAgent()
@@ -72,11 +73,13 @@ func BenchmarkPlan(b *testing.B) {
 	var list []rules.Rule
 	for i := range 25 {
 		list = append(list,
-			rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: fmt.Sprintf("variable_%d?", i)}, Help: "One of ten."},
+			rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: fmt.Sprintf("variable_%d?", i)},
+				Help: "One of ten."},
 			rules.Rule{Match: rules.Match{Regexp: fmt.Sprintf(`(?:coll|variable)_%d_(?P<function>[a-z]+)_(?P<what>calls|time)`, i)}, Name: "calls", Elements: mapping.ElementsPeer})
 	}
 	mapper := newMapper(b, append(list, rules.Defaults()...)...)
-	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassTimer}
+	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter,
+		mpit.ClassAggregate, mpit.ClassTimer}
 	a := newAgent()
 	for i := range 200 {
 		c, name := classes[i%len(classes)], fmt.Sprintf("variable_%d", i)
@@ -90,11 +93,13 @@ func BenchmarkPlan(b *testing.B) {
 		a.object(fmt.Sprintf("comm_%d", i), 1)
 	}
 	s := a.sample()
-	for name, first := range map[string]func(r *Rank){"compile": func(r *Rank) { r.compile(s) }, "sample": func(r *Rank) { r.Update(s) }} {
+	for name, first := range map[string]func(r *Rank){"compile": func(r *Rank) { r.compile(s) },
+		"sample": func(r *Rank) { r.Update(s) }} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.2.0"}})
+				r := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.MPICH,
+					Version: "4.2.0"}})
 				first(r)
 				r.Close()
 			}
@@ -104,7 +109,8 @@ func BenchmarkPlan(b *testing.B) {
 
 // TestUpdateAllocatesNothing holds while the structure stays.
 func TestUpdateAllocatesNothing(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tULong), on("t", mpit.ClassTimer, tDouble), on("l", mpit.ClassLevel, tInt), on("s", mpit.ClassState, tInt))
+	a := newAgent(on("v", mpit.ClassCounter, tULong), on("t", mpit.ClassTimer, tDouble),
+		on("l", mpit.ClassLevel, tInt), on("s", mpit.ClassState, tInt))
 	for range 5 {
 		a.object("", 2)
 	}
@@ -213,7 +219,8 @@ func BenchmarkNewNames(b *testing.B) {
 			if i%2 == 0 {
 				class = mpit.ClassTimer
 			}
-			a.add(mpit.Variable{Name: fmt.Sprintf("rank %d, variable %d", n, i), Class: class, Datatype: tULong, Description: "Something that is counted in this rank alone."})
+			a.add(mpit.Variable{Name: fmt.Sprintf("rank %d, variable %d", n, i), Class: class, Datatype: tULong,
+				Description: "Something that is counted in this rank alone."})
 		}
 		s := a.sample()
 		b.StartTimer()

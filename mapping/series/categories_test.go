@@ -35,10 +35,12 @@ func TestCategoriesAreWaitedFor(t *testing.T) {
 				return nil
 			}, m{"out_total{comm=c}": 2, "depth_level{comm=c}": 3}, map[mapping.Reason]uint64{mapping.ReasonRule: 1},
 		},
-		{"the rank can't tell", nil, m{"in_total{comm=c}": 1, "out_total{comm=c}": 2, "depth_level{comm=c}": 3}, map[mapping.Reason]uint64{}},
+		{"the rank can't tell", nil, m{"in_total{comm=c}": 1, "out_total{comm=c}": 2, "depth_level{comm=c}": 3},
+			map[mapping.Reason]uint64{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := newAgent(on("in", mpit.ClassCounter, tULong), on("out", mpit.ClassCounter, tULong), on("depth", mpit.ClassLevel, tInt))
+			a := newAgent(on("in", mpit.ClassCounter, tULong), on("out", mpit.ClassCounter, tULong),
+				on("depth", mpit.ClassLevel, tInt))
 			x := a.object("c", 1)
 			a.set("in", x, 1)
 			a.set("out", x, 2)

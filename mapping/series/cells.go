@@ -192,7 +192,8 @@ func (c *cell) publishState(in *intake) {
 		}
 	default:
 		if t.outside == nil || t.shown != t.now {
-			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, c.v.OutsideName(c.v.of.Info.Enum, t.now)), t.now, true
+			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, c.v.OutsideName(c.v.of.Info.Enum, t.now)), t.now,
+				true
 		}
 		t.outside.Value, t.outside.Valid = 1, true
 	}

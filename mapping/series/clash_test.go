@@ -38,7 +38,8 @@ func TestClashesByRule(t *testing.T) {
 	}{
 		{"alike", nil, mpit.ClassLevel, mpit.ClassLevel, tInt, ""},
 		{"a level and a size", nil, mpit.ClassLevel, mpit.ClassSize, tInt, ""},
-		{"one unit is not known", []rules.Rule{rename("b", "same", "{call}")}, mpit.ClassCounter, mpit.ClassCounter, tInt, ""},
+		{"one unit is not known", []rules.Rule{rename("b", "same", "{call}")}, mpit.ClassCounter, mpit.ClassCounter,
+			tInt, ""},
 		{"a gauge and an untyped one", nil, mpit.ClassLevel, mpit.ClassGeneric, tInt,
 			"in OpenMetrics, the untyped mpit_same and the gauge mpit_same would be one family"},
 		{"a gauge and a counter", nil, mpit.ClassLevel, mpit.ClassCounter, tInt,
@@ -46,16 +47,23 @@ func TestClashesByRule(t *testing.T) {
 		{"a counter and a gauge", nil, mpit.ClassAggregate, mpit.ClassHighWatermark, tInt,
 			"in OpenMetrics, the gauge mpit_same and the counter mpit_same_total would be one family"},
 		{"a level and a watermark", nil, mpit.ClassLevel, mpit.ClassHighWatermark, tInt,
-			"mpit_same is already made of what is another kind in OpenTelemetry: a level can't be one with a watermark or a share"},
-		{"states and numbers", nil, mpit.ClassLevel, mpit.ClassState, tInt, "mpit_same would be of states and of numbers"},
-		{"bytes and seconds in a counter", []rules.Rule{rename("a", "same", "KiBy"), rename("b", "same", "us")}, mpit.ClassCounter, mpit.ClassCounter, tInt,
+			"mpit_same is already made of what is another kind in OpenTelemetry: a level can't be one with a " +
+				"watermark or a share"},
+		{"states and numbers", nil, mpit.ClassLevel, mpit.ClassState, tInt,
+			"mpit_same would be of states and of numbers"},
+		{"bytes and seconds in a counter", []rules.Rule{rename("a", "same", "KiBy"), rename("b", "same", "us")},
+			mpit.ClassCounter, mpit.ClassCounter, tInt,
 			"mpit_same_total is already of By, and can't be of s as well"},
-		{"messages and calls", []rules.Rule{rename("a", "same", "{message}"), rename("b", "same", "{call}")}, mpit.ClassLevel, mpit.ClassLevel, tInt,
+		{"messages and calls", []rules.Rule{rename("a", "same", "{message}"), rename("b", "same", "{call}")},
+			mpit.ClassLevel, mpit.ClassLevel, tInt,
 			"mpit_same is already of {message}, and can't be of {call} as well"},
-		{"one name in OpenTelemetry alone", []rules.Rule{rename("a", "same", "By"), rename("b", "same", "{call}")}, mpit.ClassLevel, mpit.ClassLevel, tInt,
+		{"one name in OpenTelemetry alone", []rules.Rule{rename("a", "same", "By"), rename("b", "same", "{call}")},
+			mpit.ClassLevel, mpit.ClassLevel, tInt,
 			"in OpenTelemetry, mpit_same and mpit_same_bytes would both be mpit.same"},
-		{"a histogram and what is one with it in OpenMetrics", []rules.Rule{rename("a", "same", ""), rename("b", "same_seconds", "")}, mpit.ClassTimer,
-			mpit.ClassCounter, tDouble, "in OpenMetrics, the counter mpit_same_seconds_total and the histogram mpit_same_seconds would be one family"},
+		{"a histogram and what is one with it in OpenMetrics",
+			[]rules.Rule{rename("a", "same", ""), rename("b", "same_seconds", "")}, mpit.ClassTimer,
+			mpit.ClassCounter, tDouble, "in OpenMetrics, the counter mpit_same_seconds_total and the histogram " +
+				"mpit_same_seconds would be one family"},
 	} {
 		t.Run(c.clash, func(t *testing.T) {
 			m := newMapper(t, append(c.rules, rename("a", "same", ""), rename("b", "same", ""))...)
@@ -81,28 +89,33 @@ func TestClashesByRule(t *testing.T) {
 
 // The unit that one holder knows is the family's, whoever came first.
 func TestAUnitLearntLaterHolds(t *testing.T) {
-	m := newMapper(t, rules.Rule{Match: rules.Match{Name: "b"}, Unit: "{message}"}, rules.Rule{Match: rules.Match{Name: "c"}, Unit: "{call}"}, rules.Rule{Name: "same"})
+	m := newMapper(t, rules.Rule{Match: rules.Match{Name: "b"}, Unit: "{message}"},
+		rules.Rule{Match: rules.Match{Name: "c"}, Unit: "{call}"}, rules.Rule{Name: "same"})
 	assert.Len(t, held(t, m, "a", mpit.ClassLevel, tInt).Series(), 1)
 	assert.Len(t, held(t, m, "b", mpit.ClassLevel, tInt).Series(), 1)
-	assert.Empty(t, held(t, m, "c", mpit.ClassLevel, tInt).Series(), "calls are no messages, although the first holder knows of neither")
+	assert.Empty(t, held(t, m, "c", mpit.ClassLevel, tInt).Series(),
+		"calls are no messages, although the first holder knows of neither")
 }
 
 // Whatever rules make of variables, each is shown or counted; what shares a family is alike; and no two families own
 // one name.
 func TestNothingIsMergedOrLostSilently(t *testing.T) {
-	names := []string{"same", "same_level", "same_size", "same_seconds", "same_time", "total", "count", "x_node_same", "extreme_rank", "$1", "$1_level", "x_$1"}
+	names := []string{"same", "same_level", "same_size", "same_seconds", "same_time", "total", "count",
+		"x_node_same", "extreme_rank", "$1", "$1_level", "x_$1"}
 	namesThere := []string{"a", "b", "same", "a_level", "same_level", "same_time", "a.b"}
 	classes := append([]mapping.ClassName{""}, mapping.ClassNames()...)
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.Custom(func(t *rapid.T) rules.Rule {
 			return rules.Rule{
 				Match: rules.Match{
-					Library: rapid.SampledFrom([]rules.List{nil, {mapping.OpenMPI}, {mapping.MPICH}}).Draw(t, "library"),
-					Name:    rapid.SampledFrom([]string{"*", "a*", "*same*", "*_level"}).Draw(t, "match"),
+					Library: rapid.SampledFrom([]rules.List{nil, {mapping.OpenMPI}, {mapping.MPICH}}).Draw(t,
+						"library"),
+					Name: rapid.SampledFrom([]string{"*", "a*", "*same*", "*_level"}).Draw(t, "match"),
 				},
 				Class: rapid.SampledFrom(classes).Draw(t, "class"),
-				Unit:  rapid.SampledFrom([]string{"", "", "By", "s", "1", "{call}", "{message}", mapping.NoUnit}).Draw(t, "unit"),
-				Name:  rapid.SampledFrom(append([]string{""}, names...)).Draw(t, "name"),
+				Unit: rapid.SampledFrom([]string{"", "", "By", "s", "1", "{call}", "{message}",
+					mapping.NoUnit}).Draw(t, "unit"),
+				Name: rapid.SampledFrom(append([]string{""}, names...)).Draw(t, "name"),
 			}
 		})
 		list := rapid.SliceOfN(rule, 1, 4).Draw(t, "rules")
@@ -116,7 +129,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 			a := newAgent()
 			for range rapid.IntRange(1, 8).Draw(t, "variables") {
 				a.add(mpit.Variable{
-					Name: rapid.SampledFrom(namesThere).Draw(t, "variable"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")),
+					Name:     rapid.SampledFrom(namesThere).Draw(t, "variable"),
+					Class:    mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")),
 					Datatype: rapid.SampledFrom([]mpit.Datatype{tInt, tDouble}).Draw(t, "datatype"),
 				})
 			}
@@ -125,7 +139,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 			reasons, wants := map[mapping.Reason]uint64{}, map[*mapping.Metric]int{}
 			for i, info := range r.Infos() {
 				if info.Metric == nil {
-					if reasons[info.Reason]++; info.Reason == "" || info.Reason == mapping.ReasonTypeConflict && info.Why == "" {
+					if reasons[info.Reason]++; info.Reason == "" || info.Reason == mapping.ReasonTypeConflict &&
+						info.Why == "" {
 						t.Fatalf("%+v is left out, and nobody knows why", info)
 					}
 					continue
@@ -133,7 +148,8 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 				wants[info.Metric]++
 				alone, _, ok := newMapper(t, list...).Metric(lib, *r.byID[i].of.Info)
 				switch have := info.Metric; {
-				case !ok || alone.Name != have.Name || alone.Kind != have.Kind || alone.OTelKind != have.OTelKind || alone.Monotonic != have.Monotonic:
+				case !ok || alone.Name != have.Name || alone.Kind != have.Kind || alone.OTelKind != have.OTelKind ||
+					alone.Monotonic != have.Monotonic:
 					t.Fatalf("%+v is among %+v, and alone %+v", info, have, alone)
 				}
 			}

@@ -21,7 +21,8 @@ import (
 func TestCountNeverFallsAndCountsNothingTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c mapping.Count
-		values := rapid.SliceOf(rapid.OneOf(rapid.Float64Range(-10, 1e6), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1)))).Draw(t, "values")
+		values := rapid.SliceOf(rapid.OneOf(rapid.Float64Range(-10, 1e6), rapid.Float64(), rapid.Just(math.NaN()),
+			rapid.Just(math.Inf(1)))).Draw(t, "values")
 		last, rises, fell := 0.0, 0.0, false
 		for _, x := range values {
 			before := c.Total()
@@ -101,7 +102,8 @@ var countedRules = [][]rules.Rule{
 	{{Match: rules.Match{Name: "small"}, Drop: &yes}, {Match: rules.Match{Name: "wide"}, Rank: mapping.RankNode}},
 	{{Match: rules.Match{Name: "small"}, Name: "nice"}, {Match: rules.Match{Name: "wide"}, Name: "small"}},
 	{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{0.001, 1}}},
-	{{Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes}, {Match: rules.Match{Name: "plain"}, Drop: &yes}},
+	{{Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes},
+		{Match: rules.Match{Name: "plain"}, Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"timer"}}, Companion: "wide"}},
 	{{Elements: mapping.ElementsPeer, Nonzero: &yes}},
 	{{Merge: mapping.MergeEach}},
@@ -136,9 +138,12 @@ type counted struct {
 
 func newCounted(t *rapid.T) *counted {
 	m := &counted{
-		a: newAgent(on("small", mpit.ClassCounter, tUint), on("signed", mpit.ClassAggregate, tInt), on("wide", mpit.ClassCounter, tULong),
-			on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong), on("plain", mpit.ClassTimer, tDouble),
-			mpittest.DistributionVariable("calls", mpit.BindComm), mpit.Variable{Name: "scalar", Class: mpit.ClassCounter, Datatype: tULong}),
+		a: newAgent(on("small", mpit.ClassCounter, tUint), on("signed", mpit.ClassAggregate, tInt),
+			on("wide", mpit.ClassCounter, tULong),
+			on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong),
+			on("plain", mpit.ClassTimer, tDouble),
+			mpittest.DistributionVariable("calls", mpit.BindComm),
+			mpit.Variable{Name: "scalar", Class: mpit.ClassCounter, Datatype: tULong}),
 		truth: map[nameAndClass]float64{}, lossy: map[nameAndClass]bool{}, base: map[nameAndClass]float64{},
 		later: map[nameAndClass]bool{}, last: map[string]float64{}, rank: -1, each: -1,
 	}
@@ -268,7 +273,8 @@ func (m *counted) loseSample(t *rapid.T) {
 	case 0:
 		m.r.Update(nil)
 	case 1:
-		m.r.Update(&mpit.Sample{Status: mpit.SampleBusy, Monotonic: m.a.clock, Variables: m.a.lastVars, Layout: m.a.lastLayout})
+		m.r.Update(&mpit.Sample{Status: mpit.SampleBusy, Monotonic: m.a.clock, Variables: m.a.lastVars,
+			Layout: m.a.lastLayout})
 	default:
 		s := m.a.sample()
 		s.Monotonic--
@@ -355,7 +361,8 @@ func (m *counted) tell() {
 func (m *counted) look(t *rapid.T) { m.update(t, true) }
 
 func (m *counted) update(t *rapid.T, whole bool) {
-	m.r.Update(m.a.after(time.Duration(rapid.IntRange(0, 12).Draw(t, "seconds"))*time.Second + time.Millisecond).sample())
+	m.r.Update(m.a.after(time.Duration(rapid.IntRange(0, 12).Draw(t,
+		"seconds"))*time.Second + time.Millisecond).sample())
 	m.compare(t, whole)
 	m.choose()
 }
@@ -407,7 +414,8 @@ func (m *counted) compare(t *rapid.T, whole bool) {
 		m.compareWithTruth(t, v, whole)
 	}
 	if used != m.r.Weight() || reserved != m.r.room.reserved {
-		t.Fatalf("weight %d, cells have %d; %d reserved, should be %d", m.r.Weight(), used, m.r.room.reserved, reserved)
+		t.Fatalf("weight %d, cells have %d; %d reserved, should be %d", m.r.Weight(), used, m.r.room.reserved,
+			reserved)
 	}
 }
 

@@ -16,7 +16,9 @@ import (
 
 // The known lies, as docs/mapping.md lists them.
 func TestKnownLies(t *testing.T) {
-	ompi, mpich, mvapich := mapping.Library{Name: mapping.OpenMPI, Version: "4.1.4"}, mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}, mapping.Library{Name: mapping.MVAPICH, Version: "2.3.7"}
+	ompi, mpich, mvapich := mapping.Library{Name: mapping.OpenMPI, Version: "4.1.4"},
+		mapping.Library{Name: mapping.MPICH, Version: "4.0.2"},
+		mapping.Library{Name: mapping.MVAPICH, Version: "2.3.7"}
 	const u, d = mpit.DatatypeUnsignedLong, mpit.DatatypeDouble
 	for _, c := range []struct {
 		lib      mapping.Library
@@ -27,40 +29,70 @@ func TestKnownLies(t *testing.T) {
 		kind     mapping.Kind
 		unit     string
 	}{
-		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length", mapping.KindGauge, "{message}"},
-		{ompi, "pml_ob1_posted_recvq_length", mpit.ClassSize, u, "mpit_pml_ob1_posted_recvq_length", mapping.KindGauge, "{message}"},
-		{ompi, "mpool_hugepage_bytes_allocated", mpit.ClassSize, u, "mpit_mpool_hugepage_allocated_bytes", mapping.KindGauge, "By"},
-		{ompi, "pml_monitoring_messages_count", mpit.ClassSize, u, "mpit_pml_monitoring_messages_total", mapping.KindCounter, "{message}"},
-		{ompi, "pml_monitoring_messages_size", mpit.ClassSize, u, "mpit_pml_monitoring_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "coll_monitoring_messages_count", mpit.ClassSize, u, "mpit_coll_monitoring_messages_total", mapping.KindCounter, "{message}"},
-		{ompi, "coll_monitoring_messages_size", mpit.ClassSize, u, "mpit_coll_monitoring_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "osc_monitoring_messages_sent_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_sent_total", mapping.KindCounter, "{message}"},
-		{ompi, "osc_monitoring_messages_sent_size", mpit.ClassSize, u, "mpit_osc_monitoring_sent_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "osc_monitoring_messages_recv_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_recv_total", mapping.KindCounter, "{message}"},
-		{ompi, "osc_monitoring_messages_recv_size", mpit.ClassSize, u, "mpit_osc_monitoring_recv_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "coll_monitoring_o2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_o2a_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "coll_monitoring_a2o_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2o_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "coll_monitoring_a2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2a_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "mtl_psm2_tx_eager_num", mpit.ClassCounter, u, "mpit_mtl_psm2_tx_eager_messages_total", mapping.KindCounter, "{message}"},
-		{ompi, "mtl_psm2_tx_eager_bytes", mpit.ClassCounter, u, "mpit_mtl_psm2_tx_eager_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "runtime_spc_OMPI_SPC_SEND", mpit.ClassSize, u, "mpit_runtime_spc_calls_total", mapping.KindCounter, "{call}"},
-		{ompi, "runtime_spc_OMPI_SPC_BYTES_SENT_USER", mpit.ClassSize, u, "mpit_runtime_spc_bytes_total", mapping.KindCounter, "By"},
-		{ompi, "runtime_spc_OMPI_SPC_MATCH_TIME", mpit.ClassSize, u, "mpit_runtime_spc_match_time_seconds", mapping.KindHistogram, "s"},
-		{ompi, "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u, "mpit_runtime_spc_unexpected_in_queue", mapping.KindGauge, "{message}"},
-		{ompi, "runtime_spc_OMPI_SPC_MAX_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u, "mpit_runtime_spc_unexpected_in_queue_highwatermark", mapping.KindGauge, "{message}"},
+		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length",
+			mapping.KindGauge, "{message}"},
+		{ompi, "pml_ob1_posted_recvq_length", mpit.ClassSize, u, "mpit_pml_ob1_posted_recvq_length",
+			mapping.KindGauge, "{message}"},
+		{ompi, "mpool_hugepage_bytes_allocated", mpit.ClassSize, u, "mpit_mpool_hugepage_allocated_bytes",
+			mapping.KindGauge, "By"},
+		{ompi, "pml_monitoring_messages_count", mpit.ClassSize, u, "mpit_pml_monitoring_messages_total",
+			mapping.KindCounter, "{message}"},
+		{ompi, "pml_monitoring_messages_size", mpit.ClassSize, u, "mpit_pml_monitoring_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "coll_monitoring_messages_count", mpit.ClassSize, u, "mpit_coll_monitoring_messages_total",
+			mapping.KindCounter, "{message}"},
+		{ompi, "coll_monitoring_messages_size", mpit.ClassSize, u, "mpit_coll_monitoring_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "osc_monitoring_messages_sent_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_sent_total",
+			mapping.KindCounter, "{message}"},
+		{ompi, "osc_monitoring_messages_sent_size", mpit.ClassSize, u, "mpit_osc_monitoring_sent_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "osc_monitoring_messages_recv_count", mpit.ClassSize, u, "mpit_osc_monitoring_messages_recv_total",
+			mapping.KindCounter, "{message}"},
+		{ompi, "osc_monitoring_messages_recv_size", mpit.ClassSize, u, "mpit_osc_monitoring_recv_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "coll_monitoring_o2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_o2a_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "coll_monitoring_a2o_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2o_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "coll_monitoring_a2a_size", mpit.ClassAggregate, u, "mpit_coll_monitoring_a2a_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "mtl_psm2_tx_eager_num", mpit.ClassCounter, u, "mpit_mtl_psm2_tx_eager_messages_total",
+			mapping.KindCounter, "{message}"},
+		{ompi, "mtl_psm2_tx_eager_bytes", mpit.ClassCounter, u, "mpit_mtl_psm2_tx_eager_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "runtime_spc_OMPI_SPC_SEND", mpit.ClassSize, u, "mpit_runtime_spc_calls_total", mapping.KindCounter,
+			"{call}"},
+		{ompi, "runtime_spc_OMPI_SPC_BYTES_SENT_USER", mpit.ClassSize, u, "mpit_runtime_spc_bytes_total",
+			mapping.KindCounter, "By"},
+		{ompi, "runtime_spc_OMPI_SPC_MATCH_TIME", mpit.ClassSize, u, "mpit_runtime_spc_match_time_seconds",
+			mapping.KindHistogram, "s"},
+		{ompi, "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u, "mpit_runtime_spc_unexpected_in_queue",
+			mapping.KindGauge, "{message}"},
+		{ompi, "runtime_spc_OMPI_SPC_MAX_UNEXPECTED_IN_QUEUE", mpit.ClassSize, u,
+			"mpit_runtime_spc_unexpected_in_queue_highwatermark", mapping.KindGauge, "{message}"},
 		{mpich, "nic_sent_bytes_count", mpit.ClassCounter, u, "mpit_nic_sent_bytes_total", mapping.KindCounter, "By"},
-		{mpich, "posted_recvq_match_attempts", mpit.ClassCounter, u, "mpit_posted_recvq_match_attempts_total", mapping.KindCounter, "{search}"},
-		{mpich, "time_failed_matching_postedq", mpit.ClassTimer, d, "mpit_posted_recvq_failed_match_time_seconds", mapping.KindHistogram, "s"},
-		{mvapich, "mv2_smp_eager_byte_counter_array", mpit.ClassCounter, u, "mpit_mv2_smp_eager_bytes_total", mapping.KindCounter, "By"},
-		{mvapich, "mv2_pt2pt_mpid_isend", mpit.ClassCounter, u, "mpit_mv2_pt2pt_messages_total", mapping.KindCounter, "{message}"},
-		{mvapich, "mv2_smp_eager_sent", mpit.ClassCounter, u, "mpit_mv2_smp_eager_sent_bytes_total", mapping.KindCounter, "By"},
-		{mvapich, "mv2_smp_eager_buffer_max_use", mpit.ClassLevel, u, "mpit_mv2_smp_eager_buffer_highwatermark_bytes", mapping.KindGauge, "By"},
+		{mpich, "posted_recvq_match_attempts", mpit.ClassCounter, u, "mpit_posted_recvq_match_attempts_total",
+			mapping.KindCounter, "{search}"},
+		{mpich, "time_failed_matching_postedq", mpit.ClassTimer, d, "mpit_posted_recvq_failed_match_time_seconds",
+			mapping.KindHistogram, "s"},
+		{mvapich, "mv2_smp_eager_byte_counter_array", mpit.ClassCounter, u, "mpit_mv2_smp_eager_bytes_total",
+			mapping.KindCounter, "By"},
+		{mvapich, "mv2_pt2pt_mpid_isend", mpit.ClassCounter, u, "mpit_mv2_pt2pt_messages_total", mapping.KindCounter,
+			"{message}"},
+		{mvapich, "mv2_smp_eager_sent", mpit.ClassCounter, u, "mpit_mv2_smp_eager_sent_bytes_total",
+			mapping.KindCounter, "By"},
+		{mvapich, "mv2_smp_eager_buffer_max_use", mpit.ClassLevel, u,
+			"mpit_mv2_smp_eager_buffer_highwatermark_bytes", mapping.KindGauge, "By"},
 		// The key is library, name and class: none of these is one of them.
-		{mpich, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length_size", mapping.KindGauge, ""},
-		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassCounter, u, "mpit_pml_ob1_unexpected_msgq_length_total", mapping.KindCounter, ""},
+		{mpich, "pml_ob1_unexpected_msgq_length", mpit.ClassSize, u, "mpit_pml_ob1_unexpected_msgq_length_size",
+			mapping.KindGauge, ""},
+		{ompi, "pml_ob1_unexpected_msgq_length", mpit.ClassCounter, u, "mpit_pml_ob1_unexpected_msgq_length_total",
+			mapping.KindCounter, ""},
 	} {
 		t.Run(c.lib.Name+" "+c.name, func(t *testing.T) {
-			m, reason, ok := newMapper(t, rules.Defaults()...).Metric(c.lib, mpit.Variable{Name: c.name, Class: c.class, Datatype: c.datatype, DatatypeBytes: 8, Bind: mpit.BindComm})
+			m, reason, ok := newMapper(t, rules.Defaults()...).Metric(c.lib, mpit.Variable{Name: c.name,
+				Class: c.class, Datatype: c.datatype, DatatypeBytes: 8, Bind: mpit.BindComm})
 			require.True(t, ok, reason)
 			assert.Equal(t, c.want, m.Name)
 			assert.Equal(t, c.kind, m.Kind)
@@ -69,15 +101,19 @@ func TestKnownLies(t *testing.T) {
 		})
 	}
 	t.Run("garbage is left out", func(t *testing.T) {
-		_, reason, ok := newMapper(t, rules.Defaults()...).Metric(mpich, mpit.Variable{Name: "rma_pref_phy_nic_put_bytes_count", Class: mpit.ClassCounter, Datatype: u})
+		_, reason, ok := newMapper(t, rules.Defaults()...).Metric(mpich,
+			mpit.Variable{Name: "rma_pref_phy_nic_put_bytes_count", Class: mpit.ClassCounter, Datatype: u})
 		assert.False(t, ok)
 		assert.Equal(t, mapping.ReasonRule, reason)
-		_, reason, ok = newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI, Version: "5.0.7"}, mpit.Variable{Name: "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE", Class: mpit.ClassSize, Datatype: u})
+		_, reason, ok = newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI,
+			Version: "5.0.7"}, mpit.Variable{Name: "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE", Class: mpit.ClassSize,
+			Datatype: u})
 		assert.False(t, ok)
 		assert.Equal(t, mapping.ReasonRule, reason)
 	})
 	t.Run("MPICH's watermarks say what they are", func(t *testing.T) {
-		m, _, _ := newMapper(t, rules.Defaults()...).Metric(mpich, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassHighWatermark, Datatype: u})
+		m, _, _ := newMapper(t, rules.Defaults()...).Metric(mpich,
+			mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassHighWatermark, Datatype: u})
 		assert.Contains(t, m.Help, "present level")
 	})
 }
@@ -88,7 +124,8 @@ func TestFirstMatchWinsPerProperty(t *testing.T) {
 		rules.Rule{Match: rules.Match{Name: "foo_*"}, Unit: "s", Class: "level", Name: "bar_$1"},
 		rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Class: "aggregate", Help: "Second."},
 	)
-	got, _, ok := m.Metric(mapping.Library{}, mpit.Variable{Name: "foo_a", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt})
+	got, _, ok := m.Metric(mapping.Library{}, mpit.Variable{Name: "foo_a", Class: mpit.ClassCounter,
+		Datatype: mpit.DatatypeInt})
 	require.True(t, ok)
 	assert.Equal(t, "mpit_bar_a_bytes", got.Name)
 	assert.Equal(t, mapping.KindGauge, got.Kind)
@@ -135,7 +172,8 @@ func TestClashesAreReported(t *testing.T) {
 	m := newMapper(t,
 		rules.Rule{Match: rules.Match{Library: rules.List{mapping.OpenMPI}}, Name: "same", Class: "level"},
 		rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: "b"}, Name: "same", Class: "generic"},
-		rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: "c"}, Name: "same", Class: "level", Unit: "{call}"},
+		rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: "c"}, Name: "same", Class: "level",
+			Unit: "{call}"},
 	)
 	first := hold(t, m, mapping.Library{Name: mapping.OpenMPI}, "a")
 	require.Len(t, first.Series(), 1)
@@ -156,12 +194,14 @@ func TestClashesAreReported(t *testing.T) {
 // No rank can keep a name, its type or its HELP from others for longer than it is on the page.
 func TestAFamilyGoesWithItsLastRank(t *testing.T) {
 	m := newMapper(t)
-	first, second := hold(t, m, mapping.Library{Name: mapping.OpenMPI}, "a"), hold(t, m, mapping.Library{Name: mapping.MPICH}, "a")
+	first, second := hold(t, m, mapping.Library{Name: mapping.OpenMPI}, "a"),
+		hold(t, m, mapping.Library{Name: mapping.MPICH}, "a")
 	help := first.Series()[0].Metric.Help
 	assert.Contains(t, help, mapping.OpenMPI)
 	first.Close()
 	first.Close() // again: nothing
-	assert.Contains(t, hold(t, m, mapping.Library{Name: mapping.MPICH}, "a").Series()[0].Metric.Help, mapping.OpenMPI, "the second rank still holds it")
+	assert.Contains(t, hold(t, m, mapping.Library{Name: mapping.MPICH}, "a").Series()[0].Metric.Help,
+		mapping.OpenMPI, "the second rank still holds it")
 	assert.Equal(t, 1, familiesOf(m))
 	second.Close()
 	m = newMapper(t)
@@ -229,7 +269,8 @@ func TestUsersShareTheFamilies(t *testing.T) {
 	rank := func(user uint32, number, names int) *Rank {
 		a := newAgent()
 		for i := range names {
-			a.add(mpit.Variable{Name: fmt.Sprintf("u%d_r%d_v%d", user, number, i), Class: mpit.ClassCounter, Datatype: tULong})
+			a.add(mpit.Variable{Name: fmt.Sprintf("u%d_r%d_v%d", user, number, i), Class: mpit.ClassCounter,
+				Datatype: tULong})
 		}
 		r := NewRank(m, variables.Process{User: user})
 		r.Update(a.sample())

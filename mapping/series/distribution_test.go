@@ -66,7 +66,8 @@ func checkedBuckets(t fataler, h *mapping.Histogram, exactly bool) map[string]ui
 		// What the bounds say is what the native buckets say.
 		below := h.NativeZero
 		for _, b := range h.Native {
-			if i < len(h.Bounds) && math.Ldexp(1, int(b.Index)) <= h.Bounds[i] && b.Index < mpittest.DistributionElements-2-30 {
+			if i < len(h.Bounds) && math.Ldexp(1, int(b.Index)) <= h.Bounds[i] &&
+				b.Index < mpittest.DistributionElements-2-30 {
 				below += b.Count
 			}
 		}
@@ -110,13 +111,18 @@ func TestDistributionIsExact(t *testing.T) {
 	}{
 		{"nothing", nil, pows{}, m{"+Inf": 0}, 0},
 		{"none at all", []time.Duration{0}, pows{"zero": 1}, m{"9.5367431640625e-07": 1, "+Inf": 1}, 0},
-		{"a nanosecond is within one unit of 2^-30 s", []time.Duration{1}, pows{"zero": 1}, m{"9.5367431640625e-07": 1}, 1.0 / (1 << 30)},
+		{"a nanosecond is within one unit of 2^-30 s", []time.Duration{1}, pows{"zero": 1},
+			m{"9.5367431640625e-07": 1}, 1.0 / (1 << 30)},
 		{"just above", []time.Duration{2}, pows{"2^-29": 1}, m{"9.5367431640625e-07": 1}, 2.0 / (1 << 30)},
-		{"a power of two stands in the bucket that it ends", []time.Duration{time.Second / 2, time.Second}, pows{"2^-1": 1, "2^0": 1}, m{"0.25": 0, "1": 2}, 1.5},
+		{"a power of two stands in the bucket that it ends", []time.Duration{time.Second / 2, time.Second},
+			pows{"2^-1": 1, "2^0": 1}, m{"0.25": 0, "1": 2}, 1.5},
 		{"above a bound", []time.Duration{time.Second + 2}, pows{"2^1": 1}, m{"1": 0, "4": 1}, 1 + 2.0/(1<<30)},
-		{"between the classic bounds", []time.Duration{2 * time.Second, 2 * time.Second, 4 * time.Second}, pows{"2^1": 2, "2^2": 1}, m{"1": 0, "4": 3}, 8},
-		{"the longest that has a bucket of its own", []time.Duration{4096 * time.Second}, pows{"2^12": 1}, m{"16": 0, "+Inf": 1}, 4096},
-		{"longer than any bucket", []time.Duration{5000 * time.Second, 90000 * time.Second}, pows{"2^13": 2}, m{"16": 0, "+Inf": 2}, 95000},
+		{"between the classic bounds", []time.Duration{2 * time.Second, 2 * time.Second, 4 * time.Second},
+			pows{"2^1": 2, "2^2": 1}, m{"1": 0, "4": 3}, 8},
+		{"the longest that has a bucket of its own", []time.Duration{4096 * time.Second}, pows{"2^12": 1},
+			m{"16": 0, "+Inf": 1}, 4096},
+		{"longer than any bucket", []time.Duration{5000 * time.Second, 90000 * time.Second}, pows{"2^13": 2},
+			m{"16": 0, "+Inf": 2}, 95000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(calls(mpit.BindNone, "v")...)
@@ -146,7 +152,8 @@ func TestRulesOfDistributions(t *testing.T) {
 	micro, yes := 1e-6, true
 	variable := mpittest.DistributionVariable("v", mpit.BindComm)
 	standard := []float64{
-		1.0 / (1 << 20), 1.0 / (1 << 18), 1.0 / (1 << 16), 1.0 / (1 << 14), 1.0 / (1 << 12), 1.0 / (1 << 10), 1.0 / (1 << 8), 1.0 / (1 << 6),
+		1.0 / (1 << 20), 1.0 / (1 << 18), 1.0 / (1 << 16), 1.0 / (1 << 14), 1.0 / (1 << 12), 1.0 / (1 << 10),
+		1.0 / (1 << 8), 1.0 / (1 << 6),
 		1.0 / (1 << 4), 1.0 / 4, 1, 4, 16,
 	}
 	for _, c := range []struct {
@@ -156,14 +163,18 @@ func TestRulesOfDistributions(t *testing.T) {
 		bounds []float64
 		counts []uint64 // of 1 µs, 1 s, 3 s
 	}{
-		{"no rule", rules.Rule{}, "mpit_v_time_seconds[{comm c}]", standard, []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0}},
-		{"buckets: the first bound that is not below", rules.Rule{Buckets: []float64{1e-6, 1.5e-6, 2, 3, 5}}, "mpit_v_time_seconds[{comm c}]", []float64{1e-6, 1.5e-6, 2, 3, 5}, []uint64{0, 0, 2, 0, 1, 0}},
-		{"name and label", rules.Rule{Match: rules.Match{Regexp: "(?P<letter>v)"}, Name: "call_time"}, "mpit_call_time_seconds[{comm c} {letter v}]", standard, nil},
+		{"no rule", rules.Rule{}, "mpit_v_time_seconds[{comm c}]", standard,
+			[]uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0}},
+		{"buckets: the first bound that is not below", rules.Rule{Buckets: []float64{1e-6, 1.5e-6, 2, 3, 5}},
+			"mpit_v_time_seconds[{comm c}]", []float64{1e-6, 1.5e-6, 2, 3, 5}, []uint64{0, 0, 2, 0, 1, 0}},
+		{"name and label", rules.Rule{Match: rules.Match{Regexp: "(?P<letter>v)"}, Name: "call_time"},
+			"mpit_call_time_seconds[{comm c} {letter v}]", standard, nil},
 		{"without the object", rules.Rule{Object: &no}, "mpit_v_time_seconds[]", standard, nil},
 		{"unit and scale", rules.Rule{Unit: "us", Scale: &micro}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"no unit", rules.Rule{Unit: mapping.NoUnit}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"class", rules.Rule{Class: "level"}, "mpit_v_time_seconds[{comm c}]", standard, nil},
-		{"elements", rules.Rule{Elements: mapping.ElementsPeer, Nonzero: &yes}, "mpit_v_time_seconds[{comm c}]", standard, nil},
+		{"elements", rules.Rule{Elements: mapping.ElementsPeer, Nonzero: &yes}, "mpit_v_time_seconds[{comm c}]",
+			standard, nil},
 		{"companion", rules.Rule{Companion: "n"}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"offset", rules.Rule{Offset: &yes}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 	} {
@@ -193,7 +204,8 @@ func TestRulesOfDistributions(t *testing.T) {
 		assert.Equal(t, mapping.ReasonRule, reason)
 	})
 	t.Run("explained", func(t *testing.T) {
-		e := newMapper(t, rules.Rule{Unit: "us", Class: "level", Scale: &micro, Name: "w"}).Explain(mapping.Library{}, variable, nil)
+		e := newMapper(t, rules.Rule{Unit: "us", Class: "level", Scale: &micro,
+			Name: "w"}).Explain(mapping.Library{}, variable, nil)
 		got := map[string]rules.Decision{}
 		for _, d := range e.Decisions {
 			got[d.Property] = d
@@ -202,9 +214,11 @@ func TestRulesOfDistributions(t *testing.T) {
 		assert.Equal(t, rules.Decision{Property: "class", Value: "timer", Agent: true}, got["class"])
 		assert.Equal(t, rules.Decision{Property: "scale", Value: "9.313225746154785e-10", Agent: true}, got["scale"])
 		assert.NotNil(t, got["name"].Rule)
-		assert.Equal(t, "[9.5367431640625e-07, 3.814697265625e-06, 1.52587890625e-05, 6.103515625e-05, 0.000244140625, 0.0009765625, 0.00390625, 0.015625, 0.0625, 0.25, 1, 4, 16]", got["buckets"].Value)
+		assert.Equal(t, "[9.5367431640625e-07, 3.814697265625e-06, 1.52587890625e-05, 6.103515625e-05, "+
+			"0.000244140625, 0.0009765625, 0.00390625, 0.015625, 0.0625, 0.25, 1, 4, 16]", got["buckets"].Value)
 		assert.Equal(t, "mpit_w_seconds", e.Metric.Name)
-		assert.Empty(t, newMapper(t, rules.Rule{Match: rules.Match{Category: "x"}, Unit: "us"}).Explain(mapping.Library{}, variable, nil).Unsure, "whatever the category is")
+		assert.Empty(t, newMapper(t, rules.Rule{Match: rules.Match{Category: "x"},
+			Unit: "us"}).Explain(mapping.Library{}, variable, nil).Unsure, "whatever the category is")
 	})
 }
 
@@ -242,9 +256,11 @@ func TestLiesAboutDistributions(t *testing.T) {
 		{"the fewest", []int{2}, m{"v_time_seconds{comm=0} sum": 1, "v_time_seconds{comm=0} count": 1}, 0},
 		{"the most", []int{128}, m{"v_time_seconds{comm=0} sum": 1, "v_time_seconds{comm=0} count": 127}, 0},
 		{"others than the first has", []int{45, 44, 45, 1}, m{
-			"v_time_seconds{comm=0} sum": 1, "v_time_seconds{comm=0} count": 44, "v_time_seconds{comm=2} sum": 1, "v_time_seconds{comm=2} count": 44,
+			"v_time_seconds{comm=0} sum": 1, "v_time_seconds{comm=0} count": 44, "v_time_seconds{comm=2} sum": 1,
+			"v_time_seconds{comm=2} count": 44,
 		}, 2},
-		{"and the first has none", []int{1, 45}, m{"v_time_seconds{comm=1} sum": 1, "v_time_seconds{comm=1} count": 44}, 1},
+		{"and the first has none", []int{1, 45}, m{"v_time_seconds{comm=1} sum": 1,
+			"v_time_seconds{comm=1} count": 44}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(v)
@@ -302,7 +318,8 @@ func TestLiesAboutDistributions(t *testing.T) {
 		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1}}, histograms(t, r), "it stays")
 		a.took("v", x, time.Second, time.Second)
 		r.Update(a.sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 4, "2^1": 1}}, histograms(t, r), "and counts on from where it fell to")
+		assert.Equal(t, map[string]pows{"c": {"2^0": 4, "2^1": 1}}, histograms(t, r),
+			"and counts on from where it fell to")
 	})
 	t.Run("one of two that is reset", func(t *testing.T) {
 		a := newAgent(v)
@@ -317,7 +334,8 @@ func TestLiesAboutDistributions(t *testing.T) {
 		a.took("v", x, 2*time.Second)
 		a.took("v", y, time.Second)
 		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1, "2^2": 1}}, histograms(t, r), "all that has been counted")
+		assert.Equal(t, map[string]pows{"c": {"2^0": 2, "2^1": 1, "2^2": 1}}, histograms(t, r),
+			"all that has been counted")
 		assert.Equal(t, 8.0, r.Series()[0].Histogram.Sum)
 		assert.Equal(t, was, r.Series()[0].Since)
 	})

@@ -20,7 +20,8 @@ func (e *element) begin(w uint64) { *e = element{last: w} }
 // wrapped; with judge false nobody can say that, since something else than the program's counting moved it. Any other
 // fall is a reset, which needs no mark: the sum that the element is a part of falls (Count).
 func (e *element) take(v *mapping.Spec, w uint64, judge bool) {
-	if judge && v.Number != mapping.Floating && v.Bits < 64 && v.Number.Quarter(e.last, v.Bits) == 3 && v.Number.Quarter(w, v.Bits) == 0 &&
+	if judge && v.Number != mapping.Floating && v.Bits < 64 && v.Number.Quarter(e.last, v.Bits) == 3 &&
+		v.Number.Quarter(w, v.Bits) == 0 &&
 		e.wraps < math.MaxUint32 {
 		e.wraps++
 	}

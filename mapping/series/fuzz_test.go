@@ -65,22 +65,26 @@ func FuzzUpdate(f *testing.F) {
 		for range 4 {
 			vars := &mpit.Variables{}
 			for i := range next() % 8 {
-				v := mpit.Variable{ID: uint32(i), Name: string(rune('a' + next()%4)), Class: mpit.Class(next() % 12), Datatype: mpit.Datatype(next() % 17),
+				v := mpit.Variable{ID: uint32(i), Name: string(rune('a' + next()%4)), Class: mpit.Class(next() % 12),
+					Datatype:      mpit.Datatype(next() % 17),
 					DatatypeBytes: next() % 20, Bind: mpit.Bind(next() % 14), State: mpit.VariableState(next() % 8)}
 				if next()%4 == 0 {
 					v.Class, v.Datatype, v.Distribution = mpit.ClassTimer, mpit.DatatypeUint64, true
 				}
 				if next()%2 == 0 {
-					v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: int64(next()), Name: "x"}, {Value: 1, Name: "x"}}}
+					v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: int64(next()), Name: "x"},
+						{Value: 1, Name: "x"}}}
 				}
 				vars.ByID = append(vars.ByID, v)
 			}
 			layout := &mpit.Layout{}
 			for range next() % 4 {
-				layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(next() % 4), Kind: mpit.BindComm, Name: string([]byte{byte(next())})})
+				layout.Objects = append(layout.Objects,
+					mpit.Object{ID: uint32(next() % 4), Kind: mpit.BindComm, Name: string([]byte{byte(next())})})
 			}
 			for range next() % 10 {
-				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4), Count: next()%6 - 1, Offset: next()%12 - 1}
+				h := mpit.Handle{ID: uint32(next() % 8), Variable: uint32(next() % 9), Object: uint32(next() % 4),
+					Count: next()%6 - 1, Offset: next()%12 - 1}
 				h.Earlier = &mpit.Earlier{}
 				if next()%2 == 0 {
 					h.Earlier.First = make([]uint64, next()%6)
@@ -105,11 +109,13 @@ func FuzzUpdate(f *testing.F) {
 					}
 					return w
 				}
-				remains.List = append(remains.List, mpit.Remain{Variable: uint32(next() % 9), Name: string([]byte{byte(next())}), Gained: words(), First: words(), Max: words(), Min: words()})
+				remains.List = append(remains.List, mpit.Remain{Variable: uint32(next() % 9),
+					Name: string([]byte{byte(next())}), Gained: words(), First: words(), Max: words(), Min: words()})
 			}
 			for range 3 {
 				clock += time.Duration(next()) * time.Second / 8
-				s := &mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock, Time: time.Unix(int64(next()), 0)}
+				s := &mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock,
+					Time: time.Unix(int64(next()), 0)}
 				s.Status = []mpit.SampleStatus{mpit.SampleFresh, mpit.SamplePaused}[next()%2]
 				s.Stats.PcontrolCalls = uint64(next() % 3)
 				for range next() % 24 {
@@ -134,7 +140,8 @@ func FuzzUpdate(f *testing.F) {
 					}
 				}
 			}
-			again := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}, Older: time.Unix(100, 0)})
+			again := NewRank(mapper, variables.Process{Library: mapping.Library{Name: mapping.OpenMPI,
+				Version: "5.0"}, Older: time.Unix(100, 0)})
 			again.Update(&mpit.Sample{Variables: vars, Layout: layout, Remains: remains, Monotonic: clock})
 			r.Infos()
 			r.Objects()

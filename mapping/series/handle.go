@@ -257,7 +257,8 @@ func (h *handle) good(in *intake, values []uint64) bool {
 	elems := h.elems()
 	for i := range elems {
 		w := values[i]
-		if v.Number == mapping.Floating && (!mapping.Finite(math.Float64frombits(w)) || !mapping.Finite(math.Float64frombits(excludedOf(h.of, i)))) {
+		if v.Number == mapping.Floating && (!mapping.Finite(math.Float64frombits(w)) ||
+			!mapping.Finite(math.Float64frombits(excludedOf(h.of, i)))) {
 			in.dropped[mapping.ReasonNotANumber]++
 			return false
 		}

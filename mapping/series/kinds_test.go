@@ -19,14 +19,16 @@ import (
 func TestEveryKindOfObject(t *testing.T) {
 	for kind, label := range map[mpit.Bind]string{
 		mpit.BindComm: "comm", mpit.BindDatatype: "datatype", mpit.BindErrhandler: "errhandler", mpit.BindFile: "file",
-		mpit.BindGroup: "group", mpit.BindOp: "op", mpit.BindRequest: "request", mpit.BindWin: "win", mpit.BindMessage: "message",
-		mpit.BindInfo: "info", mpit.BindSession: "session", mpit.BindUnknown: "bound",
+		mpit.BindGroup: "group", mpit.BindOp: "op", mpit.BindRequest: "request", mpit.BindWin: "win",
+		mpit.BindMessage: "message",
+		mpit.BindInfo:    "info", mpit.BindSession: "session", mpit.BindUnknown: "bound",
 	} {
 		t.Run(label, func(t *testing.T) {
 			v := func(name string, class mpit.Class) mpit.Variable {
 				return mpit.Variable{Name: name, Class: class, Datatype: tInt, DatatypeBytes: 4, Bind: kind}
 			}
-			a := newAgent(v("n", mpit.ClassCounter), v("l", mpit.ClassLevel), v("phase", mpit.ClassState), v("low", mpit.ClassLowWatermark))
+			a := newAgent(v("n", mpit.ClassCounter), v("l", mpit.ClassLevel), v("phase", mpit.ClassState),
+				v("low", mpit.ClassLowWatermark))
 			x := a.objectOf(kind, "mine", 1)
 			y, z := a.objectOf(kind, "", 1), a.objectOf(kind, "", 1)
 			other := a.objectOf(mpit.BindComm, "somebody else's", 1)
@@ -44,8 +46,9 @@ func TestEveryKindOfObject(t *testing.T) {
 			}
 			number := func(object uint32) string { return "object=" + strconv.Itoa(int(object)) }
 			want := m{
-				of("n_total", "mine"): 1, of("l_level", "mine"): 1, of("low_lowwatermark", "mine"): 1, state(label+"=mine", "state=1"): 1,
-				of("n_total", "unnamed"): 5, of("l_level", "unnamed"): 5, of("low_lowwatermark", "unnamed"): 2,
+				of("n_total", "mine"): 1, of("l_level", "mine"): 1, of("low_lowwatermark", "mine"): 1,
+				state(label+"=mine", "state=1"): 1,
+				of("n_total", "unnamed"):        5, of("l_level", "unnamed"): 5, of("low_lowwatermark", "unnamed"): 2,
 				state(label+"=unnamed", number(y), "state=2"): 1, state(label+"=unnamed", number(z), "state=3"): 1,
 			}
 			got := show(r)
@@ -98,8 +101,10 @@ func TestEveryDatatype(t *testing.T) {
 		{mpit.DatatypeBool, 1, 1, 1},
 	} {
 		for class, name := range map[mpit.Class]string{
-			mpit.ClassLevel: "v_level", mpit.ClassSize: "v_size", mpit.ClassHighWatermark: "v_highwatermark", mpit.ClassLowWatermark: "v_lowwatermark",
-			mpit.ClassGeneric: "v_generic", mpit.ClassCounter: "v_total", mpit.ClassAggregate: "v_aggregate_total",
+			mpit.ClassLevel: "v_level", mpit.ClassSize: "v_size", mpit.ClassHighWatermark: "v_highwatermark",
+			mpit.ClassLowWatermark: "v_lowwatermark",
+			mpit.ClassGeneric:      "v_generic", mpit.ClassCounter: "v_total",
+			mpit.ClassAggregate: "v_aggregate_total",
 		} {
 			a := newAgent(mpit.Variable{Name: "v", Class: class, Datatype: c.datatype, DatatypeBytes: c.bytes})
 			a.handles[0].values[0] = c.word
@@ -146,8 +151,10 @@ func TestOneNameInEveryClass(t *testing.T) {
 	r := newRank(t)
 	r.Update(a.sample())
 	assert.Equal(t, m{
-		"q_state{state=10}": 1, "q_level": 11, "q_size": 12, "q_ratio": 0.3, "q_highwatermark": 14, "q_lowwatermark": 15, "q_total": 16,
-		"q_aggregate_total": 17, "q_time_seconds sum": 0.8, "q_time_seconds count": 16, "q_generic": 19, "q_highwatermark_ratio": 14.0 / 12,
+		"q_state{state=10}": 1, "q_level": 11, "q_size": 12, "q_ratio": 0.3, "q_highwatermark": 14,
+		"q_lowwatermark": 15, "q_total": 16,
+		"q_aggregate_total": 17, "q_time_seconds sum": 0.8, "q_time_seconds count": 16, "q_generic": 19,
+		"q_highwatermark_ratio": 14.0 / 12,
 	}, show(r))
 	assert.Empty(t, r.Dropped())
 }
@@ -189,8 +196,9 @@ func TestArraysOfWhatIsNeverMerged(t *testing.T) {
 	r.Update(a.sample())
 	assert.Equal(t, m{
 		"phase_state{comm=c,index=0,state=idle}": 0, "phase_state{comm=c,index=0,state=busy}": 1,
-		"phase_state{comm=c,index=1,state=idle}": 0, "phase_state{comm=c,index=1,state=busy}": 0, "phase_state{comm=c,index=1,state=9}": 1,
-		"any_generic{comm=c,index=0}": 0.5, "any_generic{comm=c,index=1}": -1.5,
+		"phase_state{comm=c,index=1,state=idle}": 0, "phase_state{comm=c,index=1,state=busy}": 0,
+		"phase_state{comm=c,index=1,state=9}": 1,
+		"any_generic{comm=c,index=0}":         0.5, "any_generic{comm=c,index=1}": -1.5,
 	}, show(r))
 }
 
@@ -208,7 +216,8 @@ func TestStatesOfOddEnumerations(t *testing.T) {
 	}{
 		{"of a large one the present item alone", large, 100, m{"v_state{state=item 100}": 1}},
 		{"outside a large one", large, -4, m{"v_state{state=-4}": 1}},
-		{"an item called by another value's number", number, 7, m{"v_state{state=7}": 0, "v_state{state=(7)}": 0, "v_state{state=((7))}": 1}},
+		{"an item called by another value's number", number, 7,
+			m{"v_state{state=7}": 0, "v_state{state=(7)}": 0, "v_state{state=((7))}": 1}},
 		{"such an item", number, 1, m{"v_state{state=7}": 1, "v_state{state=(7)}": 0}},
 		{"no items at all", &mpit.Enum{}, 7, m{"v_state{state=7}": 1}},
 	} {

@@ -14,11 +14,13 @@ import (
 // Variables whose labels differ are one family; the labels stand with those of objects and elements, sorted.
 func TestLabelsOfRules(t *testing.T) {
 	list := []rules.Rule{
-		{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)", Class: rules.List{"counter"}}, Name: "calls", Elements: mapping.ElementsPeer},
+		{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)", Class: rules.List{"counter"}},
+			Name: "calls", Elements: mapping.ElementsPeer},
 		{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)"}, Name: "time"},
 		{Match: rules.Match{Regexp: "state_(?P<a>.)"}, Name: "phase"},
 	}
-	a := newAgent(on("x_send_node", mpit.ClassCounter, tULong), on("x_recv_node", mpit.ClassCounter, tULong), mpit.Variable{Name: "state_1", Class: mpit.ClassState, Datatype: tInt})
+	a := newAgent(on("x_send_node", mpit.ClassCounter, tULong), on("x_recv_node", mpit.ClassCounter, tULong),
+		mpit.Variable{Name: "state_1", Class: mpit.ClassState, Datatype: tInt})
 	x := a.object("c", 2)
 	a.set("x_send_node", x, 1, 2)
 	a.set("x_recv_node", x, 3, 4)
@@ -26,8 +28,10 @@ func TestLabelsOfRules(t *testing.T) {
 	r := NewRank(mapper, variables.Process{})
 	r.Update(a.sample())
 	want := m{
-		"calls_total{comm=c,function=send,peer=0,zone=node}": 1, "calls_total{comm=c,function=send,peer=1,zone=node}": 2,
-		"calls_total{comm=c,function=recv,peer=0,zone=node}": 3, "calls_total{comm=c,function=recv,peer=1,zone=node}": 4,
+		"calls_total{comm=c,function=send,peer=0,zone=node}": 1,
+		"calls_total{comm=c,function=send,peer=1,zone=node}": 2,
+		"calls_total{comm=c,function=recv,peer=0,zone=node}": 3,
+		"calls_total{comm=c,function=recv,peer=1,zone=node}": 4,
 		"phase{a=1,state=0}": 1,
 	}
 	assert.Equal(t, want, show(r))
@@ -72,11 +76,17 @@ func TestConflicts(t *testing.T) {
 		rule rules.Rule
 		want map[mapping.Reason]uint64
 	}{
-		{"the same labels", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter), none("c_var", mpit.ClassCounter)}, same, map[mapping.Reason]uint64{mapping.ReasonLabelConflict: 2}},
-		{"another kind", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var", mpit.ClassGeneric)}, same, map[mapping.Reason]uint64{mapping.ReasonTypeConflict: 1}},
-		{"another kind, with a label", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var", mpit.ClassGeneric)}, rules.Rule{Match: rules.Match{Regexp: "(?P<which>.)_var"}, Name: "x"}, map[mapping.Reason]uint64{mapping.ReasonTypeConflict: 1}},
-		{"bound to something else: the label tells", []mpit.Variable{on("a_var", mpit.ClassCounter, tULong), none("b_var", mpit.ClassCounter)}, same, map[mapping.Reason]uint64{}},
-		{"with a label", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter)}, rules.Rule{Match: rules.Match{Regexp: "(?P<which>.)_var"}, Name: "x"}, map[mapping.Reason]uint64{}},
+		{"the same labels", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter),
+			none("c_var", mpit.ClassCounter)}, same, map[mapping.Reason]uint64{mapping.ReasonLabelConflict: 2}},
+		{"another kind", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var", mpit.ClassGeneric)}, same,
+			map[mapping.Reason]uint64{mapping.ReasonTypeConflict: 1}},
+		{"another kind, with a label", []mpit.Variable{none("a_var", mpit.ClassLevel), none("b_var",
+			mpit.ClassGeneric)}, rules.Rule{Match: rules.Match{Regexp: "(?P<which>.)_var"}, Name: "x"},
+			map[mapping.Reason]uint64{mapping.ReasonTypeConflict: 1}},
+		{"bound to something else: the label tells", []mpit.Variable{on("a_var", mpit.ClassCounter, tULong),
+			none("b_var", mpit.ClassCounter)}, same, map[mapping.Reason]uint64{}},
+		{"with a label", []mpit.Variable{none("a_var", mpit.ClassCounter), none("b_var", mpit.ClassCounter)},
+			rules.Rule{Match: rules.Match{Regexp: "(?P<which>.)_var"}, Name: "x"}, map[mapping.Reason]uint64{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mapper := newMapper(t, c.rule)
@@ -115,7 +125,8 @@ func TestRatiosHaveLabels(t *testing.T) {
 	for i, h := range a.handles {
 		h.values[0] = []uint64{10, 5}[i%2]
 	}
-	r := newRank(t, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)", Class: rules.List{"size"}}, Name: "pool_size"}, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
+	r := newRank(t, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)", Class: rules.List{"size"}},
+		Name: "pool_size"}, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
 	r.Update(a.sample())
 	assert.Equal(t, m{
 		"pool_size{side=send}": 10, "pool_size{side=recv}": 10, "pool_high{side=send}": 5, "pool_high{side=recv}": 5,
@@ -128,13 +139,17 @@ func TestInfoOwnsSeries(t *testing.T) {
 	none := func(name string) mpit.Variable {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong}
 	}
-	a := newAgent(none("mpit_calls"), on("calls", mpit.ClassCounter, tULong), none("x_send"), on("x_recv", mpit.ClassCounter, tULong),
-		on("pool", mpit.ClassLevel, tULong), on("pool", mpit.ClassSize, tULong), on("pool", mpit.ClassHighWatermark, tULong))
+	a := newAgent(none("mpit_calls"), on("calls", mpit.ClassCounter, tULong), none("x_send"),
+		on("x_recv", mpit.ClassCounter, tULong),
+		on("pool", mpit.ClassLevel, tULong), on("pool", mpit.ClassSize, tULong),
+		on("pool", mpit.ClassHighWatermark, tULong))
 	x := a.object("c", 2)
 	for _, name := range []string{"calls", "x_recv", "pool"} {
 		a.set(name, x, 2)
 	}
-	r := NewRank(newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"}, rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}), variables.Process{})
+	r := NewRank(newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"},
+		rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}),
+		variables.Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}
@@ -158,10 +173,12 @@ func TestInfoOwnsSeries(t *testing.T) {
 		owners[name] = best
 	}
 	assert.Equal(t, map[string]string{
-		"mpit_calls_total send": "x_send COUNTER", "mpit_calls_total c recv": "x_recv COUNTER", "mpit_calls_total c": "calls COUNTER",
-		"mpit_calls_total":  "mpit_calls COUNTER",
-		"mpit_pool_level c": "pool LEVEL", "mpit_pool_size c": "pool SIZE", "mpit_pool_highwatermark c": "pool HIGHWATERMARK",
-		"mpit_pool_ratio c": "pool LEVEL", "mpit_pool_highwatermark_ratio c": "pool HIGHWATERMARK",
+		"mpit_calls_total send": "x_send COUNTER", "mpit_calls_total c recv": "x_recv COUNTER",
+		"mpit_calls_total c": "calls COUNTER",
+		"mpit_calls_total":   "mpit_calls COUNTER",
+		"mpit_pool_level c":  "pool LEVEL", "mpit_pool_size c": "pool SIZE",
+		"mpit_pool_highwatermark c": "pool HIGHWATERMARK",
+		"mpit_pool_ratio c":         "pool LEVEL", "mpit_pool_highwatermark_ratio c": "pool HIGHWATERMARK",
 	}, owners)
 	assert.Empty(t, mapping.RankName("mpit_calls_total"))
 }

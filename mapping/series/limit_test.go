@@ -85,15 +85,20 @@ func TestTheNewestObjectsFold(t *testing.T) {
 		want  m
 		lost  uint64
 	}{
-		{"enough room, also for the next", on("v", mpit.ClassCounter, tULong), 4, m{"v_total{comm=a}": 1, "v_total{comm=b}": 2, "v_total{comm=c}": 4}, 0},
-		{"a place is kept for other", on("v", mpit.ClassCounter, tULong), 3, m{"v_total{comm=a}": 1, "v_total{comm=b}": 2, "v_total{comm=other}": 4}, 1},
+		{"enough room, also for the next", on("v", mpit.ClassCounter, tULong), 4,
+			m{"v_total{comm=a}": 1, "v_total{comm=b}": 2, "v_total{comm=c}": 4}, 0},
+		{"a place is kept for other", on("v", mpit.ClassCounter, tULong), 3,
+			m{"v_total{comm=a}": 1, "v_total{comm=b}": 2, "v_total{comm=other}": 4}, 1},
 		{"counter", on("v", mpit.ClassCounter, tULong), 2, m{"v_total{comm=a}": 1, "v_total{comm=other}": 6}, 2},
 		{"counter, room for one", on("v", mpit.ClassCounter, tULong), 1, m{"v_total{comm=other}": 7}, 3},
 		{"counter, no room", on("v", mpit.ClassCounter, tULong), 0, m{}, 3},
 		{"level", on("v", mpit.ClassLevel, tInt), 2, m{"v_level{comm=a}": 1, "v_level{comm=other}": 6}, 2},
-		{"high watermark", on("v", mpit.ClassHighWatermark, tInt), 2, m{"v_highwatermark{comm=a}": 1, "v_highwatermark{comm=other}": 4}, 2},
-		{"low watermark", on("v", mpit.ClassLowWatermark, tInt), 2, m{"v_lowwatermark{comm=a}": 1, "v_lowwatermark{comm=other}": 2}, 2},
-		{"state: never merged, left out", on("v", mpit.ClassState, tInt), 2, m{"v_state{comm=a,state=1}": 1, "v_state{comm=b,state=2}": 1}, 1},
+		{"high watermark", on("v", mpit.ClassHighWatermark, tInt), 2,
+			m{"v_highwatermark{comm=a}": 1, "v_highwatermark{comm=other}": 4}, 2},
+		{"low watermark", on("v", mpit.ClassLowWatermark, tInt), 2,
+			m{"v_lowwatermark{comm=a}": 1, "v_lowwatermark{comm=other}": 2}, 2},
+		{"state: never merged, left out", on("v", mpit.ClassState, tInt), 2,
+			m{"v_state{comm=a,state=1}": 1, "v_state{comm=b,state=2}": 1}, 1},
 		{"generic: the same", on("v", mpit.ClassGeneric, tInt), 1, m{"v_generic{comm=a}": 1}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +119,8 @@ func TestTheNewestObjectsFold(t *testing.T) {
 // A histogram is as many series as it has lines, a STATE as many as it has items and one more.
 func TestWeight(t *testing.T) {
 	e := &mpit.Enum{Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 2, Name: "busy"}}}
-	r, a := newRank(t), newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tULong},
+	r, a := newRank(t), newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: tULong},
 		mpit.Variable{Name: "s", Class: mpit.ClassState, Datatype: tInt, Enum: e})
 	r.Update(a.sample())
 	assert.Equal(t, len(mapping.DefaultBuckets())+3+1+3, r.Weight())
@@ -129,7 +135,8 @@ func TestVariablesAreLeftOutByVerbosity(t *testing.T) {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong, Verbosity: v}
 	}
 	vars := []mpit.Variable{
-		scalar("dev", mpit.VerbosityMPIDevAll), scalar("unknown", mpit.VerbosityUnknown), scalar("basic", mpit.VerbosityUserBasic),
+		scalar("dev", mpit.VerbosityMPIDevAll), scalar("unknown", mpit.VerbosityUnknown),
+		scalar("basic", mpit.VerbosityUserBasic),
 		scalar("tuner", mpit.VerbosityTunerDetail), scalar("late", mpit.VerbosityTunerDetail),
 	}
 	for _, c := range []struct {
@@ -151,14 +158,16 @@ func TestVariablesAreLeftOutByVerbosity(t *testing.T) {
 			_, ids, changed := r.Select()
 			assert.Equal(t, c.limit < 5, changed)
 			for i, v := range vars {
-				assert.Equal(t, slices.Contains(c.want, v.Name+"_total"), ids[uint32(i)], "%s is read if it is shown", v.Name)
+				assert.Equal(t, slices.Contains(c.want, v.Name+"_total"), ids[uint32(i)],
+					"%s is read if it is shown", v.Name)
 			}
 		})
 	}
 }
 
 func TestLimitsHaveDefaults(t *testing.T) {
-	assert.Equal(t, rules.Limits{Series: 500_000, SeriesPerJob: 200_000, SeriesPerUser: 250_000, SeriesPerRank: 20_000, SeriesPerVariable: 2_000}, rules.Limits{}.WithDefaults())
+	assert.Equal(t, rules.Limits{Series: 500_000, SeriesPerJob: 200_000, SeriesPerUser: 250_000,
+		SeriesPerRank: 20_000, SeriesPerVariable: 2_000}, rules.Limits{}.WithDefaults())
 	assert.Equal(t, 7, rules.Limits{SeriesPerJob: 7}.WithDefaults().SeriesPerJob)
 }
 
@@ -175,15 +184,18 @@ func TestAnObjectThatIsCalledOther(t *testing.T) {
 	r, a := limited(t, 4), newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	ids := objects(a, "a", Other, "b")
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1, "l_level{comm=other}": 2}, show(r))
+	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1,
+		"l_level{comm=other}": 2}, show(r))
 	a.free(ids[1])
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1, "l_level{comm=other}": 1}, show(r))
+	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1,
+		"l_level{comm=other}": 1}, show(r))
 }
 
 // The timer is too large for the room that there is; its counter is shown, and read.
 func TestATimerThatIsLeftOut(t *testing.T) {
-	r, a := limited(t, 5), newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble, Verbosity: mpit.VerbosityUserBasic},
+	r, a := limited(t, 5), newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble,
+		Verbosity: mpit.VerbosityUserBasic},
 		mpit.Variable{Name: "t", Class: mpit.ClassCounter, Datatype: tULong})
 	r.Update(a.sample())
 	assert.Equal(t, []string{"t_total"}, keys(r))
@@ -200,7 +212,8 @@ func TestElementsFold(t *testing.T) {
 		a.set("v", a.object("a", 4), 1, 2, 3, 4)
 		a.set("v", a.object("b", 2), 5, 6)
 		r.Update(a.sample())
-		assert.Equal(t, m{"v_total{comm=a,peer=0}": 1, "v_total{comm=a,peer=1}": 2, "v_total{comm=a,peer=2}": 3, "v_total{comm=other,peer=other}": 15}, show(r))
+		assert.Equal(t, m{"v_total{comm=a,peer=0}": 1, "v_total{comm=a,peer=1}": 2, "v_total{comm=a,peer=2}": 3,
+			"v_total{comm=other,peer=other}": 15}, show(r))
 		assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonVariableOverLimit: 3}, r.Dropped())
 	})
 	t.Run("of one that isn't", func(t *testing.T) {

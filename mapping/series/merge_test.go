@@ -16,7 +16,8 @@ import (
 
 // Two communicators called c and one called d, of two elements each, as rules merge them.
 func TestMergingByRule(t *testing.T) {
-	level, count, high := on("v", mpit.ClassLevel, tInt), on("v", mpit.ClassCounter, tULong), on("v", mpit.ClassHighWatermark, tInt)
+	level, count, high := on("v", mpit.ClassLevel, tInt), on("v", mpit.ClassCounter, tULong),
+		on("v", mpit.ClassHighWatermark, tInt)
 	for _, c := range []struct {
 		name     string
 		variable mpit.Variable
@@ -24,30 +25,46 @@ func TestMergingByRule(t *testing.T) {
 		want     m
 		freed    m // after the first c is freed
 	}{
-		{"mean of objects", level, rules.Rule{Merge: mapping.MergeMean}, m{"v_level{comm=c}": 5, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
-		{"mean of elements", level, rules.Rule{Elements: mapping.ElementsMean}, m{"v_level{comm=c}": 5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
-		{"both", level, rules.Rule{Merge: mapping.MergeMean, Elements: mapping.ElementsMean}, m{"v_level{comm=c}": 2.5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
-		{"each object, where several share the name", level, rules.Rule{Merge: mapping.MergeEach}, m{"v_level{comm=c,object=1}": 3, "v_level{comm=c,object=3}": 7, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
+		{"mean of objects", level, rules.Rule{Merge: mapping.MergeMean},
+			m{"v_level{comm=c}": 5, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
+		{"mean of elements", level, rules.Rule{Elements: mapping.ElementsMean},
+			m{"v_level{comm=c}": 5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
+		{"both", level, rules.Rule{Merge: mapping.MergeMean, Elements: mapping.ElementsMean},
+			m{"v_level{comm=c}": 2.5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
+		{"each object, where several share the name", level, rules.Rule{Merge: mapping.MergeEach},
+			m{"v_level{comm=c,object=1}": 3, "v_level{comm=c,object=3}": 7, "v_level{comm=d}": 9},
+			m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
 		{"no label for objects", level, rules.Rule{Object: &no}, m{"v_level": 19}, m{"v_level": 16}},
-		{"no label, and the largest", level, rules.Rule{Object: &no, Merge: mapping.MergeMax}, m{"v_level": 9}, m{"v_level": 9}},
-		{"no label goes before each", level, rules.Rule{Object: &no, Merge: mapping.MergeEach}, m{"v_level": 19}, m{"v_level": 16}},
-		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.ElementsMean}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}},
+		{"no label, and the largest", level, rules.Rule{Object: &no, Merge: mapping.MergeMax}, m{"v_level": 9},
+			m{"v_level": 9}},
+		{"no label goes before each", level, rules.Rule{Object: &no, Merge: mapping.MergeEach}, m{"v_level": 19},
+			m{"v_level": 16}},
+		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.ElementsMean},
+			m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}},
 		{
-			"what counts, of each object: the freed one's remains have no number", count, rules.Rule{Merge: mapping.MergeEach},
+			"what counts, of each object: the freed one's remains have no number", count,
+			rules.Rule{Merge: mapping.MergeEach},
 			m{"v_total{comm=c,object=1}": 3, "v_total{comm=c,object=3}": 7, "v_total{comm=d,object=5}": 9},
 			m{"v_total{comm=c}": 3, "v_total{comm=c,object=3}": 7, "v_total{comm=d,object=5}": 9},
 		},
 		{
-			"and of each element", count, rules.Rule{Match: rules.Match{Name: "v"}, Object: &no, Elements: mapping.ElementsIndex},
+			"and of each element", count, rules.Rule{Match: rules.Match{Name: "v"}, Object: &no,
+				Elements: mapping.ElementsIndex},
 			m{"v_total{index=0}": 8, "v_total{index=1}": 11}, m{"v_total{index=0}": 8, "v_total{index=1}": 11},
 		},
-		{"a watermark's mean is that of the living", high, rules.Rule{Merge: mapping.MergeMean}, m{"v_highwatermark{comm=c}": 3, "v_highwatermark{comm=d}": 5}, m{"v_highwatermark{comm=c}": 4, "v_highwatermark{comm=d}": 5}},
+		{"a watermark's mean is that of the living", high, rules.Rule{Merge: mapping.MergeMean},
+			m{"v_highwatermark{comm=c}": 3, "v_highwatermark{comm=d}": 5},
+			m{"v_highwatermark{comm=c}": 4, "v_highwatermark{comm=d}": 5}},
 		{
 			"a watermark of each object", high, rules.Rule{Merge: mapping.MergeEach},
-			m{"v_highwatermark{comm=c,object=1}": 2, "v_highwatermark{comm=c,object=3}": 4, "v_highwatermark{comm=d,object=5}": 5},
-			m{"v_highwatermark{comm=c}": 2, "v_highwatermark{comm=c,object=3}": 4, "v_highwatermark{comm=d,object=5}": 5},
+			m{"v_highwatermark{comm=c,object=1}": 2, "v_highwatermark{comm=c,object=3}": 4,
+				"v_highwatermark{comm=d,object=5}": 5},
+			m{"v_highwatermark{comm=c}": 2, "v_highwatermark{comm=c,object=3}": 4,
+				"v_highwatermark{comm=d,object=5}": 5},
 		},
-		{"GENERIC, where a rule says how", on("v", mpit.ClassGeneric, tInt), rules.Rule{Merge: mapping.MergeMin, Elements: mapping.ElementsMax}, m{"v_generic{comm=c}": 2, "v_generic{comm=d}": 5}, m{"v_generic{comm=c}": 4, "v_generic{comm=d}": 5}},
+		{"GENERIC, where a rule says how", on("v", mpit.ClassGeneric, tInt), rules.Rule{Merge: mapping.MergeMin,
+			Elements: mapping.ElementsMax}, m{"v_generic{comm=c}": 2, "v_generic{comm=d}": 5},
+			m{"v_generic{comm=c}": 4, "v_generic{comm=d}": 5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(c.variable)
@@ -95,7 +112,8 @@ func TestNonzeroElements(t *testing.T) {
 	n, l := a.handle("n", x), a.handle("l", x)
 	n.values[7], n.values[9999], l.values[3] = 5, 6, 1
 	r.Update(a.sample())
-	assert.Equal(t, m{"n_total{comm=c,peer=7}": 5, "n_total{comm=c,peer=9999}": 6, "l_level{comm=c,peer=3}": 1}, show(r))
+	assert.Equal(t, m{"n_total{comm=c,peer=7}": 5, "n_total{comm=c,peer=9999}": 6, "l_level{comm=c,peer=3}": 1},
+		show(r))
 	structure := r.Structure()
 	a.handle("n", y).values[7] = 10
 	l.values[3] = 0
@@ -139,7 +157,8 @@ func TestNonzeroElements(t *testing.T) {
 		for _, c := range []struct {
 			value int
 			want  m
-		}{{0, m{}}, {1<<32 - 1, m{"n_total{peer=0}": 1<<32 - 1}}, {0, m{"n_total{peer=0}": 1 << 32}}, {9, m{"n_total{peer=0}": 1<<32 + 9}}} {
+		}{{0, m{}}, {1<<32 - 1, m{"n_total{peer=0}": 1<<32 - 1}}, {0, m{"n_total{peer=0}": 1 << 32}},
+			{9, m{"n_total{peer=0}": 1<<32 + 9}}} {
 			a.set("n", 0, c.value)
 			r.Update(a.after(time.Second).sample())
 			assert.Equal(t, c.want, show(r))
@@ -160,7 +179,8 @@ func TestRankModes(t *testing.T) {
 	}{
 		{none(mpit.ClassLevel, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
 		{none(mpit.ClassSize, tInt), rules.Rule{Rank: mapping.RankKeep}, mapping.RankKeep, mapping.MergeSum},
-		{none(mpit.ClassLevel, tInt), rules.Rule{Rank: mapping.RankBoth, Merge: mapping.MergeMean}, mapping.RankBoth, mapping.MergeMean},
+		{none(mpit.ClassLevel, tInt), rules.Rule{Rank: mapping.RankBoth, Merge: mapping.MergeMean}, mapping.RankBoth,
+			mapping.MergeMean},
 		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeEach}, mapping.RankKeep, mapping.MergeEach},
 		{none(mpit.ClassPercentage, tDouble), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
 		{none(mpit.ClassHighWatermark, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
@@ -202,7 +222,8 @@ func TestRankModes(t *testing.T) {
 
 // Each timer has the buckets that its rule gives.
 func TestBucketsByRule(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "a_timer", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "other", Class: mpit.ClassTimer, Datatype: tDouble})
+	a := newAgent(mpit.Variable{Name: "a_timer", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "other", Class: mpit.ClassTimer, Datatype: tDouble})
 	a.set("a_timer", 0, 1.5)
 	a.set("other", 0, 1.5)
 	rules := []rules.Rule{{Match: rules.Match{Name: "a_timer"}, Buckets: []float64{1, 2}}}
@@ -227,9 +248,13 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 		help  string
 	}{
 		{"both by peer", []rules.Rule{{Elements: mapping.ElementsPeer}}, "10 20", "COUNTER v"},
-		{"the timer alone: no companion", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer}}, "1 1", "count is of intervals"},
-		{"a counter that isn't shown follows", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer}, {Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
-		{"and so where elements have a series once they are not 0", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer, Nonzero: &yes}, {Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
+		{"the timer alone: no companion", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer}}, "1 1",
+			"count is of intervals"},
+		{"a counter that isn't shown follows", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer},
+			{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
+		{"and so where elements have a series once they are not 0", []rules.Rule{{Match: timer,
+			Elements: mapping.ElementsPeer, Nonzero: &yes},
+			{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAgent(on("v", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))
@@ -250,18 +275,22 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 		})
 	}
 	t.Run("the first of two timers says how it is merged", func(t *testing.T) {
-		a := newAgent(on("v", mpit.ClassTimer, tDouble), on("w", mpit.ClassTimer, tDouble), on("v", mpit.ClassCounter, tULong))
+		a := newAgent(on("v", mpit.ClassTimer, tDouble), on("w", mpit.ClassTimer, tDouble),
+			on("v", mpit.ClassCounter, tULong))
 		a.object("c", 2)
-		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}}, Elements: mapping.ElementsPeer}, rules.Rule{Match: rules.Match{Name: "w"}, Companion: "v"},
+		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}},
+			Elements: mapping.ElementsPeer}, rules.Rule{Match: rules.Match{Name: "w"}, Companion: "v"},
 			rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		assert.Equal(t, "v", r.Infos()[0].Companion)
 		assert.Empty(t, r.Infos()[1].Companion)
 	})
 	t.Run("bound to something else it can't be one", func(t *testing.T) {
-		a := newAgent(on("v", mpit.ClassTimer, tDouble), mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+		a := newAgent(on("v", mpit.ClassTimer, tDouble),
+			mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 		a.set("v", a.object("c", 1), 1.0)
-		for _, rules := range [][]rules.Rule{nil, {{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, {{Object: &no}}} {
+		for _, rules := range [][]rules.Rule{nil, {{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}},
+			{{Object: &no}}} {
 			r := newRank(t, rules...)
 			r.Update(a.sample())
 			assert.Empty(t, r.Infos()[0].Companion)

@@ -33,7 +33,8 @@ type fataler interface {
 
 func dtoType(k mapping.Kind) dto.MetricType {
 	return map[mapping.Kind]dto.MetricType{
-		mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindCounter: dto.MetricType_COUNTER, mapping.KindUntyped: dto.MetricType_UNTYPED, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
+		mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindCounter: dto.MetricType_COUNTER,
+		mapping.KindUntyped: dto.MetricType_UNTYPED, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
 	}[k]
 }
 
@@ -47,7 +48,8 @@ func checkMetric(t fataler, m *mapping.Metric) {
 		t.Fatalf("%q is reserved", m.Name)
 	}
 	kind := dtoType(m.Kind)
-	problems, err := promlint.NewWithMetricFamilies([]*dto.MetricFamily{{Name: &m.Name, Help: &m.Help, Type: &kind}}).Lint()
+	problems, err := promlint.NewWithMetricFamilies([]*dto.MetricFamily{{Name: &m.Name, Help: &m.Help,
+		Type: &kind}}).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("promlint of %+v: %v %v", m, problems, err)
 	}
@@ -100,23 +102,33 @@ func TestNamesOfEachClass(t *testing.T) {
 		{"foo", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_level", "mpit.foo.level", mapping.KindGauge},
 		{"foo", mpit.ClassSize, mpit.DatatypeInt, "mpit_foo_size", "mpit.foo.size", mapping.KindGauge},
 		{"foo", mpit.ClassPercentage, mpit.DatatypeDouble, "mpit_foo_ratio", "mpit.foo.ratio", mapping.KindGauge},
-		{"foo", mpit.ClassHighWatermark, mpit.DatatypeInt, "mpit_foo_highwatermark", "mpit.foo.highwatermark", mapping.KindGauge},
-		{"foo", mpit.ClassLowWatermark, mpit.DatatypeInt, "mpit_foo_lowwatermark", "mpit.foo.lowwatermark", mapping.KindGauge},
+		{"foo", mpit.ClassHighWatermark, mpit.DatatypeInt, "mpit_foo_highwatermark", "mpit.foo.highwatermark",
+			mapping.KindGauge},
+		{"foo", mpit.ClassLowWatermark, mpit.DatatypeInt, "mpit_foo_lowwatermark", "mpit.foo.lowwatermark",
+			mapping.KindGauge},
 		{"foo", mpit.ClassCounter, mpit.DatatypeInt, "mpit_foo_total", "mpit.foo.total", mapping.KindCounter},
-		{"foo", mpit.ClassAggregate, mpit.DatatypeInt, "mpit_foo_aggregate_total", "mpit.foo.aggregate", mapping.KindCounter},
+		{"foo", mpit.ClassAggregate, mpit.DatatypeInt, "mpit_foo_aggregate_total", "mpit.foo.aggregate",
+			mapping.KindCounter},
 		{"foo", mpit.ClassTimer, mpit.DatatypeDouble, "mpit_foo_time_seconds", "mpit.foo.time", mapping.KindHistogram},
-		{"foo", mpit.ClassTimer, mpit.DatatypeUnsignedLong, "mpit_foo_time_total", "mpit.foo.time.total", mapping.KindCounter},
+		{"foo", mpit.ClassTimer, mpit.DatatypeUnsignedLong, "mpit_foo_time_total", "mpit.foo.time.total",
+			mapping.KindCounter},
 		{"foo", mpit.ClassGeneric, mpit.DatatypeInt, "mpit_foo_generic", "mpit.foo.generic", mapping.KindUntyped},
 		{"foo", mpit.ClassUnknown, mpit.DatatypeInt, "mpit_foo_generic", "mpit.foo.generic", mapping.KindUntyped},
-		{"2level_count", mpit.ClassCounter, mpit.DatatypeInt, "mpit_2level_count_total", "mpit.2level_count.total", mapping.KindCounter},
-		{"foo_bytes", mpit.ClassCounter, mpit.DatatypeInt, "mpit_foo_bytes_total", "mpit.foo_bytes.total", mapping.KindCounter},
-		{"foo_bytes", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_bytes_level", "mpit.foo_bytes.level", mapping.KindGauge},
-		{"foo_count", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_count_level", "mpit.foo_count.level", mapping.KindGauge},
-		{"foo_size", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_size_level", "mpit.foo_size.level", mapping.KindGauge},
+		{"2level_count", mpit.ClassCounter, mpit.DatatypeInt, "mpit_2level_count_total", "mpit.2level_count.total",
+			mapping.KindCounter},
+		{"foo_bytes", mpit.ClassCounter, mpit.DatatypeInt, "mpit_foo_bytes_total", "mpit.foo_bytes.total",
+			mapping.KindCounter},
+		{"foo_bytes", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_bytes_level", "mpit.foo_bytes.level",
+			mapping.KindGauge},
+		{"foo_count", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_count_level", "mpit.foo_count.level",
+			mapping.KindGauge},
+		{"foo_size", mpit.ClassLevel, mpit.DatatypeInt, "mpit_foo_size_level", "mpit.foo_size.level",
+			mapping.KindGauge},
 		{"objects", mpit.ClassLevel, mpit.DatatypeInt, "mpit_objects_level", "mpit.objects.level", mapping.KindGauge},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			m, reason, ok := newMapper(t).Metric(mapping.Library{}, mpit.Variable{Name: c.name, Class: c.class, Datatype: c.datatype})
+			m, reason, ok := newMapper(t).Metric(mapping.Library{},
+				mpit.Variable{Name: c.name, Class: c.class, Datatype: c.datatype})
 			require.True(t, ok, reason)
 			assert.Equal(t, c.want, m.Name)
 			assert.Equal(t, c.otel, m.OTelName)
@@ -137,7 +149,8 @@ func TestEscapedNames(t *testing.T) {
 		{"of a level, too", "foo_level", mpit.ClassLevel, "mpit_foo_level_x#"},
 		{"it is another's", "foo_highwatermark", mpit.ClassPercentage, "mpit_foo_highwatermark_x#_ratio"},
 		{"in OpenMetrics it is another's", "foo_level", mpit.ClassCounter, "mpit_foo_level_x#_total"},
-		{"in OpenMetrics it is another's with a unit", "foo_level_bytes", mpit.ClassCounter, "mpit_foo_level_bytes_x#_total"},
+		{"in OpenMetrics it is another's with a unit", "foo_level_bytes", mpit.ClassCounter,
+			"mpit_foo_level_bytes_x#_total"},
 		{"a timer's", "foo_time", mpit.ClassCounter, "mpit_foo_time_x#_total"},
 		{"total is where it stands", "total_foo", mpit.ClassCounter, "mpit_foo_x#_total"},
 		{"ratio, once", "foo_ratio", mpit.ClassPercentage, "mpit_foo_x#_ratio"},
@@ -157,7 +170,8 @@ func TestEscapedNames(t *testing.T) {
 		{"looks escaped", "foo_xabcdefgh", mpit.ClassLevel, "mpit_foo_level_x#"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			m, reason, ok := newMapper(t).Metric(mapping.Library{}, mpit.Variable{Name: c.name, Class: c.class, Datatype: mpit.DatatypeDouble})
+			m, reason, ok := newMapper(t).Metric(mapping.Library{},
+				mpit.Variable{Name: c.name, Class: c.class, Datatype: mpit.DatatypeDouble})
 			require.True(t, ok, reason)
 			before, after, _ := strings.Cut(c.want, "#")
 			assert.Regexp(t, "^"+before+"[a-z2-7]{8}"+after+"$", m.Name)
@@ -171,24 +185,30 @@ func TestEscapedNames(t *testing.T) {
 // page, anything that MPI allows, which is any bytes but NUL.
 func variableNames() *rapid.Generator[string] {
 	words := []string{
-		"a", "foo", "mem", "x", "9", "level", "size", "state", "time", "generic", "aggregate", "highwatermark", "lowwatermark", "ratio", "bytes",
-		"seconds", "joules", "total", "count", "sum", "bucket", "created", "info", "gsum", "gcount", "counter", "gauge", "histogram", "untyped",
-		"summary", "ms", "b", "bits", "microseconds", "exporter", "rank", "node", "extreme", "objects", "process", "xabcdefgh", "", "FOO", "mpit",
+		"a", "foo", "mem", "x", "9", "level", "size", "state", "time", "generic", "aggregate", "highwatermark",
+		"lowwatermark", "ratio", "bytes",
+		"seconds", "joules", "total", "count", "sum", "bucket", "created", "info", "gsum", "gcount", "counter",
+		"gauge", "histogram", "untyped",
+		"summary", "ms", "b", "bits", "microseconds", "exporter", "rank", "node", "extreme", "objects", "process",
+		"xabcdefgh", "", "FOO", "mpit",
 	}
 	of := func(g *rapid.Generator[string], separators ...string) *rapid.Generator[string] {
 		return rapid.Custom(func(t *rapid.T) string {
-			return strings.Join(rapid.SliceOfN(g, 1, 4).Draw(t, "words"), rapid.SampledFrom(separators).Draw(t, "separator"))
+			return strings.Join(rapid.SliceOfN(g, 1, 4).Draw(t, "words"),
+				rapid.SampledFrom(separators).Draw(t, "separator"))
 		})
 	}
 	plain := of(rapid.SampledFrom(words), "_", "_", "_", ".", "__")
 	// What another variable's family is called, in any of the schemes: with its hash, if it has been escaped.
 	taken := rapid.Custom(func(t *rapid.T) string {
-		v := mpit.Variable{Name: plain.Draw(t, "whose"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
+		v := mpit.Variable{Name: plain.Draw(t, "whose"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")),
+			Datatype: mpit.DatatypeDouble}
 		m, _, ok := newMapper(t).Metric(mapping.Library{}, v)
 		if !ok {
 			t.Fatalf("%+v becomes nothing", v)
 		}
-		name := rapid.SampledFrom(append(mapping.OwnedNames(m.Name, m.Kind), m.OTelName, strings.ReplaceAll(m.OTelName, ".", "_"))).Draw(t, "as")
+		name := rapid.SampledFrom(append(mapping.OwnedNames(m.Name, m.Kind), m.OTelName,
+			strings.ReplaceAll(m.OTelName, ".", "_"))).Draw(t, "as")
 		return name[len(mapping.Prefix):] // mpit. is as long
 	})
 	return rapid.OneOf(
@@ -251,14 +271,16 @@ func TestNamesAreStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []rules.Rule
 		if rapid.Bool().Draw(t, "rules") {
-			list = []rules.Rule{{Match: rules.Match{Name: "*_size"}, Unit: "By"}, {Match: rules.Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
+			list = []rules.Rule{{Match: rules.Match{Name: "*_size"}, Unit: "By"},
+				{Match: rules.Match{Name: "f*"}, Class: "level", Name: "nice_$1"}}
 		}
 		m := newMapper(t, list...)
 		r := NewRank(m, variables.Process{})
 		r.Update(newAgent(rapid.Permutation(legalVariables(t)).Draw(t, "order")...).sample())
 		for _, v := range r.byID {
 			if v.Metric == nil {
-				continue // of each two datatypes of one variable, one is too many for a rank; and rules make variables share a name
+				// of each two datatypes of one variable, one is too many for a rank; and rules make variables share a name
+				continue
 			}
 			alone, reason, ok := newMapper(t, list...).Metric(mapping.Library{}, *v.of.Info)
 			if !ok {
@@ -300,7 +322,8 @@ func TestParsersReadAllNamesBack(t *testing.T) {
 			t.Fatalf("%d families of %d: %v\n%s", len(families), len(page), err, text.String())
 		}
 		for _, f := range page {
-			if back := families[f.GetName()]; back == nil || back.GetType() != f.GetType() || back.GetHelp() != f.GetHelp() || len(back.Metric) != 1 {
+			if back := families[f.GetName()]; back == nil || back.GetType() != f.GetType() ||
+				back.GetHelp() != f.GetHelp() || len(back.Metric) != 1 {
 				t.Fatalf("%v is read back as %v", f, back)
 			}
 		}
@@ -319,7 +342,8 @@ func familyOf(m *mapping.Metric) *dto.MetricFamily {
 	case mapping.KindCounter:
 		metric.Counter = &dto.Counter{Value: &one, CreatedTimestamp: at}
 	case mapping.KindHistogram:
-		metric.Histogram = &dto.Histogram{SampleSum: &one, SampleCount: &n, CreatedTimestamp: at, Bucket: []*dto.Bucket{{UpperBound: &bound, CumulativeCount: &n}}}
+		metric.Histogram = &dto.Histogram{SampleSum: &one, SampleCount: &n, CreatedTimestamp: at,
+			Bucket: []*dto.Bucket{{UpperBound: &bound, CumulativeCount: &n}}}
 	case mapping.KindGauge:
 		metric.Gauge = &dto.Gauge{Value: &one}
 	default:
@@ -333,7 +357,8 @@ func familyOf(m *mapping.Metric) *dto.MetricFamily {
 // expfmt itself has no parser of OpenMetrics.
 func readOpenMetrics(page string) (families int, err error) {
 	endings := map[string][]string{
-		"counter": {"_total", "_created"}, "histogram": {"_bucket", "_sum", "_count", "_created"}, "gauge": {""}, "unknown": {""},
+		"counter": {"_total", "_created"}, "histogram": {"_bucket", "_sum", "_count", "_created"}, "gauge": {""},
+		"unknown": {""},
 	}
 	owner := map[string]string{}
 	family, kind := "", ""
@@ -375,7 +400,8 @@ func readOpenMetrics(page string) (families int, err error) {
 // A rule may give any unit to any class: names stay clean, and the standard translation agrees.
 func TestNamesWithUnits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		unit := rapid.SampledFrom([]string{"By", "KiBy", "s", "us", "1", "%", "J", "W", "V", "A", "Hz", "Cel", "{message}", mapping.NoUnit}).Draw(t, "unit")
+		unit := rapid.SampledFrom([]string{"By", "KiBy", "s", "us", "1", "%", "J", "W", "V", "A", "Hz", "Cel",
+			"{message}", mapping.NoUnit}).Draw(t, "unit")
 		class := rapid.SampledFrom(mapping.ClassNames()).Draw(t, "class")
 		rule := rules.Rule{Unit: unit, Class: class}
 		if rapid.Bool().Draw(t, "named") {
@@ -397,7 +423,8 @@ func TestRatiosNeverClashWithVariables(t *testing.T) {
 		for _, high := range []bool{false, true} {
 			ratio := mapping.RatioFamily(name, high)
 			checkMetric(t, ratio)
-			other := mpit.Variable{Name: variableNames().Draw(t, "other"), Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
+			other := mpit.Variable{Name: variableNames().Draw(t, "other"),
+				Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
 			got, _, ok := m.Metric(mapping.Library{}, other)
 			if ok && got.Name == ratio.Name && (other.Class != mpit.ClassPercentage || other.Name != name || high) {
 				t.Fatalf("%+v has the name of the ratio of %q", other, name)
@@ -410,7 +437,8 @@ func FuzzNames(f *testing.F) {
 	f.Add("foo_size", uint8(2))
 	f.Add("\xff\x00", uint8(255))
 	f.Fuzz(func(t *testing.T, name string, class uint8) {
-		m, _, ok := newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI, Version: "5.0"}, mpit.Variable{Name: name, Description: name, Class: mpit.Class(class), Datatype: mpit.DatatypeDouble})
+		m, _, ok := newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI, Version: "5.0"},
+			mpit.Variable{Name: name, Description: name, Class: mpit.Class(class), Datatype: mpit.DatatypeDouble})
 		if ok {
 			checkMetric(t, m)
 		}

@@ -40,7 +40,8 @@ func (p *plan) pairUp() {
 	// The highest share of an object that is no more stays, as its watermark does.
 	for _, was := range old {
 		c := was.cell
-		if c.v.Mode != mapping.ModeWatermark || !was.ok || was.part.seen == p.generation && c.v.shown(was.part.name) == c.id.object {
+		if c.v.Mode != mapping.ModeWatermark || !was.ok || was.part.seen == p.generation &&
+			c.v.shown(was.part.name) == c.id.object {
 			continue
 		}
 		if !c.fixedKnown || was.value > c.fixed {

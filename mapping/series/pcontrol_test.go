@@ -17,7 +17,8 @@ import (
 // read.
 func TestResetInAPauseAfterARename(t *testing.T) {
 	const top = 1<<32 - 10 // from there to the bottom a value of 32 bits wraps, if the program counts
-	for name, datatype := range map[string]mpit.Datatype{"signed": tInt, "unsigned, 32 bits": tUint, "double": tDouble} {
+	for name, datatype := range map[string]mpit.Datatype{"signed": tInt, "unsigned, 32 bits": tUint,
+		"double": tDouble} {
 		t.Run(name, func(t *testing.T) {
 			was := map[mpit.Datatype]any{tInt: 100, tUint: top, tDouble: 100.0}[datatype]
 			before := map[mpit.Datatype]float64{tInt: 100, tUint: top, tDouble: 100}[datatype]
@@ -72,7 +73,8 @@ func TestRenameInAPause(t *testing.T) {
 
 // A rank can say anything of what it excluded.
 func TestExcludedNonsense(t *testing.T) {
-	for _, excluded := range [][]uint64{{math.MaxUint64 >> 1}, {1 << 63}, {math.Float64bits(math.NaN())}, {math.Float64bits(math.Inf(-1))}, {1, 2}, {}} {
+	for _, excluded := range [][]uint64{{math.MaxUint64 >> 1}, {1 << 63}, {math.Float64bits(math.NaN())},
+		{math.Float64bits(math.Inf(-1))}, {1, 2}, {}} {
 		for _, d := range []mpit.Datatype{tInt, tUint, tLong, tULong, tDouble} {
 			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: d, DatatypeBytes: bytesOf(d)})
 			r := newRank(t)
@@ -88,7 +90,8 @@ func TestExcludedNonsense(t *testing.T) {
 				r.Update(a.after(time.Second).sample())
 				for _, s := range r.Series() {
 					if s.Valid {
-						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d, excluded, s.Value, last)
+						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d,
+							excluded, s.Value, last)
 						last, created = s.Value, s.Created()
 					}
 				}
@@ -109,8 +112,10 @@ func TestValuesInAPause(t *testing.T) {
 	}{
 		{"it jumps", tUint, 10, 3 << 30, 3<<30 + 5, 10, 15},
 		{"it wraps", tUint, top - 5, 10, 20, top - 5, top + 5},
-		{"it wraps to below zero", tInt, math.MaxInt32, math.MinInt32, math.MinInt32 + 10, math.MaxInt32, math.MaxInt32 + 10},
-		{"it wraps with all bits", tULong, uint64(1 << 63), 1<<63 + uint64(math.MaxInt64), 1<<63 + uint64(math.MaxInt64), 1 << 63, 1 << 63},
+		{"it wraps to below zero", tInt, math.MaxInt32, math.MinInt32, math.MinInt32 + 10, math.MaxInt32,
+			math.MaxInt32 + 10},
+		{"it wraps with all bits", tULong, uint64(1 << 63), 1<<63 + uint64(math.MaxInt64),
+			1<<63 + uint64(math.MaxInt64), 1 << 63, 1 << 63},
 		{"it is reset", tLong, 1000, 10, 15, 1000, 1005},
 		{"it is reset to nothing", tULong, 1000, 0, 0, 1000, 1000},
 		{"it is reset, and counts on", tULong, 1000, 5000, 5001, 1000, 1001},
@@ -120,7 +125,8 @@ func TestValuesInAPause(t *testing.T) {
 	} {
 		for _, seen := range []string{"", "before", "during", "after", "at all times"} {
 			t.Run(c.name+", seen "+seen, func(t *testing.T) {
-				a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype, DatatypeBytes: bytesOf(c.datatype)})
+				a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype,
+					DatatypeBytes: bytesOf(c.datatype)})
 				r := newRank(t)
 				look := func(when string, want float64) {
 					if seen == when || seen == "at all times" {
@@ -148,9 +154,12 @@ func TestValuesInAPause(t *testing.T) {
 // MPI_Pcontrol(0) keeps out what only grows; all else is what it is.
 func TestPcontrol(t *testing.T) {
 	vars := []mpit.Variable{
-		on("n", mpit.ClassCounter, tULong), on("agg", mpit.ClassAggregate, tLong), on("lie", mpit.ClassSize, tUint), on("took", mpit.ClassTimer, tDouble),
-		on("l", mpit.ClassLevel, tInt), on("room", mpit.ClassSize, tULong), on("high", mpit.ClassHighWatermark, tULong),
-		on("low", mpit.ClassLowWatermark, tULong), on("share", mpit.ClassPercentage, tDouble), on("phase", mpit.ClassState, tInt), on("any", mpit.ClassGeneric, tInt),
+		on("n", mpit.ClassCounter, tULong), on("agg", mpit.ClassAggregate, tLong), on("lie", mpit.ClassSize, tUint),
+		on("took", mpit.ClassTimer, tDouble),
+		on("l", mpit.ClassLevel, tInt), on("room", mpit.ClassSize, tULong),
+		on("high", mpit.ClassHighWatermark, tULong),
+		on("low", mpit.ClassLowWatermark, tULong), on("share", mpit.ClassPercentage, tDouble),
+		on("phase", mpit.ClassState, tInt), on("any", mpit.ClassGeneric, tInt),
 	}
 	lie := rules.Rule{Match: rules.Match{Name: "lie", Class: rules.List{"size"}}, Class: "counter"}
 	a := newAgent(vars...)
@@ -170,10 +179,13 @@ func TestPcontrol(t *testing.T) {
 	want := func(counted, present int, observations float64) m {
 		c, p := float64(counted), float64(present)
 		return m{
-			"n_total{comm=c}": c, "agg_aggregate_total{comm=c}": c, "lie_total{comm=c}": c, "took_time_seconds{comm=c} sum": c,
+			"n_total{comm=c}": c, "agg_aggregate_total{comm=c}": c, "lie_total{comm=c}": c,
+			"took_time_seconds{comm=c} sum":   c,
 			"took_time_seconds{comm=c} count": observations,
-			"l_level{comm=c}":                 p, "room_size{comm=c}": p, "high_highwatermark{comm=c}": p, "low_lowwatermark{comm=c}": p,
-			"share_ratio{comm=c}": p / 1000, "phase_state{comm=c,state=" + strconv.FormatInt(int64(present), 10) + "}": 1, "any_generic{comm=c}": p,
+			"l_level{comm=c}":                 p, "room_size{comm=c}": p, "high_highwatermark{comm=c}": p,
+			"low_lowwatermark{comm=c}": p,
+			"share_ratio{comm=c}":      p / 1000, "phase_state{comm=c,state=" + strconv.FormatInt(int64(present),
+				10) + "}": 1, "any_generic{comm=c}": p,
 		}
 	}
 	r := newRank(t, lie)

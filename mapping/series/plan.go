@@ -118,7 +118,8 @@ func (p *plan) follow() {
 		}
 		if h == nil {
 			h = p.newHandle(v, lh, name)
-		} else if v.Mode == mapping.ModeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
+		} else if v.Mode == mapping.ModeCount && (h.name != name ||
+			!slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
 			h.rename(lh)
 			if v.Separate {
 				p.restart(v, cellID{object: v.shown(name), number: lh.Object})
@@ -127,7 +128,8 @@ func (p *plan) follow() {
 		if h.seen != p.generation {
 			there++
 		}
-		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))), p.generation
+		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))),
+			p.generation
 		if v.Separate && (v.Lasts() || shared[place{v, v.shown(name)}] > 1) {
 			h.solo = lh.Object
 		}

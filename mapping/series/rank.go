@@ -159,7 +159,8 @@ func (r *Rank) publish(s *mpit.Sample, in *intake) {
 // closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how
 // many scrapers there are, nor how late a scrape is served.
 func (r *Rank) closing(s *mpit.Sample) bool {
-	if r.hasClosed && s.Status != mpit.SampleFinal && s.Monotonic >= r.closed && s.Monotonic-r.closed < r.catalogue.Interval() {
+	if r.hasClosed && s.Status != mpit.SampleFinal && s.Monotonic >= r.closed &&
+		s.Monotonic-r.closed < r.catalogue.Interval() {
 		return false
 	}
 	r.closed, r.hasClosed = s.Monotonic, true
@@ -173,7 +174,8 @@ func (r *Rank) list() {
 	add := func(s *mapping.Series) {
 		if same && (n >= len(r.series) || r.series[n] != s) {
 			same = false
-			r.series = append(make([]*mapping.Series, 0, max(len(r.series), len(r.reading))), r.series[:n]...) // who holds the old slice may still read it
+			// who holds the old slice may still read it
+			r.series = append(make([]*mapping.Series, 0, max(len(r.series), len(r.reading))), r.series[:n]...)
 		}
 		if !same {
 			r.series = append(r.series, s)

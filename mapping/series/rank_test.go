@@ -31,7 +31,8 @@ func bytesOf(d mpit.Datatype) int {
 
 func newRank(t fataler, list ...rules.Rule) *Rank {
 	t.Helper()
-	return NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH, Version: "4.0.2"}})
+	return NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH,
+		Version: "4.0.2"}})
 }
 
 type m = map[string]float64
@@ -54,15 +55,25 @@ func TestMergingByClass(t *testing.T) {
 		want     m
 		freed    m // after b is freed
 	}{
-		{"level sums", mpit.ClassLevel, tInt, []any{1, 2}, []any{3, -1}, m{"v_level{comm=c}": 5}, m{"v_level{comm=c}": 3}},
-		{"size sums", mpit.ClassSize, tUint, []any{1, 2}, []any{3, 4}, m{"v_size{comm=c}": 10}, m{"v_size{comm=c}": 3}},
-		{"percentage: the largest", mpit.ClassPercentage, tDouble, []any{0.25, 0.5}, []any{0.75, 0.0}, m{"v_ratio{comm=c}": 0.75}, m{"v_ratio{comm=c}": 0.5}},
-		{"high watermark: the largest, also of the freed", mpit.ClassHighWatermark, tULong, []any{1, 2}, []any{9, 4}, m{"v_highwatermark{comm=c}": 9}, m{"v_highwatermark{comm=c}": 9}},
-		{"low watermark: the lowest, also of the freed", mpit.ClassLowWatermark, tInt, []any{5, 2}, []any{-3, 4}, m{"v_lowwatermark{comm=c}": -3}, m{"v_lowwatermark{comm=c}": -3}},
-		{"counter sums, also of the freed", mpit.ClassCounter, tULong, []any{1, 2}, []any{3, 4}, m{"v_total{comm=c}": 10}, m{"v_total{comm=c}": 10}},
-		{"aggregate sums, also of the freed", mpit.ClassAggregate, tDouble, []any{1.5, 2.0}, []any{3.0, 4.0}, m{"v_aggregate_total{comm=c}": 10.5}, m{"v_aggregate_total{comm=c}": 10.5}},
-		{"timer of no known unit", mpit.ClassTimer, tULong, []any{1, 2}, []any{3, 4}, m{"v_time_total{comm=c}": 10}, m{"v_time_total{comm=c}": 10}},
-		{"timer", mpit.ClassTimer, tDouble, []any{1.0, 2.0}, []any{3.0, 4.0}, m{"v_time_seconds{comm=c} sum": 10, "v_time_seconds{comm=c} count": 1}, m{"v_time_seconds{comm=c} sum": 10, "v_time_seconds{comm=c} count": 1}},
+		{"level sums", mpit.ClassLevel, tInt, []any{1, 2}, []any{3, -1}, m{"v_level{comm=c}": 5},
+			m{"v_level{comm=c}": 3}},
+		{"size sums", mpit.ClassSize, tUint, []any{1, 2}, []any{3, 4}, m{"v_size{comm=c}": 10},
+			m{"v_size{comm=c}": 3}},
+		{"percentage: the largest", mpit.ClassPercentage, tDouble, []any{0.25, 0.5}, []any{0.75, 0.0},
+			m{"v_ratio{comm=c}": 0.75}, m{"v_ratio{comm=c}": 0.5}},
+		{"high watermark: the largest, also of the freed", mpit.ClassHighWatermark, tULong, []any{1, 2}, []any{9, 4},
+			m{"v_highwatermark{comm=c}": 9}, m{"v_highwatermark{comm=c}": 9}},
+		{"low watermark: the lowest, also of the freed", mpit.ClassLowWatermark, tInt, []any{5, 2}, []any{-3, 4},
+			m{"v_lowwatermark{comm=c}": -3}, m{"v_lowwatermark{comm=c}": -3}},
+		{"counter sums, also of the freed", mpit.ClassCounter, tULong, []any{1, 2}, []any{3, 4},
+			m{"v_total{comm=c}": 10}, m{"v_total{comm=c}": 10}},
+		{"aggregate sums, also of the freed", mpit.ClassAggregate, tDouble, []any{1.5, 2.0}, []any{3.0, 4.0},
+			m{"v_aggregate_total{comm=c}": 10.5}, m{"v_aggregate_total{comm=c}": 10.5}},
+		{"timer of no known unit", mpit.ClassTimer, tULong, []any{1, 2}, []any{3, 4}, m{"v_time_total{comm=c}": 10},
+			m{"v_time_total{comm=c}": 10}},
+		{"timer", mpit.ClassTimer, tDouble, []any{1.0, 2.0}, []any{3.0, 4.0}, m{"v_time_seconds{comm=c} sum": 10,
+			"v_time_seconds{comm=c} count": 1}, m{"v_time_seconds{comm=c} sum": 10,
+			"v_time_seconds{comm=c} count": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, a := newRank(t), newAgent(on("v", c.class, c.datatype))
@@ -125,7 +136,8 @@ func TestState(t *testing.T) {
 		assert.Equal(t, m{"v_state{state=7}": 1}, show(r))
 	})
 	t.Run("items of one name", func(t *testing.T) {
-		v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: 0, Name: "x"}, {Value: 1, Name: "x"}, {Value: 1, Name: "y"}, {Value: 3, Name: ""}}}
+		v.Enum = &mpit.Enum{Items: []mpit.EnumItem{{Value: 0, Name: "x"}, {Value: 1, Name: "x"},
+			{Value: 1, Name: "y"}, {Value: 3, Name: ""}}}
 		r, a := newRank(t), newAgent(v)
 		r.Update(a.sample())
 		assert.Equal(t, m{"v_state{state=x}": 1, "v_state{state=x (1)}": 0, "v_state{state=(3)}": 0}, show(r))
@@ -133,13 +145,15 @@ func TestState(t *testing.T) {
 }
 
 func TestElementsOfTheirOwn(t *testing.T) {
-	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.ElementsPeer}, rules.Rule{Elements: mapping.ElementsIndex})
+	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.ElementsPeer},
+		rules.Rule{Elements: mapping.ElementsIndex})
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	x := a.object("c", 2)
 	a.set("n", x, 1, 2)
 	a.set("l", x, 3, 4)
 	r.Update(a.sample())
-	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2, "l_level{comm=c,index=0}": 3, "l_level{comm=c,index=1}": 4}, show(r))
+	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2, "l_level{comm=c,index=0}": 3,
+		"l_level{comm=c,index=1}": 4}, show(r))
 	a.free(x)
 	r.Update(a.sample())
 	assert.Equal(t, m{"n_total{comm=c,peer=0}": 1, "n_total{comm=c,peer=1}": 2}, show(r))
@@ -151,17 +165,20 @@ func TestUnitsAndScales(t *testing.T) {
 		rules.Rule{Match: rules.Match{Name: "kib"}, Unit: "KiBy"},
 		rules.Rule{Match: rules.Match{Name: "percent"}, Unit: "%", Scale: &half},
 		rules.Rule{Match: rules.Match{Name: "micro"}, Unit: "us"})
-	a := newAgent(mpit.Variable{Name: "kib", Class: mpit.ClassLevel, Datatype: tInt}, mpit.Variable{Name: "percent", Class: mpit.ClassHighWatermark, Datatype: tInt},
+	a := newAgent(mpit.Variable{Name: "kib", Class: mpit.ClassLevel, Datatype: tInt},
+		mpit.Variable{Name: "percent", Class: mpit.ClassHighWatermark, Datatype: tInt},
 		mpit.Variable{Name: "micro", Class: mpit.ClassTimer, Datatype: tULong})
 	a.set("kib", 0, 3)
 	a.set("percent", 0, 50)
 	a.set("micro", 0, 2500000)
 	r.Update(a.sample())
-	assert.Equal(t, m{"kib_level_bytes": 3072, "percent_highwatermark_ratio": 0.25, "micro_time_seconds sum": 2.5, "micro_time_seconds count": 1}, show(r))
+	assert.Equal(t, m{"kib_level_bytes": 3072, "percent_highwatermark_ratio": 0.25, "micro_time_seconds sum": 2.5,
+		"micro_time_seconds count": 1}, show(r))
 }
 
 func TestAPercentageOfTheLibraryGoesBeforeARatio(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "q", Class: mpit.ClassSize, Datatype: tInt}, mpit.Variable{Name: "q", Class: mpit.ClassLevel, Datatype: tInt},
+	a := newAgent(mpit.Variable{Name: "q", Class: mpit.ClassSize, Datatype: tInt},
+		mpit.Variable{Name: "q", Class: mpit.ClassLevel, Datatype: tInt},
 		mpit.Variable{Name: "q", Class: mpit.ClassPercentage, Datatype: tDouble})
 	for _, h := range a.handles {
 		h.values[0] = 4
@@ -180,17 +197,22 @@ func TestWrapsAndResets(t *testing.T) {
 		want     []float64
 	}{
 		{"unsigned int wraps", tUint, []any{uint64(1<<32 - 10), 5, 7}, []float64{1<<32 - 10, 1<<32 + 5, 1<<32 + 7}},
-		{"int wraps to below zero", tInt, []any{1<<31 - 1, -(1 << 31) + 4, -1, 3}, []float64{1<<31 - 1, 1<<31 + 4, 1<<32 - 1, 1<<32 + 3}},
-		{"64 bits never wrap", tULong, []any{uint64(math.MaxUint64 - 1<<20), 1 << 40, 1<<40 + 1<<20}, []float64{math.MaxUint64 - 1<<20, math.MaxUint64 - 1<<20, math.MaxUint64}},
-		{"from the third quarter it is a reset", tUint, []any{uint64(3<<30 - 1), 5, 7}, []float64{3<<30 - 1, 3<<30 - 1, 3<<30 + 1}},
-		{"to the second quarter it is a reset", tUint, []any{uint64(1<<32 - 1), uint64(1 << 30)}, []float64{1<<32 - 1, 1<<32 - 1}},
+		{"int wraps to below zero", tInt, []any{1<<31 - 1, -(1 << 31) + 4, -1, 3},
+			[]float64{1<<31 - 1, 1<<31 + 4, 1<<32 - 1, 1<<32 + 3}},
+		{"64 bits never wrap", tULong, []any{uint64(math.MaxUint64 - 1<<20), 1 << 40, 1<<40 + 1<<20},
+			[]float64{math.MaxUint64 - 1<<20, math.MaxUint64 - 1<<20, math.MaxUint64}},
+		{"from the third quarter it is a reset", tUint, []any{uint64(3<<30 - 1), 5, 7},
+			[]float64{3<<30 - 1, 3<<30 - 1, 3<<30 + 1}},
+		{"to the second quarter it is a reset", tUint, []any{uint64(1<<32 - 1), uint64(1 << 30)},
+			[]float64{1<<32 - 1, 1<<32 - 1}},
 		{"reset: what came between is missing", tLong, []any{1000, 10, 30}, []float64{1000, 1000, 1020}},
 		{"doubles never wrap", tDouble, []any{1e300, 2.0}, []float64{1e300, 1e300}},
 		{"below zero: not this time", tLong, []any{10, -5, 12}, []float64{10, 10, 12}},
 		{"not a number: not this time", tDouble, []any{1.0, math.NaN(), math.Inf(1), 2.0}, []float64{1, 1, 1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype, DatatypeBytes: bytesOf(c.datatype)})
+			a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: c.datatype,
+				DatatypeBytes: bytesOf(c.datatype)})
 			r := newRank(t)
 			for i, v := range c.values {
 				a.set("v", 0, v)
@@ -205,14 +227,16 @@ func TestWrapsAndResets(t *testing.T) {
 }
 
 func TestDroppedValuesAreCounted(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tLong}, mpit.Variable{Name: "d", Class: mpit.ClassTimer, Datatype: tDouble},
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tLong},
+		mpit.Variable{Name: "d", Class: mpit.ClassTimer, Datatype: tDouble},
 		mpit.Variable{Name: "x", State: mpit.VariableDenied, Datatype: tInt}, mpit.Variable{Name: "x", Datatype: tInt})
 	r := newRank(t)
 	a.set("v", 0, -1)
 	a.set("d", 0, math.NaN())
 	a.failed[3] = true
 	r.Update(a.sample())
-	assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonNegative: 1, mapping.ReasonNotANumber: 1, mapping.ReasonDenied: 1, mapping.ReasonDuplicate: 1, mapping.ReasonReadFailed: 1}, r.Dropped())
+	assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonNegative: 1, mapping.ReasonNotANumber: 1,
+		mapping.ReasonDenied: 1, mapping.ReasonDuplicate: 1, mapping.ReasonReadFailed: 1}, r.Dropped())
 	assert.Empty(t, show(r))
 }
 
@@ -248,7 +272,8 @@ func TestOffset(t *testing.T) {
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt), on("high", mpit.ClassHighWatermark, tInt))
+	a := newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt),
+		on("high", mpit.ClassHighWatermark, tInt))
 	x, y := a.object("c", 1), a.object("c", 1)
 	r := newRank(t)
 	for _, n := range []string{"v", "l", "high"} {
@@ -290,10 +315,13 @@ func TestAnOlderSampleIsLeftOut(t *testing.T) {
 func TestRequests(t *testing.T) {
 	yes, no := true, false
 	costly := func(name string, class mpit.Class) mpit.Variable {
-		return mpit.Variable{Name: name, Class: class, Datatype: tULong, State: mpit.VariableOnRequest, OnRequest: true}
+		return mpit.Variable{Name: name, Class: class, Datatype: tULong, State: mpit.VariableOnRequest,
+			OnRequest: true}
 	}
-	a := newAgent(mpit.Variable{Name: "cheap", Class: mpit.ClassCounter, Datatype: tULong}, costly("sends", mpit.ClassCounter),
-		costly("sends_dropped", mpit.ClassCounter), costly("sends_never", mpit.ClassCounter), costly("receives", mpit.ClassCounter),
+	a := newAgent(mpit.Variable{Name: "cheap", Class: mpit.ClassCounter, Datatype: tULong},
+		costly("sends", mpit.ClassCounter),
+		costly("sends_dropped", mpit.ClassCounter), costly("sends_never", mpit.ClassCounter),
+		costly("receives", mpit.ClassCounter),
 		costly("held", mpit.ClassCounter), costly("text", mpit.ClassGeneric))
 	a.vars[6].Datatype = mpit.DatatypeChar
 	r := newRank(t,
@@ -307,7 +335,8 @@ func TestRequests(t *testing.T) {
 	r.Update(a.sample())
 	assert.Equal(t, []uint32{1}, r.Requests(), "what is dropped is not opened, nor is what may be dropped yet")
 	assert.Equal(t, m{"cheap_total": 0}, show(r))
-	assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonRule: 1, mapping.ReasonGenericString: 1}, r.Dropped(), "what nobody has asked for is not dropped")
+	assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonRule: 1, mapping.ReasonGenericString: 1}, r.Dropped(),
+		"what nobody has asked for is not dropped")
 	r.SetCategories(func(string, mpit.Class) []string { return []string{"costly"} })
 	r.Update(a.sample())
 	assert.Equal(t, []uint32{1, 5}, r.Requests())
@@ -325,7 +354,8 @@ func TestRequests(t *testing.T) {
 	for _, s := range r.Series() {
 		if s.Metric.Name == "mpit_sends_total" {
 			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), s.Created().UnixNano())
-			assert.Contains(t, s.Metric.Help, "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true).")
+			assert.Contains(t, s.Metric.Help, "Opened on request: counting begins with exec --monitoring or when a "+
+				"rule asks (open: true).")
 		} else {
 			assert.NotContains(t, s.Metric.Help, "on request")
 		}
@@ -341,7 +371,8 @@ func TestRequests(t *testing.T) {
 func TestSelect(t *testing.T) {
 	yes := true
 	r := newRank(t, rules.Rule{Match: rules.Match{Name: "drop*"}, Drop: &yes})
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong}, mpit.Variable{Name: "keep", Datatype: tInt})
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong},
+		mpit.Variable{Name: "keep", Datatype: tInt})
 	r.Update(a.sample())
 	_, _, changed := r.Select()
 	assert.False(t, changed, "without SELECT all are read")
@@ -406,7 +437,8 @@ func TestSeriesArePointersThatStay(t *testing.T) {
 }
 
 func TestTwoVariablesOfOneFamilyInARank(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "a", Class: mpit.ClassCounter, Datatype: tInt}, mpit.Variable{Name: "b", Class: mpit.ClassCounter, Datatype: tInt})
+	a := newAgent(mpit.Variable{Name: "a", Class: mpit.ClassCounter, Datatype: tInt},
+		mpit.Variable{Name: "b", Class: mpit.ClassCounter, Datatype: tInt})
 	r := newRank(t, rules.Rule{Name: "same"})
 	a.set("a", 0, 1)
 	r.Update(a.sample())
@@ -419,7 +451,8 @@ func TestARankWithoutVariablesHasObjects(t *testing.T) {
 	r := newRank(t)
 	r.Update(&mpit.Sample{
 		Monotonic: time.Second,
-		Layout:    &mpit.Layout{Generation: 1, Objects: []mpit.Object{{ID: 1, Kind: mpit.BindComm, Name: "halo", Size: 4, Rank: 1}}},
+		Layout: &mpit.Layout{Generation: 1, Objects: []mpit.Object{{ID: 1, Kind: mpit.BindComm, Name: "halo",
+			Size: 4, Rank: 1}}},
 	})
 	require.Len(t, r.Objects(), 1)
 	assert.Equal(t, "halo", r.Objects()[0].Name)
@@ -430,7 +463,8 @@ func TestARankWithoutVariablesHasObjects(t *testing.T) {
 // created then.
 func TestOlderRank(t *testing.T) {
 	exact := mpittest.DistributionVariable("calls", mpit.BindComm)
-	a := newAgent(on("small", mpit.ClassCounter, tUint), on("wide", mpit.ClassCounter, tULong), on("took", mpit.ClassTimer, tDouble),
+	a := newAgent(on("small", mpit.ClassCounter, tUint), on("wide", mpit.ClassCounter, tULong),
+		on("took", mpit.ClassTimer, tDouble),
 		on("took", mpit.ClassCounter, tULong), on("depth", mpit.ClassLevel, tInt), exact)
 	x := a.object("c", 1)
 	count := func(object uint32, n int) {
@@ -452,8 +486,10 @@ func TestOlderRank(t *testing.T) {
 	begun := a.after(time.Second).now()
 	r.Update(a.sample())
 	want := m{
-		"small_total{comm=c}": 0, "wide_total{comm=c}": 100, "took_time_seconds{comm=c} sum": 0, "took_time_seconds{comm=c} count": 0,
-		"took_total{comm=c}": 100, "depth_level{comm=c}": 100, "calls_time_seconds{comm=c} sum": 1, "calls_time_seconds{comm=c} count": 1,
+		"small_total{comm=c}": 0, "wide_total{comm=c}": 100, "took_time_seconds{comm=c} sum": 0,
+		"took_time_seconds{comm=c} count": 0,
+		"took_total{comm=c}":              100, "depth_level{comm=c}": 100, "calls_time_seconds{comm=c} sum": 1,
+		"calls_time_seconds{comm=c} count": 1,
 	}
 	assert.Equal(t, want, show(r))
 	for _, s := range r.Series() {
@@ -506,7 +542,8 @@ func TestOlderRankThatIsReadLate(t *testing.T) {
 	r.Update(a.after(time.Minute).sample())
 	set(103)
 	r.Update(a.after(time.Minute).sample())
-	assert.Equal(t, m{"n_total{comm=c}": 5, "n_time_seconds{comm=c} sum": 5, "n_time_seconds{comm=c} count": 5}, show(r),
+	assert.Equal(t, m{"n_total{comm=c}": 5, "n_time_seconds{comm=c} sum": 5, "n_time_seconds{comm=c} count": 5},
+		show(r),
 		"one that was read from the start has counted 3, the other 2")
 }
 
@@ -517,7 +554,8 @@ func TestOlderRanksElementThatWasZero(t *testing.T) {
 	object := a.object("c", 3)
 	a.set("v", object, 1, 0, 0)
 	a.after(time.Hour)
-	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}), variables.Process{Older: a.now()})
+	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}),
+		variables.Process{Older: a.now()})
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=c,index=0}": 0}, show(r))
 	a.set("v", object, 2, 5, 0)
@@ -543,14 +581,17 @@ func TestWhatComesAfterLostRemainsCounts(t *testing.T) {
 	look(x, 10)
 	a.free(x)
 	r.Update(a.after(time.Minute).sample())
-	assert.Equal(t, m{"n_total{comm=c}": 10, "calls_time_seconds{comm=c} count": 10, "calls_time_seconds{comm=c} sum": 10}, show(r))
+	assert.Equal(t, m{"n_total{comm=c}": 10, "calls_time_seconds{comm=c} count": 10,
+		"calls_time_seconds{comm=c} sum": 10}, show(r))
 	look(a.object("c", 1), 3)
-	assert.Equal(t, m{"n_total{comm=c}": 13, "calls_time_seconds{comm=c} count": 13, "calls_time_seconds{comm=c} sum": 13}, show(r))
+	assert.Equal(t, m{"n_total{comm=c}": 13, "calls_time_seconds{comm=c} count": 13,
+		"calls_time_seconds{comm=c} sum": 13}, show(r))
 }
 
 // Two doubles of one name that are finite, and together are not: none of them is shown, and what was counted stays.
 func TestSumsAreFinite(t *testing.T) {
-	a := newAgent(on("v", mpit.ClassCounter, tDouble), on("l", mpit.ClassLevel, tDouble), on("t", mpit.ClassTimer, tDouble))
+	a := newAgent(on("v", mpit.ClassCounter, tDouble), on("l", mpit.ClassLevel, tDouble),
+		on("t", mpit.ClassTimer, tDouble))
 	x, y := a.object("c", 1), a.object("c", 1)
 	r := newRank(t)
 	for _, v := range []string{"v", "l", "t"} {
@@ -564,13 +605,15 @@ func TestSumsAreFinite(t *testing.T) {
 	}
 	for range 2 {
 		r.Update(a.after(time.Minute).sample())
-		assert.Equal(t, m{"v_total{comm=c}": 3, "t_time_seconds{comm=c} sum": 3, "t_time_seconds{comm=c} count": 1}, show(r))
+		assert.Equal(t, m{"v_total{comm=c}": 3, "t_time_seconds{comm=c} sum": 3, "t_time_seconds{comm=c} count": 1},
+			show(r))
 	}
 	assert.Equal(t, uint64(6), r.Dropped()[mapping.ReasonNotANumber])
 }
 
 func TestRatiosArePerObject(t *testing.T) {
-	a := newAgent(on("mem", mpit.ClassSize, tULong), on("mem", mpit.ClassHighWatermark, tULong), on("mem", mpit.ClassLevel, tULong))
+	a := newAgent(on("mem", mpit.ClassSize, tULong), on("mem", mpit.ClassHighWatermark, tULong),
+		on("mem", mpit.ClassLevel, tULong))
 	r := newRank(t)
 	x, y := a.object("c", 1), a.object("c", 1)
 	for _, v := range []struct {
@@ -586,10 +629,12 @@ func TestRatiosArePerObject(t *testing.T) {
 		}
 	}
 	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 3, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
+	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 3,
+		"mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
 	a.free(x)
 	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 1, "mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
+	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 1,
+		"mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
 		"the freed object's highest share stays with its watermark")
 	a.free(y)
 	r.Update(a.sample())
@@ -629,12 +674,14 @@ func TestRenameToTheSameNameAfterAWrap(t *testing.T) {
 	r.Update(a.sample())
 	a.set("v", x, 12)
 	r.Update(a.sample())
-	assert.Equal(t, m{"v_total{comm=c}": 1<<32 + 5 + 4}, show(r), "the 3 before it was looked at are in what the agent has lost by the wrap")
+	assert.Equal(t, m{"v_total{comm=c}": 1<<32 + 5 + 4}, show(r),
+		"the 3 before it was looked at are in what the agent has lost by the wrap")
 }
 
 // With another scale of its companion, a timer's events mean something else.
 func TestReloadOfACompanion(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 	r := newRank(t)
 	at := func(seconds float64, events int) m {
 		a.handles[0].values[0], a.handles[1].values[0] = word(seconds), uint64(events)
@@ -646,7 +693,9 @@ func TestReloadOfACompanion(t *testing.T) {
 	reload(t, r, a, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Scale: &thousand})
 	assert.Equal(t, m{"v_time_seconds sum": 0, "v_time_seconds count": 0, "v_total": 0}, at(2, 20))
 	assert.Equal(t, m{"v_time_seconds sum": 1, "v_time_seconds count": 1000, "v_total": 1000}, at(3, 21))
-	reload(t, r, a, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Scale: &thousand}, rules.Rule{Help: "Other words."})
-	assert.Equal(t, m{"v_time_seconds sum": 2, "v_time_seconds count": 2000, "v_total": 2000}, at(4, 22), "what means the same goes on")
+	reload(t, r, a, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Scale: &thousand},
+		rules.Rule{Help: "Other words."})
+	assert.Equal(t, m{"v_time_seconds sum": 2, "v_time_seconds count": 2000, "v_total": 2000}, at(4, 22),
+		"what means the same goes on")
 	assert.Contains(t, r.Series()[0].Metric.Help, "Other words.")
 }

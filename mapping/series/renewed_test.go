@@ -17,7 +17,8 @@ import (
 
 // An agent that gives numbers to other variables gets no more room by it, and loses none.
 func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
-	a := newAgent(on("x", mpit.ClassCounter, tULong), on("t", mpit.ClassTimer, tDouble), on("t", mpit.ClassCounter, tULong),
+	a := newAgent(on("x", mpit.ClassCounter, tULong), on("t", mpit.ClassTimer, tDouble),
+		on("t", mpit.ClassCounter, tULong),
 		on("y", mpit.ClassSize, tULong), on("y", mpit.ClassLevel, tULong))
 	a.object("a", 1)
 	r := newRank(t)
@@ -64,7 +65,8 @@ func TestRatioAfterAReloadThatAwaitsCategories(t *testing.T) {
 	}
 	r := newRank(t)
 	r.Update(a.sample())
-	reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Class: rules.List{"level"}, Category: "c"}, Object: &no})
+	reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Class: rules.List{"level"}, Category: "c"},
+		Object: &no})
 	r.Update(a.sample())
 	r.SetCategories(func(string, mpit.Class) []string { return []string{"c"} })
 	r.Update(a.sample())
@@ -123,7 +125,8 @@ func TestShareOfAFreedObjectOutlivesAReload(t *testing.T) {
 
 // A variable that found no room is asked again when rules change, for these may have made some.
 func TestReloadGivesRoomToWhatHadNone(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "x", Class: mpit.ClassLevel, Datatype: tULong}, mpit.Variable{Name: "y", Class: mpit.ClassLevel, Datatype: tULong})
+	a := newAgent(mpit.Variable{Name: "x", Class: mpit.ClassLevel, Datatype: tULong},
+		mpit.Variable{Name: "y", Class: mpit.ClassLevel, Datatype: tULong})
 	r := limited(t, 1)
 	r.Update(a.sample())
 	require.Len(t, r.Series(), 1)

@@ -36,7 +36,8 @@ func TestCataloguesAreOfKnownLibraries(t *testing.T) {
 		}
 		assert.NotEmpty(t, lib.Version, c.Name)
 		_, of, _ := strings.Cut(c.Name, "-")
-		assert.True(t, strings.HasPrefix(lib.Version, strings.TrimSuffix(of, "-debian")), "%s is not of version %s", c.Name, lib.Version)
+		assert.True(t, strings.HasPrefix(lib.Version, strings.TrimSuffix(of, "-debian")), "%s is not of version %s",
+			c.Name, lib.Version)
 	}
 }
 
@@ -57,7 +58,8 @@ func TestEachShippedRuleIsForAKnownVariable(t *testing.T) {
 			if !slices.Contains(r.Match.Library, c.Library) && (len(r.Match.Library) > 0 || c.Library != "") {
 				continue
 			}
-			found = found || slices.ContainsFunc(c.MPIT(), func(v mpit.Variable) bool { return matches(t, r, mapping.ParseLibrary(c.Version), v) })
+			found = found || slices.ContainsFunc(c.MPIT(),
+				func(v mpit.Variable) bool { return matches(t, r, mapping.ParseLibrary(c.Version), v) })
 		}
 		assert.True(t, found, "%s: no catalogue has a variable for %+v", r.Source.File, r.Match)
 	}
@@ -92,8 +94,13 @@ func TestEachKnownVariableHasARuleOrNeedsNone(t *testing.T) {
 			if _, reason, _ := m.Metric(mapping.ParseLibrary(c.Version), v); reason == mapping.ReasonRule {
 				continue
 			}
-			at := slices.IndexFunc(untouched[of], func(p string) bool { ok, _ := filepath.Match(p, v.Name); return ok })
-			if assert.GreaterOrEqual(t, at, 0, "%s: %s of class %s has no rule, and nobody says that it needs none", c.Name, v.Name, v.Class) {
+			at := slices.IndexFunc(untouched[of], func(p string) bool {
+				ok,
+					_ := filepath.Match(p, v.Name)
+				return ok
+			})
+			if assert.GreaterOrEqual(t, at, 0, "%s: %s of class %s has no rule, and nobody says that it needs none",
+				c.Name, v.Name, v.Class) {
 				needed[untouched[of][at]] = true
 			}
 		}
@@ -138,7 +145,8 @@ func TestKnownVariablesDoNotCollide(t *testing.T) {
 			// A name with an escape means that a rule could do better.
 			for family := range maps.Keys(owners) {
 				words := strings.Split(family, "_")
-				assert.False(t, slices.ContainsFunc(words, regexp.MustCompile(`^x[a-z2-7]{8}$`).MatchString), "%s needs a name", family)
+				assert.False(t, slices.ContainsFunc(words, regexp.MustCompile(`^x[a-z2-7]{8}$`).MatchString),
+					"%s needs a name", family)
 			}
 		})
 	}

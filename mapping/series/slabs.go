@@ -35,7 +35,8 @@ func (s *slab[T]) take(n int) []T {
 		return make([]T, n)
 	}
 	if len(s.left) < n {
-		made := slices.Grow([]T(nil), max(n, min(maxSlab, max(s.expected, s.made/4)))) // as many as the memory for these has room for
+		// as many as the memory for these has room for
+		made := slices.Grow([]T(nil), max(n, min(maxSlab, max(s.expected, s.made/4))))
 		s.left = made[:cap(made)]
 		s.made += len(s.left)
 	}

@@ -29,7 +29,8 @@ type estimate struct {
 }
 
 func (t *timer) begin(v *variable) {
-	t.hist = mapping.Histogram{Schema: mapping.NativeSchema, Bounds: v.Buckets, Counts: make([]uint64, len(v.Buckets)+1)}
+	t.hist = mapping.Histogram{Schema: mapping.NativeSchema, Bounds: v.Buckets,
+		Counts: make([]uint64, len(v.Buckets)+1)}
 	if v.Exact {
 		t.hist.Schema, t.exact = mapping.ExactSchema, &exact{}
 	} else {

@@ -63,7 +63,8 @@ func TestTimerWithoutACounter(t *testing.T) {
 func TestRulesChooseTheCompanion(t *testing.T) {
 	yes := true
 	vars := []mpit.Variable{
-		{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, {Name: "v", Class: mpit.ClassCounter, Datatype: tULong},
+		{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		{Name: "v", Class: mpit.ClassCounter, Datatype: tULong},
 		{Name: "calls", Class: mpit.ClassCounter, Datatype: tULong},
 	}
 	for _, c := range []struct {
@@ -72,7 +73,8 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 	}{{"", 10}, {"calls", 20}, {mapping.NoCompanion, 1}, {"missing", 1}} {
 		a := newAgent(vars...)
 		a.handles[0].values[0], a.handles[1].values[0], a.handles[2].values[0] = word(1.0), 10, 20
-		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}}, Companion: c.companion}, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
+		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}},
+			Companion: c.companion}, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		require.Len(t, r.Series(), 1)
 		assert.Equal(t, c.want, r.Series()[0].Histogram.Count, c.companion)
@@ -81,7 +83,8 @@ func TestRulesChooseTheCompanion(t *testing.T) {
 
 // Events of a companion that could not be read just after a restart don't count twice.
 func TestCompanionThatCouldNotBeRead(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 	a.handles[0].values[0], a.handles[1].values[0] = word(1.0), 10
 	r := newRank(t)
 	r.Update(a.after(time.Second).sample())
@@ -95,7 +98,8 @@ func TestCompanionThatCouldNotBeRead(t *testing.T) {
 
 // The events of an interval stand at their mean duration.
 func TestTimerWithItsCounter(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble}, mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
 	r := newRank(t)
 	at := func(d time.Duration, seconds float64, events int) {
 		a.handles[0].values[0], a.handles[1].values[0] = word(seconds), uint64(events)
@@ -123,7 +127,8 @@ func TestTimerWithItsCounter(t *testing.T) {
 
 // An object that is given its own name again begins at zero with all that its histograms have.
 func TestRenamedToItsOwnNameCountsItsEvents(t *testing.T) {
-	a := newAgent(mpittest.DistributionVariable("calls", mpit.BindComm), on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong))
+	a := newAgent(mpittest.DistributionVariable("calls", mpit.BindComm), on("timer", mpit.ClassTimer, tDouble),
+		on("timer", mpit.ClassCounter, tULong))
 	o := a.object("a", 1)
 	r := newRank(t, rules.Rule{Merge: mapping.MergeEach})
 	count := func(seconds float64, events int) {

@@ -81,7 +81,8 @@ func (c *Catalogue) resolve() {
 // doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it
 // may have wrapped, or it is not known in which intervals a timer's observations came.
 func (v *Variable) doubtful() bool {
-	return v.Mode == mapping.ModeCount && v.Metric != nil && !v.Exact && (v.Bits < 64 && v.Number != mapping.Floating || v.Metric.Kind == mapping.KindHistogram)
+	return v.Mode == mapping.ModeCount && v.Metric != nil && !v.Exact &&
+		(v.Bits < 64 && v.Number != mapping.Floating || v.Metric.Kind == mapping.KindHistogram)
 }
 
 // findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
@@ -114,7 +115,8 @@ func (c *Catalogue) findCompanion(v *Variable) bool {
 
 // join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.
 func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, why string) {
-	metric, reason := c.mapper.families.acquire(want.Metric, c.process.User, func() string { return c.mapper.basis.Help(v.Info, v.Spec, want) })
+	metric, reason := c.mapper.families.acquire(want.Metric, c.process.User,
+		func() string { return c.mapper.basis.Help(v.Info, v.Spec, want) })
 	switch reason {
 	case "":
 	case mapping.ReasonTypeConflict:
@@ -140,7 +142,8 @@ func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, w
 
 // findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
 func (c *Catalogue) findRatio(v *Variable) {
-	if v.Metric == nil || v.Info.Name == "" || v.Real != mpit.ClassSize && v.Real != mpit.ClassLevel && v.Real != mpit.ClassHighWatermark {
+	if v.Metric == nil || v.Info.Name == "" || v.Real != mpit.ClassSize && v.Real != mpit.ClassLevel &&
+		v.Real != mpit.ClassHighWatermark {
 		return
 	}
 	find := func(really mpit.Class) *Variable {
@@ -161,7 +164,8 @@ func (c *Catalogue) findRatio(v *Variable) {
 		if class == mpit.ClassHighWatermark {
 			key.class = highRatio
 		}
-		if part == nil || part.Info.Bind != size.Info.Bind || part.Unit != size.Unit || c.ratios[key] != nil || c.refused[key] != "" {
+		if part == nil || part.Info.Bind != size.Info.Bind || part.Unit != size.Unit || c.ratios[key] != nil ||
+			c.refused[key] != "" {
 			continue
 		}
 		want := mapping.RatioFamily(v.Info.Name, class == mpit.ClassHighWatermark)
@@ -224,10 +228,12 @@ func (v *Variable) means() uint32 {
 			number(0)
 		}
 	}
-	for _, s := range []string{v.Metric.Name, v.Label, v.Each, string(v.Objects), string(v.Elements), v.Companion, labelText(v.Labels)} {
+	for _, s := range []string{v.Metric.Name, v.Label, v.Each, string(v.Objects), string(v.Elements), v.Companion,
+		labelText(v.Labels)} {
 		text(s)
 	}
-	for _, x := range []float64{float64(v.Metric.Kind), float64(v.Metric.OTelKind), float64(v.Mode), float64(v.Real), float64(v.Number), float64(v.Bits), v.Scale} {
+	for _, x := range []float64{float64(v.Metric.Kind), float64(v.Metric.OTelKind), float64(v.Mode), float64(v.Real),
+		float64(v.Number), float64(v.Bits), v.Scale} {
 		number(x)
 	}
 	for _, b := range []bool{v.Separate, v.Numbered, v.Nonzero, v.Offset, v.Exact} {

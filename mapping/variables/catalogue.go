@@ -96,8 +96,9 @@ type Categories func(name string, class mpit.Class) []string
 // NewCatalogue makes the Catalogue of a process, which has no variables yet.
 func (m *Mapper) NewCatalogue(p Process) *Catalogue {
 	return &Catalogue{
-		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library), ratios: map[variableKey]*Variable{}, families: newHoldings(),
-		dropped: map[mapping.Reason]uint64{}, categorised: !m.rules.ByCategory(),
+		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library), ratios: map[variableKey]*Variable{},
+		families: newHoldings(),
+		dropped:  map[mapping.Reason]uint64{}, categorised: !m.rules.ByCategory(),
 	}
 }
 
@@ -176,7 +177,10 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 
 // enter makes variables known by their keys, but those whose key is taken.
 func (c *Catalogue) enter(fresh []*Variable) {
-	slices.SortFunc(fresh, func(a, b *Variable) int { return cmp.Or(a.key().compare(b.key()), cmp.Compare(a.Info.ID, b.Info.ID)) })
+	slices.SortFunc(fresh, func(a, b *Variable) int {
+		return cmp.Or(a.key().compare(b.key()),
+			cmp.Compare(a.Info.ID, b.Info.ID))
+	})
 	known := len(c.byKey)
 	c.byKey = slices.Grow(c.byKey, len(fresh))
 	for _, v := range fresh {
@@ -211,7 +215,8 @@ func (k variableKey) compare(o variableKey) int {
 }
 
 func same(a, b *mpit.Variable) bool {
-	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
+	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype &&
+		a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
 		a.Distribution == b.Distribution
 }
 

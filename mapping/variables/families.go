@@ -39,10 +39,12 @@ func (f *families) find(want *mapping.Metric) (have *family, conflict string) {
 		return have, have.conflict(want)
 	}
 	if name, other := f.rival(want); other != nil {
-		return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name, other.metric.Kind, other.metric.Name)
+		return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name,
+			other.metric.Kind, other.metric.Name)
 	}
 	if other := f.byOTel[want.OTelName]; other != nil {
-		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name, want.OTelName)
+		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name,
+			want.OTelName)
 	}
 	return nil, ""
 }
@@ -57,7 +59,8 @@ func (f *families) rival(want *mapping.Metric) (name string, _ *family) {
 		}
 	}
 	for _, base := range mapping.Owners(owned[0]) {
-		if other := f.byName[base]; other != nil && slices.Contains(mapping.OwnedNames(other.metric.Name, other.metric.Kind), owned[0]) {
+		if other := f.byName[base]; other != nil && slices.Contains(mapping.OwnedNames(other.metric.Name,
+			other.metric.Kind), owned[0]) {
 			return owned[0], other
 		}
 	}
@@ -71,9 +74,11 @@ func (f *family) conflict(want *mapping.Metric) string {
 	states := func(measure string) bool { return measure == "states" }
 	switch {
 	case have.Kind != want.Kind || have.Name != want.Name:
-		return fmt.Sprintf("in OpenMetrics, the %s %s and the %s %s would be one family", want.Kind, want.Name, have.Kind, have.Name)
+		return fmt.Sprintf("in OpenMetrics, the %s %s and the %s %s would be one family", want.Kind, want.Name,
+			have.Kind, have.Name)
 	case have.OTelKind != want.OTelKind || have.Monotonic != want.Monotonic:
-		return fmt.Sprintf("%s is already made of what is another kind in OpenTelemetry: a level can't be one with a watermark or a share", have.Name)
+		return fmt.Sprintf("%s is already made of what is another kind in OpenTelemetry: a level can't be one with "+
+			"a watermark or a share", have.Name)
 	case states(have.Measure) != states(want.Measure):
 		return fmt.Sprintf("%s would be of states and of numbers", have.Name)
 	case f.measure != "" && want.Measure != "" && f.measure != want.Measure:

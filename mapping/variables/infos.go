@@ -20,9 +20,10 @@ type Info struct {
 	State       mpit.VariableState
 	Metric      *mapping.Metric // nil: not shown, for Reason
 	Reason      mapping.Reason
-	Why         string          // what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
-	Companion   string          // of a timer: the COUNTER of its events, "" none
-	Ratio       *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
+	// what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
+	Why       string
+	Companion string          // of a timer: the COUNTER of its events, "" none
+	Ratio     *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
 
 	spec *mapping.Spec // shared, so that what two ranks have can be compared
 }

@@ -16,7 +16,8 @@ type Config struct {
 	Rank          mapping.RankMode // of variables for which no rule says it; "": RankKeep
 	TimerInterval time.Duration    // least time between two observations of a timer; 0: 10 s
 	Buckets       []float64        // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
-	MaxFamilies   int              // maximum number of families, over all ranks; 0: 65,536. One user may have as many as are left for others
+	// maximum number of families, over all ranks; 0: 65,536. One user may have as many as are left for others
+	MaxFamilies int
 }
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
@@ -92,7 +93,8 @@ func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable, categories []stri
 }
 
 // resolve says what v becomes. undecided: its categories, which are not known, could make a difference.
-func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable, categories []string, known bool) (_ mapping.Spec, _ mapping.Wanted, _ mapping.Reason, undecided bool) {
+func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable, categories []string, known bool) (_ mapping.Spec,
+	_ mapping.Wanted, _ mapping.Reason, undecided bool) {
 	p, undecided := set.Decide(v, categories, known)
 	s, want, reason := m.basis.Become(p, v)
 	return s, want, reason, undecided

@@ -20,10 +20,12 @@ func specCount(m *Mapper) int {
 }
 
 func TestRanksShareWhatVariablesBecome(t *testing.T) {
-	calls := mpit.Variable{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Description: "How many."}
+	calls := mpit.Variable{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8,
+		Description: "How many."}
 	state := mpit.Variable{
 		Name: "mood", Class: mpit.ClassState, Datatype: mpit.DatatypeInt, DatatypeBytes: 4,
-		Enum: &mpit.Enum{ID: 1, Name: "moods", Items: []mpit.EnumItem{{Value: 0, Name: "good"}, {Value: 1, Name: "bad"}}},
+		Enum: &mpit.Enum{ID: 1, Name: "moods", Items: []mpit.EnumItem{{Value: 0, Name: "good"},
+			{Value: 1, Name: "bad"}}},
 	}
 	otherwise := func(v mpit.Variable, change func(*mpit.Variable)) mpit.Variable { change(&v); return v }
 	for _, c := range []struct {
@@ -32,13 +34,16 @@ func TestRanksShareWhatVariablesBecome(t *testing.T) {
 		shared       bool
 	}{
 		{"the same", calls, calls, true},
-		{"described otherwise, which stands in the family's HELP alone", calls, otherwise(calls, func(v *mpit.Variable) { v.Description = "Lies." }), true},
+		{"described otherwise, which stands in the family's HELP alone", calls,
+			otherwise(calls, func(v *mpit.Variable) { v.Description = "Lies." }), true},
 		{"of another size", calls, otherwise(calls, func(v *mpit.Variable) { v.DatatypeBytes = 4 }), false},
-		{"of another type", calls, otherwise(calls, func(v *mpit.Variable) { v.Datatype = mpit.DatatypeDouble }), false},
+		{"of another type", calls, otherwise(calls, func(v *mpit.Variable) { v.Datatype = mpit.DatatypeDouble }),
+			false},
 		{"bound", calls, otherwise(calls, func(v *mpit.Variable) { v.Bind = mpit.BindComm }), false},
 		{"of another class", calls, otherwise(calls, func(v *mpit.Variable) { v.Class = mpit.ClassLevel }), false},
 		{"another name", calls, otherwise(calls, func(v *mpit.Variable) { v.Name = "puts" }), false},
-		{"other labels of one family", otherwise(calls, func(v *mpit.Variable) { v.Name = "x_a" }), otherwise(calls, func(v *mpit.Variable) { v.Name = "x_b" }), false},
+		{"other labels of one family", otherwise(calls, func(v *mpit.Variable) { v.Name = "x_a" }),
+			otherwise(calls, func(v *mpit.Variable) { v.Name = "x_b" }), false},
 		{"a state with the same enumeration", state, state, true},
 		{"and with another one", state, otherwise(state, func(v *mpit.Variable) {
 			v.Enum = &mpit.Enum{ID: 1, Name: "moods", Items: []mpit.EnumItem{{Value: 0, Name: "bad"}}}
@@ -79,10 +84,13 @@ func mapperOf(t *testing.T, list ...rules.Rule) *Mapper {
 
 // A counter that isn't shown is merged as the first timer is whose companion it is. That is of this rank alone.
 func TestCompanionFollowsInItsOwnRankAlone(t *testing.T) {
-	counter := mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: mpit.BindComm}
-	timer := mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8, Bind: mpit.BindComm}
+	counter := mpit.Variable{Name: "n", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8,
+		Bind: mpit.BindComm}
+	timer := mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8,
+		Bind: mpit.BindComm}
 	yes := true
-	m := mapperOf(t, rules.Rule{Match: rules.Match{Name: "n"}, Drop: &yes}, rules.Rule{Match: rules.Match{Name: "t"}, Companion: "n", Object: new(bool)})
+	m := mapperOf(t, rules.Rule{Match: rules.Match{Name: "n"}, Drop: &yes},
+		rules.Rule{Match: rules.Match{Name: "t"}, Companion: "n", Object: new(bool)})
 	alone, both := catalogueOf(m, counter), catalogueOf(m)
 	both.Update(told(counter))
 	assert.Same(t, alone.byID[0].Spec, both.byID[0].Spec)
