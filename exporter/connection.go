@@ -62,7 +62,7 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// connect finds the rank, or makes it.
+// connect finds the rank, or makes it, and gives it this connection in place of the one that it had.
 func (c *connection) connect() error {
 	g := c.lock()
 	r, old, err := g.connect(c.line, c.who)
