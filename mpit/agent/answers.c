@@ -6,12 +6,12 @@
 #include "gate.h"
 #include "last.h"
 #include "lists.h"
+#include "now.h"
 #include "pcontrol.h"
 #include "tools.h"
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GATE_TRIES 20
@@ -34,15 +34,6 @@ struct agent_statistics statistics_of(const struct session *s)
 		.paused_ns = pcontrol_paused_ns(s),
 		.category_stamp = s->category_stamp,
 	};
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
@@ -93,7 +84,7 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
 	seen.kept = wire_take(r);
-	atomic_store(&cpu_ns, thread_cpu_ns());
+	atomic_store(&cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (!take_sample(a, &status)) {
 		atomic_fetch_add(&busy_answers, 1);
 		a->statistics.busy++;

@@ -3,6 +3,7 @@
 #include "connection.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <errno.h>
 #include <fcntl.h>

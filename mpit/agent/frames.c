@@ -3,6 +3,7 @@
 
 #include "agent.h"
 #include "gate.h"
+#include "now.h"
 
 #define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
 

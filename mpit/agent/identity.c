@@ -3,6 +3,7 @@
 #include "identity.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <stdio.h>
 #include <stdlib.h>

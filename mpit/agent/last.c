@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "answers.h"
 #include "filter.h"
+#include "now.h"
 #include "wake.h"
 
 #include <errno.h>

@@ -282,7 +282,7 @@ static void forked(void)
 {
 	agent_move(AGENT_RUNNING, AGENT_OFF);
 	agent_move(AGENT_FINAL, AGENT_OFF);
-	sources_measure(false);
+	agent_measure(false);
 	link_forked();
 }
 
@@ -361,7 +361,7 @@ static void begin(const union mpi_object *mpi_session)
 	agent_log("rank %d of %d, %zu variables, %zu values%s", identity.rank, identity.size, session.catalogue.count,
 		  session.values_in_all, exporter.passive ? ", passive" : "");
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
-	sources_measure(true);
+	agent_measure(true);
 	if (!link_start(&exporter))
 		agent_log("no thread can be made: only the last sample will be sent");
 }
@@ -462,7 +462,7 @@ void lifecycle_end(enum end_reason reason)
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
-		sources_measure(false);
+		agent_measure(false);
 		/*
 		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there,
 		 * and what has come up since the last sample stays unknown.

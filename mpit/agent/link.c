@@ -6,6 +6,7 @@
 #include "answers.h"
 #include "filter.h"
 #include "last.h"
+#include "now.h"
 #include "wake.h"
 
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 #include "pcontrol.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void switch_off(struct session *s)
 
 	if (p->paused)
 		return;
-	sources_measure(false);
+	agent_measure(false);
 	sources_discover(s, NULL);
 	values = session_scratch(s);
 	for (struct object *o = &s->unbound; o != NULL; o = o->after)
@@ -83,7 +84,7 @@ static void switch_on(struct session *s)
 			news |= thaw(s, &o->handles[i], now);
 	p->paused_ns += monotonic_ns() - p->monotonic;
 	p->paused = false;
-	sources_measure(true); /* after the readings: what it counts from here on is no part of the pause */
+	agent_measure(true); /* after the readings: what it counts from here on is no part of the pause */
 	if (news)
 		s->layout_generation++;
 }

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "agent.h"
+#include "now.h"
 #include "pcontrol.h"
 #include "tools.h"
 

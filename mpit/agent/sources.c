@@ -4,13 +4,8 @@
 #include "agent.h"
 #include "session.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The one in use, for whoever must switch it off without the gate. Written once, in sources_begin, before the agent
- * runs. */
-static _Atomic(const struct source *) in_use;
 
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi)
 {
@@ -28,20 +23,8 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 		return;
 	}
 	s->sourced.source = source;
-	atomic_store(&in_use, source);
+	agent_measures_by(source->measure);
 	agent_log("%s is measured in this process", source->category);
-}
-
-void sources_measure(bool on)
-{
-	const struct source *source = atomic_load(&in_use);
-
-	if (source == NULL)
-		return;
-	source->measure(on);
-	/* Who gives the agent up changes its state first and switches off then: one of the two sees the other. */
-	if (on && agent_state() != AGENT_RUNNING)
-		source->measure(false);
 }
 
 /* ---- variables ---- */
@@ -203,8 +186,8 @@ int sources_category_index(const struct session *s, const char *name, int catego
 
 void sources_drop(struct session *s)
 {
-	sources_measure(false);
-	atomic_store(&in_use, NULL);
+	agent_measure(false);
+	agent_measures_by(NULL);
 	free(s->sourced.variables);
 	free(s->sourced.told);
 	s->sourced = (struct sourced){ 0 };

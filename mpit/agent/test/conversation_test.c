@@ -4,6 +4,7 @@
 #include "filter.h"
 #include "gate.h"
 #include "last.h"
+#include "now.h"
 #include "test.h"
 #include "wake.h"
 

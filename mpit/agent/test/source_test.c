@@ -26,7 +26,7 @@ static void open_with(const char *deny, source_function *offered)
 	open_session(deny, 1000);
 	sources_begin(&session, offered, &mpi);
 	CHECK(agent_move(AGENT_IDLE, AGENT_RUNNING));
-	sources_measure(true);
+	agent_measure(true);
 }
 
 static void open_with_source(void)
@@ -424,13 +424,13 @@ void test_a_source_measures_only_while_the_agent_runs(void)
 	open_with_source();
 	agent_give_up("a test wants it to");
 	CHECK(!fake_measuring);
-	sources_measure(true); /* MPI_Pcontrol(1) in another thread, which had looked before */
+	agent_measure(true); /* MPI_Pcontrol(1) in another thread, which had looked before */
 	CHECK(!fake_measuring);
 	CHECK(agent_move(AGENT_OFF, AGENT_RUNNING));
-	sources_measure(true);
+	agent_measure(true);
 	CHECK(fake_measuring);
 	close_session();
-	sources_measure(true); /* there is none any more */
+	agent_measure(true); /* there is none any more */
 	CHECK(!fake_measuring);
 }
 
