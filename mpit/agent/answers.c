@@ -7,34 +7,13 @@
 #include "last.h"
 #include "lists.h"
 #include "now.h"
-#include "pcontrol.h"
 #include "tools.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #define GATE_TRIES 20
 #define GATE_RETRY_US 500
-
-/* Written by the agent's thread, read by the program's for the last sample. */
-static _Atomic uint64_t busy_answers, cpu_ns;
-
-struct agent_statistics statistics_of(const struct session *s)
-{
-	return (struct agent_statistics){
-		.samples = s->samples,
-		.busy = atomic_load(&busy_answers),
-		.read_errors = s->read_errors,
-		.cpu_ns = atomic_load(&cpu_ns),
-		.objects = s->objects,
-		.level = s->pcontrol.level,
-		.level_calls = s->pcontrol.calls,
-		.kept = s->pcontrol.keeps,
-		.paused_ns = pcontrol_paused_ns(s),
-		.category_stamp = s->category_stamp,
-	};
-}
 
 /* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
  * rank has ended. */
@@ -84,15 +63,14 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
 	seen.kept = wire_take(r);
-	atomic_store(&cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	a->session->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!take_sample(a, &status)) {
-		atomic_fetch_add(&busy_answers, 1);
-		a->statistics.busy++;
+		a->statistics.busy = ++a->session->busy_answers;
 		frame_busy(&a->out, sequence, &a->statistics);
 		return;
 	}
 	a->statistics = statistics_of(a->session);
-	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE, &a->statistics);
+	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE);
 	gate_leave();
 }
 
@@ -135,9 +113,6 @@ static void answer_open(struct answering *a, struct wire_reader *r)
 	gate_leave();
 }
 
-/* Set by the agent's thread when all of a kind have been told, read by the program's. */
-static _Atomic bool cvars_told, categories_told;
-
 static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, struct wire_reader *r)
 {
 	uint64_t first = wire_take(r);
@@ -149,10 +124,10 @@ static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, s
 	}
 	if (agent_state() != AGENT_RUNNING)
 		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank has ended");
-	else if (type == REQUEST_CVARS && frame_cvars(&a->out, sequence, a->session, first))
-		atomic_store(&cvars_told, true);
-	else if (type == REQUEST_CATEGORIES && frame_categories(&a->out, sequence, a->session, first))
-		atomic_store(&categories_told, true);
+	else if (type == REQUEST_CVARS)
+		frame_cvars(&a->out, sequence, a->session, first);
+	else
+		frame_categories(&a->out, sequence, a->session, first);
 	gate_leave();
 }
 
@@ -198,11 +173,6 @@ void answers_end(struct answering *a)
 		}
 		gate_leave();
 	}
-}
-
-bool lists_told(void)
-{
-	return atomic_load(&cvars_told) && atomic_load(&categories_told);
 }
 
 static bool answer_request(struct answering *a, const struct connection *c, const struct wire_header *header)

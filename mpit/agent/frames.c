@@ -4,6 +4,7 @@
 #include "agent.h"
 #include "gate.h"
 #include "now.h"
+#include "pcontrol.h"
 
 #define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
 
@@ -218,6 +219,22 @@ static void frame_remains(struct wire *w, uint32_t sequence, const struct remain
 	wire_end(w);
 }
 
+struct agent_statistics statistics_of(const struct session *s)
+{
+	return (struct agent_statistics){
+		.samples = s->samples,
+		.busy = s->busy_answers,
+		.read_errors = s->read_errors,
+		.cpu_ns = s->cpu_ns,
+		.objects = s->objects,
+		.level = s->pcontrol.level,
+		.level_calls = s->pcontrol.calls,
+		.kept = s->pcontrol.keeps,
+		.paused_ns = pcontrol_paused_ns(s),
+		.category_stamp = s->category_stamp,
+	};
+}
+
 static void put_statistics(struct wire *w, const struct agent_statistics *statistics)
 {
 	struct gate_waits waits = gate_waits();
@@ -241,9 +258,9 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_fill_length(w, record);
 }
 
-static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status, enum end_reason end,
-			 const struct agent_statistics *statistics)
+static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status, enum end_reason end)
 {
+	struct agent_statistics statistics = statistics_of(s);
 	uint64_t failed = 0;
 	size_t hole;
 
@@ -254,7 +271,7 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 	wire_word(w, s->sampled_realtime);
 	wire_word(w, s->sampled_monotonic);
 	wire_word(w, s->sample_ns);
-	put_statistics(w, statistics);
+	put_statistics(w, &statistics);
 	wire_word(w, s->value_count);
 	wire_words(w, s->values, s->value_count);
 	hole = wire_hole(w);
@@ -287,7 +304,7 @@ static void frame_kept(struct wire *w, uint32_t sequence, const struct session *
 }
 
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen, enum sample_status status,
-		  enum end_reason end, const struct agent_statistics *statistics)
+		  enum end_reason end)
 {
 	if (s->catalogue.generation != seen.catalogue) {
 		put_enums(w, sequence, &s->catalogue, seen.catalogue, false);
@@ -299,7 +316,7 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 		frame_remains(w, sequence, &s->remains);
 	if (s->pcontrol.keeps != seen.kept && s->pcontrol.keeps > 0)
 		frame_kept(w, sequence, s);
-	frame_sample(w, sequence, s, status, end, statistics);
+	frame_sample(w, sequence, s, status, end);
 }
 
 void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics)

@@ -3,8 +3,8 @@
 #include "last.h"
 
 #include "agent.h"
-#include "answers.h"
 #include "filter.h"
+#include "lists.h"
 #include "now.h"
 #include "wake.h"
 
@@ -171,7 +171,6 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 	uint64_t wait = end == END_ABORT ? 0 : final_wait_ns;
 	uint64_t deadline = monotonic_ns() + (wait > FINAL_PATIENCE_NS ? wait : FINAL_PATIENCE_NS);
 	struct farewell f = { .c.fd = -1, .deadline = deadline };
-	struct agent_statistics statistics = statistics_of(s);
 	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
 	static struct wire w; /* not freed where it is still being sent at the deadline */
 	size_t hello;
@@ -184,7 +183,7 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	frame_hello(&w, id, CONNECTION_FINAL);
 	hello = w.length;
-	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &statistics);
+	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end);
 	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
 		f.handed_over = wait > 0;
 		agent_log("last sample: %zu bytes sent over the connection that stood", w.length - hello);

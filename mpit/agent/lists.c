@@ -3,6 +3,7 @@
 
 #include "gate.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,9 @@
 #define CVAR_OTHER_BYTES 4096
 #define MAX_MEMBERS 65536
 #define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2) /* no more values follow where a page has that many: one is at most CVAR_BYTES words */
+
+/* All of a kind have been told to somebody: set by the agent's thread, read by the program's. */
+static _Atomic bool cvars_told, categories_told;
 
 /* The gate's: too large for a stack. */
 static struct text name_text, description_text;
@@ -232,7 +236,7 @@ static bool page_is_full(const struct wire *w, int index, uint64_t first)
 	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());
 }
 
-bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first)
+void frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first)
 {
 	struct wire page = { 0 }; /* what it names is known at its end, and goes before it */
 	uint64_t records = 0;
@@ -262,7 +266,8 @@ bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t 
 	frame_enums_named(w, sequence, &s->catalogue);
 	wire_append(w, &page);
 	wire_free(&page);
-	return i == count;
+	if (i == count)
+		atomic_store(&cvars_told, true);
 }
 
 /* ---- categories ---- */
@@ -318,7 +323,7 @@ static void put_category_of_source(struct wire *w, const struct sourced *d, int 
 	wire_fill_length(w, record);
 }
 
-bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
+void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
@@ -342,6 +347,12 @@ bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s
 	wire_fill(w, list, records);
 	wire_word(w, session_category_stamp(s));
 	wire_end(w);
-	return i == count;
+	if (i == count)
+		atomic_store(&categories_told, true);
+}
+
+bool lists_told(void)
+{
+	return atomic_load(&cvars_told) && atomic_load(&categories_told);
 }
 

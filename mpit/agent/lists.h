@@ -10,11 +10,14 @@
 #include "frames.h"
 
 /*
- * As many control variables or categories from `first` on as fit in a part; true: that was the last of them. Before
- * control variables come the enumerations that they name, which are described once and kept: allocates.
+ * As many control variables or categories from `first` on as fit in a part. Before control variables come the
+ * enumerations that they name, which are described once and kept: allocates.
  */
-bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
-bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+void frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
+void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+
+/* Whether all control variables and all categories have been told to somebody. Any thread. */
+bool lists_told(void);
 
 /* docs/protocol.md, CVARS: kind of value. */
 enum value_kind { VALUE_NONE, VALUE_WORDS, VALUE_STRING };

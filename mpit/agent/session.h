@@ -103,6 +103,7 @@ struct session {
 	size_t raw_bytes;
 	uint64_t sampled_realtime, sampled_monotonic, sample_ns;
 	uint64_t samples, read_errors;
+	_Atomic uint64_t busy_answers, cpu_ns; /* the agent's thread writes them without the gate; cpu_ns is its own */
 	uint64_t sampled_layout; /* layout generation that the values belong to */
 
 	struct pcontrol pcontrol;

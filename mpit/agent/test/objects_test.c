@@ -277,7 +277,6 @@ void test_details_are_bounded(void)
 void test_the_layouts_size_is_known(void)
 {
 	struct wire w = { 0 };
-	const struct agent_statistics statistics = { 0 };
 	struct making how = { .by = "Send_init" };
 	struct object *o;
 	size_t before;
@@ -295,8 +294,8 @@ void test_the_layouts_size_is_known(void)
 	fake_has = true;
 	session_key_changed(&session, o, "and another");
 	CHECK(o->detail_words == 6);
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 }, SAMPLE_FRESH, END_NONE,
-		     &statistics);
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
+		     SAMPLE_FRESH, END_NONE);
 	memcpy(&words, w.bytes + 8, sizeof words);
 	CHECK(words == 5 + session.layout_words - before); /* four words before the objects, one for the handles */
 	wire_free(&w);
@@ -363,7 +362,6 @@ void test_details_on_the_wire(void)
 		15, 2, BIND_FILE, 0, (uint64_t)-1, (uint64_t)-1, 0, 4, 0x7461642f, 0, 1, 4, 4, 0x7379656b, 3, 0x622c61, /* "/dat" */
 		0,                                            /* handles */
 	};
-	const struct agent_statistics statistics = { 0 };
 	struct making request = { .by = "Send_init" }, file = { .by = "File_open", .name = "/dat" };
 	struct wire w = { 0 };
 	uint64_t got;
@@ -375,8 +373,8 @@ void test_details_on_the_wire(void)
 	CHECK(session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
 	CHECK(session_object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
 	session.unbound.after->created = session.unbound.after->after->created = 0;
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 }, SAMPLE_FRESH, END_NONE,
-		     &statistics);
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
+		     SAMPLE_FRESH, END_NONE);
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		memcpy(&got, w.bytes + WIRE_HEADER_BYTES + 8 + 8 * i, sizeof got);
 		if (got != expected[i])

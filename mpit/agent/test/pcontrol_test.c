@@ -239,15 +239,14 @@ void test_what_is_kept_gives_way_to_the_last_sample(void)
 {
 	static unsigned char room[6144];
 	struct wire small = { .bytes = room, .room = sizeof room, .fixed = true }, large = { 0 };
-	const struct agent_statistics statistics = { 0 };
 
 	fake_reset();
 	variable("many", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 400);
 	open_session("", 10);
 	CHECK(sample_with(NULL));
 	pcontrol_called(&session, 2);
-	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
-	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
+	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
+	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
 	CHECK(!small.failed && !large.failed && large.length == small.length + session.pcontrol.kept.length);
 	wire_free(&large);
 	session_drop(&session);
