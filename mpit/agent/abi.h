@@ -199,10 +199,8 @@ struct abi {
 	/* The first `length` indices of each kind into the arrays, which have room for them. */
 	int (*category_members)(int index, int pvars, int *pvar, int cvars, int *cvar, int categories, int *category);
 
-	/* Predefined communicators; false: none (no parent). */
-	bool (*comm_world)(union mpi_object *out);
-	bool (*comm_self)(union mpi_object *out);
-	bool (*comm_parent)(union mpi_object *out);
+	/* The communicators that nobody makes: i is 0 MPI_COMM_WORLD, 1 MPI_COMM_SELF, 2 the parent. False: there is none. */
+	bool (*comm_predefined)(int i, union mpi_object *out);
 	/* Object from the address that a constructor filled in. False: a null handle, or a predefined one (of datatypes
 	 * object_describe tells). */
 	bool (*object_at)(int kind, const void *address, union mpi_object *out);

@@ -240,26 +240,14 @@ static void *marked(int kind, const union mpi_object *object)
 
 /* ---- objects ---- */
 
-static bool comm_world(union mpi_object *out)
+static bool comm_predefined(int i, union mpi_object *out)
 {
-	HANDLE_PUT(out, abi_comm_world());
-	return true;
-}
+	MPI_Comm comm = i == 0 ? abi_comm_world() : i == 1 ? abi_comm_self() : abi_comm_null();
 
-static bool comm_self(union mpi_object *out)
-{
-	HANDLE_PUT(out, abi_comm_self());
-	return true;
-}
-
-static bool comm_parent(union mpi_object *out)
-{
-	MPI_Comm parent = abi_comm_null();
-
-	if (lib_MPI_Comm_get_parent(&parent) != MPI_SUCCESS || parent == abi_comm_null())
+	if (i == 2 && lib_MPI_Comm_get_parent(&comm) != MPI_SUCCESS)
 		return false;
-	HANDLE_PUT(out, parent);
-	return true;
+	HANDLE_PUT(out, comm);
+	return comm != abi_comm_null();
 }
 
 static bool object_name(int kind, const union mpi_object *object, struct text *name)
@@ -800,9 +788,7 @@ const struct abi ABI_IDENTIFIER = {
 	.category_index = category_index,
 	.category_stamp = category_stamp,
 	.category_members = category_members,
-	.comm_world = comm_world,
-	.comm_self = comm_self,
-	.comm_parent = comm_parent,
+	.comm_predefined = comm_predefined,
 	.object_at = abi_object_at,
 	.object_in = abi_object_in,
 	.object_describe = object_describe,

@@ -5,9 +5,10 @@
 #include "agent.h"
 #include "gate.h"
 #include "last.h"
-#include "lists.h"
 #include "now.h"
-#include "tools.h"
+#include "tools/lists.h"
+#include "tools/sessions.h"
+#include "tools/tools.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -201,7 +201,6 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 		return NULL;
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
-	v->selected = true;
 	v->on_request = costly && !v->is.continuous;
 	if (deny_matches(c->deny, v->name) || (costly && v->is.continuous))
 		v->state = VARIABLE_DENIED;
@@ -210,6 +209,26 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	else if (v->on_request && !deny_matches(c->open, v->name))
 		v->state = VARIABLE_ON_REQUEST;
 	return v;
+}
+
+static bool selects(const struct catalogue *c, size_t variable)
+{
+	const struct selection *s = &c->selection;
+	size_t word = variable / 64;
+
+	return word < s->words ? (s->map[word] >> (variable % 64) & 1) != 0 : s->beyond;
+}
+
+void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, size_t words)
+{
+	struct selection *s = &c->selection;
+
+	s->beyond = beyond;
+	s->words = words < sizeof s->map / sizeof s->map[0] ? words : sizeof s->map / sizeof s->map[0];
+	for (size_t i = 0; i < s->words; i++)
+		s->map[i] = map[i];
+	for (size_t i = 0; i < c->count; i++)
+		c->variables[i]->selected = selects(c, i);
 }
 
 static bool add(struct catalogue *c, struct variable *v)
@@ -224,6 +243,7 @@ static bool add(struct catalogue *c, struct variable *v)
 		c->room = room;
 	}
 	v->number = (uint32_t)c->count;
+	v->selected = selects(c, c->count);
 	v->generation = c->generation + 1;
 	c->variables[c->count++] = v;
 	return true;
@@ -251,7 +271,6 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 			.readonly = true,
 			.continuous = true,
 		},
-		.selected = true,
 		.name = strndup(is.name, TEXT_BYTES - 1),
 		.description = strndup(is.description, TEXT_BYTES - 1),
 		.state = deny_matches(c->deny, is.name) ? VARIABLE_DENIED : VARIABLE_OPEN,

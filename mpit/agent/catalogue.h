@@ -52,6 +52,12 @@ struct variable {
 	uint64_t generation; /* the catalogue's, when it was found or last changed */
 };
 
+struct selection {
+	bool beyond; /* variables that the map doesn't reach */
+	size_t words;
+	uint64_t map[MAX_VARIABLES / 64];
+};
+
 struct catalogue {
 	const char *deny, *open; /* lists (deny.h): of what is never opened, and of what has been requested from the beginning */
 	struct variable **variables;
@@ -62,6 +68,7 @@ struct catalogue {
 	bool *dead;          /* of those, the ones that could not be described */
 	bool interrupted;    /* the last refresh stopped before its end */
 	uint64_t generation; /* 0: nothing found yet */
+	struct selection selection; /* of those whose values are read */
 };
 
 /*
@@ -76,6 +83,9 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again,
  * left for it. Who has added some raises the catalogue's generation by one.
  */
 struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i);
+
+/* Which variables are read, those not found yet included. map may be longer than the catalogue. */
+void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, size_t words);
 
 /*
  * Notes what an attempt to open a variable came to; changes the generation if that is news. One that is open on

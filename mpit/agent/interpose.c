@@ -2,7 +2,8 @@
  * interpose.c - the MPI functions that the agent stands in front of, and nothing else.
  *
  * No message call is among them. Each also under its PMPI_ name, because Fortran bindings call
- * those. Here are the beginning and the end; objects are in interpose_objects.c.
+ * those. Here are the beginning and the end; objects are in interpose_objects.c
+ * and byhandle/interpose.c.
  *
  * An interposed function calls the next definition first and tells the agent afterwards, with the
  * gate free: what the program waits on inside MPI is never the agent.
@@ -13,7 +14,7 @@
 #include "lifecycle.h"
 #include "next.h"
 
-__thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
+__thread const char *inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
 {
@@ -77,16 +78,18 @@ INITIALISES_TOOLS(PMPI_T_init_thread)
 
 /* ---- MPI-4 sessions ---- */
 
+static const char session_init[] = "Session_init", session_finalize[] = "Session_finalize";
+
 #define BEGINS_SESSION(function)                                                        \
 	EXPORT int function(intptr_t info, intptr_t errhandler, void *session);         \
 	int function(intptr_t info, intptr_t errhandler, void *session)                 \
 	{                                                                               \
 		NEXT(function, (intptr_t, intptr_t, void *));                           \
-		int outer = inside_call;                                                \
-		if (outer == CALL_SESSION_INIT)                                         \
+		const char *outer = inside_call;                                        \
+		if (outer == session_init)                                              \
 			return next(info, errhandler, session);                         \
 		bool first = lifecycle_prepare(CALLER);                                 \
-		inside_call = CALL_SESSION_INIT;                                        \
+		inside_call = session_init;                                             \
 		int rc = next(info, errhandler, session);                               \
 		inside_call = outer;                                                    \
 		lifecycle_session_begun(first, rc == 0 ? session : NULL);               \
@@ -101,11 +104,11 @@ BEGINS_SESSION(PMPI_Session_init)
 	int function(void *session)                                                     \
 	{                                                                               \
 		NEXT(function, (void *));                                               \
-		int outer = inside_call;                                                \
-		if (outer == CALL_SESSION_FINALIZE)                                     \
+		const char *outer = inside_call;                                        \
+		if (outer == session_finalize)                                          \
 			return next(session);                                           \
 		lifecycle_session_ending(session);                                      \
-		inside_call = CALL_SESSION_FINALIZE;                                    \
+		inside_call = session_finalize;                                         \
 		int rc = next(session);                                                 \
 		inside_call = outer;                                                    \
 		return rc;                                                              \

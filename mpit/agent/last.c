@@ -4,8 +4,8 @@
 
 #include "agent.h"
 #include "filter.h"
-#include "lists.h"
 #include "now.h"
+#include "tools/lists.h"
 #include "wake.h"
 
 #include <errno.h>

@@ -29,21 +29,6 @@ bool lifecycle_uses_tools(const void *caller); /* false: pass the call on as it 
 int lifecycle_tool_required(void);
 int lifecycle_tool_provided(int required, int provided);
 
-/* After a constructor that the program has called; address: of the new handle. */
-void lifecycle_made(int kind, const void *address, const struct making *how);
-/* After a constructor that was called inside another call: a handle that isn't known is the library's own. */
-void lifecycle_got(int kind, const void *address);
-/*
- * Before a function that takes the handle away. nested: inside another call of the same function. That may be the
- * same call, passed on by a tool between us and the library, or a call of the program's own: the free function of a
- * generalized request may free another request.
- */
-void lifecycle_freeing(int kind, const void *address, bool nested);
-/* After the program named an object. The handle as it was passed. */
-void lifecycle_named(int kind, intptr_t handle);
-/* After it has set or deleted a key of an info object. */
-void lifecycle_key_changed(intptr_t info, const char *key);
-
 /* After MPI_Pcontrol. */
 void lifecycle_pcontrol(int level);
 

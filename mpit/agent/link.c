@@ -190,7 +190,7 @@ static void come_down(void)
 static void *run(void *argument)
 {
 	const struct link *l = argument;
-	struct answering a = { .session = l->session, .passive = l->passive, .statistics.level = 1 };
+	struct answering a = { .session = l->session, .passive = l->identity->passive, .statistics.level = 1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */

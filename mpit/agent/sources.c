@@ -2,7 +2,7 @@
 #include "sources.h"
 
 #include "agent.h"
-#include "session.h"
+#include "handles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,6 @@ static void add_variables(struct session *s)
 
 		if (v == NULL)
 			break;
-		v->selected = session_selects(s, v->number);
 		d->variables[d->count] = v;
 	}
 	if (d->count != before)
@@ -118,7 +117,7 @@ static bool open_told(struct session *s, bool (*stop)(void))
 			continue;
 		o = near(last, p->object);
 		if (o != NULL) {
-			session_pair(s, o, d->variables[p->variable]);
+			handle_pair(s, o, d->variables[p->variable]);
 			last = o;
 		} else {
 			/* Its object ended before the call did: what it counted has no place any more. */

@@ -493,7 +493,7 @@ void test_conversation(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 41;
 	CHECK(gate_try());
 	open_session("", 10);
-	session_object_freed(&session, make(BIND_COMM, 1));
+	object_freed(&session, make(BIND_COMM, 1));
 	make(BIND_COMM, 2);
 	gate_leave();
 	listening = begin_conversation(false);

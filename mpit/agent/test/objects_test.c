@@ -18,7 +18,7 @@ void test_a_freed_object_leaves_what_it_counted(void)
 		o = make(BIND_COMM, 1);
 		fake_variables[0].value[1][0].i = i;
 		fake_variables[0].value[1][1].i = 10;
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 		fake_variables[0].value[1][0].i = fake_variables[0].value[1][1].i = 0;
 	}
 	CHECK(session.objects == 0 && fake_open_handles == 0 && session.remains.count == 1);
@@ -37,7 +37,7 @@ void test_a_source_that_starts_anywhere(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	fake_variables[0].value[1][0].d = -1.8e9 + 2.5;
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(as_double(remain_of("", 0)->gained[0]) == 2.5);
 	CHECK(as_double(remain_of("", 0)->first[0]) == -1.8e9);
 	session_drop(&session);
@@ -52,16 +52,16 @@ void test_a_rename_starts_a_new_contribution(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	o->handles[0].created = 1;
-	session_object_named(&session, o, "born"); /* nothing counted yet: nothing to remember but when it got the name */
+	object_named(&session, o, "born"); /* nothing counted yet: nothing to remember but when it got the name */
 	CHECK(session.remains.count == 0 && o->handles[0].origin == NULL && o->handles[0].created > 1);
 	fake_variables[0].value[1][0].i = 5;
 	o->handles[0].created = 2;
-	session_object_named(&session, o, "halo");
+	object_named(&session, o, "halo");
 	CHECK(remain_of("born", 0)->gained[0] == 5 && o->handles[0].origin[0] == 5);
 	CHECK(remain_of("born", 0)->created == 2 && o->handles[0].created > 2);
 	fake_variables[0].value[1][0].i = 12;
-	session_object_named(&session, o, "halo"); /* the same name: no rename */
-	session_object_freed(&session, o);
+	object_named(&session, o, "halo"); /* the same name: no rename */
+	object_freed(&session, o);
 	CHECK(remain_of("halo", 0)->gained[0] == 7 && remain_of("halo", 0)->first[0] == 0);
 	CHECK(remain_of("born", 0)->gained[0] == 5);
 	session_drop(&session);
@@ -77,13 +77,13 @@ void test_bounds(void)
 	for (int i = 0; i < 3; i++)
 		kept[i] = make(BIND_COMM, 1);
 	CHECK(kept[1] != NULL && kept[2] == NULL && session.objects_over == 1);
-	session_object_named(&session, kept[0], "a");
-	session_object_freed(&session, kept[0]);
-	session_object_freed(&session, kept[1]);
+	object_named(&session, kept[0], "a");
+	object_freed(&session, kept[0]);
+	object_freed(&session, kept[1]);
 	kept[0] = make(BIND_COMM, 1);
 	fake_variables[0].value[1][0].i = 2;
-	session_object_named(&session, kept[0], "third");
-	session_object_freed(&session, kept[0]); /* names "" and "a" are there: no room for a third */
+	object_named(&session, kept[0], "third");
+	object_freed(&session, kept[0]); /* names "" and "a" are there: no room for a third */
 	CHECK(session.remains.names == 2 && session.remains.lost == 1);
 	session_drop(&session);
 
@@ -108,21 +108,21 @@ static void handle_made(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	session_handle_made(&session, kind, &mpi, NULL, 0);
+	byhandle_made(&session, kind, &mpi, NULL, 0);
 }
 
 static void handle_freed(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	session_handle_freed(&session, kind, &mpi);
+	byhandle_freed(&session, kind, &mpi);
 }
 
 static struct object *find(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	return session_find(&session, kind, &mpi);
+	return byhandle_find(&session, kind, &mpi);
 }
 
 void test_an_object_got_repeatedly_ends_with_its_last_reference(void)
@@ -134,8 +134,8 @@ void test_an_object_got_repeatedly_ends_with_its_last_reference(void)
 	open_session("", 10);
 	handle_made(BIND_GROUP, 5);
 	handle_made(BIND_GROUP, 5);
-	session_handle_got(&session, BIND_GROUP, &five); /* by the library itself, inside another call */
-	session_handle_got(&session, BIND_GROUP, &six);  /* the library's own: no object of the program's */
+	byhandle_got(&session, BIND_GROUP, &five); /* by the library itself, inside another call */
+	byhandle_got(&session, BIND_GROUP, &six);  /* the library's own: no object of the program's */
 	CHECK(session.objects == 1 && fake_open_handles == 1);
 	handle_freed(BIND_GROUP, 5);
 	handle_freed(BIND_GROUP, 5);
@@ -289,10 +289,10 @@ void test_the_layouts_size_is_known(void)
 	o = make(BIND_INFO, 1);
 	CHECK(o->detail_count == 1 && o->detail_words == 5);
 	make(BIND_FILE, 2);
-	session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &how, 1);
-	session_object_named(&session, make(BIND_COMM, 4), "a name of some length");
+	object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &how, 1);
+	object_named(&session, make(BIND_COMM, 4), "a name of some length");
 	fake_has = true;
-	session_key_changed(&session, o, "and another");
+	byhandle_key_changed(&session, o, "and another");
 	CHECK(o->detail_words == 6);
 	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
 		     SAMPLE_FRESH, END_NONE);
@@ -334,7 +334,7 @@ void test_keys_come_and_go(void)
 	o = make(BIND_INFO, 1);
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		fake_has = steps[i].has;
-		session_key_changed(&session, o, steps[i].key);
+		byhandle_key_changed(&session, o, steps[i].key);
 		details_first_list(o->details, o->detail_words, &keys);
 		CHECK(strcmp(keys.text, steps[i].keys) == 0 && keys.length == strlen(keys.text));
 		CHECK(o->detail_count == (keys.length > 0 ? 1 : 0));
@@ -342,10 +342,10 @@ void test_keys_come_and_go(void)
 	memset(wide, 'w', sizeof wide);
 	wide[sizeof wide - 1] = '\0';
 	fake_has = true;
-	session_key_changed(&session, o, wide); /* no room for it */
+	byhandle_key_changed(&session, o, wide); /* no room for it */
 	details_first_list(o->details, o->detail_words, &keys);
 	CHECK(strcmp(keys.text, "x") == 0);
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(session.layout_words == before);
 	session_drop(&session);
 }
@@ -369,9 +369,9 @@ void test_details_on_the_wire(void)
 	fake_reset();
 	open_session("", 1);
 	fake_detail = "a,b";
-	CHECK(session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &request, 9) != NULL);
-	CHECK(session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
-	CHECK(session_object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
+	CHECK(object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &request, 9) != NULL);
+	CHECK(object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
+	CHECK(object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
 	session.unbound.after->created = session.unbound.after->after->created = 0;
 	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
 		     SAMPLE_FRESH, END_NONE);
@@ -404,7 +404,7 @@ void test_what_a_constructors_name_tells(void)
 
 		fake_reset();
 		open_session("", 10);
-		o = session_object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0, &(struct making){ .by = cases[i].by }, 0);
+		o = object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0, &(struct making){ .by = cases[i].by }, 0);
 		details_reset(&want);
 		if (cases[i].key != NULL)
 			details_add(&want, cases[i].key, cases[i].value);
@@ -422,7 +422,7 @@ void test_a_name_too_long_for_the_layout_is_cut(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	session.layout_words += MAX_FRAME_WORDS - session.layout_words - 2; /* as if there were others: room for two words */
-	session_object_named(&session, o, "communicator of the halo exchange");
+	object_named(&session, o, "communicator of the halo exchange");
 	CHECK(strcmp(o->name, "communicator of ") == 0 && session.layout_words == MAX_FRAME_WORDS);
 	CHECK(make(BIND_COMM, 2) == NULL && session.objects_over == 1);
 	session_drop(&session);

@@ -1,5 +1,5 @@
 /*
- * prototypes.cpp - compares interposed.h, and the functions written out in interpose*.c, with a library's own mpi.h. Compiled, never run.
+ * prototypes.cpp - compares what is interposed, in tables and written out in interpose*.c, with a library's own mpi.h. Compiled, never run.
  *
  * A wrong number of arguments or a wrong place of the object would corrupt a program, and a misspelt name would be silent: each is an
  * error of the compiler here. C++, because templates can look into a function's type.
@@ -11,6 +11,7 @@
 #include <mpi-ext.h>
 #endif
 
+#include "../byhandle/interposed.h"
 #include "../interposed.h"
 
 #include <cstddef>
@@ -94,6 +95,7 @@ using HANDLE_ERRHANDLER = MPI_Errhandler;
 using HANDLE_OP = MPI_Op;
 using HANDLE_REQUEST = MPI_Request;
 using HANDLE_INFO = MPI_Info;
+using HANDLE_FILE = MPI_File;
 
 #define FREED(name, kind) BOTH(HANDLE_##kind, name, 1, 1, 0)
 FREES(FREED)
@@ -123,7 +125,6 @@ SAME_BOTH(Init_thread, int *, char ***, int, int *)
 SAME_BOTH(Abort, MPI_Comm, int)
 SAME_BOTH(T_init_thread, int, int *)
 SAME_BOTH(File_open, MPI_Comm, const char *, int, MPI_Info, MPI_File *)
-SAME_BOTH(File_close, MPI_File *)
 #if MPI_VERSION >= 4
 SAME_BOTH(Session_init, MPI_Info, MPI_Errhandler, MPI_Session *)
 #endif

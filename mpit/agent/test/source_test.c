@@ -6,7 +6,7 @@
 #include "gate.h"
 #include "pcontrol.h"
 #include "test.h"
-#include "tools.h"
+#include "tools/tools.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ static const uint64_t *shown(struct handle *h)
 {
 	static uint64_t values[DISTRIBUTION_ELEMENTS];
 
-	session_values(&session, h, values);
+	handle_values(&session, h, values);
 	return values;
 }
 
@@ -102,7 +102,7 @@ void test_a_source_is_taken_or_left(void)
 		pcontrol_called(&session, 0);
 		pcontrol_called(&session, 1);
 		CHECK(sample_with(NULL) && session.value_count == 1 && session.values[0] == 7 && session.catalogue.count == 1);
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 		CHECK(session.sourced.source == NULL && fake_switched == 0 && fake_events[0] == '\0');
 		close_session();
 	}
@@ -260,7 +260,7 @@ void test_pairs_are_bounded(void)
 
 	/* What LAYOUT can need at most fits the frame, and what has gone makes room. */
 	while (session.unbound.after != NULL)
-		session_object_freed(&session, session.unbound.after);
+		object_freed(&session, session.unbound.after);
 	CHECK(session.handles == 0 && session.values_in_all == 0 && session.layout_words == 16);
 	close_session();
 }
@@ -276,9 +276,9 @@ void test_a_source_is_told_of_objects(void)
 	group = make(BIND_GROUP, 6); /* no call names one */
 	file = make(BIND_FILE, 5);
 	make(BIND_WIN, -2147483647); /* an MPICH handle: its sign isn't extended */
-	session_object_freed(&session, comm);
-	session_object_freed(&session, group);
-	session_object_freed(&session, file);
+	object_freed(&session, comm);
+	object_freed(&session, group);
+	object_freed(&session, file);
 	CHECK(strcmp(fake_events, "made kind 1 handle 5 number 1 rank 1 of 2; made kind 4 handle 5 number 3 rank -1 of -1; "
 				  "made kind 8 handle 2147483649 number 4 rank 1 of 2; "
 				  "freed kind 1 handle 5 number 1; freed kind 4 handle 5 number 3; ") == 0);
@@ -306,13 +306,13 @@ void test_a_freed_object_leaves_what_was_measured(void)
 	open_with_source();
 	for (int i = 1; i <= 3; i++) {
 		o = make(BIND_COMM, 1);
-		session_object_named(&session, o, "halo");
+		object_named(&session, o, "halo");
 		fake_call(SEND_TIME, o->number, 1);
 		fake_call(SEND_BYTES, o->number, (uint64_t)i);
 		if (i == 2)
 			CHECK(sample_with(NULL)); /* with or without one */
 		fake_call(SEND_TIME, o->number, 6);
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 	}
 	CHECK(session.handles == 0 && session.remains.lost == 0);
 	m = remain_of("halo", number_of("send_time"));
@@ -331,13 +331,13 @@ void test_a_rename_splits_what_was_measured(void)
 	open_with_source();
 	o = make(BIND_COMM, 1);
 	fake_call(SEND_TIME, o->number, 2);
-	session_object_named(&session, o, "old"); /* no sample has seen the pair yet */
+	object_named(&session, o, "old"); /* no sample has seen the pair yet */
 	CHECK(remain_of("", number_of("send_time"))->gained[0] == 2 && handle_of(o, "send_time")->origin[0] == 2);
 	fake_call(SEND_TIME, o->number, 10);
-	session_object_named(&session, o, "new");
+	object_named(&session, o, "new");
 	fake_call(SEND_TIME, o->number, 100);
 	CHECK(*shown(handle_of(o, "send_time")) == 112);
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(remain_of("old", number_of("send_time"))->gained[0] == 10 && remain_of("old", number_of("send_time"))->created != 0);
 	CHECK(remain_of("new", number_of("send_time"))->gained[0] == 100 && remain_of("new", number_of("send_time"))->gained[1 + 7] == 1);
 	close_session();
@@ -350,7 +350,7 @@ void test_a_pair_of_an_object_that_has_gone_is_lost_and_counted(void)
 	open_with_source();
 	o = make(BIND_COMM, 1);
 	make(BIND_COMM, 2);
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	fake_call(SEND_BYTES, 1, 10); /* a call that ends after its communicator */
 	fake_call(SEND_BYTES, 2, 20);
 	fake_call(SEND_BYTES, 9, 30); /* there never was one */
@@ -384,13 +384,13 @@ void test_a_source_is_switched_off_with_the_program(void)
 	fake_call(SEND_TIME, comm->number, 100);
 	CHECK(*shown(handle_of(comm, "send_time")) == 131 && handle_of(comm, "send_time")->excluded[0] == 30);
 	CHECK(handle_of(meanwhile, "send_bytes")->excluded[0] == 2);
-	session_object_freed(&session, comm);
+	object_freed(&session, comm);
 	CHECK(remain_of("", number_of("send_time"))->gained[0] == 101 && remain_of("", number_of("send_time"))->gained[1 + 5] == 0);
 
 	/* What ends while switched off ends where it was, and 0 twice or 1 without 0 switches nothing. */
 	pcontrol_called(&session, 0);
 	fake_call_ends(SEND_BYTES, meanwhile->number, 1000);
-	session_object_freed(&session, meanwhile);
+	object_freed(&session, meanwhile);
 	CHECK(remain_of("", number_of("send_bytes"))->gained[0] == 40);
 	fake_switched = 0;
 	pcontrol_called(&session, 0);

@@ -5,8 +5,11 @@
 
 #include "agent.h"
 #include "fake_abi.h"
+#include "byhandle/byhandle.h"
 #include "frames.h"
+#include "handles.h"
 #include "link.h"
+#include "objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "gate.h"
 #include "pcontrol.h"
 #include "test.h"
-#include "tools.h"
+#include "tools/sessions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +193,7 @@ void test_a_tools_handle_ends_before_its_object(void)
 	again = NUMBER(ALLOC, mine, 0, 2);
 	CHECK(o->tool_handles == 1 && fake_open_handles == 4);
 	CHECK(gate_enter());
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	gate_leave();
 	CHECK(fake_open_handles == 2);
 	CHECK(TOOL(NULL, READ, mine, handle) == CODE_INVALID_HANDLE && TOOL(NULL, FREE, mine, handle) == CODE_INVALID_HANDLE);

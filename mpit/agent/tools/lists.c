@@ -1,7 +1,8 @@
 /* lists.c - control variables and categories: the lists of them, and one variable for a tool. */
 #include "lists.h"
 
-#include "gate.h"
+#include "../gate.h"
+#include "../objects.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 	code = s->abi->cvar_describe(out->index, &out->is, &name_text, &description_text);
 	if (code != CODE_SUCCESS || out->is.bind == BIND_NONE)
 		return code;
-	o = session_object(s, object);
+	o = object_numbered(s, object);
 	if (o == NULL || o->kind != out->is.bind) {
 		*why = "it is bound to an object of another kind, or to one that is not there";
 		return CODE_INVALID_HANDLE;

@@ -7,7 +7,7 @@
 #ifndef MPIT_LISTS_H
 #define MPIT_LISTS_H
 
-#include "frames.h"
+#include "../frames.h"
 
 /*
  * As many control variables or categories from `first` on as fit in a part. Before control variables come the
