@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-__thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
-struct calls_state calls_state = { .epoch = EPOCH_STEP, .types = 1 };
 struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
