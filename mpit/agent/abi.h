@@ -128,7 +128,6 @@ struct abi_events {
 };
 
 struct abi {
-	const char *name;
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
 
 	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's:

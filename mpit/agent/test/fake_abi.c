@@ -378,7 +378,6 @@ static bool object_describe(int kind, const union mpi_object *object, const stru
 }
 
 const struct abi fake_abi = {
-	.name = "fake",
 	.number = 9,
 	.pvar_count = pvar_count,
 	.pvar_describe = pvar_describe,
