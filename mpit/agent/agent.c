@@ -84,6 +84,19 @@ void agent_log(const char *format, ...)
 		return;
 }
 
+void *array_with_room(void *old, size_t count, size_t *room, size_t element_bytes)
+{
+	size_t more = *room == 0 ? 8 : 2 * *room;
+	void *grown;
+
+	if (count < *room)
+		return old;
+	grown = realloc(old, more * element_bytes);
+	if (grown != NULL)
+		*room = more;
+	return grown;
+}
+
 void copy_string(char *to, size_t size, const char *from)
 {
 	size_t n = strnlen(from, size - 1);

@@ -57,6 +57,10 @@ void agent_log_init(void);
 bool agent_log_enabled(void);
 void agent_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* An array with room for one more than `count` elements: the old one, or a larger one in its place. NULL: no memory,
+ * and the old one stays. */
+void *array_with_room(void *old, size_t count, size_t *room, size_t element_bytes);
+
 /* strdup's bounded cousin: copies at most size-1 bytes and always ends them. */
 void copy_string(char *to, size_t size, const char *from);
 

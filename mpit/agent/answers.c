@@ -87,29 +87,19 @@ static bool await_gate(void)
 	return true;
 }
 
-static void answer_select(struct answering *a, struct wire_reader *r)
+/* SELECT and OPEN. */
+static void answer_map(struct answering *a, uint16_t type, struct wire_reader *r)
 {
-	bool beyond = wire_take(r) != 0;
+	bool beyond = type == REQUEST_SELECT && wire_take(r) != 0;
 	uint64_t words = wire_take(r);
 
 	if (words > wire_left(r))
 		words = wire_left(r);
 	if (!await_gate())
 		return; /* the rank has ended */
-	if (agent_state() == AGENT_RUNNING)
+	if (agent_state() == AGENT_RUNNING && type == REQUEST_SELECT)
 		session_select(a->session, beyond, r->words + r->at, (size_t)words);
-	gate_leave();
-}
-
-static void answer_open(struct answering *a, struct wire_reader *r)
-{
-	uint64_t words = wire_take(r);
-
-	if (words > wire_left(r))
-		words = wire_left(r);
-	if (!await_gate())
-		return; /* the rank has ended */
-	if (agent_state() == AGENT_RUNNING)
+	else if (agent_state() == AGENT_RUNNING)
 		session_request(a->session, r->words + r->at, (size_t)words);
 	gate_leave();
 }
@@ -186,10 +176,8 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 		answer_sample(a, header->sequence, &r);
 		break;
 	case REQUEST_SELECT:
-		answer_select(a, &r);
-		break;
 	case REQUEST_OPEN:
-		answer_open(a, &r);
+		answer_map(a, header->type, &r);
 		break;
 	case REQUEST_CVARS:
 	case REQUEST_CATEGORIES:

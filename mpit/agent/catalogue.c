@@ -233,15 +233,11 @@ void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, siz
 
 static bool add(struct catalogue *c, struct variable *v)
 {
-	if (c->count == c->room) {
-		size_t room = c->room == 0 ? 64 : 2 * c->room;
-		struct variable **grown = realloc(c->variables, room * sizeof *grown);
+	struct variable **variables = array_with_room(c->variables, c->count, &c->room, sizeof *variables);
 
-		if (grown == NULL)
-			return false;
-		c->variables = grown;
-		c->room = room;
-	}
+	if (variables == NULL)
+		return false;
+	c->variables = variables;
 	v->number = (uint32_t)c->count;
 	v->selected = selects(c, c->count);
 	v->generation = c->generation + 1;

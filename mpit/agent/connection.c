@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define SEND_PATIENCE_NS 10000000000u
-#define SEND_GLANCE_US 100000 /* how often a thread that can't send looks whether it is to go on */
+#define SEND_GLANCE_MS 100 /* how often a thread that can't send looks whether it is to go on */
 #define HIGH_DESCRIPTOR 900
 #define TURN_RETRY_US 200
 
@@ -138,7 +138,6 @@ static int move_high(int fd)
 
 bool connection_open(struct connection *c, const struct socket_paths *paths)
 {
-	struct timeval glance = { .tv_usec = SEND_GLANCE_US };
 	struct stat st;
 
 	c->fd = dial_any(paths);
@@ -146,9 +145,8 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 		return false;
 	if (!c->private)
 		c->fd = move_high(c->fd);
-	/* From here on the thread may sleep in it: recv without a bound, send with one. */
-	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0 ||
-	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &glance, sizeof glance) != 0) {
+	/* From here on the thread may sleep in recv. */
+	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0) {
 		close(c->fd);
 		c->fd = -1;
 		return false;
@@ -161,61 +159,56 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 	return true;
 }
 
-bool connection_send(const struct connection *c, const struct wire *w)
+/* For how long to wait: not past the deadline, nor longer than a glance at whether to go on at all. */
+static int patience_ms(uint64_t deadline)
 {
-	uint64_t deadline = monotonic_ns() + SEND_PATIENCE_NS;
-	size_t sent = 0;
+	uint64_t now = monotonic_ns(), ms = deadline > now ? (deadline - now) / 1000000u + 1 : 0;
 
-	if (w->failed)
-		return false;
-	while (sent < w->length) {
-		ssize_t n;
-
-		if (!still_ours(c))
-			return false;
-		n = send(c->fd, w->bytes + sent, w->length - sent, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN) && !atomic_load(&over) && monotonic_ns() < deadline)
-			continue;
-		if (n <= 0)
-			return false;
-		sent += (size_t)n;
-		deadline = monotonic_ns() + SEND_PATIENCE_NS;
-	}
-	return true;
+	return ms > SEND_GLANCE_MS ? SEND_GLANCE_MS : (int)ms;
 }
 
-bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline)
+/* renewed: the deadline moves on with whatever the exporter reads, until the rank has ended. */
+static bool send_all(const struct connection *c, const unsigned char *bytes, size_t length, uint64_t deadline, bool renewed)
 {
-	const unsigned char *at = bytes;
-
 	while (length > 0) {
 		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 		ssize_t n;
 
 		if (!still_ours(c))
 			return false;
-		n = send(c->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(c->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n > 0) {
-			at += n;
+			bytes += n;
 			length -= (size_t)n;
+			if (renewed)
+				deadline = monotonic_ns() + SEND_PATIENCE_NS;
 			continue;
 		}
-		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || !still_ours(c))
+		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || (renewed && atomic_load(&over)))
 			return false;
-		if (poll(&p, 1, 1) < 0 && errno != EINTR)
+		if (!still_ours(c) || (poll(&p, 1, patience_ms(deadline)) < 0 && errno != EINTR))
 			return false;
 	}
 	return true;
+}
+
+bool connection_send(const struct connection *c, const struct wire *w)
+{
+	return !w->failed && send_all(c, w->bytes, w->length, monotonic_ns() + SEND_PATIENCE_NS, true);
+}
+
+bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline)
+{
+	return send_all(c, bytes, length, deadline, false);
 }
 
 void connection_await_end(const struct connection *c, uint64_t deadline)
 {
 	/* POLLHUP comes unasked; what the exporter might say is not looked at. */
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
-	uint64_t now;
 
-	while (still_ours(c) && (now = monotonic_ns()) < deadline) {
-		int ready = poll(&p, 1, (int)((deadline - now) / 1000000u) + 1);
+	while (still_ours(c) && monotonic_ns() < deadline) {
+		int ready = poll(&p, 1, patience_ms(deadline));
 
 		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return;

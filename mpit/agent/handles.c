@@ -1,6 +1,7 @@
 /* handles.c - handles of performance variables. */
 #include "handles.h"
 
+#include "agent.h"
 #include "now.h"
 
 #include <stdlib.h>
@@ -65,17 +66,12 @@ bool handle_raw(struct session *s, int count, int datatype_bytes)
 /* Room for one more handle of the object, and for its values in every buffer; allocates. */
 static bool make_room(struct session *s, struct object *o, const struct variable *v, int count)
 {
+	struct handle *handles = array_with_room(o->handles, o->count, &o->room, sizeof *handles);
 	size_t values = s->values_in_all + (size_t)count;
 
-	if (o->count == o->room) {
-		size_t room = o->room == 0 ? 8 : 2 * o->room;
-		struct handle *grown = realloc(o->handles, room * sizeof *grown);
-
-		if (grown == NULL)
-			return false;
-		o->handles = grown;
-		o->room = room;
-	}
+	if (handles == NULL)
+		return false;
+	o->handles = handles;
 	if (!handle_raw(s, count, v->is.datatype_bytes))
 		return false;
 	if (values > s->value_room) {

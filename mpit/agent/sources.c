@@ -29,21 +29,6 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 
 /* ---- variables ---- */
 
-static bool room_for_variable(struct sourced *d)
-{
-	size_t room = d->room == 0 ? 64 : 2 * d->room;
-	struct variable **grown;
-
-	if (d->count < d->room)
-		return true;
-	grown = realloc(d->variables, room * sizeof(struct variable *));
-	if (grown == NULL)
-		return false;
-	d->variables = grown;
-	d->room = room;
-	return true;
-}
-
 /* Where there is no room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
 static void add_variables(struct session *s)
 {
@@ -51,11 +36,14 @@ static void add_variables(struct session *s)
 	size_t count = d->source->count(), before = d->count;
 
 	for (; d->count < count; d->count++) {
-		struct variable *v = room_for_variable(d) ? catalogue_add(&s->catalogue, d->source, d->count) : NULL;
+		struct variable **variables = array_with_room(d->variables, d->count, &d->room, sizeof *variables);
+		struct variable *v = variables == NULL ? NULL : catalogue_add(&s->catalogue, d->source, d->count);
 
+		if (variables != NULL)
+			d->variables = variables;
 		if (v == NULL)
 			break;
-		d->variables[d->count] = v;
+		variables[d->count] = v;
 	}
 	if (d->count != before)
 		s->catalogue.generation++;
@@ -68,18 +56,13 @@ static void told(void *context, size_t variable, uint32_t object)
 {
 	struct session *s = context;
 	struct sourced *d = &s->sourced;
+	struct source_pair *pairs = array_with_room(d->told, d->told_count, &d->told_room, sizeof *pairs);
 
-	if (d->told_count == d->told_room) {
-		size_t room = d->told_room == 0 ? 64 : 2 * d->told_room;
-		struct source_pair *grown = realloc(d->told, room * sizeof *grown);
-
-		if (grown == NULL) {
-			s->handles_over++;
-			return;
-		}
-		d->told = grown;
-		d->told_room = room;
+	if (pairs == NULL) {
+		s->handles_over++;
+		return;
 	}
+	d->told = pairs;
 	d->told[d->told_count++] = (struct source_pair){ .variable = variable, .object = object };
 }
 

@@ -76,7 +76,6 @@ typedef struct {
 #define MPI_ROOT            (-3)
 #define MPI_IN_PLACE        ((void *)-1)
 #define MPI_STATUS_IGNORE   ((MPI_Status *)1)
-#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 
 #define MPI_CART       2
 #define MPI_GRAPH      1

@@ -80,7 +80,6 @@ typedef struct {
 #define MPI_ROOT            (-4)
 #define MPI_IN_PLACE        ((void *)1)
 #define MPI_STATUS_IGNORE   ((MPI_Status *)0)
-#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 
 #define MPI_CART       211
 #define MPI_GRAPH      212

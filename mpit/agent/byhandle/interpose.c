@@ -31,13 +31,19 @@ INFOS_4(MAKES_INFO)
 
 #define MAKES_REQUEST(name, n, object, on) MAKES_HANDLE(BIND_REQUEST, name, n, object, on)
 REQUESTS(MAKES_REQUEST)
+PERSISTENT_BARRIER(MAKES_REQUEST)
 PERSISTENT_COLLECTIVES(MAKES_REQUEST)
 REQUESTS_4(MAKES_REQUEST)
+
+#define MAKES_REQUEST_LARGE(name, n, object, on) MAKES_REQUEST(name##_c, n, object, on)
+REQUESTS(MAKES_REQUEST_LARGE)
+PERSISTENT_COLLECTIVES(MAKES_REQUEST_LARGE)
 
 /* Open MPI's before MPI-4. */
 #define MAKES_REQUEST_BEFORE_4(name, n, object, on)                                     \
 	MAKES(BIND_REQUEST, MPIX_##name, name, n, object, on, tracking_handle_made)     \
 	MAKES(BIND_REQUEST, PMPIX_##name, name, n, object, on, tracking_handle_made)
+PERSISTENT_BARRIER(MAKES_REQUEST_BEFORE_4)
 PERSISTENT_COLLECTIVES(MAKES_REQUEST_BEFORE_4)
 
 /* ---- files ---- */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER calls_abi_mpich
-#define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
 #define ABI_ASKS_STATUS false
 

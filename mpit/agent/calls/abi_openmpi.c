@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER calls_abi_openmpi
-#define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
 #define ABI_ASKS_STATUS false
 

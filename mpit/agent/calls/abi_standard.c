@@ -5,7 +5,6 @@
 #include "library.h"
 
 #define ABI_IDENTIFIER calls_abi_standard
-#define ABI_NAME "MPI standard"
 #define ABI_NUMBER 3
 #define ABI_ASKS_STATUS true
 

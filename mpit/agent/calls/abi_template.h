@@ -2,17 +2,15 @@
  * abi_template.h - the body of an abi file: the ABI's constants behind struct calls_abi.
  *
  * Included once by each abi_*.c after its description of the ABI (../abi). The including file defines ABI_IDENTIFIER,
- * ABI_NAME, ABI_NUMBER, ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
+ * ABI_NUMBER, ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
  */
 _Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
 _Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
 
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
-	.name = ABI_NAME,
 	.in_place = MPI_IN_PLACE,
 	.status_ignore = MPI_STATUS_IGNORE,
-	.statuses_ignore = MPI_STATUSES_IGNORE,
 	.proc_null = MPI_PROC_NULL,
 	.root = MPI_ROOT,
 	.cart = MPI_CART,
@@ -20,7 +18,6 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.dist_graph = MPI_DIST_GRAPH,
 	.handle_size = sizeof(MPI_Datatype),
 	.handle_mask = sizeof(MPI_Comm) == 8 ? UINT64_MAX : UINT32_MAX,
-	.status_size = sizeof(MPI_Status),
 	.asks_status = ABI_ASKS_STATUS,
 	.status_bytes = abi_status_bytes,
 	.datatype_null = abi_datatype_null,

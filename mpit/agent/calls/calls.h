@@ -218,13 +218,11 @@ const struct place *call_place(const struct call *c) HIDDEN;
 /* What differs between the ABIs and is no handle. */
 struct calls_abi {
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
-	const char *name;
-	const void *in_place, *status_ignore, *statuses_ignore;
+	const void *in_place, *status_ignore;
 	int proc_null, root;
 	int cart, graph, dist_graph; /* MPI_Topo_test's */
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
-	size_t status_size;
 	bool asks_status; /* status_bytes calls library.get_count_c, which must be there */
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing
 	 * cancels that. */

@@ -40,7 +40,6 @@ static intptr_t null_type(void *(*find)(const char *))
 
 static const struct calls_abi fake = {
 	.number = 7,
-	.name = "fake",
 	.proc_null = -1,
 	.root = -2,
 	.cart = 1,
@@ -48,7 +47,6 @@ static const struct calls_abi fake = {
 	.dist_graph = 3,
 	.handle_size = 4,
 	.handle_mask = UINT32_MAX,
-	.status_size = 8,
 	.status_bytes = status_bytes,
 	.datatype_null = null_type,
 	.no_op = null_type,
