@@ -42,7 +42,8 @@ enum mpit_code {
 };
 
 /* docs/protocol.md, VARIABLES. */
-enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
+/* Between them LOWWATERMARK, COUNTER, AGGREGATE. */
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
 enum mpit_bind {
 	BIND_NONE,
 	BIND_COMM,
@@ -170,7 +171,8 @@ struct abi {
 	bool (*pvar_writable)(const struct pvar_description *is);
 	int (*pvar_index)(const char *name, int mpi_class, int *index);
 	const char *never_stop; /* globs of variables that stop for the whole process when one handle stops (deny.h) */
-	const char *on_request; /* globs of variables that the program pays for once a handle is started; never opened if continuous (deny.h) */
+	/* Globs of variables that the program pays for once a handle is started; never opened if continuous (deny.h). */
+	const char *on_request;
 
 	int (*enum_describe)(void *enumeration, int *items, struct text *name);
 	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);
@@ -182,7 +184,8 @@ struct abi {
 	 * Value of a control variable into bytes; object: NULL for variables without one; count: elements. CODE_MEMORY:
 	 * it doesn't fit; CODE_NOT_ACCESSIBLE: reading would crash.
 	 */
-	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
+	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes,
+			 size_t capacity, int *count);
 	/*
 	 * Sets it to `count` elements (of a string: bytes before the zero), with 64 zero bytes behind them. *room: how
 	 * many elements the library has; CODE_MEMORY: they are not that many, or the string and its zero don't fit.
@@ -191,7 +194,8 @@ struct abi {
 	int (*cvar_write)(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room);
 
 	int (*category_count)(int *count);
-	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description);
+	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name,
+				 struct text *description);
 	int (*category_index)(const char *name, int *index);
 	/* MPI_T_category_changed: another number when a category has changed. */
 	int (*category_stamp)(int *stamp);
@@ -208,7 +212,8 @@ struct abi {
 
 	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how
 	 * may be NULL. */
-	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how, struct object_description *out);
+	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how,
+				struct object_description *out);
 	/* Whether an info object has a key, which the program has just used. */
 	bool (*info_has)(const union mpi_object *info, const char *key);
 	/* The name that the program gave. False: the kind has none, or the library made it up. */

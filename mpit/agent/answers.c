@@ -207,7 +207,8 @@ bool answer(struct answering *a, const struct connection *c)
 
 	/* Sleeps until a request comes, or the connection is shut because the rank has ended: nothing else wakes the
 	 * thread. */
-	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
+	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) ||
+	    header.words > WIRE_REQUEST_WORDS_MAX)
 		return false;
 	if (!connection_receive(c, a->request, (size_t)header.words * sizeof *a->request))
 		return false;

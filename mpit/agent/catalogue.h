@@ -59,7 +59,8 @@ struct selection {
 };
 
 struct catalogue {
-	const char *deny, *open; /* lists (deny.h): of what is never opened, and of what has been requested from the beginning */
+	/* Lists (deny.h): of what is never opened, and of what has been requested from the beginning. */
+	const char *deny, *open;
 	struct variable **variables;
 	size_t count, room;
 	struct enumeration **enumerations;

@@ -168,7 +168,8 @@ static int patience_ms(uint64_t deadline)
 }
 
 /* renewed: the deadline moves on with whatever the exporter reads, until the rank has ended. */
-static bool send_all(const struct connection *c, const unsigned char *bytes, size_t length, uint64_t deadline, bool renewed)
+static bool send_all(const struct connection *c, const unsigned char *bytes, size_t length, uint64_t deadline,
+		     bool renewed)
 {
 	while (length > 0) {
 		struct pollfd p = { .fd = c->fd, .events = POLLOUT };

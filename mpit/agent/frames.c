@@ -258,7 +258,8 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_fill_length(w, record);
 }
 
-static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status, enum end_reason end)
+static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status,
+			 enum end_reason end)
 {
 	struct agent_statistics statistics = statistics_of(s);
 	uint64_t failed = 0;
@@ -303,8 +304,8 @@ static void frame_kept(struct wire *w, uint32_t sequence, const struct session *
 	wire_end(w);
 }
 
-void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen, enum sample_status status,
-		  enum end_reason end)
+void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
+		  enum sample_status status, enum end_reason end)
 {
 	if (s->catalogue.generation != seen.catalogue) {
 		put_enums(w, sequence, &s->catalogue, seen.catalogue, false);

@@ -43,7 +43,7 @@ struct agent_statistics statistics_of(const struct session *s);
 /* SAMPLE without values: the gate was taken. Needs no gate. */
 void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics);
 
-/* ENUMS with the enumerations that a page of control variables names (enumeration.named); nothing if there are none. */
+/* ENUMS with the enumerations that a page of control variables names (enumeration.named), if there are any. */
 void frame_enums_named(struct wire *w, uint32_t sequence, const struct catalogue *c);
 
 void frame_error(struct wire *w, uint32_t sequence, enum wire_error code, const char *what);

@@ -35,10 +35,11 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
 		return NOT_THERE
 
 /*
- * The function of ours that the program has called in this thread and that hasn't returned, by the address of its name;
- * NULL: none. What the library makes in there for itself (a file's own communicator) is none of the program's objects,
- * and what comes by again under the same name comes from a tool that stands between us and the library. Saved and
- * restored, never counted: a call may end by an exception or longjmp. initial-exec: no call into the dynamic linker.
+ * The function of ours that the program has called in this thread and that hasn't returned, by the address of its
+ * name; NULL: none. What the library makes in there for itself (a file's own communicator) is none of the program's
+ * objects, and what comes by again under the same name comes from a tool that stands between us and the library. Saved
+ * and restored, never counted: a call may end by an exception or longjmp. initial-exec: no call into the dynamic
+ * linker.
  */
 extern __thread const char *inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -17,7 +17,8 @@
 
 #define FINAL_PATIENCE_NS 20000000u
 #define WAIT_MS_MAX 60000
-#define LAST_WORDS_BYTES (2u << 20) /* of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB */
+/* Of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB. */
+#define LAST_WORDS_BYTES (2u << 20)
 
 /* Of the last sample over the connection that stands. */
 enum stage {
@@ -165,7 +166,8 @@ static struct farewell send_alone(int fd, const struct wire *w, uint64_t deadlin
 	return f;
 }
 
-struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end)
+struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s,
+			  enum end_reason end)
 {
 	/* An abort is not to be held up: other ranks wait to be ended by it. */
 	uint64_t wait = end == END_ABORT ? 0 : final_wait_ns;

@@ -121,7 +121,7 @@ static void finalizing(void)
 
 static const struct abi_events events = { .freed = tracking_freed, .finalizing = finalizing };
 
-/* This process's place in the world, and what the world brings with it. mpi_session: NULL where MPI_Init was called. */
+/* This process's place in the world, and what comes with it. mpi_session: NULL where MPI_Init was called. */
 static bool enter_world(const union mpi_object *mpi_session)
 {
 	if (!abi->observe(&events))
@@ -144,7 +144,8 @@ static void begin(const union mpi_object *mpi_session)
 	rank.identity.passive = rank.identity.thread_level < 3;
 	rank.identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), getenv("OMPI_MCA_mpi_spc_attach"), requested);
+	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"),
+		  getenv("OMPI_MCA_mpi_spc_attach"), requested);
 	if (!session_open(&rank.session, abi, deny, requested, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
@@ -165,8 +166,8 @@ static void begin(const union mpi_object *mpi_session)
 		agent_log("out of memory; the program runs on unobserved");
 		return;
 	}
-	agent_log("rank %d of %d, %zu variables, %zu values%s", rank.identity.rank, rank.identity.size, rank.session.catalogue.count,
-		  rank.session.values_in_all, rank.identity.passive ? ", passive" : "");
+	agent_log("rank %d of %d, %zu variables, %zu values%s", rank.identity.rank, rank.identity.size,
+		  rank.session.catalogue.count, rank.session.values_in_all, rank.identity.passive ? ", passive" : "");
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
 	agent_measure(true);
 	if (!link_start(&exporter))

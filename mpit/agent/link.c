@@ -221,7 +221,8 @@ static void *run(void *argument)
 			answers_end(&a);
 			told = false;
 		} else if (!told) {
-			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0], l->paths.path[1][0] != '\0' ? " or " : "", l->paths.path[1]);
+			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0],
+				  l->paths.path[1][0] != '\0' ? " or " : "", l->paths.path[1]);
 			told = true;
 		}
 		/* Who takes connections and asks nothing is refusing us: no reason to come back soon. */

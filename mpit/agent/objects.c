@@ -93,8 +93,8 @@ static void link_object(struct session *s, struct object *o)
 	s->layout_words += object_words(o->name, o->detail_words);
 }
 
-struct object *object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
-			   uint32_t on)
+struct object *object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags,
+			   const struct making *how, uint32_t on)
 {
 	char name[OBJECT_NAME_BYTES] = "";
 	struct object *o = NULL;

@@ -12,8 +12,8 @@
  * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0.
  * NULL: over the bound, counted, or an object that is not to be tracked.
  */
-struct object *object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
-			   uint32_t on);
+struct object *object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags,
+			   const struct making *how, uint32_t on);
 /* Program's thread, before the object goes: takes its last values and closes its handles. */
 void object_freed(struct session *s, struct object *o);
 /* Program's thread: what was counted so far stays under the old name. */

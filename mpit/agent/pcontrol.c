@@ -89,8 +89,11 @@ static void put_base(struct wire *w, const struct handle *h)
 	bool none = h->origin == NULL && h->excluded == NULL;
 
 	wire_word(w, none ? 0 : (uint64_t)h->count);
-	for (int i = 0; !none && i < h->count; i++)
-		wire_word(w, value_plus(h->variable, h->origin == NULL ? 0 : h->origin[i], h->excluded == NULL ? 0 : h->excluded[i]));
+	for (int i = 0; !none && i < h->count; i++) {
+		uint64_t origin = h->origin == NULL ? 0 : h->origin[i], excluded = h->excluded == NULL ? 0 : h->excluded[i];
+
+		wire_word(w, value_plus(h->variable, origin, excluded));
+	}
 }
 
 static void keep_handle(struct wire *w, const struct object *o, const struct handle *h, const uint64_t *values)

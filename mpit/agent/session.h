@@ -28,10 +28,12 @@ struct handle {
 	struct variable *variable;
 	void *mpi; /* NULL: of a source's variable */
 	int count;
-	uint64_t created;         /* realtime, or of the last rename; of a source's variable the object's: it has counted since then */
+	/* Realtime, or of the last rename; of a source's variable the object's: it has counted since then. */
+	uint64_t created;
 	uint64_t *first, *origin; /* count words, or NULL: zeros; never renamed */
 	uint64_t *excluded;       /* count words gained while switched off, since origin or first; NULL: nothing */
-	uint64_t *frozen;         /* count words, while switched off: what it shows. NULL: switched on, or there was no memory */
+	/* Count words, while switched off: what it shows. NULL: switched on, or there was no memory. */
+	uint64_t *frozen;
 	int code;                 /* of the last read */
 };
 

@@ -15,7 +15,8 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 	if (offered == NULL)
 		return;
 	if (source == NULL || source->version != SOURCE_VERSION) {
-		agent_log(SOURCE_SYMBOL " is of another version than this agent's %d: what it measures is not shown", SOURCE_VERSION);
+		agent_log(SOURCE_SYMBOL " is of another version than this agent's %d: what it measures is not shown",
+			  SOURCE_VERSION);
 		return;
 	}
 	if (!source->begin(mpi, &why)) {
@@ -29,7 +30,7 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 
 /* ---- variables ---- */
 
-/* Where there is no room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
+/* Without room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
 static void add_variables(struct session *s)
 {
 	struct sourced *d = &s->sourced;

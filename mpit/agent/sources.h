@@ -45,7 +45,7 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
  */
 bool sources_discover(struct session *s, bool (*stop)(void));
 
-/* Program's thread: an object of the list has been made, and is about to end; after its last values have been taken. */
+/* Program's thread: an object has been made, and is about to end; after its last values have been taken. */
 void sources_object_made(const struct session *s, const struct object *o);
 void sources_object_freed(const struct session *s, const struct object *o);
 

@@ -9,7 +9,7 @@
 
 #include "abi.h"
 
-/* After a constructor; address: of the new handle. nested: it was called inside another one, for the library itself. */
+/* After a constructor; address: of the new handle. nested: called inside another one, by the library itself. */
 void tracking_made(int kind, const void *address, const struct making *how, bool nested);
 /* After the program named an object. The handle as it was passed. */
 void tracking_named(int kind, intptr_t handle);

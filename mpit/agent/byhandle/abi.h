@@ -56,7 +56,8 @@ static bool describe_op(MPI_Op op, struct object_description *out)
 	return true;
 }
 
-static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)
+static bool object_describe(int kind, const union mpi_object *object, const struct making *how,
+			    struct object_description *out)
 {
 	out->rank = out->size = -1;
 	out->inter = false;

@@ -5,7 +5,8 @@
  * ABI_NUMBER, ABI_ASKS_STATUS, abi_status_bytes(), abi_datatype_null() and abi_no_op().
  */
 _Static_assert(sizeof(MPI_Count) == sizeof(long long), "library.h takes MPI_Count for a long long");
-_Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm) && sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
+_Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Comm), "one handle_size for all");
+_Static_assert(sizeof(MPI_Datatype) == sizeof(MPI_Request), "one handle_size for all");
 
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,

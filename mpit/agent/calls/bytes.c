@@ -106,7 +106,8 @@ struct whole {
  * Gather, which gives `out` to what goes to the root's `in`, and Scatter, of which it is the other way round. The root
  * of an intracommunicator is a leaf, too; where MPI_IN_PLACE stands for its leaf's buffer that is its own part.
  */
-static struct moved gather(const struct call *call, intptr_t leaf, int64_t count, intptr_t type, struct whole all, int root)
+static struct moved gather(const struct call *call, intptr_t leaf, int64_t count, intptr_t type, struct whole all,
+			   int root)
 {
 	const struct place *place = call_place(call);
 	int n = partners(place);
@@ -136,32 +137,36 @@ static struct moved turned(struct moved moved)
 	return (struct moved){ .out = moved.in, .in = moved.out };
 }
 
-struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			  intptr_t recvtype, int root)
+struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			  int64_t recvcount, intptr_t recvtype, int root)
 {
 	return gather(call, sendbuf, sendcount, sendtype, (struct whole){ .each = recvcount, .type = recvtype }, root);
 }
 
-struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			   intptr_t recvtype, int root)
+struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			   struct counts recvcounts, intptr_t recvtype, int root)
 {
 	return gather(call, sendbuf, sendcount, sendtype, (struct whole){ .counts = recvcounts, .type = recvtype }, root);
 }
 
-struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount,
-			   intptr_t recvtype, int root)
+struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf,
+			   int64_t recvcount, intptr_t recvtype, int root)
 {
-	return turned(gather(call, recvbuf, recvcount, recvtype, (struct whole){ .each = sendcount, .type = sendtype }, root));
+	struct whole all = { .each = sendcount, .type = sendtype };
+
+	return turned(gather(call, recvbuf, recvcount, recvtype, all, root));
 }
 
-struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount,
-			    intptr_t recvtype, int root)
+struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf,
+			    int64_t recvcount, intptr_t recvtype, int root)
 {
-	return turned(gather(call, recvbuf, recvcount, recvtype, (struct whole){ .counts = sendcounts, .type = sendtype }, root));
+	struct whole all = { .counts = sendcounts, .type = sendtype };
+
+	return turned(gather(call, recvbuf, recvcount, recvtype, all, root));
 }
 
-struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			     intptr_t recvtype)
+struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			     int64_t recvcount, intptr_t recvtype)
 {
 	return (struct moved){
 		.out = in_place(sendbuf) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype),
@@ -169,8 +174,8 @@ struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t 
 	};
 }
 
-struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			      intptr_t recvtype)
+struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			      struct counts recvcounts, intptr_t recvtype)
 {
 	const struct place *place = call_place(call);
 
@@ -180,8 +185,8 @@ struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t
 	};
 }
 
-struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			    intptr_t recvtype)
+struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			    int64_t recvcount, intptr_t recvtype)
 {
 	int n = partners(call_place(call));
 	uint64_t in = times(n, recvcount, recvtype);
@@ -189,8 +194,8 @@ struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t s
 	return (struct moved){ .out = in_place(sendbuf) ? in : times(n, sendcount, sendtype), .in = in };
 }
 
-struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
-			     intptr_t recvtype)
+struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype,
+			     struct counts recvcounts, intptr_t recvtype)
 {
 	int n = partners(call_place(call));
 	uint64_t in = bytes_of_all(recvcounts, n, recvtype);
@@ -198,8 +203,8 @@ struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct c
 	return (struct moved){ .out = in_place(sendbuf) ? in : bytes_of_all(sendcounts, n, sendtype), .in = in };
 }
 
-struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-			     intptr_t recvtypes)
+struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes,
+			     struct counts recvcounts, intptr_t recvtypes)
 {
 	int n = partners(call_place(call));
 	uint64_t in = bytes_of_each(recvcounts, n, recvtypes);
@@ -252,7 +257,8 @@ struct moved bytes_scan(const struct call *call, int64_t count, intptr_t type)
 }
 
 /* One buffer, however many neighbours get it; without any it isn't read. */
-struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+				      intptr_t recvtype)
 {
 	const struct place *place = call_place(call);
 
@@ -262,7 +268,8 @@ struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount
 	};
 }
 
-struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype, struct counts recvcounts, intptr_t recvtype)
+struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype,
+				       struct counts recvcounts, intptr_t recvtype)
 {
 	const struct place *place = call_place(call);
 
@@ -272,15 +279,19 @@ struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcoun
 	};
 }
 
-struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+				     intptr_t recvtype)
 {
 	const struct place *place = call_place(call);
 
-	return (struct moved){ .out = times(place->outdegree, sendcount, sendtype), .in = times(place->indegree, recvcount, recvtype) };
+	return (struct moved){
+		.out = times(place->outdegree, sendcount, sendtype),
+		.in = times(place->indegree, recvcount, recvtype),
+	};
 }
 
-struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
-				      intptr_t recvtype)
+struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype,
+				      struct counts recvcounts, intptr_t recvtype)
 {
 	const struct place *place = call_place(call);
 
@@ -290,8 +301,8 @@ struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sen
 	};
 }
 
-struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-				      intptr_t recvtypes)
+struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes,
+				      struct counts recvcounts, intptr_t recvtypes)
 {
 	const struct place *place = call_place(call);
 

@@ -100,7 +100,8 @@ static bool counter_ratio(struct ratio *ratio)
 	uint64_t ticks = now.ticks - loaded.ticks, ns = now.ns - loaded.ns;
 
 	/* A moment is wrong by half its width at most: two moments, right to 1e-5. */
-	if (!kernel_trusts_counter() || now.ticks <= loaded.ticks || now.ns <= loaded.ns || (now.unsure + loaded.unsure) / 2 > ticks / 100000)
+	if (!kernel_trusts_counter() || now.ticks <= loaded.ticks || now.ns <= loaded.ns ||
+	    (now.unsure + loaded.unsure) / 2 > ticks / 100000)
 		return false;
 	/* 100 MHz to 20 GHz: anything else is a counter that something has happened to. */
 	if (ticks / 20 > ns || ticks < ns / 10)

@@ -108,7 +108,8 @@ static void *filtered_thread(void *listening)
 	CHECK(gate_enter());
 	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_EXIT).c.fd < 0);
 	gate_leave();
-	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0); /* no connection has been made */
+	/* No connection has been made. */
+	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0);
 	filter_begin();
 	CHECK(!filter_came()); /* a container's */
 	CHECK(add_filter() && filter_came());
@@ -329,7 +330,8 @@ void test_a_request_to_open(void)
 		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
 		if (!passive)
 			request(fd, REQUEST_SELECT, 3, all, 4);
-		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: those of the request before it are none of its */
+		/* Says more words than it has: those of the request before it are none of its. */
+		request(fd, REQUEST_OPEN, 3, cut, 1);
 		request(fd, REQUEST_OPEN, 4, NULL, 0);
 		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
 		request(fd, REQUEST_OPEN, 6, both, 2);

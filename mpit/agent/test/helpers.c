@@ -229,7 +229,8 @@ void end_conversation(int listening)
 	unlink(path);
 	rmdir(directory);
 	for (size_t i = 0; i < agents_thread_count; i++)
-		CHECK(pthread_join(agents_threads[i], NULL) == 0); /* the first sees its end of file and leaves, the second follows */
+		/* The first sees its end of file and leaves, the second follows. */
+		CHECK(pthread_join(agents_threads[i], NULL) == 0);
 	agents_thread_count = 0;
 	session_drop(&session);
 }

@@ -378,7 +378,8 @@ void test_details_on_the_wire(void)
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		memcpy(&got, w.bytes + WIRE_HEADER_BYTES + 8 + 8 * i, sizeof got);
 		if (got != expected[i])
-			fprintf(stderr, "word %zu of LAYOUT is %#llx, not %#llx\n", i, (unsigned long long)got, (unsigned long long)expected[i]);
+			fprintf(stderr, "word %zu of LAYOUT is %#llx, not %#llx\n", i, (unsigned long long)got,
+				(unsigned long long)expected[i]);
 		CHECK(got == expected[i]);
 	}
 	wire_free(&w);
@@ -404,7 +405,8 @@ void test_what_a_constructors_name_tells(void)
 
 		fake_reset();
 		open_session("", 10);
-		o = object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0, &(struct making){ .by = cases[i].by }, 0);
+		o = object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0,
+				&(struct making){ .by = cases[i].by }, 0);
 		details_reset(&want);
 		if (cases[i].key != NULL)
 			details_add(&want, cases[i].key, cases[i].value);

@@ -133,7 +133,8 @@ void test_what_cannot_be_read_is_not_subtracted(void)
 	fake_variables[0].read_code = CODE_INVALID;
 	pcontrol_called(&session, 0);
 	fake_variables[0].read_code = CODE_SUCCESS;
-	CHECK(sample_with(NULL) && session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID && session.read_errors == 1);
+	CHECK(sample_with(NULL) && session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID &&
+	      session.read_errors == 1);
 	pcontrol_called(&session, 1);
 	CHECK(session.unbound.handles[0].excluded == NULL);
 	CHECK(sample_with(NULL) && session.values[0] == 1);
@@ -157,7 +158,8 @@ static struct frame expect_kept(int fd, uint64_t number)
 void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 {
 	const uint64_t none = 0, kept[] = {
-		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,                                 /* calls, unbound, no name, two values, nothing to subtract */
+		/* Calls, unbound, no name, two values, nothing to subtract. */
+		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,
 		9, 1, BIND_COMM, 1, 4, 0x6f6c6168, 1, (uint64_t)-4, 1, (uint64_t)-6 /* balance on "halo", origin and excluded */
 	};
 	struct frame f;
@@ -193,7 +195,8 @@ void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 	CHECK(f.header.words - f.at == sizeof kept / sizeof kept[0] && memcmp(f.words + f.at, kept, sizeof kept) == 0);
 	free(f.words);
 	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_KEPT) == 1);
-	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation, session.remains.generation, 1 }, 4);
+	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation,
+		session.remains.generation, 1 }, 4);
 	f = next_frame(fd);
 	CHECK(f.header.type == FRAME_SAMPLE); /* it has been seen */
 	free(f.words);

@@ -1,8 +1,9 @@
 /*
- * prototypes.cpp - compares what is interposed, in tables and written out in interpose*.c, with a library's own mpi.h. Compiled, never run.
+ * prototypes.cpp - compares what is interposed, in tables and written out in interpose*.c, with a library's own mpi.h.
+ * Compiled, never run.
  *
- * A wrong number of arguments or a wrong place of the object would corrupt a program, and a misspelt name would be silent: each is an
- * error of the compiler here. C++, because templates can look into a function's type.
+ * A wrong number of arguments or a wrong place of the object would corrupt a program, and a misspelt name would be
+ * silent: each is an error of the compiler here. C++, because templates can look into a function's type.
  */
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -20,7 +21,8 @@
 
 /* What an agent that passes arguments as registers may do with one: it takes one integer register. */
 template <typename T>
-constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) && sizeof(T) <= 8;
+constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) &&
+	sizeof(T) <= 8;
 
 template <typename Function> struct prototype;
 
@@ -42,8 +44,11 @@ template <typename Function, std::size_t n, std::size_t object, std::size_t on, 
 	return true;
 }
 
-#define MAKES(handle, function, n, object, on) static_assert(makes<decltype(function), n, object, on, handle>(), #function);
-#define BOTH(handle, name, n, object, on) MAKES(handle, MPI_##name, n, object, on) MAKES(handle, PMPI_##name, n, object, on)
+#define MAKES(handle, function, n, object, on)                                                  \
+	static_assert(makes<decltype(function), n, object, on, handle>(), #function);
+#define BOTH(handle, name, n, object, on)                                                       \
+	MAKES(handle, MPI_##name, n, object, on)                                                \
+	MAKES(handle, PMPI_##name, n, object, on)
 
 #define COMMUNICATOR(name, n, object, on) BOTH(MPI_Comm, name, n, object, on)
 #define WINDOW(name, n, object, on) BOTH(MPI_Win, name, n, object, on)
@@ -63,7 +68,8 @@ INFOS(INFO)
 REQUESTS(REQUEST)
 DATATYPES(DATATYPE)
 
-#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION) /* in Open MPI's mpi.h the removed ones are an error, the standard's has none */
+/* In Open MPI's mpi.h the removed ones are an error, the standard's has none. */
+#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION)
 ERRHANDLERS_1(ERRHANDLER)
 #endif
 
@@ -85,7 +91,9 @@ BOTH(MPI_Session, Session_finalize, 1, 1, 0)
 #endif
 
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define EXTENSION(name, n, object, on) MAKES(MPI_Request, MPIX_##name, n, object, on) MAKES(MPI_Request, PMPIX_##name, n, object, on)
+#define EXTENSION(name, n, object, on)                                                          \
+	MAKES(MPI_Request, MPIX_##name, n, object, on)                                          \
+	MAKES(MPI_Request, PMPIX_##name, n, object, on)
 PERSISTENT_BARRIER(EXTENSION)
 PERSISTENT_COLLECTIVES(EXTENSION)
 #endif
@@ -114,10 +122,12 @@ template <typename Function, std::size_t n, typename Handle> constexpr bool take
 	return true;
 }
 
-#define TAKEN(name, kind, n) static_assert(takes<decltype(MPI_##name), n, HANDLE_##kind>() && takes<decltype(PMPI_##name), n, HANDLE_##kind>(), #name);
+#define TAKEN(name, kind, n)                                                                    \
+	static_assert(takes<decltype(MPI_##name), n, HANDLE_##kind>(), #name);                  \
+	static_assert(takes<decltype(PMPI_##name), n, HANDLE_##kind>(), #name);
 NAMES(TAKEN)
-#define KEY_OF(name, n)                                                                                                   \
-	TAKEN(name, INFO, n)                                                                                              \
+#define KEY_OF(name, n)                                                                         \
+	TAKEN(name, INFO, n)                                                                    \
 	static_assert(std::is_same<prototype<decltype(MPI_##name)>::at<2>, const char *>::value, #name ": no key behind it");
 KEYS(KEY_OF)
 

@@ -75,7 +75,8 @@ static int cvar_describe(int index, struct cvar_description *out, struct text *n
 	return CODE_SUCCESS;
 }
 
-static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
+static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes,
+		     size_t capacity, int *count)
 {
 	struct openmpi_bound bound;
 	MPI_T_cvar_handle handle;
@@ -124,7 +125,8 @@ static int category_count(int *count)
 	return code(lib_MPI_T_category_get_num(count));
 }
 
-static int category_describe(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description)
+static int category_describe(int index, int *pvars, int *cvars, int *categories, struct text *name,
+			     struct text *description)
 {
 	int name_length = sizeof name->bytes, description_length = sizeof description->bytes;
 

@@ -13,7 +13,8 @@
 #define CVAR_OBJECTS 64 /* values of a bound variable in the list, at most */
 #define CVAR_OTHER_BYTES 4096
 #define MAX_MEMBERS 65536
-#define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2) /* no more values follow where a page has that many: one is at most CVAR_BYTES words */
+/* No more values follow where a page has that many: one is at most CVAR_BYTES words. */
+#define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2)
 
 /* All of a kind have been told to somebody: set by the agent's thread, read by the program's. */
 static _Atomic bool cvars_told, categories_told;
@@ -130,7 +131,8 @@ static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, siz
 	return CODE_INVALID;
 }
 
-int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why)
+int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length,
+	     const char **why)
 {
 	int room = -1, code;
 	bool fits;
@@ -156,7 +158,8 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 	fits = v->is.datatype == TYPE_CHAR ? (int)length < room : (int)length == room;
 	if (code != CODE_MEMORY || room < 0 || fits)
 		return code;
-	*why = v->is.datatype == TYPE_CHAR ? "the string is longer than the variable's" : "the variable has another number of elements";
+	*why = v->is.datatype == TYPE_CHAR ? "the string is longer than the variable's"
+		: "the variable has another number of elements";
 	return CODE_INVALID;
 }
 
@@ -169,7 +172,8 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 	size_t list = wire_hole(w);
 	uint64_t records = 0;
 
-	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS && wire_frame_words(w) < BOUND_WORDS; o = o->after) {
+	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS &&
+	     wire_frame_words(w) < BOUND_WORDS; o = o->after) {
 		int count = 0, code;
 		size_t record;
 
@@ -289,12 +293,14 @@ static bool put_category(struct wire *w, const struct session *s, int index)
 
 	if (s->abi->category_describe(index, &pvars, &cvars, &categories, &name_text, &description_text) != CODE_SUCCESS)
 		return false;
-	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS || categories > MAX_MEMBERS)
+	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS ||
+	    categories > MAX_MEMBERS)
 		return false;
 	members = calloc((size_t)pvars + (size_t)cvars + (size_t)categories + 1, sizeof *members);
 	if (members == NULL)
 		return false;
-	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories, members + pvars + cvars) != CODE_SUCCESS)
+	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories,
+				     members + pvars + cvars) != CODE_SUCCESS)
 		pvars = cvars = categories = 0;
 	record = wire_hole(w);
 	wire_word(w, (uint64_t)index);

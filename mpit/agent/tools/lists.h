@@ -37,6 +37,7 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 int cvar_get(const struct session *s, const struct cvar *v, int *count, const char **why);
 void cvar_put(struct wire *w, const struct cvar *v, int count);
 /* kind and what follows it in the request: `length` words, or bytes of a string, at `value`. */
-int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why);
+int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length,
+	     const char **why);
 
 #endif

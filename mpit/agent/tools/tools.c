@@ -85,7 +85,7 @@ static int check_variable(struct call *c, uint64_t number, uint64_t object, stru
 	if ((*v)->is.datatype == TYPE_OTHER || (*v)->is.datatype_bytes <= 0 || (*v)->is.datatype_bytes > 8)
 		return refuse(c, CODE_NOT_SUPPORTED, "its datatype is none that the agent knows");
 	if ((*v)->source != NULL)
-		return refuse(c, CODE_NOT_SUPPORTED, "the MPI library doesn't have this variable, the agent does: its values stand in samples alone");
+		return refuse(c, CODE_NOT_SUPPORTED, "the MPI library doesn't have it: its values stand in samples alone");
 	*o = NULL;
 	if ((*v)->is.bind == BIND_NONE)
 		return CODE_SUCCESS;
@@ -108,7 +108,8 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 		return refuse(c, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
 	made.session = session;
 	/* MPICH keeps the object's address: it is that of the object in the list, which outlives the handle. */
-	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL : &made.object->mpi, &made.mpi, &made.count);
+	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL
+				      : &made.object->mpi, &made.mpi, &made.count);
 	if (code != CODE_SUCCESS)
 		return code;
 	if (made.count < 0 || made.count > MAX_VALUES || !handle_raw(c->s, made.count, made.variable->is.datatype_bytes)) {
@@ -144,7 +145,8 @@ static int start_or_stop(struct call *c, struct tool_handle *h)
 
 	if (code != CODE_SUCCESS)
 		return code;
-	code = c->operation == TOOL_START ? abi->handle_start(h->session->mpi, h->mpi) : abi->handle_stop(h->session->mpi, h->mpi);
+	code = c->operation == TOOL_START ? abi->handle_start(h->session->mpi, h->mpi)
+		: abi->handle_stop(h->session->mpi, h->mpi);
 	if (code == CODE_SUCCESS)
 		h->started = c->operation == TOOL_START;
 	return code;
@@ -252,7 +254,8 @@ static void read_cvar(struct call *c)
 
 static int write_cvar(struct call *c)
 {
-	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments), kind = wire_take(&c->arguments), length = wire_take(&c->arguments);
+	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments), kind = wire_take(&c->arguments),
+		length = wire_take(&c->arguments);
 	struct cvar v;
 	int code = cvar_find(c->s, index, object, &v, &c->why);
 
@@ -316,7 +319,8 @@ static bool complete(enum operation operation, const struct wire_reader *r)
 {
 	const uint64_t *a = r->words + r->at;
 	size_t head = arguments[operation], left = wire_left(r);
-	uint64_t length = left < head ? 0 : head > 0 ? a[head - 1] : 0; /* where words or a string follow, the last word before them */
+	/* Where words or a string follow, the last word before them. */
+	uint64_t length = left < head ? 0 : head > 0 ? a[head - 1] : 0;
 	bool words = operation == TOOL_WRITE, string = operation >= TOOL_PVAR_INDEX;
 
 	if (operation == TOOL_CVAR_WRITE && left >= head) {
@@ -377,10 +381,11 @@ static bool on_session(struct call *c, struct tools_progress *progress)
 	return true;
 }
 
-bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request, struct tools_progress *progress)
+bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request,
+		  struct tools_progress *progress)
 {
 	uint64_t operation = wire_take(&request), given[2] = { 0 };
-	struct call c = { .s = s, .w = w, .sequence = sequence, .operation = (enum operation)operation, .arguments = request };
+	struct call c = { s, w, sequence, (enum operation)operation, request, NULL };
 	int code;
 
 	if (operation >= TOOL_OPERATIONS) {

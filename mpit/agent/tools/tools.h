@@ -19,6 +19,7 @@ struct tools_progress {
  * Does what a TOOL request says and appends the answer. False: a thread of the program waits for the gate; leave it,
  * and call again with the same request and progress. Allocates for the first session and for large handles.
  */
-bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request, struct tools_progress *progress);
+bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request,
+		  struct tools_progress *progress);
 
 #endif
