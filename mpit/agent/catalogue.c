@@ -278,11 +278,6 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 	return v;
 }
 
-static bool never(void)
-{
-	return false;
-}
-
 size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void))
 {
 	size_t before = c->count;
@@ -300,14 +295,12 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again,
 			return 0;
 		c->dead = grown;
 	}
-	if (stop == NULL)
-		stop = never;
 	for (int i = again ? 0 : c->seen; i < count && c->count < MAX_VARIABLES; i++) {
 		struct variable *v;
 
 		if (i < c->seen && !c->dead[i])
 			continue;
-		if (stop()) {
+		if (stop != NULL && stop()) {
 			c->interrupted = true;
 			break; /* the rest at the next call: seen says how far this one came */
 		}

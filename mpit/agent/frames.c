@@ -42,8 +42,7 @@ struct parts {
 	struct wire *w;
 	enum frame_type type;
 	uint32_t sequence;
-	bool tells_generation;
-	uint64_t generation;
+	uint64_t generation; /* 0: not told */
 	bool open;
 	size_t hole;
 	uint64_t records;
@@ -64,7 +63,7 @@ static void next_record(struct parts *p)
 		close_part(p);
 	if (!p->open) {
 		wire_begin(p->w, p->type, p->sequence);
-		if (p->tells_generation)
+		if (p->generation != 0)
 			wire_word(p->w, p->generation);
 		p->hole = wire_hole(p->w);
 		p->records = 0;
@@ -108,13 +107,7 @@ void frame_enums_named(struct wire *w, uint32_t sequence, const struct catalogue
 
 static void frame_variables(struct wire *w, uint32_t sequence, const struct catalogue *c, uint64_t seen)
 {
-	struct parts p = {
-		.w = w,
-		.type = FRAME_VARIABLES,
-		.sequence = sequence,
-		.tells_generation = true,
-		.generation = c->generation,
-	};
+	struct parts p = { .w = w, .type = FRAME_VARIABLES, .sequence = sequence, .generation = c->generation };
 
 	for (size_t i = 0; i < c->count; i++) {
 		const struct variable *v = c->variables[i];

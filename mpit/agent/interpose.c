@@ -10,24 +10,9 @@
  */
 #include "interpose.h"
 
-#include "agent.h"
 #include "lifecycle.h"
-#include "next.h"
 
 __thread const char *inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
-{
-	void *found = atomic_load_explicit(known, memory_order_relaxed);
-
-	if (found == NULL) {
-		found = locate_next(function, caller);
-		atomic_store_explicit(known, found, memory_order_relaxed);
-		if (found == NULL)
-			agent_log("the MPI library has no %s", function);
-	}
-	return found;
-}
 
 /* ---- the beginning and the end ---- */
 
@@ -35,7 +20,7 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
 	EXPORT int function parameters;                                                 \
 	int function parameters                                                         \
 	{                                                                               \
-		NEXT(function, parameters);                                             \
+		NEXT(int parameters, function);                                         \
 		bool first = lifecycle_prepare(CALLER);                                 \
 		int rc = next arguments;                                                \
 		lifecycle_world_begun(first, rc == 0);                                  \
@@ -51,7 +36,7 @@ BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
 	EXPORT int function(intptr_t comm, intptr_t code);                              \
 	int function(intptr_t comm, intptr_t code)                                      \
 	{                                                                               \
-		NEXT(function, (intptr_t, intptr_t));                                   \
+		NEXT(int (intptr_t, intptr_t), function);                               \
 		lifecycle_end(END_ABORT);                                               \
 		return next(comm, code);                                                \
 	}
@@ -63,7 +48,7 @@ ABORTS(PMPI_Abort)
 	EXPORT int function(int required, int *provided);                               \
 	int function(int required, int *provided)                                       \
 	{                                                                               \
-		NEXT(function, (int, int *));                                           \
+		NEXT(int (int, int *), function);                                       \
 		if (!lifecycle_uses_tools(CALLER))                                      \
 			return next(required, provided);                                \
 		int given = -1;                                                         \
@@ -84,7 +69,7 @@ static const char session_init[] = "Session_init", session_finalize[] = "Session
 	EXPORT int function(intptr_t info, intptr_t errhandler, void *session);         \
 	int function(intptr_t info, intptr_t errhandler, void *session)                 \
 	{                                                                               \
-		NEXT(function, (intptr_t, intptr_t, void *));                           \
+		NEXT(int (intptr_t, intptr_t, void *), function);                       \
 		const char *outer = inside_call;                                        \
 		if (outer == session_init)                                              \
 			return next(info, errhandler, session);                         \
@@ -103,7 +88,7 @@ BEGINS_SESSION(PMPI_Session_init)
 	EXPORT int function(void *session);                                             \
 	int function(void *session)                                                     \
 	{                                                                               \
-		NEXT(function, (void *));                                               \
+		NEXT(int (void *), function);                                           \
 		const char *outer = inside_call;                                        \
 		if (outer == session_finalize)                                          \
 			return next(session);                                           \

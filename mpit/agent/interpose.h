@@ -1,38 +1,12 @@
 /*
- * interpose.h - how an interposed function finds the one it stands in front of. Only the interpose*.c include it,
- * here and in byhandle/.
- *
- * Arguments pass through unchanged as registers: intptr_t holds an int handle (MPICH) and a pointer handle (Open MPI)
- * alike; the upper half of an int argument may be anything and stays so. This holds on every ABI where an argument
- * takes a register or an 8-byte stack slot: x86-64, AArch64, POWER, RISC-V on Linux.
+ * interpose.h - what the functions that stand in front of MPI's have in common. Only the interpose*.c include it, here
+ * and in byhandle/.
  */
 #ifndef MPIT_INTERPOSE_H
 #define MPIT_INTERPOSE_H
 
 #include "abi.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#define EXPORT __attribute__((visibility("default"))) extern
-#define CALLER __builtin_return_address(0)
-
-/* What a function that the library doesn't have answers: MPI_ERR_OTHER or an unknown class, never success. */
-#define NOT_THERE 16
-
-/*
- * The next definition of the function that this stands in, looked up at its first call. Two threads
- * that do it at once find the same.
- */
-void *next_definition(_Atomic(void *) *known, const char *function, const void *caller);
-
-#define NEXT(function, parameters)                                                      \
-	static _Atomic(void *) known;                                                   \
-	int(*next) parameters;                                                          \
-	*(void **)&next = next_definition(&known, #function, CALLER);                   \
-	if (next == NULL)                                                               \
-		return NOT_THERE
+#include "next.h"
 
 /*
  * The function of ours that the program has called in this thread and that hasn't returned, by the address of its
@@ -85,7 +59,7 @@ extern __thread const char *inside_call __attribute__((tls_model("initial-exec")
 	EXPORT int function(PARAMETERS_##n);                                            \
 	int function(PARAMETERS_##n)                                                    \
 	{                                                                               \
-		NEXT(function, (PARAMETERS_##n));                                       \
+		NEXT(int (PARAMETERS_##n), function);                                   \
 		const char *outer = inside_call;                                        \
 		if (outer == name##_name)                                               \
 			return next(ARGUMENTS_##n);                                     \
@@ -108,7 +82,7 @@ extern __thread const char *inside_call __attribute__((tls_model("initial-exec")
 	EXPORT int function(PARAMETERS_##n);                                            \
 	int function(PARAMETERS_##n)                                                    \
 	{                                                                               \
-		NEXT(function, (PARAMETERS_##n));                                       \
+		NEXT(int (PARAMETERS_##n), function);                                   \
 		int rc = next(ARGUMENTS_##n);                                           \
 		if (rc == 0)                                                            \
 			tell;                                                           \

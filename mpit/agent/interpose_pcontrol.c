@@ -17,7 +17,7 @@ static const char pcontrol[] = "Pcontrol";
 	EXPORT int function(int level, R a, R b, R c, R d, R e);                        \
 	int function(int level, R a, R b, R c, R d, R e)                                \
 	{                                                                               \
-		NEXT(function, (int, ...));                                             \
+		NEXT(int (int, ...), function);                                         \
 		const char *outer = inside_call;                                        \
 		inside_call = pcontrol;                                                 \
 		int rc = next(level, a, b, c, d, e);                                    \

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -46,12 +47,8 @@ void link_paths(struct link *l)
 		return;
 	}
 	copy_string(l->paths.path[0], sizeof l->paths.path[0], SOCKET_DEFAULT);
-	if (runtime != NULL && *runtime != '\0' && strlen(runtime) + sizeof "/" SOCKET_RUNTIME <= sizeof l->paths.path[1]) {
-		size_t n = strlen(runtime);
-
-		memcpy(l->paths.path[1], runtime, n);
-		memcpy(l->paths.path[1] + n, "/" SOCKET_RUNTIME, sizeof "/" SOCKET_RUNTIME);
-	}
+	if (runtime != NULL && *runtime != '\0' && strlen(runtime) + sizeof "/" SOCKET_RUNTIME <= sizeof l->paths.path[1])
+		snprintf(l->paths.path[1], sizeof l->paths.path[1], "%s/" SOCKET_RUNTIME, runtime);
 }
 
 static void close_range_of(unsigned first, unsigned last)

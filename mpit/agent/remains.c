@@ -105,12 +105,8 @@ static bool widen_remain(struct remain *m, int count, const uint64_t *last)
 
 	if (words == NULL)
 		return false;
-	if (old > 0) {
-		memcpy(words, m->gained, old * sizeof *words);
-		memcpy(words + room, m->first, old * sizeof *words);
-		memcpy(words + 2 * room, m->max, old * sizeof *words);
-		memcpy(words + 3 * room, m->min, old * sizeof *words);
-	}
+	for (size_t k = 0; old > 0 && k < 4; k++)
+		memcpy(words + k * room, m->gained + k * old, old * sizeof *words);
 	for (size_t i = old; i < room; i++)
 		words[2 * room + i] = words[3 * room + i] = last[i];
 	free(m->gained);

@@ -54,7 +54,7 @@ static const char File_open_name[] = "File_open";
 	EXPORT int function(R comm, const char *name, R mode, R info, void *file);      \
 	int function(R comm, const char *name, R mode, R info, void *file)              \
 	{                                                                               \
-		NEXT(function, (R, const char *, R, R, void *));                        \
+		NEXT(int (R, const char *, R, R, void *), function);                    \
 		const char *outer = inside_call;                                        \
 		struct making how = { File_open_name, name, (int)mode, &comm };         \
 		inside_call = File_open_name;                                           \
@@ -74,7 +74,7 @@ OPENS(PMPI_File_open)
 	EXPORT int function(void *object);                                              \
 	int function(void *object)                                                      \
 	{                                                                               \
-		NEXT(function, (void *));                                               \
+		NEXT(int (void *), function);                                           \
 		const char *outer = inside_call;                                        \
 		tracking_handle_freeing(BIND_##kind, object, outer == name##_name);     \
 		inside_call = name##_name;                                              \

@@ -68,7 +68,7 @@ static void *const noted[] = {
 };
 static int arguments_of_next;
 
-/* As wrappers.c has it, but for where it looks. */
+/* As next.c has it, but for where it looks. */
 void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
 {
 	CHECK(caller != NULL);
