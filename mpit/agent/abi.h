@@ -41,8 +41,7 @@ enum mpit_code {
 	CODE_OTHER = 255,
 };
 
-/* docs/protocol.md, VARIABLES. */
-/* Between them LOWWATERMARK, COUNTER, AGGREGATE. */
+/* docs/protocol.md, VARIABLES. Between them are LOWWATERMARK, COUNTER and AGGREGATE. */
 enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
 enum mpit_bind {
 	BIND_NONE,
@@ -161,7 +160,7 @@ struct abi {
 	int (*handle_start)(void *session, void *handle);
 	int (*handle_read)(void *session, void *handle, void *values);
 
-	/* For the sessions of tools alone (tools.h): the agent's own is never closed and its handles never stopped. */
+	/* For the sessions of tools (tools/sessions.h): the agent's own is never closed, its handles never stopped. */
 	int (*session_close)(void **session);
 	int (*handle_stop)(void *session, void *handle);
 	int (*handle_write)(void *session, void *handle, const void *values);

@@ -102,18 +102,21 @@ static bool readable(const struct pvar_description *d)
 	}
 }
 
-static bool is_signed(int datatype)
+enum number number_kind(int datatype)
 {
 	switch (datatype) {
+	case TYPE_DOUBLE:
+	case TYPE_FLOAT:
+		return NUMBER_FLOATING;
 	case TYPE_INT:
 	case TYPE_COUNT:
 	case TYPE_INT32:
 	case TYPE_INT64:
 	case TYPE_LONG:
 	case TYPE_LONG_LONG:
-		return true;
+		return NUMBER_SIGNED;
 	default:
-		return false;
+		return NUMBER_UNSIGNED;
 	}
 }
 
@@ -134,7 +137,7 @@ uint64_t widen(const struct variable *v, const void *elements, size_t i)
 	}
 	memcpy(&word, at, (size_t)v->is.datatype_bytes);
 	spare = 64 - 8 * (unsigned)v->is.datatype_bytes;
-	if (spare > 0 && is_signed(v->is.datatype))
+	if (spare > 0 && number_kind(v->is.datatype) == NUMBER_SIGNED)
 		word = (uint64_t)((int64_t)(word << spare) >> spare);
 	return word;
 }
@@ -160,7 +163,9 @@ static bool narrow_one(int datatype, int bytes, uint64_t word, void *to)
 		memcpy(to, &word, (size_t)bytes);
 		if (spare == 0)
 			return true;
-		return is_signed(datatype) ? (uint64_t)((int64_t)(word << spare) >> spare) == word : word << spare >> spare == word;
+		if (number_kind(datatype) == NUMBER_SIGNED)
+			return (uint64_t)((int64_t)(word << spare) >> spare) == word;
+		return word << spare >> spare == word;
 	}
 }
 

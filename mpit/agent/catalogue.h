@@ -31,7 +31,7 @@ struct enumeration {
 	int *values;
 	char **names;
 	uint64_t generation; /* the catalogue's, when it was found */
-	bool named;          /* by the control variables of the page that is being written (lists.c) */
+	bool named;          /* by the control variables of the page that is being written (tools/lists.c) */
 };
 
 struct variable {
@@ -96,6 +96,9 @@ void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state
 
 /* True if a variable may be opened now. */
 bool variable_usable(const struct variable *v);
+
+enum number { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOATING };
+enum number number_kind(int datatype);
 
 /* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
 uint64_t widen(const struct variable *v, const void *elements, size_t i);

@@ -48,14 +48,8 @@ ABORTS(PMPI_Abort)
 	EXPORT int function(int required, int *provided);                               \
 	int function(int required, int *provided)                                       \
 	{                                                                               \
-		NEXT(int (int, int *), function);                                       \
-		if (!lifecycle_uses_tools(CALLER))                                      \
-			return next(required, provided);                                \
-		int given = -1;                                                         \
-		int rc = next(lifecycle_tool_required(), &given);                       \
-		if (rc == 0 && provided != NULL)                                        \
-			*provided = lifecycle_tool_provided(required, given);           \
-		return rc;                                                              \
+		NEXT(tool_init, function);                                              \
+		return lifecycle_tool_init(next, CALLER, required, provided);           \
 	}
 
 INITIALISES_TOOLS(MPI_T_init_thread)

@@ -24,7 +24,7 @@ static _Atomic bool prepared; /* somebody has called MPI_Init or MPI_Session_ini
 static _Atomic bool world;    /* somebody has called MPI_Init: the end is MPI_Finalize */
 static _Atomic int sessions;  /* MPI-4's, alive */
 
-/* Written in lifecycle_prepare and lifecycle_begin, before the agent runs; the session then is the gate's. */
+/* Written before the agent runs. */
 static const struct abi *abi;
 static int tool_level = -1; /* 0 … 3; -1: not known */
 static char library_version[512];
@@ -236,25 +236,22 @@ void lifecycle_session_ending(const void *address)
 		lifecycle_end(END_FINALIZE);
 }
 
-bool lifecycle_uses_tools(const void *caller)
+int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *provided)
 {
+	int given = -1, rc;
+
 	find_mpi(caller);
-	return abi != NULL;
-}
-
-int lifecycle_tool_required(void)
-{
-	return abi->thread_multiple();
-}
-
-int lifecycle_tool_provided(int required, int provided)
-{
-	int level = abi->thread_level(provided);
-
-	if (level >= 0)
-		tool_level = level;
+	if (abi == NULL)
+		return next(required, provided);
+	rc = next(abi->thread_multiple(), &given);
+	if (rc != 0)
+		return rc;
+	if (abi->thread_level(given) >= 0)
+		tool_level = abi->thread_level(given);
 	/* What the program asked for, unless the library can't: as it would be without the agent. */
-	return tool_level >= 0 && tool_level < abi->thread_level(required) ? provided : required;
+	if (provided != NULL)
+		*provided = tool_level >= 0 && tool_level < abi->thread_level(required) ? given : required;
+	return rc;
 }
 
 /* ---- MPI_Pcontrol ---- */

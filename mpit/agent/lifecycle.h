@@ -22,12 +22,11 @@ void lifecycle_session_begun(bool first, const void *session);
 void lifecycle_session_ending(const void *session);
 
 /*
- * What to ask of the real MPI_T_init_thread when the program asks for `required`, and what to answer it: the
- * library's lock follows the last caller, so the level must never fall below the agent's.
+ * The program's MPI_T_init_thread. The library's lock follows the last caller, so that the level which is asked of the
+ * real one never falls below the agent's.
  */
-bool lifecycle_uses_tools(const void *caller); /* false: pass the call on as it is */
-int lifecycle_tool_required(void);
-int lifecycle_tool_provided(int required, int provided);
+typedef int tool_init(int required, int *provided);
+int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *provided);
 
 /* After MPI_Pcontrol. */
 void lifecycle_pcontrol(int level);

@@ -4,26 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum number { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOATING };
-
-static enum number number_of(const struct variable *v)
-{
-	switch (v->is.datatype) {
-	case TYPE_DOUBLE:
-	case TYPE_FLOAT:
-		return NUMBER_FLOATING;
-	case TYPE_UNSIGNED:
-	case TYPE_UNSIGNED_LONG:
-	case TYPE_UNSIGNED_LONG_LONG:
-	case TYPE_UINT32:
-	case TYPE_UINT64:
-	case TYPE_BOOL:
-		return NUMBER_UNSIGNED;
-	default:
-		return NUMBER_SIGNED;
-	}
-}
-
 static double as_double(uint64_t word)
 {
 	double d;
@@ -42,17 +22,17 @@ static uint64_t as_word(double d)
 
 uint64_t value_plus(const struct variable *v, uint64_t a, uint64_t b)
 {
-	return number_of(v) == NUMBER_FLOATING ? as_word(as_double(a) + as_double(b)) : a + b;
+	return number_kind(v->is.datatype) == NUMBER_FLOATING ? as_word(as_double(a) + as_double(b)) : a + b;
 }
 
 uint64_t value_minus(const struct variable *v, uint64_t a, uint64_t b)
 {
-	return number_of(v) == NUMBER_FLOATING ? as_word(as_double(a) - as_double(b)) : a - b;
+	return number_kind(v->is.datatype) == NUMBER_FLOATING ? as_word(as_double(a) - as_double(b)) : a - b;
 }
 
 static bool less(const struct variable *v, uint64_t a, uint64_t b)
 {
-	switch (number_of(v)) {
+	switch (number_kind(v->is.datatype)) {
 	case NUMBER_FLOATING: return as_double(a) < as_double(b);
 	case NUMBER_SIGNED: return (int64_t)a < (int64_t)b;
 	default: return a < b;

@@ -52,7 +52,7 @@ struct object {
 	struct object *next_alike; /* in its bucket */
 	struct handle *handles;
 	size_t count, room;
-	unsigned tool_handles; /* how many handles of tools are bound to it (tools.h) */
+	unsigned tool_handles; /* how many handles of tools are bound to it (tools/sessions.h) */
 	struct object *before, *after;
 };
 
@@ -66,7 +66,7 @@ struct pcontrol {
 	struct wire kept;                      /* the last KEPT frame, ours; empty: none */
 };
 
-struct tools; /* tools.h */
+struct tools; /* tools/sessions.h */
 
 struct session {
 	const struct abi *abi;

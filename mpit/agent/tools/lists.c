@@ -3,6 +3,7 @@
 
 #include "../gate.h"
 #include "../objects.h"
+#include "refused.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -71,19 +72,15 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 
 	if (code != CODE_SUCCESS)
 		return code;
-	if (count < 0 || index >= (uint64_t)count) {
-		*why = "there is no control variable with this index";
-		return CODE_INVALID_INDEX;
-	}
+	if (count < 0 || index >= (uint64_t)count)
+		return refused(why, CODE_INVALID_INDEX, "there is no control variable with this index");
 	*out = (struct cvar){ .index = (int)index };
 	code = s->abi->cvar_describe(out->index, &out->is, &name_text, &description_text);
 	if (code != CODE_SUCCESS || out->is.bind == BIND_NONE)
 		return code;
 	o = object_numbered(s, object);
-	if (o == NULL || o->kind != out->is.bind) {
-		*why = "it is bound to an object of another kind, or to one that is not there";
-		return CODE_INVALID_HANDLE;
-	}
+	if (o == NULL || o->kind != out->is.bind)
+		return refused(why, CODE_INVALID_HANDLE, NOT_BOUND_THERE);
 	out->object = &o->mpi;
 	return CODE_SUCCESS;
 }
@@ -96,7 +93,7 @@ int cvar_get(const struct session *s, const struct cvar *v, int *count, const ch
 
 	/* Both codes may be the library's own. */
 	if (!has_value(&v->is))
-		*why = "its datatype is none that the agent knows";
+		*why = UNKNOWN_DATATYPE;
 	else if (code == CODE_MEMORY && (*count < 0 || (size_t)*count > CVAR_BYTES / (size_t)v->is.datatype_bytes))
 		*why = "it is too large";
 	if (code == CODE_NOT_ACCESSIBLE)
@@ -110,14 +107,12 @@ static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, siz
 	const struct cvar_description *d = &v->is;
 
 	memset(cvar_value, 0, sizeof cvar_value);
-	if (kind != (d->datatype == TYPE_CHAR ? VALUE_STRING : VALUE_WORDS)) {
-		*why = d->datatype == TYPE_CHAR ? "its value is a string" : "its value is no string";
-		return CODE_INVALID;
-	}
-	if (length * (size_t)d->datatype_bytes >= CVAR_BYTES) {
-		*why = "it is too large";
-		return CODE_INVALID;
-	}
+	if (d->datatype == TYPE_CHAR && kind != VALUE_STRING)
+		return refused(why, CODE_INVALID, "its value is a string");
+	if (d->datatype != TYPE_CHAR && kind != VALUE_WORDS)
+		return refused(why, CODE_INVALID, "its value is no string");
+	if (length * (size_t)d->datatype_bytes >= CVAR_BYTES)
+		return refused(why, CODE_INVALID, "it is too large");
 	if (d->datatype == TYPE_CHAR) {
 		memcpy(cvar_value, value, length);
 		if (memchr(cvar_value, 0, length) == NULL)
@@ -127,8 +122,7 @@ static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, siz
 	}
 	if (narrow(d->datatype, d->datatype_bytes, value, length, cvar_value))
 		return CODE_SUCCESS;
-	*why = "an element doesn't fit the variable's datatype";
-	return CODE_INVALID;
+	return refused(why, CODE_INVALID, "an element doesn't fit the variable's datatype");
 }
 
 int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length,
@@ -137,18 +131,14 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 	int room = -1, code;
 	bool fits;
 
-	if (v->is.scope == SCOPE_CONSTANT || v->is.scope == SCOPE_READONLY) {
-		*why = v->is.scope == SCOPE_CONSTANT ? "its scope is CONSTANT" : "its scope is READONLY";
-		return CODE_CVAR_SET_NEVER;
-	}
-	if (!s->may_write) {
-		*why = "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)";
-		return CODE_NOT_ACCESSIBLE;
-	}
-	if (!has_value(&v->is)) {
-		*why = "its datatype is none that the agent knows";
-		return CODE_NOT_SUPPORTED;
-	}
+	if (v->is.scope == SCOPE_CONSTANT)
+		return refused(why, CODE_CVAR_SET_NEVER, "its scope is CONSTANT");
+	if (v->is.scope == SCOPE_READONLY)
+		return refused(why, CODE_CVAR_SET_NEVER, "its scope is READONLY");
+	if (!s->may_write)
+		return refused(why, CODE_NOT_ACCESSIBLE, NOT_ALLOWED);
+	if (!has_value(&v->is))
+		return refused(why, CODE_NOT_SUPPORTED, UNKNOWN_DATATYPE);
 	code = store(v, kind, value, length, why);
 	if (code != CODE_SUCCESS)
 		return code;
@@ -158,9 +148,9 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 	fits = v->is.datatype == TYPE_CHAR ? (int)length < room : (int)length == room;
 	if (code != CODE_MEMORY || room < 0 || fits)
 		return code;
-	*why = v->is.datatype == TYPE_CHAR ? "the string is longer than the variable's"
-		: "the variable has another number of elements";
-	return CODE_INVALID;
+	if (v->is.datatype == TYPE_CHAR)
+		return refused(why, CODE_INVALID, "the string is longer than the variable's");
+	return refused(why, CODE_INVALID, "the variable has another number of elements");
 }
 
 /* ---- the list of control variables ---- */

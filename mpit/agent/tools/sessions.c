@@ -2,6 +2,7 @@
 #include "sessions.h"
 
 #include "../gate.h"
+#include "refused.h"
 
 #include <stdlib.h>
 
@@ -81,17 +82,13 @@ int tool_session_create(struct session *s, uint64_t *number, const char **why)
 
 	if (t == NULL)
 		t = s->tools = calloc(1, sizeof *t);
-	if (t == NULL) {
-		*why = "the rank has no memory left";
-		return CODE_MEMORY;
-	}
+	if (t == NULL)
+		return refused(why, CODE_MEMORY, "the rank has no memory left");
 	for (size_t i = 0; i < TOOL_SESSIONS && session == NULL; i++)
 		if (!t->sessions[i].open && t->sessions[i].uses < UINT32_MAX / TOOL_SESSIONS)
 			session = &t->sessions[i];
-	if (session == NULL) {
-		*why = "this connection has 16 sessions";
-		return CODE_OUT_OF_SESSIONS;
-	}
+	if (session == NULL)
+		return refused(why, CODE_OUT_OF_SESSIONS, "this connection has 16 sessions");
 	code = s->abi->session_open(&session->mpi);
 	if (code != CODE_SUCCESS)
 		return code;

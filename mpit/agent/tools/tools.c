@@ -7,6 +7,7 @@
 #include "../handles.h"
 #include "../objects.h"
 #include "lists.h"
+#include "refused.h"
 #include "sessions.h"
 
 #include <string.h>
@@ -64,12 +65,6 @@ static void put_answer(struct call *c, int code, const uint64_t *words, size_t c
 	wire_end(c->w);
 }
 
-static int refuse(struct call *c, int code, const char *why)
-{
-	c->why = why;
-	return code;
-}
-
 /* ---- handles ---- */
 
 /* What a tool may have a handle on, and on which object. */
@@ -78,20 +73,20 @@ static int check_variable(struct call *c, uint64_t number, uint64_t object, stru
 	const struct catalogue *all = &c->s->catalogue;
 
 	if (number >= all->count)
-		return refuse(c, CODE_INVALID_INDEX, "there is no variable with this number");
+		return refused(&c->why, CODE_INVALID_INDEX, "there is no variable with this number");
 	*v = all->variables[number];
 	if ((*v)->state == VARIABLE_DENIED)
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
 	if ((*v)->is.datatype == TYPE_OTHER || (*v)->is.datatype_bytes <= 0 || (*v)->is.datatype_bytes > 8)
-		return refuse(c, CODE_NOT_SUPPORTED, "its datatype is none that the agent knows");
+		return refused(&c->why, CODE_NOT_SUPPORTED, UNKNOWN_DATATYPE);
 	if ((*v)->source != NULL)
-		return refuse(c, CODE_NOT_SUPPORTED, "the MPI library doesn't have it: its values stand in samples alone");
+		return refused(&c->why, CODE_NOT_SUPPORTED, "the MPI library doesn't have it: its values stand in samples alone");
 	*o = NULL;
 	if ((*v)->is.bind == BIND_NONE)
 		return CODE_SUCCESS;
 	*o = object_numbered(c->s, object);
 	if (*o == NULL || (*o)->kind != (*v)->is.bind)
-		return refuse(c, CODE_INVALID_HANDLE, "it is bound to an object of another kind, or to one that is not there");
+		return refused(&c->why, CODE_INVALID_HANDLE, NOT_BOUND_THERE);
 	return CODE_SUCCESS;
 }
 
@@ -105,7 +100,7 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 	if (code != CODE_SUCCESS)
 		return code;
 	if (h == NULL)
-		return refuse(c, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
+		return refused(&c->why, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
 	made.session = session;
 	/* MPICH keeps the object's address: it is that of the object in the list, which outlives the handle. */
 	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL
@@ -114,7 +109,7 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 		return code;
 	if (made.count < 0 || made.count > MAX_VALUES || !handle_raw(c->s, made.count, made.variable->is.datatype_bytes)) {
 		c->s->abi->handle_close(session->mpi, &made.mpi);
-		return refuse(c, CODE_MEMORY, "it has too many elements");
+		return refused(&c->why, CODE_MEMORY, "it has too many elements");
 	}
 	given[0] = tool_handle_put(t, h, &made);
 	given[1] = (uint64_t)made.count;
@@ -125,16 +120,16 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 static int check_startstop(struct call *c, const struct tool_handle *h)
 {
 	if (h->variable->is.continuous)
-		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the variable is continuous");
+		return refused(&c->why, CODE_PVAR_NO_STARTSTOP, "the variable is continuous");
 	if (c->operation == TOOL_STOP && deny_matches(c->s->abi->never_stop, h->variable->name))
-		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the library would stop it for the whole process");
+		return refused(&c->why, CODE_PVAR_NO_STARTSTOP, "the library would stop it for the whole process");
 	return CODE_SUCCESS;
 }
 
 static int check_write(struct call *c, const struct tool_handle *h)
 {
 	if (h->variable->is.readonly)
-		return refuse(c, CODE_PVAR_NO_WRITE, "the variable is readonly");
+		return refused(&c->why, CODE_PVAR_NO_WRITE, "the variable is readonly");
 	return CODE_SUCCESS;
 }
 
@@ -200,7 +195,7 @@ static int readreset(struct call *c, struct tool_handle *h)
 	if (code != CODE_SUCCESS)
 		return code;
 	if (!h->variable->is.atomic)
-		return refuse(c, CODE_PVAR_NO_ATOMIC, "the variable is not atomic");
+		return refused(&c->why, CODE_PVAR_NO_ATOMIC, "the variable is not atomic");
 	return c->s->abi->handle_readreset(h->session->mpi, h->mpi, c->s->raw);
 }
 
@@ -226,13 +221,13 @@ static int write_values(struct call *c, struct tool_handle *h)
 	if (code != CODE_SUCCESS)
 		return code;
 	if (!c->s->may_write)
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, NOT_ALLOWED);
 	if (!c->s->abi->pvar_writable(is))
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the library would crash");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, "the library would crash");
 	if (n != (uint64_t)h->count)
-		return refuse(c, CODE_INVALID, "the handle has another number of elements");
+		return refused(&c->why, CODE_INVALID, "the handle has another number of elements");
 	if (!narrow(is->datatype, is->datatype_bytes, c->arguments.words + c->arguments.at, (size_t)n, c->s->raw))
-		return refuse(c, CODE_INVALID, "an element doesn't fit the variable's datatype");
+		return refused(&c->why, CODE_INVALID, "an element doesn't fit the variable's datatype");
 	return c->s->abi->handle_write(h->session->mpi, h->mpi, c->s->raw);
 }
 
@@ -296,7 +291,7 @@ static int find_index(struct call *c, uint64_t given[2])
 	int index = -1, code;
 
 	if (length >= sizeof name || mpi_class > CLASS_LAST || memchr(bytes, 0, (size_t)length) != NULL)
-		return refuse(c, CODE_INVALID_NAME, "there can't be a variable or category of that name and class");
+		return refused(&c->why, CODE_INVALID_NAME, "there can't be a variable or category of that name and class");
 	memcpy(name, bytes, (size_t)length);
 	name[length] = '\0';
 	if (c->operation == TOOL_PVAR_INDEX)
@@ -343,7 +338,7 @@ static bool on_session(struct call *c, struct tools_progress *progress)
 	int code;
 
 	if (session == NULL) {
-		put_answer(c, refuse(c, CODE_INVALID_SESSION, "this connection has no such session"), NULL, 0);
+		put_answer(c, refused(&c->why, CODE_INVALID_SESSION, "this connection has no such session"), NULL, 0);
 		return true;
 	}
 	if (c->operation == TOOL_HANDLE_ALLOC) {
@@ -365,19 +360,17 @@ static bool on_session(struct call *c, struct tools_progress *progress)
 		return true;
 	}
 	h = tool_handle_find(t, session, number);
-	if (h == NULL)
-		put_answer(c, refuse(c, CODE_INVALID_HANDLE, "the session has no such handle, or its object has ended"), NULL, 0);
-	else if (c->operation == TOOL_READ || c->operation == TOOL_READRESET)
+	if (h != NULL && (c->operation == TOOL_READ || c->operation == TOOL_READRESET)) {
 		put_values(c, h);
-	else if (c->operation == TOOL_HANDLE_FREE)
-		put_answer(c, tool_handle_close(c->s, h), NULL, 0);
-	else if (c->operation == TOOL_WRITE) {
-		code = write_values(c, h);
-		put_answer(c, code, NULL, 0);
-	} else {
-		code = one(c, h);
-		put_answer(c, code, NULL, 0);
+		return true;
 	}
+	if (h == NULL)
+		code = refused(&c->why, CODE_INVALID_HANDLE, "the session has no such handle, or its object has ended");
+	else if (c->operation == TOOL_HANDLE_FREE)
+		code = tool_handle_close(c->s, h);
+	else
+		code = c->operation == TOOL_WRITE ? write_values(c, h) : one(c, h);
+	put_answer(c, code, NULL, 0);
 	return true;
 }
 
