@@ -202,23 +202,23 @@ static int handle_open(void *session, int index, union mpi_object *object, void 
 {
 	struct openmpi_bound bound;
 
-	return code(lib_MPI_T_pvar_handle_alloc((MPI_T_pvar_session)session, index, abi_bound(object, &bound),
-						(MPI_T_pvar_handle *)handle, count));
+	return code(lib_MPI_T_pvar_handle_alloc(session, index, abi_bound(object, &bound), (MPI_T_pvar_handle *)handle,
+						count));
 }
 
 static int handle_close(void *session, void **handle)
 {
-	return code(lib_MPI_T_pvar_handle_free((MPI_T_pvar_session)session, (MPI_T_pvar_handle *)handle));
+	return code(lib_MPI_T_pvar_handle_free(session, (MPI_T_pvar_handle *)handle));
 }
 
 static int handle_start(void *session, void *handle)
 {
-	return code(lib_MPI_T_pvar_start((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
+	return code(lib_MPI_T_pvar_start(session, handle));
 }
 
 static int handle_read(void *session, void *handle, void *values)
 {
-	return code(lib_MPI_T_pvar_read((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
+	return code(lib_MPI_T_pvar_read(session, handle, values));
 }
 
 static int enum_describe(void *enumeration, int *items, struct text *name)
@@ -226,7 +226,7 @@ static int enum_describe(void *enumeration, int *items, struct text *name)
 	int length = sizeof name->bytes;
 
 	name->bytes[0] = '\0';
-	return code(lib_MPI_T_enum_get_info((MPI_T_enum)enumeration, items, name->bytes, &length));
+	return code(lib_MPI_T_enum_get_info(enumeration, items, name->bytes, &length));
 }
 
 static int enum_item(void *enumeration, int item, int *value, struct text *name)
@@ -234,7 +234,7 @@ static int enum_item(void *enumeration, int item, int *value, struct text *name)
 	int length = sizeof name->bytes;
 
 	name->bytes[0] = '\0';
-	return code(lib_MPI_T_enum_get_item((MPI_T_enum)enumeration, item, value, name->bytes, &length));
+	return code(lib_MPI_T_enum_get_item(enumeration, item, value, name->bytes, &length));
 }
 
 #include "abi_objects.h"

@@ -3,52 +3,23 @@
  * section 15.3.6) and categories (15.3.9).
  */
 
-#define OPTIONAL(name, arguments) (lib_##name == NULL ? CODE_NOT_SUPPORTED : code(lib_##name arguments))
+/* A function of struct abi that is one of the library's; it may lack this one. */
+#define OPTIONAL(name, parameters, function, ...)                                                       \
+	static int name parameters                                                                      \
+	{                                                                                               \
+		return lib_##function == NULL ? CODE_NOT_SUPPORTED : code(lib_##function(__VA_ARGS__)); \
+	}
 
-static int session_close(void **session)
-{
-	return OPTIONAL(MPI_T_pvar_session_free, ((MPI_T_pvar_session *)session));
-}
-
-static int handle_stop(void *session, void *handle)
-{
-	return OPTIONAL(MPI_T_pvar_stop, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
-}
-
-static int handle_write(void *session, void *handle, const void *values)
-{
-	return OPTIONAL(MPI_T_pvar_write, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
-}
-
-static int handle_reset(void *session, void *handle)
-{
-	return OPTIONAL(MPI_T_pvar_reset, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle));
-}
-
-static int handle_readreset(void *session, void *handle, void *values)
-{
-	return OPTIONAL(MPI_T_pvar_readreset, ((MPI_T_pvar_session)session, (MPI_T_pvar_handle)handle, values));
-}
-
-static int pvar_index(const char *name, int mpi_class, int *index)
-{
-	return OPTIONAL(MPI_T_pvar_get_index, (name, MPI_T_PVAR_CLASS_STATE + mpi_class, index));
-}
-
-static int cvar_index(const char *name, int *index)
-{
-	return OPTIONAL(MPI_T_cvar_get_index, (name, index));
-}
-
-static int category_index(const char *name, int *index)
-{
-	return OPTIONAL(MPI_T_category_get_index, (name, index));
-}
-
-static int category_stamp(int *stamp)
-{
-	return OPTIONAL(MPI_T_category_changed, (stamp));
-}
+OPTIONAL(session_close, (void **session), MPI_T_pvar_session_free, (MPI_T_pvar_session *)session)
+OPTIONAL(handle_stop, (void *session, void *handle), MPI_T_pvar_stop, session, handle)
+OPTIONAL(handle_write, (void *session, void *handle, const void *values), MPI_T_pvar_write, session, handle, values)
+OPTIONAL(handle_reset, (void *session, void *handle), MPI_T_pvar_reset, session, handle)
+OPTIONAL(handle_readreset, (void *session, void *handle, void *values), MPI_T_pvar_readreset, session, handle, values)
+OPTIONAL(cvar_index, (const char *name, int *index), MPI_T_cvar_get_index, name, index)
+OPTIONAL(category_index, (const char *name, int *index), MPI_T_category_get_index, name, index)
+OPTIONAL(category_stamp, (int *stamp), MPI_T_category_changed, stamp)
+OPTIONAL(pvar_index, (const char *name, int mpi_class, int *index), MPI_T_pvar_get_index, name,
+	 MPI_T_PVAR_CLASS_STATE + mpi_class, index)
 
 static int cvar_count(int *count)
 {
