@@ -44,12 +44,6 @@ static int fetch(const struct session *s, const struct cvar *v, int *count)
 	return s->abi->cvar_read(v->index, v->object, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, count);
 }
 
-static void put_no_value(struct wire *w)
-{
-	wire_word(w, VALUE_NONE);
-	wire_word(w, 0);
-}
-
 void cvar_put(struct wire *w, const struct cvar *v, int count)
 {
 	const struct variable like = { .is = { .datatype = v->is.datatype, .datatype_bytes = v->is.datatype_bytes } };
@@ -155,6 +149,17 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 
 /* ---- the list of control variables ---- */
 
+static void put_value(struct wire *w, int code, const struct cvar *v, int count)
+{
+	wire_word(w, (uint64_t)code);
+	if (code == CODE_SUCCESS) {
+		cvar_put(w, v, count);
+	} else {
+		wire_word(w, VALUE_NONE);
+		wire_word(w, 0);
+	}
+}
+
 /* Values on the objects that it can be bound to. The first record of a page is written to its end: that is what
  * bounds them. */
 static bool put_bound_values(struct wire *w, const struct session *s, struct cvar *v, bool patient)
@@ -162,11 +167,12 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 	size_t list = wire_hole(w);
 	uint64_t records = 0;
 
-	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS &&
-	     wire_frame_words(w) < BOUND_WORDS; o = o->after) {
+	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL; o = o->after) {
 		int count = 0, code;
 		size_t record;
 
+		if (records == CVAR_OBJECTS || wire_frame_words(w) >= BOUND_WORDS)
+			break;
 		if (o->kind != v->is.bind)
 			continue;
 		if (!patient && gate_wanted())
@@ -175,11 +181,7 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 		code = fetch(s, v, &count);
 		record = wire_hole(w);
 		wire_word(w, o->number);
-		wire_word(w, (uint64_t)code);
-		if (code == CODE_SUCCESS)
-			cvar_put(w, v, count);
-		else
-			put_no_value(w);
+		put_value(w, code, v, count);
 		wire_fill_length(w, record);
 		records++;
 	}
@@ -208,11 +210,7 @@ static bool put_cvar(struct wire *w, struct session *s, struct cvar *v, bool pat
 		e = catalogue_enumeration(&s->catalogue, s->abi, v->is.enumeration);
 	if (e != NULL)
 		wire_fill(w, enumeration, (uint64_t)e->number + 1);
-	wire_word(w, (uint64_t)code);
-	if (code == CODE_SUCCESS)
-		cvar_put(w, v, count);
-	else
-		put_no_value(w);
+	put_value(w, code, v, count);
 	wire_string(w, name_text.bytes);
 	wire_string(w, description_text.bytes);
 	whole = put_bound_values(w, s, v, patient);
