@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define SEND_PATIENCE_NS 10000000000u
-#define SEND_GLANCE_MS 100 /* how often a thread that can't send looks whether it is to go on */
+#define SEND_GLANCE_US 100000 /* how often a thread that can't send looks whether it is to go on */
 #define HIGH_DESCRIPTOR 900
 #define TURN_RETRY_US 200
 
@@ -138,6 +138,7 @@ static int move_high(int fd)
 
 bool connection_open(struct connection *c, const struct socket_paths *paths)
 {
+	struct timeval glance = { .tv_usec = SEND_GLANCE_US };
 	struct stat st;
 
 	c->fd = dial_any(paths);
@@ -145,8 +146,9 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 		return false;
 	if (!c->private)
 		c->fd = move_high(c->fd);
-	/* From here on the thread may sleep in recv. */
-	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0) {
+	/* From here on the thread may sleep in it: recv without a bound, send with one. */
+	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0 ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &glance, sizeof glance) != 0) {
 		close(c->fd);
 		c->fd = -1;
 		return false;
@@ -159,17 +161,12 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 	return true;
 }
 
-/* For how long to wait: not past the deadline, nor longer than a glance at whether to go on at all. */
-static int patience_ms(uint64_t deadline)
-{
-	uint64_t now = monotonic_ns(), ms = deadline > now ? (deadline - now) / 1000000u + 1 : 0;
-
-	return ms > SEND_GLANCE_MS ? SEND_GLANCE_MS : (int)ms;
-}
-
-/* renewed: the deadline moves on with whatever the exporter reads, until the rank has ended. */
+/*
+ * Patient: the agent's thread, which sleeps in send and whose deadline moves on with whatever the exporter reads,
+ * until the rank has ended. The others poll, for they may stand in a signal handler, or have little time.
+ */
 static bool send_all(const struct connection *c, const unsigned char *bytes, size_t length, uint64_t deadline,
-		     bool renewed)
+		     bool patient)
 {
 	while (length > 0) {
 		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
@@ -177,17 +174,17 @@ static bool send_all(const struct connection *c, const unsigned char *bytes, siz
 
 		if (!still_ours(c))
 			return false;
-		n = send(c->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(c->fd, bytes, length, MSG_NOSIGNAL | (patient ? 0 : MSG_DONTWAIT));
 		if (n > 0) {
 			bytes += n;
 			length -= (size_t)n;
-			if (renewed)
+			if (patient)
 				deadline = monotonic_ns() + SEND_PATIENCE_NS;
 			continue;
 		}
-		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || (renewed && atomic_load(&over)))
+		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || !still_ours(c))
 			return false;
-		if (!still_ours(c) || (poll(&p, 1, patience_ms(deadline)) < 0 && errno != EINTR))
+		if (patient ? atomic_load(&over) : poll(&p, 1, 1) < 0 && errno != EINTR)
 			return false;
 	}
 	return true;
@@ -207,9 +204,10 @@ void connection_await_end(const struct connection *c, uint64_t deadline)
 {
 	/* POLLHUP comes unasked; what the exporter might say is not looked at. */
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+	uint64_t now;
 
-	while (still_ours(c) && monotonic_ns() < deadline) {
-		int ready = poll(&p, 1, patience_ms(deadline));
+	while (still_ours(c) && (now = monotonic_ns()) < deadline) {
+		int ready = poll(&p, 1, (int)((deadline - now) / 1000000u) + 1);
 
 		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return;
