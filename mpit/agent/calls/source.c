@@ -86,8 +86,10 @@ static void describe(size_t i, struct source_variable *out)
 		bool distribution;
 		const char *description;
 	} kinds[] = {
-		[UNCOUNTED] = { COUNTER, false, "Calls that could not be counted: no memory for a thread's block, "
-				"or their object or datatype was freed meanwhile" },
+		[UNCOUNTED] = {
+			COUNTER, false,
+			"Calls that could not be counted: no memory for a thread's block, or their object or datatype was freed meanwhile"
+		},
 		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
 		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
 		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },

@@ -269,7 +269,8 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	CHECK(expect_sample(fd, 1, SAMPLE_PASSIVE, 2) == 5);
 	request(fd, REQUEST_SELECT, 2, second_only, 3);
 	request(fd, REQUEST_SAMPLE, 3, unseen, 3);
-	expect_sample(fd, 3, SAMPLE_BUSY, 0); /* the values read before are not those that are selected now */
+	/* The values read before are not those that are selected now. */
+	CHECK(sample_statistic(fd, 3, SAMPLE_BUSY, STATISTIC_BUSY) == 1);
 	request(fd, REQUEST_CVARS, 4, unseen, 1);
 	free(next_frame(fd).words);
 	CHECK(fake_reads == reads);
@@ -278,6 +279,8 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	gate_leave();
 	request(fd, REQUEST_SAMPLE, 5, unseen, 3);
 	CHECK(expect_sample(fd, 5, SAMPLE_PASSIVE, 2) == 6);
+	request(fd, REQUEST_SAMPLE, 6, unseen, 3);
+	CHECK(sample_statistic(fd, 6, SAMPLE_PASSIVE, STATISTIC_BUSY) == 1);
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
 	close(fd);
 	end_conversation(listening);

@@ -28,6 +28,33 @@ void test_a_freed_object_leaves_what_it_counted(void)
 	session_drop(&session);
 }
 
+/* The same variable may have more elements on one object than on another of the same name. */
+void test_remains_grow_with_the_elements(void)
+{
+	struct fake_variable *v;
+	const struct remain *m;
+
+	fake_reset();
+	v = variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 10);
+	for (int count = 1; count <= 2; count++) {
+		struct object *o;
+
+		v->count = count;
+		v->value[1][0].i = 3;
+		v->value[1][1].i = 4;
+		o = make(BIND_COMM, 1);
+		v->value[1][0].i = 3 + 10 * count;
+		v->value[1][1].i = 24;
+		object_freed(&session, o);
+	}
+	m = remain_of("", 0);
+	CHECK(m->count == 2 && m->contributions == 2);
+	CHECK(m->gained[0] == 30 && m->first[0] == 6 && m->max[0] == 23 && m->min[0] == 13);
+	CHECK(m->gained[1] == 20 && m->first[1] == 4 && m->max[1] == 24 && m->min[1] == 24);
+	session_drop(&session);
+}
+
 void test_a_source_that_starts_anywhere(void)
 {
 	struct object *o;
