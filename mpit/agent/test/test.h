@@ -68,7 +68,14 @@ void expect_hello(int fd, enum connection_kind kind);
 /* The first value of the sample that comes after so many other frames; 0: it has none. */
 uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status status, unsigned frames_before);
 
-enum statistic { STATISTIC_BUSY = 1, STATISTIC_LEVEL = 8, STATISTIC_CALLS, STATISTIC_KEPT, STATISTIC_PAUSED_NS, STATISTIC_STAMP };
+enum statistic {
+	STATISTIC_BUSY = 1,
+	STATISTIC_LEVEL = 8,
+	STATISTIC_CALLS,
+	STATISTIC_KEPT,
+	STATISTIC_PAUSED_NS,
+	STATISTIC_STAMP,
+};
 
 /* Status of the sample that comes, whatever comes before it; the value of one word of its statistics. */
 uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, unsigned which);
