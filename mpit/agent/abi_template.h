@@ -164,10 +164,18 @@ static void describe_type(MPI_Datatype type, int *datatype, int *bytes)
 
 /* ---- MPI_T: performance variables (MPI-4.1 section 15.3.7) ---- */
 
-static int pvar_count(int *count)
-{
-	return code(lib_MPI_T_pvar_get_num(count));
-}
+/* A function of struct abi that is one of the library's. */
+#define PASSED(name, parameters, function, ...)                                                         \
+	static int name parameters                                                                      \
+	{                                                                                               \
+		return code(lib_##function(__VA_ARGS__));                                               \
+	}
+
+PASSED(pvar_count, (int *count), MPI_T_pvar_get_num, count)
+PASSED(session_open, (void **session), MPI_T_pvar_session_create, (MPI_T_pvar_session *)session)
+PASSED(handle_close, (void *session, void **handle), MPI_T_pvar_handle_free, session, (MPI_T_pvar_handle *)handle)
+PASSED(handle_start, (void *session, void *handle), MPI_T_pvar_start, session, handle)
+PASSED(handle_read, (void *session, void *handle, void *values), MPI_T_pvar_read, session, handle, values)
 
 static int pvar_describe(int index, struct pvar_description *out, struct text *name, struct text *description)
 {
@@ -193,32 +201,12 @@ static int pvar_describe(int index, struct pvar_description *out, struct text *n
 	return CODE_SUCCESS;
 }
 
-static int session_open(void **session)
-{
-	return code(lib_MPI_T_pvar_session_create((MPI_T_pvar_session *)session));
-}
-
 static int handle_open(void *session, int index, union mpi_object *object, void **handle, int *count)
 {
 	struct openmpi_bound bound;
 
 	return code(lib_MPI_T_pvar_handle_alloc(session, index, abi_bound(object, &bound), (MPI_T_pvar_handle *)handle,
 						count));
-}
-
-static int handle_close(void *session, void **handle)
-{
-	return code(lib_MPI_T_pvar_handle_free(session, (MPI_T_pvar_handle *)handle));
-}
-
-static int handle_start(void *session, void *handle)
-{
-	return code(lib_MPI_T_pvar_start(session, handle));
-}
-
-static int handle_read(void *session, void *handle, void *values)
-{
-	return code(lib_MPI_T_pvar_read(session, handle, values));
 }
 
 static int enum_describe(void *enumeration, int *items, struct text *name)

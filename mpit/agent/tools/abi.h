@@ -3,7 +3,7 @@
  * section 15.3.6) and categories (15.3.9).
  */
 
-/* A function of struct abi that is one of the library's; it may lack this one. */
+/* The same of a function that a library may lack. */
 #define OPTIONAL(name, parameters, function, ...)                                                       \
 	static int name parameters                                                                      \
 	{                                                                                               \
@@ -21,10 +21,8 @@ OPTIONAL(category_stamp, (int *stamp), MPI_T_category_changed, stamp)
 OPTIONAL(pvar_index, (const char *name, int mpi_class, int *index), MPI_T_pvar_get_index, name,
 	 MPI_T_PVAR_CLASS_STATE + mpi_class, index)
 
-static int cvar_count(int *count)
-{
-	return code(lib_MPI_T_cvar_get_num(count));
-}
+PASSED(cvar_count, (int *count), MPI_T_cvar_get_num, count)
+PASSED(category_count, (int *count), MPI_T_category_get_num, count)
 
 static int cvar_describe(int index, struct cvar_description *out, struct text *name, struct text *description)
 {
@@ -89,11 +87,6 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 	rc = lib_MPI_T_cvar_write(handle, bytes);
 	lib_MPI_T_cvar_handle_free(&handle);
 	return code(rc);
-}
-
-static int category_count(int *count)
-{
-	return code(lib_MPI_T_category_get_num(count));
 }
 
 static int category_describe(int index, int *pvars, int *cvars, int *categories, struct text *name,
