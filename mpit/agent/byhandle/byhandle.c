@@ -64,10 +64,8 @@ void byhandle_made(struct session *s, int kind, const union mpi_object *mpi, con
 	if (*at != NULL)
 		end(s, at);
 	o = object_made(s, kind, mpi, 0, how, on);
-	if (o == NULL)
-		return;
-	at = place_of(s, kind, mpi);
-	*at = o;
+	if (o != NULL)
+		*place_of(s, kind, mpi) = o;
 }
 
 bool byhandle_freed(struct session *s, int kind, const union mpi_object *mpi)
