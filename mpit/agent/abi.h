@@ -41,8 +41,8 @@ enum mpit_code {
 	CODE_OTHER = 255,
 };
 
-/* docs/protocol.md, VARIABLES. */
-enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 }; /* between them LOWWATERMARK, COUNTER, AGGREGATE */
+/* docs/protocol.md, VARIABLES. Between them are LOWWATERMARK, COUNTER and AGGREGATE. */
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
 enum mpit_bind {
 	BIND_NONE,
 	BIND_COMM,
@@ -128,7 +128,6 @@ struct abi_events {
 };
 
 struct abi {
-	const char *name;
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
 
 	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's:
@@ -161,7 +160,7 @@ struct abi {
 	int (*handle_start)(void *session, void *handle);
 	int (*handle_read)(void *session, void *handle, void *values);
 
-	/* For the sessions of tools alone (tools.h): the agent's own is never closed and its handles never stopped. */
+	/* For the sessions of tools (tools/sessions.h): the agent's own is never closed, its handles never stopped. */
 	int (*session_close)(void **session);
 	int (*handle_stop)(void *session, void *handle);
 	int (*handle_write)(void *session, void *handle, const void *values);
@@ -171,7 +170,8 @@ struct abi {
 	bool (*pvar_writable)(const struct pvar_description *is);
 	int (*pvar_index)(const char *name, int mpi_class, int *index);
 	const char *never_stop; /* globs of variables that stop for the whole process when one handle stops (deny.h) */
-	const char *on_request; /* globs of variables that the program pays for once a handle is started; never opened if continuous (deny.h) */
+	/* Globs of variables that the program pays for once a handle is started; never opened if continuous (deny.h). */
+	const char *on_request;
 
 	int (*enum_describe)(void *enumeration, int *items, struct text *name);
 	int (*enum_item)(void *enumeration, int item, int *value, struct text *name);
@@ -183,7 +183,8 @@ struct abi {
 	 * Value of a control variable into bytes; object: NULL for variables without one; count: elements. CODE_MEMORY:
 	 * it doesn't fit; CODE_NOT_ACCESSIBLE: reading would crash.
 	 */
-	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count);
+	int (*cvar_read)(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes,
+			 size_t capacity, int *count);
 	/*
 	 * Sets it to `count` elements (of a string: bytes before the zero), with 64 zero bytes behind them. *room: how
 	 * many elements the library has; CODE_MEMORY: they are not that many, or the string and its zero don't fit.
@@ -192,17 +193,16 @@ struct abi {
 	int (*cvar_write)(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room);
 
 	int (*category_count)(int *count);
-	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description);
+	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name,
+				 struct text *description);
 	int (*category_index)(const char *name, int *index);
 	/* MPI_T_category_changed: another number when a category has changed. */
 	int (*category_stamp)(int *stamp);
 	/* The first `length` indices of each kind into the arrays, which have room for them. */
 	int (*category_members)(int index, int pvars, int *pvar, int cvars, int *cvar, int categories, int *category);
 
-	/* Predefined communicators; false: none (no parent). */
-	bool (*comm_world)(union mpi_object *out);
-	bool (*comm_self)(union mpi_object *out);
-	bool (*comm_parent)(union mpi_object *out);
+	/* The communicators that nobody makes: i is 0 MPI_COMM_WORLD, 1 MPI_COMM_SELF, 2 the parent. False: there is none. */
+	bool (*comm_predefined)(int i, union mpi_object *out);
 	/* Object from the address that a constructor filled in. False: a null handle, or a predefined one (of datatypes
 	 * object_describe tells). */
 	bool (*object_at)(int kind, const void *address, union mpi_object *out);
@@ -211,7 +211,8 @@ struct abi {
 
 	/* Local MPI calls only, valid ones: an error is fatal by default. False: an object that is not to be tracked. how
 	 * may be NULL. */
-	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how, struct object_description *out);
+	bool (*object_describe)(int kind, const union mpi_object *object, const struct making *how,
+				struct object_description *out);
 	/* Whether an info object has a key, which the program has just used. */
 	bool (*info_has)(const union mpi_object *info, const char *key);
 	/* The name that the program gave. False: the kind has none, or the library made it up. */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER abi_mpich
-#define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
 #define ABI_NEVER_STOP ""
 #define ABI_ON_REQUEST ""
+#define ABI_HANDLE(constant, symbol) (constant)
 #define HANDLE_PUT(object, handle) ((object)->integer = (int)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->integer)
 
@@ -19,26 +19,6 @@ static bool abi_speaks(const char *library_version)
 {
 	return strstr(library_version, "MPICH") != NULL || strstr(library_version, "MVAPICH") != NULL ||
 	       strstr(library_version, "Intel(R) MPI") != NULL;
-}
-
-static MPI_Comm abi_comm_world(void)
-{
-	return MPI_COMM_WORLD;
-}
-
-static MPI_Comm abi_comm_self(void)
-{
-	return MPI_COMM_SELF;
-}
-
-static MPI_Comm abi_comm_null(void)
-{
-	return MPI_COMM_NULL;
-}
-
-static MPI_Datatype abi_datatype_null(void)
-{
-	return MPI_DATATYPE_NULL;
 }
 
 /* A file's handle is a pointer. */
@@ -61,31 +41,16 @@ static bool abi_object_at(int kind, const void *address, union mpi_object *out)
 	return kind == BIND_FILE ? value != 0 : (unsigned)out->integer >> 30 > 1;
 }
 
-static bool abi_own_name(const char *name)
-{
-	(void)name;
-	return false;
-}
-
-static void abi_learn(void *library)
-{
-	(void)library;
-}
+#define abi_own_name(name) false
+#define abi_learn(library) ((void)(library))
+/* Control variables are static variables of the library itself. */
+#define abi_cvar_readable(index, string) ((void)(string), true)
 
 /* Keeps the address. */
 static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
 	(void)room;
 	return object;
-}
-
-static int abi_datatype(MPI_Datatype type);
-
-/* Control variables are static variables of the library itself. */
-static bool abi_cvar_readable(int index, bool string)
-{
-	(void)index, (void)string;
-	return true;
 }
 
 /* It says itself what it can't write. */
@@ -96,4 +61,3 @@ static bool abi_pvar_writable(const struct pvar_description *is)
 }
 
 #include "abi_template.h"
-#include "abi_datatype.h"

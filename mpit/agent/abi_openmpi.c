@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER abi_openmpi
-#define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
 #define ABI_NEVER_STOP NEVER_STOP_OPENMPI
 #define ABI_ON_REQUEST ON_REQUEST_OPENMPI
+#define ABI_HANDLE(constant, symbol) openmpi_symbol(library, symbol)
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 
@@ -21,31 +21,8 @@ static bool abi_speaks(const char *library_version)
 	return strncmp(library_version, "Open MPI", 8) == 0;
 }
 
-/* Looked up once, in resolve: the dynamic linker's lock is none that the gate's holder may wait for. */
-static void *comm_world_handle, *comm_self_handle, *comm_null_handle, *datatype_null_handle;
-
-static MPI_Comm abi_comm_world(void)
-{
-	return comm_world_handle;
-}
-
-static MPI_Comm abi_comm_self(void)
-{
-	return comm_self_handle;
-}
-
-static MPI_Comm abi_comm_null(void)
-{
-	return comm_null_handle;
-}
-
-static MPI_Datatype abi_datatype_null(void)
-{
-	return datatype_null_handle;
-}
-
 /* Null handles and predefined objects that a constructor may give; those a version doesn't have are left out. */
-static void *untracked[20]; /* as above */
+static void *untracked[20]; /* written in resolve */
 static size_t untracked_count;
 
 static void abi_learn(void *library)
@@ -58,10 +35,6 @@ static void abi_learn(void *library)
 	};
 
 	openmpi_find(library);
-	comm_world_handle = openmpi_symbol(library, "ompi_mpi_comm_world");
-	comm_self_handle = openmpi_symbol(library, "ompi_mpi_comm_self");
-	comm_null_handle = openmpi_symbol(library, "ompi_mpi_comm_null");
-	datatype_null_handle = openmpi_symbol(library, "ompi_mpi_datatype_null");
 	untracked_count = 0;
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *address = openmpi_symbol(library, symbols[i]);
@@ -87,62 +60,13 @@ static bool abi_object_at(int kind, const void *address, union mpi_object *out)
 	return out->pointer != NULL;
 }
 
-static bool abi_own_name(const char *name)
-{
-	return openmpi_own_name(name);
-}
-
-static bool abi_cvar_readable(int index, bool string)
-{
-	return openmpi_cvar_readable(index, string);
-}
-
-static bool abi_pvar_writable(const struct pvar_description *is)
-{
-	return openmpi_pvar_writable(is);
-}
+#define abi_own_name openmpi_own_name
+#define abi_cvar_readable openmpi_cvar_readable
+#define abi_pvar_writable openmpi_pvar_writable
 
 static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 {
 	return object == NULL ? NULL : openmpi_bound(object->pointer, room);
 }
 
-static int abi_datatype(MPI_Datatype type);
-
 #include "abi_template.h"
-
-static int abi_datatype(MPI_Datatype type)
-{
-	static const struct {
-		const char *symbol;
-		int ours;
-	} types[] = {
-		{ "ompi_mpi_int", TYPE_INT },
-		{ "ompi_mpi_unsigned", TYPE_UNSIGNED },
-		{ "ompi_mpi_unsigned_long", TYPE_UNSIGNED_LONG },
-		{ "ompi_mpi_unsigned_long_long", TYPE_UNSIGNED_LONG_LONG },
-		{ "ompi_mpi_count", TYPE_COUNT },
-		{ "ompi_mpi_char", TYPE_CHAR },
-		{ "ompi_mpi_double", TYPE_DOUBLE },
-		{ "ompi_mpi_int32_t", TYPE_INT32 },
-		{ "ompi_mpi_int64_t", TYPE_INT64 },
-		{ "ompi_mpi_uint32_t", TYPE_UINT32 },
-		{ "ompi_mpi_uint64_t", TYPE_UINT64 },
-		{ "ompi_mpi_long", TYPE_LONG },
-		{ "ompi_mpi_long_long_int", TYPE_LONG_LONG },
-		{ "ompi_mpi_float", TYPE_FLOAT },
-		{ "ompi_mpi_c_bool", TYPE_BOOL },
-	};
-	enum { TYPES = sizeof types / sizeof types[0] };
-	/* Looked up once, in MPI_Init, as above. */
-	static void *handles[TYPES];
-	static bool known;
-
-	for (size_t i = 0; !known && i < TYPES; i++)
-		handles[i] = openmpi_symbol(library, types[i].symbol);
-	known = true;
-	for (size_t i = 0; i < TYPES; i++)
-		if ((void *)type == handles[i])
-			return types[i].ours;
-	return TYPE_OTHER;
-}

@@ -13,35 +13,15 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER abi_standard
-#define ABI_NAME "MPI standard"
 #define ABI_NUMBER 3
 #define ABI_NEVER_STOP NEVER_STOP_OPENMPI
 #define ABI_ON_REQUEST ON_REQUEST_OPENMPI
+#define ABI_HANDLE(constant, symbol) (constant)
 #define HANDLE_PUT(object, handle) ((object)->pointer = (void *)(handle))
 #define HANDLE_GET(type, object) ((type)(object)->pointer)
 
 /* It is no library's native ABI: locate_mpi asks whether a library has it. */
 #define abi_speaks NULL
-
-static MPI_Comm abi_comm_world(void)
-{
-	return MPI_COMM_WORLD;
-}
-
-static MPI_Comm abi_comm_self(void)
-{
-	return MPI_COMM_SELF;
-}
-
-static MPI_Comm abi_comm_null(void)
-{
-	return MPI_COMM_NULL;
-}
-
-static MPI_Datatype abi_datatype_null(void)
-{
-	return MPI_DATATYPE_NULL;
-}
 
 /* What Open MPI itself has for these two; NULL: the library is another one. Written once, in resolve. */
 static void *openmpi_world, *openmpi_self;
@@ -97,7 +77,4 @@ static void *abi_bound(union mpi_object *object, struct openmpi_bound *room)
 	return openmpi_bound(object->pointer, room);
 }
 
-static int abi_datatype(MPI_Datatype type);
-
 #include "abi_template.h"
-#include "abi_datatype.h"

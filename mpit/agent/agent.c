@@ -1,7 +1,6 @@
-/* agent.c - the agent's state, clock and log. */
+/* agent.c - the agent's state and log. */
 #include "agent.h"
 
-#include "sources.h"
 #include "wake.h"
 
 #include <stdarg.h>
@@ -9,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static _Atomic int state = AGENT_IDLE;
+static _Atomic(void (*)(bool)) measures;
 static bool log_enabled; /* written once in MPI_Init, before the agent's thread exists */
 
 enum agent_state agent_state(void)
@@ -31,27 +30,25 @@ void agent_give_up(const char *reason)
 {
 	agent_log("gives up: %s; the program runs on unobserved", reason);
 	atomic_store(&state, AGENT_OFF);
-	sources_measure(false);
+	agent_measure(false);
 	wake_threads();
 }
 
-static uint64_t clock_ns(clockid_t clock)
+void agent_measures_by(void (*measure)(bool on))
 {
-	struct timespec t;
-
-	if (clock_gettime(clock, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	atomic_store(&measures, measure);
 }
 
-uint64_t realtime_ns(void)
+void agent_measure(bool on)
 {
-	return clock_ns(CLOCK_REALTIME);
-}
+	void (*measure)(bool) = atomic_load(&measures);
 
-uint64_t monotonic_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
+	if (measure == NULL)
+		return;
+	measure(on);
+	/* Who gives the agent up changes its state first and switches off then: one of the two sees the other. */
+	if (on && agent_state() != AGENT_RUNNING)
+		measure(false);
 }
 
 void agent_log_init(void)
@@ -85,6 +82,19 @@ void agent_log(const char *format, ...)
 	/* One write, so that the lines of many ranks don't mix; that it fails concerns nobody. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
+}
+
+void *array_with_room(void *old, size_t count, size_t *room, size_t element_bytes)
+{
+	size_t more = *room == 0 ? 8 : 2 * *room;
+	void *grown;
+
+	if (count < *room)
+		return old;
+	grown = realloc(old, more * element_bytes);
+	if (grown != NULL)
+		*room = more;
+	return grown;
 }
 
 void copy_string(char *to, size_t size, const char *from)

@@ -1,5 +1,5 @@
 /*
- * agent.h - what all parts of the agent share: its state, its clock, its log.
+ * agent.h - what all parts of the agent share: its state and its log.
  *
  * The agent lives in somebody else's process. Its rules, everywhere:
  *   - every failure ends in "the program runs on, unobserved";
@@ -41,9 +41,13 @@ bool agent_move(enum agent_state from, enum agent_state to);
 /* Gives the agent up for the rest of the process, with a reason for the log. Any thread. */
 void agent_give_up(const char *reason);
 
-/* Nanoseconds of CLOCK_REALTIME and CLOCK_MONOTONIC; the vDSO, no system call. */
-uint64_t realtime_ns(void);
-uint64_t monotonic_ns(void);
+/*
+ * What another library measures (sources.h) is switched on and off with the agent: on means off where the agent isn't
+ * running (any more). Any thread, the gate held or not, also in a child right after fork or in a signal handler:
+ * measure sets a flag. It is given once, before the agent runs; NULL: there is none.
+ */
+void agent_measures_by(void (*measure)(bool on));
+void agent_measure(bool on);
 
 /*
  * One line on stderr if MPIT_AGENT_LOG is set and not 0, nothing otherwise. Any thread, not a
@@ -52,6 +56,10 @@ uint64_t monotonic_ns(void);
 void agent_log_init(void);
 bool agent_log_enabled(void);
 void agent_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* An array with room for one more than `count` elements: the old one, or a larger one in its place. NULL: no memory,
+ * and the old one stays. */
+void *array_with_room(void *old, size_t count, size_t *room, size_t element_bytes);
 
 /* strdup's bounded cousin: copies at most size-1 bytes and always ends them. */
 void copy_string(char *to, size_t size, const char *from);

@@ -5,45 +5,16 @@
 #include "agent.h"
 #include "gate.h"
 #include "last.h"
-#include "lists.h"
-#include "pcontrol.h"
-#include "tools.h"
+#include "now.h"
+#include "tools/lists.h"
+#include "tools/sessions.h"
+#include "tools/tools.h"
 
 #include <sched.h>
-#include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GATE_TRIES 20
 #define GATE_RETRY_US 500
-
-/* Written by the agent's thread, read by the program's for the last sample. */
-static _Atomic uint64_t busy_answers, cpu_ns;
-
-struct agent_statistics statistics_of(const struct session *s)
-{
-	return (struct agent_statistics){
-		.samples = s->samples,
-		.busy = atomic_load(&busy_answers),
-		.read_errors = s->read_errors,
-		.cpu_ns = atomic_load(&cpu_ns),
-		.objects = s->objects,
-		.level = s->pcontrol.level,
-		.level_calls = s->pcontrol.calls,
-		.kept = s->pcontrol.keeps,
-		.paused_ns = pcontrol_paused_ns(s),
-		.category_stamp = s->category_stamp,
-	};
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
  * rank has ended. */
@@ -93,15 +64,14 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
 	seen.kept = wire_take(r);
-	atomic_store(&cpu_ns, thread_cpu_ns());
+	a->session->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!take_sample(a, &status)) {
-		atomic_fetch_add(&busy_answers, 1);
-		a->statistics.busy++;
+		a->statistics.busy = ++a->session->busy_answers;
 		frame_busy(&a->out, sequence, &a->statistics);
 		return;
 	}
 	a->statistics = statistics_of(a->session);
-	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE, &a->statistics);
+	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE);
 	gate_leave();
 }
 
@@ -117,35 +87,22 @@ static bool await_gate(void)
 	return true;
 }
 
-static void answer_select(struct answering *a, struct wire_reader *r)
+/* SELECT and OPEN. */
+static void answer_map(struct answering *a, uint16_t type, struct wire_reader *r)
 {
-	bool beyond = wire_take(r) != 0;
+	bool beyond = type == REQUEST_SELECT && wire_take(r) != 0;
 	uint64_t words = wire_take(r);
 
 	if (words > wire_left(r))
 		words = wire_left(r);
 	if (!await_gate())
 		return; /* the rank has ended */
-	if (agent_state() == AGENT_RUNNING)
+	if (agent_state() == AGENT_RUNNING && type == REQUEST_SELECT)
 		session_select(a->session, beyond, r->words + r->at, (size_t)words);
-	gate_leave();
-}
-
-static void answer_open(struct answering *a, struct wire_reader *r)
-{
-	uint64_t words = wire_take(r);
-
-	if (words > wire_left(r))
-		words = wire_left(r);
-	if (!await_gate())
-		return; /* the rank has ended */
-	if (agent_state() == AGENT_RUNNING)
+	else if (agent_state() == AGENT_RUNNING)
 		session_request(a->session, r->words + r->at, (size_t)words);
 	gate_leave();
 }
-
-/* Set by the agent's thread when all of a kind have been told, read by the program's. */
-static _Atomic bool cvars_told, categories_told;
 
 static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, struct wire_reader *r)
 {
@@ -158,10 +115,10 @@ static void answer_list(struct answering *a, uint32_t sequence, uint16_t type, s
 	}
 	if (agent_state() != AGENT_RUNNING)
 		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank has ended");
-	else if (type == REQUEST_CVARS && frame_cvars(&a->out, sequence, a->session, first))
-		atomic_store(&cvars_told, true);
-	else if (type == REQUEST_CATEGORIES && frame_categories(&a->out, sequence, a->session, first))
-		atomic_store(&categories_told, true);
+	else if (type == REQUEST_CVARS)
+		frame_cvars(&a->out, sequence, a->session, first);
+	else
+		frame_categories(&a->out, sequence, a->session, first);
 	gate_leave();
 }
 
@@ -209,11 +166,6 @@ void answers_end(struct answering *a)
 	}
 }
 
-bool lists_told(void)
-{
-	return atomic_load(&cvars_told) && atomic_load(&categories_told);
-}
-
 static bool answer_request(struct answering *a, const struct connection *c, const struct wire_header *header)
 {
 	struct wire_reader r = { .words = a->request, .count = header->words };
@@ -224,10 +176,8 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 		answer_sample(a, header->sequence, &r);
 		break;
 	case REQUEST_SELECT:
-		answer_select(a, &r);
-		break;
 	case REQUEST_OPEN:
-		answer_open(a, &r);
+		answer_map(a, header->type, &r);
 		break;
 	case REQUEST_CVARS:
 	case REQUEST_CATEGORIES:
@@ -257,7 +207,8 @@ bool answer(struct answering *a, const struct connection *c)
 
 	/* Sleeps until a request comes, or the connection is shut because the rank has ended: nothing else wakes the
 	 * thread. */
-	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) || header.words > WIRE_REQUEST_WORDS_MAX)
+	if (!connection_receive(c, bytes, sizeof bytes) || !wire_header(bytes, &header) ||
+	    header.words > WIRE_REQUEST_WORDS_MAX)
 		return false;
 	if (!connection_receive(c, a->request, (size_t)header.words * sizeof *a->request))
 		return false;

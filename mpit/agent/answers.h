@@ -22,10 +22,4 @@ bool answer(struct answering *a, const struct connection *c);
 /* The connection has ended: so do the sessions that its other end has made. The agent's thread. */
 void answers_end(struct answering *a);
 
-/* What the agent has counted so far. The gate is held; any thread. */
-struct agent_statistics statistics_of(const struct session *s);
-
-/* Whether all control variables and all categories have been told to somebody. Any thread. */
-bool lists_told(void);
-
 #endif

@@ -102,18 +102,21 @@ static bool readable(const struct pvar_description *d)
 	}
 }
 
-static bool is_signed(int datatype)
+enum number number_kind(int datatype)
 {
 	switch (datatype) {
+	case TYPE_DOUBLE:
+	case TYPE_FLOAT:
+		return NUMBER_FLOATING;
 	case TYPE_INT:
 	case TYPE_COUNT:
 	case TYPE_INT32:
 	case TYPE_INT64:
 	case TYPE_LONG:
 	case TYPE_LONG_LONG:
-		return true;
+		return NUMBER_SIGNED;
 	default:
-		return false;
+		return NUMBER_UNSIGNED;
 	}
 }
 
@@ -134,7 +137,7 @@ uint64_t widen(const struct variable *v, const void *elements, size_t i)
 	}
 	memcpy(&word, at, (size_t)v->is.datatype_bytes);
 	spare = 64 - 8 * (unsigned)v->is.datatype_bytes;
-	if (spare > 0 && is_signed(v->is.datatype))
+	if (spare > 0 && number_kind(v->is.datatype) == NUMBER_SIGNED)
 		word = (uint64_t)((int64_t)(word << spare) >> spare);
 	return word;
 }
@@ -160,7 +163,9 @@ static bool narrow_one(int datatype, int bytes, uint64_t word, void *to)
 		memcpy(to, &word, (size_t)bytes);
 		if (spare == 0)
 			return true;
-		return is_signed(datatype) ? (uint64_t)((int64_t)(word << spare) >> spare) == word : word << spare >> spare == word;
+		if (number_kind(datatype) == NUMBER_SIGNED)
+			return (uint64_t)((int64_t)(word << spare) >> spare) == word;
+		return word << spare >> spare == word;
 	}
 }
 
@@ -201,7 +206,6 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 		return NULL;
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
-	v->selected = true;
 	v->on_request = costly && !v->is.continuous;
 	if (deny_matches(c->deny, v->name) || (costly && v->is.continuous))
 		v->state = VARIABLE_DENIED;
@@ -212,18 +216,35 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 	return v;
 }
 
+static bool selects(const struct catalogue *c, size_t variable)
+{
+	const struct selection *s = &c->selection;
+	size_t word = variable / 64;
+
+	return word < s->words ? (s->map[word] >> (variable % 64) & 1) != 0 : s->beyond;
+}
+
+void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, size_t words)
+{
+	struct selection *s = &c->selection;
+
+	s->beyond = beyond;
+	s->words = words < sizeof s->map / sizeof s->map[0] ? words : sizeof s->map / sizeof s->map[0];
+	for (size_t i = 0; i < s->words; i++)
+		s->map[i] = map[i];
+	for (size_t i = 0; i < c->count; i++)
+		c->variables[i]->selected = selects(c, i);
+}
+
 static bool add(struct catalogue *c, struct variable *v)
 {
-	if (c->count == c->room) {
-		size_t room = c->room == 0 ? 64 : 2 * c->room;
-		struct variable **grown = realloc(c->variables, room * sizeof *grown);
+	struct variable **variables = array_with_room(c->variables, c->count, &c->room, sizeof *variables);
 
-		if (grown == NULL)
-			return false;
-		c->variables = grown;
-		c->room = room;
-	}
+	if (variables == NULL)
+		return false;
+	c->variables = variables;
 	v->number = (uint32_t)c->count;
+	v->selected = selects(c, c->count);
 	v->generation = c->generation + 1;
 	c->variables[c->count++] = v;
 	return true;
@@ -251,7 +272,6 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 			.readonly = true,
 			.continuous = true,
 		},
-		.selected = true,
 		.name = strndup(is.name, TEXT_BYTES - 1),
 		.description = strndup(is.description, TEXT_BYTES - 1),
 		.state = deny_matches(c->deny, is.name) ? VARIABLE_DENIED : VARIABLE_OPEN,
@@ -261,11 +281,6 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 		return NULL;
 	}
 	return v;
-}
-
-static bool never(void)
-{
-	return false;
 }
 
 size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void))
@@ -285,14 +300,12 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again,
 			return 0;
 		c->dead = grown;
 	}
-	if (stop == NULL)
-		stop = never;
 	for (int i = again ? 0 : c->seen; i < count && c->count < MAX_VARIABLES; i++) {
 		struct variable *v;
 
 		if (i < c->seen && !c->dead[i])
 			continue;
-		if (stop()) {
+		if (stop != NULL && stop()) {
 			c->interrupted = true;
 			break; /* the rest at the next call: seen says how far this one came */
 		}

@@ -31,7 +31,7 @@ struct enumeration {
 	int *values;
 	char **names;
 	uint64_t generation; /* the catalogue's, when it was found */
-	bool named;          /* by the control variables of the page that is being written (lists.c) */
+	bool named;          /* by the control variables of the page that is being written (tools/lists.c) */
 };
 
 struct variable {
@@ -52,8 +52,15 @@ struct variable {
 	uint64_t generation; /* the catalogue's, when it was found or last changed */
 };
 
+struct selection {
+	bool beyond; /* variables that the map doesn't reach */
+	size_t words;
+	uint64_t map[MAX_VARIABLES / 64];
+};
+
 struct catalogue {
-	const char *deny, *open; /* lists (deny.h): of what is never opened, and of what has been requested from the beginning */
+	/* Lists (deny.h): of what is never opened, and of what has been requested from the beginning. */
+	const char *deny, *open;
 	struct variable **variables;
 	size_t count, room;
 	struct enumeration **enumerations;
@@ -62,6 +69,7 @@ struct catalogue {
 	bool *dead;          /* of those, the ones that could not be described */
 	bool interrupted;    /* the last refresh stopped before its end */
 	uint64_t generation; /* 0: nothing found yet */
+	struct selection selection; /* of those whose values are read */
 };
 
 /*
@@ -77,6 +85,9 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again,
  */
 struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i);
 
+/* Which variables are read, those not found yet included. map may be longer than the catalogue. */
+void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, size_t words);
+
 /*
  * Notes what an attempt to open a variable came to; changes the generation if that is news. One that is open on
  * some object stays open: Open MPI's monitoring can be read on MPI_COMM_WORLD and nowhere else.
@@ -85,6 +96,9 @@ void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state
 
 /* True if a variable may be opened now. */
 bool variable_usable(const struct variable *v);
+
+enum number { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOATING };
+enum number number_kind(int datatype);
 
 /* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
 uint64_t widen(const struct variable *v, const void *elements, size_t i);

@@ -3,6 +3,7 @@
 #include "connection.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,51 +161,43 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 	return true;
 }
 
-bool connection_send(const struct connection *c, const struct wire *w)
+/*
+ * Patient: the agent's thread, which sleeps in send and whose deadline moves on with whatever the exporter reads,
+ * until the rank has ended. The others poll, for they may stand in a signal handler, or have little time.
+ */
+static bool send_all(const struct connection *c, const unsigned char *bytes, size_t length, uint64_t deadline,
+		     bool patient)
 {
-	uint64_t deadline = monotonic_ns() + SEND_PATIENCE_NS;
-	size_t sent = 0;
-
-	if (w->failed)
-		return false;
-	while (sent < w->length) {
-		ssize_t n;
-
-		if (!still_ours(c))
-			return false;
-		n = send(c->fd, w->bytes + sent, w->length - sent, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN) && !atomic_load(&over) && monotonic_ns() < deadline)
-			continue;
-		if (n <= 0)
-			return false;
-		sent += (size_t)n;
-		deadline = monotonic_ns() + SEND_PATIENCE_NS;
-	}
-	return true;
-}
-
-bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline)
-{
-	const unsigned char *at = bytes;
-
 	while (length > 0) {
 		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 		ssize_t n;
 
 		if (!still_ours(c))
 			return false;
-		n = send(c->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(c->fd, bytes, length, MSG_NOSIGNAL | (patient ? 0 : MSG_DONTWAIT));
 		if (n > 0) {
-			at += n;
+			bytes += n;
 			length -= (size_t)n;
+			if (patient)
+				deadline = monotonic_ns() + SEND_PATIENCE_NS;
 			continue;
 		}
 		if ((errno != EAGAIN && errno != EINTR) || monotonic_ns() >= deadline || !still_ours(c))
 			return false;
-		if (poll(&p, 1, 1) < 0 && errno != EINTR)
+		if (patient ? atomic_load(&over) : poll(&p, 1, 1) < 0 && errno != EINTR)
 			return false;
 	}
 	return true;
+}
+
+bool connection_send(const struct connection *c, const struct wire *w)
+{
+	return !w->failed && send_all(c, w->bytes, w->length, monotonic_ns() + SEND_PATIENCE_NS, true);
+}
+
+bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline)
+{
+	return send_all(c, bytes, length, deadline, false);
 }
 
 void connection_await_end(const struct connection *c, uint64_t deadline)

@@ -47,7 +47,7 @@ bool connection_open(struct connection *c, const struct socket_paths *paths);
 void connection_close(struct connection *c);
 /* All of it or false. It waits ten seconds at most for the exporter to read some more. */
 bool connection_send(const struct connection *c, const struct wire *w);
-/* The same by a deadline (CLOCK_MONOTONIC, ns), which it tries at least once to keep. Any thread, async-signal-safe. */
+/* The same by a deadline (CLOCK_MONOTONIC, ns); it tries at least once. Any thread, async-signal-safe. */
 bool connection_send_before(const struct connection *c, const void *bytes, size_t length, uint64_t deadline);
 /* Returns when the other side has closed it, or at the deadline. As above. */
 void connection_await_end(const struct connection *c, uint64_t deadline);

@@ -22,7 +22,9 @@ void open_list(const char *value, const char *monitoring, const char *attached, 
 		snprintf(list, DENY_BYTES, "%s", value);
 		return;
 	}
-	snprintf(list, DENY_BYTES, "%s", monitoring == NULL || *monitoring == '\0' || strcmp(monitoring, "0") == 0 ? "" : "*_monitoring_*");
+	list[0] = '\0';
+	if (monitoring != NULL && *monitoring != '\0' && strcmp(monitoring, "0") != 0)
+		snprintf(list, DENY_BYTES, "*_monitoring_*");
 	while (attached != NULL && *attached != '\0') {
 		size_t n = strcspn(attached, ","), used = strlen(list);
 		const char *name = n == 3 && strncmp(attached, "all", n) == 0 ? "*" : attached;

@@ -3,6 +3,8 @@
 
 #include "agent.h"
 #include "gate.h"
+#include "now.h"
+#include "pcontrol.h"
 
 #define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
 
@@ -40,8 +42,7 @@ struct parts {
 	struct wire *w;
 	enum frame_type type;
 	uint32_t sequence;
-	bool tells_generation;
-	uint64_t generation;
+	uint64_t generation; /* 0: not told */
 	bool open;
 	size_t hole;
 	uint64_t records;
@@ -62,7 +63,7 @@ static void next_record(struct parts *p)
 		close_part(p);
 	if (!p->open) {
 		wire_begin(p->w, p->type, p->sequence);
-		if (p->tells_generation)
+		if (p->generation != 0)
 			wire_word(p->w, p->generation);
 		p->hole = wire_hole(p->w);
 		p->records = 0;
@@ -106,13 +107,7 @@ void frame_enums_named(struct wire *w, uint32_t sequence, const struct catalogue
 
 static void frame_variables(struct wire *w, uint32_t sequence, const struct catalogue *c, uint64_t seen)
 {
-	struct parts p = {
-		.w = w,
-		.type = FRAME_VARIABLES,
-		.sequence = sequence,
-		.tells_generation = true,
-		.generation = c->generation,
-	};
+	struct parts p = { .w = w, .type = FRAME_VARIABLES, .sequence = sequence, .generation = c->generation };
 
 	for (size_t i = 0; i < c->count; i++) {
 		const struct variable *v = c->variables[i];
@@ -217,6 +212,22 @@ static void frame_remains(struct wire *w, uint32_t sequence, const struct remain
 	wire_end(w);
 }
 
+struct agent_statistics statistics_of(const struct session *s)
+{
+	return (struct agent_statistics){
+		.samples = s->samples,
+		.busy = s->busy_answers,
+		.read_errors = s->read_errors,
+		.cpu_ns = s->cpu_ns,
+		.objects = s->objects,
+		.level = s->pcontrol.level,
+		.level_calls = s->pcontrol.calls,
+		.kept = s->pcontrol.keeps,
+		.paused_ns = pcontrol_paused_ns(s),
+		.category_stamp = s->category_stamp,
+	};
+}
+
 static void put_statistics(struct wire *w, const struct agent_statistics *statistics)
 {
 	struct gate_waits waits = gate_waits();
@@ -240,9 +251,10 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_fill_length(w, record);
 }
 
-static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status, enum end_reason end,
-			 const struct agent_statistics *statistics)
+static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status,
+			 enum end_reason end)
 {
+	struct agent_statistics statistics = statistics_of(s);
 	uint64_t failed = 0;
 	size_t hole;
 
@@ -253,7 +265,7 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 	wire_word(w, s->sampled_realtime);
 	wire_word(w, s->sampled_monotonic);
 	wire_word(w, s->sample_ns);
-	put_statistics(w, statistics);
+	put_statistics(w, &statistics);
 	wire_word(w, s->value_count);
 	wire_words(w, s->values, s->value_count);
 	hole = wire_hole(w);
@@ -285,8 +297,8 @@ static void frame_kept(struct wire *w, uint32_t sequence, const struct session *
 	wire_end(w);
 }
 
-void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen, enum sample_status status,
-		  enum end_reason end, const struct agent_statistics *statistics)
+void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
+		  enum sample_status status, enum end_reason end)
 {
 	if (s->catalogue.generation != seen.catalogue) {
 		put_enums(w, sequence, &s->catalogue, seen.catalogue, false);
@@ -298,7 +310,7 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 		frame_remains(w, sequence, &s->remains);
 	if (s->pcontrol.keeps != seen.kept && s->pcontrol.keeps > 0)
 		frame_kept(w, sequence, s);
-	frame_sample(w, sequence, s, status, end, statistics);
+	frame_sample(w, sequence, s, status, end);
 }
 
 void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics)

@@ -3,6 +3,7 @@
 #include "gate.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include "identity.h"
 
 #include "agent.h"
+#include "now.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static const char *const variables[] = {
 	"MPIT_JOB_ID",
 	/* Slurm */
 	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
-	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME", "SLURMD_NODENAME",
+	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
+	"SLURMD_NODENAME",
 	/* PBS, LSF, Flux, Grid Engine, HTCondor */
 	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
 	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
@@ -28,7 +30,8 @@ static const char *const variables[] = {
 	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_RANK", "PMI_SPAWNED",
 	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
 	/* Kubernetes: what its pods have, what the MPI Operator sets, what a pod may be given through the downward API */
-	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME", "POD_NAMESPACE",
+	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME",
+	"POD_NAMESPACE",
 };
 
 _Static_assert(sizeof variables / sizeof variables[0] < MAX_ATTRIBUTES, "ppid needs a place too");

@@ -2,31 +2,17 @@
  * interpose.c - the MPI functions that the agent stands in front of, and nothing else.
  *
  * No message call is among them. Each also under its PMPI_ name, because Fortran bindings call
- * those. Here are the beginning and the end; objects are in interpose_objects.c.
+ * those. Here are the beginning and the end; objects are in interpose_objects.c
+ * and byhandle/interpose.c.
  *
  * An interposed function calls the next definition first and tells the agent afterwards, with the
  * gate free: what the program waits on inside MPI is never the agent.
  */
 #include "interpose.h"
 
-#include "agent.h"
 #include "lifecycle.h"
-#include "next.h"
 
-__thread int inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
-{
-	void *found = atomic_load_explicit(known, memory_order_relaxed);
-
-	if (found == NULL) {
-		found = locate_next(function, caller);
-		atomic_store_explicit(known, found, memory_order_relaxed);
-		if (found == NULL)
-			agent_log("the MPI library has no %s", function);
-	}
-	return found;
-}
+__thread const char *inside_call __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* ---- the beginning and the end ---- */
 
@@ -34,7 +20,7 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
 	EXPORT int function parameters;                                                 \
 	int function parameters                                                         \
 	{                                                                               \
-		NEXT(function, parameters);                                             \
+		NEXT(int parameters, function);                                         \
 		bool first = lifecycle_prepare(CALLER);                                 \
 		int rc = next arguments;                                                \
 		lifecycle_world_begun(first, rc == 0);                                  \
@@ -50,7 +36,7 @@ BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
 	EXPORT int function(intptr_t comm, intptr_t code);                              \
 	int function(intptr_t comm, intptr_t code)                                      \
 	{                                                                               \
-		NEXT(function, (intptr_t, intptr_t));                                   \
+		NEXT(int (intptr_t, intptr_t), function);                               \
 		lifecycle_end(END_ABORT);                                               \
 		return next(comm, code);                                                \
 	}
@@ -62,14 +48,8 @@ ABORTS(PMPI_Abort)
 	EXPORT int function(int required, int *provided);                               \
 	int function(int required, int *provided)                                       \
 	{                                                                               \
-		NEXT(function, (int, int *));                                           \
-		if (!lifecycle_uses_tools(CALLER))                                      \
-			return next(required, provided);                                \
-		int given = -1;                                                         \
-		int rc = next(lifecycle_tool_required(), &given);                       \
-		if (rc == 0 && provided != NULL)                                        \
-			*provided = lifecycle_tool_provided(required, given);           \
-		return rc;                                                              \
+		NEXT(tool_init, function);                                              \
+		return lifecycle_tool_init(next, CALLER, required, provided);           \
 	}
 
 INITIALISES_TOOLS(MPI_T_init_thread)
@@ -77,16 +57,18 @@ INITIALISES_TOOLS(PMPI_T_init_thread)
 
 /* ---- MPI-4 sessions ---- */
 
+static const char session_init[] = "Session_init", session_finalize[] = "Session_finalize";
+
 #define BEGINS_SESSION(function)                                                        \
 	EXPORT int function(intptr_t info, intptr_t errhandler, void *session);         \
 	int function(intptr_t info, intptr_t errhandler, void *session)                 \
 	{                                                                               \
-		NEXT(function, (intptr_t, intptr_t, void *));                           \
-		int outer = inside_call;                                                \
-		if (outer == CALL_SESSION_INIT)                                         \
+		NEXT(int (intptr_t, intptr_t, void *), function);                       \
+		const char *outer = inside_call;                                        \
+		if (outer == session_init)                                              \
 			return next(info, errhandler, session);                         \
 		bool first = lifecycle_prepare(CALLER);                                 \
-		inside_call = CALL_SESSION_INIT;                                        \
+		inside_call = session_init;                                             \
 		int rc = next(info, errhandler, session);                               \
 		inside_call = outer;                                                    \
 		lifecycle_session_begun(first, rc == 0 ? session : NULL);               \
@@ -100,12 +82,12 @@ BEGINS_SESSION(PMPI_Session_init)
 	EXPORT int function(void *session);                                             \
 	int function(void *session)                                                     \
 	{                                                                               \
-		NEXT(function, (void *));                                               \
-		int outer = inside_call;                                                \
-		if (outer == CALL_SESSION_FINALIZE)                                     \
+		NEXT(int (void *), function);                                           \
+		const char *outer = inside_call;                                        \
+		if (outer == session_finalize)                                          \
 			return next(session);                                           \
 		lifecycle_session_ending(session);                                      \
-		inside_call = CALL_SESSION_FINALIZE;                                    \
+		inside_call = session_finalize;                                         \
 		int rc = next(session);                                                 \
 		inside_call = outer;                                                    \
 		return rc;                                                              \

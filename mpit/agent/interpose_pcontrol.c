@@ -11,17 +11,18 @@
 #include "lifecycle.h"
 
 /* The level counts where the library takes it, and once: a tool between us and the library may call PMPI_Pcontrol. */
-#define R intptr_t
+static const char pcontrol[] = "Pcontrol";
+
 #define CONTROLS(function)                                                              \
 	EXPORT int function(int level, R a, R b, R c, R d, R e);                        \
 	int function(int level, R a, R b, R c, R d, R e)                                \
 	{                                                                               \
-		NEXT(function, (int, ...));                                             \
-		int outer = inside_call;                                                \
-		inside_call = CALL_PCONTROL;                                            \
+		NEXT(int (int, ...), function);                                         \
+		const char *outer = inside_call;                                        \
+		inside_call = pcontrol;                                                 \
 		int rc = next(level, a, b, c, d, e);                                    \
 		inside_call = outer;                                                    \
-		if (rc == 0 && outer != CALL_PCONTROL)                                  \
+		if (rc == 0 && outer != pcontrol)                                       \
 			lifecycle_pcontrol(level);                                      \
 		return rc;                                                              \
 	}

@@ -3,8 +3,9 @@
 #include "last.h"
 
 #include "agent.h"
-#include "answers.h"
 #include "filter.h"
+#include "now.h"
+#include "tools/lists.h"
 #include "wake.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 
 #define FINAL_PATIENCE_NS 20000000u
 #define WAIT_MS_MAX 60000
-#define LAST_WORDS_BYTES (2u << 20) /* of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB */
+/* Of the last sample where nothing can be allocated: a rank with 1,100 variables needs 0.5 MiB. */
+#define LAST_WORDS_BYTES (2u << 20)
 
 /* Of the last sample over the connection that stands. */
 enum stage {
@@ -164,13 +166,13 @@ static struct farewell send_alone(int fd, const struct wire *w, uint64_t deadlin
 	return f;
 }
 
-struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end)
+struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s,
+			  enum end_reason end)
 {
 	/* An abort is not to be held up: other ranks wait to be ended by it. */
 	uint64_t wait = end == END_ABORT ? 0 : final_wait_ns;
 	uint64_t deadline = monotonic_ns() + (wait > FINAL_PATIENCE_NS ? wait : FINAL_PATIENCE_NS);
 	struct farewell f = { .c.fd = -1, .deadline = deadline };
-	struct agent_statistics statistics = statistics_of(s);
 	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
 	static struct wire w; /* not freed where it is still being sent at the deadline */
 	size_t hello;
@@ -183,7 +185,7 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	frame_hello(&w, id, CONNECTION_FINAL);
 	hello = w.length;
-	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &statistics);
+	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end);
 	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
 		f.handed_over = wait > 0;
 		agent_log("last sample: %zu bytes sent over the connection that stood", w.length - hello);

@@ -28,7 +28,8 @@ void last_prepare(void);
  * Waits 20 ms at most in all, or MPIT_AGENT_FINAL_WAIT milliseconds where that is more and this is not MPI_Abort;
  * allocates nothing but in MPI_Finalize. The caller holds the gate. What is returned goes to last_await.
  */
-struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s, enum end_reason end);
+struct farewell last_send(const struct socket_paths *paths, const struct identity *id, const struct session *s,
+			  enum end_reason end);
 
 /*
  * Waits until the exporter has closed the connection, for what is left of MPIT_AGENT_FINAL_WAIT: nothing, where that

@@ -3,19 +3,19 @@
 #include "lifecycle.h"
 
 #include "agent.h"
+#include "byhandle/tracking.h"
 #include "deny.h"
 #include "gate.h"
-#include "identity.h"
 #include "last.h"
 #include "link.h"
 #include "locate.h"
 #include "pcontrol.h"
+#include "rank.h"
+#include "tracking.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* An abort must come through even if a sample never ends. */
 #define ABORT_PATIENCE_NS 50000000u
@@ -24,13 +24,11 @@ static _Atomic bool prepared; /* somebody has called MPI_Init or MPI_Session_ini
 static _Atomic bool world;    /* somebody has called MPI_Init: the end is MPI_Finalize */
 static _Atomic int sessions;  /* MPI-4's, alive */
 
-/* Written in lifecycle_prepare and lifecycle_begin, before the agent runs; the session then is the gate's. */
+/* Written before the agent runs. */
 static const struct abi *abi;
 static int tool_level = -1; /* 0 … 3; -1: not known */
 static char library_version[512];
 static char deny[DENY_BYTES], requested[DENY_BYTES];
-static struct identity identity;
-static struct session session;
 static struct link exporter;
 
 static bool is_set(const char *variable)
@@ -71,191 +69,6 @@ static size_t most_objects(void)
 	return (size_t)number;
 }
 
-/* ---- what happens to objects ---- */
-
-/* A child made by _Fork or clone hasn't run the handlers of pthread_atfork: it is not the rank, whatever the state
- * says. */
-static bool in_the_rank(void)
-{
-	return getpid() == identity.pid;
-}
-
-/* A passive agent's thread can't read, so the program's does, whenever it is here anyway. */
-static void leave_gate(void)
-{
-	if (exporter.passive && session_discover(&session, NULL))
-		session_sample(&session, NULL);
-	gate_leave();
-}
-
-/* From inside the library, in MPI_*_free: the object is still whole. */
-static void object_freed(void *mark)
-{
-	if (agent_state() != AGENT_RUNNING || !in_the_rank())
-		return;
-	if (!gate_enter()) {
-		/* Its handles must never be read again, and without the gate they can't be closed. */
-		agent_give_up("an object was freed while the agent could not look");
-		return;
-	}
-	if (agent_state() == AGENT_RUNNING)
-		session_object_freed(&session, mark);
-	leave_gate();
-}
-
-static void finalizing(void)
-{
-	lifecycle_end(END_FINALIZE);
-}
-
-static const struct abi_events events = { .freed = object_freed, .finalizing = finalizing };
-
-/* The name that an object got before it was tracked. The gate is held. */
-static void take_name(int kind, const union mpi_object *mpi, struct object *o)
-{
-	static struct text name; /* the gate's */
-
-	/* Asked back, because Fortran's names come with blanks and libraries cut long ones. */
-	if (abi->object_name(kind, mpi, &name))
-		session_object_named(&session, o, name.bytes);
-}
-
-/* An object whose end its attribute tells. The gate is held. */
-static void track(int kind, const union mpi_object *mpi, unsigned flags, const struct making *how, uint32_t on)
-{
-	struct object *o;
-
-	/* A datatype may be committed twice. */
-	if (abi->marked(kind, mpi) != NULL)
-		return;
-	o = session_object_made(&session, kind, mpi, flags, how, on);
-	if (o == NULL)
-		return;
-	if (!abi->mark(kind, mpi, o)) {
-		/* We would not hear of its end, and a handle on a freed object crashes. */
-		session_object_freed(&session, o);
-		session.objects_over++;
-		return;
-	}
-	/* Libraries name new communicators themselves; datatypes may be named before they are committed. */
-	if (flags & OBJECT_PREDEFINED || kind == BIND_DATATYPE)
-		take_name(kind, mpi, o);
-}
-
-/* Number of the communicator that an object is made on, 0: none that is tracked. The gate is held. */
-static uint32_t number_of(const struct making *how)
-{
-	union mpi_object comm = { 0 };
-	const struct object *o;
-
-	if (how->communicator == NULL)
-		return 0;
-	abi->object_in(BIND_COMM, *how->communicator, &comm);
-	o = abi->marked(BIND_COMM, &comm);
-	return o == NULL ? 0 : o->number;
-}
-
-/* A program's thread that may look: false: the agent isn't running, or it is the agent itself that calls. */
-static bool enter(void)
-{
-	if (agent_state() != AGENT_RUNNING || !gate_enter())
-		return false;
-	if (agent_state() == AGENT_RUNNING)
-		return true;
-	gate_leave();
-	return false;
-}
-
-void lifecycle_made(int kind, const void *address, const struct making *how)
-{
-	union mpi_object mpi = { 0 };
-
-	if (address == NULL || !enter())
-		return;
-	if (abi->object_at(kind, address, &mpi)) {
-		uint32_t on = number_of(how);
-
-		if (session_found_by_handle(kind))
-			session_handle_made(&session, kind, &mpi, how, on);
-		else
-			track(kind, &mpi, 0, how, on);
-	}
-	leave_gate();
-}
-
-void lifecycle_got(int kind, const void *address)
-{
-	union mpi_object mpi = { 0 };
-
-	if (!session_found_by_handle(kind) || address == NULL || !enter())
-		return;
-	if (abi->object_at(kind, address, &mpi))
-		session_handle_got(&session, kind, &mpi);
-	gate_leave();
-}
-
-void lifecycle_freeing(int kind, const void *address, bool nested)
-{
-	union mpi_object mpi = { 0 };
-	bool ended = false;
-
-	/* An object that has gone already isn't known; of one with several references the same call would take two. */
-	if (nested && session_got_repeatedly(kind))
-		return;
-	/* in_the_rank is a system call: the program is about to free something, and what it frees in a child is not ours. */
-	if (agent_state() != AGENT_RUNNING || address == NULL || gate_mine() || !in_the_rank() || !enter())
-		return;
-	if (abi->object_at(kind, address, &mpi))
-		ended = session_handle_freed(&session, kind, &mpi);
-	/* Most requests that are freed are none of ours: the program doesn't pay for a sample then. */
-	if (ended)
-		leave_gate();
-	else
-		gate_leave();
-}
-
-/* The object that a handle names, NULL: not tracked. The gate is held. */
-static struct object *known(int kind, intptr_t handle, union mpi_object *mpi)
-{
-	abi->object_in(kind, handle, mpi);
-	return session_found_by_handle(kind) ? session_find(&session, kind, mpi) : abi->marked(kind, mpi);
-}
-
-void lifecycle_named(int kind, intptr_t handle)
-{
-	union mpi_object mpi = { 0 };
-	struct object *o;
-
-	if (!enter())
-		return;
-	o = known(kind, handle, &mpi);
-	if (o != NULL)
-		take_name(kind, &mpi, o);
-	leave_gate();
-}
-
-void lifecycle_key_changed(intptr_t info, const char *key)
-{
-	union mpi_object mpi = { 0 };
-	struct object *o;
-
-	if (!enter())
-		return;
-	o = known(BIND_INFO, info, &mpi);
-	if (o != NULL)
-		session_key_changed(&session, o, key);
-	leave_gate();
-}
-
-void lifecycle_pcontrol(int level)
-{
-	if (agent_state() != AGENT_RUNNING || !in_the_rank() || !gate_enter())
-		return;
-	if (agent_state() == AGENT_RUNNING)
-		pcontrol_called(&session, level);
-	leave_gate();
-}
-
 /* ---- the beginning ---- */
 
 bool lifecycle_prepare(const void *caller)
@@ -282,7 +95,7 @@ static void forked(void)
 {
 	agent_move(AGENT_RUNNING, AGENT_OFF);
 	agent_move(AGENT_FINAL, AGENT_OFF);
-	sources_measure(false);
+	agent_measure(false);
 	link_forked();
 }
 
@@ -292,38 +105,32 @@ static void exiting(void)
 	lifecycle_end(END_EXIT);
 }
 
-static void track_predefined(void)
-{
-	static const struct making nothing;
-	union mpi_object mpi = { 0 };
-
-	if (abi->comm_world(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
-	if (abi->comm_self(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
-	if (abi->comm_parent(&mpi))
-		track(BIND_COMM, &mpi, OBJECT_PREDEFINED, &nothing, 0);
-}
-
 /* What another library measures, if there is one. */
 static void begin_source(void)
 {
 	static struct source_mpi mpi; /* the source's from then on */
 
 	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function };
-	sources_begin(&session, locate_source(), &mpi);
+	sources_begin(&rank.session, locate_source(), &mpi);
 }
 
-/* This process's place in the world, and what the world brings with it. mpi_session: NULL where MPI_Init was called. */
+static void finalizing(void)
+{
+	lifecycle_end(END_FINALIZE);
+}
+
+static const struct abi_events events = { .freed = tracking_freed, .finalizing = finalizing };
+
+/* This process's place in the world, and what comes with it. mpi_session: NULL where MPI_Init was called. */
 static bool enter_world(const union mpi_object *mpi_session)
 {
 	if (!abi->observe(&events))
 		return false;
 	if (mpi_session != NULL)
-		return abi->session_world(mpi_session, &identity.rank, &identity.size);
-	if (!abi->world(&identity.rank, &identity.size))
+		return abi->session_world(mpi_session, &rank.identity.rank, &rank.identity.size);
+	if (!abi->world(&rank.identity.rank, &rank.identity.size))
 		return false;
-	track_predefined();
+	tracking_predefined();
 	return abi->watch_finalize();
 }
 
@@ -331,37 +138,38 @@ static bool enter_world(const union mpi_object *mpi_session)
  * already. */
 static void begin(const union mpi_object *mpi_session)
 {
-	identity_fill(&identity, library_version);
-	identity.abi = abi->number;
-	identity.thread_level = tool_level < 0 ? 0 : tool_level;
-	identity.passive = exporter.passive = identity.thread_level < 3;
-	identity.sessions_only = mpi_session != NULL;
+	identity_fill(&rank.identity, library_version);
+	rank.identity.abi = abi->number;
+	rank.identity.thread_level = tool_level < 0 ? 0 : tool_level;
+	rank.identity.passive = rank.identity.thread_level < 3;
+	rank.identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
-	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"), getenv("OMPI_MCA_mpi_spc_attach"), requested);
-	if (!session_open(&session, abi, deny, requested, most_objects())) {
+	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"),
+		  getenv("OMPI_MCA_mpi_spc_attach"), requested);
+	if (!session_open(&rank.session, abi, deny, requested, most_objects())) {
 		agent_log("no MPI_T session; the program runs on unobserved");
 		return;
 	}
-	session.may_write = identity.may_write = is_set("MPIT_AGENT_ALLOW_WRITE");
+	rank.session.may_write = rank.identity.may_write = is_set("MPIT_AGENT_ALLOW_WRITE");
 	begin_source();
 	if (!enter_world(mpi_session)) {
 		agent_log("no attribute can be set, or no place in the world be found; the program runs on unobserved");
 		return;
 	}
-	sources_discover(&session, NULL);
-	session_sample(&session, NULL);
-	exporter.identity = &identity;
-	exporter.session = &session;
+	sources_discover(&rank.session, NULL);
+	session_sample(&rank.session, NULL);
+	exporter.identity = &rank.identity;
+	exporter.session = &rank.session;
 	link_paths(&exporter);
 	last_prepare();
 	if (call_in_forked_child(forked) != 0 || atexit(exiting) != 0) {
 		agent_log("out of memory; the program runs on unobserved");
 		return;
 	}
-	agent_log("rank %d of %d, %zu variables, %zu values%s", identity.rank, identity.size, session.catalogue.count,
-		  session.values_in_all, exporter.passive ? ", passive" : "");
+	agent_log("rank %d of %d, %zu variables, %zu values%s", rank.identity.rank, rank.identity.size,
+		  rank.session.catalogue.count, rank.session.values_in_all, rank.identity.passive ? ", passive" : "");
 	agent_move(AGENT_IDLE, AGENT_RUNNING);
-	sources_measure(true);
+	agent_measure(true);
 	if (!link_start(&exporter))
 		agent_log("no thread can be made: only the last sample will be sent");
 }
@@ -370,13 +178,13 @@ static void begin(const union mpi_object *mpi_session)
  * that nobody made. */
 static void join_world(void)
 {
-	if (!identity.sessions_only || !enter())
+	if (!rank.identity.sessions_only || !rank_enter())
 		return;
-	identity.sessions_only = false;
-	track_predefined();
+	rank.identity.sessions_only = false;
+	tracking_predefined();
 	if (!abi->watch_finalize())
 		agent_give_up("no attribute can be set");
-	leave_gate();
+	rank_leave();
 }
 
 void lifecycle_world_begun(bool first, bool succeeded)
@@ -412,7 +220,7 @@ void lifecycle_session_begun(bool first, const void *address)
 			begin(&mpi);
 		gate_leave();
 	}
-	lifecycle_made(BIND_SESSION, address, &(struct making){ .by = "Session_init" });
+	tracking_handle_made(BIND_SESSION, address, &(struct making){ .by = "Session_init" }, false);
 }
 
 void lifecycle_session_ending(const void *address)
@@ -422,31 +230,38 @@ void lifecycle_session_ending(const void *address)
 	while (before > 0 && !atomic_compare_exchange_weak(&sessions, &before, before - 1))
 		;
 	/* First, for the last sample is followed by nothing: what it has counted is among the remains. */
-	lifecycle_freeing(BIND_SESSION, address, false);
+	tracking_handle_freeing(BIND_SESSION, address, false);
 	/* With the last session the library goes, unless MPI_Init holds it. */
 	if (before == 1 && !atomic_load(&world))
 		lifecycle_end(END_FINALIZE);
 }
 
-bool lifecycle_uses_tools(const void *caller)
+int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *provided)
 {
+	int given = -1, rc;
+
 	find_mpi(caller);
-	return abi != NULL;
-}
-
-int lifecycle_tool_required(void)
-{
-	return abi->thread_multiple();
-}
-
-int lifecycle_tool_provided(int required, int provided)
-{
-	int level = abi->thread_level(provided);
-
-	if (level >= 0)
-		tool_level = level;
+	if (abi == NULL)
+		return next(required, provided);
+	rc = next(abi->thread_multiple(), &given);
+	if (rc != 0)
+		return rc;
+	if (abi->thread_level(given) >= 0)
+		tool_level = abi->thread_level(given);
 	/* What the program asked for, unless the library can't: as it would be without the agent. */
-	return tool_level >= 0 && tool_level < abi->thread_level(required) ? provided : required;
+	if (provided != NULL)
+		*provided = tool_level >= 0 && tool_level < abi->thread_level(required) ? given : required;
+	return rc;
+}
+
+/* ---- MPI_Pcontrol ---- */
+
+void lifecycle_pcontrol(int level)
+{
+	if (agent_state() != AGENT_RUNNING || !rank_is_here() || !rank_enter())
+		return;
+	pcontrol_called(&rank.session, level);
+	rank_leave();
 }
 
 /* ---- the end ---- */
@@ -455,22 +270,22 @@ void lifecycle_end(enum end_reason reason)
 {
 	struct farewell farewell = { .c.fd = -1 };
 
-	if (agent_state() != AGENT_RUNNING || !in_the_rank())
+	if (agent_state() != AGENT_RUNNING || !rank_is_here())
 		return;
-	if (reason == END_FINALIZE && !exporter.passive)
+	if (reason == END_FINALIZE && !rank.identity.passive)
 		last_linger();
 	if (!(reason == END_ABORT ? gate_enter_within(ABORT_PATIENCE_NS) : gate_enter()))
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
-		sources_measure(false);
+		agent_measure(false);
 		/*
 		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there,
 		 * and what has come up since the last sample stays unknown.
 		 */
 		if (reason == END_FINALIZE)
-			session_discover(&session, NULL);
-		session_sample(&session, NULL);
-		farewell = last_send(&exporter.paths, &identity, &session, reason);
+			session_discover(&rank.session, NULL);
+		session_sample(&rank.session, NULL);
+		farewell = last_send(&exporter.paths, &rank.identity, &rank.session, reason);
 		link_stop();
 	}
 	gate_leave();

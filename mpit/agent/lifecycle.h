@@ -22,27 +22,11 @@ void lifecycle_session_begun(bool first, const void *session);
 void lifecycle_session_ending(const void *session);
 
 /*
- * What to ask of the real MPI_T_init_thread when the program asks for `required`, and what to answer it: the
- * library's lock follows the last caller, so the level must never fall below the agent's.
+ * The program's MPI_T_init_thread. The library's lock follows the last caller, so that the level which is asked of the
+ * real one never falls below the agent's.
  */
-bool lifecycle_uses_tools(const void *caller); /* false: pass the call on as it is */
-int lifecycle_tool_required(void);
-int lifecycle_tool_provided(int required, int provided);
-
-/* After a constructor that the program has called; address: of the new handle. */
-void lifecycle_made(int kind, const void *address, const struct making *how);
-/* After a constructor that was called inside another call: a handle that isn't known is the library's own. */
-void lifecycle_got(int kind, const void *address);
-/*
- * Before a function that takes the handle away. nested: inside another call of the same function. That may be the
- * same call, passed on by a tool between us and the library, or a call of the program's own: the free function of a
- * generalized request may free another request.
- */
-void lifecycle_freeing(int kind, const void *address, bool nested);
-/* After the program named an object. The handle as it was passed. */
-void lifecycle_named(int kind, intptr_t handle);
-/* After it has set or deleted a key of an info object. */
-void lifecycle_key_changed(intptr_t info, const char *key);
+typedef int tool_init(int required, int *provided);
+int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *provided);
 
 /* After MPI_Pcontrol. */
 void lifecycle_pcontrol(int level);

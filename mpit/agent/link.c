@@ -6,6 +6,7 @@
 #include "answers.h"
 #include "filter.h"
 #include "last.h"
+#include "now.h"
 #include "wake.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -45,12 +47,8 @@ void link_paths(struct link *l)
 		return;
 	}
 	copy_string(l->paths.path[0], sizeof l->paths.path[0], SOCKET_DEFAULT);
-	if (runtime != NULL && *runtime != '\0' && strlen(runtime) + sizeof "/" SOCKET_RUNTIME <= sizeof l->paths.path[1]) {
-		size_t n = strlen(runtime);
-
-		memcpy(l->paths.path[1], runtime, n);
-		memcpy(l->paths.path[1] + n, "/" SOCKET_RUNTIME, sizeof "/" SOCKET_RUNTIME);
-	}
+	if (runtime != NULL && *runtime != '\0' && strlen(runtime) + sizeof "/" SOCKET_RUNTIME <= sizeof l->paths.path[1])
+		snprintf(l->paths.path[1], sizeof l->paths.path[1], "%s/" SOCKET_RUNTIME, runtime);
 }
 
 static void close_range_of(unsigned first, unsigned last)
@@ -189,7 +187,7 @@ static void come_down(void)
 static void *run(void *argument)
 {
 	const struct link *l = argument;
-	struct answering a = { .session = l->session, .passive = l->passive, .statistics.level = 1 };
+	struct answering a = { .session = l->session, .passive = l->identity->passive, .statistics.level = 1 };
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */
@@ -220,7 +218,8 @@ static void *run(void *argument)
 			answers_end(&a);
 			told = false;
 		} else if (!told) {
-			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0], l->paths.path[1][0] != '\0' ? " or " : "", l->paths.path[1]);
+			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0],
+				  l->paths.path[1][0] != '\0' ? " or " : "", l->paths.path[1]);
 			told = true;
 		}
 		/* Who takes connections and asks nothing is refusing us: no reason to come back soon. */

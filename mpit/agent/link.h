@@ -19,7 +19,6 @@
 struct link {
 	const struct identity *identity;
 	struct session *session; /* the gate's */
-	bool passive;
 	struct socket_paths paths;
 };
 

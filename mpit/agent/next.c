@@ -5,8 +5,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* More than this many libraries behind ours are not looked at. */
 #define MOST_LIBRARIES 1024
@@ -114,4 +112,12 @@ void *locate_next(const char *function, const void *caller)
 	void *found = dlsym(RTLD_NEXT, function);
 
 	return found != NULL ? found : locate_hidden(function, caller);
+}
+
+void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
+{
+	void *found = locate_next(function, caller);
+
+	atomic_store_explicit(known, found, memory_order_relaxed);
+	return found;
 }

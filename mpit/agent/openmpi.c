@@ -15,7 +15,8 @@
  */
 static int (*where_is)(int, const void *, void *, const char **);
 
-#define OF_A_STACK ((uintptr_t)1 << 20) /* how far from begin_frame a variable that MPI_Init had on its stack may lie */
+/* How far from begin_frame a variable that MPI_Init had on its stack may lie. */
+#define OF_A_STACK ((uintptr_t)1 << 20)
 static uintptr_t begin_frame;           /* of the program's thread in MPI_Init, written in openmpi_find */
 
 /*

@@ -2,18 +2,13 @@
 #include "pcontrol.h"
 
 #include "agent.h"
+#include "handles.h"
+#include "now.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum level { LEVEL_OFF = 0, LEVEL_ON = 1, LEVEL_KEEP = 2 };
-
-void pcontrol_freeze(struct handle *h, const uint64_t *values)
-{
-	h->frozen = malloc((size_t)h->count * sizeof *h->frozen);
-	if (h->frozen != NULL) /* otherwise it goes on being read */
-		memcpy(h->frozen, values, (size_t)h->count * sizeof *h->frozen);
-}
 
 static void switch_off(struct session *s)
 {
@@ -22,15 +17,15 @@ static void switch_off(struct session *s)
 
 	if (p->paused)
 		return;
-	sources_measure(false);
+	agent_measure(false);
 	sources_discover(s, NULL);
-	values = session_scratch(s);
+	values = handle_scratch(s);
 	for (struct object *o = &s->unbound; o != NULL; o = o->after)
 		for (size_t i = 0; i < o->count; i++) {
-			session_read(s, &o->handles[i], values);
+			handle_read(s, &o->handles[i], values);
 			if (o->handles[i].code != CODE_SUCCESS)
 				s->read_errors++;
-			pcontrol_freeze(&o->handles[i], values);
+			handle_freeze(&o->handles[i], values);
 		}
 	p->paused = true;
 	p->realtime = realtime_ns();
@@ -49,7 +44,7 @@ static bool thaw(struct session *s, struct handle *h, uint64_t *now)
 	if (gained == NULL)
 		return false;
 	h->frozen = NULL;
-	session_read(s, h, now);
+	handle_read(s, h, now);
 	if (h->code != CODE_SUCCESS)
 		s->read_errors++;
 	/* One that could not be read at both ends keeps what it gained: nobody knows how much that is. */
@@ -73,7 +68,7 @@ static bool thaw(struct session *s, struct handle *h, uint64_t *now)
 static void switch_on(struct session *s)
 {
 	struct pcontrol *p = &s->pcontrol;
-	uint64_t *now = session_scratch(s);
+	uint64_t *now = handle_scratch(s);
 	bool news = false;
 
 	if (!p->paused)
@@ -83,7 +78,7 @@ static void switch_on(struct session *s)
 			news |= thaw(s, &o->handles[i], now);
 	p->paused_ns += monotonic_ns() - p->monotonic;
 	p->paused = false;
-	sources_measure(true); /* after the readings: what it counts from here on is no part of the pause */
+	agent_measure(true); /* after the readings: what it counts from here on is no part of the pause */
 	if (news)
 		s->layout_generation++;
 }
@@ -94,8 +89,11 @@ static void put_base(struct wire *w, const struct handle *h)
 	bool none = h->origin == NULL && h->excluded == NULL;
 
 	wire_word(w, none ? 0 : (uint64_t)h->count);
-	for (int i = 0; !none && i < h->count; i++)
-		wire_word(w, value_plus(h->variable, h->origin == NULL ? 0 : h->origin[i], h->excluded == NULL ? 0 : h->excluded[i]));
+	for (int i = 0; !none && i < h->count; i++) {
+		uint64_t origin = h->origin == NULL ? 0 : h->origin[i], excluded = h->excluded == NULL ? 0 : h->excluded[i];
+
+		wire_word(w, value_plus(h->variable, origin, excluded));
+	}
 }
 
 static void keep_handle(struct wire *w, const struct object *o, const struct handle *h, const uint64_t *values)
@@ -122,7 +120,7 @@ static void keep(struct session *s)
 	size_t list;
 
 	sources_discover(s, NULL);
-	values = session_scratch(s);
+	values = handle_scratch(s);
 	wire_begin(&w, FRAME_KEPT, 0);
 	wire_word(&w, p->keeps + 1);
 	wire_word(&w, p->paused ? p->realtime : realtime_ns());
@@ -130,7 +128,7 @@ static void keep(struct session *s)
 	list = wire_hole(&w);
 	for (struct object *o = &s->unbound; o != NULL; o = o->after)
 		for (size_t i = 0; i < o->count && wire_frame_words(&w) <= MAX_FRAME_WORDS; i++) {
-			session_values(s, &o->handles[i], values);
+			handle_values(s, &o->handles[i], values);
 			if (o->handles[i].code != CODE_SUCCESS)
 				continue;
 			keep_handle(&w, o, &o->handles[i], values);

@@ -19,7 +19,4 @@ void pcontrol_called(struct session *s, int level);
 /* Nanoseconds switched off, in all. */
 uint64_t pcontrol_paused_ns(const struct session *s);
 
-/* For a handle that is made while switched off: it shows these values until it is switched on. Allocates. */
-void pcontrol_freeze(struct handle *h, const uint64_t *values);
-
 #endif

@@ -84,7 +84,8 @@ extern long syscall(long number, ...); /* not with all of unistd.h: a file has a
  * glibc's pthread_atfork is a few lines linked into the caller around __register_atfork, which musl lacks; musl's is
  * a function. NULL: the library whose unloading would take the handler back; ours stay as long as the process.
  */
-extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
+extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),
+			     void *library) __attribute__((weak));
 #pragma weak pthread_atfork
 static inline int call_in_forked_child(void (*child)(void))
 {
@@ -94,8 +95,8 @@ static inline int call_in_forked_child(void (*child)(void))
 }
 
 /*
- * Done without: dladdr1 (not in musl; next.c asks dl_iterate_phdr), getrandom (2.25; identity.c makes the system call),
- * pthread_mutex_clocklock (2.30, not in musl; gate.c looks it up), stat and its like (2.33).
+ * Done without: dladdr1 (not in musl; next.c asks dl_iterate_phdr), getrandom (2.25; identity.c makes the system
+ * call), pthread_mutex_clocklock (2.30, not in musl; gate.c looks it up), stat and its like (2.33).
  */
 
 #endif

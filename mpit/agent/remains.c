@@ -4,26 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum number { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOATING };
-
-static enum number number_of(const struct variable *v)
-{
-	switch (v->is.datatype) {
-	case TYPE_DOUBLE:
-	case TYPE_FLOAT:
-		return NUMBER_FLOATING;
-	case TYPE_UNSIGNED:
-	case TYPE_UNSIGNED_LONG:
-	case TYPE_UNSIGNED_LONG_LONG:
-	case TYPE_UINT32:
-	case TYPE_UINT64:
-	case TYPE_BOOL:
-		return NUMBER_UNSIGNED;
-	default:
-		return NUMBER_SIGNED;
-	}
-}
-
 static double as_double(uint64_t word)
 {
 	double d;
@@ -40,31 +20,23 @@ static uint64_t as_word(double d)
 	return word;
 }
 
-static uint64_t plus(enum number n, uint64_t a, uint64_t b)
-{
-	return n == NUMBER_FLOATING ? as_word(as_double(a) + as_double(b)) : a + b;
-}
-
-static uint64_t minus(enum number n, uint64_t a, uint64_t b)
-{
-	return n == NUMBER_FLOATING ? as_word(as_double(a) - as_double(b)) : a - b;
-}
-
 uint64_t value_plus(const struct variable *v, uint64_t a, uint64_t b)
 {
-	return plus(number_of(v), a, b);
+	return number_kind(v->is.datatype) == NUMBER_FLOATING ? as_word(as_double(a) + as_double(b)) : a + b;
 }
 
 uint64_t value_minus(const struct variable *v, uint64_t a, uint64_t b)
 {
-	return minus(number_of(v), a, b);
+	return number_kind(v->is.datatype) == NUMBER_FLOATING ? as_word(as_double(a) - as_double(b)) : a - b;
 }
 
-static bool less(enum number n, uint64_t a, uint64_t b)
+static bool less(const struct variable *v, uint64_t a, uint64_t b)
 {
-	if (n == NUMBER_FLOATING)
-		return as_double(a) < as_double(b);
-	return n == NUMBER_SIGNED ? (int64_t)a < (int64_t)b : a < b;
+	switch (number_kind(v->is.datatype)) {
+	case NUMBER_FLOATING: return as_double(a) < as_double(b);
+	case NUMBER_SIGNED: return (int64_t)a < (int64_t)b;
+	default: return a < b;
+	}
 }
 
 void remains_init(struct remains *r, size_t most_names, size_t most_words)
@@ -113,12 +85,8 @@ static bool widen_remain(struct remain *m, int count, const uint64_t *last)
 
 	if (words == NULL)
 		return false;
-	if (old > 0) {
-		memcpy(words, m->gained, old * sizeof *words);
-		memcpy(words + room, m->first, old * sizeof *words);
-		memcpy(words + 2 * room, m->max, old * sizeof *words);
-		memcpy(words + 3 * room, m->min, old * sizeof *words);
-	}
+	for (size_t k = 0; old > 0 && k < 4; k++)
+		memcpy(words + k * room, m->gained + k * old, old * sizeof *words);
 	for (size_t i = old; i < room; i++)
 		words[2 * room + i] = words[3 * room + i] = last[i];
 	free(m->gained);
@@ -180,12 +148,12 @@ static bool lasts(const struct variable *v)
 
 void remains_add(struct remains *r, const char *name, const struct contribution *c)
 {
-	enum number n = number_of(c->variable);
+	const struct variable *v = c->variable;
 	struct remain *m;
 
 	/* Levels and sizes of freed objects mean nothing, unless they are really counters: those of zero leave nothing
 	 * behind. */
-	if (c->count <= 0 || (c->origin == NULL && c->first == NULL && !lasts(c->variable) && all_zero(c->last, c->count)))
+	if (c->count <= 0 || (c->origin == NULL && c->first == NULL && !lasts(v) && all_zero(c->last, c->count)))
 		return;
 	r->generation++;
 	m = find(r, name, c);
@@ -199,14 +167,14 @@ void remains_add(struct remains *r, const char *name, const struct contribution 
 	for (int i = 0; i < c->count; i++) {
 		uint64_t base = c->origin != NULL ? c->origin[i] : c->first != NULL ? c->first[i] : 0;
 
-		m->gained[i] = plus(n, m->gained[i], minus(n, c->last[i], base));
+		m->gained[i] = value_plus(v, m->gained[i], value_minus(v, c->last[i], base));
 		if (c->excluded != NULL)
-			m->gained[i] = minus(n, m->gained[i], c->excluded[i]);
+			m->gained[i] = value_minus(v, m->gained[i], c->excluded[i]);
 		if (c->origin == NULL && c->first != NULL)
-			m->first[i] = plus(n, m->first[i], c->first[i]);
-		if (less(n, m->max[i], c->last[i]))
+			m->first[i] = value_plus(v, m->first[i], c->first[i]);
+		if (less(v, m->max[i], c->last[i]))
 			m->max[i] = c->last[i];
-		if (less(n, c->last[i], m->min[i]))
+		if (less(v, c->last[i], m->min[i]))
 			m->min[i] = c->last[i];
 	}
 }

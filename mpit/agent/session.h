@@ -1,6 +1,6 @@
 /*
- * session.h - the one MPI_T session of the process: which objects exist, which handles are open,
- * and the last values read. All of it belongs to the gate.
+ * session.h - the one MPI_T session of the process: which objects exist (objects.h), which handles are open
+ * (handles.h), and the last values read. All of it belongs to the gate.
  *
  * It is open from MPI_Init to the end. No handle is ever stopped (in Open MPI that stops monitoring
  * for the whole process) and MPI_T is never finalized (libraries crash on it).
@@ -28,10 +28,12 @@ struct handle {
 	struct variable *variable;
 	void *mpi; /* NULL: of a source's variable */
 	int count;
-	uint64_t created;         /* realtime, or of the last rename; of a source's variable the object's: it has counted since then */
+	/* Realtime, or of the last rename; of a source's variable the object's: it has counted since then. */
+	uint64_t created;
 	uint64_t *first, *origin; /* count words, or NULL: zeros; never renamed */
 	uint64_t *excluded;       /* count words gained while switched off, since origin or first; NULL: nothing */
-	uint64_t *frozen;         /* count words, while switched off: what it shows. NULL: switched on, or there was no memory */
+	/* Count words, while switched off: what it shows. NULL: switched on, or there was no memory. */
+	uint64_t *frozen;
 	int code;                 /* of the last read */
 };
 
@@ -50,14 +52,8 @@ struct object {
 	struct object *next_alike; /* in its bucket */
 	struct handle *handles;
 	size_t count, room;
-	unsigned tool_handles; /* how many handles of tools are bound to it (tools.h) */
+	unsigned tool_handles; /* how many handles of tools are bound to it (tools/sessions.h) */
 	struct object *before, *after;
-};
-
-struct selection {
-	bool beyond; /* variables that the map doesn't reach */
-	size_t words;
-	uint64_t map[MAX_VARIABLES / 64];
 };
 
 /* What the program has said with MPI_Pcontrol; pcontrol.h has the functions. */
@@ -70,7 +66,7 @@ struct pcontrol {
 	struct wire kept;                      /* the last KEPT frame, ours; empty: none */
 };
 
-struct tools; /* tools.h */
+struct tools; /* tools/sessions.h */
 
 struct session {
 	const struct abi *abi;
@@ -85,13 +81,12 @@ struct session {
 	size_t objects, most_objects, handles; /* the bound is each kind's */
 	size_t alive[BIND_KINDS];
 	size_t bound[BIND_KINDS]; /* variables opened that are bound to a kind: without one an object costs nothing more */
-	struct object **buckets;  /* of objects without attributes, by kind and handle */
+	struct object **buckets;  /* of objects without attributes, by kind and handle (byhandle/byhandle.h) */
 	size_t bucket_count;      /* a power of two */
 	uint64_t objects_over, handles_over;
 	uint32_t next_object, next_handle;
 	size_t layout_words; /* of the frame that carries it; handles at most */
 	uint64_t layout_generation;
-	struct selection selection;
 
 	struct sourced sourced; /* variables of another library than MPI's (sources.h) */
 
@@ -103,6 +98,7 @@ struct session {
 	size_t raw_bytes;
 	uint64_t sampled_realtime, sampled_monotonic, sample_ns;
 	uint64_t samples, read_errors;
+	_Atomic uint64_t busy_answers, cpu_ns; /* the agent's thread writes them without the gate; cpu_ns is its own */
 	uint64_t sampled_layout; /* layout generation that the values belong to */
 
 	struct pcontrol pcontrol;
@@ -117,41 +113,6 @@ struct session {
  */
 bool session_open(struct session *s, const struct abi *abi, const char *deny, const char *open, size_t most_objects);
 
-/*
- * Program's thread, after a constructor. mpi is copied; how may be NULL, on is the number of its communicator or 0.
- * NULL: over the bound, counted, or an object that is not to be tracked.
- */
-struct object *session_object_made(struct session *s, int kind, const union mpi_object *mpi, unsigned flags, const struct making *how,
-				   uint32_t on);
-/* Program's thread, before the object goes: takes its last values and closes its handles. */
-void session_object_freed(struct session *s, struct object *o);
-/* Program's thread: what was counted so far stays under the old name. */
-void session_object_named(struct session *s, struct object *o, const char *name);
-
-/*
- * Program's thread, after it has set or deleted a key of an info object. Only this key is asked for: another thread
- * may have deleted others by now, and to ask for the n-th key of fewer is an error, which is fatal.
- */
-void session_key_changed(struct session *s, struct object *o, const char *key);
-
-/*
- * Objects without attributes are found by their handle. Groups and error handlers may be got repeatedly: each time is
- * one more reference, and the object ends with the last.
- */
-bool session_found_by_handle(int kind);
-bool session_got_repeatedly(int kind);
-/* Program's thread, after a constructor of such a kind. The object may have been known: then it has one reference
- * more. */
-void session_handle_made(struct session *s, int kind, const union mpi_object *mpi, const struct making *how, uint32_t on);
-/* The same where a handle that isn't known is none of the program's. */
-void session_handle_got(struct session *s, int kind, const union mpi_object *mpi);
-/* Program's thread, before a handle is freed. One that isn't known is none of ours. True: the object has ended. */
-bool session_handle_freed(struct session *s, int kind, const union mpi_object *mpi);
-struct object *session_find(const struct session *s, int kind, const union mpi_object *mpi); /* NULL: not known */
-
-/* The object with a number, NULL: there is none. */
-struct object *session_object(const struct session *s, uint64_t number);
-
 /* Which variables are read. map may be longer than the catalogue. */
 void session_select(struct session *s, bool beyond, const uint64_t *map, size_t words);
 
@@ -160,13 +121,6 @@ void session_select(struct session *s, bool beyond, const uint64_t *map, size_t 
  * open yet. map may be longer than the catalogue. What has been opened stays so.
  */
 void session_request(struct session *s, const uint64_t *map, size_t words);
-
-/* Whether a variable's values are to be read. */
-bool session_selects(const struct session *s, uint32_t variable);
-
-/* Makes a handle of a source's variable on one object, or on the list of handles without; allocates. Over a bound it
- * is counted. */
-void session_pair(struct session *s, struct object *o, struct variable *v);
 
 /*
  * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source.
@@ -182,18 +136,6 @@ bool session_discover(struct session *s, bool (*stop)(void));
  * values then mean nothing until the next call.
  */
 bool session_sample(struct session *s, bool (*stop)(void));
-
-/*
- * A handle's values as they are to be seen now: read, or those it is frozen at. h->code says whether the reading went
- * well; where it didn't, the values are zeros.
- */
-void session_values(struct session *s, struct handle *h, uint64_t *to);
-/* The same, always read. */
-void session_read(struct session *s, struct handle *h, uint64_t *to);
-/* Words enough for any one handle; what session_sample has read is gone. */
-uint64_t *session_scratch(struct session *s);
-/* Makes s->raw large enough for a handle's elements; allocates. */
-bool session_raw(struct session *s, int count, int datatype_bytes);
 
 /* Frees the agent's memory, not the library's handles: for tests. */
 void session_drop(struct session *s);

@@ -41,7 +41,8 @@ struct source_variable {
 /* What the source needs of MPI, found by the agent, valid until the process ends. */
 struct source_mpi {
 	uint64_t abi;                                        /* docs/protocol.md, HELLO: ABI */
-	void *(*find)(const char *symbol);                   /* of the MPI library: a function by its PMPI_ name, or data; NULL: it has none */
+	/* Of the MPI library: a function by its PMPI_ name, or data; NULL: it has none. */
+	void *(*find)(const char *symbol);
 };
 
 struct source {

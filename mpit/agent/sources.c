@@ -2,15 +2,10 @@
 #include "sources.h"
 
 #include "agent.h"
-#include "session.h"
+#include "handles.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The one in use, for whoever must switch it off without the gate. Written once, in sources_begin, before the agent
- * runs. */
-static _Atomic(const struct source *) in_use;
 
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi)
 {
@@ -20,7 +15,8 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 	if (offered == NULL)
 		return;
 	if (source == NULL || source->version != SOURCE_VERSION) {
-		agent_log(SOURCE_SYMBOL " is of another version than this agent's %d: what it measures is not shown", SOURCE_VERSION);
+		agent_log(SOURCE_SYMBOL " is of another version than this agent's %d: what it measures is not shown",
+			  SOURCE_VERSION);
 		return;
 	}
 	if (!source->begin(mpi, &why)) {
@@ -28,52 +24,27 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 		return;
 	}
 	s->sourced.source = source;
-	atomic_store(&in_use, source);
+	agent_measures_by(source->measure);
 	agent_log("%s is measured in this process", source->category);
-}
-
-void sources_measure(bool on)
-{
-	const struct source *source = atomic_load(&in_use);
-
-	if (source == NULL)
-		return;
-	source->measure(on);
-	/* Who gives the agent up changes its state first and switches off then: one of the two sees the other. */
-	if (on && agent_state() != AGENT_RUNNING)
-		source->measure(false);
 }
 
 /* ---- variables ---- */
 
-static bool room_for_variable(struct sourced *d)
-{
-	size_t room = d->room == 0 ? 64 : 2 * d->room;
-	struct variable **grown;
-
-	if (d->count < d->room)
-		return true;
-	grown = realloc(d->variables, room * sizeof(struct variable *));
-	if (grown == NULL)
-		return false;
-	d->variables = grown;
-	d->room = room;
-	return true;
-}
-
-/* Where there is no room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
+/* Without room they are tried again at the next call; pairs that are told of meanwhile are over the bound. */
 static void add_variables(struct session *s)
 {
 	struct sourced *d = &s->sourced;
 	size_t count = d->source->count(), before = d->count;
 
 	for (; d->count < count; d->count++) {
-		struct variable *v = room_for_variable(d) ? catalogue_add(&s->catalogue, d->source, d->count) : NULL;
+		struct variable **variables = array_with_room(d->variables, d->count, &d->room, sizeof *variables);
+		struct variable *v = variables == NULL ? NULL : catalogue_add(&s->catalogue, d->source, d->count);
 
+		if (variables != NULL)
+			d->variables = variables;
 		if (v == NULL)
 			break;
-		v->selected = session_selects(s, v->number);
-		d->variables[d->count] = v;
+		variables[d->count] = v;
 	}
 	if (d->count != before)
 		s->catalogue.generation++;
@@ -86,18 +57,13 @@ static void told(void *context, size_t variable, uint32_t object)
 {
 	struct session *s = context;
 	struct sourced *d = &s->sourced;
+	struct source_pair *pairs = array_with_room(d->told, d->told_count, &d->told_room, sizeof *pairs);
 
-	if (d->told_count == d->told_room) {
-		size_t room = d->told_room == 0 ? 64 : 2 * d->told_room;
-		struct source_pair *grown = realloc(d->told, room * sizeof *grown);
-
-		if (grown == NULL) {
-			s->handles_over++;
-			return;
-		}
-		d->told = grown;
-		d->told_room = room;
+	if (pairs == NULL) {
+		s->handles_over++;
+		return;
 	}
+	d->told = pairs;
 	d->told[d->told_count++] = (struct source_pair){ .variable = variable, .object = object };
 }
 
@@ -135,7 +101,7 @@ static bool open_told(struct session *s, bool (*stop)(void))
 			continue;
 		o = near(last, p->object);
 		if (o != NULL) {
-			session_pair(s, o, d->variables[p->variable]);
+			handle_pair(s, o, d->variables[p->variable]);
 			last = o;
 		} else {
 			/* Its object ended before the call did: what it counted has no place any more. */
@@ -203,8 +169,8 @@ int sources_category_index(const struct session *s, const char *name, int catego
 
 void sources_drop(struct session *s)
 {
-	sources_measure(false);
-	atomic_store(&in_use, NULL);
+	agent_measure(false);
+	agent_measures_by(NULL);
 	free(s->sourced.variables);
 	free(s->sourced.told);
 	s->sourced = (struct sourced){ 0 };

@@ -34,16 +34,10 @@ struct sourced {
 
 /*
  * Takes what the process offers, NULL: nothing; logs why it isn't shown if it is not. mpi must live on. Program's
- * thread, once, after the session is open and before an object is made; nothing is measured before sources_measure
+ * thread, once, after the session is open and before an object is made; nothing is measured before agent_measure
  * says so.
  */
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi);
-
-/*
- * Switches measuring on or off. On means off where the agent isn't running (any more). Any thread, the gate held or
- * not, also in a child right after fork or in a signal handler: the source sets a flag.
- */
-void sources_measure(bool on);
 
 /*
  * Variables and pairs that have come up since the last call; allocates. False: `stop` (may be NULL) said to leave in
@@ -51,7 +45,7 @@ void sources_measure(bool on);
  */
 bool sources_discover(struct session *s, bool (*stop)(void));
 
-/* Program's thread: an object of the list has been made, and is about to end; after its last values have been taken. */
+/* Program's thread: an object has been made, and is about to end; after its last values have been taken. */
 void sources_object_made(const struct session *s, const struct object *o);
 void sources_object_freed(const struct session *s, const struct object *o);
 

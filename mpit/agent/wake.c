@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "wake.h"
 
-#include "agent.h"
+#include "now.h"
 
 #include <limits.h>
 #include <linux/futex.h>

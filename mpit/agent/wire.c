@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const unsigned char magic[4] = { 'M', 'P', 'I', 'T' };
+_Static_assert(sizeof(struct wire_header) == WIRE_HEADER_BYTES, "as it stands in a frame");
 
 void wire_reset(struct wire *w)
 {
@@ -44,29 +44,17 @@ static void *extend(struct wire *w, size_t bytes)
 	return at;
 }
 
-static void put16(unsigned char *at, uint16_t v)
-{
-	memcpy(at, &v, sizeof v);
-}
-
-static void put32(unsigned char *at, uint32_t v)
-{
-	memcpy(at, &v, sizeof v);
-}
-
 void wire_begin(struct wire *w, enum frame_type type, uint32_t sequence)
 {
-	unsigned char *header;
+	struct wire_header header = {
+		.magic = { 'M', 'P', 'I', 'T' },
+		.type = (uint16_t)type,
+		.version = WIRE_VERSION,
+		.sequence = sequence,
+	};
 
 	w->frame = w->length;
-	header = extend(w, WIRE_HEADER_BYTES);
-	if (header == NULL)
-		return;
-	memcpy(header, magic, sizeof magic);
-	put16(header + 4, (uint16_t)type);
-	put16(header + 6, WIRE_VERSION);
-	put32(header + 8, 0);
-	put32(header + 12, sequence);
+	wire_raw(w, &header, sizeof header);
 }
 
 size_t wire_frame_words(const struct wire *w)
@@ -76,12 +64,12 @@ size_t wire_frame_words(const struct wire *w)
 
 void wire_end(struct wire *w)
 {
-	size_t words = wire_frame_words(w);
+	uint32_t words = (uint32_t)wire_frame_words(w);
 
 	if (words > WIRE_PAYLOAD_WORDS_MAX)
 		w->failed = true;
 	if (!w->failed)
-		put32(w->bytes + w->frame + 8, (uint32_t)words);
+		memcpy(w->bytes + w->frame + offsetof(struct wire_header, words), &words, sizeof words);
 }
 
 void wire_word(struct wire *w, uint64_t word)
@@ -91,10 +79,7 @@ void wire_word(struct wire *w, uint64_t word)
 
 void wire_words(struct wire *w, const uint64_t *words, size_t count)
 {
-	void *at = count == 0 ? NULL : extend(w, count * sizeof *words);
-
-	if (at != NULL)
-		memcpy(at, words, count * sizeof *words);
+	wire_raw(w, words, count * sizeof *words);
 }
 
 void wire_cut(struct wire *w, size_t length)
@@ -171,11 +156,6 @@ size_t wire_left(const struct wire_reader *r)
 
 bool wire_header(const unsigned char bytes[WIRE_HEADER_BYTES], struct wire_header *out)
 {
-	if (memcmp(bytes, magic, sizeof magic) != 0)
-		return false;
-	memcpy(&out->type, bytes + 4, sizeof out->type);
-	memcpy(&out->version, bytes + 6, sizeof out->version);
-	memcpy(&out->words, bytes + 8, sizeof out->words);
-	memcpy(&out->sequence, bytes + 12, sizeof out->sequence);
-	return true;
+	memcpy(out, bytes, sizeof *out);
+	return memcmp(out->magic, "MPIT", sizeof out->magic) == 0;
 }

@@ -84,7 +84,9 @@ struct wire_reader {
 uint64_t wire_take(struct wire_reader *r);
 size_t wire_left(const struct wire_reader *r);
 
+/* As it stands in a frame. */
 struct wire_header {
+	char magic[4];
 	uint16_t type, version;
 	uint32_t words, sequence;
 };

@@ -8,6 +8,7 @@
 #ifndef MPIT_ABI_STANDARD_H
 #define MPIT_ABI_STANDARD_H
 
+#include "constants.h"
 #include "types.h"
 
 #include <stddef.h>
@@ -30,100 +31,13 @@ typedef struct {
 	int MPI_internal[5]; /* each library's own business, the number of bytes with it */
 } MPI_Status;
 
-#define MPI_SUCCESS                 0
-#define MPI_ERR_OTHER               16
-#define MPI_T_ERR_MEMORY            1005
-#define MPI_T_ERR_NOT_INITIALIZED   1003
-#define MPI_T_ERR_CANNOT_INIT       1001
-#define MPI_T_ERR_INVALID_INDEX     1007
-#define MPI_T_ERR_INVALID_ITEM      1008
-#define MPI_T_ERR_INVALID_HANDLE    1010
-#define MPI_T_ERR_OUT_OF_HANDLES    1012
-#define MPI_T_ERR_OUT_OF_SESSIONS   1013
-#define MPI_T_ERR_INVALID_SESSION   1009
-#define MPI_T_ERR_CVAR_SET_NOT_NOW  1014
-#define MPI_T_ERR_CVAR_SET_NEVER    1015
-#define MPI_T_ERR_PVAR_NO_STARTSTOP 1017
-#define MPI_T_ERR_PVAR_NO_WRITE     1016
-#define MPI_T_ERR_PVAR_NO_ATOMIC    1018
-#define MPI_T_ERR_INVALID           1006
-#define MPI_T_ERR_INVALID_NAME      1011
-#define MPI_T_ERR_NOT_SUPPORTED     1004
-#define MPI_T_ERR_NOT_ACCESSIBLE    1002
+#define CONSTANT(name, openmpi, mpich, standard) name = standard,
+enum { MPI_CONSTANTS(CONSTANT) };
 
-#define MPI_THREAD_SINGLE     0
-#define MPI_THREAD_FUNNELED   1024
-#define MPI_THREAD_SERIALIZED 2048
-#define MPI_THREAD_MULTIPLE   4096
+#define MPI_T_ENUM_NULL    ((MPI_T_enum)0)
 
-#define MPI_T_VERBOSITY_USER_BASIC    0x09
-#define MPI_T_VERBOSITY_USER_DETAIL   0x0a
-#define MPI_T_VERBOSITY_USER_ALL      0x0c
-#define MPI_T_VERBOSITY_TUNER_BASIC   0x11
-#define MPI_T_VERBOSITY_TUNER_DETAIL  0x12
-#define MPI_T_VERBOSITY_TUNER_ALL     0x14
-#define MPI_T_VERBOSITY_MPIDEV_BASIC  0x21
-#define MPI_T_VERBOSITY_MPIDEV_DETAIL 0x22
-#define MPI_T_VERBOSITY_MPIDEV_ALL    0x24
-
-#define MPI_T_BIND_NO_OBJECT     1
-#define MPI_T_BIND_MPI_SESSION   12
-#define MPI_T_PVAR_CLASS_STATE   1
-#define MPI_T_PVAR_CLASS_GENERIC 10
-#define MPI_T_SCOPE_CONSTANT     1
-#define MPI_T_SCOPE_ALL_EQ       7
-#define MPI_T_ENUM_NULL          ((MPI_T_enum)0)
-
-#define MPI_UNDEFINED       (-32766)
-#define MPI_KEYVAL_INVALID  0
-#define MPI_PROC_NULL       (-3)
-#define MPI_ROOT            (-4)
-#define MPI_IN_PLACE        ((void *)1)
-#define MPI_STATUS_IGNORE   ((MPI_Status *)0)
-#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
-
-#define MPI_CART       211
-#define MPI_GRAPH      212
-#define MPI_DIST_GRAPH 213
-
-#define MPI_WIN_BASE            601
-#define MPI_WIN_SIZE            603
-#define MPI_WIN_DISP_UNIT       602
-#define MPI_WIN_CREATE_FLAVOR   604
-#define MPI_WIN_MODEL           605
-#define MPI_WIN_FLAVOR_CREATE   311
-#define MPI_WIN_FLAVOR_ALLOCATE 312
-#define MPI_WIN_FLAVOR_DYNAMIC  313
-#define MPI_WIN_FLAVOR_SHARED   314
-#define MPI_WIN_SEPARATE        322
-#define MPI_WIN_UNIFIED         321
-
-#define MPI_MODE_RDONLY          16
-#define MPI_MODE_WRONLY          256
-#define MPI_MODE_RDWR            32
-#define MPI_MODE_CREATE          2
-#define MPI_MODE_EXCL            8
-#define MPI_MODE_DELETE_ON_CLOSE 4
-#define MPI_MODE_UNIQUE_OPEN     128
-#define MPI_MODE_APPEND          1
-#define MPI_MODE_SEQUENTIAL      64
-
-#define MPI_COMBINER_NAMED          101
-#define MPI_COMBINER_DUP            102
-#define MPI_COMBINER_CONTIGUOUS     103
-#define MPI_COMBINER_VECTOR         104
-#define MPI_COMBINER_HVECTOR        105
-#define MPI_COMBINER_INDEXED        106
-#define MPI_COMBINER_HINDEXED       107
-#define MPI_COMBINER_INDEXED_BLOCK  108
-#define MPI_COMBINER_HINDEXED_BLOCK 109
-#define MPI_COMBINER_STRUCT         110
-#define MPI_COMBINER_SUBARRAY       111
-#define MPI_COMBINER_DARRAY         112
-#define MPI_COMBINER_F90_REAL       113
-#define MPI_COMBINER_F90_COMPLEX    114
-#define MPI_COMBINER_F90_INTEGER    115
-#define MPI_COMBINER_RESIZED        116
+#define MPI_IN_PLACE       ((void *)1)
+#define MPI_STATUS_IGNORE  ((MPI_Status *)0)
 
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF  ((MPI_Comm)0x102)

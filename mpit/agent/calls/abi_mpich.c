@@ -5,9 +5,10 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER calls_abi_mpich
-#define ABI_NAME "MPICH"
 #define ABI_NUMBER 2
 #define ABI_ASKS_STATUS false
+/* In a register, of which calls_abi->handle_mask leaves the lower half. */
+#define ABI_HANDLE(constant, symbol, find) ((void)(find), (intptr_t)(uint32_t)(constant))
 
 /* 63 bits of a count, and one that says cancelled. */
 static uint64_t abi_status_bytes(const void *status)
@@ -17,19 +18,6 @@ static uint64_t abi_status_bytes(const void *status)
 	memcpy(&s, status, sizeof s);
 	/* What reads files leaves the bit that says cancelled as it was. */
 	return (uint64_t)(unsigned)s.count_hi_and_cancelled >> 1 << 32 | (unsigned)s.count_lo;
-}
-
-/* In a register, of which calls_abi->handle_mask leaves the lower half. */
-static intptr_t abi_datatype_null(void *(*find)(const char *symbol))
-{
-	(void)find;
-	return (intptr_t)(uint32_t)MPI_DATATYPE_NULL;
-}
-
-static intptr_t abi_no_op(void *(*find)(const char *symbol))
-{
-	(void)find;
-	return (intptr_t)(uint32_t)MPI_NO_OP;
 }
 
 #include "abi_template.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define ABI_IDENTIFIER calls_abi_openmpi
-#define ABI_NAME "Open MPI"
 #define ABI_NUMBER 1
 #define ABI_ASKS_STATUS false
+#define ABI_HANDLE(constant, symbol, find) predefined(symbol, find)
 
 /* What MPI_Get_count divides by the datatype's size, in 4.x and 5.x alike. */
 static uint64_t abi_status_bytes(const void *status)
@@ -28,16 +28,6 @@ static intptr_t predefined(const char *symbol, void *(*find)(const char *symbol)
 	void *address = dlsym(RTLD_DEFAULT, symbol);
 
 	return (intptr_t)(address != NULL ? address : find(symbol));
-}
-
-static intptr_t abi_datatype_null(void *(*find)(const char *symbol))
-{
-	return predefined("ompi_mpi_datatype_null", find);
-}
-
-static intptr_t abi_no_op(void *(*find)(const char *symbol))
-{
-	return predefined("ompi_mpi_op_no_op", find);
 }
 
 #include "abi_template.h"

@@ -5,9 +5,9 @@
 #include "library.h"
 
 #define ABI_IDENTIFIER calls_abi_standard
-#define ABI_NAME "MPI standard"
 #define ABI_NUMBER 3
 #define ABI_ASKS_STATUS true
+#define ABI_HANDLE(constant, symbol, find) ((void)(find), (intptr_t)(constant))
 
 /*
  * Where in a status the number stands is each library's own business. MPICH 5 and Open MPI 6 have it in different
@@ -18,18 +18,6 @@ static uint64_t abi_status_bytes(const void *status)
 	long long bytes = 0;
 
 	return library.get_count_c((intptr_t)status, (intptr_t)MPI_BYTE, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-static intptr_t abi_datatype_null(void *(*find)(const char *symbol))
-{
-	(void)find;
-	return (intptr_t)MPI_DATATYPE_NULL;
-}
-
-static intptr_t abi_no_op(void *(*find)(const char *symbol))
-{
-	(void)find;
-	return (intptr_t)MPI_NO_OP;
 }
 
 #include "abi_template.h"

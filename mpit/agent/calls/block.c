@@ -9,15 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-__thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
-struct calls_state calls_state = { .epoch = EPOCH_STEP, .types = 1 };
 struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
 
 /* A value for each thread that has a block, so that its end is heard of. */
 static pthread_key_t block_key;
-/* Calls until a thread that got no block tries again: a refused mmap at each call would cost a system call each time. */
+/* Calls until a thread that got no block tries again: a refused mmap at each call would cost a system call. */
 static __thread unsigned patience __attribute__((tls_model("initial-exec")));
 #define TRY_AGAIN_AFTER 1024
 
@@ -68,7 +66,8 @@ static struct block *block_adopt(void)
 
 static struct block *block_map(void)
 {
-	struct block *b = mmap(NULL, block_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct block *b = mmap(NULL, block_bytes(), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (b == MAP_FAILED)
 		return NULL;
@@ -162,11 +161,14 @@ static unsigned find(struct block *b, unsigned function, uint32_t object)
 
 	for (size_t i = 0; i < CELL_PLACES; i++, place = (place + 1) & (CELL_PLACES - 1)) {
 		unsigned number = index_at(b->index, place);
+		uint64_t key;
 
 		if (number == INDEX_EMPTY)
 			return 0;
-		if (number != INDEX_GONE &&
-		    atomic_load_explicit(&b->keys[function_count + number - 1], memory_order_acquire) >> 16 == key_of(function, object, 0) >> 16)
+		if (number == INDEX_GONE)
+			continue;
+		key = atomic_load_explicit(&b->keys[function_count + number - 1], memory_order_acquire);
+		if (key >> 16 == key_of(function, object, 0) >> 16)
 			return number;
 	}
 	return 0;
@@ -278,7 +280,11 @@ struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64
 	if (b == NULL && (b = block_take()) == NULL)
 		return NULL;
 	cached = &b->cache[call_hash(function, handle)];
-	*cached = (struct cached_cell){ .handle = handle, .key = epoch | function, .cell = find_cell(b, function, kind, handle, epoch) };
+	*cached = (struct cached_cell){
+		.handle = handle,
+		.key = epoch | function,
+		.cell = find_cell(b, function, kind, handle, epoch),
+	};
 	return cached->cell;
 }
 
@@ -318,7 +324,8 @@ static bool on_stack(const struct block *b, const void *at)
 
 /* What is there may be anybody's by now: to sanitizers an access out of bounds, to valgrind one to what was never
  * written. */
-__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static bool frame_is_there(const struct calls_thread *t)
+__attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+static bool frame_is_there(const struct calls_thread *t)
 {
 	return t->running->there == call_there(t->running, t->mark);
 }

@@ -59,15 +59,6 @@ static uint64_t times(int n, int64_t count, intptr_t type)
 	return n > 0 ? (uint64_t)n * bytes_of(count, type) : 0;
 }
 
-/* Where the process stands; a communicator that can't be asked has nobody in it. */
-static const struct place *place_of(const struct call *call)
-{
-	static const struct place nowhere = { .rank = -1 };
-	const struct place *place = call_place(call);
-
-	return place == NULL ? &nowhere : place;
-}
-
 /* Bytes of the block that is this process's own. */
 static uint64_t bytes_of_own(struct counts counts, const struct place *place, intptr_t type)
 {
@@ -95,7 +86,7 @@ static enum part part(const struct place *place, int root)
 
 struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, int root)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	switch (part(place, root)) {
 	case ROOT: return (struct moved){ .out = bytes_of(count, type) };
@@ -104,66 +95,36 @@ struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, 
 	}
 }
 
+/* A buffer at the root: as many elements for each process, or as many as `counts` says. */
+struct whole {
+	int64_t each;
+	struct counts counts; /* at NULL: each */
+	intptr_t type;
+};
+
 /*
- * Gather and Scatter: `one` is the leaf's buffer, `all` the root's. The root of an intracommunicator is a leaf too;
- * its leaf's buffer is `own`, of what the root's holds for itself, where MPI_IN_PLACE stands.
+ * Gather, which gives `out` to what goes to the root's `in`, and Scatter, of which it is the other way round. The root
+ * of an intracommunicator is a leaf, too; where MPI_IN_PLACE stands for its leaf's buffer that is its own part.
  */
-struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype,
-			  int root)
-{
-	const struct place *place = place_of(call);
-	struct moved moved = NOTHING_MOVED;
-
-	switch (part(place, root)) {
-	case ROOT:
-		moved.in = times(partners(place), recvcount, recvtype);
-		if (!place->inter)
-			moved.out = in_place(sendbuf) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype);
-		break;
-	case LEAF:
-		moved.out = bytes_of(sendcount, sendtype);
-		break;
-	case BYSTANDER:
-		break;
-	}
-	return moved;
-}
-
-struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			   intptr_t recvtype, int root)
-{
-	const struct place *place = place_of(call);
-	struct moved moved = NOTHING_MOVED;
-
-	switch (part(place, root)) {
-	case ROOT:
-		moved.in = bytes_of_all(recvcounts, partners(place), recvtype);
-		if (!place->inter)
-			moved.out = in_place(sendbuf) ? bytes_of_own(recvcounts, place, recvtype) : bytes_of(sendcount, sendtype);
-		break;
-	case LEAF:
-		moved.out = bytes_of(sendcount, sendtype);
-		break;
-	case BYSTANDER:
-		break;
-	}
-	return moved;
-}
-
-struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount, intptr_t recvtype,
+static struct moved gather(const struct call *call, intptr_t leaf, int64_t count, intptr_t type, struct whole all,
 			   int root)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
+	int n = partners(place);
 	struct moved moved = NOTHING_MOVED;
 
 	switch (part(place, root)) {
 	case ROOT:
-		moved.out = times(partners(place), sendcount, sendtype);
-		if (!place->inter)
-			moved.in = in_place(recvbuf) ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype);
+		moved.in = all.counts.at == NULL ? times(n, all.each, all.type) : bytes_of_all(all.counts, n, all.type);
+		if (place->inter)
+			break;
+		if (!in_place(leaf))
+			moved.out = bytes_of(count, type);
+		else
+			moved.out = all.counts.at == NULL ? bytes_of(all.each, all.type) : bytes_of_own(all.counts, place, all.type);
 		break;
 	case LEAF:
-		moved.in = bytes_of(recvcount, recvtype);
+		moved.out = bytes_of(count, type);
 		break;
 	case BYSTANDER:
 		break;
@@ -171,40 +132,52 @@ struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t 
 	return moved;
 }
 
-struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount,
-			    intptr_t recvtype, int root)
+static struct moved turned(struct moved moved)
 {
-	const struct place *place = place_of(call);
-	struct moved moved = NOTHING_MOVED;
-
-	switch (part(place, root)) {
-	case ROOT:
-		moved.out = bytes_of_all(sendcounts, partners(place), sendtype);
-		if (!place->inter)
-			moved.in = in_place(recvbuf) ? bytes_of_own(sendcounts, place, sendtype) : bytes_of(recvcount, recvtype);
-		break;
-	case LEAF:
-		moved.in = bytes_of(recvcount, recvtype);
-		break;
-	case BYSTANDER:
-		break;
-	}
-	return moved;
+	return (struct moved){ .out = moved.in, .in = moved.out };
 }
 
-struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			     intptr_t recvtype)
+struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			  int64_t recvcount, intptr_t recvtype, int root)
+{
+	return gather(call, sendbuf, sendcount, sendtype, (struct whole){ .each = recvcount, .type = recvtype }, root);
+}
+
+struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			   struct counts recvcounts, intptr_t recvtype, int root)
+{
+	return gather(call, sendbuf, sendcount, sendtype, (struct whole){ .counts = recvcounts, .type = recvtype }, root);
+}
+
+struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf,
+			   int64_t recvcount, intptr_t recvtype, int root)
+{
+	struct whole all = { .each = sendcount, .type = sendtype };
+
+	return turned(gather(call, recvbuf, recvcount, recvtype, all, root));
+}
+
+struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf,
+			    int64_t recvcount, intptr_t recvtype, int root)
+{
+	struct whole all = { .counts = sendcounts, .type = sendtype };
+
+	return turned(gather(call, recvbuf, recvcount, recvtype, all, root));
+}
+
+struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			     int64_t recvcount, intptr_t recvtype)
 {
 	return (struct moved){
 		.out = in_place(sendbuf) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype),
-		.in = times(partners(place_of(call)), recvcount, recvtype),
+		.in = times(partners(call_place(call)), recvcount, recvtype),
 	};
 }
 
-struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			      intptr_t recvtype)
+struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			      struct counts recvcounts, intptr_t recvtype)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = in_place(sendbuf) ? bytes_of_own(recvcounts, place, recvtype) : bytes_of(sendcount, sendtype),
@@ -212,28 +185,28 @@ struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t
 	};
 }
 
-struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			    intptr_t recvtype)
+struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			    int64_t recvcount, intptr_t recvtype)
 {
-	int n = partners(place_of(call));
+	int n = partners(call_place(call));
 	uint64_t in = times(n, recvcount, recvtype);
 
 	return (struct moved){ .out = in_place(sendbuf) ? in : times(n, sendcount, sendtype), .in = in };
 }
 
-struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
-			     intptr_t recvtype)
+struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype,
+			     struct counts recvcounts, intptr_t recvtype)
 {
-	int n = partners(place_of(call));
+	int n = partners(call_place(call));
 	uint64_t in = bytes_of_all(recvcounts, n, recvtype);
 
 	return (struct moved){ .out = in_place(sendbuf) ? in : bytes_of_all(sendcounts, n, sendtype), .in = in };
 }
 
-struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-			     intptr_t recvtypes)
+struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes,
+			     struct counts recvcounts, intptr_t recvtypes)
 {
-	int n = partners(place_of(call));
+	int n = partners(call_place(call));
 	uint64_t in = bytes_of_each(recvcounts, n, recvtypes);
 
 	return (struct moved){ .out = in_place(sendbuf) ? in : bytes_of_each(sendcounts, n, sendtypes), .in = in };
@@ -241,7 +214,7 @@ struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct c
 
 struct moved bytes_reduce(const struct call *call, int64_t count, intptr_t type, int root)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	switch (part(place, root)) {
 	case ROOT: {
@@ -265,7 +238,7 @@ struct moved bytes_allreduce(const struct call *call, int64_t count, intptr_t ty
 /* In an intercommunicator the result of the other side is scattered among this side's processes. */
 struct moved bytes_reduce_scatter(const struct call *call, struct counts recvcounts, intptr_t type)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = bytes_of_all(recvcounts, place->size, type),
@@ -275,7 +248,7 @@ struct moved bytes_reduce_scatter(const struct call *call, struct counts recvcou
 
 struct moved bytes_reduce_scatter_block(const struct call *call, int64_t recvcount, intptr_t type)
 {
-	return (struct moved){ .out = times(place_of(call)->size, recvcount, type), .in = bytes_of(recvcount, type) };
+	return (struct moved){ .out = times(call_place(call)->size, recvcount, type), .in = bytes_of(recvcount, type) };
 }
 
 struct moved bytes_scan(const struct call *call, int64_t count, intptr_t type)
@@ -284,9 +257,10 @@ struct moved bytes_scan(const struct call *call, int64_t count, intptr_t type)
 }
 
 /* One buffer, however many neighbours get it; without any it isn't read. */
-struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+				      intptr_t recvtype)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = place->outdegree > 0 ? bytes_of(sendcount, sendtype) : 0,
@@ -294,9 +268,10 @@ struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount
 	};
 }
 
-struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype, struct counts recvcounts, intptr_t recvtype)
+struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype,
+				       struct counts recvcounts, intptr_t recvtype)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = place->outdegree > 0 ? bytes_of(sendcount, sendtype) : 0,
@@ -304,17 +279,21 @@ struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcoun
 	};
 }
 
-struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype)
+struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+				     intptr_t recvtype)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
-	return (struct moved){ .out = times(place->outdegree, sendcount, sendtype), .in = times(place->indegree, recvcount, recvtype) };
+	return (struct moved){
+		.out = times(place->outdegree, sendcount, sendtype),
+		.in = times(place->indegree, recvcount, recvtype),
+	};
 }
 
-struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
-				      intptr_t recvtype)
+struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype,
+				      struct counts recvcounts, intptr_t recvtype)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = bytes_of_all(sendcounts, place->outdegree, sendtype),
@@ -322,10 +301,10 @@ struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sen
 	};
 }
 
-struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-				      intptr_t recvtypes)
+struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes,
+				      struct counts recvcounts, intptr_t recvtypes)
 {
-	const struct place *place = place_of(call);
+	const struct place *place = call_place(call);
 
 	return (struct moved){
 		.out = bytes_of_each(sendcounts, place->outdegree, sendtypes),

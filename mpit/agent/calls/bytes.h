@@ -79,25 +79,25 @@ uint64_t bytes_in_status(intptr_t status);
  * that the bytes depend on, in their order.
  */
 struct moved bytes_bcast(const struct call *call, int64_t count, intptr_t type, int root);
-struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype,
-			  int root);
-struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			   intptr_t recvtype, int root);
-struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount, intptr_t recvtype,
-			   int root);
-struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf, int64_t recvcount,
-			    intptr_t recvtype, int root);
-struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			     intptr_t recvtype);
-struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, struct counts recvcounts,
-			      intptr_t recvtype);
-struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
-			    intptr_t recvtype);
-struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
-			     intptr_t recvtype);
+struct moved bytes_gather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			  int64_t recvcount, intptr_t recvtype, int root);
+struct moved bytes_gatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			   struct counts recvcounts, intptr_t recvtype, int root);
+struct moved bytes_scatter(const struct call *call, int64_t sendcount, intptr_t sendtype, intptr_t recvbuf,
+			   int64_t recvcount, intptr_t recvtype, int root);
+struct moved bytes_scatterv(const struct call *call, struct counts sendcounts, intptr_t sendtype, intptr_t recvbuf,
+			    int64_t recvcount, intptr_t recvtype, int root);
+struct moved bytes_allgather(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			     int64_t recvcount, intptr_t recvtype);
+struct moved bytes_allgatherv(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			      struct counts recvcounts, intptr_t recvtype);
+struct moved bytes_alltoall(const struct call *call, intptr_t sendbuf, int64_t sendcount, intptr_t sendtype,
+			    int64_t recvcount, intptr_t recvtype);
+struct moved bytes_alltoallv(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtype,
+			     struct counts recvcounts, intptr_t recvtype);
 /* The types: addresses of arrays of handles. */
-struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-			     intptr_t recvtypes);
+struct moved bytes_alltoallw(const struct call *call, intptr_t sendbuf, struct counts sendcounts, intptr_t sendtypes,
+			     struct counts recvcounts, intptr_t recvtypes);
 struct moved bytes_reduce(const struct call *call, int64_t count, intptr_t type, int root);
 struct moved bytes_allreduce(const struct call *call, int64_t count, intptr_t type);
 struct moved bytes_reduce_scatter(const struct call *call, struct counts recvcounts, intptr_t type);
@@ -106,12 +106,15 @@ struct moved bytes_reduce_scatter_block(const struct call *call, int64_t recvcou
 struct moved bytes_scan(const struct call *call, int64_t count, intptr_t type);
 
 /* With the neighbours of the communicator's topology. */
-struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype);
-struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype, struct counts recvcounts, intptr_t recvtype);
-struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount, intptr_t recvtype);
-struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype, struct counts recvcounts,
+struct moved bytes_neighbor_allgather(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
 				      intptr_t recvtype);
-struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes, struct counts recvcounts,
-				      intptr_t recvtypes);
+struct moved bytes_neighbor_allgatherv(const struct call *call, int64_t sendcount, intptr_t sendtype,
+				       struct counts recvcounts, intptr_t recvtype);
+struct moved bytes_neighbor_alltoall(const struct call *call, int64_t sendcount, intptr_t sendtype, int64_t recvcount,
+				     intptr_t recvtype);
+struct moved bytes_neighbor_alltoallv(const struct call *call, struct counts sendcounts, intptr_t sendtype,
+				      struct counts recvcounts, intptr_t recvtype);
+struct moved bytes_neighbor_alltoallw(const struct call *call, struct counts sendcounts, intptr_t sendtypes,
+				      struct counts recvcounts, intptr_t recvtypes);
 
 #endif

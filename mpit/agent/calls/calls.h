@@ -83,7 +83,8 @@ extern __thread struct calls_thread calls_thread __attribute__((tls_model("initi
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
 	struct clock clock;
-	uint64_t handle_mask;    /* bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere */
+	/* Bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere. */
+	uint64_t handle_mask;
 	_Atomic uint64_t epoch;  /* steps of EPOCH_STEP, from EPOCH_STEP on: changes when an object is made or freed */
 	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
 };
@@ -164,7 +165,8 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	c->there = call_there(c, frame);
 	t->mark = frame;
 	t->running = c;
-	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire); /* before the call, which another thread's free may follow */
+	/* Before the call, which another thread's free may follow. */
+	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire);
 	c->begin = clock_now(&calls_state.clock);
 	return true;
 }
@@ -212,19 +214,17 @@ struct place {
 	int rank, size, remote_size, indegree, outdegree; /* remote_size: 0 unless inter */
 	bool inter;
 };
-/* Of a function of BIND_COMM; valid until the thread asks again. Program's threads, after a call that has succeeded. */
+/* Of a function of BIND_COMM; valid until the thread asks again. Program's threads, after a successful call. */
 const struct place *call_place(const struct call *c) HIDDEN;
 
 /* What differs between the ABIs and is no handle. */
 struct calls_abi {
 	uint64_t number; /* docs/protocol.md, HELLO: ABI */
-	const char *name;
-	const void *in_place, *status_ignore, *statuses_ignore;
+	const void *in_place, *status_ignore;
 	int proc_null, root;
 	int cart, graph, dist_graph; /* MPI_Topo_test's */
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
-	size_t status_size;
 	bool asks_status; /* status_bytes calls library.get_count_c, which must be there */
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing
 	 * cancels that. */

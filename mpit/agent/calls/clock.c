@@ -2,11 +2,12 @@
 #define _GNU_SOURCE
 #include "clock.h"
 
+#include "now.h"
+
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_S 1000000000u
@@ -35,10 +36,7 @@ uint64_t ratio_units(const struct ratio *r, uint64_t ticks)
 
 uint64_t clock_monotonic(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 #if defined __x86_64__
@@ -52,20 +50,12 @@ struct moment {
 
 static struct moment loaded;
 
-static uint64_t raw_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static struct moment moment_now(void)
 {
 	struct moment best = { .unsure = UINT64_MAX };
 
 	for (int i = 0; i < 16; i++) {
-		uint64_t before = clock_counter(), ns = raw_ns(), after = clock_counter();
+		uint64_t before = clock_counter(), ns = clock_ns(CLOCK_MONOTONIC_RAW), after = clock_counter();
 
 		if (after - before < best.unsure)
 			best = (struct moment){ .ticks = before + (after - before) / 2, .ns = ns, .unsure = after - before };
@@ -100,7 +90,8 @@ static bool counter_ratio(struct ratio *ratio)
 	uint64_t ticks = now.ticks - loaded.ticks, ns = now.ns - loaded.ns;
 
 	/* A moment is wrong by half its width at most: two moments, right to 1e-5. */
-	if (!kernel_trusts_counter() || now.ticks <= loaded.ticks || now.ns <= loaded.ns || (now.unsure + loaded.unsure) / 2 > ticks / 100000)
+	if (!kernel_trusts_counter() || now.ticks <= loaded.ticks || now.ns <= loaded.ns ||
+	    (now.unsure + loaded.unsure) / 2 > ticks / 100000)
 		return false;
 	/* 100 MHz to 20 GHz: anything else is a counter that something has happened to. */
 	if (ticks / 20 > ns || ticks < ns / 10)

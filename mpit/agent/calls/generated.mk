@@ -7,7 +7,7 @@ CALLS_MADE := $(BUILD)/calls
 CALLS_WRAPPERS := $(patsubst %,wrappers_%.c,$(shell sed -n 's/^\[\(.*\)\]$$/\1/p' calls/functions.txt | tr ' -' '__'))
 # Sources: those that are made, and those that they need beside the runtime.
 CALLS_MADE_SOURCES := functions.c $(CALLS_WRAPPERS)
-CALLS_GENERATED_OBJECTS := $(CALLS_MADE_SOURCES:%.c=$(CALLS_MADE)/%.o) $(BUILD)/calls/bytes.o $(BUILD)/calls/wrappers.o
+CALLS_GENERATED_OBJECTS := $(CALLS_MADE_SOURCES:%.c=$(CALLS_MADE)/%.o) $(BUILD)/calls/bytes.o
 CALLS_CFLAGS := -Icalls -I$(CALLS_MADE)
 
 # One run makes all of it; a file that is right already keeps its time. It runs here, whatever is built for.

@@ -55,7 +55,8 @@ static inline void index_remove(index_place *index, size_t places, uint64_t hash
 {
 	size_t place = index_begin(hash, places);
 
-	for (unsigned there; (there = atomic_load_explicit(&index[place], memory_order_relaxed)) != number; place = (place + 1) & (places - 1))
+	for (unsigned there; (there = atomic_load_explicit(&index[place], memory_order_relaxed)) != number;
+	     place = (place + 1) & (places - 1))
 		if (there == INDEX_EMPTY)
 			return;
 	atomic_store_explicit(&index[place], INDEX_GONE, memory_order_release);

@@ -9,6 +9,10 @@
 
 #define PLACES ((size_t)1 << 17)
 
+/* A struct place in words that are read and written whole. */
+#define PLACE_WORDS (sizeof(struct place) / sizeof(uint64_t))
+_Static_assert(sizeof(struct place) % sizeof(uint64_t) == 0, "whole words");
+
 /*
  * Written under the gate. number is zero while the rest changes, so that who reads the number, the rest and the
  * number again has what belongs together if both are the same: a number doesn't come back.
@@ -17,8 +21,7 @@ struct slot {
 	_Atomic uint32_t number; /* 0: free */
 	_Atomic int kind;
 	_Atomic intptr_t handle;
-	_Atomic int rank, size, remote_size, indegree, outdegree;
-	_Atomic bool inter;
+	_Atomic uint64_t place[PLACE_WORDS];
 	/* the gate's */
 	unsigned next_free;
 	uint64_t told[MOST_FUNCTIONS / 64];
@@ -78,18 +81,13 @@ bool registry_alive(unsigned slot, uint32_t number)
 
 bool registry_place(unsigned slot, uint32_t number, struct place *out)
 {
-	struct slot *s = &slots[slot];
+	uint64_t words[PLACE_WORDS];
 
 	if (!registry_alive(slot, number))
 		return false;
-	*out = (struct place){
-		.rank = atomic_load_explicit(&s->rank, memory_order_acquire),
-		.size = atomic_load_explicit(&s->size, memory_order_acquire),
-		.remote_size = atomic_load_explicit(&s->remote_size, memory_order_acquire),
-		.indegree = atomic_load_explicit(&s->indegree, memory_order_acquire),
-		.outdegree = atomic_load_explicit(&s->outdegree, memory_order_acquire),
-		.inter = atomic_load_explicit(&s->inter, memory_order_acquire),
-	};
+	for (size_t i = 0; i < PLACE_WORDS; i++)
+		words[i] = atomic_load_explicit(&slots[slot].place[i], memory_order_acquire);
+	memcpy(out, words, sizeof *out);
 	return registry_alive(slot, number);
 }
 
@@ -117,8 +115,7 @@ static void next_epoch(void)
  */
 bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place *place)
 {
-	static const struct place nowhere;
-	const struct place *p = place == NULL ? &nowhere : place;
+	uint64_t words[PLACE_WORDS];
 	uint32_t before;
 	unsigned slot;
 
@@ -137,12 +134,9 @@ bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place
 	/* Release: not seen before the zero that registry_remove has left in number. */
 	atomic_store_explicit(&slots[slot].kind, kind, memory_order_release);
 	atomic_store_explicit(&slots[slot].handle, handle, memory_order_release);
-	atomic_store_explicit(&slots[slot].rank, p->rank, memory_order_release);
-	atomic_store_explicit(&slots[slot].size, p->size, memory_order_release);
-	atomic_store_explicit(&slots[slot].remote_size, p->remote_size, memory_order_release);
-	atomic_store_explicit(&slots[slot].indegree, p->indegree, memory_order_release);
-	atomic_store_explicit(&slots[slot].outdegree, p->outdegree, memory_order_release);
-	atomic_store_explicit(&slots[slot].inter, p->inter, memory_order_release);
+	memcpy(words, place, sizeof words);
+	for (size_t i = 0; i < PLACE_WORDS; i++)
+		atomic_store_explicit(&slots[slot].place[i], words[i], memory_order_release);
 	memset(slots[slot].told, 0, sizeof slots[slot].told);
 	atomic_store_explicit(&slots[slot].number, number, memory_order_release);
 	index_put(table, PLACES, hash_of(kind, handle), slot);

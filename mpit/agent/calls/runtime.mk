@@ -6,7 +6,7 @@
 
 CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 
-CALLS_CORE := abi_list.c block.c clock.c library.c place.c registry.c source.c types.c
+CALLS_CORE := abi_list.c block.c calls.c clock.c library.c place.c registry.c source.c types.c
 # A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
 CALLS_LDFLAGS := -shared -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
@@ -40,6 +40,10 @@ $(BUILD)/calls-run-sanitized: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
 $(BUILD)/calls-run-threads: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
 	$(CC) $(CALLS_RUN_CFLAGS) -fsanitize=thread -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl
 
+.PHONY: test-calls-circles
+test-calls-circles: $(CALLS_OBJECTS) $(filter-out $(CALLS_MADE)/wrappers_%,$(CALLS_GENERATED_OBJECTS))
+	test/circles $^
+
 .PHONY: test-calls-runtime bench-calls
 test-calls-runtime: $(BUILD)/calls-run-plain $(BUILD)/calls-run-sanitized $(BUILD)/calls-run-threads
 	$(BUILD)/calls-run-plain
@@ -51,7 +55,7 @@ test-calls-runtime: $(BUILD)/calls-run-plain $(BUILD)/calls-run-sanitized $(BUIL
 	  valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,possible --errors-for-leak-kinds=definite $(BUILD)/calls-run-plain; \
 	else echo "valgrind is not installed: not run under it"; fi
 
-test: test-calls-runtime
+test: test-calls-circles test-calls-runtime
 
 # What a call costs. Optimised as the library is, with as many cells.
 $(BUILD)/bench-calls: calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_NEEDS)

@@ -27,9 +27,6 @@ enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, an
 #define NAME_BYTES 96
 #define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS)
 
-const struct calls_abi *calls_abi;
-intptr_t calls_datatype_null, calls_no_op;
-
 /*
  * The gate's: filled as functions are called for the first time, but for the first, which is always there. A
  * variable's number is its place. All zero at first, so that it takes no room in the file and memory as it is filled.
@@ -89,7 +86,10 @@ static void describe(size_t i, struct source_variable *out)
 		bool distribution;
 		const char *description;
 	} kinds[] = {
-		[UNCOUNTED] = { COUNTER, false, "Calls that could not be counted: no memory for a thread's block, or their object or datatype was freed meanwhile" },
+		[UNCOUNTED] = {
+			COUNTER, false,
+			"Calls that could not be counted: no memory for a thread's block, or their object or datatype was freed meanwhile"
+		},
 		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
 		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
 		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },

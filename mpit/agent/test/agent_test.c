@@ -29,6 +29,7 @@ int main(void)
 	test_a_failed_read_is_zero_and_counted();
 	test_selection();
 	test_a_freed_object_leaves_what_it_counted();
+	test_remains_grow_with_the_elements();
 	test_a_source_that_starts_anywhere();
 	test_a_rename_starts_a_new_contribution();
 	test_bounds();

@@ -88,7 +88,8 @@ static void measure(const char *name, int fd, const struct wire *request, bool c
 	}
 	allocated = atomic_load(&allocations) - allocated;
 	qsort(costs, ROUNDS, sizeof *costs, by_value);
-	printf("BenchmarkAgentSample/variables=%d/%s\t%d\t%llu ns/op\t%lu allocs/op\n", VARIABLES, name, ROUNDS, (unsigned long long)costs[ROUNDS / 2], allocated);
+	printf("BenchmarkAgentSample/variables=%d/%s\t%d\t%llu ns/op\t%lu allocs/op\n", VARIABLES, name, ROUNDS,
+	       (unsigned long long)costs[ROUNDS / 2], allocated);
 	CHECK(allocated == 0);
 }
 

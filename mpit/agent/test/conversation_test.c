@@ -4,6 +4,7 @@
 #include "filter.h"
 #include "gate.h"
 #include "last.h"
+#include "now.h"
 #include "test.h"
 #include "wake.h"
 
@@ -107,7 +108,8 @@ static void *filtered_thread(void *listening)
 	CHECK(gate_enter());
 	CHECK(last_send(&link_of_rank.paths, &identity, &session, END_EXIT).c.fd < 0);
 	gate_leave();
-	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0); /* no connection has been made */
+	/* No connection has been made. */
+	CHECK(poll(&(struct pollfd){ .fd = *(int *)listening, .events = POLLIN }, 1, 0) == 0);
 	filter_begin();
 	CHECK(!filter_came()); /* a container's */
 	CHECK(add_filter() && filter_came());
@@ -267,7 +269,8 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	CHECK(expect_sample(fd, 1, SAMPLE_PASSIVE, 2) == 5);
 	request(fd, REQUEST_SELECT, 2, second_only, 3);
 	request(fd, REQUEST_SAMPLE, 3, unseen, 3);
-	expect_sample(fd, 3, SAMPLE_BUSY, 0); /* the values read before are not those that are selected now */
+	/* The values read before are not those that are selected now. */
+	CHECK(sample_statistic(fd, 3, SAMPLE_BUSY, STATISTIC_BUSY) == 1);
 	request(fd, REQUEST_CVARS, 4, unseen, 1);
 	free(next_frame(fd).words);
 	CHECK(fake_reads == reads);
@@ -276,6 +279,8 @@ void test_a_passive_rank_is_read_by_its_program_alone(void)
 	gate_leave();
 	request(fd, REQUEST_SAMPLE, 5, unseen, 3);
 	CHECK(expect_sample(fd, 5, SAMPLE_PASSIVE, 2) == 6);
+	request(fd, REQUEST_SAMPLE, 6, unseen, 3);
+	CHECK(sample_statistic(fd, 6, SAMPLE_PASSIVE, STATISTIC_BUSY) == 1);
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
 	close(fd);
 	end_conversation(listening);
@@ -328,7 +333,8 @@ void test_a_request_to_open(void)
 		CHECK(told(fd, 2, 1, &flags) == VARIABLE_ON_REQUEST && (flags & 16) != 0);
 		if (!passive)
 			request(fd, REQUEST_SELECT, 3, all, 4);
-		request(fd, REQUEST_OPEN, 3, cut, 1); /* says more words than it has: those of the request before it are none of its */
+		/* Says more words than it has: those of the request before it are none of its. */
+		request(fd, REQUEST_OPEN, 3, cut, 1);
 		request(fd, REQUEST_OPEN, 4, NULL, 0);
 		CHECK(told(fd, 5, 1, &flags) == VARIABLE_ON_REQUEST);
 		request(fd, REQUEST_OPEN, 6, both, 2);
@@ -492,7 +498,7 @@ void test_conversation(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 41;
 	CHECK(gate_try());
 	open_session("", 10);
-	session_object_freed(&session, make(BIND_COMM, 1));
+	object_freed(&session, make(BIND_COMM, 1));
 	make(BIND_COMM, 2);
 	gate_leave();
 	listening = begin_conversation(false);

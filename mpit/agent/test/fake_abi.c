@@ -291,7 +291,8 @@ static void *storage(int index, const union mpi_object *object, size_t *bytes)
 	}
 }
 
-static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes, size_t capacity, int *count)
+static int cvar_read(int index, union mpi_object *object, int datatype, int datatype_bytes, void *bytes,
+		     size_t capacity, int *count)
 {
 	size_t size;
 	const void *from = storage(index, object, &size);
@@ -332,7 +333,8 @@ static int category_count(int *count)
 	return CODE_SUCCESS;
 }
 
-static int category_describe(int index, int *pvars, int *cvars, int *categories, struct text *name, struct text *description)
+static int category_describe(int index, int *pvars, int *cvars, int *categories, struct text *name,
+			     struct text *description)
 {
 	(void)index;
 	*pvars = 1;
@@ -363,7 +365,8 @@ static bool info_has(const union mpi_object *info, const char *key)
 	return fake_has;
 }
 
-static bool object_describe(int kind, const union mpi_object *object, const struct making *how, struct object_description *out)
+static bool object_describe(int kind, const union mpi_object *object, const struct making *how,
+			    struct object_description *out)
 {
 	bool shaped = kind == BIND_COMM || kind == BIND_WIN || kind == BIND_GROUP;
 
@@ -378,7 +381,6 @@ static bool object_describe(int kind, const union mpi_object *object, const stru
 }
 
 const struct abi fake_abi = {
-	.name = "fake",
 	.number = 9,
 	.pvar_count = pvar_count,
 	.pvar_describe = pvar_describe,

@@ -85,8 +85,10 @@ static size_t count(void)
 
 static void describe(size_t i, struct source_variable *out)
 {
-	static const char *const names[FAKE_MEASURED] = { "send_time", "send_bytes", "put_time", "late_count", "more_0", "more_1",
-							   "more_2",    "more_3",     "more_4",   "more_5",     "more_6", "more_7" };
+	static const char *const names[FAKE_MEASURED] = {
+		"send_time", "send_bytes", "put_time", "late_count", "more_0", "more_1",
+		"more_2",    "more_3",     "more_4",   "more_5",     "more_6", "more_7",
+	};
 
 	assert(i < variables);
 	*out = (struct source_variable){
@@ -107,15 +109,18 @@ static void discover(void (*found)(void *context, size_t variable, uint32_t obje
 
 static void read_pair(size_t variable, uint32_t object, uint64_t *elements)
 {
+	size_t count = is_distribution(variable) ? DISTRIBUTION_ELEMENTS : 1;
+
 	assert(come_up[variable][object] && !ended[object]);
-	memcpy(elements, values[variable][object], (is_distribution(variable) ? DISTRIBUTION_ELEMENTS : 1) * sizeof *elements);
+	memcpy(elements, values[variable][object], count * sizeof *elements);
 }
 
 static void note(const char *what, int kind, uint64_t handle, uint32_t number)
 {
 	size_t length = strlen(fake_events);
 
-	snprintf(fake_events + length, sizeof fake_events - length, "%s kind %d handle %llu number %u", what, kind, (unsigned long long)handle, number);
+	snprintf(fake_events + length, sizeof fake_events - length, "%s kind %d handle %llu number %u", what, kind,
+		 (unsigned long long)handle, number);
 }
 
 static void object_made(int kind, uint64_t handle, uint32_t number, int rank, int size)

@@ -43,7 +43,7 @@ bool sample_with(bool (*stop)(void))
 
 struct object *make(int kind, int handle)
 {
-	return session_object_made(&session, kind, &(union mpi_object){ .integer = handle }, 0, NULL, 0);
+	return object_made(&session, kind, &(union mpi_object){ .integer = handle }, 0, NULL, 0);
 }
 
 double as_double(uint64_t word)
@@ -215,7 +215,8 @@ int begin_conversation(bool passive)
 	listening = listen_at(path);
 	identity_fill(&identity, "Fake MPI 1\nsecond line");
 	CHECK(strcmp(identity.library_version, "Fake MPI 1") == 0);
-	link_of_rank = (struct link){ .identity = &identity, .session = &session, .passive = passive };
+	link_of_rank = (struct link){ .identity = &identity, .session = &session };
+	identity.passive = passive;
 	link_paths(&link_of_rank);
 	CHECK(agent_move(AGENT_IDLE, AGENT_RUNNING));
 	CHECK(link_start(&link_of_rank));
@@ -228,7 +229,8 @@ void end_conversation(int listening)
 	unlink(path);
 	rmdir(directory);
 	for (size_t i = 0; i < agents_thread_count; i++)
-		CHECK(pthread_join(agents_threads[i], NULL) == 0); /* the first sees its end of file and leaves, the second follows */
+		/* The first sees its end of file and leaves, the second follows. */
+		CHECK(pthread_join(agents_threads[i], NULL) == 0);
 	agents_thread_count = 0;
 	session_drop(&session);
 }

@@ -18,13 +18,40 @@ void test_a_freed_object_leaves_what_it_counted(void)
 		o = make(BIND_COMM, 1);
 		fake_variables[0].value[1][0].i = i;
 		fake_variables[0].value[1][1].i = 10;
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 		fake_variables[0].value[1][0].i = fake_variables[0].value[1][1].i = 0;
 	}
 	CHECK(session.objects == 0 && fake_open_handles == 0 && session.remains.count == 1);
 	CHECK(remain_of("", 0)->contributions == 3);
 	CHECK(remain_of("", 0)->gained[0] == 6 && remain_of("", 0)->gained[1] == 30);
 	CHECK(remain_of("", 0)->max[0] == 3 && remain_of("", 0)->min[0] == 1);
+	session_drop(&session);
+}
+
+/* The same variable may have more elements on one object than on another of the same name. */
+void test_remains_grow_with_the_elements(void)
+{
+	struct fake_variable *v;
+	const struct remain *m;
+
+	fake_reset();
+	v = variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
+	open_session("", 10);
+	for (int count = 1; count <= 2; count++) {
+		struct object *o;
+
+		v->count = count;
+		v->value[1][0].i = 3;
+		v->value[1][1].i = 4;
+		o = make(BIND_COMM, 1);
+		v->value[1][0].i = 3 + 10 * count;
+		v->value[1][1].i = 24;
+		object_freed(&session, o);
+	}
+	m = remain_of("", 0);
+	CHECK(m->count == 2 && m->contributions == 2);
+	CHECK(m->gained[0] == 30 && m->first[0] == 6 && m->max[0] == 23 && m->min[0] == 13);
+	CHECK(m->gained[1] == 20 && m->first[1] == 4 && m->max[1] == 24 && m->min[1] == 24);
 	session_drop(&session);
 }
 
@@ -37,7 +64,7 @@ void test_a_source_that_starts_anywhere(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	fake_variables[0].value[1][0].d = -1.8e9 + 2.5;
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(as_double(remain_of("", 0)->gained[0]) == 2.5);
 	CHECK(as_double(remain_of("", 0)->first[0]) == -1.8e9);
 	session_drop(&session);
@@ -52,16 +79,16 @@ void test_a_rename_starts_a_new_contribution(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	o->handles[0].created = 1;
-	session_object_named(&session, o, "born"); /* nothing counted yet: nothing to remember but when it got the name */
+	object_named(&session, o, "born"); /* nothing counted yet: nothing to remember but when it got the name */
 	CHECK(session.remains.count == 0 && o->handles[0].origin == NULL && o->handles[0].created > 1);
 	fake_variables[0].value[1][0].i = 5;
 	o->handles[0].created = 2;
-	session_object_named(&session, o, "halo");
+	object_named(&session, o, "halo");
 	CHECK(remain_of("born", 0)->gained[0] == 5 && o->handles[0].origin[0] == 5);
 	CHECK(remain_of("born", 0)->created == 2 && o->handles[0].created > 2);
 	fake_variables[0].value[1][0].i = 12;
-	session_object_named(&session, o, "halo"); /* the same name: no rename */
-	session_object_freed(&session, o);
+	object_named(&session, o, "halo"); /* the same name: no rename */
+	object_freed(&session, o);
 	CHECK(remain_of("halo", 0)->gained[0] == 7 && remain_of("halo", 0)->first[0] == 0);
 	CHECK(remain_of("born", 0)->gained[0] == 5);
 	session_drop(&session);
@@ -77,13 +104,13 @@ void test_bounds(void)
 	for (int i = 0; i < 3; i++)
 		kept[i] = make(BIND_COMM, 1);
 	CHECK(kept[1] != NULL && kept[2] == NULL && session.objects_over == 1);
-	session_object_named(&session, kept[0], "a");
-	session_object_freed(&session, kept[0]);
-	session_object_freed(&session, kept[1]);
+	object_named(&session, kept[0], "a");
+	object_freed(&session, kept[0]);
+	object_freed(&session, kept[1]);
 	kept[0] = make(BIND_COMM, 1);
 	fake_variables[0].value[1][0].i = 2;
-	session_object_named(&session, kept[0], "third");
-	session_object_freed(&session, kept[0]); /* names "" and "a" are there: no room for a third */
+	object_named(&session, kept[0], "third");
+	object_freed(&session, kept[0]); /* names "" and "a" are there: no room for a third */
 	CHECK(session.remains.names == 2 && session.remains.lost == 1);
 	session_drop(&session);
 
@@ -108,21 +135,21 @@ static void handle_made(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	session_handle_made(&session, kind, &mpi, NULL, 0);
+	byhandle_made(&session, kind, &mpi, NULL, 0);
 }
 
 static void handle_freed(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	session_handle_freed(&session, kind, &mpi);
+	byhandle_freed(&session, kind, &mpi);
 }
 
 static struct object *find(int kind, int number)
 {
 	union mpi_object mpi = handle(number);
 
-	return session_find(&session, kind, &mpi);
+	return byhandle_find(&session, kind, &mpi);
 }
 
 void test_an_object_got_repeatedly_ends_with_its_last_reference(void)
@@ -134,8 +161,8 @@ void test_an_object_got_repeatedly_ends_with_its_last_reference(void)
 	open_session("", 10);
 	handle_made(BIND_GROUP, 5);
 	handle_made(BIND_GROUP, 5);
-	session_handle_got(&session, BIND_GROUP, &five); /* by the library itself, inside another call */
-	session_handle_got(&session, BIND_GROUP, &six);  /* the library's own: no object of the program's */
+	byhandle_got(&session, BIND_GROUP, &five); /* by the library itself, inside another call */
+	byhandle_got(&session, BIND_GROUP, &six);  /* the library's own: no object of the program's */
 	CHECK(session.objects == 1 && fake_open_handles == 1);
 	handle_freed(BIND_GROUP, 5);
 	handle_freed(BIND_GROUP, 5);
@@ -277,7 +304,6 @@ void test_details_are_bounded(void)
 void test_the_layouts_size_is_known(void)
 {
 	struct wire w = { 0 };
-	const struct agent_statistics statistics = { 0 };
 	struct making how = { .by = "Send_init" };
 	struct object *o;
 	size_t before;
@@ -290,13 +316,13 @@ void test_the_layouts_size_is_known(void)
 	o = make(BIND_INFO, 1);
 	CHECK(o->detail_count == 1 && o->detail_words == 5);
 	make(BIND_FILE, 2);
-	session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &how, 1);
-	session_object_named(&session, make(BIND_COMM, 4), "a name of some length");
+	object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &how, 1);
+	object_named(&session, make(BIND_COMM, 4), "a name of some length");
 	fake_has = true;
-	session_key_changed(&session, o, "and another");
+	byhandle_key_changed(&session, o, "and another");
 	CHECK(o->detail_words == 6);
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 }, SAMPLE_FRESH, END_NONE,
-		     &statistics);
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
+		     SAMPLE_FRESH, END_NONE);
 	memcpy(&words, w.bytes + 8, sizeof words);
 	CHECK(words == 5 + session.layout_words - before); /* four words before the objects, one for the handles */
 	wire_free(&w);
@@ -335,7 +361,7 @@ void test_keys_come_and_go(void)
 	o = make(BIND_INFO, 1);
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		fake_has = steps[i].has;
-		session_key_changed(&session, o, steps[i].key);
+		byhandle_key_changed(&session, o, steps[i].key);
 		details_first_list(o->details, o->detail_words, &keys);
 		CHECK(strcmp(keys.text, steps[i].keys) == 0 && keys.length == strlen(keys.text));
 		CHECK(o->detail_count == (keys.length > 0 ? 1 : 0));
@@ -343,10 +369,10 @@ void test_keys_come_and_go(void)
 	memset(wide, 'w', sizeof wide);
 	wide[sizeof wide - 1] = '\0';
 	fake_has = true;
-	session_key_changed(&session, o, wide); /* no room for it */
+	byhandle_key_changed(&session, o, wide); /* no room for it */
 	details_first_list(o->details, o->detail_words, &keys);
 	CHECK(strcmp(keys.text, "x") == 0);
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(session.layout_words == before);
 	session_drop(&session);
 }
@@ -363,7 +389,6 @@ void test_details_on_the_wire(void)
 		15, 2, BIND_FILE, 0, (uint64_t)-1, (uint64_t)-1, 0, 4, 0x7461642f, 0, 1, 4, 4, 0x7379656b, 3, 0x622c61, /* "/dat" */
 		0,                                            /* handles */
 	};
-	const struct agent_statistics statistics = { 0 };
 	struct making request = { .by = "Send_init" }, file = { .by = "File_open", .name = "/dat" };
 	struct wire w = { 0 };
 	uint64_t got;
@@ -371,16 +396,17 @@ void test_details_on_the_wire(void)
 	fake_reset();
 	open_session("", 1);
 	fake_detail = "a,b";
-	CHECK(session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &request, 9) != NULL);
-	CHECK(session_object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
-	CHECK(session_object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
+	CHECK(object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 3 }, 0, &request, 9) != NULL);
+	CHECK(object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
+	CHECK(object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
 	session.unbound.after->created = session.unbound.after->after->created = 0;
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 }, SAMPLE_FRESH, END_NONE,
-		     &statistics);
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, 0 },
+		     SAMPLE_FRESH, END_NONE);
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		memcpy(&got, w.bytes + WIRE_HEADER_BYTES + 8 + 8 * i, sizeof got);
 		if (got != expected[i])
-			fprintf(stderr, "word %zu of LAYOUT is %#llx, not %#llx\n", i, (unsigned long long)got, (unsigned long long)expected[i]);
+			fprintf(stderr, "word %zu of LAYOUT is %#llx, not %#llx\n", i, (unsigned long long)got,
+				(unsigned long long)expected[i]);
 		CHECK(got == expected[i]);
 	}
 	wire_free(&w);
@@ -406,7 +432,8 @@ void test_what_a_constructors_name_tells(void)
 
 		fake_reset();
 		open_session("", 10);
-		o = session_object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0, &(struct making){ .by = cases[i].by }, 0);
+		o = object_made(&session, cases[i].kind, &(union mpi_object){ .integer = 1 }, 0,
+				&(struct making){ .by = cases[i].by }, 0);
 		details_reset(&want);
 		if (cases[i].key != NULL)
 			details_add(&want, cases[i].key, cases[i].value);
@@ -424,7 +451,7 @@ void test_a_name_too_long_for_the_layout_is_cut(void)
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
 	session.layout_words += MAX_FRAME_WORDS - session.layout_words - 2; /* as if there were others: room for two words */
-	session_object_named(&session, o, "communicator of the halo exchange");
+	object_named(&session, o, "communicator of the halo exchange");
 	CHECK(strcmp(o->name, "communicator of ") == 0 && session.layout_words == MAX_FRAME_WORDS);
 	CHECK(make(BIND_COMM, 2) == NULL && session.objects_over == 1);
 	session_drop(&session);

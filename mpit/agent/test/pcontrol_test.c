@@ -60,28 +60,28 @@ void test_an_object_that_goes_while_switched_off_ends_where_it_was(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
 	open_session("", 10);
 	before = make(BIND_COMM, 1);
-	session_object_named(&session, before, "before");
+	object_named(&session, before, "before");
 	fake_variables[0].value[1][0].i = 4;
 	fake_variables[0].value[2][0].i = 100;
 	pcontrol_called(&session, 0);
 	fake_variables[0].value[1][0].i = 9;
 	meanwhile = make(BIND_COMM, 2);
-	session_object_named(&session, meanwhile, "meanwhile");
+	object_named(&session, meanwhile, "meanwhile");
 	fake_variables[0].value[2][0].i = 130;
 	CHECK(sample_with(NULL) && session.values[0] == 4 && session.values[1] == 100);
-	session_object_freed(&session, before);
-	session_object_freed(&session, meanwhile);
+	object_freed(&session, before);
+	object_freed(&session, meanwhile);
 	CHECK(remain_of("before", 0)->gained[0] == 4 && remain_of("before", 0)->max[0] == 4);
 	CHECK(remain_of("meanwhile", 0)->gained[0] == 0 && fake_open_handles == 0);
 
 	/* One that lives on counts what it has from then on. */
 	meanwhile = make(BIND_COMM, 2);
-	session_object_named(&session, meanwhile, "lives");
+	object_named(&session, meanwhile, "lives");
 	fake_variables[0].value[2][0].i = 150;
 	pcontrol_called(&session, 1);
 	fake_variables[0].value[2][0].i = 151;
 	CHECK(first_handle(meanwhile)->excluded[0] == 20);
-	session_object_freed(&session, meanwhile);
+	object_freed(&session, meanwhile);
 	CHECK(remain_of("lives", 0)->gained[0] == 1);
 	session_drop(&session);
 }
@@ -94,7 +94,7 @@ void test_a_rename_while_switched_off(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED_LONG, 8, BIND_COMM, 1)->value[1][0].i = 3; /* first */
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
-	session_object_named(&session, o, "old");
+	object_named(&session, o, "old");
 	fake_variables[0].value[1][0].i = 10;
 	pcontrol_called(&session, 0);
 	fake_variables[0].value[1][0].i = 30;
@@ -102,14 +102,14 @@ void test_a_rename_while_switched_off(void)
 	fake_variables[0].value[1][0].i = 31; /* old: 3 to 10 and 1 */
 	pcontrol_called(&session, 0);
 	fake_variables[0].value[1][0].i = 50;
-	session_object_named(&session, o, "new");
+	object_named(&session, o, "new");
 	CHECK(remain_of("old", 0)->gained[0] == 8);
 	CHECK(first_handle(o)->origin[0] == 31 && first_handle(o)->excluded == NULL);
 	fake_variables[0].value[1][0].i = 60;
 	pcontrol_called(&session, 1);
 	CHECK(first_handle(o)->excluded[0] == 29);
 	fake_variables[0].value[1][0].i = 65; /* new: 5 */
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	CHECK(remain_of("new", 0)->gained[0] == 5 && remain_of("new", 0)->first[0] == 0);
 
 	/* One that fell to zero meanwhile looks as if it hadn't begun, and has something to forget all the same. */
@@ -120,7 +120,7 @@ void test_a_rename_while_switched_off(void)
 	fake_variables[0].value[2][0].i = 0;
 	pcontrol_called(&session, 1);
 	CHECK((int64_t)first_handle(o)->excluded[0] == -5);
-	session_object_named(&session, o, "fallen");
+	object_named(&session, o, "fallen");
 	CHECK(first_handle(o)->excluded == NULL && first_handle(o)->origin[0] == 0);
 	session_drop(&session);
 }
@@ -133,7 +133,8 @@ void test_what_cannot_be_read_is_not_subtracted(void)
 	fake_variables[0].read_code = CODE_INVALID;
 	pcontrol_called(&session, 0);
 	fake_variables[0].read_code = CODE_SUCCESS;
-	CHECK(sample_with(NULL) && session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID && session.read_errors == 1);
+	CHECK(sample_with(NULL) && session.values[0] == 0 && session.unbound.handles[0].code == CODE_INVALID &&
+	      session.read_errors == 1);
 	pcontrol_called(&session, 1);
 	CHECK(session.unbound.handles[0].excluded == NULL);
 	CHECK(sample_with(NULL) && session.values[0] == 1);
@@ -157,7 +158,8 @@ static struct frame expect_kept(int fd, uint64_t number)
 void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 {
 	const uint64_t none = 0, kept[] = {
-		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,                                 /* calls, unbound, no name, two values, nothing to subtract */
+		/* Calls, unbound, no name, two values, nothing to subtract. */
+		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,
 		9, 1, BIND_COMM, 1, 4, 0x6f6c6168, 1, (uint64_t)-4, 1, (uint64_t)-6 /* balance on "halo", origin and excluded */
 	};
 	struct frame f;
@@ -171,7 +173,7 @@ void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 	variable("broken", COUNTER, TYPE_INT, 4, BIND_NONE, 1);
 	open_session("", 10);
 	o = make(BIND_COMM, 1);
-	session_object_named(&session, o, "halo");
+	object_named(&session, o, "halo");
 	pcontrol_called(&session, 0);
 	fake_variables[1].value[1][0].i = (uint32_t)-6;
 	pcontrol_called(&session, 1);
@@ -193,7 +195,8 @@ void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 	CHECK(f.header.words - f.at == sizeof kept / sizeof kept[0] && memcmp(f.words + f.at, kept, sizeof kept) == 0);
 	free(f.words);
 	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_KEPT) == 1);
-	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation, session.remains.generation, 1 }, 4);
+	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation,
+		session.remains.generation, 1 }, 4);
 	f = next_frame(fd);
 	CHECK(f.header.type == FRAME_SAMPLE); /* it has been seen */
 	free(f.words);
@@ -239,15 +242,14 @@ void test_what_is_kept_gives_way_to_the_last_sample(void)
 {
 	static unsigned char room[6144];
 	struct wire small = { .bytes = room, .room = sizeof room, .fixed = true }, large = { 0 };
-	const struct agent_statistics statistics = { 0 };
 
 	fake_reset();
 	variable("many", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 400);
 	open_session("", 10);
 	CHECK(sample_with(NULL));
 	pcontrol_called(&session, 2);
-	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
-	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &statistics);
+	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
+	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
 	CHECK(!small.failed && !large.failed && large.length == small.length + session.pcontrol.kept.length);
 	wire_free(&large);
 	session_drop(&session);
@@ -264,11 +266,11 @@ void test_what_is_too_large_is_not_kept(void)
 		variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
 	open_session("", 1000);
 	for (int i = 0; i < 200; i++)
-		session_object_named(&session, make(BIND_COMM, 1), name);
+		object_named(&session, make(BIND_COMM, 1), name);
 	pcontrol_called(&session, 2);
 	CHECK(session.pcontrol.keeps == 1); /* 12,000 handles of some 40 words each */
 	for (int i = 0; i < 100; i++)
-		session_object_named(&session, make(BIND_COMM, 1), name);
+		object_named(&session, make(BIND_COMM, 1), name);
 	pcontrol_called(&session, 2);
 	CHECK(session.pcontrol.keeps == 1 && session.pcontrol.calls == 2 && session.pcontrol.kept.length > 0);
 	session_drop(&session);

@@ -1,8 +1,9 @@
 /*
- * prototypes.cpp - compares interposed.h, and the functions written out in interpose*.c, with a library's own mpi.h. Compiled, never run.
+ * prototypes.cpp - compares what is interposed, in tables and written out in interpose*.c, with a library's own mpi.h.
+ * Compiled, never run.
  *
- * A wrong number of arguments or a wrong place of the object would corrupt a program, and a misspelt name would be silent: each is an
- * error of the compiler here. C++, because templates can look into a function's type.
+ * A wrong number of arguments or a wrong place of the object would corrupt a program, and a misspelt name would be
+ * silent: each is an error of the compiler here. C++, because templates can look into a function's type.
  */
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -11,6 +12,7 @@
 #include <mpi-ext.h>
 #endif
 
+#include "../byhandle/interposed.h"
 #include "../interposed.h"
 
 #include <cstddef>
@@ -19,7 +21,8 @@
 
 /* What an agent that passes arguments as registers may do with one: it takes one integer register. */
 template <typename T>
-constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) && sizeof(T) <= 8;
+constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) &&
+	sizeof(T) <= 8;
 
 template <typename Function> struct prototype;
 
@@ -41,8 +44,11 @@ template <typename Function, std::size_t n, std::size_t object, std::size_t on, 
 	return true;
 }
 
-#define MAKES(handle, function, n, object, on) static_assert(makes<decltype(function), n, object, on, handle>(), #function);
-#define BOTH(handle, name, n, object, on) MAKES(handle, MPI_##name, n, object, on) MAKES(handle, PMPI_##name, n, object, on)
+#define MAKES(handle, function, n, object, on)                                                  \
+	static_assert(makes<decltype(function), n, object, on, handle>(), #function);
+#define BOTH(handle, name, n, object, on)                                                       \
+	MAKES(handle, MPI_##name, n, object, on)                                                \
+	MAKES(handle, PMPI_##name, n, object, on)
 
 #define COMMUNICATOR(name, n, object, on) BOTH(MPI_Comm, name, n, object, on)
 #define WINDOW(name, n, object, on) BOTH(MPI_Win, name, n, object, on)
@@ -62,7 +68,8 @@ INFOS(INFO)
 REQUESTS(REQUEST)
 DATATYPES(DATATYPE)
 
-#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION) /* in Open MPI's mpi.h the removed ones are an error, the standard's has none */
+/* In Open MPI's mpi.h the removed ones are an error, the standard's has none. */
+#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION)
 ERRHANDLERS_1(ERRHANDLER)
 #endif
 
@@ -73,14 +80,21 @@ GROUPS_4(GROUP)
 ERRHANDLERS_4(ERRHANDLER)
 OPERATIONS_4(OPERATION)
 INFOS_4(INFO)
+PERSISTENT_BARRIER(REQUEST)
 PERSISTENT_COLLECTIVES(REQUEST)
 REQUESTS_4(REQUEST)
+#define LARGE(name, n, object, on) REQUEST(name##_c, n, object, on)
+REQUESTS(LARGE)
+PERSISTENT_COLLECTIVES(LARGE)
 BOTH(MPI_Session, Session_init, 3, 3, 0)
 BOTH(MPI_Session, Session_finalize, 1, 1, 0)
 #endif
 
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define EXTENSION(name, n, object, on) MAKES(MPI_Request, MPIX_##name, n, object, on) MAKES(MPI_Request, PMPIX_##name, n, object, on)
+#define EXTENSION(name, n, object, on)                                                          \
+	MAKES(MPI_Request, MPIX_##name, n, object, on)                                          \
+	MAKES(MPI_Request, PMPIX_##name, n, object, on)
+PERSISTENT_BARRIER(EXTENSION)
 PERSISTENT_COLLECTIVES(EXTENSION)
 #endif
 
@@ -94,6 +108,7 @@ using HANDLE_ERRHANDLER = MPI_Errhandler;
 using HANDLE_OP = MPI_Op;
 using HANDLE_REQUEST = MPI_Request;
 using HANDLE_INFO = MPI_Info;
+using HANDLE_FILE = MPI_File;
 
 #define FREED(name, kind) BOTH(HANDLE_##kind, name, 1, 1, 0)
 FREES(FREED)
@@ -107,10 +122,12 @@ template <typename Function, std::size_t n, typename Handle> constexpr bool take
 	return true;
 }
 
-#define TAKEN(name, kind, n) static_assert(takes<decltype(MPI_##name), n, HANDLE_##kind>() && takes<decltype(PMPI_##name), n, HANDLE_##kind>(), #name);
+#define TAKEN(name, kind, n)                                                                    \
+	static_assert(takes<decltype(MPI_##name), n, HANDLE_##kind>(), #name);                  \
+	static_assert(takes<decltype(PMPI_##name), n, HANDLE_##kind>(), #name);
 NAMES(TAKEN)
-#define KEY_OF(name, n)                                                                                                   \
-	TAKEN(name, INFO, n)                                                                                              \
+#define KEY_OF(name, n)                                                                         \
+	TAKEN(name, INFO, n)                                                                    \
 	static_assert(std::is_same<prototype<decltype(MPI_##name)>::at<2>, const char *>::value, #name ": no key behind it");
 KEYS(KEY_OF)
 
@@ -123,7 +140,6 @@ SAME_BOTH(Init_thread, int *, char ***, int, int *)
 SAME_BOTH(Abort, MPI_Comm, int)
 SAME_BOTH(T_init_thread, int, int *)
 SAME_BOTH(File_open, MPI_Comm, const char *, int, MPI_Info, MPI_File *)
-SAME_BOTH(File_close, MPI_File *)
 #if MPI_VERSION >= 4
 SAME_BOTH(Session_init, MPI_Info, MPI_Errhandler, MPI_Session *)
 #endif

@@ -232,9 +232,9 @@ void test_a_watermark_of_zero_remains(void)
 	fake_reset();
 	variable("low", LOWWATERMARK, TYPE_UNSIGNED, 4, BIND_COMM, 1)->value[1][0].i = 3;
 	open_session("", 10);
-	session_object_freed(&session, make(BIND_COMM, 1));
+	object_freed(&session, make(BIND_COMM, 1));
 	fake_variables[0].value[1][0].i = 0;
-	session_object_freed(&session, make(BIND_COMM, 1));
+	object_freed(&session, make(BIND_COMM, 1));
 	CHECK(remain_of("", 0)->contributions == 2 && remain_of("", 0)->min[0] == 0 && remain_of("", 0)->max[0] == 3);
 	session_drop(&session);
 }
@@ -245,7 +245,7 @@ void test_a_counter_of_zero_remains_and_a_level_does_not(void)
 	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
 	variable("length", LEVEL, TYPE_UNSIGNED, 4, BIND_COMM, 1);
 	open_session("", 10);
-	session_object_freed(&session, make(BIND_COMM, 1));
+	object_freed(&session, make(BIND_COMM, 1));
 	CHECK(remain_of("", 0) != NULL && remain_of("", 1) == NULL);
 	session_drop(&session);
 }

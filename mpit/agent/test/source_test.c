@@ -6,7 +6,7 @@
 #include "gate.h"
 #include "pcontrol.h"
 #include "test.h"
-#include "tools.h"
+#include "tools/tools.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ static void open_with(const char *deny, source_function *offered)
 	open_session(deny, 1000);
 	sources_begin(&session, offered, &mpi);
 	CHECK(agent_move(AGENT_IDLE, AGENT_RUNNING));
-	sources_measure(true);
+	agent_measure(true);
 }
 
 static void open_with_source(void)
@@ -68,7 +68,7 @@ static const uint64_t *shown(struct handle *h)
 {
 	static uint64_t values[DISTRIBUTION_ELEMENTS];
 
-	session_values(&session, h, values);
+	handle_values(&session, h, values);
 	return values;
 }
 
@@ -102,7 +102,7 @@ void test_a_source_is_taken_or_left(void)
 		pcontrol_called(&session, 0);
 		pcontrol_called(&session, 1);
 		CHECK(sample_with(NULL) && session.value_count == 1 && session.values[0] == 7 && session.catalogue.count == 1);
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 		CHECK(session.sourced.source == NULL && fake_switched == 0 && fake_events[0] == '\0');
 		close_session();
 	}
@@ -133,7 +133,8 @@ void test_variables_of_a_source_appear_among_the_librarys(void)
 	CHECK(session.values[0] == 3 && session.values[1] == 5 && session.values[2 + 3] == 1); /* 5 units: above 4, up to 8 */
 	CHECK(session.layout_generation > layout);
 	v = session.catalogue.variables[1];
-	CHECK(v->number == 1 && v->index == SOURCE_INDEX && v->distribution && v->state == VARIABLE_OPEN && v->is.mpi_class == TIMER);
+	CHECK(v->number == 1 && v->index == SOURCE_INDEX && v->distribution && v->state == VARIABLE_OPEN &&
+	      v->is.mpi_class == TIMER);
 	CHECK(v->is.datatype == TYPE_UINT64 && v->is.datatype_bytes == 8 && v->is.bind == BIND_COMM);
 	CHECK(v->is.readonly && v->is.continuous && !v->is.atomic && v->enumeration == NULL);
 
@@ -254,13 +255,14 @@ void test_pairs_are_bounded(void)
 			fake_call(MORE_TIMES + k, o->number, 1);
 	CHECK(sample_with(NULL));
 	over = session.handles_over;
-	CHECK(over > 0 && session.handles + over == pairs && session.layout_words <= MAX_FRAME_WORDS && session.values_in_all <= MAX_VALUES);
+	CHECK(over > 0 && session.handles + over == pairs && session.layout_words <= MAX_FRAME_WORDS &&
+	      session.values_in_all <= MAX_VALUES);
 	CHECK(session.handles > 4000); /* that many have room: it is not the first few */
 	CHECK(sample_with(NULL) && session.handles_over == over);
 
 	/* What LAYOUT can need at most fits the frame, and what has gone makes room. */
 	while (session.unbound.after != NULL)
-		session_object_freed(&session, session.unbound.after);
+		object_freed(&session, session.unbound.after);
 	CHECK(session.handles == 0 && session.values_in_all == 0 && session.layout_words == 16);
 	close_session();
 }
@@ -276,9 +278,9 @@ void test_a_source_is_told_of_objects(void)
 	group = make(BIND_GROUP, 6); /* no call names one */
 	file = make(BIND_FILE, 5);
 	make(BIND_WIN, -2147483647); /* an MPICH handle: its sign isn't extended */
-	session_object_freed(&session, comm);
-	session_object_freed(&session, group);
-	session_object_freed(&session, file);
+	object_freed(&session, comm);
+	object_freed(&session, group);
+	object_freed(&session, file);
 	CHECK(strcmp(fake_events, "made kind 1 handle 5 number 1 rank 1 of 2; made kind 4 handle 5 number 3 rank -1 of -1; "
 				  "made kind 8 handle 2147483649 number 4 rank 1 of 2; "
 				  "freed kind 1 handle 5 number 1; freed kind 4 handle 5 number 3; ") == 0);
@@ -306,17 +308,18 @@ void test_a_freed_object_leaves_what_was_measured(void)
 	open_with_source();
 	for (int i = 1; i <= 3; i++) {
 		o = make(BIND_COMM, 1);
-		session_object_named(&session, o, "halo");
+		object_named(&session, o, "halo");
 		fake_call(SEND_TIME, o->number, 1);
 		fake_call(SEND_BYTES, o->number, (uint64_t)i);
 		if (i == 2)
 			CHECK(sample_with(NULL)); /* with or without one */
 		fake_call(SEND_TIME, o->number, 6);
-		session_object_freed(&session, o);
+		object_freed(&session, o);
 	}
 	CHECK(session.handles == 0 && session.remains.lost == 0);
 	m = remain_of("halo", number_of("send_time"));
-	CHECK(m->contributions == 3 && m->count == DISTRIBUTION_ELEMENTS && m->gained[0] == 21 && m->gained[1] == 3 && m->gained[1 + 3] == 3);
+	CHECK(m->contributions == 3 && m->count == DISTRIBUTION_ELEMENTS && m->gained[0] == 21 && m->gained[1] == 3 &&
+	      m->gained[1 + 3] == 3);
 	CHECK(m->gained[2] == 0 && m->first[0] == 0 && m->max[0] == 7);
 	m = remain_of("halo", number_of("send_bytes"));
 	CHECK(m->gained[0] == 6 && m->max[0] == 3 && m->min[0] == 1);
@@ -331,15 +334,17 @@ void test_a_rename_splits_what_was_measured(void)
 	open_with_source();
 	o = make(BIND_COMM, 1);
 	fake_call(SEND_TIME, o->number, 2);
-	session_object_named(&session, o, "old"); /* no sample has seen the pair yet */
+	object_named(&session, o, "old"); /* no sample has seen the pair yet */
 	CHECK(remain_of("", number_of("send_time"))->gained[0] == 2 && handle_of(o, "send_time")->origin[0] == 2);
 	fake_call(SEND_TIME, o->number, 10);
-	session_object_named(&session, o, "new");
+	object_named(&session, o, "new");
 	fake_call(SEND_TIME, o->number, 100);
 	CHECK(*shown(handle_of(o, "send_time")) == 112);
-	session_object_freed(&session, o);
-	CHECK(remain_of("old", number_of("send_time"))->gained[0] == 10 && remain_of("old", number_of("send_time"))->created != 0);
-	CHECK(remain_of("new", number_of("send_time"))->gained[0] == 100 && remain_of("new", number_of("send_time"))->gained[1 + 7] == 1);
+	object_freed(&session, o);
+	CHECK(remain_of("old", number_of("send_time"))->gained[0] == 10 &&
+	      remain_of("old", number_of("send_time"))->created != 0);
+	CHECK(remain_of("new", number_of("send_time"))->gained[0] == 100 &&
+	      remain_of("new", number_of("send_time"))->gained[1 + 7] == 1);
 	close_session();
 }
 
@@ -350,7 +355,7 @@ void test_a_pair_of_an_object_that_has_gone_is_lost_and_counted(void)
 	open_with_source();
 	o = make(BIND_COMM, 1);
 	make(BIND_COMM, 2);
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	fake_call(SEND_BYTES, 1, 10); /* a call that ends after its communicator */
 	fake_call(SEND_BYTES, 2, 20);
 	fake_call(SEND_BYTES, 9, 30); /* there never was one */
@@ -384,13 +389,14 @@ void test_a_source_is_switched_off_with_the_program(void)
 	fake_call(SEND_TIME, comm->number, 100);
 	CHECK(*shown(handle_of(comm, "send_time")) == 131 && handle_of(comm, "send_time")->excluded[0] == 30);
 	CHECK(handle_of(meanwhile, "send_bytes")->excluded[0] == 2);
-	session_object_freed(&session, comm);
-	CHECK(remain_of("", number_of("send_time"))->gained[0] == 101 && remain_of("", number_of("send_time"))->gained[1 + 5] == 0);
+	object_freed(&session, comm);
+	CHECK(remain_of("", number_of("send_time"))->gained[0] == 101 &&
+	      remain_of("", number_of("send_time"))->gained[1 + 5] == 0);
 
 	/* What ends while switched off ends where it was, and 0 twice or 1 without 0 switches nothing. */
 	pcontrol_called(&session, 0);
 	fake_call_ends(SEND_BYTES, meanwhile->number, 1000);
-	session_object_freed(&session, meanwhile);
+	object_freed(&session, meanwhile);
 	CHECK(remain_of("", number_of("send_bytes"))->gained[0] == 40);
 	fake_switched = 0;
 	pcontrol_called(&session, 0);
@@ -414,7 +420,8 @@ void test_what_is_kept_has_all_that_was_measured(void)
 	CHECK(session.pcontrol.keeps == 1 && comm->count == 1);
 	r = (struct wire_reader){ .words = (const uint64_t *)(session.pcontrol.kept.bytes + WIRE_HEADER_BYTES) };
 	/* Its number, two times, one record of the variable, the kind, the object, no name, 45 elements. */
-	CHECK(r.words[3] == 1 && r.words[5] == number_of("send_time") && r.words[6] == BIND_COMM && r.words[7] == comm->number && r.words[8] == 0);
+	CHECK(r.words[3] == 1 && r.words[5] == number_of("send_time") && r.words[6] == BIND_COMM &&
+	      r.words[7] == comm->number && r.words[8] == 0);
 	CHECK(r.words[9] == DISTRIBUTION_ELEMENTS && r.words[10] == 1 && r.words[11] == 1);
 	close_session();
 }
@@ -424,13 +431,13 @@ void test_a_source_measures_only_while_the_agent_runs(void)
 	open_with_source();
 	agent_give_up("a test wants it to");
 	CHECK(!fake_measuring);
-	sources_measure(true); /* MPI_Pcontrol(1) in another thread, which had looked before */
+	agent_measure(true); /* MPI_Pcontrol(1) in another thread, which had looked before */
 	CHECK(!fake_measuring);
 	CHECK(agent_move(AGENT_OFF, AGENT_RUNNING));
-	sources_measure(true);
+	agent_measure(true);
 	CHECK(fake_measuring);
 	close_session();
-	sources_measure(true); /* there is none any more */
+	agent_measure(true); /* there is none any more */
 	CHECK(!fake_measuring);
 }
 
@@ -543,7 +550,8 @@ void test_a_source_has_a_category(void)
 	request(fd, REQUEST_SAMPLE, 2, unseen, 4);
 	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_STAMP) == 44);
 	f = category(fd, 1);
-	CHECK(take(&f) == 2 && take(&f) == SOURCE_INDEX && take(&f) == SOURCE_INDEX + 1 && take(&f) == 0 && take(&f) == 0 && take(&f) == 44);
+	CHECK(take(&f) == 2 && take(&f) == SOURCE_INDEX && take(&f) == SOURCE_INDEX + 1 && take(&f) == 0 &&
+	      take(&f) == 0 && take(&f) == 44);
 	free(f.words);
 	f = category(fd, 0); /* the library's is as it was */
 	CHECK(take(&f) == 1 && take(&f) == 0 && take(&f) == 2);
@@ -573,8 +581,10 @@ void test_variables_of_a_source_on_the_wire(void)
 	f = next_frame(fd);
 	CHECK(f.header.type == FRAME_VARIABLES && f.words[1] == 2);
 	f.at = 3;
-	CHECK(take(&f) == 0 && take(&f) == SOURCE_INDEX && take(&f) == TIMER && take(&f) == 1 && take(&f) == TYPE_UINT64 && take(&f) == 8);
-	CHECK(take(&f) == BIND_COMM && take(&f) == (1 | 2 | 8) && take(&f) == 0 && take(&f) == VARIABLE_OPEN && take(&f) == 0);
+	CHECK(take(&f) == 0 && take(&f) == SOURCE_INDEX && take(&f) == TIMER && take(&f) == 1 &&
+	      take(&f) == TYPE_UINT64 && take(&f) == 8);
+	CHECK(take(&f) == BIND_COMM && take(&f) == (1 | 2 | 8) && take(&f) == 0 && take(&f) == VARIABLE_OPEN &&
+	      take(&f) == 0);
 	skip_string(&f);
 	skip_string(&f);
 	take(&f);
@@ -585,7 +595,8 @@ void test_variables_of_a_source_on_the_wire(void)
 	/* The last two records: handle, variable, object, count, created, flags and nothing behind them, for all count
 	 * from zero. */
 	CHECK(f.words[f.header.words - 15] == 2 && f.words[f.header.words - 14] == 6);
-	CHECK(f.words[f.header.words - 11] == 1 && f.words[f.header.words - 10] == DISTRIBUTION_ELEMENTS && f.words[f.header.words - 8] == 4);
+	CHECK(f.words[f.header.words - 11] == 1 && f.words[f.header.words - 10] == DISTRIBUTION_ELEMENTS &&
+	      f.words[f.header.words - 8] == 4);
 	CHECK(f.words[f.header.words - 9] == session.last->created && f.words[f.header.words - 3] == 1);
 	free(f.words);
 	CHECK(expect_sample(fd, 1, SAMPLE_FRESH, 0) == 3);

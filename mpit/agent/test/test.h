@@ -5,8 +5,11 @@
 
 #include "agent.h"
 #include "fake_abi.h"
+#include "byhandle/byhandle.h"
 #include "frames.h"
+#include "handles.h"
 #include "link.h"
+#include "objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +68,14 @@ void expect_hello(int fd, enum connection_kind kind);
 /* The first value of the sample that comes after so many other frames; 0: it has none. */
 uint64_t expect_sample(int fd, uint32_t sequence, enum sample_status status, unsigned frames_before);
 
-enum statistic { STATISTIC_LEVEL = 8, STATISTIC_CALLS, STATISTIC_KEPT, STATISTIC_PAUSED_NS, STATISTIC_STAMP };
+enum statistic {
+	STATISTIC_BUSY = 1,
+	STATISTIC_LEVEL = 8,
+	STATISTIC_CALLS,
+	STATISTIC_KEPT,
+	STATISTIC_PAUSED_NS,
+	STATISTIC_STAMP,
+};
 
 /* Status of the sample that comes, whatever comes before it; the value of one word of its statistics. */
 uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, unsigned which);
@@ -117,6 +127,7 @@ void test_selection(void);
 
 /* objects_test.c */
 void test_a_freed_object_leaves_what_it_counted(void);
+void test_remains_grow_with_the_elements(void);
 void test_a_source_that_starts_anywhere(void);
 void test_a_rename_starts_a_new_contribution(void);
 void test_bounds(void);

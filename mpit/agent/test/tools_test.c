@@ -4,7 +4,7 @@
 #include "gate.h"
 #include "pcontrol.h"
 #include "test.h"
-#include "tools.h"
+#include "tools/sessions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +38,13 @@ void test_values_are_narrowed_or_refused(void)
 	CHECK(narrow(TYPE_INT, 4, words, 3, ints) && ints[0] == 1 && ints[1] == -2 && ints[2] == 3);
 	CHECK(fits(TYPE_INT, 4, INT32_MAX) && !fits(TYPE_INT, 4, (uint64_t)INT32_MAX + 1));
 	CHECK(fits(TYPE_INT, 4, (uint64_t)(int64_t)INT32_MIN) && !fits(TYPE_INT, 4, (uint64_t)((int64_t)INT32_MIN - 1)));
-	CHECK(fits(TYPE_UNSIGNED, 4, UINT32_MAX) && !fits(TYPE_UNSIGNED, 4, (uint64_t)UINT32_MAX + 1) && !fits(TYPE_UNSIGNED, 4, (uint64_t)-1));
+	CHECK(fits(TYPE_UNSIGNED, 4, UINT32_MAX) && !fits(TYPE_UNSIGNED, 4, (uint64_t)UINT32_MAX + 1) &&
+	      !fits(TYPE_UNSIGNED, 4, (uint64_t)-1));
 	CHECK(fits(TYPE_INT64, 8, (uint64_t)-1) && fits(TYPE_UINT64, 8, (uint64_t)-1));
 	CHECK(fits(TYPE_BOOL, 1, 1) && !fits(TYPE_BOOL, 1, 2));
 	CHECK(narrow(TYPE_FLOAT, 4, &(uint64_t){ as_word(tenth) }, 1, &f) && f == 0.1f);
-	CHECK(fits(TYPE_DOUBLE, 8, as_word(1e300)) && !fits(TYPE_FLOAT, 4, as_word(1e300)) && !fits(TYPE_FLOAT, 4, as_word(-1e300)));
+	CHECK(fits(TYPE_DOUBLE, 8, as_word(1e300)) && !fits(TYPE_FLOAT, 4, as_word(1e300)) &&
+	      !fits(TYPE_FLOAT, 4, as_word(-1e300)));
 	CHECK(fits(TYPE_FLOAT, 4, as_word(1e300 * 1e300))); /* infinity is one of its values */
 }
 
@@ -69,7 +71,8 @@ static int tool(int fd, const uint64_t *words, size_t count, struct frame *given
 	return (int)code;
 }
 
-#define TOOL(given, ...) tool(fd, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), given)
+#define WORDS(...) (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t)
+#define TOOL(given, ...) tool(fd, WORDS(__VA_ARGS__), given)
 
 /* The same, for what gives one number. */
 static uint64_t tool_number(int fd, const uint64_t *words, size_t count)
@@ -83,7 +86,7 @@ static uint64_t tool_number(int fd, const uint64_t *words, size_t count)
 	return number;
 }
 
-#define NUMBER(...) tool_number(fd, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+#define NUMBER(...) tool_number(fd, WORDS(__VA_ARGS__))
 
 /* The single element that read (6) or readreset (9) gives. */
 static uint64_t tool_read(int fd, uint64_t operation, uint64_t tool_session, uint64_t handle)
@@ -97,7 +100,8 @@ static uint64_t tool_read(int fd, uint64_t operation, uint64_t tool_session, uin
 	return value;
 }
 
-enum tool { CREATE, FREE_SESSION, ALLOC, FREE, START, STOP, READ, WRITE, RESET, READRESET, CVAR_READ, CVAR_WRITE, PVAR_INDEX, CVAR_INDEX, CATEGORY_INDEX };
+enum tool { CREATE, FREE_SESSION, ALLOC, FREE, START, STOP, READ, WRITE, RESET, READRESET, CVAR_READ, CVAR_WRITE,
+	PVAR_INDEX, CVAR_INDEX, CATEGORY_INDEX };
 
 void test_a_tool_has_sessions_and_handles_of_its_own(void)
 {
@@ -153,8 +157,10 @@ void test_a_tool_has_sessions_and_handles_of_its_own(void)
 	CHECK(TOOL(&f, READ, mine, bound) == CODE_SUCCESS && take(&f) == 3 && take(&f) == 'a');
 	free(f.words);
 
-	CHECK(TOOL(NULL, START, mine, level) == CODE_PVAR_NO_STARTSTOP && TOOL(NULL, STOP, mine, level) == CODE_PVAR_NO_STARTSTOP);
-	CHECK(TOOL(NULL, RESET, mine, level) == CODE_PVAR_NO_WRITE && TOOL(NULL, READRESET, mine, level) == CODE_PVAR_NO_WRITE);
+	CHECK(TOOL(NULL, START, mine, level) == CODE_PVAR_NO_STARTSTOP &&
+	      TOOL(NULL, STOP, mine, level) == CODE_PVAR_NO_STARTSTOP);
+	CHECK(TOOL(NULL, RESET, mine, level) == CODE_PVAR_NO_WRITE &&
+	      TOOL(NULL, READRESET, mine, level) == CODE_PVAR_NO_WRITE);
 	fake_variables[0].atomic = false;
 	session.catalogue.variables[0]->is.atomic = false;
 	CHECK(TOOL(NULL, READRESET, mine, counter) == CODE_PVAR_NO_ATOMIC);
@@ -193,7 +199,7 @@ void test_a_tools_handle_ends_before_its_object(void)
 	again = NUMBER(ALLOC, mine, 0, 2);
 	CHECK(o->tool_handles == 1 && fake_open_handles == 4);
 	CHECK(gate_enter());
-	session_object_freed(&session, o);
+	object_freed(&session, o);
 	gate_leave();
 	CHECK(fake_open_handles == 2);
 	CHECK(TOOL(NULL, READ, mine, handle) == CODE_INVALID_HANDLE && TOOL(NULL, FREE, mine, handle) == CODE_INVALID_HANDLE);
@@ -253,7 +259,8 @@ void test_all_handles_of_a_session(void)
 	fake_variables[0].value[0][0].i = fake_variables[1].value[0][0].i = 5;
 	CHECK(TOOL(NULL, RESET, mine, 0) == CODE_SUCCESS);
 	CHECK(tool_read(fd, READ, mine, plain) == 0 && tool_read(fd, READ, mine, 2) == 5); /* not the readonly one */
-	CHECK(TOOL(NULL, STOP, mine, plain) == CODE_SUCCESS && TOOL(NULL, STOP, mine, 0) == CODE_SUCCESS && fake_stopped == 2);
+	CHECK(TOOL(NULL, STOP, mine, plain) == CODE_SUCCESS && TOOL(NULL, STOP, mine, 0) == CODE_SUCCESS &&
+	      fake_stopped == 2);
 
 	/* What would stop for the whole process is started, and never stopped. */
 	other = NUMBER(ALLOC, mine, 3, 0);
@@ -376,14 +383,17 @@ void test_control_variables_one_by_one(void)
 	free(f.words);
 	CHECK(as_double(cvar_word(fd, 6, 0)) == -0.5);
 	CHECK(TOOL(NULL, CVAR_READ, 7, 0) == CODE_NOT_ACCESSIBLE && TOOL(NULL, CVAR_READ, 8, 0) == CODE_NOT_SUPPORTED);
-	CHECK(TOOL(NULL, CVAR_READ, FAKE_CVARS, 0) == CODE_INVALID_INDEX && TOOL(NULL, CVAR_READ, 1ull << 40, 0) == CODE_INVALID_INDEX);
+	CHECK(TOOL(NULL, CVAR_READ, FAKE_CVARS, 0) == CODE_INVALID_INDEX &&
+	      TOOL(NULL, CVAR_READ, 1ull << 40, 0) == CODE_INVALID_INDEX);
 
 	/* Bound: each object has a value of its own. */
 	CHECK(TOOL(NULL, CVAR_WRITE, 3, o->number, 1, 1, 42) == CODE_SUCCESS && fake_bound[1] == 42);
 	CHECK(cvar_word(fd, 3, o->number) == 42);
-	CHECK(TOOL(NULL, CVAR_READ, 3, 0) == CODE_INVALID_HANDLE && TOOL(NULL, CVAR_READ, 3, win->number) == CODE_INVALID_HANDLE);
+	CHECK(TOOL(NULL, CVAR_READ, 3, 0) == CODE_INVALID_HANDLE &&
+	      TOOL(NULL, CVAR_READ, 3, win->number) == CODE_INVALID_HANDLE);
 
-	CHECK(TOOL(NULL, CVAR_WRITE, 1, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER && TOOL(NULL, CVAR_WRITE, 2, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER);
+	CHECK(TOOL(NULL, CVAR_WRITE, 1, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER &&
+	      TOOL(NULL, CVAR_WRITE, 2, 0, 1, 1, 5) == CODE_CVAR_SET_NEVER);
 	CHECK(TOOL(NULL, CVAR_WRITE, 4, 0, 1, 1, 0) == CODE_SUCCESS && fake_bool == 0);
 	CHECK(TOOL(NULL, CVAR_WRITE, 4, 0, 1, 1, 2) == CODE_INVALID && fake_bool == 0);
 	CHECK(TOOL(NULL, CVAR_WRITE, 5, 0, 1, 3, 7, 8, 255) == CODE_SUCCESS && fake_bytes[2] == 255);
@@ -397,12 +407,14 @@ void test_control_variables_one_by_one(void)
 	CHECK(tool(fd, longest, 7, NULL) == CODE_INVALID); /* no room for its zero */
 	longest[4] = 15;
 	CHECK(tool(fd, longest, 7, NULL) == CODE_SUCCESS && strlen(fake_string) == 15);
-	CHECK(TOOL(NULL, CVAR_WRITE, 7, 0, 1, 1, 5) == CODE_NOT_ACCESSIBLE && TOOL(NULL, CVAR_WRITE, 8, 0, 1, 1, 5) == CODE_NOT_SUPPORTED);
+	CHECK(TOOL(NULL, CVAR_WRITE, 7, 0, 1, 1, 5) == CODE_NOT_ACCESSIBLE &&
+	      TOOL(NULL, CVAR_WRITE, 8, 0, 1, 1, 5) == CODE_NOT_SUPPORTED);
 
 	/* Indices by name: "calls" (class COUNTER), "cvar_12", "all". */
 	CHECK(TOOL(&f, PVAR_INDEX, COUNTER, 5, 0x736c6c6163) == CODE_SUCCESS && take(&f) == 0 && take(&f) == 1);
 	free(f.words);
-	CHECK(TOOL(NULL, PVAR_INDEX, LEVEL, 5, 0x736c6c6163) == CODE_INVALID_NAME && TOOL(NULL, PVAR_INDEX, 10, 5, 0x736c6c6163) == CODE_INVALID_NAME);
+	CHECK(TOOL(NULL, PVAR_INDEX, LEVEL, 5, 0x736c6c6163) == CODE_INVALID_NAME &&
+	      TOOL(NULL, PVAR_INDEX, 10, 5, 0x736c6c6163) == CODE_INVALID_NAME);
 	CHECK(NUMBER(CVAR_INDEX, 7, 0x32315f72617663) == 12 && NUMBER(CATEGORY_INDEX, 3, 0x6c6c61) == 0);
 	CHECK(TOOL(NULL, CATEGORY_INDEX, 3, 0x6c0061) == CODE_INVALID_NAME);
 	close_conversation(fd, listening);
@@ -441,8 +453,10 @@ void test_control_variables_name_their_enumerations(void)
 				skip_string(&f);
 				skip_string(&f);
 				CHECK(take(&f) == 64); /* objects at most */
-				CHECK(take(&f) == 5 && take(&f) == 1 && take(&f) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 1 && take(&f) == 0);
-				CHECK(take(&f) == 5 && take(&f) == 2 && take(&f) == CODE_SUCCESS && take(&f) == 1 && take(&f) == 1 && take(&f) == 9);
+				CHECK(take(&f) == 5 && take(&f) == 1 && take(&f) == CODE_SUCCESS && take(&f) == 1 &&
+				      take(&f) == 1 && take(&f) == 0);
+				CHECK(take(&f) == 5 && take(&f) == 2 && take(&f) == CODE_SUCCESS && take(&f) == 1 &&
+				      take(&f) == 1 && take(&f) == 9);
 			}
 			f.at = end;
 		}

@@ -87,7 +87,7 @@ func descriptions(t *testing.T) map[string]string {
 	source, err := os.ReadFile("../source.c")
 	require.NoError(t, err)
 	all := map[string]string{}
-	for _, m := range regexp.MustCompile(`\[([A-Z]+)\] = \{ [A-Z]+, (?:true|false), "(.*)" \}`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`\[([A-Z]+)\] = \{\s+[A-Z]+, (?:true|false),\s+"(.*)"\s+\}`).FindAllStringSubmatch(string(source), -1) {
 		all[m[1]] = m[2]
 	}
 	require.Len(t, all, 4, "kinds of variables in source.c")

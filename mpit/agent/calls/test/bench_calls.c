@@ -120,8 +120,8 @@ static void measure(const char *name)
 		median[k] = costs[k][ROUNDS / 2];
 		printf("BenchmarkCall/%s/%s\t%d\t%.1f ns/op\n", name, kinds[k], ROUNDS, median[k]);
 	}
-	printf("BenchmarkCall/%s/over\t%d\t%.1f ns/op\t%.2f on/plain\n", name, ROUNDS, median[ON] - median[PLAIN_CALL] - median[CLOCK_READS],
-	       median[ON] / median[PLAIN_CALL]);
+	printf("BenchmarkCall/%s/over\t%d\t%.1f ns/op\t%.2f on/plain\n", name, ROUNDS,
+	       median[ON] - median[PLAIN_CALL] - median[CLOCK_READS], median[ON] / median[PLAIN_CALL]);
 }
 
 int main(void)

@@ -96,7 +96,8 @@ static void test_gatherv(void)
 	fake_place = root_of_four;
 	MOVED(bytes_gatherv(&call, 0, 10, INT, int_counts((intptr_t)ints), DOUBLE, THE_ROOT), 40, 64);
 	MOVED(bytes_gatherv(&call, IN_PLACE, GARBAGE_COUNT, GARBAGE, int_counts((intptr_t)ints), DOUBLE, THE_ROOT), 40, 64);
-	MOVED(bytes_gatherv(&call, IN_PLACE, GARBAGE_COUNT, GARBAGE, wide_counts((intptr_t)wides), INT, THE_ROOT), (uint64_t)20 << 32, ((uint64_t)20 << 32) + 12);
+	MOVED(bytes_gatherv(&call, IN_PLACE, GARBAGE_COUNT, GARBAGE, wide_counts((intptr_t)wides), INT, THE_ROOT),
+	      (uint64_t)20 << 32, ((uint64_t)20 << 32) + 12);
 	fake_place = one_of_four;
 	MOVED(bytes_gatherv(&call, 0, 10, INT, NO_COUNTS, GARBAGE, THE_ROOT), 40, 0);
 	fake_place = side_of_three;
@@ -160,10 +161,12 @@ static void test_alltoall(void)
 	MOVED(bytes_alltoall(&call, IN_PLACE, GARBAGE_COUNT, GARBAGE, 3, DOUBLE), 96, 96);
 	MOVED(bytes_alltoallv(&call, 0, int_counts((intptr_t)out), INT, int_counts((intptr_t)in), DOUBLE), 32, 24);
 	MOVED(bytes_alltoallv(&call, IN_PLACE, NO_COUNTS, GARBAGE, int_counts((intptr_t)in), DOUBLE), 24, 24);
-	MOVED(bytes_alltoallv(&call, 0, wide_counts((intptr_t)wide_out), INT, wide_counts((intptr_t)wide_in), INT), 32, (uint64_t)12 << 32);
+	MOVED(bytes_alltoallv(&call, 0, wide_counts((intptr_t)wide_out), INT, wide_counts((intptr_t)wide_in), INT), 32,
+	      (uint64_t)12 << 32);
 	fake_place = side_of_three;
 	MOVED(bytes_alltoall(&call, 0, 6, INT, 3, DOUBLE), 120, 120);
-	MOVED(bytes_alltoallv(&call, 0, int_counts((intptr_t)out_to_five), INT, int_counts((intptr_t)in_from_five), DOUBLE), 20, 16);
+	MOVED(bytes_alltoallv(&call, 0, int_counts((intptr_t)out_to_five), INT, int_counts((intptr_t)in_from_five),
+			      DOUBLE), 20, 16);
 }
 
 /* Arrays of handles, of which those with nothing to exchange may be anything. */
@@ -176,14 +179,18 @@ static void test_alltoallw(void)
 
 	fake_place = one_of_four;
 	fake_abi(true);
-	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)out), (intptr_t)out_ints, int_counts((intptr_t)in), (intptr_t)in_ints), 80, 24);
+	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)out), (intptr_t)out_ints, int_counts((intptr_t)in),
+			      (intptr_t)in_ints), 80, 24);
 	MOVED(bytes_alltoallw(&call, IN_PLACE, NO_COUNTS, GARBAGE, int_counts((intptr_t)in), (intptr_t)in_ints), 24, 24);
 	fake_abi(false);
-	MOVED(bytes_alltoallw(&call, 0, wide_counts((intptr_t)wide_out), (intptr_t)out_pointers, int_counts((intptr_t)in), (intptr_t)in_pointers), 80, 24);
+	MOVED(bytes_alltoallw(&call, 0, wide_counts((intptr_t)wide_out), (intptr_t)out_pointers,
+			      int_counts((intptr_t)in), (intptr_t)in_pointers), 80, 24);
 	/* With nothing to exchange at all there may be no types. */
-	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)(const int[4]){ 0 }), GARBAGE, int_counts((intptr_t)in), (intptr_t)in_pointers), 0, 24);
+	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)(const int[4]){ 0 }), GARBAGE, int_counts((intptr_t)in),
+			      (intptr_t)in_pointers), 0, 24);
 	fake_place = (struct place){ .rank = 0, .size = 1, .remote_size = 4, .inter = true };
-	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)out), (intptr_t)out_pointers, int_counts((intptr_t)in), (intptr_t)in_pointers), 80, 24);
+	MOVED(bytes_alltoallw(&call, 0, int_counts((intptr_t)out), (intptr_t)out_pointers, int_counts((intptr_t)in),
+			      (intptr_t)in_pointers), 80, 24);
 }
 
 static void test_reductions(void)
@@ -221,8 +228,10 @@ static void test_neighbours(void)
 	MOVED(bytes_neighbor_allgather(&call, 2, INT, 1, DOUBLE), 8, 24);
 	MOVED(bytes_neighbor_allgatherv(&call, 2, INT, int_counts((intptr_t)from), DOUBLE), 8, 24);
 	MOVED(bytes_neighbor_alltoall(&call, 2, INT, 1, DOUBLE), 8, 24);
-	MOVED(bytes_neighbor_alltoallv(&call, int_counts((intptr_t)to), INT, wide_counts((intptr_t)wide_from), DOUBLE), 16, 24);
-	MOVED(bytes_neighbor_alltoallw(&call, int_counts((intptr_t)to), (intptr_t)to_types, int_counts((intptr_t)from), (intptr_t)from_types), 48, 20);
+	MOVED(bytes_neighbor_alltoallv(&call, int_counts((intptr_t)to), INT, wide_counts((intptr_t)wide_from), DOUBLE),
+	      16, 24);
+	MOVED(bytes_neighbor_alltoallw(&call, int_counts((intptr_t)to), (intptr_t)to_types, int_counts((intptr_t)from),
+				       (intptr_t)from_types), 48, 20);
 	fake_place.outdegree = 2;
 	MOVED(bytes_neighbor_allgather(&call, 2, INT, 1, DOUBLE), 8, 24);
 	MOVED(bytes_neighbor_alltoall(&call, 2, INT, 1, DOUBLE), 16, 24);

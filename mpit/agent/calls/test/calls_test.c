@@ -138,10 +138,12 @@ void test_calls_and_bytes(void)
 
 	CHECK(calls("MPI_Send", comm) == 3 && bytes("mpit_call_bytes_sent_MPI_Send", comm) == 100);
 	CHECK(calls("MPI_Send", 0) == 0 && bytes("mpit_call_bytes_sent_MPI_Send", 0) == 0);
-	CHECK(bytes("mpit_call_bytes_sent_MPI_Sendrecv", comm) == 24 && bytes("mpit_call_bytes_received_MPI_Sendrecv", comm) == 24);
+	CHECK(bytes("mpit_call_bytes_sent_MPI_Sendrecv", comm) == 24 &&
+	      bytes("mpit_call_bytes_received_MPI_Sendrecv", comm) == 24);
 	CHECK(calls("MPI_Barrier", comm) == 1);
 	/* The handle is the same, the kind is not. */
-	CHECK(calls("MPI_Put", win) == 1 && bytes("mpit_call_bytes_sent_MPI_Put", win) == 10 && bytes("mpit_call_bytes_sent_MPI_Put", comm) == 0);
+	CHECK(calls("MPI_Put", win) == 1 && bytes("mpit_call_bytes_sent_MPI_Put", win) == 10 &&
+	      bytes("mpit_call_bytes_sent_MPI_Put", comm) == 0);
 	CHECK(calls("MPI_File_write", file) == 1 && bytes("mpit_call_bytes_written_MPI_File_write", file) == 6);
 	waits = calls("MPI_Wait", 0);
 	CHECK(MPI_Wait(0, 0, 0, 4712) == 0 && calls("MPI_Wait", 0) == waits + 1);
@@ -242,16 +244,20 @@ void test_variables_and_pairs_are_told_of_once(void)
 	tells(&told);
 	CHECK(told.count == 6 && source->count() == before + 3);
 	CHECK(tells_of(&told, "mpit_call_time_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_time_MPI_Allreduce", 0));
-	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm));
-	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", 0) && tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", 0));
+	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", comm) &&
+	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm));
+	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", 0) &&
+	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", 0));
 	in_a_thread(allreduces, NULL);
 	tells(&later);
 	CHECK(later.count == 0);
 
 	source->describe(before, &v);
-	CHECK(strcmp(v.name, "mpit_call_time_MPI_Allreduce") == 0 && v.mpi_class == 8 && v.distribution && v.bind == BIND_COMM && v.verbosity == 1);
+	CHECK(strcmp(v.name, "mpit_call_time_MPI_Allreduce") == 0 && v.mpi_class == 8 && v.distribution &&
+	      v.bind == BIND_COMM && v.verbosity == 1);
 	source->describe(before + 1, &v);
-	CHECK(strcmp(v.name, "mpit_call_bytes_sent_MPI_Allreduce") == 0 && v.mpi_class == 7 && !v.distribution && v.bind == BIND_COMM);
+	CHECK(strcmp(v.name, "mpit_call_bytes_sent_MPI_Allreduce") == 0 && v.mpi_class == 7 && !v.distribution &&
+	      v.bind == BIND_COMM);
 	source->describe(0, &v);
 	CHECK(strcmp(v.name, "mpit_call_uncounted") == 0 && v.mpi_class == 6 && !v.distribution && v.bind == BIND_NONE);
 

@@ -14,7 +14,8 @@ void test_cells_of_gone_objects_are_used_again(void)
 
 		CHECK(MPI_Send(0, 1, i, 0x501) == 0 && MPI_Barrier(0, 0, 0, 0x501) == 0 && MPI_Send(0, 1, 1, 0x500) == 0);
 		/* From zero, whatever the cell held. */
-		CHECK(calls("MPI_Send", passes) == 1 && bytes("mpit_call_bytes_sent_MPI_Send", passes) == i && calls("MPI_Barrier", passes) == 1);
+		CHECK(calls("MPI_Send", passes) == 1 && bytes("mpit_call_bytes_sent_MPI_Send", passes) == i &&
+		      calls("MPI_Barrier", passes) == 1);
 		freed(BIND_COMM, 0x501, passes);
 	}
 	CHECK(calls("MPI_Send", stays) == 20 * CELLS && calls("MPI_Send", 0) == unnamed);

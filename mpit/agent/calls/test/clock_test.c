@@ -29,7 +29,8 @@ void test_buckets_end_where_they_should(void)
 			CHECK(ratio_bucket(&quarter, 4 * units + 1) == ratio_bucket(&one, units + 1));
 		}
 	}
-	CHECK(ratio_bucket(&seven, 1) == 3 && ratio_bucket(&seven, 73) == 9 && ratio_bucket(&seven, 74) == 10); /* 7, 511, 518 units */
+	/* 7, 511, 518 units */
+	CHECK(ratio_bucket(&seven, 1) == 3 && ratio_bucket(&seven, 73) == 9 && ratio_bucket(&seven, 74) == 10);
 }
 
 /* A unit is 5^9/2^21 ns: with whole numbers there is no doubt on which side of an end a duration lies. */
@@ -61,7 +62,8 @@ void test_buckets_of_nanoseconds_are_exact(void)
 
 void test_sums_are_exact_and_never_fall(void)
 {
-	struct ratio ns = ratio_of((uint64_t)1 << 30, 1000000000), one = ratio_of(1, 1), tsc = ratio_of((uint64_t)1 << 30, 2893301234);
+	struct ratio ns = ratio_of((uint64_t)1 << 30, 1000000000), one = ratio_of(1, 1),
+		tsc = ratio_of((uint64_t)1 << 30, 2893301234);
 	uint64_t last = 0;
 
 	for (uint64_t seconds = 1; seconds < 4096; seconds++)

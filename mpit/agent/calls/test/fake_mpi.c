@@ -40,7 +40,6 @@ static intptr_t null_type(void *(*find)(const char *))
 
 static const struct calls_abi fake = {
 	.number = 7,
-	.name = "fake",
 	.proc_null = -1,
 	.root = -2,
 	.cart = 1,
@@ -48,7 +47,6 @@ static const struct calls_abi fake = {
 	.dist_graph = 3,
 	.handle_size = 4,
 	.handle_mask = UINT32_MAX,
-	.status_size = 8,
 	.status_bytes = status_bytes,
 	.datatype_null = null_type,
 	.no_op = null_type,
@@ -58,16 +56,16 @@ const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
 
 /* ---- the library ---- */
 
-#define LIBRARY(name, bind, out, in)                                                                                  \
-	__attribute__((noinline)) int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)    \
-	{                                                                                                             \
-		(void)buffer;                                                                                         \
-		(void)count;                                                                                          \
-		(void)type;                                                                                           \
-		(void)handle;                                                                                         \
-		if (fake_inside != NULL)                                                                              \
+#define LIBRARY(name, bind, out, in)                                                                            \
+	__attribute__((noinline)) int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle) \
+	{                                                                                                       \
+		(void)buffer;                                                                                   \
+		(void)count;                                                                                    \
+		(void)type;                                                                                     \
+		(void)handle;                                                                                   \
+		if (fake_inside != NULL)                                                                        \
 			fake_inside();                                                                                \
-		return fake_answer;                                                                                   \
+		return fake_answer;                                                                             \
 	}
 FUNCTIONS(LIBRARY)
 
@@ -190,28 +188,28 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 
 #define HAS(direction, bytes) ((direction) != NULL ? (bytes) : 0)
 
-#define WRAPPER(symbol, name, bind, has_out, has_in)                                                                          \
-	EXPORT int symbol(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)                                    \
-	{                                                                                                                     \
-		NEXT(next_4, symbol);                                                                                         \
-		return measure_##name(next, FRAME, buffer, count, type, handle);                                              \
+#define WRAPPER(symbol, name, bind, has_out, has_in)                                                            \
+	EXPORT int symbol(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)                      \
+	{                                                                                                       \
+		NEXT(next_4, symbol);                                                                           \
+		return measure_##name(next, FRAME, buffer, count, type, handle);                                \
 	}
-#define WRAPPERS(name, bind, has_out, has_in)                                                                                 \
-	static MEASURES int measure_##name(next_4 *next, const void *frame, intptr_t buffer, intptr_t count, intptr_t type,   \
+#define WRAPPERS(name, bind, has_out, has_in)                                                                   \
+	static MEASURES int measure_##name(next_4 *next, const void *frame, intptr_t buffer, intptr_t count, intptr_t type, \
 					   intptr_t handle)                                                                   \
-	{                                                                                                                     \
-		struct call call;                                                                                             \
-		uint64_t bytes = 0;                                                                                           \
-                                                                                                                              \
-		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, frame))                                         \
-			return next(buffer, count, type, handle);                                                             \
-		int rc = next(buffer, count, type, handle);                                                                   \
-		call_returns(&call);                                                                                          \
-		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                                          \
-			bytes = (uint64_t)count * type_bytes(type);                                                           \
-		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                                  \
-		return rc;                                                                                                    \
-	}                                                                                                                     \
-	WRAPPER(name, name, bind, has_out, has_in)                                                                            \
+	{                                                                                                       \
+		struct call call;                                                                               \
+		uint64_t bytes = 0;                                                                             \
+                                                                                                                \
+		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, frame))                           \
+			return next(buffer, count, type, handle);                                               \
+		int rc = next(buffer, count, type, handle);                                                     \
+		call_returns(&call);                                                                            \
+		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                            \
+			bytes = (uint64_t)count * type_bytes(type);                                             \
+		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                    \
+		return rc;                                                                                      \
+	}                                                                                                       \
+	WRAPPER(name, name, bind, has_out, has_in)                                                              \
 	WRAPPER(P##name, name, bind, has_out, has_in)
 FUNCTIONS(WRAPPERS)

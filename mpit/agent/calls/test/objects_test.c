@@ -111,7 +111,8 @@ void test_objects_are_found_while_others_come_and_go(void)
 	for (unsigned round = 0; round < PASSING; round++) {
 		for (unsigned i = 0; i < 50; i++) {
 			passing[i] = next_object++;
-			source->object_made(BIND_COMM, 0x20000 + i * (1 + round % 7) * 16, passing[i], (int)passing[i], (int)passing[i] + 1);
+			source->object_made(BIND_COMM, 0x20000 + i * (1 + round % 7) * 16, passing[i], (int)passing[i],
+					    (int)passing[i] + 1);
 		}
 		for (unsigned i = 0; i < 50; i++)
 			freed(BIND_COMM, 0x20000 + (intptr_t)(i * (1 + round % 7) * 16), passing[i]);

@@ -1,9 +1,9 @@
 /*
  * prototypes.cpp - compares the functions of functions.txt with a library's own mpi.h. Compiled, never run.
  *
- * A wrong number of arguments or a wrong place of one would corrupt a program or count nonsense, and a misspelt name would be silent: each is
- * an error of the compiler here. C++, because templates can look into a function's type. Where handles are ints (MPICH) they can't be told
- * from ints: the other library's mpi.h does.
+ * A wrong number of arguments or a wrong place of one would corrupt a program or count nonsense, and a misspelt name
+ * would be silent: each is an error of the compiler here. C++, because templates can look into a function's type.
+ * Where handles are ints (MPICH) they can't be told from ints: the other library's mpi.h does.
  */
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -21,7 +21,8 @@
 
 /* An address of T, which the function may promise not to write to. */
 template <typename P, typename T>
-constexpr bool points_to = std::is_pointer<P>::value && std::is_same<std::remove_const_t<std::remove_pointer_t<P>>, T>::value;
+constexpr bool points_to =
+	std::is_pointer<P>::value && std::is_same<std::remove_const_t<std::remove_pointer_t<P>>, T>::value;
 
 #define KIND(name, condition) template <typename P> struct is_##name : std::bool_constant<(condition)> {};
 #define IS(type) std::is_same<P, type>::value
@@ -72,7 +73,8 @@ KIND(returns_code, IS(int))
 
 /* What wrappers that pass arguments as registers may do with one: it takes one integer register. */
 template <typename T>
-constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) && sizeof(T) <= 8;
+constexpr bool in_a_register = (std::is_integral<T>::value || std::is_pointer<T>::value || std::is_enum<T>::value) &&
+	sizeof(T) <= 8;
 
 template <typename Function> struct prototype;
 

@@ -70,8 +70,10 @@ void test_threads_against_a_reader(void)
 		uint64_t each = THREADS / 2 * (uint64_t)(ROUNDS / OBJECTS + (i % OBJECTS < ROUNDS % OBJECTS));
 
 		CHECK(calls("MPI_Send", objects[i]) == each && bytes("mpit_call_bytes_sent_MPI_Send", objects[i]) == 8 * each);
-		CHECK(calls("MPI_Sendrecv", objects[i]) == each && bytes("mpit_call_bytes_received_MPI_Sendrecv", objects[i]) == 16 * each);
-		CHECK(tells_of(&told, "mpit_call_time_MPI_Send", objects[i]) && tells_of(&told, "mpit_call_bytes_sent_MPI_Sendrecv", objects[i]));
+		CHECK(calls("MPI_Sendrecv", objects[i]) == each &&
+		      bytes("mpit_call_bytes_received_MPI_Sendrecv", objects[i]) == 16 * each);
+		CHECK(tells_of(&told, "mpit_call_time_MPI_Send", objects[i]) &&
+		      tells_of(&told, "mpit_call_bytes_sent_MPI_Sendrecv", objects[i]));
 		freed(BIND_COMM, 0x600 + i, objects[i]);
 	}
 	CHECK(told.count == 2 * OBJECTS * 5 && calls("MPI_Wait", 0) == waits + THREADS * ROUNDS);
@@ -184,7 +186,8 @@ void test_calls_without_memory_are_counted(void)
 	/* A thread's stack comes from glibc's own mmap, which is not wrapped. */
 	atomic_store(&no_memory, true);
 	in_a_thread(has_no_memory, NULL);
-	CHECK(calls("MPI_Allgather", comm) == 0 && calls("MPI_Bcast", comm) == 0 && calls("MPI_Send", comm) == 0 && calls("MPI_Barrier", comm) == 2);
+	CHECK(calls("MPI_Allgather", comm) == 0 && calls("MPI_Bcast", comm) == 0 && calls("MPI_Send", comm) == 0 &&
+	      calls("MPI_Barrier", comm) == 2);
 	pthread_barrier_wait(&all);
 	for (unsigned i = 0; i < blocks_now; i++)
 		CHECK(pthread_join(holders[i], NULL) == 0);

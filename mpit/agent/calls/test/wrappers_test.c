@@ -54,17 +54,21 @@ NOTES(7, (P(1), P(2), P(3), P(4), P(5), P(6), P(7)), a1, a2, a3, a4, a5, a6, a7)
 NOTES(8, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8)), a1, a2, a3, a4, a5, a6, a7, a8)
 NOTES(9, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9)), a1, a2, a3, a4, a5, a6, a7, a8, a9)
 NOTES(10, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10)), a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)
-NOTES(11, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11)), a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)
-NOTES(12, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12)), a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)
-NOTES(13, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12), P(13)), a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13)
+NOTES(11, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11)), a1, a2, a3, a4, a5, a6, a7, a8, a9,
+      a10, a11)
+NOTES(12, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12)), a1, a2, a3, a4, a5, a6, a7, a8,
+      a9, a10, a11, a12)
+NOTES(13, (P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12), P(13)), a1, a2, a3, a4, a5, a6,
+      a7, a8, a9, a10, a11, a12, a13)
 
 static void *const noted[] = {
-	(void *)noted_0, (void *)noted_1, (void *)noted_2, (void *)noted_3, (void *)noted_4, (void *)noted_5, (void *)noted_6, (void *)noted_7,
+	(void *)noted_0, (void *)noted_1, (void *)noted_2, (void *)noted_3, (void *)noted_4, (void *)noted_5,
+	(void *)noted_6, (void *)noted_7,
 	(void *)noted_8, (void *)noted_9, (void *)noted_10, (void *)noted_11, (void *)noted_12, (void *)noted_13,
 };
 static int arguments_of_next;
 
-/* As wrappers.c has it, but for where it looks. */
+/* As next.c has it, but for where it looks. */
 void *next_definition(_Atomic(void *) *known, const char *function, const void *caller)
 {
 	CHECK(caller != NULL);
@@ -236,7 +240,8 @@ static void test_bytes_of_collectives(void)
 	COUNTED(MPI_Scatterv(0, (intptr_t)counts, 0, INT, IN_PLACE, I(1), GARBAGE, I(1), 0), 24, 8);
 	COUNTED(MPI_Gatherv(0, I(2), INT, 0, GARBAGE, GARBAGE, GARBAGE, I(0), 0), 8, 0);
 	COUNTED(MPI_Allgatherv_c(IN_PLACE, I(2), GARBAGE, 0, (intptr_t)wides, GARBAGE, INT, 0), 8, 12 + ((uint64_t)12 << 32));
-	COUNTED(MPI_Ialltoallw(0, (intptr_t)counts, 0, (intptr_t)types, 0, (intptr_t)counts, 0, (intptr_t)types, 0, 0), 36, 36);
+	COUNTED(MPI_Ialltoallw(0, (intptr_t)counts, 0, (intptr_t)types, 0, (intptr_t)counts, 0, (intptr_t)types, 0, 0),
+		36, 36);
 	COUNTED(MPI_Reduce(0, 0, I(5), INT, GARBAGE, I(1), 0), 20, 20);
 	COUNTED(MPI_Reduce_scatter(0, 0, (intptr_t)counts, INT, GARBAGE, 0), 24, 8);
 	COUNTED(MPI_Neighbor_alltoall(0, I(2), INT, 0, I(1), DOUBLE, 0), 16, 8);

@@ -1,8 +1,11 @@
 /* lists.c - control variables and categories: the lists of them, and one variable for a tool. */
 #include "lists.h"
 
-#include "gate.h"
+#include "../gate.h"
+#include "../objects.h"
+#include "refused.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +14,11 @@
 #define CVAR_OBJECTS 64 /* values of a bound variable in the list, at most */
 #define CVAR_OTHER_BYTES 4096
 #define MAX_MEMBERS 65536
-#define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2) /* no more values follow where a page has that many: one is at most CVAR_BYTES words */
+/* No more values follow where a page has that many: one is at most CVAR_BYTES words. */
+#define BOUND_WORDS (WIRE_PAYLOAD_WORDS_MAX / 2)
+
+/* All of a kind have been told to somebody: set by the agent's thread, read by the program's. */
+static _Atomic bool cvars_told, categories_told;
 
 /* The gate's: too large for a stack. */
 static struct text name_text, description_text;
@@ -37,12 +44,6 @@ static int fetch(const struct session *s, const struct cvar *v, int *count)
 	return s->abi->cvar_read(v->index, v->object, d->datatype, d->datatype_bytes, cvar_value, CVAR_BYTES, count);
 }
 
-static void put_no_value(struct wire *w)
-{
-	wire_word(w, VALUE_NONE);
-	wire_word(w, 0);
-}
-
 void cvar_put(struct wire *w, const struct cvar *v, int count)
 {
 	const struct variable like = { .is = { .datatype = v->is.datatype, .datatype_bytes = v->is.datatype_bytes } };
@@ -65,19 +66,15 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 
 	if (code != CODE_SUCCESS)
 		return code;
-	if (count < 0 || index >= (uint64_t)count) {
-		*why = "there is no control variable with this index";
-		return CODE_INVALID_INDEX;
-	}
+	if (count < 0 || index >= (uint64_t)count)
+		return refused(why, CODE_INVALID_INDEX, "there is no control variable with this index");
 	*out = (struct cvar){ .index = (int)index };
 	code = s->abi->cvar_describe(out->index, &out->is, &name_text, &description_text);
 	if (code != CODE_SUCCESS || out->is.bind == BIND_NONE)
 		return code;
-	o = session_object(s, object);
-	if (o == NULL || o->kind != out->is.bind) {
-		*why = "it is bound to an object of another kind, or to one that is not there";
-		return CODE_INVALID_HANDLE;
-	}
+	o = object_numbered(s, object);
+	if (o == NULL || o->kind != out->is.bind)
+		return refused(why, CODE_INVALID_HANDLE, NOT_BOUND_THERE);
 	out->object = &o->mpi;
 	return CODE_SUCCESS;
 }
@@ -90,7 +87,7 @@ int cvar_get(const struct session *s, const struct cvar *v, int *count, const ch
 
 	/* Both codes may be the library's own. */
 	if (!has_value(&v->is))
-		*why = "its datatype is none that the agent knows";
+		*why = UNKNOWN_DATATYPE;
 	else if (code == CODE_MEMORY && (*count < 0 || (size_t)*count > CVAR_BYTES / (size_t)v->is.datatype_bytes))
 		*why = "it is too large";
 	if (code == CODE_NOT_ACCESSIBLE)
@@ -104,14 +101,12 @@ static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, siz
 	const struct cvar_description *d = &v->is;
 
 	memset(cvar_value, 0, sizeof cvar_value);
-	if (kind != (d->datatype == TYPE_CHAR ? VALUE_STRING : VALUE_WORDS)) {
-		*why = d->datatype == TYPE_CHAR ? "its value is a string" : "its value is no string";
-		return CODE_INVALID;
-	}
-	if (length * (size_t)d->datatype_bytes >= CVAR_BYTES) {
-		*why = "it is too large";
-		return CODE_INVALID;
-	}
+	if (d->datatype == TYPE_CHAR && kind != VALUE_STRING)
+		return refused(why, CODE_INVALID, "its value is a string");
+	if (d->datatype != TYPE_CHAR && kind != VALUE_WORDS)
+		return refused(why, CODE_INVALID, "its value is no string");
+	if (length * (size_t)d->datatype_bytes >= CVAR_BYTES)
+		return refused(why, CODE_INVALID, "it is too large");
 	if (d->datatype == TYPE_CHAR) {
 		memcpy(cvar_value, value, length);
 		if (memchr(cvar_value, 0, length) == NULL)
@@ -121,27 +116,23 @@ static int store(const struct cvar *v, uint64_t kind, const uint64_t *value, siz
 	}
 	if (narrow(d->datatype, d->datatype_bytes, value, length, cvar_value))
 		return CODE_SUCCESS;
-	*why = "an element doesn't fit the variable's datatype";
-	return CODE_INVALID;
+	return refused(why, CODE_INVALID, "an element doesn't fit the variable's datatype");
 }
 
-int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why)
+int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length,
+	     const char **why)
 {
 	int room = -1, code;
 	bool fits;
 
-	if (v->is.scope == SCOPE_CONSTANT || v->is.scope == SCOPE_READONLY) {
-		*why = v->is.scope == SCOPE_CONSTANT ? "its scope is CONSTANT" : "its scope is READONLY";
-		return CODE_CVAR_SET_NEVER;
-	}
-	if (!s->may_write) {
-		*why = "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)";
-		return CODE_NOT_ACCESSIBLE;
-	}
-	if (!has_value(&v->is)) {
-		*why = "its datatype is none that the agent knows";
-		return CODE_NOT_SUPPORTED;
-	}
+	if (v->is.scope == SCOPE_CONSTANT)
+		return refused(why, CODE_CVAR_SET_NEVER, "its scope is CONSTANT");
+	if (v->is.scope == SCOPE_READONLY)
+		return refused(why, CODE_CVAR_SET_NEVER, "its scope is READONLY");
+	if (!s->may_write)
+		return refused(why, CODE_NOT_ACCESSIBLE, NOT_ALLOWED);
+	if (!has_value(&v->is))
+		return refused(why, CODE_NOT_SUPPORTED, UNKNOWN_DATATYPE);
 	code = store(v, kind, value, length, why);
 	if (code != CODE_SUCCESS)
 		return code;
@@ -151,11 +142,23 @@ int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const
 	fits = v->is.datatype == TYPE_CHAR ? (int)length < room : (int)length == room;
 	if (code != CODE_MEMORY || room < 0 || fits)
 		return code;
-	*why = v->is.datatype == TYPE_CHAR ? "the string is longer than the variable's" : "the variable has another number of elements";
-	return CODE_INVALID;
+	if (v->is.datatype == TYPE_CHAR)
+		return refused(why, CODE_INVALID, "the string is longer than the variable's");
+	return refused(why, CODE_INVALID, "the variable has another number of elements");
 }
 
 /* ---- the list of control variables ---- */
+
+static void put_value(struct wire *w, int code, const struct cvar *v, int count)
+{
+	wire_word(w, (uint64_t)code);
+	if (code == CODE_SUCCESS) {
+		cvar_put(w, v, count);
+	} else {
+		wire_word(w, VALUE_NONE);
+		wire_word(w, 0);
+	}
+}
 
 /* Values on the objects that it can be bound to. The first record of a page is written to its end: that is what
  * bounds them. */
@@ -164,10 +167,12 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 	size_t list = wire_hole(w);
 	uint64_t records = 0;
 
-	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL && records < CVAR_OBJECTS && wire_frame_words(w) < BOUND_WORDS; o = o->after) {
+	for (struct object *o = s->unbound.after; v->is.bind != BIND_NONE && o != NULL; o = o->after) {
 		int count = 0, code;
 		size_t record;
 
+		if (records == CVAR_OBJECTS || wire_frame_words(w) >= BOUND_WORDS)
+			break;
 		if (o->kind != v->is.bind)
 			continue;
 		if (!patient && gate_wanted())
@@ -176,11 +181,7 @@ static bool put_bound_values(struct wire *w, const struct session *s, struct cva
 		code = fetch(s, v, &count);
 		record = wire_hole(w);
 		wire_word(w, o->number);
-		wire_word(w, (uint64_t)code);
-		if (code == CODE_SUCCESS)
-			cvar_put(w, v, count);
-		else
-			put_no_value(w);
+		put_value(w, code, v, count);
 		wire_fill_length(w, record);
 		records++;
 	}
@@ -209,11 +210,7 @@ static bool put_cvar(struct wire *w, struct session *s, struct cvar *v, bool pat
 		e = catalogue_enumeration(&s->catalogue, s->abi, v->is.enumeration);
 	if (e != NULL)
 		wire_fill(w, enumeration, (uint64_t)e->number + 1);
-	wire_word(w, (uint64_t)code);
-	if (code == CODE_SUCCESS)
-		cvar_put(w, v, count);
-	else
-		put_no_value(w);
+	put_value(w, code, v, count);
 	wire_string(w, name_text.bytes);
 	wire_string(w, description_text.bytes);
 	whole = put_bound_values(w, s, v, patient);
@@ -232,7 +229,7 @@ static bool page_is_full(const struct wire *w, int index, uint64_t first)
 	return wire_frame_words(w) >= WIRE_PART_WORDS || ((uint64_t)index > first && gate_wanted());
 }
 
-bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first)
+void frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first)
 {
 	struct wire page = { 0 }; /* what it names is known at its end, and goes before it */
 	uint64_t records = 0;
@@ -262,7 +259,8 @@ bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t 
 	frame_enums_named(w, sequence, &s->catalogue);
 	wire_append(w, &page);
 	wire_free(&page);
-	return i == count;
+	if (i == count)
+		atomic_store(&cvars_told, true);
 }
 
 /* ---- categories ---- */
@@ -283,12 +281,14 @@ static bool put_category(struct wire *w, const struct session *s, int index)
 
 	if (s->abi->category_describe(index, &pvars, &cvars, &categories, &name_text, &description_text) != CODE_SUCCESS)
 		return false;
-	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS || categories > MAX_MEMBERS)
+	if (pvars < 0 || cvars < 0 || categories < 0 || pvars > MAX_MEMBERS || cvars > MAX_MEMBERS ||
+	    categories > MAX_MEMBERS)
 		return false;
 	members = calloc((size_t)pvars + (size_t)cvars + (size_t)categories + 1, sizeof *members);
 	if (members == NULL)
 		return false;
-	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories, members + pvars + cvars) != CODE_SUCCESS)
+	if (s->abi->category_members(index, pvars, members, cvars, members + pvars, categories,
+				     members + pvars + cvars) != CODE_SUCCESS)
 		pvars = cvars = categories = 0;
 	record = wire_hole(w);
 	wire_word(w, (uint64_t)index);
@@ -318,7 +318,7 @@ static void put_category_of_source(struct wire *w, const struct sourced *d, int 
 	wire_fill_length(w, record);
 }
 
-bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
+void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
@@ -342,6 +342,12 @@ bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s
 	wire_fill(w, list, records);
 	wire_word(w, session_category_stamp(s));
 	wire_end(w);
-	return i == count;
+	if (i == count)
+		atomic_store(&categories_told, true);
+}
+
+bool lists_told(void)
+{
+	return atomic_load(&cvars_told) && atomic_load(&categories_told);
 }
 

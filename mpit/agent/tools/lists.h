@@ -7,14 +7,17 @@
 #ifndef MPIT_LISTS_H
 #define MPIT_LISTS_H
 
-#include "frames.h"
+#include "../frames.h"
 
 /*
- * As many control variables or categories from `first` on as fit in a part; true: that was the last of them. Before
- * control variables come the enumerations that they name, which are described once and kept: allocates.
+ * As many control variables or categories from `first` on as fit in a part. Before control variables come the
+ * enumerations that they name, which are described once and kept: allocates.
  */
-bool frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
-bool frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+void frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
+void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
+
+/* Whether all control variables and all categories have been told to somebody. Any thread. */
+bool lists_told(void);
 
 /* docs/protocol.md, CVARS: kind of value. */
 enum value_kind { VALUE_NONE, VALUE_WORDS, VALUE_STRING };
@@ -34,6 +37,7 @@ int cvar_find(const struct session *s, uint64_t index, uint64_t object, struct c
 int cvar_get(const struct session *s, const struct cvar *v, int *count, const char **why);
 void cvar_put(struct wire *w, const struct cvar *v, int count);
 /* kind and what follows it in the request: `length` words, or bytes of a string, at `value`. */
-int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length, const char **why);
+int cvar_set(const struct session *s, const struct cvar *v, uint64_t kind, const uint64_t *value, size_t length,
+	     const char **why);
 
 #endif

@@ -1,12 +1,15 @@
 /* tools.c - MPI_T for whoever is connected. */
 #include "tools.h"
 
-#include "deny.h"
-#include "frames.h"
-#include "gate.h"
+#include "../deny.h"
+#include "../frames.h"
+#include "../gate.h"
+#include "../handles.h"
+#include "../objects.h"
 #include "lists.h"
+#include "refused.h"
+#include "sessions.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define NAME_BYTES 4096
@@ -32,32 +35,6 @@ enum operation {
 
 /* How many words of arguments each has at least. */
 static const size_t arguments[TOOL_OPERATIONS] = { 0, 1, 3, 2, 2, 2, 2, 3, 2, 2, 2, 4, 2, 1, 1 };
-
-/*
- * Places are used again, numbers never: the number of what is in place p for the n-th time is p + 1 + n * places. So
- * a number leads to its place, and one that has gone leads to none.
- */
-struct tool_session {
-	uint32_t uses;
-	bool open;
-	void *mpi;
-};
-
-struct tool_handle {
-	uint32_t uses;
-	struct tool_session *session;
-	struct variable *variable; /* NULL: the place is free */
-	struct object *object;     /* NULL: bound to none */
-	void *mpi;
-	int count;
-	bool started; /* not of a continuous one */
-};
-
-struct tools {
-	struct tool_session sessions[TOOL_SESSIONS];
-	struct tool_handle handles[TOOL_HANDLES];
-	size_t most; /* places below this have been used */
-};
 
 /* One request: what it says, what comes of it. */
 struct call {
@@ -88,138 +65,6 @@ static void put_answer(struct call *c, int code, const uint64_t *words, size_t c
 	wire_end(c->w);
 }
 
-static int refuse(struct call *c, int code, const char *why)
-{
-	c->why = why;
-	return code;
-}
-
-/* ---- sessions and handles by number ---- */
-
-static uint32_t session_number(const struct tools *t, const struct tool_session *session)
-{
-	return (uint32_t)(session - t->sessions) + 1 + session->uses * TOOL_SESSIONS;
-}
-
-static uint32_t handle_number(const struct tools *t, const struct tool_handle *h)
-{
-	return (uint32_t)(h - t->handles) + 1 + h->uses * TOOL_HANDLES;
-}
-
-static struct tool_session *find_session(struct tools *t, uint64_t number)
-{
-	struct tool_session *session;
-
-	if (t == NULL || number == 0)
-		return NULL;
-	session = &t->sessions[(number - 1) % TOOL_SESSIONS];
-	return session->open && session_number(t, session) == number ? session : NULL;
-}
-
-static struct tool_handle *find_handle(struct tools *t, const struct tool_session *session, uint64_t number)
-{
-	struct tool_handle *h;
-
-	if (t == NULL || number == 0)
-		return NULL;
-	h = &t->handles[(number - 1) % TOOL_HANDLES];
-	return h->variable != NULL && h->session == session && handle_number(t, h) == number ? h : NULL;
-}
-
-static struct tool_handle *free_place(struct tools *t)
-{
-	for (size_t i = 0; i < TOOL_HANDLES; i++)
-		if (t->handles[i].variable == NULL && t->handles[i].uses < UINT32_MAX / TOOL_HANDLES)
-			return &t->handles[i];
-	return NULL;
-}
-
-static int close_tool_handle(struct session *s, struct tool_handle *h)
-{
-	int code = s->abi->handle_close(h->session->mpi, &h->mpi);
-
-	if (h->object != NULL)
-		h->object->tool_handles--;
-	*h = (struct tool_handle){ .uses = h->uses + 1 };
-	return code;
-}
-
-void tools_object_ends(struct session *s, struct object *o)
-{
-	for (size_t i = 0; o->tool_handles > 0 && i < s->tools->most; i++)
-		if (s->tools->handles[i].object == o)
-			close_tool_handle(s, &s->tools->handles[i]);
-}
-
-/* ---- sessions ---- */
-
-static int create_session(struct call *c, uint64_t *number)
-{
-	struct tools *t = c->s->tools;
-	struct tool_session *session = NULL;
-	int code;
-
-	if (t == NULL)
-		t = c->s->tools = calloc(1, sizeof *t);
-	if (t == NULL)
-		return refuse(c, CODE_MEMORY, "the rank has no memory left");
-	for (size_t i = 0; i < TOOL_SESSIONS && session == NULL; i++)
-		if (!t->sessions[i].open && t->sessions[i].uses < UINT32_MAX / TOOL_SESSIONS)
-			session = &t->sessions[i];
-	if (session == NULL)
-		return refuse(c, CODE_OUT_OF_SESSIONS, "this connection has 16 sessions");
-	code = c->s->abi->session_open(&session->mpi);
-	if (code != CODE_SUCCESS)
-		return code;
-	session->open = true;
-	*number = session_number(t, session);
-	return CODE_SUCCESS;
-}
-
-static int close_session(struct session *s, struct tool_session *session)
-{
-	int code = s->abi->session_close(&session->mpi);
-
-	*session = (struct tool_session){ .uses = session->uses + 1 };
-	return code;
-}
-
-/* Closes the handles of a session, or of all (NULL); false: somebody waits. */
-static bool close_handles(struct session *s, const struct tool_session *session)
-{
-	for (size_t i = 0; i < s->tools->most; i++) {
-		struct tool_handle *h = &s->tools->handles[i];
-
-		if (h->variable == NULL || (session != NULL && h->session != session))
-			continue;
-		close_tool_handle(s, h);
-		if (gate_wanted())
-			return false;
-	}
-	return true;
-}
-
-bool tools_close(struct session *s)
-{
-	if (s->tools == NULL)
-		return true;
-	if (!close_handles(s, NULL))
-		return false;
-	for (size_t i = 0; i < TOOL_SESSIONS; i++)
-		if (s->tools->sessions[i].open)
-			close_session(s, &s->tools->sessions[i]);
-	tools_forget(s);
-	return true;
-}
-
-void tools_forget(struct session *s)
-{
-	for (struct object *o = &s->unbound; o != NULL; o = o->after)
-		o->tool_handles = 0;
-	free(s->tools);
-	s->tools = NULL;
-}
-
 /* ---- handles ---- */
 
 /* What a tool may have a handle on, and on which object. */
@@ -228,20 +73,20 @@ static int check_variable(struct call *c, uint64_t number, uint64_t object, stru
 	const struct catalogue *all = &c->s->catalogue;
 
 	if (number >= all->count)
-		return refuse(c, CODE_INVALID_INDEX, "there is no variable with this number");
+		return refused(&c->why, CODE_INVALID_INDEX, "there is no variable with this number");
 	*v = all->variables[number];
 	if ((*v)->state == VARIABLE_DENIED)
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
 	if ((*v)->is.datatype == TYPE_OTHER || (*v)->is.datatype_bytes <= 0 || (*v)->is.datatype_bytes > 8)
-		return refuse(c, CODE_NOT_SUPPORTED, "its datatype is none that the agent knows");
+		return refused(&c->why, CODE_NOT_SUPPORTED, UNKNOWN_DATATYPE);
 	if ((*v)->source != NULL)
-		return refuse(c, CODE_NOT_SUPPORTED, "the MPI library doesn't have this variable, the agent does: its values stand in samples alone");
+		return refused(&c->why, CODE_NOT_SUPPORTED, "the MPI library doesn't have it: its values stand in samples alone");
 	*o = NULL;
 	if ((*v)->is.bind == BIND_NONE)
 		return CODE_SUCCESS;
-	*o = session_object(c->s, object);
+	*o = object_numbered(c->s, object);
 	if (*o == NULL || (*o)->kind != (*v)->is.bind)
-		return refuse(c, CODE_INVALID_HANDLE, "it is bound to an object of another kind, or to one that is not there");
+		return refused(&c->why, CODE_INVALID_HANDLE, NOT_BOUND_THERE);
 	return CODE_SUCCESS;
 }
 
@@ -249,30 +94,25 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 {
 	uint64_t number = wire_take(&c->arguments), object = wire_take(&c->arguments);
 	struct tools *t = c->s->tools;
-	struct tool_handle *h = free_place(t), made = { 0 };
+	struct tool_handle *h = tool_handle_place(t), made = { 0 };
 	int code = check_variable(c, number, object, &made.variable, &made.object);
 
 	if (code != CODE_SUCCESS)
 		return code;
 	if (h == NULL)
-		return refuse(c, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
-	made.uses = h->uses;
+		return refused(&c->why, CODE_OUT_OF_HANDLES, "this connection has 4096 handles");
 	made.session = session;
 	/* MPICH keeps the object's address: it is that of the object in the list, which outlives the handle. */
-	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL : &made.object->mpi, &made.mpi, &made.count);
+	code = c->s->abi->handle_open(session->mpi, made.variable->index, made.object == NULL ? NULL
+				      : &made.object->mpi, &made.mpi, &made.count);
 	if (code != CODE_SUCCESS)
 		return code;
-	if (made.count < 0 || made.count > MAX_VALUES || !session_raw(c->s, made.count, made.variable->is.datatype_bytes)) {
+	if (made.count < 0 || made.count > MAX_VALUES || !handle_raw(c->s, made.count, made.variable->is.datatype_bytes)) {
 		c->s->abi->handle_close(session->mpi, &made.mpi);
-		return refuse(c, CODE_MEMORY, "it has too many elements");
+		return refused(&c->why, CODE_MEMORY, "it has too many elements");
 	}
-	*h = made;
-	if (h->object != NULL)
-		h->object->tool_handles++;
-	if ((size_t)(h - t->handles) >= t->most)
-		t->most = (size_t)(h - t->handles) + 1;
-	given[0] = handle_number(t, h);
-	given[1] = (uint64_t)h->count;
+	given[0] = tool_handle_put(t, h, &made);
+	given[1] = (uint64_t)made.count;
 	return CODE_SUCCESS;
 }
 
@@ -280,16 +120,16 @@ static int alloc_handle(struct call *c, struct tool_session *session, uint64_t g
 static int check_startstop(struct call *c, const struct tool_handle *h)
 {
 	if (h->variable->is.continuous)
-		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the variable is continuous");
+		return refused(&c->why, CODE_PVAR_NO_STARTSTOP, "the variable is continuous");
 	if (c->operation == TOOL_STOP && deny_matches(c->s->abi->never_stop, h->variable->name))
-		return refuse(c, CODE_PVAR_NO_STARTSTOP, "the library would stop it for the whole process");
+		return refused(&c->why, CODE_PVAR_NO_STARTSTOP, "the library would stop it for the whole process");
 	return CODE_SUCCESS;
 }
 
 static int check_write(struct call *c, const struct tool_handle *h)
 {
 	if (h->variable->is.readonly)
-		return refuse(c, CODE_PVAR_NO_WRITE, "the variable is readonly");
+		return refused(&c->why, CODE_PVAR_NO_WRITE, "the variable is readonly");
 	return CODE_SUCCESS;
 }
 
@@ -300,7 +140,8 @@ static int start_or_stop(struct call *c, struct tool_handle *h)
 
 	if (code != CODE_SUCCESS)
 		return code;
-	code = c->operation == TOOL_START ? abi->handle_start(h->session->mpi, h->mpi) : abi->handle_stop(h->session->mpi, h->mpi);
+	code = c->operation == TOOL_START ? abi->handle_start(h->session->mpi, h->mpi)
+		: abi->handle_stop(h->session->mpi, h->mpi);
 	if (code == CODE_SUCCESS)
 		h->started = c->operation == TOOL_START;
 	return code;
@@ -354,7 +195,7 @@ static int readreset(struct call *c, struct tool_handle *h)
 	if (code != CODE_SUCCESS)
 		return code;
 	if (!h->variable->is.atomic)
-		return refuse(c, CODE_PVAR_NO_ATOMIC, "the variable is not atomic");
+		return refused(&c->why, CODE_PVAR_NO_ATOMIC, "the variable is not atomic");
 	return c->s->abi->handle_readreset(h->session->mpi, h->mpi, c->s->raw);
 }
 
@@ -380,13 +221,13 @@ static int write_values(struct call *c, struct tool_handle *h)
 	if (code != CODE_SUCCESS)
 		return code;
 	if (!c->s->may_write)
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the job's environment doesn't allow writing (MPIT_AGENT_ALLOW_WRITE)");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, NOT_ALLOWED);
 	if (!c->s->abi->pvar_writable(is))
-		return refuse(c, CODE_NOT_ACCESSIBLE, "the library would crash");
+		return refused(&c->why, CODE_NOT_ACCESSIBLE, "the library would crash");
 	if (n != (uint64_t)h->count)
-		return refuse(c, CODE_INVALID, "the handle has another number of elements");
+		return refused(&c->why, CODE_INVALID, "the handle has another number of elements");
 	if (!narrow(is->datatype, is->datatype_bytes, c->arguments.words + c->arguments.at, (size_t)n, c->s->raw))
-		return refuse(c, CODE_INVALID, "an element doesn't fit the variable's datatype");
+		return refused(&c->why, CODE_INVALID, "an element doesn't fit the variable's datatype");
 	return c->s->abi->handle_write(h->session->mpi, h->mpi, c->s->raw);
 }
 
@@ -408,7 +249,8 @@ static void read_cvar(struct call *c)
 
 static int write_cvar(struct call *c)
 {
-	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments), kind = wire_take(&c->arguments), length = wire_take(&c->arguments);
+	uint64_t index = wire_take(&c->arguments), object = wire_take(&c->arguments), kind = wire_take(&c->arguments),
+		length = wire_take(&c->arguments);
 	struct cvar v;
 	int code = cvar_find(c->s, index, object, &v, &c->why);
 
@@ -449,7 +291,7 @@ static int find_index(struct call *c, uint64_t given[2])
 	int index = -1, code;
 
 	if (length >= sizeof name || mpi_class > CLASS_LAST || memchr(bytes, 0, (size_t)length) != NULL)
-		return refuse(c, CODE_INVALID_NAME, "there can't be a variable or category of that name and class");
+		return refused(&c->why, CODE_INVALID_NAME, "there can't be a variable or category of that name and class");
 	memcpy(name, bytes, (size_t)length);
 	name[length] = '\0';
 	if (c->operation == TOOL_PVAR_INDEX)
@@ -472,7 +314,8 @@ static bool complete(enum operation operation, const struct wire_reader *r)
 {
 	const uint64_t *a = r->words + r->at;
 	size_t head = arguments[operation], left = wire_left(r);
-	uint64_t length = left < head ? 0 : head > 0 ? a[head - 1] : 0; /* where words or a string follow, the last word before them */
+	/* Where words or a string follow, the last word before them. */
+	uint64_t length = left < head ? 0 : head > 0 ? a[head - 1] : 0;
 	bool words = operation == TOOL_WRITE, string = operation >= TOOL_PVAR_INDEX;
 
 	if (operation == TOOL_CVAR_WRITE && left >= head) {
@@ -489,13 +332,13 @@ static bool complete(enum operation operation, const struct wire_reader *r)
 static bool on_session(struct call *c, struct tools_progress *progress)
 {
 	struct tools *t = c->s->tools;
-	struct tool_session *session = find_session(t, wire_take(&c->arguments));
+	struct tool_session *session = tool_session_find(t, wire_take(&c->arguments));
 	struct tool_handle *h;
 	uint64_t number, given[2] = { 0 };
 	int code;
 
 	if (session == NULL) {
-		put_answer(c, refuse(c, CODE_INVALID_SESSION, "this connection has no such session"), NULL, 0);
+		put_answer(c, refused(&c->why, CODE_INVALID_SESSION, "this connection has no such session"), NULL, 0);
 		return true;
 	}
 	if (c->operation == TOOL_HANDLE_ALLOC) {
@@ -504,9 +347,9 @@ static bool on_session(struct call *c, struct tools_progress *progress)
 		return true;
 	}
 	if (c->operation == TOOL_SESSION_FREE) {
-		if (!close_handles(c->s, session))
+		if (!tools_close_handles(c->s, session))
 			return false;
-		put_answer(c, close_session(c->s, session), NULL, 0);
+		put_answer(c, tool_session_close(c->s, session), NULL, 0);
 		return true;
 	}
 	number = wire_take(&c->arguments);
@@ -516,27 +359,26 @@ static bool on_session(struct call *c, struct tools_progress *progress)
 		put_answer(c, code, NULL, 0);
 		return true;
 	}
-	h = find_handle(t, session, number);
-	if (h == NULL)
-		put_answer(c, refuse(c, CODE_INVALID_HANDLE, "the session has no such handle, or its object has ended"), NULL, 0);
-	else if (c->operation == TOOL_READ || c->operation == TOOL_READRESET)
+	h = tool_handle_find(t, session, number);
+	if (h != NULL && (c->operation == TOOL_READ || c->operation == TOOL_READRESET)) {
 		put_values(c, h);
-	else if (c->operation == TOOL_HANDLE_FREE)
-		put_answer(c, close_tool_handle(c->s, h), NULL, 0);
-	else if (c->operation == TOOL_WRITE) {
-		code = write_values(c, h);
-		put_answer(c, code, NULL, 0);
-	} else {
-		code = one(c, h);
-		put_answer(c, code, NULL, 0);
+		return true;
 	}
+	if (h == NULL)
+		code = refused(&c->why, CODE_INVALID_HANDLE, "the session has no such handle, or its object has ended");
+	else if (c->operation == TOOL_HANDLE_FREE)
+		code = tool_handle_close(c->s, h);
+	else
+		code = c->operation == TOOL_WRITE ? write_values(c, h) : one(c, h);
+	put_answer(c, code, NULL, 0);
 	return true;
 }
 
-bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request, struct tools_progress *progress)
+bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct wire_reader request,
+		  struct tools_progress *progress)
 {
 	uint64_t operation = wire_take(&request), given[2] = { 0 };
-	struct call c = { .s = s, .w = w, .sequence = sequence, .operation = (enum operation)operation, .arguments = request };
+	struct call c = { s, w, sequence, (enum operation)operation, request, NULL };
 	int code;
 
 	if (operation >= TOOL_OPERATIONS) {
@@ -549,7 +391,7 @@ bool tools_answer(struct wire *w, uint32_t sequence, struct session *s, struct w
 	}
 	switch (c.operation) {
 	case TOOL_SESSION_CREATE:
-		code = create_session(&c, given);
+		code = tool_session_create(s, given, &c.why);
 		put_answer(&c, code, given, 1);
 		return true;
 	case TOOL_CVAR_READ:
