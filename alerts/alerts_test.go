@@ -80,7 +80,8 @@ func promtool(t *testing.T, args ...string) {
 		if os.Getenv("MPIT_TEST_ALLOW_MISSING") == "1" {
 			t.Skip("promtool is not installed")
 		}
-		t.Fatal("promtool is not installed: scripts/install-deps test (MPIT_TEST_ALLOW_MISSING=1 skips the tests that need it)")
+		t.Fatal("promtool is not installed: scripts/install-deps test (MPIT_TEST_ALLOW_MISSING=1 skips the tests " +
+			"that need it)")
 	}
 	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 	require.NoError(t, err, "promtool %s\n%s", strings.Join(args, " "), out)
@@ -128,7 +129,8 @@ func TestQueriesOfPages(t *testing.T) {
 		found := queries(string(text))
 		assert.NotEmpty(t, found, page)
 		for i, query := range found {
-			recordings = append(recordings, recording{fmt.Sprintf("%s:%d", strings.TrimSuffix(filepath.Base(page), ".md"), i), query})
+			recordings = append(recordings, recording{fmt.Sprintf("%s:%d",
+				strings.TrimSuffix(filepath.Base(page), ".md"), i), query})
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "pages", "rules": recordings}}})
@@ -183,24 +185,40 @@ func TestProblemsAreFound(t *testing.T) {
 		change func(fstest.MapFS)
 		want   string
 	}{
-		"an alert without tests":            {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no alerts/tests/MPINew.yaml"},
-		"an alert without a page":           {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no docs/runbooks/MPINew.md"},
-		"an alert without texts":            {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "MPINew has no summary"},
-		"an alert of no severity":           {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), `MPINew has severity ""`},
-		"an alert that is not in the table": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"), "docs/alerts.md: MPINew"},
-		"an alert twice":                    {alert("{alert: MPIRankStuck, expr: mpit_rank_up == 0}"), "MPIRankStuck stands twice"},
-		"a name that no metric has":         {alert("{alert: MPINew, expr: mpit_rank_down == 0}"), "MPINew: there is no mpit_rank_down"},
-		"a name in a text":                  {replace(alertFile, "mpit_rank:late{", "mpit_rank:later{"), "MPIRanksLate: there is no mpit_rank:later"},
-		"an alternative that matches none":  {replace(recordingFile, "|mpit_unexpected_recvq_length|", "|mpit_unexpected_length|"), "no metric matches mpit_unexpected_length"},
-		"a rule that nothing uses":          {replace(tableFile, "`mpit_job:sent_bytes:rate5m`", ""), "docs/alerts.md: mpit_job:sent_bytes:rate5m"},
-		"tests that expect no alert":        {replace(testDir+"/"+stuck+".yaml", "exp_alerts", "unused"), "MPIRankStuck.yaml never expects the alert"},
-		"tests that expect it always":       {replace(testDir+"/"+stuck+".yaml", "m, alertname: MPIRankStuck}", "m, alertname: MPIOther}"), "MPIRankStuck.yaml never expects that there is no alert"},
-		"tests of no alert":                 {func(files fstest.MapFS) { files[testDir+"/MPIOld.yaml"] = files[testDir+"/"+stuck+".yaml"] }, "alerts/tests/MPIOld.yaml: there is no such alert"},
-		"a page of no alert":                {func(files fstest.MapFS) { files[pageDir+"/MPIOld.md"] = files[pageDir+"/"+stuck+".md"] }, "docs/runbooks/MPIOld.md: there is no such alert"},
-		"a page without a heading":          {replace(pageDir+"/"+stuck+".md", "## Impact", "## Effect"), "MPIRankStuck.md has no ## Impact"},
-		"a page with a name that is none":   {replace(pageDir+"/"+stuck+".md", "mpit_rank:stuck", "mpit_rank:still"), "MPIRankStuck.md: there is no mpit_rank:still"},
-		"a link to another page":            {replace(alertFile, stuck+".md", "MPIRankGone.md"), "MPIRankStuck has runbook_url"},
-		"a time that the table has not":     {replace(alertFile, "for: 2m", "for: 4m"), "docs/alerts.md: MPIRankStuck"},
+		"an alert without tests": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			"MPINew has no alerts/tests/MPINew.yaml"},
+		"an alert without a page": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			"MPINew has no docs/runbooks/MPINew.md"},
+		"an alert without texts": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			"MPINew has no summary"},
+		"an alert of no severity": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			`MPINew has severity ""`},
+		"an alert that is not in the table": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			"docs/alerts.md: MPINew"},
+		"an alert twice": {alert("{alert: MPIRankStuck, expr: mpit_rank_up == 0}"),
+			"MPIRankStuck stands twice"},
+		"a name that no metric has": {alert("{alert: MPINew, expr: mpit_rank_down == 0}"),
+			"MPINew: there is no mpit_rank_down"},
+		"a name in a text": {replace(alertFile, "mpit_rank:late{", "mpit_rank:later{"),
+			"MPIRanksLate: there is no mpit_rank:later"},
+		"an alternative that matches none": {replace(recordingFile, "|mpit_unexpected_recvq_length|",
+			"|mpit_unexpected_length|"), "no metric matches mpit_unexpected_length"},
+		"a rule that nothing uses": {replace(tableFile, "`mpit_job:sent_bytes:rate5m`", ""),
+			"docs/alerts.md: mpit_job:sent_bytes:rate5m"},
+		"tests that expect no alert": {replace(testDir+"/"+stuck+".yaml", "exp_alerts", "unused"),
+			"MPIRankStuck.yaml never expects the alert"},
+		"tests that expect it always": {replace(testDir+"/"+stuck+".yaml", "m, alertname: MPIRankStuck}",
+			"m, alertname: MPIOther}"), "MPIRankStuck.yaml never expects that there is no alert"},
+		"tests of no alert":  {func(files fstest.MapFS) { files[testDir+"/MPIOld.yaml"] = files[testDir+"/"+stuck+".yaml"] }, "alerts/tests/MPIOld.yaml: there is no such alert"},
+		"a page of no alert": {func(files fstest.MapFS) { files[pageDir+"/MPIOld.md"] = files[pageDir+"/"+stuck+".md"] }, "docs/runbooks/MPIOld.md: there is no such alert"},
+		"a page without a heading": {replace(pageDir+"/"+stuck+".md", "## Impact", "## Effect"),
+			"MPIRankStuck.md has no ## Impact"},
+		"a page with a name that is none": {replace(pageDir+"/"+stuck+".md", "mpit_rank:stuck", "mpit_rank:still"),
+			"MPIRankStuck.md: there is no mpit_rank:still"},
+		"a link to another page": {replace(alertFile, stuck+".md", "MPIRankGone.md"),
+			"MPIRankStuck has runbook_url"},
+		"a time that the table has not": {replace(alertFile, "for: 2m", "for: 4m"),
+			"docs/alerts.md: MPIRankStuck"},
 	}
 	names := documented(t)
 	for name, c := range cases {
@@ -376,7 +394,8 @@ func (p *linter) expression(of, text string) {
 // matched tries a pattern with all names, and with what MPI_T's classes make of variables that nobody knows.
 func (p *linter) matched(pattern *regexp.Regexp) bool {
 	for name := range p.names {
-		if pattern.MatchString(name) || pattern.MatchString(strings.Replace(name, "mpit_foo", "mpit_my_unexpected_things", 1)) {
+		if pattern.MatchString(name) || pattern.MatchString(strings.Replace(name, "mpit_foo",
+			"mpit_my_unexpected_things", 1)) {
 			return true
 		}
 	}
@@ -390,7 +409,8 @@ func (p *linter) namesIn(of, text string) {
 		for _, ending := range []string{"_bucket", "_sum", "_count"} {
 			family = strings.TrimSuffix(family, ending)
 		}
-		if !p.names[name] && !p.names[family] && !strings.Contains(name, "_foo_") && !strings.HasSuffix(name, ":") && !strings.HasSuffix(name, "_") {
+		if !p.names[name] && !p.names[family] && !strings.Contains(name, "_foo_") && !strings.HasSuffix(name, ":") &&
+			!strings.HasSuffix(name, "_") {
 			p.add("%s: there is no %s", of, name)
 		}
 	}

@@ -35,12 +35,14 @@ func (b board) grafana() grafana.Dashboard {
 		TimePicker:   grafana.TimePicker{RefreshIntervals: []string{"10s", "30s", "1m", "5m", "15m", "1h"}},
 		Timezone:     "browser", Refresh: "1m", SchemaVersion: grafana.SchemaVersion,
 		Links: []grafana.Link{{
-			Type: "dashboards", Title: "MPI dashboards", Icon: "external link", Tooltip: "The other dashboards of mpit-exporter",
-			Tags: []string{tag}, IncludeVars: true, KeepTime: true,
+			Type: "dashboards", Title: "MPI dashboards", Icon: "external link",
+			Tooltip: "The other dashboards of mpit-exporter",
+			Tags:    []string{tag}, IncludeVars: true, KeepTime: true,
 		}},
 		Templating: grafana.Templating{List: b.variables},
 		Annotations: grafana.Annotations{List: []grafana.Annotation{{
-			BuiltIn: 1, Datasource: grafana.Datasource{Type: "grafana", UID: "-- Grafana --"}, Enable: true, Hide: true,
+			BuiltIn: 1, Datasource: grafana.Datasource{Type: "grafana", UID: "-- Grafana --"}, Enable: true,
+			Hide:      true,
 			IconColor: "rgba(0, 211, 255, 1)", Name: "Annotations & Alerts", Type: "dashboard",
 		}}},
 	}
@@ -83,7 +85,8 @@ var all = &grafana.Option{Text: []string{"All"}, Value: []string{"$__all"}}
 // datasource is the variable that says which Prometheus is asked.
 func datasource() grafana.Variable {
 	return grafana.Variable{
-		Type: "datasource", Name: "datasource", Label: "Data source", Query: "prometheus", Refresh: grafana.RefreshOnLoad,
+		Type: "datasource", Name: "datasource", Label: "Data source", Query: "prometheus",
+		Refresh:     grafana.RefreshOnLoad,
 		Description: "The Prometheus, or what speaks its language, that scrapes the exporters",
 	}
 }
@@ -95,7 +98,8 @@ func labels(name, title, description, selector, label string, sort int) grafana.
 	return grafana.Variable{
 		Type: "query", Name: name, Label: title, Description: description, Datasource: &source,
 		Query: grafana.VariableQuery{
-			Type: grafana.LabelValues, Query: "label_values(" + selector + ", " + label + ")", RefID: grafana.VariableRefID,
+			Type: grafana.LabelValues, Query: "label_values(" + selector + ", " + label + ")",
+			RefID: grafana.VariableRefID,
 		},
 		Refresh: grafana.RefreshOnTimeRange, Sort: sort,
 	}
@@ -117,7 +121,8 @@ func anyOf(v grafana.Variable) grafana.Variable {
 
 // scrapeJob is the variable of Prometheus' label job.
 func scrapeJob() grafana.Variable {
-	return many(labels("job", "Scrape job", "Label job: what Prometheus' configuration calls the exporters, such as one cluster's",
+	return many(labels("job", "Scrape job", "Label job: what Prometheus' configuration calls the exporters, such as "+
+		"one cluster's",
 		"mpit_exporter_rounds_total", "job", grafana.SortNatural))
 }
 
@@ -148,11 +153,14 @@ func world() grafana.Variable {
 }
 
 func rank() grafana.Variable {
-	return anyOf(labels("rank", "Rank", "Rank in MPI_COMM_WORLD. All takes in what rules show for several ranks together",
-		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid", world=~"$world"}`, "rank", grafana.SortNumerical))
+	return anyOf(labels("rank", "Rank", "Rank in MPI_COMM_WORLD. All takes in what rules show for several ranks "+
+		"together",
+		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid", world=~"$world"}`, "rank",
+		grafana.SortNumerical))
 }
 
 func comm() grafana.Variable {
 	return anyOf(labels("comm", "Communicator", "By name. All takes in what is bound to no communicator",
-		`{__name__=~"mpit_[^:]+", job=~"$job", user="$user", jobid="$jobid", world=~"$world", comm!=""}`, "comm", grafana.SortNatural))
+		`{__name__=~"mpit_[^:]+", job=~"$job", user="$user", jobid="$jobid", world=~"$world", comm!=""}`, "comm",
+		grafana.SortNatural))
 }

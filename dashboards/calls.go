@@ -39,12 +39,14 @@ func ofFunctions(pattern string) string { return ofComms + `, function=~"` + pat
 func callProfile() grafana.Dashboard {
 	function := anyOf(labels("function", "Function", "MPI functions of the job, for the row that has their names",
 		selector(callTime+"_count", ofOneJob), "function", grafana.SortAlphabetical))
-	comms := anyOf(labels("comm", "Communicator", "By name. All takes in calls that have none: those on windows and files, and those that complete requests",
+	comms := anyOf(labels("comm", "Communicator", "By name. All takes in calls that have none: those on windows and "+
+		"files, and those that complete requests",
 		selector(callTime+"_count", ofOneJob+`, comm!=""`), "comm", grafana.SortNatural))
 	return board{
 		uid: uidCalls, title: "MPI calls of a job", from: "now-1h",
-		description: "The call profile of one job (exec --calls): where its time goes inside MPI, how long calls take, how large messages are, who waits and who is late.",
-		variables:   []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), comms, function},
+		description: "The call profile of one job (exec --calls): where its time goes inside MPI, how long calls " +
+			"take, how large messages are, who waits and who is late.",
+		variables: []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), comms, function},
 		rows: []row{
 			{title: "Job $jobid", panels: callsThemselves()},
 			{title: "Where the time goes", panels: callTimes()},
@@ -68,8 +70,10 @@ func share(by, matchers string) string {
 
 // whole are the communicators, by name, that are one of that name: nobody has the same number in it as another rank.
 func whole(over func(selector string) string) string {
-	comms := `label_replace(` + over(selector("mpit_object_info", ofOneJob+`, kind="comm", inter=""`)) + `, "comm", "$1", "name", "(.*)")`
-	return "(" + maxBy("jobid, world, comm", countBy("jobid, world, comm, object_rank", countBy(process+", comm, object_rank", comms))) + " == 1)"
+	comms := `label_replace(` + over(selector("mpit_object_info",
+		ofOneJob+`, kind="comm", inter=""`)) + `, "comm", "$1", "name", "(.*)")`
+	return "(" + maxBy("jobid, world, comm", countBy("jobid, world, comm, object_rank",
+		countBy(process+", comm, object_rank", comms))) + " == 1)"
 }
 
 // here leaves a selector as it is.
@@ -80,14 +84,16 @@ func here(selector string) string { return selector }
 // labels of process, and comm.
 func waited(by string, inner, objects func(selector string) string) string {
 	of := func(matchers string) string {
-		return sumBy(process+", comm, function", inner(selector(callTime+"_sum", matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising+`"`)))
+		return sumBy(process+", comm, function", inner(selector(callTime+"_sum",
+			matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising+`"`)))
 	}
 	return sumBy(by, of(ofRanks)+" - on (jobid, world, comm, function) group_left () "+minBy("jobid, world, comm, function", of(ofOneJob))) +
 		" and on (jobid, world, comm) " + whole(objects)
 }
 
-const waitedMeans = "At least: in collectives that no rank leaves before all have come (barrier, allreduce, allgather, alltoall, reduce-scatter), on named " +
-	"communicators, it is what ranks take longer than the one that takes least, which is the one that comes last. docs/calls.md says what is left out."
+const waitedMeans = "At least: in collectives that no rank leaves before all have come (barrier, allreduce, " +
+	"allgather, alltoall, reduce-scatter), on named communicators, it is what ranks take longer than the one that " +
+	"takes least, which is the one that comes last. docs/calls.md says what is left out."
 
 func callsThemselves() []*panel {
 	plain := steps(step{color: "text"})
@@ -95,7 +101,8 @@ func callsThemselves() []*panel {
 	ran := "(" + ranTime("jobid", ofOneJob) + ")"
 	ranks := countBy("jobid", countBy(process, count))
 	return []*panel{
-		stat("Time in MPI", "Share of its ranks' time that the job has spent inside MPI calls so far. Threads are added up: with several in MPI at once it can be more than 100%.",
+		stat("Time in MPI", "Share of its ranks' time that the job has spent inside MPI calls so far. Threads are "+
+			"added up: with several in MPI at once it can be more than 100%.",
 			"percentunit", bad(mostlyInMPI)).instant(sumBy("jobid", sum)+" / "+ranks+" / "+ran, "in MPI"),
 		stat("Waited for late ranks", "Share of its ranks' time that the job has lost in this way so far. "+waitedMeans, "percentunit", bad(muchWaited)).
 			instant(sumBy("jobid", waited(process+", comm", last, last))+" / "+ranks+" / "+ran, "waited"),
@@ -111,7 +118,8 @@ func callsThemselves() []*panel {
 
 func callTimes() []*panel {
 	perRank := sumBy(process, rateOf(selector(callTime+"_sum", ofComms)))
-	kinds := graph("By kind of call", "Share of the mean rank's time. What requests stand for is not known when they complete.", "percentunit").stacked()
+	kinds := graph("By kind of call", "Share of the mean rank's time. What requests stand for is not known when "+
+		"they complete.", "percentunit").stacked()
 	for _, kind := range []struct{ name, functions string }{
 		{"collectives", collectiveCalls}, {"completing requests", completions}, {"point-to-point", pointToPoint},
 		{"windows and files", filesAndWindows}, {"making communicators", communicators},
@@ -121,20 +129,27 @@ func callTimes() []*panel {
 	sums, counts := last(selector(callTime+"_sum", ofComms)), last(selector(callTime+"_count", ofComms))
 	const row = "function, comm, win, file"
 	return []*panel{
-		graph("Time inside MPI", "Share of a rank's time inside MPI calls: the highest rank, the mean and the lowest. A call counts when it returns: one that takes long stands "+
-			"where it ended, and one that never does nowhere. Threads are added up: with several in MPI at once it can be more than 100%.", "percentunit").
+		graph("Time inside MPI", "Share of a rank's time inside MPI calls: the highest rank, the mean and the "+
+			"lowest. A call counts when it returns: one that takes long stands where it ended, and one that never "+
+			"does nowhere. Threads are added up: with several in MPI at once it "+
+			"can be more than 100%.", "percentunit").
 			spread(perRank).thresholds(bad(mostlyInMPI)).axis(0, 1),
-		heat("Time inside MPI, rank by rank", "A row for each rank: even rows are an even job, a light one is a rank that the others wait for.", "percentunit", "rank").
+		heat("Time inside MPI, rank by rank", "A row for each rank: even rows are an even job, a light one is a "+
+			"rank that the others wait for.", "percentunit", "rank").
 			query(sumBy("rank", rateOf(selector(callTime+"_sum", ofComms))), "{{rank}}").size(12, 8),
 		kinds,
-		graph("By function", "Share of the mean rank's time: the ten functions that take most.", "percentunit").stacked().
+		graph("By function", "Share of the mean rank's time: the ten functions that take most.",
+			"percentunit").stacked().
 			query("topk(10, "+share("function", ofComms)+")", "{{function}}"),
-		graph("By communicator", "Share of the mean rank's time: the ten communicators that take most, by name.", "percentunit").stacked().
+		graph("By communicator", "Share of the mean rank's time: the ten communicators that take most, by name.",
+			"percentunit").stacked().
 			query("topk(10, "+share("comm", ofComms+`, comm!=""`)+")", "{{comm}}"),
-		graph("By window and file", "Share of the mean rank's time, where functions work on one.", "percentunit").stacked().
+		graph("By window and file", "Share of the mean rank's time, where functions work on one.",
+			"percentunit").stacked().
 			query("topk(5, "+share("win", ofRanks+`, win!=""`)+")", "window {{win}}").
 			query("topk(5, "+share("file", ofRanks+`, file!=""`)+")", "file {{file}}"),
-		table("Functions and communicators", "Since the job began, all ranks together. Bytes are those of the send and the receive buffers; those of a non-blocking receive are the room for it.",
+		table("Functions and communicators", "Since the job began, all ranks together. Bytes are those of the send "+
+			"and the receive buffers; those of a non-blocking receive are the room for it.",
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
 			column{title: "Time", expr: sumBy(row, sums), unit: "s", gauge: true},
 			column{title: "Longest rank", expr: maxBy(row, sumBy(process+", "+row, sums)), unit: "s"},
@@ -153,39 +168,57 @@ func callWaits() []*panel {
 	const row = "world, comm, function"
 	bySums := sumBy(process+", comm, function", last(selector(callTime+"_sum", synchronised)))
 	return []*panel{
-		graph("Waiting for late ranks", "Share of time that a rank waits: the two that wait most, and the mean of all. "+waitedMeans, "percentunit").
+		graph("Waiting for late ranks", "Share of time that a rank waits: the two that wait most, and the mean of "+
+			"all. "+waitedMeans, "percentunit").
 			query("topk(2, "+sumBy("world, rank", waited(process+", comm", rateOf, here))+")", "rank {{rank}}").
-			query(ofEachRank("sum("+waited(process+", comm", rateOf, here)+")"), "mean of all").thresholds(bad(muchWaited)).
+			query(ofEachRank("sum("+waited(process+", comm", rateOf, here)+")"),
+				"mean of all").thresholds(bad(muchWaited)).
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		graph("Who is late", "Share of time inside the collectives in which ranks wait for each other: the rank that has least, and the mean of all. Where one rank has far less it "+
-			"comes last, and the others wait for it.", "percentunit").
-			query("bottomk(1, "+sumBy("world, rank", rateOf(selector(callTime+"_sum", synchronised)))+")", "rank {{rank}}").
+		graph("Who is late", "Share of time inside the collectives in which ranks wait for each other: the rank "+
+			"that has least, and the mean of all. Where one rank has far less it comes last, and the others wait "+
+			"for it.", "percentunit").
+			query("bottomk(1, "+sumBy("world, rank", rateOf(selector(callTime+"_sum", synchronised)))+")",
+				"rank {{rank}}").
 			query("avg("+sumBy(process, rateOf(selector(callTime+"_sum", synchronised)))+")", "mean of all").
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		graph("Difference between ranks", "Time inside MPI, the rank that spends most less the one that spends least, as a share of time; and the same as a share of the mean: a job "+
+		graph("Difference between ranks", "Time inside MPI, the rank that spends most less the one that spends "+
+			"least, as a share of time; and the same as a share of the mean: a job "+
 			"whose ranks are even has 0.", "percentunit").
 			query("max("+perRank+") - min("+perRank+")", "of the time").
 			query("(max("+perRank+") - min("+perRank+")) / avg("+perRank+")", "of the mean rank's time in MPI"),
-		graph("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait most for late ones. "+waitedMeans, "percentunit").stacked().
+		graph("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait "+
+			"most for late ones. "+waitedMeans, "percentunit").stacked().
 			query("topk(10, "+ofEachRank(sumBy("comm", waited(process+", comm", rateOf, here)))+")", "{{comm}}"),
-		table("Rank by rank", "Since the job began. The rank at the top waits least: where others wait long, they wait for it. Completing requests is where ranks wait for late senders. "+
+		table("Rank by rank", "Since the job began. The rank at the top waits least: where others wait long, they "+
+			"wait for it. Completing requests is where ranks wait for late senders. "+
 			waitedMeans,
 			column{label: "world"}, column{label: "rank", link: &link}, column{label: "host"},
-			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
-			column{title: "Waited at least", expr: sumBy(process, waited(process+", comm", last, last)), unit: "s", gauge: true},
-			column{title: "In MPI", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks))), unit: "s", gauge: true},
-			column{title: "In collectives", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks+`, function=~"`+collectiveCalls+`"`))), unit: "s"},
-			column{title: "Completing requests", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks+`, function=~"`+completions+`"`))), unit: "s"},
+			column{rows: true, title: "Process", hidden: true,
+				expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
+			column{title: "Waited at least", expr: sumBy(process, waited(process+", comm", last, last)), unit: "s",
+				gauge: true},
+			column{title: "In MPI", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks))), unit: "s",
+				gauge: true},
+			column{title: "In collectives", expr: sumBy(process,
+				last(selector(callTime+"_sum", ofRanks+`, function=~"`+collectiveCalls+`"`))), unit: "s"},
+			column{title: "Completing requests", expr: sumBy(process,
+				last(selector(callTime+"_sum", ofRanks+`, function=~"`+completions+`"`))), unit: "s"},
 			column{title: "Calls", expr: sumBy(process, last(selector(callTime+"_count", ofRanks))), unit: "short"},
-			column{title: "Bytes sent", expr: sumBy(process, last(selector(callBytes, ofRanks+`, direction="sent"`))), unit: "bytes"},
+			column{title: "Bytes sent", expr: sumBy(process,
+				last(selector(callBytes, ofRanks+`, direction="sent"`))), unit: "bytes"},
 		).without("jobid", "user", "instance", "dup").sorted("Waited at least", false).size(24, 9),
-		table("Who is late, by communicator", "Collectives that no rank leaves before all have come, since the job began. rank is the one that has spent least time in them: the late one, if "+
-			"others have spent much more. Parts of a split that have one name are told apart nowhere: ranks of one part may stand for another there.",
-			column{label: "world"}, column{label: "comm"}, column{label: "function"}, column{label: "rank", link: &link},
-			column{rows: true, title: "Least", expr: "bottomk by (" + row + ") (1, " + sumBy(row+", rank", last(selector(callTime+"_sum", synchronised))) + ")", unit: "s"},
+		table("Who is late, by communicator", "Collectives that no rank leaves before all have come, since the job "+
+			"began. rank is the one that has spent least time in them: the late one, if others have spent much "+
+			"more. Parts of a split that have one name are told apart nowhere: ranks of one part may stand for "+
+			"another there.",
+			column{label: "world"}, column{label: "comm"}, column{label: "function"},
+			column{label: "rank", link: &link},
+			column{rows: true, title: "Least", expr: "bottomk by (" + row + ") (1, " + sumBy(row+", rank",
+				last(selector(callTime+"_sum", synchronised))) + ")", unit: "s"},
 			column{title: "Mean", expr: "avg by (" + row + ") (" + bySums + ")", unit: "s"},
 			column{title: "Most", expr: maxBy(row, bySums), unit: "s", gauge: true},
-			column{title: "Calls of a rank", expr: maxBy(row, sumBy(process+", comm, function", last(selector(callTime+"_count", synchronised)))), unit: "short"},
+			column{title: "Calls of a rank", expr: maxBy(row,
+				sumBy(process+", comm, function", last(selector(callTime+"_count", synchronised)))), unit: "short"},
 		).sorted("Most", true).size(24, 8),
 	}
 }
@@ -193,7 +226,8 @@ func callWaits() []*panel {
 // quantiles are durations that so many percent of the calls stay below, by labels: the ten longest.
 func (p *panel) quantiles(by, matchers, legend string, percent ...int) *panel {
 	for _, q := range percent {
-		p.query(fmt.Sprintf("topk(10, histogram_quantile(%g, %s))", float64(q)/100, sumBy(by+", le", rateOf(selector(callTime+"_bucket", matchers)))), fmt.Sprintf("p%d %s", q, legend))
+		p.query(fmt.Sprintf("topk(10, histogram_quantile(%g, %s))", float64(q)/100,
+			sumBy(by+", le", rateOf(selector(callTime+"_bucket", matchers)))), fmt.Sprintf("p%d %s", q, legend))
 	}
 	return p
 }
@@ -203,33 +237,48 @@ const coarse = "Between the bounds of the buckets, a factor of 4 apart as they a
 func callCollectives() []*panel {
 	allreduce := ofComms + `, function="MPI_Allreduce"`
 	return []*panel{
-		graph("Time in collectives, by communicator", "Share of the mean rank's time in collectives of all kinds: the ten communicators that take most.", "percentunit").stacked().
+		graph("Time in collectives, by communicator", "Share of the mean rank's time in collectives of all kinds: "+
+			"the ten communicators that take most.", "percentunit").stacked().
 			query("topk(10, "+share("comm", ofFunctions(collectiveCalls))+")", "{{comm}}"),
-		graph("Collectives", "Calls of a rank, in the mean, by function and communicator: the ten most frequent.", "cps").
-			query("topk(10, "+ofEachRank(sumBy("function, comm", rateOf(selector(callTime+"_count", ofFunctions(collectiveCalls)))))+")", "{{function}} {{comm}}"),
-		graph("MPI_Allreduce by communicator", "How long an allreduce takes, waiting for late ranks included: the median, and what 90 and 99 of 100 stay below, on the ten communicators where it is longest. "+coarse, "s").logarithmic().
+		graph("Collectives", "Calls of a rank, in the mean, by function and communicator: the ten most frequent.",
+			"cps").
+			query("topk(10, "+ofEachRank(sumBy("function, comm",
+				rateOf(selector(callTime+"_count", ofFunctions(collectiveCalls)))))+")", "{{function}} {{comm}}"),
+		graph("MPI_Allreduce by communicator", "How long an allreduce takes, waiting for late ranks included: the "+
+			"median, and what 90 and 99 of 100 stay below, on the ten communicators where it is longest. "+coarse,
+			"s").logarithmic().
 			quantiles("comm", allreduce, "{{comm}}", 50, 90, 99),
-		graph("MPI_Allreduce without waiting", "The mean duration in the rank in which it is shortest: of the rank that comes last, so how long the operation itself takes.", "s").logarithmic().
+		graph("MPI_Allreduce without waiting", "The mean duration in the rank in which it is shortest: of the rank "+
+			"that comes last, so how long the operation itself takes.", "s").logarithmic().
 			query(minBy("comm", sumBy(process+", comm", rateOf(selector(callTime+"_sum", allreduce)))+" / ("+
 				sumBy(process+", comm", rateOf(selector(callTime+"_count", allreduce)))+" > 0)"), "{{comm}}"),
-		heat("Durations of MPI_Allreduce", "Calls of each duration, of all ranks and chosen communicators.", "short", "duration").duration().size(24, 9).
-			target(sumBy("le", "increase("+selector(callTime+"_bucket", allreduce)+perSecond+")"), "heatmap", "{{le}}", false),
+		heat("Durations of MPI_Allreduce", "Calls of each duration, of all ranks and chosen communicators.", "short",
+			"duration").duration().size(24, 9).
+			target(sumBy("le", "increase("+selector(callTime+"_bucket", allreduce)+perSecond+")"), "heatmap",
+				"{{le}}", false),
 	}
 }
 
 func callMessages() []*panel {
 	sizes := sumBy("function, direction", rateOf(selector(callBytes, ofComms)))
 	return []*panel{
-		graph("Bytes of a call", "By function and direction, in the mean of all ranks: the ten largest. posted is the room that a non-blocking receive has, not what came.", "bytes").logarithmic().
-			query("topk(10, "+sizes+" / on (function) group_left () ("+sumBy("function", rateOf(selector(callTime+"_count", ofComms)))+" > 0))", "{{function}} {{direction}}"),
-		graph("Bytes of a message", "Of point-to-point sends and puts, in the mean of all: on each communicator and window the mean. Below 64 bytes a message is mostly its envelope.", "bytes").logarithmic().
-			query("topk(10, "+sumBy("comm, win", rateOf(selector(callBytes, ofFunctions(sendingCalls)+`, direction="sent"`)))+" / ("+
-				sumBy("comm, win", rateOf(selector(callTime+"_count", ofFunctions(sendingCalls))))+" > 0))", "{{comm}}{{win}}"),
+		graph("Bytes of a call", "By function and direction, in the mean of all ranks: the ten largest. posted is "+
+			"the room that a non-blocking receive has, not what came.", "bytes").logarithmic().
+			query("topk(10, "+sizes+" / on (function) group_left () ("+sumBy("function",
+				rateOf(selector(callTime+"_count", ofComms)))+" > 0))", "{{function}} {{direction}}"),
+		graph("Bytes of a message", "Of point-to-point sends and puts, in the mean of all: on each communicator and "+
+			"window the mean. Below 64 bytes a message is mostly its envelope.", "bytes").logarithmic().
+			query("topk(10, "+sumBy("comm, win", rateOf(selector(callBytes,
+				ofFunctions(sendingCalls)+`, direction="sent"`)))+" / ("+
+				sumBy("comm, win", rateOf(selector(callTime+"_count", ofFunctions(sendingCalls))))+" > 0))",
+				"{{comm}}{{win}}"),
 		graph("Bytes by direction", "What stood in the buffers of calls, all ranks together.", "binBps").
 			query(sumBy("direction", rateOf(selector(callBytes, ofComms))), "{{direction}}"),
 		graph("Bytes sent by communicator", "Of all ranks: the ten communicators and windows with most.", "binBps").
-			query("topk(10, "+sumBy("comm, win", rateOf(selector(callBytes, ofComms+`, direction="sent"`)))+")", "{{comm}}{{win}}"),
-		graph("Messages sent by a rank", "Point-to-point sends and puts: the busiest rank, the mean and the idlest one.", "mps").
+			query("topk(10, "+sumBy("comm, win", rateOf(selector(callBytes, ofComms+`, direction="sent"`)))+")",
+				"{{comm}}{{win}}"),
+		graph("Messages sent by a rank", "Point-to-point sends and puts: the busiest rank, the mean and the idlest "+
+			"one.", "mps").
 			spread(sumBy(process, rateOf(selector(callTime+"_count", ofFunctions(sendingCalls))))),
 		graph("Calls by function", "Of all ranks: the ten most frequent functions.", "cps").
 			query("topk(10, "+sumBy("function", rateOf(selector(callTime+"_count", ofComms)))+")", "{{function}}"),
@@ -241,13 +290,19 @@ func callDurations() []*panel {
 	by := "function, comm, win, file"
 	const legend = "{{function}} {{comm}}{{win}}{{file}}"
 	return []*panel{
-		graph("Median", "Of the chosen functions, by what they work on: the ten longest. "+coarse, "s").logarithmic().quantiles(by, chosen, legend, 50),
-		graph("99th percentile", "Of the chosen functions, by what they work on: the ten longest. "+coarse, "s").logarithmic().quantiles(by, chosen, legend, 99),
+		graph("Median", "Of the chosen functions, by what they work on: the ten longest. "+coarse,
+			"s").logarithmic().quantiles(by, chosen, legend, 50),
+		graph("99th percentile", "Of the chosen functions, by what they work on: the ten longest. "+coarse,
+			"s").logarithmic().quantiles(by, chosen, legend, 99),
 		graph("Mean", "Of the chosen functions, by what they work on: the ten longest.", "s").logarithmic().
-			query("topk(10, "+sumBy(by, rateOf(selector(callTime+"_sum", chosen)))+" / ("+sumBy(by, rateOf(selector(callTime+"_count", chosen)))+" > 0))", legend),
-		graph("Share of time", "Of the mean rank's time, in the chosen functions: the ten that take most.", "percentunit").stacked().
+			query("topk(10, "+sumBy(by, rateOf(selector(callTime+"_sum", chosen)))+" / ("+sumBy(by,
+				rateOf(selector(callTime+"_count", chosen)))+" > 0))", legend),
+		graph("Share of time", "Of the mean rank's time, in the chosen functions: the ten that take most.",
+			"percentunit").stacked().
 			query("topk(10, "+share(by, chosen)+")", legend),
-		heat("Durations", "Calls of each duration, of all ranks and chosen functions.", "short", "duration").duration().size(24, 9).
-			target(sumBy("le", "increase("+selector(callTime+"_bucket", chosen)+perSecond+")"), "heatmap", "{{le}}", false),
+		heat("Durations", "Calls of each duration, of all ranks and chosen functions.", "short",
+			"duration").duration().size(24, 9).
+			target(sumBy("le", "increase("+selector(callTime+"_bucket", chosen)+perSecond+")"), "heatmap", "{{le}}",
+				false),
 	}
 }

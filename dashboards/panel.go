@@ -14,11 +14,13 @@ type panel struct{ grafana.Panel }
 func newPanel(kind, title, description, unit string, w, h int) *panel {
 	source := prometheus
 	return &panel{grafana.Panel{
-		Type: kind, Title: title, Description: description, GridPos: grafana.GridPos{W: w, H: h}, PluginVersion: grafana.PluginVersion,
-		Datasource: &source,
+		Type: kind, Title: title, Description: description, GridPos: grafana.GridPos{W: w, H: h},
+		PluginVersion: grafana.PluginVersion,
+		Datasource:    &source,
 		FieldConfig: &grafana.FieldConfig{
 			Defaults: grafana.Field{
-				Unit: unit, Color: grafana.Color{Mode: "palette-classic"}, Mappings: []grafana.Mapping{}, Links: []grafana.DataLink{},
+				Unit: unit, Color: grafana.Color{Mode: "palette-classic"}, Mappings: []grafana.Mapping{},
+				Links:      []grafana.DataLink{},
 				Thresholds: steps(step{color: "green"}),
 			},
 			Overrides: []grafana.Override{},
@@ -61,7 +63,8 @@ func graph(title, description, unit string) *panel {
 	p.Options = &grafana.GraphOptions{
 		// The legend has room for three series: the highest ones stand there.
 		Legend: grafana.Legend{
-			Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true, SortBy: "Max", SortDesc: true,
+			Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true,
+			SortBy: "Max", SortDesc: true,
 		},
 		Tooltip: grafana.Tooltip{Mode: "multi", Sort: "desc"},
 	}
@@ -100,8 +103,9 @@ var endings = series{"finalize": "green", "exit": "orange", "lost": "red", "abor
 func (p *panel) colored(prefix string, colors series) *panel {
 	for _, name := range slices.Sorted(maps.Keys(colors)) {
 		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, grafana.Override{
-			Matcher:    grafana.Matcher{ID: "byName", Options: prefix + name},
-			Properties: []grafana.Property{{ID: "color", Value: grafana.Color{Mode: "fixed", FixedColor: colors[name]}}},
+			Matcher: grafana.Matcher{ID: "byName", Options: prefix + name},
+			Properties: []grafana.Property{{ID: "color",
+				Value: grafana.Color{Mode: "fixed", FixedColor: colors[name]}}},
 		})
 	}
 	return p
@@ -120,8 +124,10 @@ func stat(title, description, unit string, thresholds grafana.Thresholds) *panel
 	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Thresholds = thresholds
 	p.Options = &grafana.StatOptions{
-		ColorMode: "value", GraphMode: "none", JustifyMode: "auto", Orientation: "auto", PercentChangeColorMode: "standard",
-		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, TextMode: "auto", WideLayout: true,
+		ColorMode: "value", GraphMode: "none", JustifyMode: "auto", Orientation: "auto",
+		PercentChangeColorMode: "standard",
+		ReduceOptions:          grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, TextMode: "auto",
+		WideLayout: true,
 	}
 	return p
 }
@@ -135,7 +141,8 @@ func bars(title, description, unit string) *panel {
 	p.Options = &grafana.BarGaugeOptions{
 		DisplayMode: "basic", Legend: grafana.Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom"},
 		MaxVizHeight: 300, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Orientation: "horizontal",
-		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, ShowUnfilled: true, Sizing: "auto", ValueMode: "color",
+		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, ShowUnfilled: true, Sizing: "auto",
+		ValueMode: "color",
 	}
 	return p
 }
@@ -239,7 +246,8 @@ type column struct {
 func table(title, description string, columns ...column) *panel {
 	// Without a unit of their own, labels that look like numbers would be shown as such: the job 41230 as 41.2 K.
 	p := newPanel("table", title, description, "string", grafana.Columns, 9)
-	p.FieldConfig.Defaults.Custom = &grafana.TableField{Align: "auto", CellOptions: grafana.CellOptions{Type: "auto"}, Filterable: true}
+	p.FieldConfig.Defaults.Custom = &grafana.TableField{Align: "auto",
+		CellOptions: grafana.CellOptions{Type: "auto"}, Filterable: true}
 	p.FieldConfig.Defaults.NoValue = "–"
 	p.Options = &grafana.TableOptions{CellHeight: "sm", ShowHeader: true, SortBy: []grafana.SortBy{}}
 	organize := grafana.Organize{
@@ -265,7 +273,8 @@ func table(title, description string, columns ...column) *panel {
 		}
 		for _, name := range names {
 			organize.RenameByName[name] = c.title
-			organize.IndexByName[name] = slices.IndexFunc(columns, func(o column) bool { return o.title != "" && o.title == c.title })
+			organize.IndexByName[name] = slices.IndexFunc(columns,
+				func(o column) bool { return o.title != "" && o.title == c.title })
 			if c.hidden {
 				organize.ExcludeByName[name] = true
 			}
@@ -310,11 +319,14 @@ func (p *panel) sorted(title string, descending bool) *panel {
 
 // widths are those of columns, in pixels, that need less room or more than the others.
 var widths = map[string]int{
-	"jobid": 100, "world": 115, "rank": 75, "dup": 70, "pid": 90, "user": 85, "executable": 200, "library": 95, "library_version": 140,
-	"world_size": 115, "thread_level": 125, "size": 80, "inter": 80,
+	"jobid": 100, "world": 115, "rank": 75, "dup": 70, "pid": 90, "user": 85, "executable": 200, "library": 95,
+	"library_version": 140,
+	"world_size":      115, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
-	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115, "Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
-	"function": 200, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115,
+	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115,
+	"Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
+	"function": 200, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130,
+	"Completing requests": 180, "In collectives": 135, "Bytes sent": 115,
 	"Calls of a rank": 140, "Least": 110, "Mean": 110,
 }
 

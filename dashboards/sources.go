@@ -32,22 +32,31 @@ type source struct {
 // kinds are what is left then.
 var (
 	messagesSent = []source{
-		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages", families: []string{"mpit_pml_monitoring_messages_total"}},
+		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages",
+			families: []string{"mpit_pml_monitoring_messages_total"}},
 		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_messages_total"}},
 		{library: "Open MPI built with SPC: calls that send", families: []string{"mpit_runtime_spc_calls_total"},
 			match: `function=~"I?[BRS]?SEND|I?SENDRECV(_REPLACE)?"`},
-		{library: "Any with `exec --calls`: calls that send, and puts", families: []string{callTime + "_count"}, match: `function=~"` + sendingCalls + `"`},
+		{library: "Any with `exec --calls`: calls that send, and puts", families: []string{callTime + "_count"},
+			match: `function=~"` + sendingCalls + `"`},
 		{library: "MVAPICH2", families: []string{"mpit_mv2_pt2pt_messages_total"}, match: `operation=~"i?send"`},
-		collectivesAndPuts("messages", "mpit_coll_monitoring_messages_total", "mpit_osc_monitoring_messages_sent_total"),
+		collectivesAndPuts("messages", "mpit_coll_monitoring_messages_total",
+			"mpit_osc_monitoring_messages_sent_total"),
 	}
 	bytesSent = []source{
-		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages", families: []string{"mpit_pml_monitoring_bytes_total"}},
-		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_eager_bytes_total", "mpit_mtl_psm2_tx_rndv_bytes_total"}},
-		{library: "Open MPI built with SPC", families: []string{"mpit_runtime_spc_bytes_total"}, match: `direction="SENT"`},
-		{library: "Any with `exec --calls`: what stands in the send buffers of all calls", families: []string{callBytes}, match: `direction="sent"`},
+		{library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`: all messages",
+			families: []string{"mpit_pml_monitoring_bytes_total"}},
+		{library: "Open MPI on Omni-Path (PSM2)", families: []string{"mpit_mtl_psm2_tx_eager_bytes_total",
+			"mpit_mtl_psm2_tx_rndv_bytes_total"}},
+		{library: "Open MPI built with SPC", families: []string{"mpit_runtime_spc_bytes_total"},
+			match: `direction="SENT"`},
+		{library: "Any with `exec --calls`: what stands in the send buffers of all calls",
+			families: []string{callBytes}, match: `direction="sent"`},
 		{library: "MPICH built with pvars: through network cards", families: []string{"mpit_nic_sent_bytes_total"}},
-		{library: "MVAPICH 3 and 4", families: []string{"mpit_mvp_mpic_send_bytes_total", "mpit_mvp_mpic_isend_bytes_total"}},
-		{library: "MVAPICH2: through shared memory", families: []string{"mpit_mv2_smp_eager_sent_bytes_total", "mpit_mv2_smp_rndv_sent_bytes_total"}},
+		{library: "MVAPICH 3 and 4", families: []string{"mpit_mvp_mpic_send_bytes_total",
+			"mpit_mvp_mpic_isend_bytes_total"}},
+		{library: "MVAPICH2: through shared memory", families: []string{"mpit_mv2_smp_eager_sent_bytes_total",
+			"mpit_mv2_smp_rndv_sent_bytes_total"}},
 		collectivesAndPuts("bytes", "mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total"),
 	}
 
@@ -55,23 +64,28 @@ var (
 	// MPI_COMM_WORLD, on whatever communicator they are sent.
 	collectivesOnComm = []source{
 		{
-			library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
-			families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total", "mpit_coll_monitoring_o2a_count_total"},
+			library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
+			families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total",
+				"mpit_coll_monitoring_o2a_count_total"},
 		},
-		{library: "Any with `exec --calls`", families: []string{callTime + "_count"}, match: `function=~"` + collectiveCalls + `"`},
+		{library: "Any with `exec --calls`", families: []string{callTime + "_count"},
+			match: `function=~"` + collectiveCalls + `"`},
 	}
 	collectiveBytesOnComm = []source{
 		{
-			library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
-			families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total", "mpit_coll_monitoring_o2a_bytes_total"},
+			library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
+			families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total",
+				"mpit_coll_monitoring_o2a_bytes_total"},
 		},
-		{library: "Any with `exec --calls`", families: []string{callBytes}, match: `direction="sent", function=~"` + collectiveCalls + `"`},
+		{library: "Any with `exec --calls`", families: []string{callBytes},
+			match: `direction="sent", function=~"` + collectiveCalls + `"`},
 	}
 )
 
 func collectivesAndPuts(what, collectives, puts string) source {
 	return source{
-		library:  "Open MPI with `OMPI_MCA_pml_monitoring_enable=2` where it does not count point-to-point messages (Debian's 4.1.4): " + what + " of collectives and puts",
+		library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2` where it does not count point-to-point messages " +
+			"(Debian's 4.1.4): " + what + " of collectives and puts",
 		families: []string{collectives, puts},
 	}
 }

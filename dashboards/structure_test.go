@@ -20,7 +20,8 @@ import (
 var panelTypes = []string{"row", "timeseries", "stat", "table", "heatmap", "bargauge"}
 
 // units are Grafana's names of those that we use; one that it doesn't know is shown as it is, behind the number.
-var units = []string{"none", "short", "bytes", "binBps", "mps", "cps", "ops", "reqps", "s", "dtdurations", "dateTimeAsIso", "percentunit", "string"}
+var units = []string{"none", "short", "bytes", "binBps", "mps", "cps", "ops", "reqps", "s", "dtdurations",
+	"dateTimeAsIso", "percentunit", "string"}
 
 // builtIn are variables that Grafana has itself.
 var builtIn = []string{"__rate_interval", "__range", "__interval", "__url_time_range", "__value", "__data", "__field"}
@@ -93,11 +94,13 @@ func TestPanels(t *testing.T) {
 		if p.Type == "row" {
 			require.NotNil(t, p.Collapsed, p.Title)
 			require.NotNil(t, p.Panels, p.Title)
-			assert.Equal(t, *p.Collapsed, len(*p.Panels) > 0, "%s: the panels of a row that is open stand behind it", p.Title)
+			assert.Equal(t, *p.Collapsed, len(*p.Panels) > 0, "%s: the panels of a row that is open stand behind it",
+				p.Title)
 			return
 		}
 		assert.Greater(t, len(p.Description), 10, "%s has no description", p.Title)
-		assert.True(t, strings.HasSuffix(p.Description, ".") || strings.Contains(p.Description, "\n- "), "%s: no sentence: %s", p.Title, p.Description)
+		assert.True(t, strings.HasSuffix(p.Description, ".") || strings.Contains(p.Description, "\n- "),
+			"%s: no sentence: %s", p.Title, p.Description)
 		assert.Equal(t, &prometheus, p.Datasource, p.Title)
 		require.NotNil(t, p.FieldConfig, p.Title)
 		assert.Contains(t, units, p.FieldConfig.Defaults.Unit, p.Title)
@@ -155,7 +158,8 @@ func TestTables(t *testing.T) {
 		for value, title := range organize.RenameByName {
 			columns = append(columns, title)
 			if !organize.ExcludeByName[value] {
-				assert.True(t, properties[title]["unit"] != nil || properties[title]["mappings"] != nil, "%s: %s has no unit", p.Title, title)
+				assert.True(t, properties[title]["unit"] != nil || properties[title]["mappings"] != nil,
+					"%s: %s has no unit", p.Title, title)
 			}
 		}
 		options, ok := p.Options.(*grafana.TableOptions)
@@ -178,7 +182,8 @@ func TestGraphs(t *testing.T) {
 		}
 		options, ok := p.Options.(*grafana.GraphOptions)
 		require.True(t, ok, p.Title)
-		assert.True(t, options.Legend.SortBy == "Max" && options.Legend.SortDesc && slices.Contains(options.Legend.Calcs, "max"), p.Title)
+		assert.True(t, options.Legend.SortBy == "Max" && options.Legend.SortDesc &&
+			slices.Contains(options.Legend.Calcs, "max"), p.Title)
 		for _, o := range p.FieldConfig.Overrides {
 			colored++
 			name := fmt.Sprint(o.Matcher.Options)
@@ -236,7 +241,8 @@ func TestVariables(t *testing.T) {
 				assert.NotContains(t, names, v.Name)
 				if v.Type == "query" {
 					assert.Equal(t, &prometheus, v.Datasource, v.Name)
-					assert.Equal(t, grafana.RefreshOnTimeRange, v.Refresh, "%s: jobs that have ended must be found", v.Name)
+					assert.Equal(t, grafana.RefreshOnTimeRange, v.Refresh, "%s: jobs that have ended must be found",
+						v.Name)
 					assert.Subset(t, names, references(fmt.Sprint(v.Query)), v.Name)
 				}
 				names = append(names, v.Name)
@@ -252,7 +258,8 @@ func TestVariables(t *testing.T) {
 			for _, v := range d.Templating.List {
 				inVariables, err := json.Marshal(d.Templating)
 				require.NoError(t, err)
-				assert.True(t, slices.Contains(used, v.Name) || slices.Contains(references(string(inVariables)), v.Name), "%s is used nowhere", v.Name)
+				assert.True(t, slices.Contains(used, v.Name) ||
+					slices.Contains(references(string(inVariables)), v.Name), "%s is used nowhere", v.Name)
 			}
 		})
 	}
@@ -292,8 +299,10 @@ func TestIntervals(t *testing.T) {
 		for _, q := range p.Targets {
 			text := quoted.ReplaceAllString(q.Expr, `""`)
 			for _, m := range window.FindAllStringSubmatch(text, -1) {
-				assert.Contains(t, []string{"$__rate_interval", "$__range", "$__range:$__interval"}, m[1], "%s: %s", p.Title, q.Expr)
-				assert.True(t, q.Instant || m[1] == "$__rate_interval", "%s: the time range at each point of a graph: %s", p.Title, q.Expr)
+				assert.Contains(t, []string{"$__rate_interval", "$__range", "$__range:$__interval"}, m[1], "%s: %s",
+					p.Title, q.Expr)
+				assert.True(t, q.Instant || m[1] == "$__rate_interval",
+					"%s: the time range at each point of a graph: %s", p.Title, q.Expr)
 			}
 			for _, m := range function.FindAllStringSubmatch(text, -1) {
 				assert.True(t, m[1] != "rate" || m[2] == "$__rate_interval", "%s: %s", p.Title, q.Expr)

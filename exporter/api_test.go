@@ -149,7 +149,7 @@ func TestCatalogueHasTheStamp(t *testing.T) {
 	n.connect(r)
 	var session *mpit.Session
 	n.wait(r, func(r *rank) bool {
-		session = r.session
+		session = r.line.session
 		return true
 	})
 	for stamp, want := range map[uint64]*uint64{0: nil, 1: new(uint64)} {

@@ -26,6 +26,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -36,7 +39,7 @@ import (
 const benchRanks, benchSeries = 100, 100
 
 // Limits that are in nobody's way.
-var benchLimits = mapping.Limits{Series: 1 << 30, SeriesPerJob: 1 << 30, SeriesPerUser: 1 << 30, SeriesPerRank: 1 << 30}
+var benchLimits = rules.Limits{Series: 1 << 30, SeriesPerJob: 1 << 30, SeriesPerUser: 1 << 30, SeriesPerRank: 1 << 30}
 
 // benchSample is a sample of a rank with that many counters.
 func benchSample(series int) *mpit.Sample {
@@ -96,11 +99,13 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	for _, o := range options {
 		o(e)
 	}
+	g := e.lock()
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = e.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
+		list[i] = g.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
+	g.unlock()
 	touch = func() {
 		advance()
 		for i, r := range list {
@@ -117,17 +122,17 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 
 // ordinary is the same page made the ordinary way: a const metric for each series at each scrape.
 type ordinary struct {
-	ranks []*mapping.Rank
+	ranks []*series.Rank
 	descs map[*mapping.Metric]*prometheus.Desc
 	touch func()
 }
 
-func newOrdinary(b *testing.B, ranks, series int) (*ordinary, *prometheus.Registry) {
+func newOrdinary(b *testing.B, ranks, perRank int) (*ordinary, *prometheus.Registry) {
 	mapper := newMapper(b)
 	o := &ordinary{descs: map[*mapping.Metric]*prometheus.Desc{}}
-	samples, advance := benchSamples(ranks, series)
+	samples, advance := benchSamples(ranks, perRank)
 	for range samples {
-		r := mapper.NewRank(mapping.Process{})
+		r := series.NewRank(mapper, variables.Process{})
 		o.ranks = append(o.ranks, r)
 	}
 	o.touch = func() {
@@ -197,9 +202,8 @@ func BenchmarkExposition(b *testing.B) {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				p, unlock := e.pages.lock()
-				body := p.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
-				unlock()
+				body := e.pages.page.Lock().board.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
+				e.pages.page.Unlock()
 				body.Release()
 			}
 			render() // the pool has a body
@@ -461,16 +465,16 @@ func BenchmarkMemory(b *testing.B) {
 			before := settledMiB()
 			e, touch := benchExporter(b, 1000, 100)
 			benchMemory(b, e.Handler(), touch, f.accept, before)
-			e.mu.Lock()
-			for _, r := range e.table.ordered {
-				e.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
+			g := e.lock()
+			for _, r := range g.table.ordered {
+				g.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
 				r.scraped = true
 			}
-			e.mu.Unlock()
+			g.unlock()
 			for range 2 {
 				e.Handler().ServeHTTP(discard{http.Header{}, new(int)}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			}
-			if n := len(e.table.ordered); n > 0 {
+			if n := len(e.Ranks()); n > 0 {
 				b.Fatal(n, "ranks left")
 			}
 			b.ReportMetric(settledMiB(), "after-MiB")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -18,17 +18,17 @@ import (
 // lock of its own.
 type toldCategories struct {
 	mu   sync.Mutex
-	told []mapping.Categories
+	told []variables.Categories
 }
 
-func (c *toldCategories) note(categories mapping.Categories) {
+func (c *toldCategories) note(categories variables.Categories) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, categories)
 }
 
 // all is what has been told until now.
-func (c *toldCategories) all() []mapping.Categories {
+func (c *toldCategories) all() []variables.Categories {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.told)
@@ -40,7 +40,7 @@ type curious struct {
 	told *toldCategories
 }
 
-func (c curious) SetCategories(categories mapping.Categories) { c.told.note(categories) }
+func (c curious) SetCategories(categories variables.Categories) { c.told.note(categories) }
 
 // matchingByCategory makes an exporter behave as one whose rules match by category, for as long as on says so; told
 // gathers what figures are told.
@@ -48,7 +48,7 @@ func matchingByCategory(on *atomic.Bool, told *toldCategories) func(*Exporter) {
 	return func(e *Exporter) {
 		e.grouped = on.Load
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			return curious{sound(m, p), told}
 		}
 	}
@@ -136,15 +136,15 @@ func TestNobodyKnowsTheCategories(t *testing.T) {
 		n := startNode(t, Config{}, matchingByCategory(&on, &told))
 		r := mpittest.New(grouped("1", 0))
 		n.connect(r)
-		n.mu.Lock()
-		n.inquiries[ownUID] += maxInquiries // nobody is asked yet
-		n.mu.Unlock()
+		g := n.lock()
+		g.inquiries[ownUID] += maxInquiries // nobody is asked yet
+		g.unlock()
 		n.scrape()
 		r.Stall(true)
-		n.mu.Lock()
-		n.inquiries[ownUID] -= maxInquiries
-		n.inquire()
-		n.mu.Unlock()
+		g = n.lock()
+		g.inquiries[ownUID] -= maxInquiries
+		g.inquire()
+		g.unlock()
 		n.kill(r)
 		n.settle()
 		assert.Empty(t, told.all())

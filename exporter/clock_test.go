@@ -103,10 +103,10 @@ func TestFaultClockIsMonotonic(t *testing.T) {
 	n.connect(ended, gone)
 	n.finish(ended, mpit.EndFinalize)
 	n.kill(gone)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	g := n.lock()
+	defer g.unlock()
 	for name, at := range map[string]time.Time{
-		"an end": n.table.byID[ended.Hello().ID].ended, "a lost connection": n.table.byID[gone.Hello().ID].gone,
+		"an end": g.table.byID[ended.Hello().ID].ended, "a lost connection": g.table.byID[gone.Hello().ID].gone,
 	} {
 		assert.Contains(t, at.String(), " m=", name)
 	}

@@ -21,7 +21,7 @@ func (c collector) Describe(chan<- *prometheus.Desc) {}
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
-	l, err := c.e.gather(ctx, asMessages)
+	l, err := c.e.rounds.gather(ctx, asMessages)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 		return

@@ -9,14 +9,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // Config is what an Exporter can be told. Only Mapper is needed; zero values stand for the defaults. Mapper, Limits
 // and Identity are what it begins with: Reload changes them.
 type Config struct {
-	Mapper *mapping.Mapper // may be shared
-	Logger *slog.Logger    // default: says nothing
+	Mapper *variables.Mapper // may be shared
+	Logger *slog.Logger      // default: says nothing
 
 	// Retention is how long an ended rank stays on the page at least (default 2 minutes), unless others need its room
 	// (Limits). It stays longer if nobody has scraped since its end.
@@ -26,9 +27,9 @@ type Config struct {
 
 	// Limits bound the series of performance variables. Over one of them, objects fold into one called other, then
 	// variables are left out; what is lost is counted.
-	Limits mapping.Limits
+	Limits rules.Limits
 
-	Identity []mapping.Relabel // changes what ranks are called, in this order
+	Identity []rules.Relabel // changes what ranks are called, in this order
 
 	// ControlVariables are patterns (* and ?) for the names of control variables that stand on mpit_cvar_ranks.
 	// Default: none. They are read after a rank's first answer, and again after that long (default 5 minutes), when
@@ -99,7 +100,7 @@ const (
 	maxDescribingAll = 50_000
 )
 
-// maxLent bounds the pages that scrapers are being sent, in bytes. Who has been reading longest when there are more
+// maxLent bounds the pages that scrapers are being sent, in bytes. Whoever has been reading longest when there are more
 // is let go: a scraper that means to read its page has done so by then.
 const maxLent = 128 << 20
 

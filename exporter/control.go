@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -14,7 +13,7 @@ func newControl(e *Exporter) *control.Server {
 		Ranks: controlled{e},
 		Log:   e.log,
 		User:  e.users.Name,
-		Count: func(result string) { e.self.cvarWrites.WithLabelValues(result).Inc() },
+		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
 	})
 }
 
@@ -23,16 +22,16 @@ type controlled struct{ e *Exporter }
 
 // Targets are the ranks that are connected.
 func (c controlled) Targets() []control.Target {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
+	g := c.e.lock()
+	defer g.unlock()
 	var list []control.Target
-	for _, r := range c.e.table.ordered {
-		if r.session == nil || r.end != mpit.EndNone {
+	for _, r := range g.table.ordered {
+		if r.line == nil || r.end != mpit.EndNone {
 			continue
 		}
-		hello := r.session.Hello()
+		hello := r.line.session.Hello()
 		list = append(list, control.Target{
-			Conn: r.session, ID: r.id, UID: r.session.Peer().UID, Size: hello.Size, WriteAllowed: hello.WriteAllowed,
+			Conn: r.line.session, ID: r.ID, UID: r.line.session.Peer().UID, Size: hello.Size, WriteAllowed: hello.WriteAllowed,
 		})
 	}
 	return list
@@ -41,13 +40,13 @@ func (c controlled) Targets() []control.Target {
 // Written has the control variables of ranks read anew, so that mpit_cvar_ranks shows what they have, not what was
 // asked for. It returns at once; the values are on the page soon, and only those that Config.ControlVariables names.
 // Ranks that have gone are left out.
-func (c controlled) Written(ids ...identity.Identity) {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
+func (c controlled) Written(ids ...Identity) {
+	g := c.e.lock()
+	defer g.unlock()
 	for _, id := range ids {
-		if i, found := c.e.table.find(id); found {
-			c.e.table.ordered[i].controls.told = true
+		if i, found := g.table.find(id); found {
+			g.table.ordered[i].controls.told = true
 		}
 	}
-	c.e.inquire()
+	g.inquire()
 }

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -74,14 +76,14 @@ func TestPagesOfDistributions(t *testing.T) {
 	t.Parallel() // it computes while others wait
 	path := socketPath(t)
 	const family = "mpit_call_time_seconds"
-	rules := []struct {
-		rules []mapping.Rule
+	cases := []struct {
+		rules []rules.Rule
 		rank  mapping.RankMode
 	}{
 		{nil, mapping.RankKeep},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, mapping.RankKeep},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
-		{[]mapping.Rule{{Match: mapping.Match{Class: mapping.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
+		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, mapping.RankKeep},
+		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
+		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
 	}
 	type program struct {
 		*mpittest.Rank
@@ -95,9 +97,9 @@ func TestPagesOfDistributions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := newTestClock()
 		rule, limited := 0, false
-		limits := mapping.Limits{}
+		limits := rules.Limits{}
 		start := func(at time.Time) *node {
-			return startNodeAt(t, path, Config{Mapper: withRules(t, rules[rule].rules...).Mapper, Limits: limits}, withClock(clock), startedAt(at))
+			return startNodeAt(t, path, Config{Mapper: withRules(t, cases[rule].rules...).Mapper, Limits: limits}, withClock(clock), startedAt(at))
 		}
 		n := start(testTime)
 		defer func() { n.stop() }()
@@ -158,7 +160,7 @@ func TestPagesOfDistributions(t *testing.T) {
 					}
 				}
 				for k := int32(-30); k <= 13; k++ {
-					if want := p.counted[k]; rules[rule].rank != mapping.RankNode && (got[k] > want || got[k] < want && !limited) {
+					if want := p.counted[k]; cases[rule].rank != mapping.RankNode && (got[k] > want || got[k] < want && !limited) {
 						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
 					}
 				}
@@ -184,7 +186,7 @@ func TestPagesOfDistributions(t *testing.T) {
 			"count": count, "count more": count, "count again": count, "look": look, "look again": look,
 			"open": func(rt *rapid.T) {
 				if p := one(rt); len(p.comms) < 6 {
-					name := rapid.SampledFrom([]string{"", "a", "b", "c", mapping.Other}).Draw(rt, "name")
+					name := rapid.SampledFrom([]string{"", "a", "b", "c", series.Other}).Draw(rt, "name")
 					p.comms = append(p.comms, p.AddObject(mpit.Object{Kind: mpit.BindComm, Name: name, Size: 2, Created: clock.Now()}))
 				}
 			},
@@ -220,18 +222,18 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"limit": func(rt *rapid.T) {
 				look(rt)
-				limits = rapid.SampledFrom([]mapping.Limits{{}, {SeriesPerRank: 60}, {SeriesPerVariable: 48}}).Draw(rt, "limits")
-				limited = limited || limits != (mapping.Limits{})
+				limits = rapid.SampledFrom([]rules.Limits{{}, {SeriesPerRank: 60}, {SeriesPerVariable: 48}}).Draw(rt, "limits")
+				limited = limited || limits != (rules.Limits{})
 				n.changeLimits(limits)
 			},
 			"reload": func(rt *rapid.T) {
 				look(rt)
 				was := rule
-				rule = rapid.IntRange(0, len(rules)-1).Draw(rt, "rules")
+				rule = rapid.IntRange(0, len(cases)-1).Draw(rt, "rules")
 				for _, p := range living() {
 					p.anew = p.anew || (rule == 1) != (was == 1)
 				}
-				next := withRules(t, rules[rule].rules...)
+				next := withRules(t, cases[rule].rules...)
 				next.Limits = limits
 				require.NoError(rt, n.Reload(next))
 				clear(last) // bounds and labels are others
@@ -247,7 +249,7 @@ func TestPagesOfDistributions(t *testing.T) {
 				for _, p := range living() {
 					p.anew, p.counted = false, maps.Clone(p.all)
 				}
-				if rules[rule].rank != mapping.RankKeep || limited {
+				if cases[rule].rank != mapping.RankKeep || limited {
 					clear(last) // what is of several ranks begins at zero, and objects fold otherwise
 				}
 			},

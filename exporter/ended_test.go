@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -168,7 +168,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 	var made *unsound
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock), func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			f := sound(m, p)
 			made = &unsound{figures: f}
 			return made
@@ -188,7 +188,7 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}
@@ -197,7 +197,7 @@ func TestEvictionIsFair(t *testing.T) {
 	add(3, 200, 2)
 	add(4, 200, 3)
 	require.Nil(t, table.surplus(4, maxEndedBytes))
-	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).id.Rank, "the oldest of who has most")
+	assert.Equal(t, 2, table.surplus(3, maxEndedBytes).ID.Rank, "the oldest of who has most")
 }
 
 // After a restart, counters show what their agents have counted in all, with the time from which they have. What only

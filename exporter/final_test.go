@@ -41,7 +41,7 @@ func TestFinalTaken(t *testing.T) {
 			}
 			close(let)
 			require.NoError(t, <-finished)
-			n.wait(r, func(r *rank) bool { return r.end == mpit.EndFinalize && r.session == nil && r.state == stateEnded })
+			n.wait(r, func(r *rank) bool { return r.end == mpit.EndFinalize && r.line == nil && r.state == stateEnded })
 		})
 	}
 }

@@ -41,15 +41,15 @@ func FuzzExposition(f *testing.F) {
 			ID: mpit.RankID{1}, Host: object, Executable: name, LibraryVersion: help, AgentVersion: job, InitTime: testTime,
 			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_JOB_NAME": help},
 		}
-		e.mu.Lock()
-		r := e.add(hello, mpit.Peer{}, e.identify(&hello, mpit.Peer{}, "alice"))
+		g := e.lock()
+		r := g.add(hello, mpit.Peer{}, e.identify(&hello, mpit.Peer{}, "alice"))
 		r.gone, r.state = e.now().AddDate(1, 0, 0), stateUp // not lost yet
-		e.mu.Unlock()
+		g.unlock()
 		taken := e.absorbed(r, s)
 		defer func() {
-			e.mu.Lock()
-			defer e.unlock()
-			e.remove(r)
+			g := e.lock()
+			defer g.unlock()
+			g.remove(r)
 		}()
 		if !taken {
 			t.Fatal("panic")

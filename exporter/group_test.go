@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,16 +15,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // merging makes an Exporter treat the ranks of variables so by default, from its start on, with these rules besides.
-func merging(t testing.TB, mode mapping.RankMode, rules ...mapping.Rule) func(*Exporter) {
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rank: mode, Rules: append(rules, mapping.Defaults()...)})
+func merging(t testing.TB, mode mapping.RankMode, own ...rules.Rule) func(*Exporter) {
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rank: mode, Rules: append(own, rules.Defaults()...)})
 	require.NoError(t, err)
 	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }
@@ -98,8 +97,8 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 func togetherNode(t *testing.T, cfg Config) (*node, []*mpittest.Rank) {
 	cfg.UserName = func(uint32) string { return "alice" }
 	n := startNode(t, cfg, merging(t, mapping.RankKeep,
-		mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth},
-		mapping.Rule{Match: mapping.Match{Class: mapping.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
+		rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth},
+		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
 	var ranks []*mpittest.Rank
 	for i := range 3 {
 		ranks = append(ranks, mpittest.New(small("1", i)))
@@ -161,6 +160,11 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	page := n.scrape()
 	assert.Equal(t, 21.0, page[ofAll("mpit_calls_total")])
 	assert.Equal(t, 10.0, page[ofAll("mpit_depth_level")])
+	g := n.lock()
+	world := g.table.byID[a.Hello().ID].World
+	g.unlock()
+	_, _, grouped := n.page().board.OfWorld(world)
+	assert.True(t, grouped)
 
 	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 90))
 	n.finish(b, mpit.EndFinalize)
@@ -186,9 +190,8 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	page = n.scrape()
 	assert.NotContains(t, page, ofAll("mpit_calls_total"), "the last one has taken it along")
 	assert.Contains(t, page, `mpit_calls_total{jobid="2",user="alice",world="0"}`)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	assert.Len(t, n.pages.board.groups, 1)
+	_, _, grouped = n.page().board.OfWorld(world)
+	assert.False(t, grouped)
 }
 
 func TestRankTogetherThatIsLostAndComesBack(t *testing.T) {
@@ -243,8 +246,9 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	n.contentsOf(a, func(c *contents) {
 		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
 	})
-	n.pages.board = n.newBoard()
-	r, err := n.commit(&questions{}, readers{asMessages: 1})
+	p := n.page()
+	p.board = newBoard(n.base)
+	r, err := n.pages.commit(&questions{}, readers{asMessages: 1})
 	require.NoError(t, err)
 	r.messages.Release()
 	families := valuesOf(r.families)
@@ -254,6 +258,19 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	assert.Contains(t, log.String(), "goroutine", "the log says where")
 	n.contentsOf(a, func(c *contents) { c.figures = nil })
 	assert.Equal(t, 10.0, n.scrape()[ofAll("mpit_calls_total")], "it is made anew")
+}
+
+// A page that could not be made is made anew, and what was on it isn't counted twice.
+func TestPanicWhileThePageIsMade(t *testing.T) {
+	n := startNode(t, Config{}, merging(t, mapping.RankNode))
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
+	want, used := n.scrape()[ofAll("mpit_calls_total")], n.budgets.Used(nil)
+	n.page().board.Page = nil
+	_, done, err := n.Gather(t.Context())
+	done()
+	require.ErrorContains(t, err, "exporter: making the page: panic")
+	assert.Equal(t, want, n.scrape()[ofAll("mpit_calls_total")])
+	assert.Equal(t, used, n.budgets.Used(nil))
 }
 
 // After a restart, a sum counts what its ranks count from then on: what they counted before may have been in the sum
@@ -276,12 +293,12 @@ func TestOlderRanksBeginAtZeroTogether(t *testing.T) {
 
 // joined is a rank that has answered and is gone, in whatever user's name.
 func (n *node) joined(uid uint32, id byte, calls uint64) *rank {
-	n.mu.Lock()
+	g := n.lock()
 	h := small("1", int(id)).Hello
 	h.ID, h.InitTime = mpit.RankID{id}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+	r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	s := benchSample(benchSeries)
 	s.Values[0] = calls
 	require.True(n.t, n.absorbed(r, s))
@@ -304,17 +321,17 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 	n.joined(1, 1, 7)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
 	forget := func(list ...*rank) {
-		n.mu.Lock()
-		defer n.unlock()
+		g := n.lock()
+		defer g.unlock()
 		for _, r := range list {
-			n.remove(r)
+			g.remove(r)
 		}
 	}
 	forget(first)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
-	n.mu.Lock()
-	last := n.table.byID[mpit.RankID{1}]
-	n.mu.Unlock()
+	g := n.lock()
+	last := g.table.byID[mpit.RankID{1}]
+	g.unlock()
 	forget(last)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="2",world="0"}`: 500}, sums(), "it stays what it is")
 	n.joined(3, 20, 3)
@@ -322,8 +339,8 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {
-	n := startNode(t, Config{Limits: mapping.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
-	r := n.joined(1, 0, 1)
+	n := startNode(t, Config{Limits: rules.Limits{SeriesPerJob: 20}}, merging(t, mapping.RankNode))
+	n.joined(1, 0, 1)
 	page := n.scrape()
 	merged := 0
 	for key := range page {
@@ -334,9 +351,8 @@ func TestGroupIsBoundedOnThePage(t *testing.T) {
 	assert.Equal(t, 20, merged)
 	dropped := float64(benchSeries - 20)
 	const key = `mpit_exporter_series_dropped_total{reason="job_over_limit"}`
-	shown := float64(len(r.facts.infos) - n.pages.board.ranks[r].shown)
-	assert.Equal(t, dropped+shown, page[key])
-	assert.Equal(t, dropped+shown, n.scrape()[key], "counted once")
+	assert.Equal(t, dropped, page[key])
+	assert.Equal(t, dropped, n.scrape()[key], "counted once")
 }
 
 func TestMergingAllocatesNothing(t *testing.T) {
@@ -345,9 +361,8 @@ func TestMergingAllocatesNothing(t *testing.T) {
 		n.joined(1, i, 5)
 	}
 	n.scrape()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p := n.pages.board
+	on := n.page()
+	p := on.board
 	find := func() *dto.MetricFamily {
 		families := p.Messages().Families()
 		return families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
@@ -356,37 +371,11 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	require.Len(t, family.Metric, 1)
 	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		n.pages.refreshes++
-		n.updateGroups(p, n.pages.views)
+		p.Begin(on.order, on.describing, on.describingAll)
+		p.End(on.categories, on.controls)
 		p.Messages()
 	}))
 	assert.Same(t, metric, find().Metric[0])
-}
-
-// A group's block stands before those of its ranks, in any family.
-func TestGroupsStandBeforeTheirRanks(t *testing.T) {
-	p, dropped := countingPage()
-	r, _ := pageRank(0, "mpit_x", "a")
-	show(p, r)
-	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
-	series := func(name, value string) *mapping.Series {
-		return &mapping.Series{
-			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
-			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
-		}
-	}
-	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
-		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
-	}}}, time.Now())
-	p.updateGroup(g)
-	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
-	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
-	p.updateGroup(g)
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
-	p.remove(p.portrait(r))
-	p.clear(g.sheet)
-	assert.Empty(t, p.Messages().Families())
 }
 
 // BenchmarkGatherTogether is BenchmarkGather where all series are merged.

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 )
 
 // timeoutHeader is how a Prometheus server says when it will stop waiting, in seconds.
@@ -61,25 +62,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case e.scrapes <- struct{}{}:
 		defer func() { <-e.scrapes }()
 	default:
-		e.self.scrapesDone.WithLabelValues(scrapeRefused).Inc()
+		e.self.ScrapesDone.WithLabelValues(self.ScrapeRefused).Inc()
 		http.Error(w, fmt.Sprintf("%d scrapes are being served already", cap(e.scrapes)), http.StatusServiceUnavailable)
 		return
 	}
-	e.self.inFlight.Inc()
-	defer e.self.inFlight.Dec()
+	e.self.InFlight.Inc()
+	defer e.self.InFlight.Dec()
 
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 
 	// No lock is held, nor messages, when the client gets its first byte: how fast it reads is nobody else's matter.
 	r, err := h.render(req, format)
 	if err != nil {
-		result := scrapeFailed
+		result := self.ScrapeFailed
 		if req.Context().Err() != nil {
-			result = scrapeAborted
+			result = self.ScrapeAborted
 		} else {
 			e.log.Error("serving metrics failed", "err", err)
 		}
-		e.self.scrapesDone.WithLabelValues(result).Inc()
+		e.self.ScrapesDone.WithLabelValues(result).Inc()
 		http.Error(w, "gathering metrics failed: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -88,11 +89,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
 	if err := send(w, req, r.segments); err != nil {
-		e.self.scrapesDone.WithLabelValues(scrapeAborted).Inc()
+		e.self.ScrapesDone.WithLabelValues(self.ScrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
 	}
-	e.self.scrapesDone.WithLabelValues(scrapeOK).Inc()
+	e.self.ScrapesDone.WithLabelValues(self.ScrapeOK).Inc()
 	if req.Method == http.MethodGet {
 		e.delivered(r.ended)
 	}
@@ -121,7 +122,7 @@ func wayOf(format expfmt.Format) way {
 func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
 	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header, h.e.pages.bytes(wayOf(format))))
 	defer cancel()
-	l, err := h.e.gather(ctx, wayOf(format))
+	l, err := h.e.rounds.gather(ctx, wayOf(format))
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,10 @@ func BenchmarkHold(b *testing.B) {
 			for b.Loop() {
 				e, err := New(Config{Mapper: newMapper(b)})
 				require.NoError(b, err)
-				r := e.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice"}})
+				g := e.lock()
+				r := g.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice"}})
 				r.gone = e.now().AddDate(1, 0, 0) // not lost yet
+				g.unlock()
 				for i := range 3 {
 					s := test.sample
 					if test.change {

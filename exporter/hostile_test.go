@@ -565,15 +565,15 @@ func TestHostileMemory(t *testing.T) {
 func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()
 	for i := range byte(4) {
-		r := table.add(mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
 		r.facts.size = 100
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
 		table.enter(r)
 	}
 	require.Nil(t, table.surplus(100, 400))
-	assert.Equal(t, 1, table.surplus(100, 399).id.Rank, "the oldest of who holds most")
+	assert.Equal(t, 1, table.surplus(100, 399).ID.Rank, "the oldest of who holds most")
 	back := table.byID[mpit.RankID{2}]
 	back.end, back.gone = mpit.EndNone, testTime.Add(time.Hour)
 	table.enter(back)
-	assert.Equal(t, 2, table.surplus(100, 399).id.Rank, "it has lost its connection now")
+	assert.Equal(t, 2, table.surplus(100, 399).ID.Rank, "it has lost its connection now")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -114,7 +114,7 @@ func TestJobsWithoutCgroupAreUnknown(t *testing.T) {
 func TestIdentityByRule(t *testing.T) {
 	n := startNode(t, Config{
 		UserName: func(uint32) string { return "alice" },
-		Identity: []mapping.Relabel{
+		Identity: []rules.Relabel{
 			{SourceLabels: []string{"source", "cgroup_jobid"}, Regex: "launcher;(.+)", TargetLabel: "jobid"},
 			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"}, Separator: text(" "),
 				Regex: "(.*)", TargetLabel: "partition"},
@@ -181,16 +181,16 @@ func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {
 	t.Run("not another user's", func(t *testing.T) {
 		n, old := start()
 		n.scrape()
-		n.mu.Lock()
-		n.table.byID[old.Hello().ID].peer.UID++
-		n.mu.Unlock()
+		g := n.lock()
+		g.table.byID[old.Hello().ID].UID++
+		g.unlock()
 		n.connect(mpittest.New(small("1", 0)))
 		page := n.scrape()
 		assert.Equal(t, 99.0, page[of("mpit_calls_total", "1", 0)])
 		assert.Equal(t, 10.0, page[twin])
-		n.mu.Lock()
-		n.table.byID[old.Hello().ID].peer.UID-- // as it came, so that it can leave its world
-		n.mu.Unlock()
+		g = n.lock()
+		g.table.byID[old.Hello().ID].UID-- // as it came, so that it can leave its world
+		g.unlock()
 	})
 	t.Run("while a slow reader still has the page", func(t *testing.T) {
 		n, _ := start()
@@ -213,10 +213,10 @@ func processOf(h *mpit.Hello, user string) identity.Process {
 
 // connectAs has a rank of another user's, without a connection.
 func (n *node) connectAs(uid uint32, h mpit.Hello, value string) *rank {
-	n.mu.Lock()
-	r := n.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+	g := n.lock()
+	r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true, Text: value}}, nil)
 	return r
 }
@@ -242,12 +242,12 @@ func TestControlVariablesOfTwoUsersInOneJob(t *testing.T) {
 	}, n.with("mpit_cvar_ranks"))
 
 	t.Run("who has gone leaves his place", func(t *testing.T) {
-		n.mu.Lock()
-		for _, r := range []*rank{others, n.table.byID[mpit.RankID{4}]} {
-			n.dropControls(r)
-			n.remove(r)
+		g := n.lock()
+		for _, r := range []*rank{others, g.table.byID[mpit.RankID{4}]} {
+			g.dropControls(r)
+			g.remove(r)
 		}
-		n.mu.Unlock()
+		g.unlock()
 		n.connectAs(1003, hello(5), "c")
 		assert.Equal(t, map[string]float64{
 			`mpit_cvar_ranks{jobid="1",name="mode",user="1000",value="a",world="0"}`: 2,

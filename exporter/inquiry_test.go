@@ -78,19 +78,19 @@ func TestCategories(t *testing.T) {
 	}
 	assert.Equal(t, groupedPage(), n.with(category, parent), "all ranks together, once")
 	w := func() *world {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		require.Len(t, n.worlds.byID, 1)
-		for _, w := range n.worlds.byID {
+		g := n.lock()
+		defer g.unlock()
+		require.Len(t, g.worlds.byID, 1)
+		for _, w := range g.worlds.byID {
 			return w
 		}
 		return nil
 	}()
 	source := func() int {
-		n.mu.Lock()
-		defer n.mu.Unlock()
+		g := n.lock()
+		defer g.unlock()
 		require.NotNil(t, w.source)
-		return w.source.id.Rank
+		return w.source.ID.Rank
 	}
 	assert.Equal(t, 0, source(), "the lowest is asked")
 
@@ -103,13 +103,13 @@ func TestCategories(t *testing.T) {
 		assert.Equal(t, want, n.with(category, parent))
 	})
 	t.Run("a new stamp", func(t *testing.T) {
-		n.mu.Lock()
+		g := n.lock()
 		w.stamp += 9 // it was asked at another one
-		n.mu.Unlock()
+		g.unlock()
 		n.with()
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		assert.Equal(t, n.table.byID[ranks[0].Hello().ID].facts.stamp, w.stamp)
+		g = n.lock()
+		defer g.unlock()
+		assert.Equal(t, g.table.byID[ranks[0].Hello().ID].facts.stamp, w.stamp)
 	})
 	t.Run("the one that was asked leaves", func(t *testing.T) {
 		n.finish(ranks[0], mpit.EndFinalize)
@@ -120,22 +120,22 @@ func TestCategories(t *testing.T) {
 		n.finish(ranks[1], mpit.EndFinalize)
 		ranks = append(ranks, mpittest.New(grouped("1", 3)))
 		n.connect(ranks[3])
-		n.mu.Lock()
-		n.inquiries[ownUID] += maxInquiries // nobody is asked yet
-		n.mu.Unlock()
+		g := n.lock()
+		g.inquiries[ownUID] += maxInquiries // nobody is asked yet
+		g.unlock()
 		n.scrape()
 		ranks[2].Stall(true)
-		n.mu.Lock()
-		n.inquiries[ownUID] -= maxInquiries
-		n.inquire()
-		asking := n.inquiries[ownUID]
-		n.mu.Unlock()
+		g = n.lock()
+		g.inquiries[ownUID] -= maxInquiries
+		g.inquire()
+		asking := g.inquiries[ownUID]
+		g.unlock()
 		assert.Equal(t, 1, asking)
 		n.kill(ranks[2])
 		require.Eventually(t, func() bool {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return w.source != nil && w.source.id.Rank == 3 && !w.asking
+			g := n.lock()
+			defer g.unlock()
+			return w.source != nil && w.source.ID.Rank == 3 && !w.asking
 		},
 			longest, time.Millisecond)
 	})
@@ -146,9 +146,9 @@ func TestCategories(t *testing.T) {
 		n.scrape()
 		clock.advance(time.Hour)
 		assert.Empty(t, n.with(category, parent))
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		assert.Empty(t, n.worlds.byID)
+		g := n.lock()
+		defer g.unlock()
+		assert.Empty(t, g.worlds.byID)
 		assert.Empty(t, sums(n.categories))
 	})
 }
@@ -161,20 +161,20 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 	n.connect(bad, good)
 	id := bad.Hello().ID
 	fail := func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		r := n.table.byID[id]
+		g := n.lock()
+		defer g.unlock()
+		r := g.table.byID[id]
 		r.world.begin(r)
-		n.categoriesFailed(r, mpit.ErrCongested)
+		g.categoriesFailed(r, mpit.ErrCongested)
 	}
 	fail()
 	assert.Equal(t, groupedPage(), n.with(category, parent))
 	n.finish(good, mpit.EndFinalize)
 	assert.Equal(t, groupedPage(), n.with(category, parent))
-	n.mu.Lock()
-	source := n.table.byID[id].world.source
-	n.mu.Unlock()
-	assert.Equal(t, 1, source.id.Rank, "not asked again yet")
+	g := n.lock()
+	source := g.table.byID[id].world.source
+	g.unlock()
+	assert.Equal(t, 1, source.ID.Rank, "not asked again yet")
 	clock.advance(inquiryRetry)
 	assert.Empty(t, n.with(category, parent))
 }
@@ -235,9 +235,9 @@ func TestControlVariables(t *testing.T) {
 	assert.Equal(t, 4.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="cvar_unreadable"}`])
 
 	read := func(i int) time.Time {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.table.byID[ranks[i].Hello().ID].controls.at
+		g := n.lock()
+		defer g.unlock()
+		return g.table.byID[ranks[i].Hello().ID].controls.at
 	}
 	clock.advance(DefaultControlVariableInterval - 1)
 	n.with()
@@ -263,9 +263,9 @@ func TestControlVariables(t *testing.T) {
 	clock.advance(grace)
 	n.scrape()
 	assert.Empty(t, n.with(family))
-	n.mu.Lock()
+	g := n.lock()
 	assert.Empty(t, sums(n.controls))
-	n.mu.Unlock()
+	g.unlock()
 	n.connect(ranks[1])
 	assert.NotEmpty(t, n.with(family), "it was only the connection that was lost")
 }
@@ -277,9 +277,9 @@ func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
 	assert.Empty(t, n.with("mpit_cvar_ranks"))
 	controlled{n.Exporter}.Written(Identity{JobID: "1", World: "0"})
 	n.settle()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	assert.True(t, n.table.byID[r.Hello().ID].controls.at.IsZero())
+	g := n.lock()
+	defer g.unlock()
+	assert.True(t, g.table.byID[r.Hello().ID].controls.at.IsZero())
 }
 
 func TestControlVariablesOfOneRankAreBounded(t *testing.T) {
@@ -300,12 +300,12 @@ func TestControlVariablesThatCannotBeReadStand(t *testing.T) {
 	r := mpittest.New(tuned("1", 0, 1))
 	n.connect(r)
 	before := n.with("mpit_cvar_ranks")
-	n.mu.Lock()
-	known := n.table.byID[r.Hello().ID]
-	n.controlsFailed(known, mpit.ErrCongested)
-	assert.False(t, n.controlsDue(known, clock.Now().Add(inquiryRetry-1)))
-	assert.True(t, n.controlsDue(known, clock.Now().Add(inquiryRetry)))
-	n.mu.Unlock()
+	g := n.lock()
+	known := g.table.byID[r.Hello().ID]
+	g.controlsFailed(known, mpit.ErrCongested)
+	assert.False(t, g.controlsDue(known, clock.Now().Add(inquiryRetry-1)))
+	assert.True(t, g.controlsDue(known, clock.Now().Add(inquiryRetry)))
+	g.unlock()
 	assert.Equal(t, before, n.with("mpit_cvar_ranks"))
 }
 
@@ -328,25 +328,25 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 		ranks = append(ranks, mpittest.New(cfg))
 	}
 	n.connect(ranks...)
-	n.mu.Lock()
-	n.inquiries[ownUID] += maxInquiries
-	n.mu.Unlock()
+	g := n.lock()
+	g.inquiries[ownUID] += maxInquiries
+	g.unlock()
 	n.scrape()
 	for _, r := range ranks {
 		r.Stall(true)
 	}
-	n.mu.Lock()
-	n.inquiries[ownUID] -= maxInquiries
-	n.inquire()
-	assert.Equal(t, maxInquiries, n.inquiries[ownUID])
-	n.inquire()
-	assert.Equal(t, maxInquiries, n.inquiries[ownUID])
-	n.mu.Unlock()
+	g = n.lock()
+	g.inquiries[ownUID] -= maxInquiries
+	g.inquire()
+	assert.Equal(t, maxInquiries, g.inquiries[ownUID])
+	g.inquire()
+	assert.Equal(t, maxInquiries, g.inquiries[ownUID])
+	g.unlock()
 	n.kill(ranks[0]) // makes room
 	require.Eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.table.byID[ranks[maxInquiries].Hello().ID].inquiry != 0
+		g := n.lock()
+		defer g.unlock()
+		return g.table.byID[ranks[maxInquiries].Hello().ID].inquiry != 0
 	},
 		longest, time.Millisecond)
 	for _, r := range ranks[1:] {
@@ -359,9 +359,9 @@ func TestInquiriesAreFewAtATime(t *testing.T) {
 // Ranks of one user that never answer keep nobody else's from being asked.
 func TestInquiriesOfOthersGoOn(t *testing.T) {
 	n := startNode(t, Config{})
-	n.mu.Lock()
-	n.inquiries[otherUID] = maxInquiries
-	n.mu.Unlock()
+	g := n.lock()
+	g.inquiries[otherUID] = maxInquiries
+	g.unlock()
 	n.connect(mpittest.New(grouped("1", 0)))
 	n.scrape()
 	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
@@ -372,19 +372,19 @@ func TestForgottenWhileAsked(t *testing.T) {
 	n := startNode(t, Config{})
 	asked, other := mpittest.New(grouped("1", 0)), mpittest.New(grouped("1", 1))
 	n.connect(asked, other)
-	n.mu.Lock()
-	n.inquiries[ownUID] += maxInquiries // nobody is asked yet
-	n.mu.Unlock()
+	g := n.lock()
+	g.inquiries[ownUID] += maxInquiries // nobody is asked yet
+	g.unlock()
 	n.scrape()
 	asked.Stall(true)
-	n.mu.Lock()
-	n.inquiries[ownUID] -= maxInquiries
-	n.inquire()
-	r := n.table.byID[asked.Hello().ID]
+	g = n.lock()
+	g.inquiries[ownUID] -= maxInquiries
+	g.inquire()
+	r := g.table.byID[asked.Hello().ID]
 	assert.True(t, r.world.asking)
-	n.Exporter.finish(r, mpit.EndExit, n.now())
-	n.remove(r) // as where too many have ended at once
-	n.mu.Unlock()
+	g.finish(r, mpit.EndExit, n.now())
+	g.remove(r) // as where too many have ended at once
+	g.unlock()
 	n.scrape()
 	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
 	asked.Stall(false)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -32,7 +32,7 @@ func (s slow) Update(sample *mpit.Sample) {
 func withSlow(library string, update func()) func(*Exporter) {
 	return func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			f := sound(m, p)
 			if p.Library.Name != library {
 				return f
@@ -83,11 +83,11 @@ func TestManyRanksBesideAnIdleOneOfAnother(t *testing.T) {
 		cfg.Hello.Size = ranks
 		n.connect(mpittest.New(cfg))
 	}
-	n.mu.Lock()
+	g := n.lock()
 	h := mpit.Hello{ID: mpit.RankID{9}, InitTime: testTime, Attributes: map[string]string{"SLURM_JOB_ID": "9"}}
-	other := n.add(h, mpit.Peer{UID: ownUID + 1}, identity.FromHello(&h))
+	other := g.add(h, mpit.Peer{UID: ownUID + 1}, identity.FromHello(&h))
 	other.gone = n.now().AddDate(1, 0, 0) // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	for range 3 {
 		assert.Equal(t, float64(ranks), n.scrape()[`mpit_exporter_ranks{state="up"}`])
 	}
@@ -166,16 +166,16 @@ func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 		hello := func(i int) mpit.Hello {
 			return mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096, InitTime: testTime}
 		}
+		g := e.lock()
+		defer g.unlock()
 		come := func(i int) {
 			h := hello(i)
-			r := e.add(h, mpit.Peer{}, identity.Process{ID: Identity{Rank: h.Rank}})
-			e.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
-			if e.table.alive(0) != 0 {
+			r := g.add(h, mpit.Peer{}, identity.Process{ID: Identity{Rank: h.Rank}})
+			g.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
+			if g.table.alive(0) != 0 {
 				t.Error("it has ended")
 			}
 		}
-		e.mu.Lock()
-		defer e.unlock()
 		for i := range ranks {
 			come(i)
 		}
@@ -184,7 +184,7 @@ func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 		for k := range 5 {
 			best = min(best, threadTime(t, func() {
 				for i := range more {
-					e.table.alive(0)
+					g.table.alive(0)
 					come(ranks + k*more + i)
 				}
 			}))
@@ -207,11 +207,11 @@ func TestLastSampleThatCouldNotBeCopiedIsNotDelivered(t *testing.T) {
 	n.contentsOf(r, func(*contents) {
 		assert.Equal(t, 10.0, n.scrape()[of("mpit_calls_total", "1", 0)], "what was copied last")
 	})
-	n.mu.Lock()
-	assert.False(t, n.table.byID[r.Hello().ID].scraped)
-	n.mu.Unlock()
+	g := n.lock()
+	assert.False(t, g.table.byID[r.Hello().ID].scraped)
+	g.unlock()
 	assert.Equal(t, 30.0, n.scrape()[of("mpit_calls_total", "1", 0)])
-	n.mu.Lock()
-	assert.True(t, n.table.byID[r.Hello().ID].scraped)
-	n.mu.Unlock()
+	g = n.lock()
+	assert.True(t, g.table.byID[r.Hello().ID].scraped)
+	g.unlock()
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -61,20 +63,20 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		limits mapping.Limits
+		limits rules.Limits
 		want   []int // series of three ranks: two of job 1, one of job 2
 		reason mapping.Reason
 		lost   float64
 	}{
-		{"none", mapping.Limits{}, []int{20, 20, 20}, "", 0},
-		{"of a rank", mapping.Limits{SeriesPerRank: 10}, []int{10, 10, 10}, mapping.ReasonRankOverLimit, 36},
-		{"of a variable", mapping.Limits{SeriesPerVariable: 5}, []int{10, 10, 10}, mapping.ReasonVariableOverLimit, 36},
-		{"of a job", mapping.Limits{SeriesPerJob: 30}, []int{20, 10, 20}, mapping.ReasonJobOverLimit, 12},
-		{"of a user", mapping.Limits{SeriesPerUser: 45}, []int{20, 20, 5}, mapping.ReasonUserOverLimit, 17},
-		{"of all", mapping.Limits{Series: 90}, []int{20, 20, 5}, mapping.ReasonSeriesOverLimit, 17},
-		{"no room for objects", mapping.Limits{Series: 84}, []int{20, 20, 2}, mapping.ReasonSeriesOverLimit, 20},
-		{"no room for all variables", mapping.Limits{Series: 82}, []int{20, 20, 1}, mapping.ReasonSeriesOverLimit, 21},
-		{"no room at all", mapping.Limits{Series: 80}, []int{20, 20, 0}, mapping.ReasonSeriesOverLimit, 22},
+		{"none", rules.Limits{}, []int{20, 20, 20}, "", 0},
+		{"of a rank", rules.Limits{SeriesPerRank: 10}, []int{10, 10, 10}, mapping.ReasonRankOverLimit, 36},
+		{"of a variable", rules.Limits{SeriesPerVariable: 5}, []int{10, 10, 10}, mapping.ReasonVariableOverLimit, 36},
+		{"of a job", rules.Limits{SeriesPerJob: 30}, []int{20, 10, 20}, mapping.ReasonJobOverLimit, 12},
+		{"of a user", rules.Limits{SeriesPerUser: 45}, []int{20, 20, 5}, mapping.ReasonUserOverLimit, 17},
+		{"of all", rules.Limits{Series: 90}, []int{20, 20, 5}, mapping.ReasonSeriesOverLimit, 17},
+		{"no room for objects", rules.Limits{Series: 84}, []int{20, 20, 2}, mapping.ReasonSeriesOverLimit, 20},
+		{"no room for all variables", rules.Limits{Series: 82}, []int{20, 20, 1}, mapping.ReasonSeriesOverLimit, 21},
+		{"no room at all", rules.Limits{Series: 80}, []int{20, 20, 0}, mapping.ReasonSeriesOverLimit, 22},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := startNode(t, Config{Limits: test.limits})
@@ -116,14 +118,14 @@ func TestLimits(t *testing.T) {
 }
 
 func TestNegativeLimitsAreRefused(t *testing.T) {
-	_, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{SeriesPerUser: -1}})
+	_, err := New(Config{Mapper: newMapper(t), Limits: rules.Limits{SeriesPerUser: -1}})
 	assert.EqualError(t, err, "exporter: making an exporter: limit series_per_user is below zero: -1")
 }
 
 // A rank that has ended holds its room until it has left the page. Then those that come have it.
 func TestEndedRanksCount(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 50}}, withClock(clock))
+	n := startNode(t, Config{Limits: rules.Limits{Series: 50}}, withClock(clock))
 	first := mpittest.New(bound("1", 0, 10))
 	n.connect(first)
 	n.scrape()
@@ -142,7 +144,7 @@ func TestEndedRanksCount(t *testing.T) {
 // else jobs that run one after the other would find none.
 func TestEndedRanksMakeRoom(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 50}}, withClock(clock))
+	n := startNode(t, Config{Limits: rules.Limits{Series: 50}}, withClock(clock))
 	for i := range 4 {
 		r := mpittest.New(bound("1", i, 10))
 		n.connect(r)
@@ -156,7 +158,7 @@ func TestEndedRanksMakeRoom(t *testing.T) {
 
 // The agent is told what it need not read.
 func TestWhatIsLeftOutIsNotRead(t *testing.T) {
-	n := startNode(t, Config{Limits: mapping.Limits{Series: 2}})
+	n := startNode(t, Config{Limits: rules.Limits{Series: 2}})
 	r := mpittest.New(bound("1", 0, 1))
 	n.connect(r)
 	assert.Equal(t, 1, pvars(n.scrape(), "1", 0))
@@ -169,7 +171,7 @@ func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 	selected(false)
 }
 
-func (n *node) changeLimits(l mapping.Limits) {
+func (n *node) changeLimits(l rules.Limits) {
 	n.t.Helper()
 	require.NoError(n.t, n.setLimits(l))
 }
@@ -188,19 +190,19 @@ func TestLimitsChange(t *testing.T) {
 		}
 	}
 	want(20, 20, 20)
-	n.changeLimits(mapping.Limits{SeriesPerJob: 65})
+	n.changeLimits(rules.Limits{SeriesPerJob: 65})
 	assert.Equal(t, 65.0, n.scrape()[`mpit_exporter_series_limit{scope="job"}`])
 	n.connect(mpittest.New(bound("1", 3, 10)))
 	n.scrape()
 	assert.Equal(t, 5, pvars(n.scrape(), "1", 3))
-	n.changeLimits(mapping.Limits{Series: 10})
+	n.changeLimits(rules.Limits{Series: 10})
 	want(20, 20, 20)
-	n.changeLimits(mapping.Limits{})
+	n.changeLimits(rules.Limits{})
 	want(20, 20, 20)
 	assert.Equal(t, 5, pvars(n.scrape(), "1", 3))
 
-	require.EqualError(t, n.setLimits(mapping.Limits{Series: -1}), "limit series is below zero: -1")
-	assert.Equal(t, mapping.Limits{}.WithDefaults(), n.budgets.Limits(), "the old ones stay")
+	require.EqualError(t, n.setLimits(rules.Limits{Series: -1}), "limit series is below zero: -1")
+	assert.Equal(t, rules.Limits{}.WithDefaults(), n.budgets.Limits(), "the old ones stay")
 }
 
 // floodSample is a sample with so many counters on so many communicators, each with a name of its own.
@@ -234,10 +236,10 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	come := func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
 		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
-		e.mu.Lock()
-		r := e.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+		g := e.lock()
+		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
-		e.mu.Unlock()
+		g.unlock()
 		require.True(t, e.absorbed(r, s))
 		return r
 	}
@@ -247,8 +249,8 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		come(1000, strconv.Itoa(i/4), variables)
 	}
 	a := e.budgets.Used(nil).All
-	assert.LessOrEqual(t, a, mapping.DefaultSeriesPerUser)
-	assert.Greater(t, a, mapping.DefaultSeriesPerUser*9/10, "he is at his limit")
+	assert.LessOrEqual(t, a, rules.DefaultSeriesPerUser)
+	assert.Greater(t, a, rules.DefaultSeriesPerUser*9/10, "he is at his limit")
 	ordinary := floodSample(60, 20)
 	for range 100 {
 		b := come(2000, "b", ordinary)
@@ -256,7 +258,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	}
 	all := e.budgets.Used(nil).All
 	assert.Equal(t, a+100*60*20, all)
-	assert.LessOrEqual(t, all, mapping.DefaultSeries)
+	assert.LessOrEqual(t, all, rules.DefaultSeries)
 }
 
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
@@ -272,17 +274,17 @@ func (m meanwhile) Update(s *mpit.Sample) {
 
 // Ranks of two users that are taken in at the same time have no more than there is, together.
 func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
-	e, err := New(Config{Mapper: newMapper(t), Limits: mapping.Limits{Series: 80}})
+	e, err := New(Config{Mapper: newMapper(t), Limits: rules.Limits{Series: 80}})
 	require.NoError(t, err)
 	sample := floodSample(4, 10)
 	add := func(uid uint32) *rank {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
+		g := e.lock()
+		defer g.unlock()
+		return g.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
 	}
 	first, second := add(1), add(2)
 	newRank, once := e.newRank, false
-	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+	e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 		return meanwhile{newRank(m, p), func() {
 			if !once {
 				once = true

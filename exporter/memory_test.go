@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -41,11 +42,11 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			}
 			n.scrape()
 			get(n.Handler(), "/metrics")
-			var figures weak.Pointer[mapping.Rank]
-			var series weak.Pointer[mapping.Series]
+			var figures weak.Pointer[series.Rank]
+			var one weak.Pointer[mapping.Series]
 			n.contentsOf(r, func(c *contents) {
-				figures = weak.Make(c.figures.(*mapping.Rank))
-				series = weak.Make(c.figures.Series()[0])
+				figures = weak.Make(c.figures.(*series.Rank))
+				one = weak.Make(c.figures.Series()[0])
 			})
 			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
@@ -55,7 +56,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			read(n)
 			assert.Eventually(t, func() bool {
 				runtime.GC()
-				return figures.Value() == nil && series.Value() == nil && message.Value() == nil
+				return figures.Value() == nil && one.Value() == nil && message.Value() == nil
 			}, longest, time.Millisecond)
 		})
 	}
@@ -76,7 +77,9 @@ func TestMemoryOfASeries(t *testing.T) {
 		touch()
 	}
 	each := (liveHeap() - before) / (ranks * series)
-	assert.Same(t, &e.table.ordered[0].facts.infos[0], &e.table.ordered[1].facts.infos[0], "what describes the variables")
+	g := e.lock()
+	defer g.unlock()
+	assert.Same(t, &g.table.ordered[0].facts.infos[0], &g.table.ordered[1].facts.infos[0], "what describes the variables")
 	t.Log(each, "bytes for each series")
 	assert.Less(t, each, bytesPerSeries)
 }
@@ -102,9 +105,9 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		n.scrape()
 		n.finish(r, mpit.EndFinalize)
 		n.scrape()
-		n.mu.Lock()
-		n.table.byID[r.Hello().ID].facts.series = series
-		n.mu.Unlock()
+		g := n.lock()
+		g.table.byID[r.Hello().ID].facts.series = series
+		g.unlock()
 	}
 	leave := func() {
 		clock.advance(DefaultRetention)
@@ -120,9 +123,9 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	leave()
 	<-given
 	come(worthGivingBack / seriesBytes)
-	n.mu.Lock()
-	n.freed.at = n.now().Add(DefaultRetention)
-	n.mu.Unlock()
+	g := n.lock()
+	g.freed.at = n.now().Add(DefaultRetention)
+	g.unlock()
 	leave()
 	assert.Empty(t, given, "it has just been done")
 	clock.advance(givingBackPauses)

@@ -8,9 +8,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // New returns an Exporter without ranks.
@@ -27,29 +27,26 @@ func New(cfg Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	e := &Exporter{
-		cfg:      cfg,
-		log:      cfg.Logger,
-		self:     newSelfMetrics(),
-		users:    identity.NewUsers(cfg.UserName),
-		scrapes:  make(chan struct{}, cfg.MaxScrapes),
-		now:      time.Now,
-		proc:     os.DirFS("/proc"),
-		tuning:   usual(),
-		registry: newRegistry(),
-		started:  time.Now(),
-		budgets:  budgets,
-
-		categories: tally.New[categories.Row](categories.MaxRows),
-		controls:   tally.New[controlRow](maxControlRows),
+	b := &base{
+		cfg:     cfg,
+		log:     cfg.Logger,
+		self:    self.New(),
+		users:   identity.NewUsers(cfg.UserName),
+		budgets: budgets,
+		started: time.Now(),
+		now:     time.Now,
+		newRank: func(m *variables.Mapper, p variables.Process) figures { return series.NewRank(m, p) },
+		proc:    os.DirFS("/proc"),
+		tuning:  usual(),
 	}
-	e.newRank = func(m *mapping.Mapper, p mapping.Process) figures { return m.NewRank(p) }
-	e.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
-	e.grouped = func() bool { return e.mapper().NeedsCategories() }
+	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
+	b.grouped = func() bool { return b.mapper().NeedsCategories() }
+	rs := newRanks(b)
+	e := &Exporter{ranks: rs, pages: newPages(rs), scrapes: make(chan struct{}, cfg.MaxScrapes)}
+	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
 	e.api = api.Handler(source{e}, e.log)
-	e.pages.board = e.newBoard()
-	e.self.reloadSucceeded(e.now())
-	e.showLimits(budgets.Limits())
+	e.self.ReloadSucceeded(e.now())
+	e.self.ShowLimits(budgets.Limits())
 	return e, nil
 }

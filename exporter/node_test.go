@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -96,24 +97,30 @@ func startedAt(at time.Time) func(*Exporter) { return func(e *Exporter) { e.star
 func (e *Exporter) absorbed(r *rank, s *mpit.Sample) bool {
 	c := r.contents.Lock()
 	defer r.contents.Unlock()
-	return e.absorb(r, c, s) && e.publish(r, c)
+	return c.absorb(s) && e.publish(c)
+}
+
+// page is for a look at the page while nobody makes it.
+func (n *node) page() *page {
+	defer n.pages.page.Unlock()
+	return n.pages.page.Lock()
 }
 
 // contentsOf is for a look at what is in a rank, or a change of it.
 func (n *node) contentsOf(r *mpittest.Rank, do func(c *contents)) {
-	n.mu.Lock()
-	known := n.table.byID[r.Hello().ID]
-	n.mu.Unlock()
+	g := n.lock()
+	known := g.table.byID[r.Hello().ID]
+	g.unlock()
 	c := known.contents.Lock()
 	defer known.contents.Unlock()
 	do(c)
 }
 
 // shippedRules have been read once for all tests.
-var shippedRules = sync.OnceValue(mapping.Defaults)
+var shippedRules = sync.OnceValue(rules.Defaults)
 
-func newMapper(t testing.TB) *mapping.Mapper {
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rules: shippedRules()})
+func newMapper(t testing.TB) *variables.Mapper {
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: shippedRules()})
 	require.NoError(t, err)
 	return m
 }
@@ -124,7 +131,7 @@ func (n *node) connect(ranks ...*mpittest.Rank) {
 	for _, r := range ranks {
 		require.NoError(n.t, r.Connect(n.t.Context(), n.path))
 		n.t.Cleanup(r.Kill)
-		n.wait(r, func(r *rank) bool { return r.session != nil && r.gone.IsZero() })
+		n.wait(r, func(r *rank) bool { return r.line != nil && r.gone.IsZero() })
 	}
 }
 
@@ -132,14 +139,14 @@ func (n *node) connect(ranks ...*mpittest.Rank) {
 func (n *node) finish(r *mpittest.Rank, reason mpit.EndReason) {
 	n.t.Helper()
 	require.NoError(n.t, r.Finish(n.t.Context(), n.path, reason))
-	n.wait(r, func(r *rank) bool { return r.end == reason && r.session == nil })
+	n.wait(r, func(r *rank) bool { return r.end == reason && r.line == nil })
 }
 
 // kill kills a rank and waits until the exporter has seen it.
 func (n *node) kill(r *mpittest.Rank) {
 	n.t.Helper()
 	r.Kill()
-	n.wait(r, func(r *rank) bool { return r.session == nil })
+	n.wait(r, func(r *rank) bool { return r.line == nil })
 }
 
 // wait waits until the exporter's idea of a rank is such.
@@ -147,9 +154,9 @@ func (n *node) wait(r *mpittest.Rank, such func(*rank) bool) {
 	n.t.Helper()
 	id := r.Hello().ID
 	require.Eventually(n.t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		known := n.table.byID[id]
+		g := n.lock()
+		defer g.unlock()
+		known := g.table.byID[id]
 		return known != nil && such(known)
 	}, longest, time.Millisecond)
 }
@@ -158,18 +165,18 @@ func (n *node) wait(r *mpittest.Rank, such func(*rank) bool) {
 func (n *node) settle() {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.inquiries) == 0
+		g := n.lock()
+		defer g.unlock()
+		return len(g.inquiries) == 0
 	}, longest, time.Millisecond)
 }
 
 // known says whether the exporter still keeps a rank.
 func (n *node) known(r *mpittest.Rank) bool {
 	id := r.Hello().ID
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.table.byID[id] != nil
+	g := n.lock()
+	defer g.unlock()
+	return g.table.byID[id] != nil
 }
 
 // scrape gathers and returns all values by their names and labels, as the text format writes them. It waits for all
@@ -209,23 +216,23 @@ func (d deadline) Err() error {
 
 // deadlineAfter is for one scrape, which begins after it: its deadline comes when these ranks have answered.
 func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop func()) {
-	n.rounds.mu.Lock()
-	before, readers := n.rounds.current, n.waitingLocked()
-	n.rounds.mu.Unlock()
+	s := n.rounds.shared.Lock()
+	before, readers := s.round, s.readers()
+	n.rounds.shared.Unlock()
 	awaited := map[mpit.RankID]bool{}
 	for _, r := range ranks {
 		awaited[r.Hello().ID] = true
 	}
 	answered := func() bool {
-		n.rounds.mu.Lock()
-		defer n.rounds.mu.Unlock()
-		if n.rounds.current == nil || n.rounds.current == before && n.waitingLocked() <= readers {
+		s := n.rounds.shared.Lock()
+		defer n.rounds.shared.Unlock()
+		if s.round == nil || s.round == before && s.readers() <= readers {
 			return false // it has not begun, or is over
 		}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		for _, a := range n.rounds.current.questions.all() {
-			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.key] && !q.taken }) {
+		g := n.lock()
+		defer g.unlock()
+		for _, a := range s.questions.all() {
+			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.Key] && !q.taken }) {
 				return false
 			}
 		}

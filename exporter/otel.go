@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // OTelConfig says how a reader wants metric data.
@@ -53,9 +52,7 @@ type OTelReader struct {
 // OTelReader makes a reader; it must be closed.
 func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
 	r := &OTelReader{e: e, cfg: cfg, ended: make(chan struct{}, 1)}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.readers[r.ended] = true
+	e.with(func(g *registry) { g.takers.open[r.ended] = true })
 	return r
 }
 
@@ -69,34 +66,47 @@ func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics
 	if !r.open() {
 		return nil, func() {}, errReaderClosed
 	}
-	l, err := r.e.gather(ctx, r.cfg.way())
+	l, err := r.e.rounds.gather(ctx, r.cfg.way())
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return r.cfg.scopes(l.points()), func() { r.e.took(r, l.ended) }, nil
+	return r.cfg.scopes(l.points()), func() { r.took(l.ended) }, nil
 }
 
 // ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the
 // counters, histograms and watermarks that they share with other ranks (mpit_node_* and what rules show for ranks
 // together), as they stand. Nobody is asked. There is no scope where there is no such rank.
 func (r *OTelReader) ReadEnded() (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
-	metrics, ended, err := r.e.readEnded(r)
+	metrics, ended, err := r.readEnded()
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return r.cfg.scopes(metrics), func() { r.e.took(r, ended) }, nil
+	return r.cfg.scopes(metrics), func() { r.took(ended) }, nil
 }
 
 // Ended gets a value when a rank has ended since the last was taken. It is never closed.
 func (r *OTelReader) Ended() <-chan struct{} { return r.ended }
 
-// Close lets go of what the reader has not taken. It may be called more than once.
-func (r *OTelReader) Close() { r.e.closeReader(r) }
+// Close lets go of what the reader has not taken: that is counted. It may be called more than once.
+func (r *OTelReader) Close() {
+	var reading bool
+	r.e.with(func(g *registry) {
+		if g.takers.open[r.ended] {
+			g.closeTaker(r.ended)
+		}
+		reading = g.takers.reading()
+	})
+	p := r.e.pages.page.Lock()
+	defer r.e.pages.page.Unlock()
+	if !reading {
+		p.board.ForgetSets()
+	}
+}
 
 func (r *OTelReader) open() bool {
-	r.e.mu.Lock()
-	defer r.e.mu.Unlock()
-	return r.e.readers[r.ended]
+	g := r.e.lock()
+	defer g.unlock()
+	return g.takers.open[r.ended]
 }
 
 // Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has
@@ -110,10 +120,8 @@ type producer struct {
 
 // Produce is OTelReader.Read.
 func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
-	p.e.mu.Lock()
-	p.e.producing = true
-	p.e.mu.Unlock()
-	l, err := p.e.gather(ctx, p.cfg.way())
+	p.e.with(func(g *registry) { g.takers.producing = true })
+	l, err := p.e.rounds.gather(ctx, p.cfg.way())
 	if err != nil {
 		return nil, err
 	}
@@ -121,74 +129,56 @@ func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error
 	return p.cfg.scopes(l.points()), nil
 }
 
-// took notes that a reader has delivered what these ended ranks have left.
-func (e *Exporter) took(reader *OTelReader, ended []ending) {
-	e.note(ended, func(r *rank) {
-		if r.took == nil {
-			r.took = map[taker]bool{}
-		}
-		r.took[reader.ended] = true
+// took notes that the reader has delivered what these ended ranks have left.
+func (r *OTelReader) took(ended []ending) {
+	r.e.with(func(g *registry) {
+		g.each(ended, func(of *rank) {
+			if of.took == nil {
+				of.took = map[taker]bool{}
+			}
+			of.took[r.ended] = true
+		})
 	})
 }
 
 // readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups
 // of their worlds, where their last values may stand alone.
-func (e *Exporter) readEnded(reader *OTelReader) (metrics []metricdata.Metrics, ended []ending, err error) {
-	if !reader.open() {
+func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, err error) {
+	if !r.open() {
 		return nil, nil, errReaderClosed
 	}
-	e.pages.mu.Lock()
-	defer e.pages.mu.Unlock()
-	defer e.saveThePage(&err)
-	p := e.pages.board
-	p.KeepCreated()
+	p := r.e.pages.page.Lock()
+	defer r.e.pages.page.Unlock()
+	defer p.recover(&err)
+	b := p.board
+	b.KeepCreated()
 	wanted := map[exposition.Owner]exposition.Portion{}
-	for _, end := range e.untaken(reader, e.refresh()) {
-		r := p.ranks[end.rank]
-		if r == nil {
+	for _, end := range r.untaken(p.refresh()) {
+		is, together := b.Owners(&end.rank.Rank)
+		if is == nil {
 			continue
 		}
 		ended = append(ended, end)
-		wanted[r] = exposition.Whole
-		if g := p.groups[end.rank.world]; g != nil {
-			wanted[g] = exposition.Lasting // the others are of ranks that nobody has asked now
+		wanted[is] = exposition.Whole
+		if together != nil {
+			wanted[together] = exposition.Lasting // the others are of ranks that nobody has asked now
 		}
 	}
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	style := exposition.PointStyle{At: e.now().Round(0), Exponential: reader.cfg.Exponential, Only: wanted}
-	return p.Points(style), ended, nil
+	style := exposition.PointStyle{At: r.e.now().Round(0), Exponential: r.cfg.Exponential, Only: wanted}
+	return b.Points(style), ended, nil
 }
 
-// untaken returns those ended ranks that a reader has not taken.
-func (e *Exporter) untaken(reader *OTelReader, all []ending) (list []ending) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// untaken returns those ended ranks that the reader has not taken.
+func (r *OTelReader) untaken(all []ending) (list []ending) {
+	g := r.e.lock()
+	defer g.unlock()
 	for _, end := range all {
-		if !end.rank.took[reader.ended] {
+		if !end.rank.took[r.ended] {
 			list = append(list, end)
 		}
 	}
 	return list
-}
-
-// closeReader forgets a reader; what ended ranks it was still to get is counted.
-func (e *Exporter) closeReader(reader *OTelReader) {
-	func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if !e.readers[reader.ended] {
-			return
-		}
-		delete(e.readers, reader.ended)
-		for _, r := range e.table.ordered {
-			if r.end != mpit.EndNone && r.facts.figures && !r.took[reader.ended] {
-				e.drop(droppedUndelivered, r.facts.series)
-			}
-		}
-	}()
-	p, unlock := e.pages.lock()
-	defer unlock()
-	e.tidySets(p)
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -82,7 +83,7 @@ func (r testReader) readEnded() (values map[string]float64, deliver func()) {
 // dropped is how many series have been counted as dropped for this reason.
 func (n *node) dropped(reason string) float64 {
 	n.t.Helper()
-	families, err := n.self.gather()
+	families, err := n.self.Gather()
 	require.NoError(n.t, err)
 	return valuesOf(families)[fmt.Sprintf("mpit_exporter_series_dropped_total{reason=%q}", reason)]
 }
@@ -111,7 +112,7 @@ func TestEndedRankStaysUntilAllReadersHaveIt(t *testing.T) {
 	n.scrape()
 	assert.False(t, n.known(r))
 	deliver() // of what there isn't any more
-	assert.Zero(t, n.dropped(droppedUndelivered))
+	assert.Zero(t, n.dropped(self.DroppedUndelivered))
 }
 
 func TestEndedRankStaysForItsTimeWhoeverHasIt(t *testing.T) {
@@ -174,9 +175,9 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	reader.Close()
 	reader.Close()
 	late()
-	assert.Equal(t, 4.0, n.dropped(droppedUndelivered), "what it has not got")
+	assert.Equal(t, 4.0, n.dropped(self.DroppedUndelivered), "what it has not got")
 	other.Close()
-	assert.Equal(t, 4.0, n.dropped(droppedUndelivered))
+	assert.Equal(t, 4.0, n.dropped(self.DroppedUndelivered))
 	assert.False(t, n.keepsSets())
 	n.scrape()
 	assert.False(t, n.known(r))
@@ -211,9 +212,8 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 
 // keepsSets says whether there were sets of attributes, and gives them up.
 func (n *node) keepsSets() bool {
-	p, unlock := n.pages.lock()
-	defer unlock()
-	return p.ForgetSets()
+	defer n.pages.page.Unlock()
+	return n.pages.page.Lock().board.ForgetSets()
 }
 
 func TestReadEnded(t *testing.T) {
@@ -351,18 +351,18 @@ func TestEndedRanksOfAReaderThatDoesNotDeliver(t *testing.T) {
 	n.scrape()
 	end(1)
 	end(2)
-	assert.Equal(t, 4.0, n.dropped(droppedUndelivered), "a scraper has the first one")
-	assert.Zero(t, n.dropped(droppedEvicted))
+	assert.Equal(t, 4.0, n.dropped(self.DroppedUndelivered), "a scraper has the first one")
+	assert.Zero(t, n.dropped(self.DroppedEvicted))
 	end(3)
-	assert.Equal(t, 4.0, n.dropped(droppedEvicted), "nobody has the second one")
+	assert.Equal(t, 4.0, n.dropped(self.DroppedEvicted), "nobody has the second one")
 	_, deliver := reader.read()
 	deliver()
 	end(4)
-	assert.Equal(t, 8.0, n.dropped(droppedUndelivered), "a scraper was there, and has not got the third one")
+	assert.Equal(t, 8.0, n.dropped(self.DroppedUndelivered), "a scraper was there, and has not got the third one")
 	n.scrape()
 	end(5)
-	assert.Equal(t, 8.0, n.dropped(droppedUndelivered), "all have the fourth one")
-	assert.Equal(t, 4.0, n.dropped(droppedEvicted))
+	assert.Equal(t, 8.0, n.dropped(self.DroppedUndelivered), "all have the fourth one")
+	assert.Equal(t, 4.0, n.dropped(self.DroppedEvicted))
 }
 
 // A new rank takes the labels of an ended one only if no reader waits for that.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -28,9 +29,9 @@ func startTold(t *testing.T, cfg Config) *told {
 	e.started = time.Unix(0, 0) // before any rank
 	hello := small("1", 0).Hello
 	hello.ID = mpit.RankID{1}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	r := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
+	g := e.lock()
+	defer g.unlock()
+	r := g.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 	r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 	return &told{e, t, r}
 }
@@ -39,13 +40,13 @@ func startTold(t *testing.T, cfg Config) *told {
 func (e *told) take(s mpit.Sample) map[string]float64 {
 	e.t.Helper()
 	c := e.r.contents.Lock()
-	result, state := e.accept(e.r, c, &s)
-	e.publish(e.r, c)
+	result, state := c.accept(&s)
+	e.publish(c)
 	e.r.contents.Unlock()
-	e.mu.Lock()
+	g := e.lock()
 	e.r.state = state
-	e.mu.Unlock()
-	e.self.samples.WithLabelValues(result).Inc()
+	g.unlock()
+	e.self.Samples.WithLabelValues(result).Inc()
 	families, done, err := e.Gather(e.t.Context())
 	require.NoError(e.t, err)
 	defer done()
@@ -107,9 +108,9 @@ func TestPcontrolOnThePage(t *testing.T) {
 
 	s.Status, s.Monotonic = mpit.SampleFinal, 3*time.Second
 	e.absorbed(e.r, &s)
-	e.mu.Lock()
-	e.finish(e.r, mpit.EndFinalize, e.now())
-	e.mu.Unlock()
+	g := e.lock()
+	g.finish(e.r, mpit.EndFinalize, e.now())
+	g.unlock()
 	families = families[1:]
 	last, done, err := e.Gather(t.Context())
 	require.NoError(t, err)
@@ -232,16 +233,16 @@ func TestKept(t *testing.T) {
 	assert.NotZero(t, last.Cut, "a rank may not make us hold what it likes")
 	assert.Len(t, big.List, 20)
 
-	e.mu.Lock()
-	for i := range maxKeptAnswer / maxKeptBytes {
+	g := e.lock()
+	for i := range maxKeptAnswer / bounds.MaxKeptBytes {
 		hello := small("1", i+1).Hello
 		hello.ID = mpit.RankID{2, byte(i)}
-		other := e.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
+		other := g.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
-		other.facts.kept, other.facts.variables = kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, size: maxKeptBytes}, e.r.facts.variables
+		other.facts.kept, other.facts.variables = bounds.Kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, Size: bounds.MaxKeptBytes}, e.r.facts.variables
 	}
-	e.mu.Unlock()
+	g.unlock()
 	all := get1("")
-	assert.Len(t, all.Kept, maxKeptAnswer/maxKeptBytes)
+	assert.Len(t, all.Kept, maxKeptAnswer/bounds.MaxKeptBytes)
 	assert.Equal(t, 1, all.More)
 }

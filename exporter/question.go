@@ -7,44 +7,51 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
+// line is a rank's connection, as others than its goroutine have it.
+type line struct {
+	session *mpit.Session
+	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under the
+	// registry's lock.
+	asked atomic.Pointer[question]
+	wake  chan struct{} // there is something in the outbox
+}
+
+func newLine(s *mpit.Session) *line { return &line{session: s, wake: make(chan struct{}, 1)} }
+
+// nudge wakes the goroutine.
+func (l *line) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it knows
+	}
+}
+
 // question is a request for a sample.
 type question struct {
 	rank    *rank
-	session *mpit.Session
 	line    *line
 	pending *mpit.Pending
 	at      time.Time
 
 	begun atomic.Bool // somebody takes the answer in
 
-	// Exporter.mu guards these.
+	awaiting // guarded by the registry's lock
+}
+
+// awaiting is who waits for the answer to a question.
+type awaiting struct {
 	taken   bool         // the answer has been taken in, or never will be
 	awaited []*countdown // by rounds; nil once it is taken
 	waited  bool         // a round has had patience with it
 }
 
-// countdown is how many questions of a round have not been taken in. Exporter.mu guards it.
-type countdown struct {
-	left int
-	over chan struct{} // closed when none is left
-}
-
-// newCountdown returns one that is too high by one until all questions are counted, for answers may come before.
-func newCountdown() *countdown { return &countdown{left: 1, over: make(chan struct{})} }
-
-func (c *countdown) less() {
-	if c.left--; c.left == 0 {
-		close(c.over)
-	}
-}
-
-// settle lets those go who wait for the answer. The caller holds mu.
-func (q *question) settle() {
-	q.taken = true
-	for _, c := range q.awaited {
+// settle lets those go who wait.
+func (w *awaiting) settle() {
+	w.taken = true
+	for _, c := range w.awaited {
 		c.less()
 	}
-	q.awaited = nil
+	w.awaited = nil
 }
 
 func (q *question) isAnswered() bool {
@@ -56,20 +63,21 @@ func (q *question) isAnswered() bool {
 	}
 }
 
-// line is how the goroutine of a rank's connection is told what to do.
-type line struct {
-	// asked is the question that is open, as long as its answer has not been taken in; nil: none. It changes under
-	// Exporter.mu.
-	asked atomic.Pointer[question]
-	wake  chan struct{} // there is something in the outbox
+// countdown is how many questions of a round have not been taken in. It is safe for concurrent use.
+type countdown struct {
+	left atomic.Int64
+	over chan struct{} // closed when none is left
 }
 
-func newLine() *line { return &line{wake: make(chan struct{}, 1)} }
+// newCountdown returns one that is too high by one until all questions are counted, for answers may come before.
+func newCountdown() *countdown {
+	c := &countdown{over: make(chan struct{})}
+	c.left.Store(1)
+	return c
+}
 
-// nudge wakes the goroutine.
-func (l *line) nudge() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // it knows
+func (c *countdown) less() {
+	if c.left.Add(-1) == 0 {
+		close(c.over)
 	}
 }

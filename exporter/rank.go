@@ -1,44 +1,22 @@
 package exporter
 
 import (
-	"cmp"
-	"strconv"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
+	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// Identity is what tells the series of one rank from those of all others on the node.
-type Identity = identity.Identity
-
-// figures is what the exporter needs of a mapping.Rank.
-type figures interface {
-	SetRoom(shared mapping.Room)
-	SetVariableLimit(weight int)
-	Update(s *mpit.Sample)
-	Reload(m *mapping.Mapper, at time.Time)
-	Weight() int
-	Structure() uint64
-	Series() []*mapping.Series
-	Select() (def bool, ids map[uint32]bool, changed bool)
-	Requests() []uint32
-	Dropped() map[mapping.Reason]uint64
-	Infos() []mapping.Info
-	Objects() []mapping.ObjectInfo
-	SetCategories(c mapping.Categories)
-	Close()
-}
 
 // rankState says what became of a rank in the last round.
 type rankState uint8
@@ -61,64 +39,28 @@ var stateNames = [...]string{"new", "up", "busy", "passive", "paused", "late", "
 
 // rank is one process. What is not said to be guarded never changes once it stands in the table.
 type rank struct {
-	key     mpit.RankID
-	id      Identity
-	peer    mpit.Peer // of its first connection
-	arrived uint64    // rises from rank to rank
-	started time.Time // zero: not known
-	about   api.RankStatus
+	board.Rank
+
+	arrived uint64 // rises from rank to rank
 	library mapping.Library
-	old     bool             // it was there before this exporter
-	since   time.Time        // since when the exporter can vouch for what only it counts; zero: since the rank began
-	version string           // of the library, as the rank wrote it
-	labels  []*dto.LabelPair // of id, sorted by name; shared by all its series
+	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
+	version string    // of the library, as the rank wrote it
 	world   *world
 
 	contents *guard.Value[contents] // what has been taken in of it
 	taking   *semaphore.Weighted    // bounds how many ranks of its user are taken in at the same time
 	account  *budget.Account        // of its series
 
-	attendance // guarded by Exporter.mu
-}
-
-// contents is what has been taken in of a rank. Its lock is held while a sample is taken in and while the page copies
-// it, never that of another rank besides, and before any lock that ranks share.
-type contents struct {
-	figures  figures       // nil: not made yet, or thrown away after a panic
-	over     bool          // the rank has been forgotten: nothing more is taken in
-	since    time.Time     // when figures were thrown away; zero: never
-	epoch    uint64        // of the rules that figures are made by
-	made     uint64        // how often figures have been made
-	anew     bool          // figures have news of the variables: they have just been made, or told categories
-	selected bool          // the agent has been told what to read
-	reselect bool          // the agent is to be told what to read even if figures think that it knows
-	clock    time.Duration // of the newest sample that figures have taken
-
-	sampled   bool // stats hold something
-	stats     mpit.AgentStats
-	variables *mpit.Variables
-	byState   [variableStates]int // variables by their state
-	layout    *mpit.Layout
-	structure uint64 // of figures, for which variables were selected last
-	infos     []mapping.Info
-	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left      map[string]int            // left out, as counted there
-	size      int                       // about how many bytes it holds of what it has sent
-	trimmed   trimmed
-	final     bool // its last sample has been taken in
-	kept      kept // by its last MPI_Pcontrol(2)
-
-	tell outbox // what came of the last sample, for the agent
+	attendance // guarded by the registry's lock
 }
 
 // attendance is what of a rank may be looked at and changed without waiting for what is being taken in.
 type attendance struct {
-	session *mpit.Session // nil: not connected
-	line    *line         // to the session's goroutine; nil: there is none
-	last    rankState     // what its last answer made of it
-	send    outbox
-	facts   facts
-	state   rankState // on the last page
+	line  *line     // its connection; nil: there is none
+	last  rankState // what its last answer made of it
+	send  outbox
+	facts facts
+	state rankState // on the last page
 
 	inquiry             inquiry   // what it is being asked for besides samples
 	categoriesNotBefore time.Time // it could not say them
@@ -144,8 +86,8 @@ type facts struct {
 	size      int
 	stamp     uint64 // of its categories
 	variables *mpit.Variables
-	infos     []mapping.Info
-	kept      kept
+	infos     []variables.Info
+	kept      bounds.Kept
 }
 
 // outbox is what the session's goroutine is to send to the agent.
@@ -168,7 +110,7 @@ type account struct {
 
 // controls is what a rank keeps of its control variables: the series that it is counted in.
 type controls struct {
-	rows []*tally.Held[controlRow]
+	rows []*tally.Held[board.ControlRow]
 	at   time.Time // when they were read; zero: not since it connected first
 	told bool      // they are to be read as soon as possible
 	left map[string]int
@@ -183,38 +125,47 @@ const (
 	askControls
 )
 
+// view is what a refresh of the page sees of a rank without its lock.
+type view struct {
+	rank  *rank
+	state rankState
+	end   mpit.EndReason
+	lives int
+	facts facts
+}
+
+// visible says whether the rank stands on the page at all.
+func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
+
+// ending is an ended rank that stands on a page, with how often it had brought something new by then.
+type ending struct {
+	rank  *rank
+	lives int
+}
+
 // taker is a reader of metric data. It gets a value when a rank has ended.
 type taker chan struct{}
 
-const variableStates = int(mpit.VariableOnRequest) + 1
-
 // newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
-func newRank(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
-	id := w.ID
+func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	r := &rank{
-		key:      h.ID,
-		id:       id,
-		peer:     peer,
-		started:  h.InitTime,
-		about:    api.StatusOf(&h, peer, w),
-		library:  mapping.ParseLibrary(h.LibraryVersion),
-		version:  clean.Cut(h.LibraryVersion, clean.MaxLabel),
-		contents: guard.New(contents{left: map[string]int{}}),
+		Rank: board.Rank{
+			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w), Labels: board.Labels(w.ID),
+		},
+		library: mapping.ParseLibrary(h.LibraryVersion),
+		version: clean.Cut(h.LibraryVersion, clean.MaxLabel),
 	}
+	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}})
 	r.controls.left = map[string]int{}
-	labels := []mapping.Label{
-		{Name: "jobid", Value: id.JobID}, {Name: "rank", Value: strconv.Itoa(id.Rank)},
-		{Name: "user", Value: id.User}, {Name: "world", Value: id.World},
-	}
-	if id.Dup > 0 {
-		labels = append([]mapping.Label{{Name: "dup", Value: strconv.Itoa(id.Dup)}}, labels...)
-	}
-	r.labels = exposition.LabelPairs(nil, labels)
 	return r
 }
 
+func (r *rank) attrs() []any {
+	return []any{"jobid", r.ID.JobID, "world", r.ID.World, "rank", r.ID.Rank, "dup", r.ID.Dup, "user", r.About.User}
+}
+
 // job is whose budget its series count for.
-func (r *rank) job() budget.Job { return budget.Job{ID: r.id.JobID, UID: r.peer.UID} }
+func (r *rank) job() budget.Job { return budget.Job{ID: r.ID.JobID, UID: r.UID} }
 
 // leftAt is when a rank without a connection ended, or lost it.
 func (r *attendance) leftAt() time.Time {
@@ -238,32 +189,6 @@ func (r *attendance) nudge() {
 		return
 	}
 	r.line.nudge()
-}
-
-// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy
-// ones and last ones don't say everything.
-func (r *contents) count(s *mpit.AgentStats) {
-	r.sampled = true
-	level := r.stats.PcontrolLevel
-	if s.PcontrolCalls > 0 && s.PcontrolCalls >= r.stats.PcontrolCalls {
-		level = s.PcontrolLevel
-	}
-	r.stats = mpit.AgentStats{
-		Samples:      max(r.stats.Samples, s.Samples),
-		Busy:         max(r.stats.Busy, s.Busy),
-		ReadErrors:   max(r.stats.ReadErrors, s.ReadErrors),
-		GateWaits:    max(r.stats.GateWaits, s.GateWaits),
-		GateWaitTime: max(r.stats.GateWaitTime, s.GateWaitTime),
-		GateWaitMax:  max(r.stats.GateWaitMax, s.GateWaitMax),
-		CPUTime:      max(r.stats.CPUTime, s.CPUTime),
-		ObjectsAlive: s.ObjectsAlive,
-
-		PcontrolLevel: level,
-		PcontrolCalls: max(r.stats.PcontrolCalls, s.PcontrolCalls),
-		KeptSamples:   max(r.stats.KeptSamples, s.KeptSamples),
-		PausedTime:    max(r.stats.PausedTime, s.PausedTime),
-		CategoryStamp: cmp.Or(s.CategoryStamp, r.stats.CategoryStamp),
-	}
 }
 
 // finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank

@@ -1,11 +1,15 @@
 package exporter
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
+	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -14,268 +18,240 @@ var (
 	errTooManyRanks = errors.New("the user has too many ranks")
 )
 
-// connect registers a session. A rank that was known before goes on with it: its agent has connected anew.
-func (e *Exporter) connect(ctx context.Context, s *mpit.Session, w identity.Process) (*rank, *line, error) {
-	h, peer := s.Hello(), s.Peer()
-	r, l, old, err := func() (*rank, *line, *mpit.Session, error) {
-		e.mu.Lock()
-		defer e.unlock()
-		r := e.table.byID[h.ID]
-		switch {
-		case r != nil && r.peer.UID != peer.UID:
-			e.self.refused.WithLabelValues(refusedUID).Inc()
-			return nil, nil, nil, errOtherUser
-		case (r == nil || r.end != mpit.EndNone) && e.table.alive(peer.UID) >= e.cfg.MaxRanks:
-			e.self.refused.WithLabelValues(refusedRanks).Inc()
-			return nil, nil, nil, errTooManyRanks
-		case r == nil:
-			r = e.add(h, peer, w)
-		case r.end == mpit.EndLost:
-			r.revive()
-		}
-		old := r.session
-		r.session, r.line = s, newLine()
-		line := r.line
-		s.OnAnswer(func() { e.takeAnswered(ctx, line) })
-		r.gone = time.Time{}
-		if r.state == stateLate {
-			r.state = stateNew
-		}
-		if r.send.selected {
-			// An agent may or may not remember what its last connection selected.
-			r.send.selection = true
-		}
-		e.table.enter(r)
-		r.nudge()
-		return r, r.line, old, nil
-	}()
-	if old != nil {
-		_ = old.Close()
-	}
-	return r, l, err
+// ranks is what connections, rounds and the page share: the registry behind its lock, and what has a lock of its own.
+type ranks struct {
+	*base
+	tallies
+	registry guard.Mutex[registry]
 }
 
-// unlock gives mu back, and closes what has been removed from the table.
-func (e *Exporter) unlock() {
-	removed := e.removed
-	e.removed = nil
-	for _, r := range removed {
-		e.freed.leaving = true
-		e.freed.bytes += r.facts.size + seriesBytes*r.facts.series
+// tallies are the series that any number of ranks hold together. Each is safe for concurrent use.
+type tallies struct {
+	categories *tally.Tally[categories.Row]
+	controls   *tally.Tally[board.ControlRow]
+}
+
+func newRanks(b *base) *ranks {
+	rs := &ranks{base: b, tallies: tallies{
+		categories: tally.New[categories.Row](categories.MaxRows),
+		controls:   tally.New[board.ControlRow](maxControlRows),
+	}}
+	*rs.registry.Lock() = registry{
+		base: b, tallies: rs.tallies, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
+		takers: takers{open: map[taker]bool{}}, finals: map[uint32]int{}, clashes: map[uint32]time.Time{},
+		inquiries: map[uint32]int{},
 	}
-	e.mu.Unlock()
+	rs.registry.Unlock()
+	return rs
+}
+
+// lock waits for the registry's lock. The registry may be used until its unlock.
+func (rs *ranks) lock() *registry { return rs.registry.Lock() }
+
+// with does something with the registry.
+func (rs *ranks) with(do func(g *registry)) {
+	g := rs.lock()
+	defer g.unlock()
+	do(g)
+}
+
+// registry is all ranks that there are. To have one is to hold its lock, which guards the attendance of ranks, their
+// questions and their worlds as well. It is held for a look or a change, never while a rank is taken in; a rank's own
+// lock comes before it, those of tables such as budgets after it.
+type registry struct {
+	*base
+	tallies
+	giveUp func() // the lock
+
+	table     table
+	worlds    worlds
+	takers    takers
+	finals    finals
+	clashes   clashes
+	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
+	freed     freed
+	removed   []*rank // from the table, to be closed
+}
+
+// unlock gives the lock back, and closes what has been removed from the table.
+func (g *registry) unlock() {
+	removed := g.removed
+	g.removed = nil
 	for _, r := range removed {
-		e.close(r)
+		g.freed.add(r)
+	}
+	g.giveUp()
+	for _, r := range removed {
+		r.close()
 	}
 }
 
-// add puts a new rank into the table. The caller holds mu.
-func (e *Exporter) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
-	e.makeWay(w.ID, peer.UID)
-	r := e.table.add(h, peer, w)
-	r.account = e.budgets.Open(r.job())
-	if r.old = h.InitTime.Before(e.started); r.old {
-		r.since = e.now()
+// connect gives a rank its connection, which has been opened by such a process. A rank that was known before goes on
+// with it: its agent has connected anew. old is the connection that it had.
+func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err error) {
+	h, peer := l.session.Hello(), l.session.Peer()
+	r = g.table.byID[h.ID]
+	switch {
+	case r != nil && r.UID != peer.UID:
+		g.self.Refused.WithLabelValues(self.RefusedUID).Inc()
+		return nil, nil, errOtherUser
+	case (r == nil || r.end != mpit.EndNone) && g.table.alive(peer.UID) >= g.cfg.MaxRanks:
+		g.self.Refused.WithLabelValues(self.RefusedRanks).Inc()
+		return nil, nil, errTooManyRanks
+	case r == nil:
+		r = g.add(h, peer, w)
+	case r.end == mpit.EndLost:
+		r.revive()
 	}
-	e.worlds.join(r)
-	e.noteClash(r)
+	old, r.line = r.line, l
+	r.gone = time.Time{}
+	if r.state == stateLate {
+		r.state = stateNew
+	}
+	if r.send.selected {
+		// An agent may or may not remember what its last connection selected.
+		r.send.selection = true
+	}
+	g.table.enter(r)
+	r.nudge()
+	return r, old, nil
+}
+
+// add puts a new rank into the table.
+func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+	g.makeWay(w.ID, peer.UID)
+	r := g.table.add(g.base, h, peer, w)
+	r.account = g.budgets.Open(r.job())
+	if r.Old = h.InitTime.Before(g.started); r.Old {
+		r.since = g.now()
+	}
+	g.worlds.join(r)
+	g.noteClash(r)
 	if w.Check == identity.Differs {
-		e.self.mismatches.Inc()
-		e.log.Debug("a rank claims another job than the kernel says", append(rankAttrs(r), "cgroup_jobid", w.CgroupJobID)...)
+		g.self.Mismatches.Inc()
+		g.log.Debug("a rank claims another job than the kernel says", append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
 }
 
 // disconnect notes the end of a connection, unless the rank has a newer one.
-func (e *Exporter) disconnect(r *rank, s *mpit.Session) {
-	e.mu.Lock()
-	defer e.unlock()
-	if r.session != s {
+func (g *registry) disconnect(r *rank, l *line) {
+	if r.line != l {
 		return
 	}
-	r.session, r.line = nil, nil
-	e.abandon(r)
+	r.line = nil
+	g.abandon(r)
 	if r.end == mpit.EndNone {
-		r.gone = e.now()
+		r.gone = g.now()
 		r.state = stateLate
 	}
-	e.table.enter(r)
-	e.evict()
+	g.table.enter(r)
+	g.evict()
 }
 
-// receiveFinal takes the last sample of a rank, which may be all that is ever seen of it.
-func (e *Exporter) receiveFinal(ctx context.Context, s *mpit.Session, w identity.Process) {
-	if !e.enterFinal(s.Peer().UID) {
-		e.log.Debug("refused a last sample", "user", w.ID.User, "pid", s.Peer().PID)
-		return
-	}
-	defer e.leaveFinal(s.Peer().UID)
-	taking, cancel := context.WithTimeout(ctx, finalTimeout)
-	defer cancel()
-	select {
-	case <-s.Done():
-	case <-taking.Done():
-		return
-	}
-	if e.takeFinal(ctx, s, w) && e.cfg.FinalTaken != nil {
-		e.cfg.FinalTaken(ctx)
-	}
-}
-
-// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
-func (e *Exporter) takeFinal(ctx context.Context, s *mpit.Session, w identity.Process) bool {
-	sample, ok := s.Final()
-	if !ok {
-		e.countProtocolError(s.Err())
-		e.log.Debug("no last sample", "user", w.ID.User, "pid", s.Peer().PID, "err", s.Err())
-		return false
-	}
-	r := e.rankOfFinal(s, w)
-	if r == nil {
-		return false
-	}
-	leave, err := e.enter(ctx, r)
-	if err != nil {
-		return false // the exporter ends
-	}
-	defer leave()
-	e.self.samples.WithLabelValues(resultFinal).Inc()
-	c := r.contents.Lock()
-	e.absorb(r, c, &sample)
-	e.publish(r, c)
-	r.contents.Unlock()
-	reason := sample.End
-	if reason == mpit.EndNone {
-		reason = mpit.EndExit
-	}
-	e.mu.Lock()
-	defer e.unlock()
-	if e.table.byID[r.key] != r {
-		return false // there were too many
-	}
-	e.finish(r, reason, e.now())
-	return true
-}
-
-// rankOfFinal returns the rank that a last sample is of; nil: it is not to be taken.
-func (e *Exporter) rankOfFinal(s *mpit.Session, w identity.Process) *rank {
-	h, peer := s.Hello(), s.Peer()
-	e.mu.Lock()
-	defer e.unlock()
-	r := e.table.byID[h.ID]
-	switch {
-	case r == nil:
-		r = e.add(h, peer, w)
-		r.gone = e.now()
-		e.table.enter(r)
-	case r.peer.UID != peer.UID:
-		e.self.refused.WithLabelValues(refusedUID).Inc()
-		return nil
-	}
-	return r
-}
-
-// enterFinal counts a connection that is to bring a last sample, if its user may have one more.
-func (e *Exporter) enterFinal(uid uint32) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := e.finals[uid]; n >= maxFinals && n >= maxFinals+e.table.alive(uid) {
-		e.self.refused.WithLabelValues(refusedFinals).Inc()
-		return false
-	}
-	e.finals[uid]++
-	return true
-}
-
-func (g *registry) leaveFinal(uid uint32) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.finals[uid]--; g.finals[uid] == 0 {
-		delete(g.finals, uid)
-	}
-}
-
-// finish marks a rank as ended and makes room for it. The caller holds mu.
-func (e *Exporter) finish(r *rank, reason mpit.EndReason, at time.Time) {
+// finish marks a rank as ended and makes room for it.
+func (g *registry) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
-	e.table.enter(r)
-	e.dropControls(r)
-	e.log.Debug("rank ended", append(rankAttrs(r), "reason", r.end.String())...)
-	e.tellReaders()
-	e.evict()
+	g.table.enter(r)
+	g.dropControls(r)
+	g.log.Debug("rank ended", append(r.attrs(), "reason", r.end.String())...)
+	g.takers.tell()
+	g.evict()
 }
 
-// evict makes room for ended ranks. The caller holds mu.
-func (e *Exporter) evict() {
+// evict makes room for ended ranks.
+func (g *registry) evict() {
 	for {
-		victim := e.table.surplus(e.cfg.MaxEnded, e.endedBytes)
+		victim := g.table.surplus(g.cfg.MaxEnded, g.endedBytes)
 		if victim == nil {
 			return
 		}
-		e.self.evicted.Inc()
-		e.countLost(victim)
-		e.remove(victim)
+		g.self.Evicted.Inc()
+		if reason := g.takers.loss(victim, g.now()); reason != "" {
+			g.drop(reason, victim.facts.series)
+		}
+		g.remove(victim)
 	}
 }
 
-// remove forgets a rank; it leaves the page when that is made next. The caller holds mu.
-func (e *Exporter) remove(r *rank) {
-	e.table.remove(r)
-	if e.worlds.leave(r) {
-		e.categories.Replace(r.world.key.uid, r.world.rows, nil)
+// remove forgets a rank; it leaves the page when that is made next.
+func (g *registry) remove(r *rank) {
+	g.table.remove(r)
+	if g.worlds.leave(r) {
+		g.categories.Replace(r.UID, r.world.rows, nil)
 	}
-	e.removed = append(e.removed, r)
+	g.removed = append(g.removed, r)
 }
 
 // expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
-// need. The caller holds mu.
-func (e *Exporter) expire() {
-	now := e.now()
+// need.
+func (g *registry) expire() {
+	now := g.now()
 	var over, lost []*rank
-	for _, r := range e.table.ordered {
+	for _, r := range g.table.ordered {
 		switch {
-		case r.end != mpit.EndNone && !e.wanted(r) && (now.Sub(r.ended) >= e.cfg.Retention || r.account.Short()):
+		case r.end != mpit.EndNone && !g.takers.want(r, now) && (now.Sub(r.ended) >= g.cfg.Retention || r.account.Short()):
 			over = append(over, r)
-		case r.end == mpit.EndNone && r.session == nil && now.Sub(r.gone) >= e.grace:
+		case r.end == mpit.EndNone && r.line == nil && now.Sub(r.gone) >= g.grace:
 			lost = append(lost, r)
 		}
 	}
 	for _, r := range over {
-		e.remove(r)
+		g.remove(r)
 	}
 	for _, r := range lost {
-		if e.table.byID[r.key] == r { // and has not been evicted meanwhile
-			e.finish(r, mpit.EndLost, r.gone)
+		if g.table.byID[r.Key] == r { // and has not been evicted meanwhile
+			g.finish(r, mpit.EndLost, r.gone)
 		}
 	}
 }
 
-// Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last
-// values nobody has got. It asks none of them. An exporter that serves one job has nothing left to do when both are
-// zero.
-func (e *Exporter) Remaining() (living, untaken int) {
-	e.mu.Lock()
-	defer e.unlock()
-	e.expire()
-	for _, r := range e.table.ordered {
+// remaining counts the ranks that live, or may still bring their last sample, and those that have ended whose last
+// values nobody has got.
+func (g *registry) remaining() (living, untaken int) {
+	g.expire()
+	now := g.now()
+	for _, r := range g.table.ordered {
 		switch {
 		case r.end == mpit.EndNone:
 			living++
-		case e.wanted(r):
+		case g.takers.want(r, now):
 			untaken++
 		}
 	}
-	for _, n := range e.finals {
+	for _, n := range g.finals {
 		living += n
 	}
 	return living, untaken
 }
 
-// clashLogInterval is how often one user's clashes of labels are worth a line: a user can make any number of them.
-const clashLogInterval = time.Minute
+// look appends what there is of each rank to views.
+func (g *registry) look(views []view) []view {
+	g.expire()
+	for _, r := range g.table.ordered {
+		views = append(views, view{r, r.state, r.end, r.lives, r.facts})
+	}
+	return views
+}
 
-// maxClashLogged bounds the users of whom it is known when a clash was logged.
-const maxClashLogged = 256
+// each does something with those ended ranks that have brought nothing new since.
+func (g *registry) each(ended []ending, do func(r *rank)) {
+	for _, end := range ended {
+		if end.rank.lives == end.lives {
+			do(end.rank)
+		}
+	}
+}
+
+// closeTaker forgets a reader of metric data; what ended ranks it was still to get is counted.
+func (g *registry) closeTaker(t taker) {
+	delete(g.takers.open, t)
+	for _, r := range g.table.ordered {
+		if r.end != mpit.EndNone && r.facts.figures && !r.took[t] {
+			g.drop(self.DroppedUndelivered, r.facts.series)
+		}
+	}
+}
 
 // maxWays is at how many ranks with the same labels a new one looks, for an ended one in whose place it could be.
 const maxWays = 16
@@ -283,41 +259,97 @@ const maxWays = 16
 // makeWay removes the ended rank whose labels a new one would have, if it is the same user's and nobody waits for its
 // last values. A job that is requeued, or a program that is started again and again by one shell, so goes on in the
 // same series, which begin anew; with a label dup it would be another one until its end. Others keep their labels.
-// The caller holds mu.
-func (e *Exporter) makeWay(id Identity, uid uint32) {
+func (g *registry) makeWay(id Identity, uid uint32) {
 	for ; id.Dup < maxWays; id.Dup++ {
-		i, found := e.table.find(id)
+		i, found := g.table.find(id)
 		if !found {
 			return
 		}
-		if old := e.table.ordered[i]; old.end != mpit.EndNone && !e.wanted(old) && old.peer.UID == uid {
-			e.remove(old)
+		if old := g.table.ordered[i]; old.end != mpit.EndNone && !g.takers.want(old, g.now()) && old.UID == uid {
+			g.remove(old)
 			return
 		}
 	}
 }
 
 // noteClash counts and logs that a new rank has the labels of another one, or is in a world that another user claims
-// too: once for each world, and of one user at most one line in clashLogInterval. The caller holds mu.
-func (e *Exporter) noteClash(r *rank) {
-	if r.id.Dup > 0 {
-		e.self.clashes.Inc()
+// too: once for each world, and of one user at most one line in clashLogInterval.
+func (g *registry) noteClash(r *rank) {
+	if r.ID.Dup > 0 {
+		g.self.Clashes.Inc()
 	}
-	if r.id.Dup == 0 && r.world.dup == 0 || r.world.warned {
+	if r.ID.Dup == 0 && r.world.Dup == 0 || r.world.warned || !g.clashes.logs(r.UID, g.now()) {
 		return
 	}
-	now := e.now()
-	if last, found := e.clashLogged[r.peer.UID]; found && now.Sub(last) < clashLogInterval {
-		return
-	}
-	if len(e.clashLogged) >= maxClashLogged {
-		clear(e.clashLogged) // a few lines more
-	}
-	e.clashLogged[r.peer.UID] = now
 	r.world.warned = true
-	e.log.Warn("ranks have the labels of others; the later ones have a label dup "+
+	g.log.Warn("ranks have the labels of others; the later ones have a label dup "+
 		"(further clashes of this world are only counted)",
-		append(rankAttrs(r), "pid", r.about.PID, "jobid_source", r.about.JobIDSource, "jobid_check", r.about.JobIDCheck)...)
+		append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check", r.About.JobIDCheck)...)
+}
+
+// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
+func (g *registry) giveBack() {
+	if g.cfg.GiveBack != nil && g.freed.due(g.now()) {
+		go g.cfg.GiveBack()
+	}
+}
+
+// publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is
+// to be told. It reports whether the figures, if there are some, are sound.
+func (rs *ranks) publish(c *contents) bool {
+	f, tell, sound := c.public()
+	r, g := c.rank, rs.lock()
+	defer g.unlock()
+	r.facts = f
+	g.table.enter(r)
+	if tell.selected {
+		r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, tell.def, tell.ids
+	}
+	if tell.open != nil {
+		r.send.open = tell.open
+	}
+	r.nudge()
+	return sound
+}
+
+// finals is the connections that are to bring a last sample, by uid. It belongs to the registry.
+type finals map[uint32]int
+
+// enter counts one more, if a user with so many living ranks may have it.
+func (f finals) enter(uid uint32, alive int) bool {
+	if n := f[uid]; n >= maxFinals && n >= maxFinals+alive {
+		return false
+	}
+	f[uid]++
+	return true
+}
+
+func (f finals) leave(uid uint32) {
+	if f[uid]--; f[uid] == 0 {
+		delete(f, uid)
+	}
+}
+
+// clashes is when a clash of labels was logged, by uid.
+type clashes map[uint32]time.Time
+
+const (
+	// clashLogInterval is how often one user's clashes of labels are worth a line: a user can make any number of them.
+	clashLogInterval = time.Minute
+	// maxClashLogged bounds the users of whom it is known when a clash was logged.
+	maxClashLogged = 256
+)
+
+// logs says whether a user's clash is to be logged now, and notes it.
+func (c clashes) logs(uid uint32, now time.Time) bool {
+	if last, found := c[uid]; found && now.Sub(last) < clashLogInterval {
+		return false
+	}
+	if len(c) >= maxClashLogged {
+		clear(c) // a few lines more
+	}
+	c[uid] = now
+	return true
 }
 
 const (
@@ -328,15 +360,25 @@ const (
 	givingBackPauses = time.Minute
 )
 
-// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
-func (e *Exporter) giveBack() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now, leaving := e.now(), e.freed.leaving
-	e.freed.leaving = false
-	if leaving || e.cfg.GiveBack == nil || e.freed.bytes < worthGivingBack || now.Sub(e.freed.at) < givingBackPauses {
-		return
+// freed is about how many bytes ranks had that have left since memory was given back last.
+type freed struct {
+	bytes   int
+	at      time.Time
+	leaving bool // some have left since the last page: more may follow, or others take the room
+}
+
+func (f *freed) add(r *rank) {
+	f.leaving = true
+	f.bytes += r.facts.size + seriesBytes*r.facts.series
+}
+
+// due says whether it is time to give memory back, and notes that it is done.
+func (f *freed) due(now time.Time) bool {
+	leaving := f.leaving
+	f.leaving = false
+	if leaving || f.bytes < worthGivingBack || now.Sub(f.at) < givingBackPauses {
+		return false
 	}
-	e.freed = freed{at: now}
-	go e.cfg.GiveBack()
+	*f = freed{at: now}
+	return true
 }

@@ -6,14 +6,16 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // Rules is what can change while an Exporter runs.
 type Rules struct {
-	Mapper   *mapping.Mapper // a new one, not the one that is in force
-	Limits   mapping.Limits  // zero values stand for the defaults
-	Identity []mapping.Relabel
+	Mapper   *variables.Mapper // a new one, not the one that is in force
+	Limits   rules.Limits      // zero values stand for the defaults
+	Identity []rules.Relabel
 }
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
@@ -32,8 +34,8 @@ func (e *Exporter) Reload(r Rules) error {
 		return err
 	}
 	e.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: e.rules.Load().epoch + 1})
-	e.self.reloads.WithLabelValues(reloadSuccess).Inc()
-	e.self.reloadSucceeded(e.now())
+	e.self.Reloads.WithLabelValues(self.ReloadSuccess).Inc()
+	e.self.ReloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
 	return nil
 }
@@ -48,8 +50,8 @@ func (r *Rules) check() (*identity.Rules, error) {
 // ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its
 // lines.
 func (e *Exporter) ReloadFailed(err error) {
-	e.self.reloads.WithLabelValues(reloadFailure).Inc()
-	e.self.reloaded.Set(0)
+	e.self.Reloads.WithLabelValues(self.ReloadFailure).Inc()
+	e.self.Reloaded.Set(0)
 	for line := range strings.Lines(err.Error()) {
 		e.log.Error("The rules could not be read anew; the old ones stay in force", "err", strings.TrimSpace(line))
 	}
@@ -57,19 +59,10 @@ func (e *Exporter) ReloadFailed(err error) {
 
 // setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
 // error the old ones stay.
-func (e *Exporter) setLimits(l mapping.Limits) error {
+func (e *Exporter) setLimits(l rules.Limits) error {
 	if err := e.budgets.SetLimits(l); err != nil {
 		return err
 	}
-	e.showLimits(e.budgets.Limits())
+	e.self.ShowLimits(e.budgets.Limits())
 	return nil
-}
-
-func (e *Exporter) showLimits(l mapping.Limits) {
-	for scope, limit := range map[string]int{
-		scopeAll: l.Series, scopeJob: l.SeriesPerJob, scopeUser: l.SeriesPerUser, scopeRank: l.SeriesPerRank,
-		scopeVariable: l.SeriesPerVariable,
-	} {
-		e.self.seriesLimit.WithLabelValues(scope).Set(float64(limit))
-	}
 }

@@ -12,20 +12,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // withRules is rules to reload, before the shipped ones.
-func withRules(t *testing.T, rules ...mapping.Rule) Rules {
+func withRules(t *testing.T, own ...rules.Rule) Rules {
 	t.Helper()
-	m, err := mapping.New(mapping.Config{Rules: append(rules, mapping.Defaults()...), TimerInterval: time.Second})
+	m, err := variables.New(variables.Config{Rules: append(own, rules.Defaults()...), TimerInterval: time.Second})
 	require.NoError(t, err)
 	return Rules{Mapper: m}
 }
 
-func named(name string) mapping.Match { return mapping.Match{Name: name} }
+func named(name string) rules.Match { return rules.Match{Name: name} }
 
 const (
 	reloadedFamily = "mpit_exporter_config_last_reload_successful"
@@ -52,8 +54,8 @@ func TestReload(t *testing.T) {
 	yes := true
 	t.Run("what no rule touches goes on, names and classes change, and what is dropped is not read", func(t *testing.T) {
 		require.NoError(t, n.Reload(withRules(t,
-			mapping.Rule{Match: named("calls"), Drop: &yes},
-			mapping.Rule{Match: named("depth"), Class: "counter", Unit: "{message}", Name: "arrived"},
+			rules.Rule{Match: named("calls"), Drop: &yes},
+			rules.Rule{Match: named("depth"), Class: "counter", Unit: "{message}", Name: "arrived"},
 		)))
 		page := n.scrape()
 		assert.NotContains(t, page, calls)
@@ -66,7 +68,7 @@ func TestReload(t *testing.T) {
 			longest, time.Millisecond, "the agent is told")
 	})
 	t.Run("the same rules again: nothing is left out that has not been counted", func(t *testing.T) {
-		require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes})))
+		require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("calls"), Drop: &yes})))
 		assert.Equal(t, before[dropped]+1, n.scrape()[dropped])
 	})
 	t.Run("what was dropped is back, and has counted meanwhile", func(t *testing.T) {
@@ -112,7 +114,7 @@ func TestReloadThatFails(t *testing.T) {
 
 	require.NoError(t, n.Reload(withRules(t)))
 	page = n.scrape()
-	assert.Equal(t, []float64{1, 1, 2, seconds(testTime)}, []float64{
+	assert.Equal(t, []float64{1, 1, 2, self.Seconds(testTime)}, []float64{
 		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 }
@@ -126,7 +128,7 @@ func TestReloadPassesOthersBy(t *testing.T) {
 	n.finish(gone, mpit.EndFinalize)
 	late.Stall(true)
 
-	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("calls"), Name: "renamed"})))
+	require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("calls"), Name: "renamed"})))
 	page := n.scrapeFor(prompt)
 	assert.Equal(t, 0.0, page[of("mpit_renamed_total", "1", 0)], "it begins now")
 	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
@@ -144,17 +146,17 @@ func TestReloadPassesOthersBy(t *testing.T) {
 func TestReloadChangesTypes(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		from, to mapping.Rule
+		from, to rules.Rule
 		old, new string
 	}{
 		{"a name with two types",
-			mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "generic", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "level", Name: "same"}, rules.Rule{Match: named("depth"), Class: "generic", Name: "same"},
 			"mpit_same", "mpit_same"},
 		{"a gauge that becomes a counter",
-			mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "counter", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "level", Name: "same"}, rules.Rule{Match: named("depth"), Class: "counter", Name: "same"},
 			"mpit_same", "mpit_same_total"},
 		{"a counter that becomes a gauge",
-			mapping.Rule{Match: named("depth"), Class: "counter", Name: "same"}, mapping.Rule{Match: named("depth"), Class: "level", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "counter", Name: "same"}, rules.Rule{Match: named("depth"), Class: "level", Name: "same"},
 			"mpit_same_total", "mpit_same"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -188,10 +190,10 @@ func TestReloadChangesTypes(t *testing.T) {
 
 // TestReloadChangesTypesOfAll: ranks that go over in one round are not in each other's way.
 func TestReloadChangesTypesOfAll(t *testing.T) {
-	n := startNode(t, Config{Mapper: withRules(t, mapping.Rule{Match: named("depth"), Class: "level", Name: "same"}).Mapper})
+	n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: named("depth"), Class: "level", Name: "same"}).Mapper})
 	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
 	n.scrape()
-	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("depth"), Class: "generic", Name: "same"})))
+	require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("depth"), Class: "generic", Name: "same"})))
 	page := n.scrape()
 	assert.Equal(t, []float64{5, 5}, []float64{page[of("mpit_same", "1", 0)], page[of("mpit_same", "1", 1)]})
 	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`])
@@ -200,7 +202,7 @@ func TestReloadChangesTypesOfAll(t *testing.T) {
 // TestReloadAwaitsAFreshSample: what a passive rank has read before would look like a fall to figures that know
 // nothing else.
 func TestReloadAwaitsAFreshSample(t *testing.T) {
-	c, rules := &contents{clock: 10 * time.Second}, &ruling{epoch: 1}
+	c, now := &contents{clock: 10 * time.Second}, &ruling{epoch: 1}
 	for _, test := range []struct {
 		name   string
 		sample mpit.Sample
@@ -212,10 +214,10 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 		{"without values", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}}, false},
 		{"without a layout", mpit.Sample{Monotonic: 11 * time.Second}, false},
 	} {
-		assert.Equal(t, test.want, rules.outdate(c, &test.sample), test.name)
+		assert.Equal(t, test.want, now.outdate(c, &test.sample), test.name)
 	}
-	c.epoch = rules.epoch
-	assert.False(t, rules.outdate(c, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
+	c.epoch = now.epoch
+	assert.False(t, now.outdate(c, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
 }
 
 // TestManyReloads: whatever meets, nothing falls and nobody fails.
@@ -227,13 +229,13 @@ func TestManyReloads(t *testing.T) {
 	yes := true
 	sets := []Rules{}
 	for i := range 30 {
-		rules := [][]mapping.Rule{
+		own := [][]rules.Rule{
 			nil,
 			{{Match: named("depth"), Drop: &yes}},
 			{{Match: named("depth"), Class: "counter", Name: "same"}},
 			{{Match: named("depth"), Name: "same"}, {Match: named("peak"), Drop: &yes}},
 		}[i%4]
-		sets = append(sets, withRules(t, rules...))
+		sets = append(sets, withRules(t, own...))
 	}
 	var wg sync.WaitGroup
 	done := make(chan struct{})
@@ -297,7 +299,7 @@ func TestReloadOpens(t *testing.T) {
 
 	// Asked, but not heard.
 	r.Stall(true)
-	require.NoError(t, n.Reload(withRules(t, mapping.Rule{Match: named("sends"), Open: &yes})))
+	require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("sends"), Open: &yes})))
 	n.scrapeFor() // nobody
 	n.kill(r)
 	r.Stall(false)
@@ -320,23 +322,23 @@ func TestOpenIsTriedAgain(t *testing.T) {
 	n := startNode(t, Config{})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
-	n.mu.Lock()
-	known := n.table.byID[r.Hello().ID]
+	g := n.lock()
+	known := g.table.byID[r.Hello().ID]
 	known.send.open = []uint32{7}
-	session := known.session
-	n.mu.Unlock()
+	c := &connection{ranks: n.ranks, line: known.line, rank: known}
+	g.unlock()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	n.push(over, known, session)
-	n.mu.Lock()
+	c.push(over)
+	g = n.lock()
 	assert.Equal(t, []uint32{7}, known.send.open)
-	n.mu.Unlock()
-	n.push(t.Context(), known, session)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	g.unlock()
+	c.push(t.Context())
+	g = n.lock()
+	defer g.unlock()
 	assert.Empty(t, known.send.open)
 
-	alone := &attendance{session: session, line: newLine(), send: outbox{open: []uint32{7}}}
+	alone := &attendance{line: newLine(c.session), send: outbox{open: []uint32{7}}}
 	alone.nudge()
 	assert.Len(t, alone.line.wake, 1, "it is enough to wake who sends it")
 }
@@ -353,18 +355,18 @@ func (c content) Select() (def bool, ids map[uint32]bool, changed bool) {
 // granted.
 func TestReloadSelects(t *testing.T) {
 	yes := true
-	n := startNode(t, Config{Mapper: withRules(t, mapping.Rule{Match: named("calls"), Drop: &yes}).Mapper})
+	n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: named("calls"), Drop: &yes}).Mapper})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	n.scrape()
 	require.Eventually(t, func() bool { return !r.Selected(0) }, longest, time.Millisecond)
-	n.mu.Lock()
+	g := n.lock()
 	sound := n.newRank
-	n.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+	n.newRank = func(m *variables.Mapper, p variables.Process) figures {
 		f := sound(m, p)
 		return content{f}
 	}
-	n.mu.Unlock()
+	g.unlock()
 	require.NoError(t, n.Reload(withRules(t)))
 	n.scrape()
 	require.Eventually(t, func() bool { return r.Selected(0) }, longest, time.Millisecond)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -108,17 +108,17 @@ func TestSimultaneousScrapesShareOneRound(t *testing.T) {
 
 // waiting is how many scrapers wait for the round that is under way.
 func (n *node) waiting() int {
-	n.rounds.mu.Lock()
-	defer n.rounds.mu.Unlock()
-	return n.waitingLocked()
+	s := n.rounds.shared.Lock()
+	defer n.rounds.shared.Unlock()
+	return s.readers()
 }
 
-func (n *node) waitingLocked() int {
-	if n.rounds.current == nil {
+func (s *sharedRound) readers() int {
+	if s.round == nil {
 		return 0
 	}
 	all := 0
-	for _, readers := range n.rounds.current.waiting {
+	for _, readers := range s.waiting {
 		all += readers
 	}
 	return all
@@ -362,10 +362,10 @@ func TestAnotherUsersID(t *testing.T) {
 	n := startNode(t, Config{})
 	mine, other := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 	n.connect(mine, other)
-	n.mu.Lock()
-	n.table.byID[mine.Hello().ID].peer.UID++ // it is somebody else's
-	n.table.users[ownUID+1] = n.table.users[ownUID]
-	n.mu.Unlock()
+	g := n.lock()
+	g.table.byID[mine.Hello().ID].UID++ // it is somebody else's
+	g.table.users[ownUID+1] = g.table.users[ownUID]
+	g.unlock()
 
 	t.Run("a connection with another user's id", func(t *testing.T) {
 		require.NoError(t, mine.Connect(t.Context(), n.path))
@@ -450,7 +450,7 @@ func nodeWithUnsound(t *testing.T, cfg Config, options ...func(*Exporter)) (*nod
 	broken := &unsound{} // its figures come with the first answer
 	n := startNode(t, cfg, append(options, func(e *Exporter) {
 		sound := e.newRank
-		e.newRank = func(m *mapping.Mapper, p mapping.Process) figures {
+		e.newRank = func(m *variables.Mapper, p variables.Process) figures {
 			f := sound(m, p)
 			if p.Library.Name == "mpich" && broken.figures == nil {
 				broken.figures = f
@@ -612,9 +612,9 @@ func lastWords(t *testing.T, r *mpittest.Rank) []byte {
 func TestLastSamplesInFlightAreBounded(t *testing.T) {
 	const refused = `mpit_exporter_connections_refused_total{reason="too_many_finals"}`
 	inFlight := func(n *node) (total int) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		for _, count := range n.finals {
+		g := n.lock()
+		defer g.unlock()
+		for _, count := range g.finals {
 			total += count
 		}
 		return total
@@ -655,4 +655,19 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.Eventually(t, func() bool { return inFlight(n) == 0 }, longest, time.Millisecond)
+}
+
+// What a reader holds stays as it is; text needs no messages, and the next who gathers them gets others.
+func TestLeasedMessagesAreNotChanged(t *testing.T) {
+	n := startNode(t, Config{})
+	r := mpittest.New(small("1", 0))
+	n.connect(r)
+	held, done, err := n.Gather(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
+	calls := of("mpit_calls_total", "1", 0)
+	assert.Contains(t, get(n.Handler(), "/metrics").Body.String(), calls+" 20\n")
+	assert.Equal(t, 20.0, n.scrape()[calls])
+	assert.Equal(t, 10.0, valuesOf(held)[calls])
+	done()
 }

@@ -1,11 +1,24 @@
 package exporter
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// maxValueSeries bounds the series in one answer: everybody waits while they are copied.
+	maxValueSeries = 10_000
+	// maxValueBytes bounds one answer, about.
+	maxValueBytes = 16 << 20
+	// maxKeptAnswer bounds an answer with kept samples, about, in bytes.
+	maxKeptAnswer = 16 << 20
 )
 
 // API serves what the exporter knows as JSON, for reading only: see api.Handler.
@@ -18,14 +31,14 @@ func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 type source struct{ e *Exporter }
 
 // Mapper is the one whose rules are in force.
-func (s source) Mapper() *mapping.Mapper { return s.e.mapper() }
+func (s source) Mapper() *variables.Mapper { return s.e.mapper() }
 
 // Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	list := make([]api.RankStatus, len(s.e.table.ordered))
-	for i, r := range s.e.table.ordered {
+	g := s.e.lock()
+	defer g.unlock()
+	list := make([]api.RankStatus, len(g.table.ordered))
+	for i, r := range g.table.ordered {
 		list[i] = r.status()
 	}
 	return list
@@ -33,13 +46,13 @@ func (s source) Ranks() []api.RankStatus {
 
 // Connected are those that can be asked.
 func (s source) Connected(which api.Selector) []api.Connected {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
+	g := s.e.lock()
+	defer g.unlock()
 	var list []api.Connected
-	for _, r := range s.e.table.ordered {
-		if r.session != nil && r.end == mpit.EndNone && which.Selects(r.id) {
+	for _, r := range g.table.ordered {
+		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.ID) {
 			list = append(list, api.Connected{
-				Session: r.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
+				Session: r.line.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
 			})
 		}
 	}
@@ -51,37 +64,87 @@ func (s source) Connected(which api.Selector) []api.Connected {
 func (s source) Kept(which api.Selector) api.KeptList {
 	type sample struct {
 		status    api.RankStatus
-		kept      kept
+		kept      bounds.Kept
 		variables []mpit.Variable
-		infos     []mapping.Info
+		infos     []variables.Info
 	}
 	var samples []sample
 	list := api.KeptList{Kept: []api.KeptSample{}}
-	func() {
-		s.e.mu.Lock()
-		defer s.e.mu.Unlock()
+	s.e.with(func(g *registry) {
 		size := 0
-		for _, r := range s.e.table.ordered {
+		for _, r := range g.table.ordered {
 			f := &r.facts
-			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.id) {
+			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.ID) {
 				continue
 			}
-			if size += f.kept.size; size > maxKeptAnswer {
+			if size += f.kept.Size; size > maxKeptAnswer {
 				list.More++
 				continue
 			}
 			samples = append(samples, sample{r.status(), f.kept, f.variables.ByID, f.infos})
 		}
-	}()
+	})
 	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
 	for _, k := range samples {
-		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.cut, k.variables, k.infos))
+		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.Cut, k.variables, k.infos))
 	}
 	return list
 }
 
+// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks
+// all ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked within the
+// last second; the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks
+// stay for those who haven't seen them. The only errors are a canceled ctx and bugs.
+func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
+	e := s.e
+	such := func(r *rank) bool { return which.Selects(r.ID) }
+	if !e.upToDate(such) {
+		l, err := e.rounds.gather(ctx, asValues)
+		if err != nil {
+			return api.ValueList{}, err
+		}
+		l.release()
+	}
+	type chosen struct {
+		rank   *rank
+		status api.RankStatus
+	}
+	var ranks []chosen
+	e.with(func(g *registry) {
+		for _, r := range g.table.ordered {
+			if such(r) && r.visible() {
+				ranks = append(ranks, chosen{r, r.status()})
+			}
+		}
+	})
+	p := e.pages.page.Lock().board
+	defer e.pages.page.Unlock()
+	values := api.NewValues(e.pages.committed(), maxValueSeries, maxValueBytes)
+	seen := map[*world]bool{}
+	for _, c := range ranks {
+		known, infos, own := p.Of(&c.rank.Rank)
+		variables := values.AddRank(c.status, known, infos, own)
+		if w := c.rank.world; variables != nil && !seen[w] {
+			seen[w] = true
+			if id, together, grouped := p.OfWorld(&w.World); grouped {
+				values.AddWorld(id, variables, together)
+			}
+		}
+	}
+	return values.List(), nil
+}
+
+// upToDate says whether what the page has of such ranks need not be asked for.
+func (e *Exporter) upToDate(such func(*rank) bool) bool {
+	at := e.pages.committed()
+	g := e.lock()
+	defer g.unlock()
+	return !at.IsZero() && time.Since(at) < e.recent &&
+		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
+}
+
 func (r *rank) status() api.RankStatus {
-	s := r.about
+	s := r.About
 	s.State = r.state.String()
 	if r.end != mpit.EndNone {
 		ended := r.ended

@@ -3,8 +3,6 @@ package exporter
 import (
 	"cmp"
 	"slices"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -12,34 +10,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// registry is what all connections and rounds share.
-type registry struct {
-	// mu guards the rest, and the attendance of ranks. It is held for a look or a change, never while ranks are taken
-	// in.
-	mu      sync.Mutex
-	table   table
-	removed []*rank // from the table, to be closed
-	freed   freed
-	finals  map[uint32]int // connections that are to bring a last sample, by uid
-
-	readers   map[taker]bool // those that are open
-	producing bool           // somebody reads metric data besides
-
-	worlds    worlds
-	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
-
-	clashLogged map[uint32]time.Time // when a clash of labels was logged, by uid
-}
-
-func newRegistry() registry {
-	return registry{
-		table: newTable(), worlds: newWorlds(), finals: map[uint32]int{}, readers: map[taker]bool{},
-		inquiries: map[uint32]int{}, clashLogged: map[uint32]time.Time{},
-	}
-}
-
 // table holds all ranks that are on the page or may come onto it, and keeps books of them, so that nothing that a
-// connection does takes longer the more there are. It belongs to Exporter.mu.
+// connection does takes longer the more there are. It belongs to the registry.
 type table struct {
 	byID    map[mpit.RankID]*rank
 	places  map[Identity]*dups // by Identity without Dup
@@ -72,7 +44,7 @@ func newTable() table {
 }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
-func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	place := t.places[w.ID]
 	if place == nil {
 		place = &dups{taken: map[int]bool{}}
@@ -83,11 +55,11 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	for place.taken[place.free] {
 		place.free++
 	}
-	r := newRank(h, peer, w)
+	r := newRank(b, h, peer, w)
 	t.arrived++
 	r.arrived = t.arrived
 	t.byID[h.ID] = r
-	i, _ := t.find(r.id)
+	i, _ := t.find(r.ID)
 	t.ordered = slices.Insert(t.ordered, i, r)
 	books := t.users[peer.UID]
 	if books == nil {
@@ -103,25 +75,25 @@ func (t *table) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 }
 
 func (t *table) remove(r *rank) {
-	delete(t.byID, r.key)
-	place := t.places[r.id.WithoutDup()]
-	delete(place.taken, r.id.Dup)
-	if place.free = min(place.free, r.id.Dup); len(place.taken) == 0 {
-		delete(t.places, r.id.WithoutDup())
+	delete(t.byID, r.Key)
+	place := t.places[r.ID.WithoutDup()]
+	delete(place.taken, r.ID.Dup)
+	if place.free = min(place.free, r.ID.Dup); len(place.taken) == 0 {
+		delete(t.places, r.ID.WithoutDup())
 	}
-	if i, found := t.find(r.id); found {
+	if i, found := t.find(r.ID); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
 	}
-	books := t.users[r.peer.UID]
+	books := t.users[r.UID]
 	t.withdraw(r, books)
 	if books.ranks--; books.ranks == 0 {
-		delete(t.users, r.peer.UID)
+		delete(t.users, r.UID)
 	}
 }
 
 // find returns a rank's place in ordered, or where it would be.
 func (t *table) find(id Identity) (int, bool) {
-	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.id.Compare(id) })
+	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.ID.Compare(id) })
 }
 
 // alive counts the ranks of one user that have not ended.
@@ -134,17 +106,17 @@ func (t *table) alive(uid uint32) int {
 
 // enter brings the books up to date after a change of a rank's end, connection or size, if it stands in the table.
 func (t *table) enter(r *rank) {
-	if t.byID[r.key] != r {
+	if t.byID[r.Key] != r {
 		return
 	}
-	now := account{alive: r.end == mpit.EndNone, away: r.session == nil}
+	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
 		now.at, now.size = r.leftAt().UnixNano(), r.facts.size
 	}
 	if now == r.entered {
 		return
 	}
-	books := t.users[r.peer.UID]
+	books := t.users[r.UID]
 	t.withdraw(r, books)
 	r.entered = now
 	if now.alive {
@@ -218,11 +190,4 @@ func (t *table) surplus(limit, bytes int) *rank {
 		return large && r.entered.size > 0 || !large && !r.entered.alive
 	})
 	return most.away[i]
-}
-
-// freed is about how many bytes ranks had that have left since memory was given back last.
-type freed struct {
-	bytes   int
-	at      time.Time
-	leaving bool // some have left since the last page: more may follow, or others take the room
 }

@@ -35,7 +35,7 @@ func TestRankKeepsLittleOfItsHello(t *testing.T) {
 	before := used()
 	for i := range 4 {
 		h := hello(i)
-		table.add(h, mpit.Peer{}, processOf(&h, "alice"))
+		table.add(nil, h, mpit.Peer{}, processOf(&h, "alice"))
 	}
 	assert.Less(t, used(), before+1<<20, "each HELLO has more than 4 MiB")
 

@@ -1,118 +1,136 @@
 package exporter
 
 import (
-	"context"
-	"errors"
-	"runtime/debug"
+	"cmp"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// enter waits until a rank may be taken in, at most until ctx ends.
-func (e *Exporter) enter(ctx context.Context, r *rank) (leave func(), err error) {
-	if err := r.taking.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { r.taking.Release(1) }, nil
-}
+// contents is what has been taken in of a rank. Its lock is held while a sample is taken in and while the page copies
+// it, never that of another rank besides, and before any lock that ranks share.
+type contents struct {
+	*base
+	rank *rank
 
-// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an
-// answer takes it in.
-func (e *Exporter) take(ctx context.Context, q *question) {
-	if !q.begun.CompareAndSwap(false, true) {
-		return
-	}
-	r := q.rank
-	sample, err := q.pending.Sample()
-	result, state := resultFailed, stateLate
-	switch {
-	case errors.Is(err, mpit.ErrCongested):
-		result = resultLate
-	case err != nil:
-		e.log.Debug("asking a rank failed", append(rankAttrs(r), "err", err)...)
-	default:
-		leave, err := e.enter(ctx, r)
-		if err != nil {
-			return // the exporter ends; see giveUp
-		}
-		c := r.contents.Lock()
-		result, state = e.accept(r, c, &sample)
-		if !e.publish(r, c) {
-			result, state = resultFailed, stateLate
-		}
-		r.contents.Unlock()
-		leave()
-	}
-	e.self.samples.WithLabelValues(result).Inc()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
-		r.last = state
-	}
-	q.settle()
+	figures  figures       // nil: not made yet, or thrown away after a panic
+	over     bool          // the rank has been forgotten: nothing more is taken in
+	since    time.Time     // when figures were thrown away; zero: never
+	epoch    uint64        // of the rules that figures are made by
+	made     uint64        // how often figures have been made
+	anew     bool          // figures have news of the variables: they have just been made, or told categories
+	selected bool          // the agent has been told what to read
+	reselect bool          // the agent is to be told what to read even if figures think that it knows
+	clock    time.Duration // of the newest sample that figures have taken
+
+	sampled   bool // stats hold something
+	stats     mpit.AgentStats
+	variables *mpit.Variables
+	byState   [board.VariableStates]int // variables by their state
+	layout    *mpit.Layout
+	structure uint64 // of figures, for which variables were selected last
+	infos     []variables.Info
+	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
+	left      map[string]int            // left out, as counted there
+	size      int                       // about how many bytes it holds of what it has sent
+	trimmed   bounds.Trimmed
+	final     bool        // its last sample has been taken in
+	kept      bounds.Kept // by its last MPI_Pcontrol(2)
+
+	tell outbox // what came of the last sample, for the agent
 }
 
 // accept takes a sample in and returns what came of the question for it.
-func (e *Exporter) accept(r *rank, c *contents, sample *mpit.Sample) (result string, state rankState) {
+func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) {
 	switch {
 	case sample.Status == mpit.SampleBusy:
 		c.count(&sample.Stats)
-		return resultBusy, stateBusy
+		return self.ResultBusy, stateBusy
 	case c.final:
-		return resultFresh, stateEnded // older than the last sample
-	case !e.absorb(r, c, sample):
-		return resultFailed, stateLate
+		return self.ResultFresh, stateEnded // older than the last sample
+	case !c.absorb(sample):
+		return self.ResultFailed, stateLate
 	case sample.Status == mpit.SamplePassive:
-		return resultPassive, statePassive
+		return self.ResultPassive, statePassive
 	case sample.Status == mpit.SamplePaused:
-		return resultPaused, statePaused
+		return self.ResultPaused, statePaused
 	}
-	return resultFresh, stateUp
+	return self.ResultFresh, stateUp
+}
+
+// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy
+// ones and last ones don't say everything.
+func (c *contents) count(s *mpit.AgentStats) {
+	c.sampled = true
+	level := c.stats.PcontrolLevel
+	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.stats.PcontrolCalls {
+		level = s.PcontrolLevel
+	}
+	c.stats = mpit.AgentStats{
+		Samples:      max(c.stats.Samples, s.Samples),
+		Busy:         max(c.stats.Busy, s.Busy),
+		ReadErrors:   max(c.stats.ReadErrors, s.ReadErrors),
+		GateWaits:    max(c.stats.GateWaits, s.GateWaits),
+		GateWaitTime: max(c.stats.GateWaitTime, s.GateWaitTime),
+		GateWaitMax:  max(c.stats.GateWaitMax, s.GateWaitMax),
+		CPUTime:      max(c.stats.CPUTime, s.CPUTime),
+		ObjectsAlive: s.ObjectsAlive,
+
+		PcontrolLevel: level,
+		PcontrolCalls: max(c.stats.PcontrolCalls, s.PcontrolCalls),
+		KeptSamples:   max(c.stats.KeptSamples, s.KeptSamples),
+		PausedTime:    max(c.stats.PausedTime, s.PausedTime),
+		CategoryStamp: cmp.Or(s.CategoryStamp, c.stats.CategoryStamp),
+	}
 }
 
 // absorb takes a sample with values into the rank's figures and reports whether that went well. It is to be published.
-func (e *Exporter) absorb(r *rank, c *contents, s *mpit.Sample) bool {
+func (c *contents) absorb(s *mpit.Sample) bool {
 	if c.over {
 		return false
 	}
 	c.count(&s.Stats)
 	c.final = c.final || s.Status == mpit.SampleFinal
-	return s.Monotonic < c.clock || e.takeIn(r, c, s) // else it is of an earlier connection
+	return s.Monotonic < c.clock || c.takeIn(s) // else it is of an earlier connection
 }
 
 // takeIn is absorb for all that the sample has.
-func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
-	c.kept.keep(s)
+func (c *contents) takeIn(s *mpit.Sample) bool {
+	c.kept.Keep(s)
 	c.size = s.Size()
-	s = c.trimmed.bounded(s, func(n int) { exposition.CountMore(e.drop, c.left, droppedVariables, n) })
-	return e.guard(r, c, "mapping a sample", func() {
-		rules := e.rules.Load()
+	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
+	return c.guard("mapping a sample", func() {
+		rules := c.rules.Load()
 		if c.figures == nil {
-			e.makeFigures(r, c, rules)
+			c.makeFigures(rules)
 		} else if rules.outdate(c, s) {
-			e.renew(r, c, rules)
+			c.renew(rules)
 		}
 		if s.Status == mpit.SampleFinal {
-			e.categoriesAtLast(r, c)
+			c.categoriesAtLast()
 		}
-		e.update(r, c, s)
+		c.update(s)
 		c.clock = max(c.clock, s.Monotonic)
 		// Figures that are made after a panic leave out the same things, which have been counted already.
 		dropped := c.figures.Dropped()
 		for reason, n := range dropped {
 			if n > c.dropped[reason] {
-				e.self.dropped.WithLabelValues(string(reason)).Add(float64(n - c.dropped[reason]))
+				c.drop(string(reason), int(n-c.dropped[reason]))
 			}
 		}
 		c.dropped = dropped
 		if s.Variables != nil && (c.anew || s.Variables != c.variables || len(c.infos) != len(s.Variables.ByID)) {
 			c.variables = s.Variables
-			c.infos = r.world.describe(c.figures.Infos())
+			c.infos = c.rank.world.shared.describe(c.figures.Infos())
 			c.countVariables()
 			c.anew = false
-			e.logConflicts(r, c)
+			c.logConflicts()
 		} else if s.Layout == c.layout && c.figures.Structure() == c.structure {
 			return // nothing new to select
 		}
@@ -127,127 +145,139 @@ func (e *Exporter) takeIn(r *rank, c *contents, s *mpit.Sample) bool {
 }
 
 // update takes a sample into a rank's figures, which draw on the budgets for what is new.
-func (e *Exporter) update(r *rank, c *contents, s *mpit.Sample) {
-	c.figures.SetVariableLimit(e.budgets.Limits().SeriesPerVariable)
+func (c *contents) update(s *mpit.Sample) {
+	c.figures.SetVariableLimit(c.budgets.Limits().SeriesPerVariable)
 	c.figures.Update(s)
-	r.account.Settle(c.figures.Weight())
-}
-
-// publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is
-// to be told. It reports whether the figures, if there are some, are sound.
-func (e *Exporter) publish(r *rank, c *contents) bool {
-	sound := true
-	f := facts{
-		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size,
-		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
-	}
-	if f.figures {
-		sound = e.guard(r, c, "looking at its series", func() {
-			f.structure, f.series = c.figures.Structure(), len(c.figures.Series())
-		})
-		f.figures = sound
-	}
-	tell := c.tell
-	c.tell = outbox{}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	r.facts = f
-	e.table.enter(r)
-	if tell.selected {
-		r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, tell.def, tell.ids
-	}
-	if tell.open != nil {
-		r.send.open = tell.open
-	}
-	r.nudge()
-	return sound
+	c.rank.account.Settle(c.figures.Weight())
 }
 
 // logConflicts says which variables of a rank find their names taken, and by what.
-func (e *Exporter) logConflicts(r *rank, c *contents) {
+func (c *contents) logConflicts() {
 	for i := range c.infos {
 		if info := &c.infos[i]; info.Why != "" {
-			e.log.Debug("a variable is left out", append(rankAttrs(r),
+			c.log.Debug("a variable is left out", append(c.rank.attrs(),
 				"pvar", info.Name, "class", info.Class.String(), "reason", string(info.Reason), "why", info.Why)...)
 		}
 	}
 }
 
 // makeFigures makes a rank's figures by the rules that are in force.
-func (e *Exporter) makeFigures(r *rank, c *contents, rules *ruling) {
-	p := mapping.Process{Library: r.library, User: r.peer.UID, Older: r.since}
+func (c *contents) makeFigures(rules *ruling) {
+	p := variables.Process{Library: c.rank.library, User: c.rank.UID, Older: c.rank.since}
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}
-	c.figures, c.epoch = e.newRank(rules.mapper, p), rules.epoch
-	c.figures.SetRoom(r.account)
+	c.figures, c.epoch = c.newRank(rules.mapper, p), rules.epoch
+	c.figures.SetRoom(c.rank.account)
 	c.made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
-	e.tellCategories(r, c)
+	c.learnCategories()
 }
 
 // renew puts the rules that are in force into a rank's figures.
-func (e *Exporter) renew(r *rank, c *contents, rules *ruling) {
-	c.figures.Reload(rules.mapper, e.now())
+func (c *contents) renew(rules *ruling) {
+	c.figures.Reload(rules.mapper, c.now())
 	c.epoch, c.anew, c.reselect = rules.epoch, true, true
-	e.tellCategories(r, c)
+	c.learnCategories()
 }
 
 func (c *contents) countVariables() {
-	c.byState = [variableStates]int{}
+	c.byState = [board.VariableStates]int{}
 	for i := range c.variables.ByID {
-		if state := int(c.variables.ByID[i].State); state < variableStates {
+		if state := int(c.variables.ByID[i].State); state < board.VariableStates {
 			c.byState[state]++
 		}
 	}
 }
 
-// guard runs what may fail on a rank's account. A panic costs the rank its figures, which are made anew at its next
+// public is what all may know of it who don't have the rank's lock, and what the agent is to be told. It reports
+// whether the figures, if there are some, are sound.
+func (c *contents) public() (f facts, tell outbox, sound bool) {
+	f = facts{
+		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size,
+		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
+	}
+	if sound = true; f.figures {
+		sound = c.guard("looking at its series", func() {
+			f.structure, f.series = c.figures.Structure(), len(c.figures.Series())
+		})
+		f.figures = sound
+	}
+	tell, c.tell = c.tell, outbox{}
+	return f, tell, sound
+}
+
+// shown is what of it is copied onto the page.
+func (c *contents) shown() *board.Contents {
+	return &board.Contents{
+		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Variables: c.variables,
+		ByState: c.byState, Layout: c.layout, Infos: c.infos,
+	}
+}
+
+// learnCategories tells the figures the world's categories, if rules want to know and the world does.
+func (c *contents) learnCategories() {
+	s, told := c.rank.world.shared.standing()
+	switch {
+	case !told || !c.grouped():
+		return
+	case s == nil:
+		c.figures.SetCategories(nil)
+	default:
+		c.figures.SetCategories(s.Of)
+	}
+	c.anew = true
+}
+
+// categoriesAtLast tells figures that are to take the last sample that nobody can say what the categories are, if
+// nobody has said by now: what waits for them would never be shown.
+func (c *contents) categoriesAtLast() {
+	if _, told := c.rank.world.shared.standing(); !told && c.grouped() {
+		c.figures.SetCategories(nil)
+		c.anew = true
+	}
+}
+
+// guard runs what may fail on the rank's account. A panic costs the rank its figures, which are made anew at its next
 // answer and begin then, as far as they can't be had from its agent; and nobody else anything.
-func (e *Exporter) guard(r *rank, c *contents, doing string, f func()) (ok bool) {
+func (c *contents) guard(doing string, f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ok = false
-			e.self.panics.Inc()
-			e.log.Error("panic on a rank's account; please report it",
-				append(rankAttrs(r), "doing", doing, "panic", p, "stack", string(debug.Stack()))...)
-			e.discard(r, c)
-			c.since = e.now()
+			c.panicked("panic on a rank's account", p, append(c.rank.attrs(), "doing", doing)...)
+			c.discard()
+			c.since = c.now()
 		}
 	}()
 	f()
 	return true
 }
 
-// discard throws a rank's figures away.
-func (e *Exporter) discard(r *rank, c *contents) {
+// discard throws the figures away.
+func (c *contents) discard() {
 	f := c.figures
 	c.figures = nil
-	r.account.Settle(0)
+	c.rank.account.Settle(0)
 	if f != nil {
-		e.guard(r, c, "closing its figures", f.Close)
+		c.guard("closing its figures", f.Close)
 	}
 }
 
 // close gives back what a rank has that has been forgotten. It does not wait.
-func (e *Exporter) close(r *rank) {
-	c := r.contents.TryLock()
-	if c == nil {
-		go func() { // its sample is being taken in, which ends
-			c := r.contents.Lock()
-			defer r.contents.Unlock()
-			e.discardForGood(r, c)
-		}()
+func (r *rank) close() {
+	if c := r.contents.TryLock(); c != nil {
+		c.close()
 		return
 	}
-	defer r.contents.Unlock()
-	e.discardForGood(r, c)
+	go func() { r.contents.Lock().close() }() // its sample is being taken in, which ends
 }
 
-func (e *Exporter) discardForGood(r *rank, c *contents) {
+// close ends taking in for good, and gives the rank's lock back.
+func (c *contents) close() {
+	defer c.rank.contents.Unlock()
 	c.over = true
-	e.discard(r, c)
+	c.discard()
 }
 
 // outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -42,8 +43,8 @@ func TestNothingForTerminals(t *testing.T) {
 		{Name: evil, Description: evil, Variables: []int{0, 1, 2}, Subcategories: []int{1}},
 		{Index: 1, Name: "b" + evil, ControlVariables: []int{0}},
 	}
-	rule := mapping.Rule{Match: mapping.Match{Regexp: "(?s)(?P<what>.*)"}, Help: "evil\x1b[2J"}
-	m, err := mapping.New(mapping.Config{TimerInterval: time.Second, Rules: append([]mapping.Rule{rule}, mapping.Defaults()...)})
+	rule := rules.Rule{Match: rules.Match{Regexp: "(?s)(?P<what>.*)"}, Help: "evil\x1b[2J"}
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: append([]rules.Rule{rule}, rules.Defaults()...)})
 	require.NoError(t, err)
 	n := startNode(t, Config{Mapper: m, ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))

@@ -9,18 +9,20 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // claiming takes in a rank of another user that says it is rank 0 of job 1, with its own value of the counter.
 func (n *node) claiming(uid uint32, calls uint64) *rank {
-	n.mu.Lock()
+	g := n.lock()
 	h := small("1", 0).Hello
 	h.ID, h.InitTime = mpit.RankID{byte(uid), byte(uid >> 8)}, n.started.Add(time.Hour)
-	r := n.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
+	r := g.add(h, mpit.Peer{UID: uid}, n.identify(&h, mpit.Peer{UID: uid}, n.users.Name(uid)))
 	r.gone, r.state = n.now().AddDate(1, 0, 0), stateUp // not lost yet
-	n.mu.Unlock()
+	g.unlock()
 	require.True(n.t, n.absorbed(r, &mpit.Sample{
 		Variables: &mpit.Variables{ByID: []mpit.Variable{
 			{Name: "calls", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},
@@ -102,12 +104,12 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 
 // No rank and no rule says whose a rank is.
 func TestUserIsTheKernelsWord(t *testing.T) {
-	_, err := New(Config{Mapper: newMapper(t), Identity: []mapping.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
+	_, err := New(Config{Mapper: newMapper(t), Identity: []rules.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
 	require.ErrorContains(t, err, "user")
-	_, err = mapping.New(mapping.Config{Rules: []mapping.Rule{{Match: mapping.Match{Regexp: "(?P<user>.*)"}}}})
+	_, err = variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<user>.*)"}}}})
 	require.ErrorContains(t, err, "user")
 
-	n := startNode(t, Config{Identity: []mapping.Relabel{
+	n := startNode(t, Config{Identity: []rules.Relabel{
 		{SourceLabels: []string{"user"}, Regex: "(.*)", TargetLabel: "world", Replacement: text("root")},
 	}})
 	cfg := small("1", 0)

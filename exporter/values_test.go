@@ -18,6 +18,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -92,8 +93,8 @@ func requireSame(t *testing.T, want, got map[string]float64) {
 // What is answered is what stands on the page, neither more nor less, whatever becomes of a rank.
 func TestValuesAreThoseOfThePage(t *testing.T) {
 	var none map[string]float64
-	both := mapping.Rule{Match: mapping.Match{Name: "calls"}, Rank: mapping.RankBoth}
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both, mapping.Rule{Match: mapping.Match{Name: "peak"}, Rank: mapping.RankNode}))
+	both := rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth}
+	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both, rules.Rule{Match: rules.Match{Name: "peak"}, Rank: mapping.RankNode}))
 	requireSame(t, none, flat(t, valuesFrom(t, n, "")))
 
 	everything := mpittest.Everything()
@@ -175,7 +176,7 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 		cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassCounter, Values: []any{i + 1}})
 	}
 	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankBoth,
-		mapping.Rule{Match: mapping.Match{Regexp: "calls_(?P<function>[a-z]+)"}, Name: "calls"}))
+		rules.Rule{Match: rules.Match{Regexp: "calls_(?P<function>[a-z]+)"}, Name: "calls"}))
 	n.connect(mpittest.New(cfg))
 	n.scrape()
 	list := valuesFrom(t, n, "")
@@ -292,15 +293,16 @@ func TestValuesAreBounded(t *testing.T) {
 	assert.Len(t, list.Ranks, maxValueSeries/all)
 	assert.Zero(t, list.Ranks[0].Cut)
 
-	r := n.pages.board.ranks[n.table.ordered[0]]
-	own := r.series.Shown()
+	g := n.lock()
+	known, infos, own := n.page().board.Of(&g.table.ordered[0].Rank)
+	g.unlock()
 	tight := api.NewValues(testTime, 2, maxValueBytes)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
 	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
-	assert.Nil(t, tight.AddRank(api.RankStatus{}, r.variables, r.infos, own))
+	assert.Nil(t, tight.AddRank(api.RankStatus{}, known, infos, own))
 	assert.Equal(t, 1, tight.List().More)
 	tight = api.NewValues(testTime, maxValueSeries, 1)
-	tight.AddRank(api.RankStatus{}, r.variables, r.infos, own)
+	tight.AddRank(api.RankStatus{}, known, infos, own)
 	assert.Equal(t, all-1, tight.List().Ranks[0].Cut)
 }

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.
@@ -16,26 +16,12 @@ type worldID struct {
 	uid          uint32
 }
 
-// worldName is what a world is called on the page: where two uids with one name claim one, the later one's has a dup.
-type worldName struct {
-	jobID, world, user string
-	dup                int
-}
-
-// controlRow is a series of mpit_cvar_ranks. Ranks of two users are never counted together, whatever job they claim.
-type controlRow struct {
-	world worldName
-	cvar.Row
-}
-
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
-// answers. Exporter.mu guards it, except key and dup, which never change.
+// answers. It belongs to the registry, except what stands on the page, which never changes, and shared.
 type world struct {
-	key   worldID
-	user  string
-	ranks int // in the table
-	dup   int // 0: no other uid has claimed it before under that name
+	board.World // its Dup is 0: no other uid has claimed it before under that name
 
+	ranks  int  // in the table
 	warned bool // that its labels are others' too
 
 	source     *rank // who was asked last, and answered; nil: nobody
@@ -45,34 +31,32 @@ type world struct {
 	rows       []*tally.Held[categories.Row]
 	left       map[string]int // left off the page, as counted
 
-	shared sharedInfos
-
-	told     bool                // standing is known: where rules match by category
-	standing categories.Standing // nil: source could not say
+	shared shared
 }
 
-// worlds is all that there are. It belongs to Exporter.mu.
+// worlds is all that there are. It belongs to the registry.
 type worlds struct {
 	byID  map[worldID]*world
-	names map[worldName]bool
+	names map[board.WorldName]bool
 }
 
-func newWorlds() worlds { return worlds{map[worldID]*world{}, map[worldName]bool{}} }
+func newWorlds() worlds { return worlds{map[worldID]*world{}, map[board.WorldName]bool{}} }
 
 // join makes a rank one of its world's.
 func (ws *worlds) join(r *rank) {
-	key := worldID{r.id.JobID, r.id.World, r.peer.UID}
+	key := worldID{r.ID.JobID, r.ID.World, r.UID}
 	w := ws.byID[key]
 	if w == nil {
-		w = &world{key: key, user: r.id.User, left: map[string]int{}}
-		for ws.names[w.name()] {
-			w.dup++
+		name := board.WorldName{JobID: r.ID.JobID, Name: r.ID.World, User: r.ID.User}
+		for ws.names[name] {
+			name.Dup++
 		}
-		ws.names[w.name()] = true
+		w = &world{World: board.World{WorldName: name, UID: r.UID}, left: map[string]int{}}
+		ws.names[name] = true
 		ws.byID[key] = w
 	}
 	w.ranks++
-	r.world = w
+	r.world, r.World = w, &w.World
 }
 
 // leave is its reverse. It reports whether the rank was the last one: then the world's categories go as well.
@@ -85,28 +69,42 @@ func (ws *worlds) leave(r *rank) (last bool) {
 	if w.ranks--; w.ranks > 0 {
 		return false
 	}
-	delete(ws.byID, w.key)
-	delete(ws.names, w.name())
+	delete(ws.byID, worldID{w.JobID, w.Name, w.UID})
+	delete(ws.names, w.WorldName)
 	return true
 }
 
-// sharedInfos is the variables of the rank of a world that described them last. It is safe for concurrent use.
-type sharedInfos struct {
+// shared is what the contents of a world's ranks have in common. It is safe for concurrent use.
+type shared struct {
 	mu    sync.Mutex
-	infos []mapping.Info
+	infos []variables.Info // of the rank that described its variables last
+	told  bool             // what follows is known: where rules match by category
+	where categories.Standing
 }
 
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
-func (w *world) describe(infos []mapping.Info) []mapping.Info {
-	w.shared.mu.Lock()
-	defer w.shared.mu.Unlock()
-	if !slices.Equal(infos, w.shared.infos) {
-		w.shared.infos = infos
+func (s *shared) describe(infos []variables.Info) []variables.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(infos, s.infos) {
+		s.infos = infos
 	}
-	return w.shared.infos
+	return s.infos
 }
 
-func (w *world) name() worldName { return worldName{w.key.jobID, w.key.world, w.user, w.dup} }
+// tell notes where variables stand in the world's categories, or that this is not known, or (nil) can't be.
+func (s *shared) tell(where categories.Standing, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.where, s.told = where, told
+}
+
+// standing is what it has been told.
+func (s *shared) standing() (where categories.Standing, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.where, s.told
+}
 
 // begin notes that a rank is asked for the world's categories, and what it had by then.
 func (w *world) begin(r *rank) {

@@ -17,7 +17,8 @@ var classNames = [...]ClassName{
 	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "timer", mpit.ClassGeneric: "generic",
 }
 
-func classOf(n ClassName) (mpit.Class, bool) {
+// ClassNamed is the class that rules call n.
+func ClassNamed(n ClassName) (mpit.Class, bool) {
 	for c, name := range classNames {
 		if name == n {
 			return mpit.Class(c), true
@@ -26,7 +27,8 @@ func classOf(n ClassName) (mpit.Class, bool) {
 	return mpit.ClassUnknown, false
 }
 
-func nameOf(c mpit.Class) string {
+// NameOf is what rules call a class; "unknown" for one that MPI_T doesn't have.
+func NameOf(c mpit.Class) string {
 	if int(c) < len(classNames) {
 		return string(classNames[c])
 	}
@@ -42,58 +44,60 @@ func BindLabel(b mpit.Bind) string {
 	return b.Label()
 }
 
-// number says how the 64 bits of a value are read.
-type number uint8
+// Number says how the 64 bits of a value are read.
+type Number uint8
 
+// The ways to read a word of a sample.
 const (
-	notNumber number = iota
-	signed
-	unsigned
-	floating
+	NotNumber Number = iota
+	Signed
+	Unsigned
+	Floating
 )
 
-func numberOf(d mpit.Datatype) number {
+// NumberOf says how values of a datatype are read; NotNumber: they are none that a metric can have.
+func NumberOf(d mpit.Datatype) Number {
 	switch {
 	case d == mpit.DatatypeOther || d == mpit.DatatypeChar || d > mpit.DatatypeBool:
-		return notNumber
+		return NotNumber
 	case d.Floating():
-		return floating
+		return Floating
 	case d.Signed():
-		return signed
+		return Signed
 	}
-	return unsigned
+	return Unsigned
 }
 
-// float is the value of a word of a sample.
-func (n number) float(w uint64) float64 {
+// Float is the value of a word of a sample.
+func (n Number) Float(w uint64) float64 {
 	switch n {
-	case signed:
+	case Signed:
 		return float64(int64(w))
-	case unsigned:
+	case Unsigned:
 		return float64(w)
 	}
 	return math.Float64frombits(w)
 }
 
-// less compares two words of a sample.
-func (n number) less(a, b uint64) bool {
+// Less compares two words of a sample.
+func (n Number) Less(a, b uint64) bool {
 	switch n {
-	case signed:
+	case Signed:
 		return int64(a) < int64(b)
-	case unsigned:
+	case Unsigned:
 		return a < b
 	}
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
 
-// grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
+// Grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
 // stand for: of integers exact as far as the result fits a float64, however large its parts are.
-func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
-	if n == floating {
+func (n Number) Grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
+	if n == Floating {
 		return math.Float64frombits(last) - math.Float64frombits(base) - math.Float64frombits(excluded)
 	}
 	extend := func(w uint64) uint64 { // the upper 64 bits of 128
-		if n == unsigned {
+		if n == Unsigned {
 			return 0
 		}
 		return uint64(int64(w) >> 63)
@@ -113,10 +117,10 @@ func (n number) grown(last, base, excluded uint64, wraps uint32, size uint) floa
 	return sign * (math.Ldexp(float64(high), 64) + float64(low))
 }
 
-// quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
+// Quarter says in which quarter of its datatype's range an integer of that many bits stands, 0 the lowest; 4 for one
 // that lies outside. Of signed types, zero is the start of the third.
-func (n number) quarter(w uint64, bits uint) uint8 {
-	if n == signed {
+func (n Number) Quarter(w uint64, bits uint) uint8 {
+	if n == Signed {
 		w += 1 << (bits - 1)
 	}
 	return uint8(min(w>>(bits-2), 4))
@@ -127,3 +131,6 @@ func (n number) quarter(w uint64, bits uint) uint8 {
 func Grows(class mpit.Class) bool {
 	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
 }
+
+// ClassNames is the classes as rules write them.
+func ClassNames() []ClassName { return classNames[:] }

@@ -1,11 +1,16 @@
 package mapping
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"sort"
+)
 
 // Histogram is the value of a timer. Counts are not cumulative.
 type Histogram struct {
-	Bounds []float64 // upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
-	Counts []uint64  // one more than Bounds
+	// upper bounds in seconds, shared by all of a variable; the last bucket, without a bound, is not among them
+	Bounds []float64
+	Counts []uint64 // one more than Bounds
 	Count  uint64
 	Sum    float64 // seconds
 
@@ -65,7 +70,10 @@ func lowerIndex(index, from, to int32) int32 {
 
 // findNative looks for a native bucket.
 func (h *Histogram) findNative(index int32) (int, bool) {
-	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int { return int(b.Index) - int(index) })
+	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket,
+		index int32) int {
+		return int(b.Index) - int(index)
+	})
 }
 
 // AddNative adds n observations of a bucket of a histogram with that schema, which is no lower than this one's.
@@ -84,3 +92,55 @@ func (h *Histogram) addNative(index int32, n uint64) {
 	}
 	h.Native[i].Count += n
 }
+
+// Spread writes an exact histogram's counts into buckets as agents have them.
+func (h *Histogram) Spread(to []uint64) {
+	clear(to)
+	if len(to) > 0 {
+		to[0] = h.NativeZero
+	}
+	for _, b := range h.Native {
+		if k := int(b.Index) + secondBucket; k >= 0 && k < len(to) {
+			to[k] += b.Count
+		}
+	}
+}
+
+// Rise adds to an exact histogram what buckets have more than before. The last one has no upper end.
+func (h *Histogram) Rise(was, now []uint64) {
+	place, last := 0, len(now)-1
+	for k, n := range now {
+		if n <= was[k] {
+			continue
+		}
+		n -= was[k]
+		h.Count += n
+		upper := upperEnd(k)
+		for place < len(h.Bounds) && (k == last || h.Bounds[place] < upper) {
+			place++
+		}
+		h.Counts[place] += n
+		if k < last && upper <= NativeZeroThreshold {
+			h.NativeZero += n
+			continue
+		}
+		h.addNative(int32(k-secondBucket), n)
+	}
+}
+
+// upperEnd is where bucket k ends, in seconds: what math.Ldexp says, without the cases that it has to tell apart.
+func upperEnd(k int) float64 { return math.Float64frombits(uint64(1023+k-secondBucket) << 52) }
+
+// Add makes n observations of x seconds.
+func (h *Histogram) Add(x float64, n uint64) {
+	h.Count += n
+	h.Counts[sort.SearchFloat64s(h.Bounds, x)] += n
+	if x <= NativeZeroThreshold {
+		h.NativeZero += n
+		return
+	}
+	h.addNative(int32(math.Ceil(math.Log2(x)*(1<<NativeSchema))), n)
+}
+
+// secondBucket is the bucket of a distribution that ends at a second: bucket k ends at 2^(k-secondBucket) s.
+const secondBucket = 30

@@ -49,8 +49,8 @@ type Metric struct {
 	OTelKind  OTelKind
 	Monotonic bool // a counter or histogram
 
-	// measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
-	measure string
+	// Measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
+	Measure string
 }
 
 // Label is a label of a series.
@@ -77,6 +77,14 @@ func (s *Series) Created() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, s.Since)
+}
+
+// UnixNano is a time in Unix nanoseconds, 0 where it is not known.
+func UnixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 // Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero

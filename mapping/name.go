@@ -13,8 +13,10 @@ import (
 const Prefix = "mpit_"
 
 const (
-	maxPlainName   = 160 // bytes of a variable's name that needs no escape
-	maxEscapedName = 96  // bytes of it that an escape keeps
+	// MaxPlainName is how many bytes of a variable's name need no escape.
+	MaxPlainName = 160
+
+	maxEscapedName = 96 // bytes of it that an escape keeps
 )
 
 var classWords = [...]string{
@@ -82,7 +84,7 @@ type familyNames struct{ prometheus, otel string }
 func (s shape) names(name string, declared mpit.Class) familyNames {
 	full := Prefix + name + s.tail()
 	repeats := s.word != "" && (name == s.word || strings.HasSuffix(name, "_"+s.word))
-	if repeats || len(name) > maxPlainName || !plainWords(name) || !s.owns(full, name) || !s.allowed(name, full) {
+	if repeats || len(name) > MaxPlainName || !plainWords(name) || !s.owns(full, name) || !s.allowed(name, full) {
 		return s.escaped(name, declared)
 	}
 	return familyNames{full, s.otelName(name, s.word, "")}
@@ -96,7 +98,7 @@ func (s shape) named(rule, name string, declared mpit.Class) familyNames {
 	})
 	base := strings.Join(words, "_")
 	full := Prefix + base + s.tail()
-	if base == "" || len(base) > maxPlainName || !s.allowed(base, full) {
+	if base == "" || len(base) > MaxPlainName || !s.allowed(base, full) {
 		return s.escaped(name, declared)
 	}
 	return familyNames{full, s.otelName(base, "", "")}
@@ -132,7 +134,7 @@ func (s shape) allowed(base, full string) bool {
 	if s.kind == KindCounter && last == "count" {
 		return words[len(words)-2] != "seconds" // or it is a sample of a histogram
 	}
-	return !reservedEndings[last]
+	return !ReservedEnding(last)
 }
 
 // refuses says whether a word cannot stand in a variable's own part of the name.
@@ -151,7 +153,7 @@ func (s shape) refuses(word string) bool {
 func (s shape) escaped(name string, declared mpit.Class) familyNames {
 	words := split(name)
 	words = slices.DeleteFunc(words, s.refuses)
-	for len(words) > 0 && slices.Contains(reservedFirst, words[0]) {
+	for len(words) > 0 && slices.Contains(reservedWords, words[0]) {
 		words = words[1:]
 	}
 	length := 0
@@ -198,7 +200,7 @@ func (s shape) otelName(base, word, hash string) string {
 var hashAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 func (s shape) hash(name string, declared mpit.Class) string {
-	kind := nameOf(declared)
+	kind := NameOf(declared)
 	if s.ratio {
 		kind = "ratio " + s.word
 	}
@@ -249,9 +251,17 @@ func split(s string) []string {
 	return words
 }
 
-// reservedFirst are first words whose names are the exporter's own. With node begin the names of what is one for all
+// reservedWords are first words whose names are the exporter's own. With node begin the names of what is one for all
 // ranks of a node: mpit_node_ and the rest of the ranks' name.
-var reservedFirst = []string{"exporter", "rank", "pcontrol", "node"}
+var reservedWords = []string{"exporter", "rank", "pcontrol", "node"}
+
+// ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else "".
+func ReservedFirst(name string) string {
+	if first, _, more := strings.Cut(name, "_"); more && slices.Contains(reservedWords, first) {
+		return first
+	}
+	return ""
+}
 
 // reservedName says whether a family, as OpenMetrics calls it, is the exporter's own.
 func reservedName(family string) bool {
@@ -262,7 +272,7 @@ func reservedName(family string) bool {
 	case "mpit_extreme_rank": // for a whole node it would be mpit_node_extreme_rank, which says who holds an extreme
 		return true
 	}
-	for _, w := range reservedFirst {
+	for _, w := range reservedWords {
 		if strings.HasPrefix(family, Prefix+w+"_") || family == Prefix+w {
 			return true
 		}
@@ -272,8 +282,12 @@ func reservedName(family string) bool {
 
 // reservedEndings are the endings that formats give to parts of a family, or the linter keeps for other kinds.
 var reservedEndings = map[string]bool{
-	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true, "gcount": true,
+	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true,
+	"gcount": true,
 }
+
+// ReservedEnding says whether a name that ends in the word means a part of a family, or another kind of one.
+func ReservedEnding(word string) bool { return reservedEndings[word] }
 
 // shortUnits are abbreviated units, which the linter refuses anywhere in a name.
 var shortUnits = map[string]bool{
@@ -302,7 +316,8 @@ func derivedUnit(word string) bool {
 		return true
 	}
 	for _, p := range unitPrefixes {
-		if rest, ok := strings.CutPrefix(word, p); ok && (slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
+		if rest, ok := strings.CutPrefix(word, p); ok &&
+			(slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
 			return true
 		}
 	}
@@ -317,7 +332,8 @@ const (
 	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
 	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest where several do. metric is the family that shows it, the other labels are the same."
+	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest " +
+		"where several do. metric is the family that shows it, the other labels are the same."
 )
 
 // NodeName is what a family is called in which series stand merged that stand for each rank as well.

@@ -6,16 +6,18 @@ type Reason string
 // Reasons for which something is left out.
 const (
 	// Of a variable.
-	ReasonRule            Reason = "rule"              // a rule says drop
-	ReasonDenied          Reason = "denied"            // the agent's deny list
-	ReasonAllocFailed     Reason = "alloc_failed"      // MPI_T_pvar_handle_alloc
-	ReasonStartFailed     Reason = "start_failed"      // MPI_T_pvar_start
-	ReasonExhausted       Reason = "exhausted"         // the agent's memory or MPI_T's handles
-	ReasonDatatype        Reason = "datatype"          // not a number
-	ReasonDistribution    Reason = "distribution"      // of a class, a datatype or a number of elements that no distribution has; also of a handle
-	ReasonGenericString   Reason = "generic_string"    // GENERIC and a string
-	ReasonTypeConflict    Reason = "type_conflict"     // its family has another holder
-	ReasonLabelConflict   Reason = "label_conflict"    // another variable of the rank has the same family and the same labels
+	ReasonRule        Reason = "rule"         // a rule says drop
+	ReasonDenied      Reason = "denied"       // the agent's deny list
+	ReasonAllocFailed Reason = "alloc_failed" // MPI_T_pvar_handle_alloc
+	ReasonStartFailed Reason = "start_failed" // MPI_T_pvar_start
+	ReasonExhausted   Reason = "exhausted"    // the agent's memory or MPI_T's handles
+	ReasonDatatype    Reason = "datatype"     // not a number
+	// of a class, a datatype or a number of elements that no distribution has; also of a handle
+	ReasonDistribution  Reason = "distribution"
+	ReasonGenericString Reason = "generic_string" // GENERIC and a string
+	ReasonTypeConflict  Reason = "type_conflict"  // its family has another holder
+	// another variable of the rank has the same family and the same labels
+	ReasonLabelConflict   Reason = "label_conflict"
 	ReasonDuplicate       Reason = "duplicate"         // name and class occur twice in one rank
 	ReasonFamiliesOverMax Reason = "families_over_max" // Config.MaxFamilies
 

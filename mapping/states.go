@@ -11,12 +11,12 @@ import (
 // maxItems is how many items of an enumeration become series each; of larger ones only the present value does.
 const maxItems = 128
 
-// itemsOf is the items of an enumeration, with names that differ.
-func itemsOf(e *mpit.Enum) []item {
+// ItemsOf is the items of an enumeration, with names that differ.
+func ItemsOf(e *mpit.Enum) []Item {
 	if e == nil || len(e.Items) > maxItems {
 		return nil
 	}
-	var items []item
+	var items []Item
 	names, values := map[string]bool{}, map[int64]bool{}
 	for _, it := range e.Items {
 		if values[it.Value] {
@@ -24,31 +24,32 @@ func itemsOf(e *mpit.Enum) []item {
 		}
 		name := CleanText(it.Name, maxStateName)
 		if name == "" || names[name] {
-			name = strings.TrimSpace(name + " (" + stateName(it.Value) + ")")
+			name = strings.TrimSpace(name + " (" + StateName(it.Value) + ")")
 		}
 		if names[name] {
 			continue
 		}
 		names[name], values[it.Value] = true, true
-		items = append(items, item{it.Value, name})
+		items = append(items, Item{it.Value, name})
 	}
 	return items
 }
 
-func stateName(v int64) string { return strconv.FormatInt(v, 10) }
+// StateName is the name of a STATE's value that has no other: its number.
+func StateName(v int64) string { return strconv.FormatInt(v, 10) }
 
-// outsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
+// OutsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
 // item. An item that is called by another one's number has been there first.
-func (v *variable) outsideName(value int64) string {
-	if v.items == nil && v.info.Enum != nil {
-		for _, it := range v.info.Enum.Items {
+func (s *Spec) OutsideName(e *mpit.Enum, value int64) string {
+	if s.Items == nil && e != nil {
+		for _, it := range e.Items {
 			if name := CleanText(it.Name, maxStateName); it.Value == value && name != "" {
 				return name
 			}
 		}
 	}
-	name := stateName(value)
-	for slices.ContainsFunc(v.items, func(it item) bool { return it.name == name }) {
+	name := StateName(value)
+	for slices.ContainsFunc(s.Items, func(it Item) bool { return it.Name == name }) {
 		name = "(" + name + ")"
 	}
 	return name

@@ -12,9 +12,11 @@ const (
 	// Unnamed is the name of objects that the program gave none.
 	Unnamed = "unnamed"
 
-	maxObjectName  = 128
-	maxStateName   = 128
-	maxDescription = 300
+	maxObjectName = 128
+	maxStateName  = 128
+
+	// MaxDescription is how many bytes of a description HELP has at most.
+	MaxDescription = 300
 )
 
 // CleanName makes an object's name fit for a label: CleanText of at most 128 bytes, Unnamed if nothing is left.
@@ -54,8 +56,8 @@ func CleanText(s string, limit int) string {
 	return s
 }
 
-// fold makes a description one line of at most limit bytes.
-func fold(s string, limit int) string {
+// Fold makes a description one line of at most limit bytes.
+func Fold(s string, limit int) string {
 	s = strings.Join(strings.Fields(s[:min(len(s), 16*limit)]), " ") // before a tab is a control character
 	if s = CleanText(s, 4*limit); len(s) > limit {
 		s = CleanText(s, limit-len("…")) + "…"

@@ -5,13 +5,13 @@ import "strings"
 // NoUnit is what a rule writes to say that a variable has no unit, against a later rule that gives one.
 const NoUnit = "none"
 
-// unit is a unit of rules: what it is in base units, and the word a name gets for it.
-type unit struct {
-	base  string // UCUM, as OpenTelemetry wants it
-	scale float64
+// Unit is a unit as rules write it.
+type Unit struct {
+	Base  string  // UCUM, as OpenTelemetry wants it
+	Scale float64 // a value times this is in base units
 }
 
-var units = map[string]unit{
+var units = map[string]Unit{
 	"By": {"By", 1}, "KiBy": {"By", 1 << 10}, "MiBy": {"By", 1 << 20}, "GiBy": {"By", 1 << 30},
 	"kBy": {"By", 1e3}, "MBy": {"By", 1e6}, "GBy": {"By", 1e9},
 	"s": {"s", 1}, "ms": {"s", 1e-3}, "us": {"s", 1e-6}, "ns": {"s", 1e-9}, "min": {"s", 60}, "h": {"s", 3600},
@@ -25,28 +25,17 @@ var unitWords = map[string]string{
 	"J": "joules", "W": "watts", "V": "volts", "A": "amperes", "Hz": "hertz", "Cel": "celsius",
 }
 
-func parseUnit(s string) (unit, error) {
+// UnitOf reads a unit as rules write it: "" and NoUnit are none, {message} is what is counted.
+func UnitOf(s string) (Unit, bool) {
 	if s == "" || s == NoUnit {
-		return unit{scale: 1}, nil
+		return Unit{Scale: 1}, true
 	}
 	if u, ok := units[s]; ok {
-		return u, nil
+		return u, true
 	}
-	if len(s) > 2 && len(s) <= 32 && s[0] == '{' && s[len(s)-1] == '}' && !strings.ContainsAny(s[1:len(s)-1], "{}/\n\"\\") {
-		return unit{s, 1}, nil
+	if len(s) > 2 && len(s) <= 32 && s[0] == '{' && s[len(s)-1] == '}' &&
+		!strings.ContainsAny(s[1:len(s)-1], "{}/\n\"\\") {
+		return Unit{s, 1}, true
 	}
-	const list = "By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}"
-	if u := unitsInWords[strings.TrimSuffix(strings.ToLower(s), "s")]; u != "" {
-		return unit{}, complain("write "+u, "unit %q is none of UCUM's", s)
-	}
-	return unit{}, complain("write one of "+list, "unit %q is none of UCUM's that metrics have", s)
-}
-
-// unitsInWords is what others call units, without an s at the end.
-var unitsInWords = map[string]string{
-	"byte": "By", "b": "By", "kib": "KiBy", "mib": "MiBy", "gib": "GiBy", "kb": "kBy", "mb": "MBy", "gb": "GBy",
-	"kibibyte": "KiBy", "mebibyte": "MiBy", "gibibyte": "GiBy", "kilobyte": "kBy", "megabyte": "MBy", "gigabyte": "GBy",
-	"second": "s", "sec": "s", "millisecond": "ms", "msec": "ms", "microsecond": "us", "usec": "us", "µ": "us", "μ": "us",
-	"nanosecond": "ns", "nsec": "ns", "minute": "min", "hour": "h", "percent": `"%"`, "ratio": `"1"`,
-	"message": `"{message}"`, "call": `"{call}"`, "packet": `"{packet}"`, "joule": "J", "watt": "W", "volt": "V", "ampere": "A", "hertz": "Hz",
+	return Unit{}, false
 }

@@ -35,7 +35,7 @@ func (s *Session) CategoryIndex(ctx context.Context, name string) (int, error) {
 func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, error) {
 	for round := 1; ; round++ {
 		stamp, same := uint64(0), true
-		decode := func(payload []byte, first int) ([]Category, page, error) {
+		decode := func(payload []byte, first int, _ map[uint32]*Enum) ([]Category, page, error) {
 			list, p, now, err := decodeCategories(payload, first)
 			if first == 0 {
 				stamp = now

@@ -7,19 +7,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// CvarValue is the value of a control variable: Text where its datatype is CHAR, Values otherwise, as in Sample.Values.
-type CvarValue struct {
-	Values []uint64
-	Text   string
-	IsText bool
-}
-
 // ControlVariables asks for all control variables with their present values. It waits until the context ends.
 func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, error) {
-	decode := func(payload []byte, first int) ([]ControlVariable, page, error) {
-		return decodeControlVariables(payload, first, s.catalogue.enums)
-	}
-	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decode, func(c *ControlVariable) int {
+	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decodeControlVariables, func(c *ControlVariable) int {
 		size := 160 + len(c.Name) + len(c.Description) + len(c.Text) + 8*len(c.Values)
 		for i := range c.Objects {
 			size += 64 + len(c.Objects[i].Text) + 8*len(c.Objects[i].Values)

@@ -83,3 +83,21 @@ func (e *RequestError) Error() string {
 	}
 	return fmt.Sprintf("mpit: the rank refused (%s): %s", what, e.Text)
 }
+
+// RefusedError is a return code of MPI_T other than success, from the rank's library or, with Why, from its agent.
+// errors.Is finds the ReturnCode.
+type RefusedError struct {
+	Operation string // as in docs/protocol.md, TOOL
+	Code      ReturnCode
+	Why       string // empty: it was the library
+}
+
+func (e *RefusedError) Error() string {
+	if e.Why == "" {
+		return fmt.Sprintf("mpit: %s: %v", e.Operation, e.Code)
+	}
+	return fmt.Sprintf("mpit: %s: %v: %s", e.Operation, e.Code, e.Why)
+}
+
+// Unwrap returns the ReturnCode.
+func (e *RefusedError) Unwrap() error { return e.Code }

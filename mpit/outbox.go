@@ -3,6 +3,8 @@ package mpit
 import (
 	"errors"
 	"fmt"
+	"net"
+	"sync"
 	"syscall"
 )
 
@@ -10,18 +12,26 @@ import (
 const maxOutbox = 256 << 10
 
 // outbox sends without waiting. What the socket doesn't take at once waits here, and a goroutine that lives no longer
-// than that sends it. The session's mu guards it.
+// than that sends it. It is safe for concurrent use; its lock comes after the session's.
 type outbox struct {
+	conn    *net.UnixConn
+	raw     syscall.RawConn
+	writers sync.WaitGroup // drain
+
+	mu       sync.Mutex
 	waiting  []byte
 	draining bool
 	held     memory // for waiting, and for what drain is about to send
 }
 
 // send sends a frame or takes it to be sent: never a part of one. The error is ErrCongested where there is no room
-// for it. A peer that is gone is no error here: the reader finds out, after it has read what the peer has left.
-func (o *outbox) send(s *Session, frame []byte) error {
+// for it; with a *ProtocolError a part of it has been sent, and the connection is to end. A peer that is gone is no
+// error here: the reader finds out, after it has read what the peer has left.
+func (o *outbox) send(frame []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if !o.draining {
-		n, err := writeNow(s.raw, frame)
+		n, err := writeNow(o.raw, frame)
 		if err != nil || n == len(frame) {
 			return err
 		}
@@ -30,24 +40,25 @@ func (o *outbox) send(s *Session, frame []byte) error {
 		return ErrCongested
 	}
 	if o.held.grow(len(frame)) != nil {
-		return o.full(s, frame)
+		if o.draining {
+			return ErrCongested
+		}
+		return &ProtocolError{Reason: ReasonMemory, Err: fmt.Errorf("no memory for %d bytes that the rank does not read", len(frame))}
 	}
 	o.waiting = append(o.waiting, frame...)
 	if !o.draining {
 		o.draining = true
-		s.writers.Go(s.drain)
+		o.writers.Go(o.drain)
 	}
 	return nil
 }
 
-// full is for when there is no memory for what has to wait. The rest of a frame that has been sent in part can't be
-// left out: the connection ends.
-func (o *outbox) full(s *Session, rest []byte) error {
-	if !o.draining {
-		s.end(&ProtocolError{Reason: ReasonMemory, Err: fmt.Errorf("no memory for %d bytes that the rank does not read", len(rest))})
-		_ = s.conn.Close()
-	}
-	return ErrCongested
+// end waits until nothing is written any more, after the connection has been closed, and gives the memory back.
+func (o *outbox) end() {
+	o.writers.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held.end()
 }
 
 // writeNow writes what the socket takes without waiting.
@@ -75,20 +86,25 @@ func writeNow(raw syscall.RawConn, b []byte) (n int, err error) {
 }
 
 // drain sends what waits, and ends when nothing does or the connection is closed.
-func (s *Session) drain() {
+func (o *outbox) drain() {
 	for {
-		s.mu.Lock()
-		b := s.out.waiting
-		s.out.waiting = nil
-		_ = s.out.held.grow(len(b) - s.out.held.bytes) // what was sent before is given back, which does not fail
+		b := o.take()
 		if len(b) == 0 {
-			s.out.draining = false
-			s.mu.Unlock()
 			return
 		}
-		s.mu.Unlock()
-		if _, err := s.conn.Write(b); err != nil {
+		if _, err := o.conn.Write(b); err != nil {
 			return // the reader sees why; draining stays, so that nothing is written behind a torn frame
 		}
 	}
+}
+
+// take returns what waits. What was sent before is given back.
+func (o *outbox) take() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	b := o.waiting
+	o.waiting = nil
+	_ = o.held.grow(len(b) - o.held.bytes) // giving back does not fail
+	o.draining = len(b) > 0
+	return b
 }

@@ -295,6 +295,13 @@ type ObjectValue struct {
 	HasValue bool
 }
 
+// CvarValue is the value of a control variable: Text where its datatype is CHAR, Values otherwise, as in Sample.Values.
+type CvarValue struct {
+	Values []uint64
+	Text   string
+	IsText bool
+}
+
 // Category is a category of MPI_T with the indices of what it holds (MPI-4.1 §15.3.9).
 type Category struct {
 	Index            int

@@ -7,38 +7,20 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// RefusedError is a return code of MPI_T other than success, from the rank's library or, with Why, from its agent.
-// errors.Is finds the ReturnCode.
-type RefusedError struct {
-	Operation string // as in docs/protocol.md, TOOL
-	Code      ReturnCode
-	Why       string // empty: it was the library
-}
-
-func (e *RefusedError) Error() string {
-	if e.Why == "" {
-		return fmt.Sprintf("mpit: %s: %v", e.Operation, e.Code)
-	}
-	return fmt.Sprintf("mpit: %s: %v: %s", e.Operation, e.Code, e.Why)
-}
-
-// Unwrap returns the ReturnCode.
-func (e *RefusedError) Unwrap() error { return e.Code }
-
 // tool asks for an operation of TOOL and waits for its answer. count is how many elements a handle has that is read.
 // open is as in ask. The error is a *RefusedError, or what else was in the way.
 func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a toolAnswer, open bool, err error) {
 	answer := new(toolAnswer) // the reader's for as long as it may still come
-	q := s.toolQuestion(r, count, answer)
+	q := toolQuestion(s.toolSlots, r, count, answer)
 	// What is made for somebody who has gone would fill the rank until the connection ends.
 	q.undo = func() *question {
 		switch {
 		case answer.refused != nil:
 			return nil
 		case r.Operation == wire.ToolSessionCreate:
-			return s.toolQuestion(wire.ToolRequest{Operation: wire.ToolSessionFree, Session: answer.session}, 0, new(toolAnswer))
+			return toolQuestion(s.toolSlots, wire.ToolRequest{Operation: wire.ToolSessionFree, Session: answer.session}, 0, new(toolAnswer))
 		case r.Operation == wire.ToolHandleAlloc:
-			return s.toolQuestion(wire.ToolRequest{Operation: wire.ToolHandleFree, Session: r.Session, Handle: answer.handle}, 0, new(toolAnswer))
+			return toolQuestion(s.toolSlots, wire.ToolRequest{Operation: wire.ToolHandleFree, Session: r.Session, Handle: answer.handle}, 0, new(toolAnswer))
 		}
 		return nil
 	}
@@ -52,12 +34,12 @@ func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a to
 }
 
 // toolQuestion is an operation of TOOL; its answer goes to answer.
-func (s *Session) toolQuestion(r wire.ToolRequest, count int, answer *toolAnswer) *question {
+func toolQuestion(slots chan struct{}, r wire.ToolRequest, count int, answer *toolAnswer) *question {
 	return &question{
-		slot:   s.toolSlots,
+		slot:   slots,
 		typ:    wire.TypeTool,
 		encode: r.Append,
-		decode: func(payload []byte) (err error) {
+		decode: func(payload []byte, _ map[uint32]*Enum) (err error) {
 			*answer, err = decodeTool(payload, r.Operation, count)
 			return err
 		},

@@ -8,7 +8,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // configCommand is what can be done with rule files without an exporter, a rank or a network.
@@ -63,7 +63,7 @@ func (c *configCommand) check(std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
-	rules := len(settings.Rules) - len(mapping.Defaults())
+	rules := len(settings.Rules) - len(rules.Defaults())
 	fmt.Fprintf(std.Out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(files), "file"))
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // writeFiles writes files into a new directory; what they are called may contain directories.
@@ -101,27 +101,27 @@ func TestConfigCheckExamples(t *testing.T) {
 func TestConfigShow(t *testing.T) {
 	got := runBinary(t, nil, "config", "show")
 	require.Equal(t, 0, got.status, got.stderr)
-	names, err := fs.Glob(mapping.DefaultFiles(), "*/*.yaml")
+	names, err := fs.Glob(rules.DefaultFiles(), "*/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		assert.Contains(t, got.stdout, "\n  # ---- "+name+"\n")
-		text, err := fs.ReadFile(mapping.DefaultFiles(), name)
+		text, err := fs.ReadFile(rules.DefaultFiles(), name)
 		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
 			assert.Contains(t, got.stdout, strings.TrimSpace(line))
 		}
 	}
-	file, err := mapping.Parse("shown", []byte(got.stdout))
+	file, err := rules.Parse("shown", []byte(got.stdout))
 	require.NoError(t, err)
-	assert.Equal(t, withoutSources(mapping.Defaults()), withoutSources(file.Rules))
+	assert.Equal(t, withoutSources(rules.Defaults()), withoutSources(file.Rules))
 	assert.Equal(t, got, runBinary(t, nil, "config", "show", "--defaults"))
 }
 
-func withoutSources(rules []mapping.Rule) []mapping.Rule {
-	out := make([]mapping.Rule, len(rules))
-	for i, r := range rules {
-		r.Source = mapping.Source{}
+func withoutSources(all []rules.Rule) []rules.Rule {
+	out := make([]rules.Rule, len(all))
+	for i, r := range all {
+		r.Source = rules.Source{}
 		out[i] = r
 	}
 	return out
@@ -161,25 +161,25 @@ func TestConfigShowEffective(t *testing.T) {
 	check := runBinary(t, nil, "config", "check", shown)
 	assert.Equal(t, 0, check.status, check.stderr)
 
-	want, err := mapping.Load(paths)
+	want, err := rules.Load(paths)
 	require.NoError(t, err)
-	have, err := mapping.Load([]string{shown})
+	have, err := rules.Load([]string{shown})
 	require.NoError(t, err)
 	assert.Equal(t, want.Rank, have.Rank)
 	assert.Equal(t, want.Limits, have.Limits)
 	require.Len(t, have.Identity, 1)
 	assert.Equal(t, want.Identity[0].TargetLabel, have.Identity[0].TargetLabel)
 	// One shipped rule has become a comment, and what is shown has the shipped rules behind it once more.
-	n := len(mapping.Defaults())
+	n := len(rules.Defaults())
 	assert.Equal(t, withoutSources(want.Rules[:len(want.Rules)-n]), withoutSources(have.Rules[:len(want.Rules)-n]))
 	assert.Len(t, have.Rules, len(want.Rules)-1+n)
 
 	low := filepath.Join(writeFiles(t, map[string]string{"low.yaml": "limits: {series: 1000}\n"}), "low.yaml")
 	got = runBinary(t, nil, "config", "show", "--config.file="+low)
 	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
-	have, err = mapping.Load([]string{shown})
+	have, err = rules.Load([]string{shown})
 	require.NoError(t, err, "the defaults of parts, where the whole has less")
-	assert.Equal(t, mapping.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000,
+	assert.Equal(t, rules.Limits{Series: 1000, SeriesPerUser: 1000, SeriesPerJob: 1000, SeriesPerRank: 1000,
 		SeriesPerVariable: 1000}, have.Limits)
 
 	both := runBinary(t, nil, append([]string{"config", "show", "--defaults"}, flags...)...)

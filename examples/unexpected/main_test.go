@@ -54,16 +54,18 @@ func TestTool(t *testing.T) {
 	go func() { ended <- run(running, &out, socket, "MPI_COMM_WORLD", 10, time.Millisecond) }()
 	has := func(what string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second, time.Millisecond, what)
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second,
+			time.Millisecond, what)
 	}
 	has("start the job with MPIT_SOCKET=" + socket + "\n")
 
 	job := mpittest.NewJob(3)
 	other := mpittest.New(mpittest.Config{Hello: mpit.Hello{Rank: 7, Size: 8}})
 	denied := mpittest.New(mpittest.Config{
-		Hello:     mpit.Hello{Rank: 6, Size: 8},
-		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassSize, Bind: mpit.BindComm, State: mpit.VariableDenied}},
-		Objects:   []mpit.Object{{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD"}},
+		Hello: mpit.Hello{Rank: 6, Size: 8},
+		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassSize, Bind: mpit.BindComm,
+			State: mpit.VariableDenied}},
+		Objects: []mpit.Object{{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD"}},
 	})
 	for _, r := range append(job.Ranks, other, denied) {
 		require.NoError(t, r.Connect(ctx, socket))

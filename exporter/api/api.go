@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // maxReads bounds the requests for catalogues, values and kept samples that are served at once: their answers may be
@@ -34,7 +34,7 @@ type Source interface {
 	// Connected returns those that can be asked, in the same order.
 	Connected(which Selector) []Connected
 	// Mapper returns the rules in force.
-	Mapper() *mapping.Mapper
+	Mapper() *variables.Mapper
 	// Values returns what is on the page, which it brings up to date first.
 	Values(ctx context.Context, which Selector) (ValueList, error)
 	// Kept returns what ranks kept at their last MPI_Pcontrol(2).

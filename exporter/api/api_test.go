@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // slowSource knows no ranks, and says so when it may.
@@ -21,8 +21,8 @@ func (s slowSource) wait() {
 	<-s.goOn
 }
 
-func (s slowSource) Ranks() []RankStatus     { return []RankStatus{} }
-func (s slowSource) Mapper() *mapping.Mapper { return nil }
+func (s slowSource) Ranks() []RankStatus       { return []RankStatus{} }
+func (s slowSource) Mapper() *variables.Mapper { return nil }
 
 func (s slowSource) Connected(Selector) []Connected {
 	s.wait()

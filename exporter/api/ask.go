@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -69,7 +69,7 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 }
 
 // readOne reads the catalogue of the first candidate that answers.
-func readOne(ctx context.Context, candidates []Connected, mapper *mapping.Mapper) (Catalogue, error) {
+func readOne(ctx context.Context, candidates []Connected, mapper *variables.Mapper) (Catalogue, error) {
 	var errs []error
 	for _, r := range candidates {
 		c, err := func() (Catalogue, error) {

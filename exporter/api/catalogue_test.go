@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -99,7 +100,7 @@ func TestCatalogueOfWithoutAnExporter(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 
-	mapper, err := mapping.New(mapping.Config{Rules: mapping.Defaults()})
+	mapper, err := variables.New(variables.Config{Rules: rules.Defaults()})
 	require.NoError(t, err)
 	c, err := CatalogueOf(t.Context(), s, mapper)
 	require.NoError(t, err)

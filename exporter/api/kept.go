@@ -7,6 +7,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -44,7 +45,7 @@ type KeptObject struct {
 
 // NewKeptSample describes a sample that a rank has kept, by the catalogue that it was taken with. cut is how many of
 // its values were left out.
-func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Variable, infos []mapping.Info) KeptSample {
+func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Variable, infos []variables.Info) KeptSample {
 	s := KeptSample{Rank: rank, Number: k.Number, Time: k.Time, Cut: cut, Values: make([]KeptValue, 0, len(k.List))}
 	for i := range k.List {
 		v := &k.List[i]

@@ -10,6 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -18,7 +19,7 @@ const maxCatalogueBytes = 32 << 20
 
 // CatalogueOfSample returns the part of a catalogue that a sample has: the performance variables. Of a rank that has
 // ended there is no more. mapper says what they become.
-func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Mapper) Catalogue {
+func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *variables.Mapper) Catalogue {
 	hello := s.Hello()
 	library := mapping.ParseLibrary(hello.LibraryVersion)
 	c := Catalogue{
@@ -49,7 +50,7 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *mapping.Map
 }
 
 // CatalogueOf asks a rank for everything that MPI_T offers in it. mapper says what the variables become.
-func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *mapping.Mapper) (Catalogue, error) {
+func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *variables.Mapper) (Catalogue, error) {
 	rank := s.Hello().Rank
 	sample, err := s.Read(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func objectStatus(objects []mpit.Object) []ObjectStatus {
 	return list
 }
 
-func variableStatus(library mapping.Library, v *mpit.Variable, mapper *mapping.Mapper) VariableStatus {
+func variableStatus(library mapping.Library, v *mpit.Variable, mapper *variables.Mapper) VariableStatus {
 	s := VariableStatus{
 		Name:         v.Name,
 		Class:        v.Class,

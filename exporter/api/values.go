@@ -7,6 +7,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -75,7 +76,7 @@ func (v *Values) List() ValueList { return v.list }
 
 // AddRank adds what is shown of a rank, and returns the rank's variables. Without room for all of it, it adds nothing
 // and returns nil, unless the rank is the first one.
-func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []mapping.Info, shown []exposition.Shown) *Variables {
+func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []variables.Info, shown []exposition.Shown) *Variables {
 	if len(v.list.Ranks) > 0 && !v.room.fits(shown) {
 		v.list.More++
 		return nil
@@ -118,13 +119,13 @@ func (r *room) take(v *SeriesValue) bool {
 
 // Variables is the variables of a rank, by the metrics that they become.
 type Variables struct {
-	infos    []mapping.Info
+	infos    []variables.Info
 	raw      []mpit.Variable // of infos
 	byMetric map[string][]int
 }
 
 // newVariables indexes the variables of a rank, as far as they are known.
-func newVariables(catalogue *mpit.Variables, infos []mapping.Info) *Variables {
+func newVariables(catalogue *mpit.Variables, infos []variables.Info) *Variables {
 	x := &Variables{infos: infos, byMetric: map[string][]int{}}
 	if catalogue != nil {
 		x.raw = catalogue.ByID

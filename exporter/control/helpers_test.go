@@ -125,7 +125,8 @@ func (f *cvarFake) has(name string) string {
 func newCvarFake() *cvarFake {
 	f := &cvarFake{
 		objects: []mpit.Object{
-			{ID: 1, Kind: mpit.BindComm, Name: "MPI_COMM_WORLD"}, {ID: 2, Kind: mpit.BindComm, Name: "twin"}, {ID: 3, Kind: mpit.BindComm, Name: "twin"},
+			{ID: 1, Kind: mpit.BindComm, Name: "MPI_COMM_WORLD"}, {ID: 2, Kind: mpit.BindComm, Name: "twin"},
+			{ID: 3, Kind: mpit.BindComm, Name: "twin"},
 			{ID: 4, Kind: mpit.BindWin, Name: "MPI_COMM_WORLD"},
 		},
 		values: map[cvarKey]mpit.CvarValue{},
@@ -133,7 +134,8 @@ func newCvarFake() *cvarFake {
 	add := func(v mpit.ControlVariable, values ...uint64) {
 		v.Index = len(f.list)
 		f.list = append(f.list, v)
-		f.values[cvarKey{v.Index, 0}] = mpit.CvarValue{Values: values, Text: v.Text, IsText: v.Datatype == mpit.DatatypeChar}
+		f.values[cvarKey{v.Index, 0}] = mpit.CvarValue{Values: values, Text: v.Text,
+			IsText: v.Datatype == mpit.DatatypeChar}
 	}
 	for scope := mpit.ScopeConstant; scope <= mpit.ScopeAllEq; scope++ {
 		add(mpit.ControlVariable{Name: strings.ToLower(scope.String()), Scope: scope, Datatype: mpit.DatatypeInt}, 8)
@@ -185,7 +187,8 @@ func startControl(t *testing.T, change ...func(*Server)) *controlNode {
 	t.Helper()
 	n := &controlNode{t: t, log: &logs{}, counts: map[string]int{}}
 	n.Server = New(Config{
-		Ranks: n, Log: slog.New(slog.NewTextHandler(n.log, nil)), Count: n.count, User: func(uint32) string { return "alice" },
+		Ranks: n, Log: slog.New(slog.NewTextHandler(n.log, nil)), Count: n.count,
+		User: func(uint32) string { return "alice" },
 	})
 	n.pace = 0
 	for _, f := range change {
@@ -264,7 +267,8 @@ func as(uid uint32, path string) *http.Client {
 		go func() {
 			if uid != ownUID {
 				runtime.LockOSThread() // never unlocked: nobody else gets this thread
-				if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
+				if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid),
+					^uintptr(0)); errno != 0 {
 					done <- result{nil, errno}
 					return
 				}
@@ -281,7 +285,8 @@ func as(uid uint32, path string) *http.Client {
 // call makes a request of the control socket as a user.
 func (n *controlNode) call(uid uint32, method, query, body string) (int, Answer) {
 	n.t.Helper()
-	req, err := http.NewRequestWithContext(n.t.Context(), method, "http://control/api/v1/cvar"+query, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(n.t.Context(), method, "http://control/api/v1/cvar"+query,
+		strings.NewReader(body))
 	require.NoError(n.t, err)
 	response, err := as(uid, n.path).Do(req)
 	require.NoError(n.t, err)

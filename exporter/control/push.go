@@ -38,13 +38,15 @@ func (s *Server) servePush(ctx context.Context, caller mpit.Peer, w http.Respons
 			s.own, caller.UID)
 	case push == nil || *push == nil:
 		err = refusef(http.StatusNotImplemented,
-			"this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its environment")
+			"this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its "+
+				"environment")
 	default:
 		points, err = (*push)(ctx)
 	}
 	answer, status := concludePush(points, err)
 	attrs := []any{
-		"uid", caller.UID, "user", s.cfg.User(caller.UID), "pid", caller.PID, "points", points, "result", answer.Result,
+		"uid", caller.UID, "user", s.cfg.User(caller.UID), "pid", caller.PID, "points", points, "result",
+		answer.Result,
 	}
 	if err == nil {
 		s.cfg.Log.Info("Pushed when asked to", attrs...)

@@ -45,8 +45,10 @@ func TestPushWhenAsked(t *testing.T) {
 	}{
 		{"all delivered", 12, nil, http.StatusOK, PushAnswer{Result: OK, Points: 12}},
 		{"nothing to deliver", 0, nil, http.StatusOK, PushAnswer{Result: OK}},
-		{"receiver away", 0, errors.New("refused by 10.0.0.1"), http.StatusBadGateway, PushAnswer{Result: Failed, Error: "refused by 10.0.0.1"}},
-		{"partly", 7, errors.New("too large"), http.StatusBadGateway, PushAnswer{Result: Failed, Error: "too large", Points: 7}},
+		{"receiver away", 0, errors.New("refused by 10.0.0.1"), http.StatusBadGateway,
+			PushAnswer{Result: Failed, Error: "refused by 10.0.0.1"}},
+		{"partly", 7, errors.New("too large"), http.StatusBadGateway,
+			PushAnswer{Result: Failed, Error: "too large", Points: 7}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n.OnPush(func(ctx context.Context) (int, error) {

@@ -9,13 +9,15 @@ import (
 
 func TestRankLists(t *testing.T) {
 	for text, want := range map[string][]int{
-		"": nil, " ": nil, "0": {0}, "0,2-5": {0, 2, 3, 4, 5}, "5,1,1": {1, 5}, "3-4, 4-5": {3, 4, 5}, "2000000": {2000000},
+		"": nil, " ": nil, "0": {0}, "0,2-5": {0, 2, 3, 4, 5}, "5,1,1": {1, 5}, "3-4, 4-5": {3, 4, 5},
+		"2000000": {2000000},
 	} {
 		got, err := ParseRanks(text)
 		require.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"x", "-1", "1-", "5-2", "1,,2", "0-", "99999999999", "0-65536", "0-65535,0", "0-60000,0-60000"} {
+	for _, text := range []string{"x", "-1", "1-", "5-2", "1,,2", "0-", "99999999999", "0-65536", "0-65535,0",
+		"0-60000,0-60000"} {
 		_, err := ParseRanks(text)
 		assert.Error(t, err, text)
 	}

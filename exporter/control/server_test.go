@@ -24,7 +24,8 @@ func TestControlGet(t *testing.T) {
 	fakes := n.add("7", "7.0", 3, ownUID, 0, 1, 2)
 	fakes[1].busy = 3 // it is making objects just now
 	for query, want := range map[string][]RankAnswer{
-		"?name=local&rank=0-1":                          {{Rank: 0, State: Read, Value: text("8")}, {Rank: 1, State: Read, Value: text("8")}},
+		"?name=local&rank=0-1": {{Rank: 0, State: Read, Value: text("8")},
+			{Rank: 1, State: Read, Value: text("8")}},
 		"?jobid=7&world=7.0&name=text&rank=2":           {{Rank: 2, State: Read, Value: text("old")}},
 		"?name=bound&rank=1&object=comm:MPI_COMM_WORLD": {{Rank: 1, State: Read, Value: text("1")}},
 	} {
@@ -37,8 +38,10 @@ func TestControlGet(t *testing.T) {
 	assert.Equal(t, mpit.DatatypeInt, *answer.Datatype)
 	assert.Equal(t, mpit.EnumItem{Value: -1, Name: "none"}, answer.Enum[0])
 	for query, code := range map[string]int{
-		"": http.StatusBadRequest, "?name=local&rank=x": http.StatusBadRequest, "?name=local&uid=me": http.StatusBadRequest,
-		"?name=bound&object=x": http.StatusBadRequest, "?name=nothing": http.StatusNotFound, "?name=local&rank=9": http.StatusNotFound,
+		"": http.StatusBadRequest, "?name=local&rank=x": http.StatusBadRequest,
+		"?name=local&uid=me":   http.StatusBadRequest,
+		"?name=bound&object=x": http.StatusBadRequest, "?name=nothing": http.StatusNotFound,
+		"?name=local&rank=9": http.StatusNotFound,
 	} {
 		status, answer := n.call(ownUID, http.MethodGet, query, "")
 		assert.Equal(t, code, status, query)
@@ -102,7 +105,8 @@ func TestControlClientGone(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/api/v1/cvar", strings.NewReader(`{"name":"all_eq","value":"9"}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/api/v1/cvar",
+		strings.NewReader(`{"name":"all_eq","value":"9"}`))
 	require.NoError(t, err)
 	failed := make(chan error, 1)
 	go func() {
@@ -222,7 +226,8 @@ func TestControlPace(t *testing.T) {
 	ask := func(uid uint32) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?jobid=7&name=local", nil)
-		n.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, mpit.Peer{UID: uid})))
+		n.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{},
+			mpit.Peer{UID: uid})))
 		return w
 	}
 	assert.Equal(t, http.StatusOK, ask(0).Code)
@@ -254,7 +259,8 @@ func TestControlWithoutCredentials(t *testing.T) {
 	n := startControl(t)
 	w := httptest.NewRecorder()
 	var calls callGate
-	n.handler(t.Context(), &calls).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/cvar", strings.NewReader(`{"name":"local","value":"9"}`)))
+	n.handler(t.Context(), &calls).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/cvar",
+		strings.NewReader(`{"name":"local","value":"9"}`)))
 	assert.Equal(t, http.StatusForbidden, w.Code)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,7 +276,8 @@ func TestLogValues(t *testing.T) {
 	of := func(r *RankAnswer) *string { return r.Value }
 	assert.Equal(t, "", logValues(nil, of))
 	assert.Equal(t, "8", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1, Value: text("8")}}, of))
-	assert.Equal(t, "8 (rank 0,2), ? (rank 1)", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1}, {Rank: 2, Value: text("8")}}, of))
+	assert.Equal(t, "8 (rank 0,2), ? (rank 1)", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1},
+		{Rank: 2, Value: text("8")}}, of))
 }
 
 func TestParseObject(t *testing.T) {

@@ -57,7 +57,8 @@ func (w *world) whole() bool { return len(w.here) == w.here[0].Size && len(w.ran
 // means reports whether a rank is of the world that a request names, as far as it names one.
 func (r *Request) means(t *Target) bool {
 	switch {
-	case r.JobID != "" && t.ID.JobID != r.JobID, r.World != "" && t.ID.World != r.World, r.UID != nil && t.UID != *r.UID:
+	case r.JobID != "" && t.ID.JobID != r.JobID, r.World != "" && t.ID.World != r.World, r.UID != nil &&
+		t.UID != *r.UID:
 		return false
 	}
 	return true
@@ -80,7 +81,8 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 	if len(match) == 0 {
 		switch {
 		case req.JobID == "" && caller.UID != 0:
-			return nil, notFound("no rank of user %d is connected here; name the job (--jobid) if it is another user's",
+			return nil, notFound("no rank of user %d is connected here; name the job (--jobid) if it is another "+
+				"user's",
 				caller.UID)
 		case req.JobID == "":
 			return nil, notFound("no rank of that world or user is connected here; /api/v1/ranks shows all that are")
@@ -94,8 +96,9 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 	id := match[0].ID
 	for i := 1; i < len(match); i++ {
 		if match[i].ID.Rank == match[i-1].ID.Rank {
-			return nil, conflict("two processes claim to be rank %d of job %q, world %q; "+
-				"give jobs that run at the same time different ids (exec --job-id)", match[i].ID.Rank, id.JobID, id.World)
+			return nil, conflict("two processes claim to be rank %d of job %q, world %q; give jobs that run at the "+
+				"same time different ids (exec --job-id)", match[i].ID.Rank, id.JobID,
+				id.World)
 		}
 	}
 	w := &world{
@@ -168,7 +171,8 @@ func ambiguous(targets []Target) error {
 	case len(jobs) > 1:
 		return conflict("there are %d jobs; name one of them (--jobid): %s", len(jobs), list(jobs))
 	case len(users) > 1:
-		return conflict("several users have a job %q; say whose uid is meant (--uid): %s", targets[0].ID.JobID, list(users))
+		return conflict("several users have a job %q; say whose uid is meant (--uid): %s", targets[0].ID.JobID,
+			list(users))
 	case len(worlds) > 1:
 		return conflict("job %q has %d worlds; name one of them (--world): %s",
 			targets[0].ID.JobID, len(worlds), list(worlds))
@@ -183,17 +187,18 @@ func (w *world) permit(caller mpit.Peer, nobody uint32) error {
 		switch {
 		case caller.UID == 0:
 		case t.UID != caller.UID:
-			return forbidden("rank %d belongs to user %s (uid %d); only that user and root may set its control variables, "+
-				"and the caller is uid %d", t.ID.Rank, t.ID.User, t.UID, caller.UID)
+			return forbidden("rank %d belongs to user %s (uid %d); only that user and root may set its control "+
+				"variables, and the caller is uid %d", t.ID.Rank, t.ID.User, t.UID, caller.UID)
 		case caller.UID == nobody:
-			return forbidden("uid %d may be anybody whom the exporter's user name-space doesn't know; "+
-				"only root may set control variables of such ranks", nobody)
+			return forbidden("uid %d may be anybody whom the exporter's user name-space doesn't know; only root may "+
+				"set control variables of such ranks", nobody)
 		}
 	}
 	for _, t := range w.ranks {
 		if !t.WriteAllowed {
-			return forbidden("rank %d: its job does not allow control variables to be written; "+
-				"start it with mpit-exporter exec --allow-write, or with %s=1 in its environment", t.ID.Rank, envAllowWrite)
+			return forbidden("rank %d: its job does not allow control variables to be written; start it with "+
+				"mpit-exporter exec --allow-write, or with %s=1 in its environment", t.ID.Rank,
+				envAllowWrite)
 		}
 	}
 	return nil
@@ -207,7 +212,8 @@ func (w *world) check(plans []plan) error {
 	for i := range plans {
 		v := &plans[i].variable
 		rank := plans[i].target.ID.Rank
-		if first := &plans[0].variable; v.Scope != first.Scope || v.Datatype != first.Datatype || v.Bind != first.Bind {
+		if first := &plans[0].variable; v.Scope != first.Scope || v.Datatype != first.Datatype ||
+			v.Bind != first.Bind {
 			return conflict("%s is %s %s in rank %d and %s %s in rank %d: they have different MPI libraries",
 				v.Name, first.Scope, first.Datatype, plans[0].target.ID.Rank, v.Scope, v.Datatype, rank)
 		}
@@ -220,7 +226,8 @@ func (w *world) check(plans []plan) error {
 		case mpit.ScopeAll, mpit.ScopeAllEq:
 			if here, all := len(w.here), w.here[0].Size; here != all {
 				return conflict("%s has the scope %s: all ranks of its world must be set alike (MPI-4.1 §15.3.6), "+
-					"and only %d of %d are on this node; set it in the job's environment instead", v.Name, v.Scope, here, all)
+					"and only %d of %d are on this node; set it in the job's environment instead", v.Name, v.Scope,
+					here, all)
 			}
 			if !w.whole() {
 				return conflict("%s has the scope %s: all %d ranks of its world must be set alike (MPI-4.1 §15.3.6), "+
@@ -228,8 +235,8 @@ func (w *world) check(plans []plan) error {
 			}
 		case mpit.ScopeGroup, mpit.ScopeGroupEq:
 			if !w.named && !w.whole() {
-				return conflict("%s has the scope %s: a group of ranks must be set alike (MPI-4.1 §15.3.6), "+
-					"and only the MPI library's documentation says which; name the ranks", v.Name, v.Scope)
+				return conflict("%s has the scope %s: a group of ranks must be set alike (MPI-4.1 §15.3.6), and "+
+					"only the MPI library's documentation says which; name the ranks", v.Name, v.Scope)
 			}
 		default:
 			return conflict("%s has a scope that is not known: nothing says that it may be set", v.Name)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -18,16 +18,18 @@ func TestIdentify(t *testing.T) {
 		"12/cgroup": {Data: []byte("0::/system.slice/slurmstepd.scope/job_4711/step_0\n")},
 		"12/status": {Data: []byte("Uid:\t1000\t1000\t1000\t1000\n")},
 	}
-	rules, err := Compile([]mapping.Relabel{
+	own, err := Compile([]rules.Relabel{
 		{SourceLabels: []string{"source", "user", "cgroup_jobid"}, Separator: text("-"), TargetLabel: "jobid"},
-		{SourceLabels: []string{"host", "rank", "library", "env_FAVOURITE"}, Separator: text(" "), TargetLabel: "partition"},
+		{SourceLabels: []string{"host", "rank", "library", "env_FAVOURITE"}, Separator: text(" "),
+			TargetLabel: "partition"},
 	})
 	require.NoError(t, err)
 	hello := mpit.Hello{
 		Host: "node7", Rank: 3, LibraryVersion: "Open MPI v4.1.4",
-		Attributes: map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "cfd", "FAVOURITE": "blue\x1b"},
+		Attributes: map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "cfd",
+			"FAVOURITE": "blue\x1b"},
 	}
-	p, err := rules.Identify(proc, &hello, mpit.Peer{PID: 12, UID: 1000}, "alice")
+	p, err := own.Identify(proc, &hello, mpit.Peer{PID: 12, UID: 1000}, "alice")
 	require.NoError(t, err)
 	assert.Equal(t, Process{
 		ID:     Identity{JobID: "slurm-alice-4711", World: "0", User: "alice", Rank: 3},

@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // Rules renames ranks. It is immutable, and safe for concurrent use; the zero value renames nothing.
@@ -28,7 +28,8 @@ const envSource = "env_"
 // sources are what rules may read; besides, env_ and the name of an environment variable that the agent sends.
 func sources() []string {
 	return []string{
-		"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source", "cgroup_jobid",
+		"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source",
+		"cgroup_jobid",
 	}
 }
 
@@ -36,7 +37,7 @@ func sources() []string {
 func targets() []string { return []string{"jobid", "world", "jobname", "partition"} }
 
 // Compile makes Rules. An error names the rule's place and what to write instead.
-func Compile(rules []mapping.Relabel) (*Rules, error) {
+func Compile(rules []rules.Relabel) (*Rules, error) {
 	made := &Rules{}
 	for i := range rules {
 		rule, err := compile(&rules[i])
@@ -52,10 +53,11 @@ func Compile(rules []mapping.Relabel) (*Rules, error) {
 	return made, nil
 }
 
-func compile(r *mapping.Relabel) (rule, error) {
+func compile(r *rules.Relabel) (rule, error) {
 	made := rule{sources: slices.Clone(r.SourceLabels), separator: ";", target: r.TargetLabel, replacement: "$1"}
 	if !slices.Contains(targets(), r.TargetLabel) {
-		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel, strings.Join(targets(), ", "))
+		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel,
+			strings.Join(targets(), ", "))
 	}
 	for _, s := range r.SourceLabels {
 		if name, isEnv := strings.CutPrefix(s, envSource); isEnv && name != "" {
@@ -63,7 +65,8 @@ func compile(r *mapping.Relabel) (rule, error) {
 		}
 		if !slices.Contains(sources(), s) {
 			return made, fmt.Errorf(
-				"source_labels: %q is nothing that a rank has: write %s, or %s and the name of a variable of the environment",
+				"source_labels: %q is nothing that a rank has: write %s, or %s and the name of a variable of the "+
+					"environment",
 				s, strings.Join(sources(), ", "), envSource)
 		}
 	}

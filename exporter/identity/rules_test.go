@@ -11,38 +11,50 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 func TestRules(t *testing.T) {
-	said := Process{ID: Identity{JobID: "100_3", World: "0", Rank: 2}, Source: sourceSlurm, JobName: "alice-cfd", Partition: "batch"}
-	others := map[string]string{"rank": "2", "user": "alice", "host": "node7", "cgroup_jobid": "104", "source": "slurm", "env_SLURM_CLUSTER_NAME": "big"}
+	said := Process{ID: Identity{JobID: "100_3", World: "0", Rank: 2}, Source: sourceSlurm, JobName: "alice-cfd",
+		Partition: "batch"}
+	others := map[string]string{"rank": "2", "user": "alice", "host": "node7", "cgroup_jobid": "104",
+		"source": "slurm", "env_SLURM_CLUSTER_NAME": "big"}
 	for _, test := range []struct {
 		name  string
-		rules []mapping.Relabel
+		rules []rules.Relabel
 		want  Process // only id, jobName and partition
 	}{
 		{"no rules", nil, said},
-		{"tasks of an array under one job, told apart by their worlds", []mapping.Relabel{
-			{SourceLabels: []string{"jobid", "world"}, Regex: `[0-9]+_([0-9]+);(.*)`, TargetLabel: "world", Replacement: text("$1.$2")},
+		{"tasks of an array under one job, told apart by their worlds", []rules.Relabel{
+			{SourceLabels: []string{"jobid", "world"}, Regex: `[0-9]+_([0-9]+);(.*)`, TargetLabel: "world",
+				Replacement: text("$1.$2")},
 			{SourceLabels: []string{"jobid"}, Regex: `([0-9]+)_[0-9]+`, TargetLabel: "jobid"},
 		}, Process{ID: Identity{JobID: "100", World: "3.0"}, JobName: "alice-cfd", Partition: "batch"}},
-		{"a user's name into nothing", []mapping.Relabel{{SourceLabels: []string{"user", "jobname"}, Separator: text("/"), Regex: `([^/]+)/alice-(.*)`, TargetLabel: "jobname", Replacement: text("$2")}},
+		{"a user's name into nothing", []rules.Relabel{{SourceLabels: []string{"user", "jobname"},
+			Separator: text("/"), Regex: `([^/]+)/alice-(.*)`, TargetLabel: "jobname", Replacement: text("$2")}},
 			Process{ID: said.ID, JobName: "cfd", Partition: "batch"}},
-		{"several clusters", []mapping.Relabel{{SourceLabels: []string{"env_SLURM_CLUSTER_NAME", "jobid"}, Regex: `(?P<cluster>.+);(.+)`, TargetLabel: "jobid", Replacement: text("${cluster}/$2")}},
+		{"several clusters", []rules.Relabel{{SourceLabels: []string{"env_SLURM_CLUSTER_NAME", "jobid"},
+			Regex: `(?P<cluster>.+);(.+)`, TargetLabel: "jobid", Replacement: text("${cluster}/$2")}},
 			Process{ID: Identity{JobID: "big/100_3", World: "0"}, JobName: "alice-cfd", Partition: "batch"}},
-		{"the kernel's word", []mapping.Relabel{{SourceLabels: []string{"cgroup_jobid"}, Regex: "(.+)", TargetLabel: "jobid"}},
+		{"the kernel's word", []rules.Relabel{{SourceLabels: []string{"cgroup_jobid"}, Regex: "(.+)",
+			TargetLabel: "jobid"}},
 			Process{ID: Identity{JobID: "104", World: "0"}, JobName: "alice-cfd", Partition: "batch"}},
-		{"a variable that is not there", []mapping.Relabel{{SourceLabels: []string{"env_NOTHING"}, TargetLabel: "jobid"}}, said},
-		{"an expression that does not match the whole", []mapping.Relabel{{SourceLabels: []string{"jobid"}, Regex: "100", TargetLabel: "jobid", Replacement: text("x")}}, said},
-		{"alternatives are of the whole, too", []mapping.Relabel{{SourceLabels: []string{"jobid"}, Regex: "100|3", TargetLabel: "jobid", Replacement: text("x")}}, said},
-		{"an empty result keeps the old value", []mapping.Relabel{{SourceLabels: []string{"jobid"}, TargetLabel: "jobid", Replacement: text(" ")}}, said},
-		{"without sources", []mapping.Relabel{{TargetLabel: "partition", Replacement: text("all$$")}},
+		{"a variable that is not there", []rules.Relabel{{SourceLabels: []string{"env_NOTHING"},
+			TargetLabel: "jobid"}}, said},
+		{"an expression that does not match the whole", []rules.Relabel{{SourceLabels: []string{"jobid"},
+			Regex: "100", TargetLabel: "jobid", Replacement: text("x")}}, said},
+		{"alternatives are of the whole, too", []rules.Relabel{{SourceLabels: []string{"jobid"}, Regex: "100|3",
+			TargetLabel: "jobid", Replacement: text("x")}}, said},
+		{"an empty result keeps the old value", []rules.Relabel{{SourceLabels: []string{"jobid"},
+			TargetLabel: "jobid", Replacement: text(" ")}}, said},
+		{"without sources", []rules.Relabel{{TargetLabel: "partition", Replacement: text("all$$")}},
 			Process{ID: said.ID, JobName: "alice-cfd", Partition: "all$"}},
-		{"a result is cleaned", []mapping.Relabel{{TargetLabel: "world", Replacement: text("a\x1bb\xff")}},
+		{"a result is cleaned", []rules.Relabel{{TargetLabel: "world", Replacement: text("a\x1bb\xff")}},
 			Process{ID: Identity{JobID: "100_3", World: "a\uFFFDbÿ"}, JobName: "alice-cfd", Partition: "batch"}},
-		{"and bounded", []mapping.Relabel{{SourceLabels: []string{"host"}, Regex: "(.*)", TargetLabel: "world", Replacement: text(strings.Repeat("$1", 100))}},
-			Process{ID: Identity{JobID: "100_3", World: strings.Repeat("node7", 100)[:clean.MaxLabel]}, JobName: "alice-cfd", Partition: "batch"}},
+		{"and bounded", []rules.Relabel{{SourceLabels: []string{"host"}, Regex: "(.*)", TargetLabel: "world",
+			Replacement: text(strings.Repeat("$1", 100))}},
+			Process{ID: Identity{JobID: "100_3", World: strings.Repeat("node7", 100)[:clean.MaxLabel]},
+				JobName: "alice-cfd", Partition: "batch"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rl, err := Compile(test.rules)
@@ -61,9 +73,9 @@ func TestDocumentedRules(t *testing.T) {
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(page), "```yaml\n")
 	require.True(t, found)
-	rules, _, found := strings.Cut(rest, "```")
+	text, _, found := strings.Cut(rest, "```")
 	require.True(t, found)
-	file, err := mapping.Parse("docs/labels.md", []byte(rules))
+	file, err := rules.Parse("docs/labels.md", []byte(text))
 	require.NoError(t, err)
 	rl, err := Compile(file.Identity)
 	require.NoError(t, err)
@@ -73,13 +85,20 @@ func TestDocumentedRules(t *testing.T) {
 		job, world    string
 		name, because string
 	}{
-		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm}, nil, "4711", "0", "", "nothing is to be changed"},
-		{Process{ID: Identity{JobID: "100_3", World: "0"}, Source: sourceSlurm}, nil, "100", "3.0", "", "a task of an array"},
-		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm}, map[string]string{"env_SLURM_CLUSTER_NAME": "big"}, "big/4711", "0", "", "a cluster"},
-		{Process{ID: Identity{JobID: "train", World: "w"}, Source: sourceKubernetes, Partition: "ml"}, nil, "ml/train", "w", "", "an MPIJob"},
-		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra}, map[string]string{"cgroup_jobid": "104"}, "104", "vm-1", "", "started by ssh"},
-		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra}, map[string]string{"cgroup_jobid": podUID}, "vm-1", "vm-1", "", "in a pod"},
-		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm, JobName: "alice-cfd"}, nil, "4711", "0", "cfd", "a user's name"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm}, nil, "4711", "0", "",
+			"nothing is to be changed"},
+		{Process{ID: Identity{JobID: "100_3", World: "0"}, Source: sourceSlurm}, nil, "100", "3.0", "",
+			"a task of an array"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm},
+			map[string]string{"env_SLURM_CLUSTER_NAME": "big"}, "big/4711", "0", "", "a cluster"},
+		{Process{ID: Identity{JobID: "train", World: "w"}, Source: sourceKubernetes, Partition: "ml"}, nil,
+			"ml/train", "w", "", "an MPIJob"},
+		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra},
+			map[string]string{"cgroup_jobid": "104"}, "104", "vm-1", "", "started by ssh"},
+		{Process{ID: Identity{JobID: "vm-1", World: "vm-1"}, Source: sourceHydra},
+			map[string]string{"cgroup_jobid": podUID}, "vm-1", "vm-1", "", "in a pod"},
+		{Process{ID: Identity{JobID: "4711", World: "0"}, Source: sourceSlurm, JobName: "alice-cfd"}, nil, "4711",
+			"0", "cfd", "a user's name"},
 	} {
 		c := test.said
 		rl.apply(&c, func(source string) string {
@@ -88,30 +107,40 @@ func TestDocumentedRules(t *testing.T) {
 			}
 			return test.env[source]
 		})
-		assert.Equal(t, []string{test.job, test.world, test.name}, []string{c.ID.JobID, c.ID.World, c.JobName}, test.because)
+		assert.Equal(t, []string{test.job, test.world, test.name}, []string{c.ID.JobID, c.ID.World, c.JobName},
+			test.because)
 	}
 }
 
 func TestBadRules(t *testing.T) {
-	at := mapping.Source{File: "site.yaml", Line: 7}
+	at := rules.Source{File: "site.yaml", Line: 7}
 	for name, test := range map[string]struct {
-		rule mapping.Relabel
+		rule rules.Relabel
 		want string
 	}{
-		"no target":          {mapping.Relabel{Source: at}, `site.yaml:7: target_label "" can't be set: write one of jobid, world, jobname, partition`},
-		"a target too many":  {mapping.Relabel{Source: at, TargetLabel: "rank"}, `site.yaml:7: target_label "rank" can't be set`},
-		"an unknown source":  {mapping.Relabel{TargetLabel: "jobid", SourceLabels: []string{"pid"}}, `identity rule 1: source_labels: "pid" is nothing that a rank has: write jobid, world`},
-		"a variable unnamed": {mapping.Relabel{TargetLabel: "jobid", SourceLabels: []string{"env_"}}, `source_labels: "env_"`},
-		"no expression":      {mapping.Relabel{TargetLabel: "jobid", Regex: "("}, `regex "(": error parsing regexp: missing closing ): `},
-		"two halves of one":  {mapping.Relabel{TargetLabel: "jobid", Regex: "a)(b"}, `regex "a)(b"`},
-		"a group too many":   {mapping.Relabel{TargetLabel: "jobid", Regex: "(.)", Replacement: text("$2")}, `replacement "$2": $2 is no group of the regex, which has 1`},
-		"no such name":       {mapping.Relabel{TargetLabel: "jobid", Regex: "(?P<a>.)", Replacement: text("${b}")}, `$b is no group`},
-		"a name run on":      {mapping.Relabel{TargetLabel: "jobid", Replacement: text("$1x")}, `$1x is no group of the regex, which has 1: write $1 or ${1}`},
-		"an open brace":      {mapping.Relabel{TargetLabel: "jobid", Replacement: text("${1")}, `a brace is not closed`},
-		"a lone dollar":      {mapping.Relabel{TargetLabel: "jobid", Replacement: text("5 $")}, `write $1 or ${1}, and $$ for a dollar sign`},
+		"no target": {rules.Relabel{Source: at},
+			`site.yaml:7: target_label "" can't be set: write one of jobid, world, jobname, partition`},
+		"a target too many": {rules.Relabel{Source: at, TargetLabel: "rank"},
+			`site.yaml:7: target_label "rank" can't be set`},
+		"an unknown source": {rules.Relabel{TargetLabel: "jobid", SourceLabels: []string{"pid"}},
+			`identity rule 1: source_labels: "pid" is nothing that a rank has: write jobid, world`},
+		"a variable unnamed": {rules.Relabel{TargetLabel: "jobid", SourceLabels: []string{"env_"}},
+			`source_labels: "env_"`},
+		"no expression": {rules.Relabel{TargetLabel: "jobid", Regex: "("},
+			`regex "(": error parsing regexp: missing closing ): `},
+		"two halves of one": {rules.Relabel{TargetLabel: "jobid", Regex: "a)(b"}, `regex "a)(b"`},
+		"a group too many": {rules.Relabel{TargetLabel: "jobid", Regex: "(.)", Replacement: text("$2")},
+			`replacement "$2": $2 is no group of the regex, which has 1`},
+		"no such name": {rules.Relabel{TargetLabel: "jobid", Regex: "(?P<a>.)", Replacement: text("${b}")},
+			`$b is no group`},
+		"a name run on": {rules.Relabel{TargetLabel: "jobid", Replacement: text("$1x")},
+			`$1x is no group of the regex, which has 1: write $1 or ${1}`},
+		"an open brace": {rules.Relabel{TargetLabel: "jobid", Replacement: text("${1")}, `a brace is not closed`},
+		"a lone dollar": {rules.Relabel{TargetLabel: "jobid", Replacement: text("5 $")},
+			`write $1 or ${1}, and $$ for a dollar sign`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Compile([]mapping.Relabel{test.rule})
+			_, err := Compile([]rules.Relabel{test.rule})
 			require.ErrorContains(t, err, test.want)
 		})
 	}
@@ -123,7 +152,7 @@ func FuzzRules(f *testing.F) {
 	f.Add(`([0-9]+)_(?P<task>\d+);.*`, "${task}.$1", "100_3", "")
 	f.Add("(?s).*", "\xff\n", "x", "\n")
 	f.Fuzz(func(t *testing.T, regex, replacement, job, host string) {
-		rl, err := Compile([]mapping.Relabel{
+		rl, err := Compile([]rules.Relabel{
 			{SourceLabels: []string{"jobid", "host"}, Regex: regex, TargetLabel: "jobid", Replacement: &replacement},
 		})
 		if err != nil {
@@ -132,7 +161,8 @@ func FuzzRules(f *testing.F) {
 		c := Process{ID: Identity{JobID: clean.Label(job)}}
 		before := c.ID.JobID
 		rl.apply(&c, func(string) string { return host })
-		if v := c.ID.JobID; !utf8.ValidString(v) || len(v) > clean.MaxLabel || v != clean.Label(v) || v == "" && before != "" {
+		if v := c.ID.JobID; !utf8.ValidString(v) || len(v) > clean.MaxLabel || v != clean.Label(v) || v == "" &&
+			before != "" {
 			t.Errorf("%q is no label value, it was %q", v, before)
 		}
 	})

@@ -30,7 +30,8 @@ func TestMessagesAreBounded(t *testing.T) {
 			}
 		}
 		s := newSource(func() []metricdata.ScopeMetrics { return read })
-		p, err := newPusher(t.Context(), Config{Endpoint: r.URL(), Environ: func(string) string { return "" }}, s, time.Millisecond)
+		p, err := newPusher(t.Context(), Config{Endpoint: r.URL(), Environ: func(string) string { return "" }}, s,
+			time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,9 +61,11 @@ func TestMessagesOfALargeNode(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			r := receiver(t, otlptest.Options{Protocol: protocol})
-			read := inScope(manyCounters(60_000, strings.Repeat("a long name of a communicator ", 8)), manyHistograms(10_000))
+			read := inScope(manyCounters(60_000, strings.Repeat("a long name of a communicator ", 8)),
+				manyHistograms(10_000))
 			read[0].Metrics[0].Description = strings.Repeat("a long text ", 20_000)
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, newSource(func() []metricdata.ScopeMetrics { return read }))
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
+				PushTimeout: time.Minute}, newSource(func() []metricdata.ScopeMetrics { return read }))
 			n, err := p.Push(patient(t))
 			require.NoError(t, err)
 			assert.Equal(t, 70_000, n)
@@ -104,16 +107,19 @@ func TestPointTooLarge(t *testing.T) {
 func manyCounters(n int, label string) metricdata.Metrics {
 	points := make([]metricdata.DataPoint[int64], n)
 	for i := range points {
-		points[i] = metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.Int("mpi.rank", i), attribute.String("mpi.comm.name", label)), StartTime: at(0), Time: at(1), Value: int64(i)}
+		points[i] = metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.Int("mpi.rank", i),
+			attribute.String("mpi.comm.name", label)), StartTime: at(0), Time: at(1), Value: int64(i)}
 	}
 	return counter("mpit.sent", points...)
 }
 
 func manyHistograms(n int) metricdata.Metrics {
-	data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: make([]metricdata.HistogramDataPoint[float64], n)}
+	data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality,
+		DataPoints: make([]metricdata.HistogramDataPoint[float64], n)}
 	bounds := make([]float64, 20)
 	for i := range data.DataPoints {
-		data.DataPoints[i] = metricdata.HistogramDataPoint[float64]{Attributes: rank(i), StartTime: at(0), Time: at(1), Bounds: bounds, BucketCounts: make([]uint64, 21), Count: uint64(i)}
+		data.DataPoints[i] = metricdata.HistogramDataPoint[float64]{Attributes: rank(i), StartTime: at(0),
+			Time: at(1), Bounds: bounds, BucketCounts: make([]uint64, 21), Count: uint64(i)}
 	}
 	return metricdata.Metrics{Name: "mpit.time", Description: "A time.", Unit: "s", Data: data}
 }
@@ -123,8 +129,10 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 	text := func(name string, n int) string { return rapid.StringN(0, n, 4*n).Draw(t, name) }
 	set := func() attribute.Set {
 		attrs := []attribute.KeyValue{
-			attribute.String("s", text("label", 300)), attribute.Int64("i", rapid.Int64().Draw(t, "int")), attribute.Bool("b", true),
-			attribute.Float64("f", 1), attribute.StringSlice("ss", []string{text("element", 20), ""}), attribute.Int64Slice("is", []int64{-1, 1}),
+			attribute.String("s", text("label", 300)), attribute.Int64("i", rapid.Int64().Draw(t, "int")),
+			attribute.Bool("b", true),
+			attribute.Float64("f", 1), attribute.StringSlice("ss", []string{text("element", 20), ""}),
+			attribute.Int64Slice("is", []int64{-1, 1}),
 			attribute.BoolSlice("bs", []bool{true, false}), attribute.Float64Slice("fs", []float64{0, 1}),
 		}
 		return attribute.NewSet(attrs[:rapid.IntRange(0, len(attrs)).Draw(t, "attributes")]...)
@@ -132,47 +140,60 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 	count := func() uint64 { return rapid.Uint64().Draw(t, "count") }
 	many := rapid.IntRange(0, 40)
 	buckets := func() metricdata.ExponentialBucket {
-		return metricdata.ExponentialBucket{Offset: rapid.Int32().Draw(t, "offset"), Counts: rapid.SliceOfN(rapid.Uint64(), 0, 200).Draw(t, "counts")}
+		return metricdata.ExponentialBucket{Offset: rapid.Int32().Draw(t, "offset"),
+			Counts: rapid.SliceOfN(rapid.Uint64(), 0, 200).Draw(t, "counts")}
 	}
 	var read []metricdata.ScopeMetrics
 	for range rapid.IntRange(0, 3).Draw(t, "scopes") {
-		s := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: text("scope", 200), Version: text("version", 20), SchemaURL: text("schema", 20), Attributes: set()}}
+		s := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: text("scope", 200),
+			Version: text("version", 20), SchemaURL: text("schema", 20), Attributes: set()}}
 		for i := range rapid.IntRange(0, 6).Draw(t, "metrics") {
-			m := metricdata.Metrics{Name: fmt.Sprint("m", i), Description: text("description", 1000), Unit: text("unit", 10)}
+			m := metricdata.Metrics{Name: fmt.Sprint("m", i), Description: text("description", 1000),
+				Unit: text("unit", 10)}
 			n := many.Draw(t, "points")
 			switch rapid.IntRange(0, 4).Draw(t, "kind") {
 			case 0:
 				data := metricdata.Gauge[float64]{}
 				for range n {
-					data.DataPoints = append(data.DataPoints, metricdata.DataPoint[float64]{Attributes: set(), Time: at(1), Value: 1e300})
+					data.DataPoints = append(data.DataPoints,
+						metricdata.DataPoint[float64]{Attributes: set(), Time: at(1), Value: 1e300})
 				}
 				m.Data = data
 			case 1:
 				data := metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality}
 				for range n {
-					data.DataPoints = append(data.DataPoints, metricdata.DataPoint[int64]{Attributes: set(), StartTime: at(0), Time: at(1), Value: -1,
-						Exemplars: []metricdata.Exemplar[int64]{{FilteredAttributes: []attribute.KeyValue{attribute.String("x", text("exemplar", 20))}, Time: at(1), Value: -1, SpanID: make([]byte, 8), TraceID: make([]byte, 16)}}})
+					data.DataPoints = append(data.DataPoints,
+						metricdata.DataPoint[int64]{Attributes: set(), StartTime: at(0), Time: at(1), Value: -1,
+							Exemplars: []metricdata.Exemplar[int64]{{FilteredAttributes: []attribute.KeyValue{attribute.String("x", text("exemplar", 20))}, Time: at(1), Value: -1, SpanID: make([]byte, 8), TraceID: make([]byte, 16)}}})
 				}
 				m.Data = data
 			case 2:
 				data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
 				for range n {
 					b := make([]float64, rapid.IntRange(0, 100).Draw(t, "bounds"))
-					data.DataPoints = append(data.DataPoints, metricdata.HistogramDataPoint[float64]{Attributes: set(), StartTime: at(0), Time: at(1), Bounds: b,
-						BucketCounts: make([]uint64, len(b)+1), Count: count(), Sum: -1, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(1.0)})
+					data.DataPoints = append(data.DataPoints,
+						metricdata.HistogramDataPoint[float64]{Attributes: set(), StartTime: at(0), Time: at(1),
+							Bounds:       b,
+							BucketCounts: make([]uint64, len(b)+1), Count: count(), Sum: -1,
+							Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(1.0)})
 				}
 				m.Data = data
 			case 3:
 				data := metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality}
 				for range n {
-					data.DataPoints = append(data.DataPoints, metricdata.ExponentialHistogramDataPoint[float64]{Attributes: set(), StartTime: at(0), Time: at(1), Scale: -10,
-						Count: count(), Sum: 1, ZeroCount: count(), ZeroThreshold: 1, PositiveBucket: buckets(), NegativeBucket: buckets(), Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(1.0)})
+					data.DataPoints = append(data.DataPoints,
+						metricdata.ExponentialHistogramDataPoint[float64]{Attributes: set(), StartTime: at(0),
+							Time: at(1), Scale: -10,
+							Count: count(), Sum: 1, ZeroCount: count(), ZeroThreshold: 1, PositiveBucket: buckets(),
+							NegativeBucket: buckets(), Min: metricdata.NewExtrema(1.0),
+							Max: metricdata.NewExtrema(1.0)})
 				}
 				m.Data = data
 			default:
 				data := metricdata.Summary{}
 				for range n {
-					data.DataPoints = append(data.DataPoints, metricdata.SummaryDataPoint{Attributes: set(), StartTime: at(0), Time: at(1), Count: count(), Sum: 1,
+					data.DataPoints = append(data.DataPoints, metricdata.SummaryDataPoint{Attributes: set(),
+						StartTime: at(0), Time: at(1), Count: count(), Sum: 1,
 						QuantileValues: []metricdata.QuantileValue{{Quantile: .5, Value: 1}, {Quantile: 1, Value: 2}}})
 				}
 				m.Data = data

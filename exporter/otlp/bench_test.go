@@ -25,7 +25,8 @@ const (
 func benchSet() []attribute.Set {
 	sets := make([]attribute.Set, benchSets)
 	for i := range sets {
-		sets[i] = attribute.NewSet(attribute.String("mpi.job.id", "4711"), attribute.String("mpi.world", "0"), attribute.Int("mpi.rank", i/10), attribute.Int("mpi.comm", i%10))
+		sets[i] = attribute.NewSet(attribute.String("mpi.job.id", "4711"), attribute.String("mpi.world", "0"),
+			attribute.Int("mpi.rank", i/10), attribute.Int("mpi.comm", i%10))
 	}
 	return sets
 }
@@ -54,13 +55,15 @@ func benchPusher(b *testing.B, protocol, temporality string) {
 		for i := range list {
 			points := make([]metricdata.DataPoint[int64], benchSets)
 			for j := range points {
-				points[j] = metricdata.DataPoint[int64]{Attributes: sets[j], StartTime: epoch, Time: at(now), Value: int64(now)}
+				points[j] = metricdata.DataPoint[int64]{Attributes: sets[j], StartTime: epoch, Time: at(now),
+					Value: int64(now)}
 			}
 			list[i] = counter(benchName(i), points...)
 		}
 		return inScope(list...)
 	})
-	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality, Timeout: time.Minute, PushTimeout: time.Minute}, s)
+	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality, Timeout: time.Minute,
+		PushTimeout: time.Minute}, s)
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := p.Push(b.Context())
@@ -102,11 +105,13 @@ func benchSDK(b *testing.B, protocol string) {
 func sdkExporter(b *testing.B, r *otlptest.Receiver, protocol string) sdk.Exporter {
 	b.Helper()
 	if protocol == ProtocolGRPC {
-		e, err := otlpmetricgrpc.New(b.Context(), otlpmetricgrpc.WithEndpoint(r.Addr()), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithTimeout(time.Minute))
+		e, err := otlpmetricgrpc.New(b.Context(), otlpmetricgrpc.WithEndpoint(r.Addr()),
+			otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithTimeout(time.Minute))
 		require.NoError(b, err)
 		return e
 	}
-	e, err := otlpmetrichttp.New(b.Context(), otlpmetrichttp.WithEndpoint(r.Addr()), otlpmetrichttp.WithInsecure(), otlpmetrichttp.WithTimeout(time.Minute))
+	e, err := otlpmetrichttp.New(b.Context(), otlpmetrichttp.WithEndpoint(r.Addr()), otlpmetrichttp.WithInsecure(),
+		otlpmetrichttp.WithTimeout(time.Minute))
 	require.NoError(b, err)
 	return e
 }

@@ -56,19 +56,22 @@ func gauge[N int64 | float64](b *block, data metricdata.Gauge[N]) {
 
 func sum[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Sum[N]) {
 	points := data.DataPoints
-	if d != nil && data.IsMonotonic && d.sums == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
+	if d != nil && data.IsMonotonic && d.sums == metricdata.DeltaTemporality &&
+		data.Temporality == metricdata.CumulativeTemporality {
 		points, b.next = deltaSum(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}
 	b.points, b.size = len(points), func(i int) int { return sizeOfNumber(&points[i]) }
 	b.cut = func(from, to int) metricdata.Aggregation {
-		return metricdata.Sum[N]{DataPoints: points[from:to], Temporality: data.Temporality, IsMonotonic: data.IsMonotonic}
+		return metricdata.Sum[N]{DataPoints: points[from:to], Temporality: data.Temporality,
+			IsMonotonic: data.IsMonotonic}
 	}
 }
 
 func histogram[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Histogram[N]) {
 	points := data.DataPoints
-	if d != nil && d.histograms == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
+	if d != nil && d.histograms == metricdata.DeltaTemporality &&
+		data.Temporality == metricdata.CumulativeTemporality {
 		points, b.next = deltaHistogram(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}
@@ -80,7 +83,8 @@ func histogram[N int64 | float64](b *block, d *deltas, s *scope, k kind, data me
 
 func exponential[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.ExponentialHistogram[N]) {
 	points := data.DataPoints
-	if d != nil && d.histograms == metricdata.DeltaTemporality && data.Temporality == metricdata.CumulativeTemporality {
+	if d != nil && d.histograms == metricdata.DeltaTemporality &&
+		data.Temporality == metricdata.CumulativeTemporality {
 		points, b.next = deltaExponential(d, d.table(s, &b.metric, k), points)
 		data.Temporality = metricdata.DeltaTemporality
 	}

@@ -87,14 +87,16 @@ func (e boundedError) Unwrap() error { return e.error }
 // failed notes why an attempt has failed.
 func (r *reply) failed(err error) {
 	*r = reply{failure: r.failure}
-	if code := status.Code(err); code != codes.DeadlineExceeded && code != codes.Canceled && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	if code := status.Code(err); code != codes.DeadlineExceeded && code != codes.Canceled &&
+		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		r.failure = err
 	}
 }
 
 // understood takes the receiver's word out of its response.
 func (r *reply) understood(response *collector.ExportMetricsServiceResponse) {
-	r.rejected, r.message = response.GetPartialSuccess().GetRejectedDataPoints(), response.GetPartialSuccess().GetErrorMessage()
+	r.rejected, r.message = response.GetPartialSuccess().GetRejectedDataPoints(),
+		response.GetPartialSuccess().GetErrorMessage()
 	response.PartialSuccess = nil
 }
 
@@ -102,7 +104,8 @@ func (r *reply) understood(response *collector.ExportMetricsServiceResponse) {
 // better.
 func (r *reply) ofThisMessage() bool {
 	switch r.http {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError:
 		return true
 	}
 	switch r.grpc {
@@ -126,7 +129,8 @@ func newGRPC(ctx context.Context, cfg Config, retry time.Duration) (*sender, err
 		grpc.WithUserAgent(userAgent(cfg)),
 		grpc.WithUnaryInterceptor(listen),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: retry, Multiplier: backoff.DefaultConfig.Multiplier, Jitter: backoff.DefaultConfig.Jitter, MaxDelay: lastRetry},
+			Backoff: backoff.Config{BaseDelay: retry, Multiplier: backoff.DefaultConfig.Multiplier,
+				Jitter: backoff.DefaultConfig.Jitter, MaxDelay: lastRetry},
 			MinConnectTimeout: cfg.Timeout,
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -141,9 +145,11 @@ func newGRPC(ctx context.Context, cfg Config, retry time.Duration) (*sender, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.done.endpoint.name, err)
 	}
-	exporter, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn), otlpmetricgrpc.WithHeaders(cfg.done.headers),
+	exporter, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn),
+		otlpmetricgrpc.WithHeaders(cfg.done.headers),
 		otlpmetricgrpc.WithTimeout(cfg.Timeout), otlpmetricgrpc.WithMaxRequestSize(receiversLimit),
-		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: retry, MaxInterval: lastRetry, MaxElapsedTime: cfg.Timeout}))
+		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: retry,
+			MaxInterval: lastRetry, MaxElapsedTime: cfg.Timeout}))
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -157,7 +163,8 @@ func newGRPC(ctx context.Context, cfg Config, retry time.Duration) (*sender, err
 }
 
 // listen is an interceptor of gRPC calls that notes what the receiver says.
-func listen(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func listen(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
+	opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, response, conn, opts...)
 	if r, ok := ctx.Value(replyKey{}).(*reply); ok {
 		if err != nil {
@@ -183,15 +190,20 @@ func newHTTP(ctx context.Context, cfg Config, retry time.Duration) (*sender, err
 	}
 	at := cfg.done.endpoint.url
 	client := &http.Client{
-		Transport:     &listener{transport, at, userAgent(cfg)},
-		Timeout:       cfg.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers may be passwords
+		Transport: &listener{transport, at, userAgent(cfg)},
+		Timeout:   cfg.Timeout,
+		// headers may be passwords
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	opts := []otlpmetrichttp.Option{
-		otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTLSClientConfig(nil), otlpmetrichttp.WithEndpoint(at.Host),
-		otlpmetrichttp.WithURLPath(at.Path), otlpmetrichttp.WithHeaders(cfg.done.headers), otlpmetrichttp.WithTimeout(cfg.Timeout),
-		otlpmetrichttp.WithMaxRequestSize(receiversLimit), otlpmetrichttp.WithCompression(otlpmetrichttp.NoCompression),
-		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: retry, MaxInterval: lastRetry, MaxElapsedTime: cfg.Timeout}),
+		otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTLSClientConfig(nil),
+		otlpmetrichttp.WithEndpoint(at.Host),
+		otlpmetrichttp.WithURLPath(at.Path), otlpmetrichttp.WithHeaders(cfg.done.headers),
+		otlpmetrichttp.WithTimeout(cfg.Timeout),
+		otlpmetrichttp.WithMaxRequestSize(receiversLimit),
+		otlpmetrichttp.WithCompression(otlpmetrichttp.NoCompression),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: retry,
+			MaxInterval: lastRetry, MaxElapsedTime: cfg.Timeout}),
 	}
 	if cfg.Compression == CompressionGzip {
 		opts = append(opts, otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))

@@ -26,8 +26,9 @@ const (
 	CompressionGzip = "gzip"
 
 	TemporalityCumulative = "cumulative"
-	TemporalityDelta      = "delta"     // monotonic sums and histograms
-	TemporalityLowMemory  = "lowmemory" // histograms only: our sums are read from elsewhere, as asynchronous instruments are
+	TemporalityDelta      = "delta" // monotonic sums and histograms
+	// histograms only: our sums are read from elsewhere, as asynchronous instruments are
+	TemporalityLowMemory = "lowmemory"
 
 	HistogramExplicit    = "explicit"
 	HistogramExponential = "exponential"
@@ -43,23 +44,26 @@ const (
 // Config is what can be told by flags; what is zero is taken from the environment as OpenTelemetry's specification
 // says, else its defaults. See docs/otlp.md.
 type Config struct {
-	Protocol    string            // grpc or http/protobuf
-	Endpoint    string            // URL; for HTTP with the path to which metrics are posted, /v1/metrics if it has none
+	Protocol string // grpc or http/protobuf
+	// URL; for HTTP with the path to which metrics are posted, /v1/metrics if it has none
+	Endpoint    string
 	Headers     map[string]string // besides the environment's
 	Compression string            // none or gzip
 	Certificate string            // file: authorities that sign the receiver's certificate
 	ClientCert  string            // file
 	ClientKey   string            // file
 	Insecure    bool              // gRPC without TLS where the endpoint is no URL with a scheme
-	Timeout     time.Duration     // of one message with its repetitions; what Run takes at most after its context has ended
-	PushTimeout time.Duration     // of one push: reading, and all messages
-	Interval    time.Duration     // between two
-	Temporality string            // cumulative, delta or lowmemory
-	Histogram   string            // explicit or exponential: how timers are to be read
-	Exponential bool              // the same as Histogram: exponential; after Complete, what is in force
-	Final       bool              // push ranks' last values when they end
-	Version     string            // service.version
-	Instance    string            // from which service.instance.id is made, the same after a restart: the agent socket's path
+	// of one message with its repetitions; what Run takes at most after its context has ended
+	Timeout     time.Duration
+	PushTimeout time.Duration // of one push: reading, and all messages
+	Interval    time.Duration // between two
+	Temporality string        // cumulative, delta or lowmemory
+	Histogram   string        // explicit or exponential: how timers are to be read
+	Exponential bool          // the same as Histogram: exponential; after Complete, what is in force
+	Final       bool          // push ranks' last values when they end
+	Version     string        // service.version
+	// from which service.instance.id is made, the same after a restart: the agent socket's path
+	Instance string
 
 	// Since is when nobody else can have pushed this source's series: with deltas, what a series that began earlier
 	// had counted when it was first seen is taken as pushed by an earlier exporter. Default: when New was called.
@@ -101,7 +105,8 @@ func (cfg Config) Complete() (Config, error) {
 	}
 	e, done := environ{cfg.Environ, cfg.Prefix}, &settings{}
 	for _, step := range []func(*Config, environ, *settings) error{
-		(*Config).completeProtocol, (*Config).completeHeaders, (*Config).completeEndpoint, (*Config).completeTLS, (*Config).completeTimes,
+		(*Config).completeProtocol, (*Config).completeHeaders, (*Config).completeEndpoint, (*Config).completeTLS,
+		(*Config).completeTimes,
 		(*Config).completeShape, (*Config).completeResource,
 	} {
 		if err := step(&cfg, e, done); err != nil {
@@ -141,7 +146,8 @@ func (cfg *Config) completeHeaders(e environ, done *settings) error {
 	if v := e.pick("", "", "HEADERS"); v.text != "" {
 		headers, err := parsePairs(v.text)
 		if err != nil {
-			return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name, err)
+			return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name,
+				err)
 		}
 		for _, h := range headers {
 			if err := addHeader(done.headers, h.key, h.value, cfg.Protocol); err != nil {
@@ -198,7 +204,8 @@ func (cfg *Config) completeTimes(e environ, _ *settings) error {
 	for _, t := range times {
 		switch {
 		case *t.value < 0:
-			return fmt.Errorf("%s%s: %v is no time to wait: write 10s, or another time above 0", cfg.Prefix, t.field, *t.value)
+			return fmt.Errorf("%s%s: %v is no time to wait: write 10s, or another time above 0", cfg.Prefix, t.field,
+				*t.value)
 		case *t.value > 0:
 		case t.from.text == "":
 			*t.value = t.init
@@ -224,7 +231,8 @@ func (cfg *Config) completeShape(e environ, done *settings) error {
 	case TemporalityLowMemory:
 		done.histograms = metricdata.DeltaTemporality
 	default:
-		return v.wrong("is no temporality: write %s, %s or %s", TemporalityCumulative, TemporalityDelta, TemporalityLowMemory)
+		return v.wrong("is no temporality: write %s, %s or %s", TemporalityCumulative, TemporalityDelta,
+			TemporalityLowMemory)
 	}
 
 	switch cfg.Histogram {
@@ -236,7 +244,8 @@ func (cfg *Config) completeShape(e environ, done *settings) error {
 		return nil
 	case "":
 	default:
-		return fmt.Errorf("%shistogram: %q is no kind of histogram: write %s or %s", cfg.Prefix, cfg.Histogram, HistogramExplicit, HistogramExponential)
+		return fmt.Errorf("%shistogram: %q is no kind of histogram: write %s or %s", cfg.Prefix, cfg.Histogram,
+			HistogramExplicit, HistogramExponential)
 	}
 	if !cfg.Exponential {
 		v := e.pick("", "", "DEFAULT_HISTOGRAM_AGGREGATION")
@@ -245,7 +254,8 @@ func (cfg *Config) completeShape(e environ, done *settings) error {
 		case "base2_exponential_bucket_histogram":
 			cfg.Exponential = true
 		default:
-			return v.wrong("is no kind of histogram: write explicit_bucket_histogram or base2_exponential_bucket_histogram")
+			return v.wrong("is no kind of histogram: write explicit_bucket_histogram or " +
+				"base2_exponential_bucket_histogram")
 		}
 	}
 	cfg.Histogram = HistogramExplicit

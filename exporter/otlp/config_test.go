@@ -50,14 +50,17 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, CompressionNone, none.Compression)
 	assert.Equal(t, TemporalityCumulative, none.Temporality)
 	assert.Equal(t, HistogramExplicit, none.Histogram)
-	assert.Equal(t, []time.Duration{10 * time.Second, 30 * time.Second, time.Minute}, []time.Duration{none.Timeout, none.PushTimeout, none.Interval})
+	assert.Equal(t, []time.Duration{10 * time.Second, 30 * time.Second, time.Minute},
+		[]time.Duration{none.Timeout, none.PushTimeout, none.Interval})
 	assert.Empty(t, none.Headers)
 
 	every := []string{
-		"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://general:1", "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip",
+		"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://general:1",
+		"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip",
 		"OTEL_EXPORTER_OTLP_TIMEOUT", "1000", "OTEL_EXPORTER_OTLP_HEADERS", "a=general,b=general",
 		"OTEL_METRIC_EXPORT_INTERVAL", "2000", "OTEL_METRIC_EXPORT_TIMEOUT", "3000",
-		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "DELTA", "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "BASE2_exponential_bucket_histogram",
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "DELTA",
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "BASE2_exponential_bucket_histogram",
 	}
 	all, err := Config{Environ: env(every...)}.Complete()
 	require.NoError(t, err)
@@ -66,11 +69,14 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, CompressionGzip, all.Compression)
 	assert.Equal(t, TemporalityDelta, all.Temporality)
 	assert.True(t, all.Exponential)
-	assert.Equal(t, []time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, []time.Duration{all.Timeout, all.PushTimeout, all.Interval})
+	assert.Equal(t, []time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
+		[]time.Duration{all.Timeout, all.PushTimeout, all.Interval})
 	assert.Equal(t, map[string]string{"a": "general", "b": "general"}, all.Headers)
 
-	every = append(every, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://metrics:2/x",
-		"OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "none", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "4000", "OTEL_EXPORTER_OTLP_METRICS_HEADERS", "b=metrics")
+	every = append(every, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://metrics:2/x",
+		"OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "none", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "4000",
+		"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "b=metrics")
 	metrics, err := Config{Environ: env(every...)}.Complete()
 	require.NoError(t, err)
 	assert.Equal(t, ProtocolHTTP, metrics.Protocol)
@@ -80,8 +86,10 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, map[string]string{"b": "metrics"}, metrics.Headers)
 
 	fields, err := Config{
-		Environ: env(every...), Protocol: ProtocolGRPC, Endpoint: "field:3", Insecure: true, Compression: CompressionGzip, Temporality: TemporalityLowMemory,
-		Histogram: HistogramExplicit, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour, Headers: map[string]string{"B": "field", "C": "field"},
+		Environ: env(every...), Protocol: ProtocolGRPC, Endpoint: "field:3", Insecure: true,
+		Compression: CompressionGzip, Temporality: TemporalityLowMemory,
+		Histogram: HistogramExplicit, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour,
+		Headers: map[string]string{"B": "field", "C": "field"},
 	}.Complete()
 	require.NoError(t, err)
 	assert.Equal(t, ProtocolGRPC, fields.Protocol)
@@ -90,7 +98,8 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, CompressionGzip, fields.Compression)
 	assert.Equal(t, TemporalityLowMemory, fields.Temporality)
 	assert.False(t, fields.Exponential)
-	assert.Equal(t, []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour}, []time.Duration{fields.Timeout, fields.PushTimeout, fields.Interval})
+	assert.Equal(t, []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour},
+		[]time.Duration{fields.Timeout, fields.PushTimeout, fields.Interval})
 	assert.Equal(t, map[string]string{"b": "field", "c": "field"}, fields.Headers)
 }
 
@@ -103,23 +112,39 @@ func TestEndpoints(t *testing.T) {
 		to    string // over gRPC
 		plain bool
 	}{
-		{"general: a base", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318")}, "http://c:4318/v1/metrics", "", true},
-		{"general: with a path", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c/otlp/")}, "https://c/otlp/v1/metrics", "", false},
-		{"general: with a query", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c/otlp?key=1")}, "https://c/otlp/v1/metrics?key=1", "", false},
-		{"metrics: as it is", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://c:4318/in/")}, "http://c:4318/in/", "", true},
-		{"metrics: without a path", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://c:4318")}, "http://c:4318/", "", true},
+		{"general: a base", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318")},
+			"http://c:4318/v1/metrics", "", true},
+		{"general: with a path", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c/otlp/")},
+			"https://c/otlp/v1/metrics", "", false},
+		{"general: with a query", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c/otlp?key=1")},
+			"https://c/otlp/v1/metrics?key=1", "", false},
+		{"metrics: as it is", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://c:4318/in/")},
+			"http://c:4318/in/", "", true},
+		{"metrics: without a path", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://c:4318")},
+			"http://c:4318/", "", true},
 		{"field: as it is", Config{Environ: env(), Endpoint: "http://c:4318/in"}, "http://c:4318/in", "", true},
-		{"field: without a path", Config{Environ: env(), Endpoint: "http://c:4318"}, "http://c:4318/v1/metrics", "", true},
-		{"field: IPv6", Config{Environ: env(), Endpoint: "HTTP://[::1]:4318/"}, "http://[::1]:4318/v1/metrics", "", true},
+		{"field: without a path", Config{Environ: env(), Endpoint: "http://c:4318"}, "http://c:4318/v1/metrics", "",
+			true},
+		{"field: IPv6", Config{Environ: env(), Endpoint: "HTTP://[::1]:4318/"}, "http://[::1]:4318/v1/metrics", "",
+			true},
 		{"gRPC: default", Config{Environ: env(), Protocol: ProtocolGRPC}, "", "dns:///localhost:4317", true},
-		{"gRPC: URL", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "https://c:4317/"}, "", "dns:///c:4317", false},
-		{"gRPC: the scheme says whether there is TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "true"), Protocol: ProtocolGRPC, Endpoint: "https://c"}, "", "dns:///c:443", false},
-		{"gRPC: URL without a port", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "http://c"}, "", "dns:///c:80", true},
-		{"gRPC: host and port", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "", "dns:///c:4317", false},
-		{"gRPC: host and port without TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_INSECURE", "TRUE"), Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "", "dns:///c:4317", true},
-		{"gRPC: metrics say otherwise", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "true", "OTEL_EXPORTER_OTLP_METRICS_INSECURE", "false"), Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "", "dns:///c:4317", false},
-		{"gRPC: a socket", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "unix:///run/otel.sock"}, "", "unix:///run/otel.sock", true},
-		{"gRPC: a resolver", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "dns:///c:4317", Insecure: true}, "", "dns:///c:4317", true},
+		{"gRPC: URL", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "https://c:4317/"}, "",
+			"dns:///c:4317", false},
+		{"gRPC: the scheme says whether there is TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "true"),
+			Protocol: ProtocolGRPC, Endpoint: "https://c"}, "", "dns:///c:443", false},
+		{"gRPC: URL without a port", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "http://c"}, "",
+			"dns:///c:80", true},
+		{"gRPC: host and port", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "",
+			"dns:///c:4317", false},
+		{"gRPC: host and port without TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_INSECURE", "TRUE"),
+			Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "", "dns:///c:4317", true},
+		{"gRPC: metrics say otherwise", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "true",
+			"OTEL_EXPORTER_OTLP_METRICS_INSECURE", "false"), Protocol: ProtocolGRPC, Endpoint: "c:4317"}, "",
+			"dns:///c:4317", false},
+		{"gRPC: a socket", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "unix:///run/otel.sock"}, "",
+			"unix:///run/otel.sock", true},
+		{"gRPC: a resolver", Config{Environ: env(), Protocol: ProtocolGRPC, Endpoint: "dns:///c:4317",
+			Insecure: true}, "", "dns:///c:4317", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,11 +163,13 @@ func TestEndpoints(t *testing.T) {
 // A user and password in a URL become a header, and stand nowhere else.
 func TestUserInEndpoint(t *testing.T) {
 	for _, protocol := range protocols {
-		cfg, err := Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:s%40cret@c:4318"), Protocol: protocol}.Complete()
+		cfg, err := Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:s%40cret@c:4318"),
+			Protocol: protocol}.Complete()
 		require.NoError(t, err)
 		assert.Equal(t, "Basic bWU6c0BjcmV0", cfg.Headers["authorization"])
 		assert.NotContains(t, cfg.Target()+cfg.Endpoint, "cret")
-		cfg, err = Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:secret@c:4318"), Protocol: protocol, Headers: map[string]string{"Authorization": "Bearer x"}}.Complete()
+		cfg, err = Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:secret@c:4318"),
+			Protocol: protocol, Headers: map[string]string{"Authorization": "Bearer x"}}.Complete()
 		require.NoError(t, err)
 		assert.Equal(t, "Bearer x", cfg.Headers["authorization"], "a header that was asked for stands")
 	}
@@ -162,52 +189,100 @@ func TestWrongConfig(t *testing.T) {
 		cfg  Config
 		want []string
 	}{
-		{"protocol", Config{Environ: env("OTEL_EXPORTER_OTLP_PROTOCOL", "http")}, []string{`OTEL_EXPORTER_OTLP_PROTOCOL: "http" is no protocol`, "write grpc or http/protobuf"}},
-		{"JSON", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json")}, []string{`OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/json" is not supported`, "write http/protobuf"}},
+		{"protocol", Config{Environ: env("OTEL_EXPORTER_OTLP_PROTOCOL", "http")},
+			[]string{`OTEL_EXPORTER_OTLP_PROTOCOL: "http" is no protocol`, "write grpc or http/protobuf"}},
+		{"JSON", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json")},
+			[]string{`OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/json" is not supported`, "write http/protobuf"}},
 		{"a field", Config{Environ: env(), Protocol: "tcp", Prefix: "--otlp."}, []string{`--otlp.protocol: "tcp"`}},
-		{"compression", Config{Environ: env("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd")}, []string{`OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" is no compression`, "write gzip or none"}},
-		{"endpoint without a scheme", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http://", "http://collector:4318"}},
-		{"endpoint without a host", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http:///v1/metrics")}, []string{"names no host"}},
-		{"port", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:70000")}, []string{"no port from 1 to 65535"}},
-		{"port that is no number", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:x")}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT is no URL", "invalid port"}},
-		{"a slash in a password", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret/x@c:4318")}, []string{"is no URL (invalid port)", "%2F"}},
-		{"a number sign in a password, gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:secret#x@c:4317"), Protocol: ProtocolGRPC}, []string{"is no URL (invalid port)", "%23"}},
-		{"a percent in a password", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret%zz@c:4318")}, []string{"is no URL (invalid URL escape)", "%25"}},
-		{"gRPC with a user but no scheme", Config{Environ: env(), Endpoint: "me:secret@c:4317", Protocol: ProtocolGRPC}, []string{"endpoint has a user in what is no URL"}},
-		{"gRPC with a scheme that is mistyped", Config{Environ: env(), Endpoint: "htps://c:4317", Protocol: ProtocolGRPC}, []string{"neither a URL nor host:port"}},
-		{"gRPC with a user and a scheme that is mistyped", Config{Environ: env(), Endpoint: "htps://me:secret@c:4317", Protocol: ProtocolGRPC}, []string{"endpoint has a user in what is no URL"}},
-		{"gRPC with a user for a resolver", Config{Environ: env(), Endpoint: "dns://me:secret@1.1.1.1/c:4317", Protocol: ProtocolGRPC}, []string{"endpoint has a user in what is no URL"}},
-		{"no port after the colon", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:")}, []string{"no port from 1 to 65535"}},
+		{"compression", Config{Environ: env("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd")},
+			[]string{`OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" is no compression`, "write gzip or none"}},
+		{"endpoint without a scheme", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")},
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http://", "http://collector:4318"}},
+		{"endpoint without a host", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http:///v1/metrics")},
+			[]string{"names no host"}},
+		{"port", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:70000")},
+			[]string{"no port from 1 to 65535"}},
+		{"port that is no number", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:x")},
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT is no URL", "invalid port"}},
+		{"a slash in a password", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret/x@c:4318")},
+			[]string{"is no URL (invalid port)", "%2F"}},
+		{"a number sign in a password, gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT",
+			"https://me:secret#x@c:4317"), Protocol: ProtocolGRPC}, []string{"is no URL (invalid port)", "%23"}},
+		{"a percent in a password", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT",
+			"http://me:secret%zz@c:4318")}, []string{"is no URL (invalid URL escape)", "%25"}},
+		{"gRPC with a user but no scheme", Config{Environ: env(), Endpoint: "me:secret@c:4317",
+			Protocol: ProtocolGRPC}, []string{"endpoint has a user in what is no URL"}},
+		{"gRPC with a scheme that is mistyped", Config{Environ: env(), Endpoint: "htps://c:4317",
+			Protocol: ProtocolGRPC}, []string{"neither a URL nor host:port"}},
+		{"gRPC with a user and a scheme that is mistyped", Config{Environ: env(),
+			Endpoint: "htps://me:secret@c:4317", Protocol: ProtocolGRPC},
+			[]string{"endpoint has a user in what is no URL"}},
+		{"gRPC with a user for a resolver", Config{Environ: env(), Endpoint: "dns://me:secret@1.1.1.1/c:4317",
+			Protocol: ProtocolGRPC}, []string{"endpoint has a user in what is no URL"}},
+		{"no port after the colon", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:")},
+			[]string{"no port from 1 to 65535"}},
 		{"fragment", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c/#x")}, []string{"has a # in it"}},
-		{"gRPC with a path", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:4318/v1/metrics", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")}, []string{"gRPC has no paths", "http://c:4318", "http/protobuf"}},
-		{"gRPC without a port", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "collector"), Protocol: ProtocolGRPC}, []string{"neither a URL nor host:port", "http://collector:4317"}},
-		{"insecure", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "yes")}, []string{`OTEL_EXPORTER_OTLP_INSECURE: "yes" is neither true nor false`}},
-		{"timeout", Config{Environ: env("OTEL_EXPORTER_OTLP_TIMEOUT", "10s")}, []string{`OTEL_EXPORTER_OTLP_TIMEOUT: "10s" is no number of milliseconds`, "10000"}},
-		{"no time", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "0")}, []string{"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT"}},
-		{"too long a time", Config{Environ: env("OTEL_METRIC_EXPORT_TIMEOUT", "9223372036854775807")}, []string{"OTEL_METRIC_EXPORT_TIMEOUT"}},
-		{"interval", Config{Environ: env("OTEL_METRIC_EXPORT_INTERVAL", "-1")}, []string{"OTEL_METRIC_EXPORT_INTERVAL"}},
+		{"gRPC with a path", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@c:4318/v1/metrics",
+			"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")}, []string{"gRPC has no paths", "http://c:4318", "http/protobuf"}},
+		{"gRPC without a port", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "collector"),
+			Protocol: ProtocolGRPC}, []string{"neither a URL nor host:port", "http://collector:4317"}},
+		{"insecure", Config{Environ: env("OTEL_EXPORTER_OTLP_INSECURE", "yes")},
+			[]string{`OTEL_EXPORTER_OTLP_INSECURE: "yes" is neither true nor false`}},
+		{"timeout", Config{Environ: env("OTEL_EXPORTER_OTLP_TIMEOUT", "10s")},
+			[]string{`OTEL_EXPORTER_OTLP_TIMEOUT: "10s" is no number of milliseconds`, "10000"}},
+		{"no time", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "0")},
+			[]string{"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT"}},
+		{"too long a time", Config{Environ: env("OTEL_METRIC_EXPORT_TIMEOUT", "9223372036854775807")},
+			[]string{"OTEL_METRIC_EXPORT_TIMEOUT"}},
+		{"interval", Config{Environ: env("OTEL_METRIC_EXPORT_INTERVAL", "-1")},
+			[]string{"OTEL_METRIC_EXPORT_INTERVAL"}},
 		{"interval of a field", Config{Environ: env(), Interval: -1, Prefix: "--otlp."}, []string{"--otlp.interval"}},
-		{"temporality", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "low")}, []string{"TEMPORALITY_PREFERENCE", "cumulative, delta or lowmemory"}},
-		{"histogram", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "exponential")}, []string{"DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram"}},
-		{"histogram of a field", Config{Environ: env(), Histogram: "base2", Prefix: "--otlp."}, []string{"--otlp.histogram", "explicit or exponential"}},
-		{"headers", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=b,secret")}, []string{"OTEL_EXPORTER_OTLP_HEADERS: entry 2 has no =", "key=value,key=value"}},
-		{"a header without a name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "=secret")}, []string{"entry 1 has nothing before ="}},
-		{"a header's percent", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secret%zz")}, []string{`entry 1, "a"`, "%25"}},
-		{"a header's name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a b=secret")}, []string{`OTEL_EXPORTER_OTLP_HEADERS: "a b" is no name of a header`}},
-		{"a header's value", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ab:c")}, []string{`the value of "a" has a control character`}},
-		{"a header of the protocol", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "Content-Type=x")}, []string{`the header "Content-Type" is the protocol's own`}},
-		{"a header of gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=x"), Protocol: ProtocolGRPC}, []string{`the header "grpc-timeout" is gRPC's own`}},
-		{"a header that gRPC can't carry", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secr%C3%A9t"), Protocol: ProtocolGRPC}, []string{"printable ASCII"}},
-		{"a header's name in gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a!=secret"), Protocol: ProtocolGRPC}, []string{"no name of a header of gRPC"}},
-		{"a field's header", Config{Environ: env(), Headers: map[string]string{"a b": "secret"}, Prefix: "--otlp."}, []string{`--otlp.header: "a b"`}},
-		{"no file", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem")}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem", "no such file"}},
-		{"no certificate", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c", "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", empty)}, []string{"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "holds no certificate"}},
-		{"no key", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", cert)}, []string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE is set", "client-key"}},
-		{"a key alone", Config{Environ: env(), Endpoint: "https://c", ClientKey: key, Prefix: "--otlp."}, []string{"--otlp.client-key is set", "--otlp.client-certificate"}},
-		{"another's key", Config{Environ: env(), Endpoint: "https://c", ClientCert: ca, ClientKey: key, Prefix: "--otlp."}, []string{"--otlp.client-certificate, --otlp.client-key", "the key that belongs to it"}},
-		{"a certificate without TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_CERTIFICATE", ca)}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE is set", "is not encrypted", "https://"}},
-		{"attributes", Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", "a")}, []string{"OTEL_RESOURCE_ATTRIBUTES: entry 1 has no ="}},
-		{"an attribute's name", Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", "a%=b")}, []string{"OTEL_RESOURCE_ATTRIBUTES: entry 1"}},
+		{"temporality", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "low")},
+			[]string{"TEMPORALITY_PREFERENCE", "cumulative, delta or lowmemory"}},
+		{"histogram", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+			"exponential")}, []string{"DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram"}},
+		{"histogram of a field", Config{Environ: env(), Histogram: "base2", Prefix: "--otlp."},
+			[]string{"--otlp.histogram", "explicit or exponential"}},
+		{"headers", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=b,secret")},
+			[]string{"OTEL_EXPORTER_OTLP_HEADERS: entry 2 has no =", "key=value,key=value"}},
+		{"a header without a name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "=secret")},
+			[]string{"entry 1 has nothing before ="}},
+		{"a header's percent", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secret%zz")},
+			[]string{`entry 1, "a"`, "%25"}},
+		{"a header's name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a b=secret")},
+			[]string{`OTEL_EXPORTER_OTLP_HEADERS: "a b" is no name of a header`}},
+		{"a header's value", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ab:c")},
+			[]string{`the value of "a" has a control character`}},
+		{"a header of the protocol", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "Content-Type=x")},
+			[]string{`the header "Content-Type" is the protocol's own`}},
+		{"a header of gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=x"),
+			Protocol: ProtocolGRPC}, []string{`the header "grpc-timeout" is gRPC's own`}},
+		{"a header that gRPC can't carry", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secr%C3%A9t"),
+			Protocol: ProtocolGRPC}, []string{"printable ASCII"}},
+		{"a header's name in gRPC", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a!=secret"),
+			Protocol: ProtocolGRPC}, []string{"no name of a header of gRPC"}},
+		{"a field's header", Config{Environ: env(), Headers: map[string]string{"a b": "secret"}, Prefix: "--otlp."},
+			[]string{`--otlp.header: "a b"`}},
+		{"no file", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c", "OTEL_EXPORTER_OTLP_CERTIFICATE",
+			"/nowhere.pem")}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem", "no such file"}},
+		{"no certificate", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c",
+			"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", empty)},
+			[]string{"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "holds no certificate"}},
+		{"no key", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c",
+			"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", cert)},
+			[]string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE is set", "client-key"}},
+		{"a key alone", Config{Environ: env(), Endpoint: "https://c", ClientKey: key, Prefix: "--otlp."},
+			[]string{"--otlp.client-key is set", "--otlp.client-certificate"}},
+		{"another's key", Config{Environ: env(), Endpoint: "https://c", ClientCert: ca, ClientKey: key,
+			Prefix: "--otlp."}, []string{"--otlp.client-certificate, --otlp.client-key",
+			"the key that belongs to it"}},
+		{"a certificate without TLS", Config{Environ: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c",
+			"OTEL_EXPORTER_OTLP_CERTIFICATE", ca)}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE is set",
+			"is not encrypted", "https://"}},
+		{"attributes", Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", "a")},
+			[]string{"OTEL_RESOURCE_ATTRIBUTES: entry 1 has no ="}},
+		{"an attribute's name", Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", "a%=b")},
+			[]string{"OTEL_RESOURCE_ATTRIBUTES: entry 1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,9 +318,11 @@ func TestResource(t *testing.T) {
 	assert.Equal(t, own, get(t, cfg), "the same after a restart")
 	cfg.Instance = "/run/user/1000/mpit.sock"
 	assert.NotEqual(t, own["service.instance.id"], get(t, cfg)["service.instance.id"], "another exporter on this host")
-	assert.Equal(t, "33037680-b0dd-5b1d-826e-0f82297fd7ea", instanceID("m", "h", "i"), "it must not change from version to version")
+	assert.Equal(t, "33037680-b0dd-5b1d-826e-0f82297fd7ea", instanceID("m", "h", "i"),
+		"it must not change from version to version")
 
-	cfg.Environ = env("OTEL_RESOURCE_ATTRIBUTES", " deployment.environment = prod%2Ctest ,host.name=h,service.name=attributes,a%3Db=,", "OTEL_SERVICE_NAME", "named")
+	cfg.Environ = env("OTEL_RESOURCE_ATTRIBUTES", " deployment.environment = prod%2Ctest "+
+		",host.name=h,service.name=attributes,a%3Db=,", "OTEL_SERVICE_NAME", "named")
 	got := get(t, cfg)
 	assert.Equal(t, "prod,test", got["deployment.environment"])
 	assert.Equal(t, "h", got["host.name"])
@@ -272,7 +349,8 @@ func FuzzPairs(f *testing.F) {
 				_ = addHeader(map[string]string{}, p.key, p.value, protocol) // whatever it is, no panic
 			}
 		}
-		if _, err := (Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", text, "OTEL_EXPORTER_OTLP_HEADERS", text)}).Complete(); err != nil && err.Error() == "" {
+		if _, err := (Config{Environ: env("OTEL_RESOURCE_ATTRIBUTES", text, "OTEL_EXPORTER_OTLP_HEADERS",
+			text)}).Complete(); err != nil && err.Error() == "" {
 			t.Fatal("an empty error")
 		}
 	})

@@ -84,7 +84,8 @@ type state struct {
 }
 
 func (s state) same(as state) bool {
-	return s.value == as.value && (s.distribution == nil || as.distribution != nil && s.distribution.count == as.distribution.count)
+	return s.value == as.value && (s.distribution == nil || as.distribution != nil &&
+		s.distribution.count == as.distribution.count)
 }
 
 // distribution is a histogram's counts. Nobody changes them.
@@ -108,8 +109,9 @@ type advance struct {
 func (a advance) apply() { a.series.known, a.series.last = true, a.to }
 
 func newDeltas(sums, histograms metricdata.Temporality, since time.Time) *deltas {
-	return &deltas{sums: sums, histograms: histograms, since: since.UnixNano(), tables: map[tableKey]*table{}, forgotten: math.MinInt64,
-		distinct: func(s *attribute.Set) attribute.Distinct { return s.Equivalent() }}
+	return &deltas{sums: sums, histograms: histograms, since: since.UnixNano(), tables: map[tableKey]*table{},
+		forgotten: math.MinInt64,
+		distinct:  func(s *attribute.Set) attribute.Distinct { return s.Equivalent() }}
 }
 
 // table finds the series of a metric.
@@ -244,7 +246,8 @@ func timeAt(n int64) time.Time {
 }
 
 // sum makes the points of a monotonic sum deltas, in place.
-func deltaSum[N int64 | float64](d *deltas, t *table, points []metricdata.DataPoint[N]) ([]metricdata.DataPoint[N], []advance) {
+func deltaSum[N int64 | float64](d *deltas, t *table, points []metricdata.DataPoint[N]) ([]metricdata.DataPoint[N],
+	[]advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {
 		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Value)}

@@ -32,23 +32,29 @@ func TestDeltaSum(t *testing.T) {
 		{"began before the pusher: an earlier exporter may have pushed it",
 			[]metricdata.DataPoint[int64]{point(0, -3, 10, 7), point(0, -3, 20, 9)}, []sent{{10, 20, 2}}},
 		{"began nobody knows when",
-			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7}, {Attributes: rank(0), Time: at(20), Value: 9}}, []sent{{10, 20, 2}}},
+			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7},
+				{Attributes: rank(0), Time: at(20), Value: 9}}, []sent{{10, 20, 2}}},
 		{"grows",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 7), point(0, 3, 30, 9)}, []sent{{3, 10, 7}, {10, 20, 0}, {20, 30, 2}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 7), point(0, 3, 30, 9)},
+			[]sent{{3, 10, 7}, {10, 20, 0}, {20, 30, 2}}},
 		{"begins anew",
 			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 15, 20, 9)}, []sent{{3, 10, 7}, {15, 20, 9}}},
 		{"another joins it that began earlier",
 			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 9)}, []sent{{3, 10, 7}, {10, 20, 2}}},
 		{"its beginning comes to be known",
-			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7}, point(0, 3, 20, 9)}, []sent{{10, 20, 2}}},
+			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7}, point(0, 3, 20, 9)},
+			[]sent{{10, 20, 2}}},
 		{"falls, and begins earlier",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 5), point(0, 2, 30, 6)}, []sent{{3, 10, 7}, {20, 30, 1}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 5), point(0, 2, 30, 6)},
+			[]sent{{3, 10, 7}, {20, 30, 1}}},
 		{"falls, and nobody says since when",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 2), point(0, 3, 30, 4)}, []sent{{3, 10, 7}, {20, 30, 2}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 2), point(0, 3, 30, 4)},
+			[]sent{{3, 10, 7}, {20, 30, 2}}},
 		{"an ended rank's, read again",
 			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
 		{"a clock that was set back",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 8, 9), point(0, 3, 9, 9)}, []sent{{3, 10, 7}, {8, 8, 2}, {8, 9, 0}}},
+			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 8, 9), point(0, 3, 9, 9)},
+			[]sent{{3, 10, 7}, {8, 8, 2}, {8, 9, 0}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +68,8 @@ func TestDeltaSum(t *testing.T) {
 						assert.Equal(t, metricdata.DeltaTemporality, data.Temporality)
 						assert.True(t, data.IsMonotonic)
 						for _, p := range data.DataPoints {
-							got = append(got, sent{int(p.StartTime.Sub(epoch).Seconds()), int(p.Time.Sub(epoch).Seconds()), p.Value})
+							got = append(got, sent{int(p.StartTime.Sub(epoch).Seconds()),
+								int(p.Time.Sub(epoch).Seconds()), p.Value})
 						}
 					}
 					b.delivered()
@@ -77,7 +84,8 @@ func TestDeltaFloat(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	table := d.table(&scope{}, &metricdata.Metrics{Name: "seconds"}, kindSumFloat)
 	for i, step := range []struct{ value, want float64 }{{0.5, 0.5}, {1.25, 0.75}, {math.NaN(), -1}, {3, -1}, {4, 1}} {
-		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i), Value: step.value}})
+		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1),
+			Time: at(2 + i), Value: step.value}})
 		if step.want < 0 {
 			assert.Empty(t, points, "the base of what follows")
 			continue
@@ -94,9 +102,12 @@ func TestTemporality(t *testing.T) {
 		preference                         string
 		monotonic, other, histogram, expon metricdata.Temporality
 	}{
-		{"cumulative", metricdata.CumulativeTemporality, metricdata.CumulativeTemporality, metricdata.CumulativeTemporality, metricdata.CumulativeTemporality},
-		{"delta", metricdata.DeltaTemporality, metricdata.CumulativeTemporality, metricdata.DeltaTemporality, metricdata.DeltaTemporality},
-		{"lowmemory", metricdata.CumulativeTemporality, metricdata.CumulativeTemporality, metricdata.DeltaTemporality, metricdata.DeltaTemporality},
+		{"cumulative", metricdata.CumulativeTemporality, metricdata.CumulativeTemporality,
+			metricdata.CumulativeTemporality, metricdata.CumulativeTemporality},
+		{"delta", metricdata.DeltaTemporality, metricdata.CumulativeTemporality, metricdata.DeltaTemporality,
+			metricdata.DeltaTemporality},
+		{"lowmemory", metricdata.CumulativeTemporality, metricdata.CumulativeTemporality,
+			metricdata.DeltaTemporality, metricdata.DeltaTemporality},
 	} {
 		t.Run(tt.preference, func(t *testing.T) {
 			cfg, err := Config{Temporality: tt.preference, Environ: func(string) string { return "" }}.Complete()
@@ -109,7 +120,8 @@ func TestTemporality(t *testing.T) {
 			data := level.Data.(metricdata.Sum[int64])
 			data.IsMonotonic = false
 			level.Data = data
-			batches := batchesOf(d, counter("calls", point(0, 1, 2, 3)), level, explicitOf("time", 0, 1, 2, 1, 2), exponentialOf("wait", 0, 1, 2, 1, 2))
+			batches := batchesOf(d, counter("calls", point(0, 1, 2, 3)), level, explicitOf("time", 0, 1, 2, 1, 2),
+				exponentialOf("wait", 0, 1, 2, 1, 2))
 			require.Len(t, batches, 1)
 			metrics := batches[0].data.ScopeMetrics[0].Metrics
 			require.Len(t, metrics, 4)
@@ -129,7 +141,8 @@ func TestSeriesOfOneHash(t *testing.T) {
 	table := d.table(&scope{}, &metricdata.Metrics{Name: "calls"}, kindSumInt)
 	for push, want := range [][]int64{{100, 1, 50}, {1, 1, 1}} {
 		d.pushed()
-		points, next := deltaSum(d, table, []metricdata.DataPoint[int64]{point(0, 1, 2+push, int64(100+push)), point(1, 1, 2+push, int64(1+push)), point(2, 1, 2+push, int64(50+push))})
+		points, next := deltaSum(d, table, []metricdata.DataPoint[int64]{point(0, 1, 2+push, int64(100+push)),
+			point(1, 1, 2+push, int64(1+push)), point(2, 1, 2+push, int64(50+push))})
 		for i, n := range next {
 			assert.Equal(t, want[i], points[i].Value)
 			n.apply()
@@ -166,23 +179,29 @@ func TestDeltaOfBuckets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-			explicit, exponential := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat), d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
+			explicit, exponential := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat),
+				d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
 			for i, s := range tt.steps {
 				count := total(s.now)
-				points, next := deltaExponential(d, exponential, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i),
-					Count: count, PositiveBucket: metricdata.ExponentialBucket{Offset: s.offset, Counts: s.now}}})
+				points, next := deltaExponential(d, exponential,
+					[]metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1),
+						Time:  at(2 + i),
+						Count: count, PositiveBucket: metricdata.ExponentialBucket{Offset: s.offset, Counts: s.now}}})
 				if s.delta == nil {
 					assert.Empty(t, points)
 					continue
 				}
 				require.Len(t, points, 1)
-				assert.Equal(t, metricdata.ExponentialBucket{Offset: s.offset, Counts: s.delta}, points[0].PositiveBucket)
+				assert.Equal(t, metricdata.ExponentialBucket{Offset: s.offset, Counts: s.delta},
+					points[0].PositiveBucket)
 				assert.Equal(t, total(s.delta), points[0].Count)
 				next[0].apply()
 				if s.offset != tt.steps[0].offset || len(s.now) != 2 {
 					continue // explicit ones don't move
 				}
-				also, next := deltaHistogram(d, explicit, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i), Count: count, Bounds: []float64{1}, BucketCounts: s.now}})
+				also, next := deltaHistogram(d, explicit,
+					[]metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(2 + i),
+						Count: count, Bounds: []float64{1}, BucketCounts: s.now}})
 				require.Len(t, also, 1)
 				assert.Equal(t, s.delta, also[0].BucketCounts)
 				next[0].apply()
@@ -211,8 +230,11 @@ func TestDeltaOfOtherScales(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
 			push := func(now int, scale int32, counts []uint64) []metricdata.ExponentialHistogramDataPoint[float64] {
-				points, next := deltaExponential(d, table, []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1), Time: at(now),
-					Count: total(counts), Sum: float64(total(counts)), Scale: scale, PositiveBucket: metricdata.ExponentialBucket{Counts: counts}}})
+				points, next := deltaExponential(d, table,
+					[]metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1),
+						Time:  at(now),
+						Count: total(counts), Sum: float64(total(counts)), Scale: scale,
+						PositiveBucket: metricdata.ExponentialBucket{Counts: counts}}})
 				for _, a := range next {
 					a.apply()
 				}
@@ -240,7 +262,8 @@ func TestDeltaOfOtherBounds(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat)
 	push := func(start, now int, bounds []float64, counts ...uint64) (got [][]uint64) {
-		points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(start), Time: at(now), Count: total(counts),
+		points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0),
+			StartTime: at(start), Time: at(now), Count: total(counts),
 			Bounds: bounds, BucketCounts: counts}})
 		for _, a := range next {
 			a.apply()
@@ -285,7 +308,8 @@ func keyOf(k string) tableKey {
 func TestCoarser(t *testing.T) {
 	b := metricdata.ExponentialBucket{Offset: -3, Counts: []uint64{1, 2, 3, 4, 5}} // -3 … 1
 	assert.Equal(t, b, coarser(b, 0))
-	assert.Equal(t, metricdata.ExponentialBucket{Offset: -2, Counts: []uint64{1, 5, 9}}, coarser(b, 1)) // -3 | -2 -1 | 0 1
+	// -3 | -2 -1 | 0 1
+	assert.Equal(t, metricdata.ExponentialBucket{Offset: -2, Counts: []uint64{1, 5, 9}}, coarser(b, 1))
 	assert.Equal(t, metricdata.ExponentialBucket{Offset: -1, Counts: []uint64{6, 9}}, coarser(b, 2))
 	assert.Equal(t, metricdata.ExponentialBucket{Offset: -1, Counts: []uint64{6, 9}}, coarser(b, 40))
 }
@@ -296,7 +320,8 @@ func batchesOf(d *deltas, metrics ...metricdata.Metrics) []*batch {
 }
 
 func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
-	p := metricdata.HistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now), BucketCounts: counts, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(2.0)}
+	p := metricdata.HistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
+		BucketCounts: counts, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(2.0)}
 	for i, n := range counts {
 		p.Count += n
 		p.Sum += float64(n) * float64(i)
@@ -308,8 +333,10 @@ func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Met
 }
 
 func exponentialOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
-	p := metricdata.ExponentialHistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now), Scale: 3,
-		PositiveBucket: metricdata.ExponentialBucket{Offset: -1, Counts: counts}, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(2.0)}
+	p := metricdata.ExponentialHistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
+		Scale:          3,
+		PositiveBucket: metricdata.ExponentialBucket{Offset: -1, Counts: counts}, Min: metricdata.NewExtrema(1.0),
+		Max: metricdata.NewExtrema(2.0)}
 	for i, n := range counts {
 		p.Count += n
 		p.Sum += float64(n) * float64(i)
@@ -347,7 +374,8 @@ func deltasAddUp(t *rapid.T, kind string) {
 	all := make([]*life, rapid.IntRange(1, 4).Draw(t, "series"))
 	clock := 1
 	for i := range all {
-		all[i] = &life{start: rapid.IntRange(-1, 1).Draw(t, "start"), counts: make([]uint64, buckets), sum: make([]uint64, buckets), last: make([]uint64, buckets)}
+		all[i] = &life{start: rapid.IntRange(-1, 1).Draw(t, "start"), counts: make([]uint64, buckets),
+			sum: make([]uint64, buckets), last: make([]uint64, buckets)}
 	}
 	pick := func(t *rapid.T) *life { return rapid.SampledFrom(all).Draw(t, "series") }
 	push := func(t *rapid.T, send func() bool) {

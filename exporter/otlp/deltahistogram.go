@@ -8,7 +8,8 @@ import (
 
 // deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an
 // interval. A histogram of other bounds has begun anew.
-func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.HistogramDataPoint[N]) ([]metricdata.HistogramDataPoint[N], []advance) {
+func deltaHistogram[N int64 | float64](d *deltas, t *table,
+	points []metricdata.HistogramDataPoint[N]) ([]metricdata.HistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {
 		now := &distribution{count: p.Count, bounds: p.Bounds, buckets: p.BucketCounts}
@@ -16,7 +17,8 @@ func deltaHistogram[N int64 | float64](d *deltas, t *table, points []metricdata.
 		s := d.find(t, p.Attributes, to.start)
 		var buckets []uint64
 		fallen := true
-		if last := s.last.distribution; last != nil && now.count >= last.count && p.Sum >= ofBits[N](s.last.value) && slices.Equal(last.bounds, now.bounds) {
+		if last := s.last.distribution; last != nil && now.count >= last.count && p.Sum >= ofBits[N](s.last.value) &&
+			slices.Equal(last.bounds, now.bounds) {
 			buckets, fallen = subtractCounts(now.buckets, last.buckets)
 		}
 		start, subtract, send := d.begin(s, to, fallen)
@@ -50,15 +52,19 @@ func subtractCounts(now, last []uint64) (difference []uint64, fallen bool) {
 
 // deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that
 // is coarser; a finer one begins anew: so do Prometheus' native histograms.
-func deltaExponential[N int64 | float64](d *deltas, t *table, points []metricdata.ExponentialHistogramDataPoint[N]) ([]metricdata.ExponentialHistogramDataPoint[N], []advance) {
+func deltaExponential[N int64 | float64](d *deltas, t *table,
+	points []metricdata.ExponentialHistogramDataPoint[N]) ([]metricdata.ExponentialHistogramDataPoint[N], []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
 	for _, p := range points {
-		now := &distribution{count: p.Count, scale: p.Scale, zeroes: p.ZeroCount, zeroThreshold: p.ZeroThreshold, positive: p.PositiveBucket, negative: p.NegativeBucket}
+		now := &distribution{count: p.Count, scale: p.Scale, zeroes: p.ZeroCount, zeroThreshold: p.ZeroThreshold,
+			positive: p.PositiveBucket, negative: p.NegativeBucket}
 		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Sum), distribution: now}
 		s := d.find(t, p.Attributes, to.start)
 		var positive, negative metricdata.ExponentialBucket
 		fallen := true
-		if last := s.last.distribution; last != nil && now.scale <= last.scale && now.zeroThreshold == last.zeroThreshold && //nolint:gocritic // the same number, not a near one
+		//nolint:gocritic // the same number, not a near one
+		if last := s.last.distribution; last != nil && now.scale <= last.scale &&
+			now.zeroThreshold == last.zeroThreshold &&
 			now.count >= last.count && now.zeroes >= last.zeroes {
 			var fell, also bool
 			positive, fell = subtractIndexes(now.positive, coarser(last.positive, last.scale-now.scale))

@@ -61,17 +61,20 @@ func grpcEndpoint(v setting, insecure bool) (endpoint, error) {
 		case err != nil:
 			return endpoint{}, err
 		case u.Path != "" && u.Path != "/" || u.RawQuery != "":
-			return endpoint{}, fmt.Errorf("%s: gRPC has no paths: write %s://%s, or set the protocol to %s", v.name, u.Scheme, u.Host, ProtocolHTTP)
+			return endpoint{}, fmt.Errorf("%s: gRPC has no paths: write %s://%s, or set the protocol to %s", v.name,
+				u.Scheme, u.Host, ProtocolHTTP)
 		}
 		host := u.Host
 		if u.Port() == "" {
 			host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 		}
-		return endpoint{target: "dns:///" + host, plain: u.Scheme == "http", user: u.User, shown: u.Scheme + "://" + host, name: v.name}, nil
+		return endpoint{target: "dns:///" + host, plain: u.Scheme == "http", user: u.User,
+			shown: u.Scheme + "://" + host, name: v.name}, nil
 	case hasScheme && (scheme == "unix" || scheme == "unix-abstract"):
 		return endpoint{target: v.text, plain: true, shown: v.text, name: v.name}, nil
 	case strings.Contains(v.text, "@"):
-		return endpoint{}, fmt.Errorf("%s has a user in what is no URL: write http://user:password@collector:4317, or https:// with TLS", v.name)
+		return endpoint{}, fmt.Errorf("%s has a user in what is no URL: write http://user:password@collector:4317, "+
+			"or https:// with TLS", v.name)
 	case hasScheme && strings.HasPrefix(rest, "//") && resolver.Get(scheme) != nil:
 		return endpoint{target: v.text, plain: insecure, shown: v.text, name: v.name}, nil
 	}
@@ -93,7 +96,8 @@ func parseURL(v setting, example string) (*url.URL, error) {
 		}
 		// What is quoted may be of a password: with a / in it, it is taken for a port.
 		why, _, _ := strings.Cut(err.Error(), `"`)
-		return nil, fmt.Errorf("%s is no URL (%s): write one like %s, with %%2F, %%23, %%3F and %%25 for /, #, ? and %% in a password", v.name, strings.TrimSpace(why), example)
+		return nil, fmt.Errorf("%s is no URL (%s): write one like %s, with %%2F, %%23, %%3F and %%25 for /, #, ? "+
+			"and %% in a password", v.name, strings.TrimSpace(why), example)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%s is no URL that begins with http:// or https://: write one like %s", v.name, example)
 	case u.Hostname() == "":

@@ -27,7 +27,8 @@ func Asked(getenv func(name string) string) bool {
 	if named == "" {
 		return e.pick("", "", "ENDPOINT").text != ""
 	}
-	return slices.ContainsFunc(strings.Split(named, ","), func(name string) bool { return strings.TrimSpace(name) == "otlp" })
+	return slices.ContainsFunc(strings.Split(named, ","),
+		func(name string) bool { return strings.TrimSpace(name) == "otlp" })
 }
 
 // environ looks up settings.

@@ -83,11 +83,13 @@ func rank(n int) attribute.Set {
 }
 
 func inScope(metrics ...metricdata.Metrics) []metricdata.ScopeMetrics {
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: "mpit-exporter", Version: "1"}, Metrics: metrics}}
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: "mpit-exporter", Version: "1"},
+		Metrics: metrics}}
 }
 
 func counter(name string, points ...metricdata.DataPoint[int64]) metricdata.Metrics {
-	return metricdata.Metrics{Name: name, Unit: "{message}", Data: metricdata.Sum[int64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}}
+	return metricdata.Metrics{Name: name, Unit: "{message}", Data: metricdata.Sum[int64]{DataPoints: points,
+		Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}}
 }
 
 func point(r int, start, now int, value int64) metricdata.DataPoint[int64] {

@@ -18,7 +18,8 @@ const (
 	pointsRejected = "rejected"  // by the receiver, of a message that it accepted otherwise
 	pointsFailed   = "failed"    // in messages that were not accepted; totals are sent again with the next push
 	pointsTooLarge = "too_large" // for any message
-	pointsBase     = "base"      // first values of series that began before this exporter, with deltas: what follows is counted from there
+	// first values of series that began before this exporter, with deltas: what follows is counted from there
+	pointsBase = "base"
 )
 
 // metrics are a pusher's figures of itself.
@@ -34,17 +35,21 @@ func newMetrics() *metrics {
 			Name: "mpit_exporter_otlp_pushes_total", Help: "Pushes over OTLP that had something to send, by result.",
 		}, []string{"result"}),
 		points: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mpit_exporter_otlp_points_total", Help: "Data points by what became of them on their way over OTLP.",
+			Name: "mpit_exporter_otlp_points_total", Help: "Data points by what became of them on their way over " +
+				"OTLP.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "mpit_exporter_otlp_push_duration_seconds", Help: "Time of a push: reading the ranks, and all messages with their repetitions.",
+			Name:    "mpit_exporter_otlp_push_duration_seconds",
+			Help:    "Time of a push: reading the ranks, and all messages with their repetitions.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "mpit_exporter_otlp_last_success_timestamp_seconds", Help: "When a push was last accepted, since the epoch; 0: never.",
+			Name: "mpit_exporter_otlp_last_success_timestamp_seconds",
+			Help: "When a push was last accepted, since the epoch; 0: never.",
 		}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "mpit_exporter_otlp_delta_series", Help: "Series of which is known what has been delivered, to tell what has been added since.",
+			Name: "mpit_exporter_otlp_delta_series", Help: "Series of which is known what has been delivered, to " +
+				"tell what has been added since.",
 		}),
 	}
 	// A counter that appears with its first event has no rate for it.

@@ -16,7 +16,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "otlp.md"))
 	require.NoError(t, err)
 	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(mpit_exporter_otlp_\\w+)` \\| (.*) \\|$").FindAllSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(mpit_exporter_otlp_\\w+)` \\| (.*) \\|$").FindAllSubmatch(text,
+		-1) {
 		documented[string(m[1])] = string(m[2])
 	}
 	registry := prometheus.NewRegistry()

@@ -28,7 +28,8 @@ func parsePairs(text string) ([]pair, error) {
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if err != nil {
-			return nil, fmt.Errorf("entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%", i+1, key)
+			return nil, fmt.Errorf("entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
+				i+1, key)
 		}
 		pairs = append(pairs, pair{key, value})
 	}
@@ -57,7 +58,8 @@ func addHeader(to map[string]string, key, value, protocol string) error {
 	if strings.HasPrefix(name, "grpc-") || name == "content-type" || name == "te" || name == "host" {
 		return fmt.Errorf("the header %q is gRPC's own", key)
 	}
-	if !strings.HasSuffix(name, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if !strings.HasSuffix(name, "-bin") && strings.ContainsFunc(value,
+		func(r rune) bool { return r < ' ' || r > '~' }) {
 		return fmt.Errorf("the value of %q has characters other than printable ASCII, which gRPC can't carry", key)
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(grpcHeader, r) }) {

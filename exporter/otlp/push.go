@@ -97,11 +97,15 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 
 // PushEnded exports now what ended ranks have left and nobody has got. Where there is nothing, nothing is sent.
 func (p *Pusher) PushEnded(ctx context.Context) (points int, err error) {
-	return p.push(ctx, func(context.Context) ([]metricdata.ScopeMetrics, func(), error) { return p.source.ReadEnded() })
+	return p.push(ctx, func(context.Context) ([]metricdata.ScopeMetrics, func(),
+		error) {
+		return p.source.ReadEnded()
+	})
 }
 
 // push waits for its turn, then reads and sends.
-func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricdata.ScopeMetrics, func(), error)) (int, error) {
+func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricdata.ScopeMetrics, func(),
+	error)) (int, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -200,10 +204,13 @@ func (p *Pusher) log(ctx context.Context, r *reply, err error) {
 		if r == nil {
 			r = &reply{}
 		}
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelError, "OTLP: can't push; said once until it works again", slog.String("endpoint", p.cfg.Target()),
-			slog.String("protocol", p.cfg.Protocol), slog.String("err", err.Error()), slog.String("remedy", remedy(p.cfg, r, err)))
+		p.cfg.Logger.LogAttrs(ctx, slog.LevelError, "OTLP: can't push; said once until it works again",
+			slog.String("endpoint", p.cfg.Target()),
+			slog.String("protocol", p.cfg.Protocol), slog.String("err", err.Error()),
+			slog.String("remedy", remedy(p.cfg, r, err)))
 	case err == nil && p.outage:
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "OTLP: pushing works again", slog.String("endpoint", p.cfg.Target()))
+		p.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "OTLP: pushing works again",
+			slog.String("endpoint", p.cfg.Target()))
 	}
 	p.outage = err != nil
 }
@@ -212,8 +219,10 @@ func (p *Pusher) log(ctx context.Context, r *reply, err error) {
 func (p *Pusher) complain(ctx context.Context, sent outcome, tooLarge int) {
 	bad := sent.rejected > 0 || tooLarge > 0 || sent.message != ""
 	if bad && !p.refuse {
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "OTLP: the receiver has not taken all points; said once until it does", slog.String("endpoint", p.cfg.Target()),
-			slog.Int("rejected", sent.rejected), slog.Int("too_large", tooLarge), slog.String("says", strings.ToValidUTF8(sent.message, "?")))
+		p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "OTLP: the receiver has not taken all points; said once until it "+
+			"does", slog.String("endpoint", p.cfg.Target()),
+			slog.Int("rejected", sent.rejected), slog.Int("too_large", tooLarge),
+			slog.String("says", strings.ToValidUTF8(sent.message, "?")))
 	}
 	p.refuse = bad
 }

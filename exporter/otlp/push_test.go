@@ -33,9 +33,11 @@ func TestPush(t *testing.T) {
 			t.Run(protocol+" "+compression, func(t *testing.T) {
 				r := receiver(t, otlptest.Options{Protocol: protocol})
 				s := newSource(func() []metricdata.ScopeMetrics {
-					return inScope(counter("mpit.calls", point(0, 0, 1, 7), point(1, 0, 1, 8)), explicitOf("mpit.time", 0, 0, 1, 3, 4), exponentialOf("mpit.wait", 0, 0, 1, 5, 6))
+					return inScope(counter("mpit.calls", point(0, 0, 1, 7), point(1, 0, 1, 8)),
+						explicitOf("mpit.time", 0, 0, 1, 3, 4), exponentialOf("mpit.wait", 0, 0, 1, 5, 6))
 				})
-				cfg := Config{Protocol: protocol, Endpoint: r.URL(), Version: "1.2.3", Compression: compression, Environ: env("OTEL_RESOURCE_ATTRIBUTES", "cluster=x")}
+				cfg := Config{Protocol: protocol, Endpoint: r.URL(), Version: "1.2.3", Compression: compression,
+					Environ: env("OTEL_RESOURCE_ATTRIBUTES", "cluster=x")}
 				if protocol == ProtocolHTTP {
 					cfg.Endpoint += "/v1/metrics?key=1"
 				}
@@ -56,7 +58,8 @@ func TestPush(t *testing.T) {
 				for _, kv := range request.Message.ResourceMetrics[0].Resource.Attributes {
 					attrs = append(attrs, kv.Key)
 				}
-				assert.Equal(t, []string{"cluster", "host.name", "service.instance.id", "service.name", "service.version"}, attrs)
+				assert.Equal(t, []string{"cluster", "host.name", "service.instance.id", "service.name",
+					"service.version"}, attrs)
 				assert.Equal(t, "mpit-exporter", request.Message.ResourceMetrics[0].ScopeMetrics[0].Scope.Name)
 				totals := r.Totals()
 				assert.Equal(t, int64(8), totals["mpit.calls{mpi.job.id=4711,mpi.rank=1}"].Int)
@@ -80,9 +83,11 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
-			r := receiver(t, otlptest.Options{Protocol: protocol, TLS: serverTLS, Headers: map[string]string{"Authorization": "Basic bWU6c0BjcmV0", "tenant": "a b"}})
+			r := receiver(t, otlptest.Options{Protocol: protocol, TLS: serverTLS,
+				Headers: map[string]string{"Authorization": "Basic bWU6c0BjcmV0", "tenant": "a b"}})
 			endpoint := strings.Replace(r.URL(), "https://", "https://me:s%40cret@", 1)
-			p := pusher(t, Config{Protocol: protocol, Endpoint: endpoint, Certificate: ca, ClientCert: cert, ClientKey: key, Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "tenant=a%20b")}, one())
+			p := pusher(t, Config{Protocol: protocol, Endpoint: endpoint, Certificate: ca, ClientCert: cert,
+				ClientKey: key, Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "tenant=a%20b")}, one())
 			_, err := p.Push(patient(t))
 			require.NoError(t, err)
 			assert.Equal(t, "node1", r.Requests()[0].Client)
@@ -95,7 +100,8 @@ func TestRepetitions(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			r := receiver(t, otlptest.Options{Protocol: protocol})
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
+				PushTimeout: time.Minute}, one())
 			r.Answer(func(request *otlptest.Request) otlptest.Answer {
 				switch request.Number {
 				case 1:
@@ -126,7 +132,8 @@ func TestReceiverComesWithinThePush(t *testing.T) {
 			r := receiver(t, otlptest.Options{Protocol: protocol})
 			r.Stop()
 			s := one()
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, s)
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
+				PushTimeout: time.Minute}, s)
 			done := make(chan error, 1)
 			go func() {
 				_, err := p.Push(patient(t))
@@ -151,11 +158,14 @@ func TestOutage(t *testing.T) {
 				read := inScope()
 				s := newSource(func() []metricdata.ScopeMetrics { return read })
 				log := &logged{}
-				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality, Timeout: time.Minute, Logger: log.logger()}, s)
+				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality,
+					Timeout: time.Minute, Logger: log.logger()}, s)
 				push := func(now int, first, second int64, counts ...uint64) error {
-					read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)), explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+					read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)),
+						explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
 					if now > 30 { // begun anew
-						read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)), explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+						read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)),
+							explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
 					}
 					_, err := p.Push(patient(t))
 					return err
@@ -260,10 +270,12 @@ func TestRefusedMessage(t *testing.T) {
 func TestTalkativeReceiver(t *testing.T) {
 	for _, protocol := range protocols {
 		for name, answer := range map[string]otlptest.Answer{
-			"refuses": otlptest.Refuse(strings.Repeat("no, ", 64<<10)), "takes a part": otlptest.Partial(1, strings.Repeat("some, ", 64<<10)),
+			"refuses":      otlptest.Refuse(strings.Repeat("no, ", 64<<10)),
+			"takes a part": otlptest.Partial(1, strings.Repeat("some, ", 64<<10)),
 		} {
 			t.Run(protocol+" "+name, func(t *testing.T) {
-				r := receiver(t, otlptest.Options{Protocol: protocol, Answer: func(*otlptest.Request) otlptest.Answer { return answer }})
+				r := receiver(t, otlptest.Options{Protocol: protocol,
+					Answer: func(*otlptest.Request) otlptest.Answer { return answer }})
 				var log logged
 				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Logger: log.logger()}, one())
 				_, err := p.Push(patient(t))
@@ -299,7 +311,8 @@ func TestSlowReceiver(t *testing.T) {
 			r := receiver(t, otlptest.Options{Protocol: protocol})
 			never := make(chan struct{})
 			r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Accept().When(never) })
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
+				PushTimeout: time.Minute}, one())
 			p.cfg.Timeout = 50 * time.Millisecond
 			_, err := p.Push(patient(t))
 			require.Error(t, err)
@@ -317,7 +330,8 @@ func TestPushesTakeTurns(t *testing.T) {
 	ready := make(chan struct{})
 	r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Accept().When(ready) })
 	s := one()
-	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute}, s)
+	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Timeout: time.Minute, PushTimeout: time.Minute},
+		s)
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
@@ -380,7 +394,8 @@ func TestRemedies(t *testing.T) {
 	closed := receiver(t, otlptest.Options{})
 	closed.Stop()
 	overGRPC, overHTTP := receiver(t, otlptest.Options{}), receiver(t, otlptest.Options{Protocol: ProtocolHTTP})
-	tlsGRPC, tlsHTTP := receiver(t, otlptest.Options{TLS: serverTLS}), receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: serverTLS})
+	tlsGRPC, tlsHTTP := receiver(t, otlptest.Options{TLS: serverTLS}),
+		receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: serverTLS})
 	strictGRPC := receiver(t, otlptest.Options{TLS: clients})
 	strictHTTP := receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: clients})
 	tests := []struct {
@@ -413,7 +428,8 @@ func TestRemedies(t *testing.T) {
 			var log *logged
 			for timeout := 100 * time.Millisecond; timeout < time.Minute; timeout *= 3 { // a machine may be slow
 				log = &logged{}
-				p := pusher(t, Config{Protocol: tt.protocol, Endpoint: endpoint, Certificate: tt.ca, Timeout: timeout, Logger: log.logger()}, one())
+				p := pusher(t, Config{Protocol: tt.protocol, Endpoint: endpoint, Certificate: tt.ca,
+					Timeout: timeout, Logger: log.logger()}, one())
 				for range 2 {
 					_, err := p.Push(patient(t))
 					require.Error(t, err)

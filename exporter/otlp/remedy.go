@@ -15,7 +15,8 @@ import (
 func permanent(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	return errors.As(err, &verification) || errors.As(err, &record) || strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, context.Canceled)
+	return errors.As(err, &verification) || errors.As(err, &record) ||
+		strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, context.Canceled)
 }
 
 // remedy is what to do about a failed message, for the log.
@@ -31,7 +32,8 @@ func remedy(cfg Config, r *reply, err error) string {
 	}
 	var authority x509.UnknownAuthorityError
 	switch {
-	case r.http == http.StatusUnauthorized || r.http == http.StatusForbidden || r.grpc == codes.Unauthenticated || r.grpc == codes.PermissionDenied:
+	case r.http == http.StatusUnauthorized || r.http == http.StatusForbidden || r.grpc == codes.Unauthenticated ||
+		r.grpc == codes.PermissionDenied:
 		return "the receiver wants other credentials: set them as a header, " + general + "HEADERS"
 	case r.http == http.StatusNotFound || r.http == http.StatusMethodNotAllowed:
 		return "the receiver does not take metrics at this path: most do at " + metricsPath
@@ -53,8 +55,10 @@ func remedy(cfg Config, r *reply, err error) string {
 		return "the receiver does without TLS: write http:// instead of https://"
 	case has("client sent an HTTP request to an HTTPS server", "HTTP request to an HTTPS"):
 		return "the receiver wants TLS: write https:// instead of http://"
-	case cfg.Protocol == ProtocolGRPC && has("error reading server preface", "unexpected HTTP status code", "unexpected content-type"):
-		return "this is no gRPC, perhaps the port of HTTP (usually 4318; gRPC's is 4317), or TLS: set the protocol to " + ProtocolHTTP + ", or write https://"
+	case cfg.Protocol == ProtocolGRPC && has("error reading server preface", "unexpected HTTP status code",
+		"unexpected content-type"):
+		return "this is no gRPC, perhaps the port of HTTP (usually 4318; gRPC's is 4317), or TLS: set the protocol " +
+			"to " + ProtocolHTTP + ", or write https://"
 	case cfg.Protocol == ProtocolHTTP && has("malformed HTTP response"):
 		return "this is no HTTP/1.1, perhaps the port of gRPC (usually 4317; HTTP's is 4318): set the protocol to " + ProtocolGRPC
 	case has("connection refused"):

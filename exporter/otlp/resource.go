@@ -26,7 +26,8 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 		return fmt.Errorf("the host's name for host.name: %w", err)
 	}
 	attrs := map[string]string{
-		"service.name": serviceName, "service.instance.id": instanceID(machineID(), host, cfg.Instance), "host.name": host,
+		"service.name": serviceName, "service.instance.id": instanceID(machineID(), host, cfg.Instance),
+		"host.name": host,
 	}
 	if cfg.Version != "" {
 		attrs["service.version"] = cfg.Version
@@ -34,12 +35,14 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 	if v := e.get(attributes); v.text != "" {
 		pairs, err := parsePairs(v.text)
 		if err != nil {
-			return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name, err)
+			return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name,
+				err)
 		}
 		for i, p := range pairs {
 			key, err := url.PathUnescape(p.key)
 			if err != nil {
-				return fmt.Errorf("%s: entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%", v.name, i+1, p.key)
+				return fmt.Errorf("%s: entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
+					v.name, i+1, p.key)
 			}
 			attrs[strings.ToValidUTF8(key, "\uFFFD")] = strings.ToValidUTF8(p.value, "\uFFFD")
 		}

@@ -91,7 +91,8 @@ func TestRunEndsInTime(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			r := receiver(t, otlptest.Options{Protocol: protocol})
 			r.Answer(func(*otlptest.Request) otlptest.Answer { return otlptest.Accept().When(make(chan struct{})) })
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Interval: time.Millisecond, Timeout: 100 * time.Millisecond}, one())
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Interval: time.Millisecond,
+				Timeout: 100 * time.Millisecond}, one())
 			stop := run(t, p)
 			require.Error(t, stop())
 		})
@@ -110,6 +111,9 @@ func TestAfter(t *testing.T) {
 		{"a long push", 2*minute + time.Second, 3 * minute},
 		{"a clock that was set back", -time.Hour, minute},
 	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, epoch.Add(tt.want), after(epoch, minute, epoch.Add(tt.now))) })
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, epoch.Add(tt.want),
+				after(epoch, minute, epoch.Add(tt.now)))
+		})
 	}
 }

@@ -12,12 +12,14 @@ import (
 // the same name.
 func (cfg *Config) completeTLS(e environ, done *settings) error {
 	authority := e.pick(cfg.Certificate, "certificate", "CERTIFICATE")
-	cert, key := e.pick(cfg.ClientCert, "client-certificate", "CLIENT_CERTIFICATE"), e.pick(cfg.ClientKey, "client-key", "CLIENT_KEY")
+	cert, key := e.pick(cfg.ClientCert, "client-certificate", "CLIENT_CERTIFICATE"),
+		e.pick(cfg.ClientKey, "client-key", "CLIENT_KEY")
 	cfg.Certificate, cfg.ClientCert, cfg.ClientKey = authority.text, cert.text, key.text
 	if done.endpoint.plain {
 		for _, v := range []setting{authority, cert, key} {
 			if v.text != "" {
-				return fmt.Errorf("%s is set, but %s is not encrypted: write https://, or leave the file out", v.name, done.endpoint.shown)
+				return fmt.Errorf("%s is set, but %s is not encrypted: write https://, or leave the file out",
+					v.name, done.endpoint.shown)
 			}
 		}
 		return nil
@@ -50,7 +52,8 @@ func (cfg *Config) completeTLS(e environ, done *settings) error {
 		if errors.As(err, &denied) {
 			return fmt.Errorf("%s, %s: %w: name files in PEM that can be read", cert.name, key.name, err)
 		}
-		return fmt.Errorf("%s, %s: %w: name a certificate in PEM and the key that belongs to it", cert.name, key.name, err)
+		return fmt.Errorf("%s, %s: %w: name a certificate in PEM and the key that belongs to it", cert.name,
+			key.name, err)
 	}
 	done.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := load()

@@ -48,8 +48,10 @@ var datatypes = map[string]struct {
 	datatype mpit.Datatype
 	bytes    int
 }{
-	"int": {mpit.DatatypeInt, 4}, "unsigned": {mpit.DatatypeUnsigned, 4}, "unsigned_long": {mpit.DatatypeUnsignedLong, 8},
-	"unsigned_long_long": {mpit.DatatypeUnsignedLongLong, 8}, "double": {mpit.DatatypeDouble, 8}, "char": {mpit.DatatypeChar, 1},
+	"int": {mpit.DatatypeInt, 4}, "unsigned": {mpit.DatatypeUnsigned, 4},
+	"unsigned_long":      {mpit.DatatypeUnsignedLong, 8},
+	"unsigned_long_long": {mpit.DatatypeUnsignedLongLong, 8}, "double": {mpit.DatatypeDouble, 8},
+	"char":   {mpit.DatatypeChar, 1},
 	"uint64": {mpit.DatatypeUint64, 8},
 }
 
@@ -166,7 +168,8 @@ func (c *Catalogue) Categories() []mpit.Category {
 }
 
 func (v *Variable) mpit() (mpit.Variable, error) {
-	m := mpit.Variable{Name: v.Name, Description: v.Description, ReadOnly: true, Continuous: true, Distribution: v.Distribution}
+	m := mpit.Variable{Name: v.Name, Description: v.Description, ReadOnly: true, Continuous: true,
+		Distribution: v.Distribution}
 	if err := m.Class.UnmarshalText([]byte(strings.ToUpper(v.Class))); err != nil {
 		return m, err
 	}

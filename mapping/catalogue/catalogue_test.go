@@ -40,18 +40,24 @@ func TestRead(t *testing.T) {
 	assert.NotContains(t, elements, "mpool_hugepage_bytes_allocated")
 	assert.Equal(t, mpit.Category{Name: "ompi_pml_ob1", Variables: []int{0, 1}}, c.Categories()[0])
 
-	assert.Equal(t, byName["mpich-3.4"].Variables, byName["intelmpi-2021"].Variables, "nothing is public of the one, so the other stands for it")
+	assert.Equal(t, byName["mpich-3.4"].Variables, byName["intelmpi-2021"].Variables,
+		"nothing is public of the one, so the other stands for it")
 }
 
 func TestReadRefuses(t *testing.T) {
 	const head = "library: mpich\nversion: MPICH\nsource: made up\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"an unknown key", head + "colour: red\n", "colour"},
-		{"an unknown class", head + "variables: [{name: a, class: meter, datatype: int, verbosity: user_all}]\n", `"a"`},
-		{"an unknown verbosity", head + "variables: [{name: a, class: level, datatype: int, verbosity: user}]\n", `"a"`},
-		{"an unknown datatype", head + "variables: [{name: a, class: level, datatype: word, verbosity: user_all}]\n", `no datatype "word"`},
-		{"an unknown bind", head + "variables: [{name: a, class: level, datatype: int, verbosity: user_all, bind: tree}]\n", `no bind "tree"`},
-		{"a variable twice", head + "variables: [{name: a, class: level, datatype: int, verbosity: user_all}, {name: a, class: level, datatype: unsigned, verbosity: user_all}]\n", "twice"},
+		{"an unknown class", head + "variables: [{name: a, class: meter, datatype: int, verbosity: user_all}]\n",
+			`"a"`},
+		{"an unknown verbosity", head + "variables: [{name: a, class: level, datatype: int, verbosity: user}]\n",
+			`"a"`},
+		{"an unknown datatype", head + "variables: [{name: a, class: level, datatype: word, verbosity: user_all}]\n",
+			`no datatype "word"`},
+		{"an unknown bind", head + "variables: [{name: a, class: level, datatype: int, verbosity: user_all, bind: " +
+			"tree}]\n", `no bind "tree"`},
+		{"a variable twice", head + "variables: [{name: a, class: level, datatype: int, verbosity: user_all}, " +
+			"{name: a, class: level, datatype: unsigned, verbosity: user_all}]\n", "twice"},
 		{"a stranger's likeness", head + "like: lam\n", `"lam"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

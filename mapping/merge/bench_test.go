@@ -10,7 +10,8 @@ import (
 
 // benchGroup is ranks with series of all kinds, which touch changes.
 func benchGroup(ranks, series int) (members []Member, touch func()) {
-	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassCounter, mpit.ClassCounter}
+	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark, mpit.ClassCounter, mpit.ClassCounter,
+		mpit.ClassCounter}
 	var all []*mapping.Series
 	for i := range ranks {
 		m := rankOf(i)
@@ -52,7 +53,8 @@ func BenchmarkGroup(b *testing.B) {
 		for i := range members {
 			for k := range series {
 				s := like(mpit.ClassTimer, 0, "comm", fmt.Sprint(k))
-				s.Histogram.Bounds, s.Histogram.Counts = mapping.DefaultBuckets(), make([]uint64, len(mapping.DefaultBuckets())+1)
+				s.Histogram.Bounds, s.Histogram.Counts = mapping.DefaultBuckets(),
+					make([]uint64, len(mapping.DefaultBuckets())+1)
 				members[i].Series = append(members[i].Series, s)
 				all = append(all, s)
 			}

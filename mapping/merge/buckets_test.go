@@ -41,12 +41,19 @@ func TestGroupOfExactAndEstimatedHistograms(t *testing.T) {
 		native  []mapping.NativeBucket
 		counts  map[float64]uint64
 	}{
-		{"both estimated", []*mapping.Series{estimated(1, 1.1), estimated(1.5)}, mapping.NativeSchema, []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 1, Count: 1}, {Index: 3, Count: 1}}, map[float64]uint64{1: 1, 2: 2}},
-		{"both exact", []*mapping.Series{exact(1), exact(1, 2)}, mapping.ExactSchema, []mapping.NativeBucket{{Index: 0, Count: 2}, {Index: 1, Count: 1}}, map[float64]uint64{1: 2, 4: 1}},
-		{"an exact one comes to an estimated one", []*mapping.Series{estimated(0.7, 1, 1.1, 2.5), exact(1, 3)}, mapping.ExactSchema,
-			[]mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 2, Count: 2}}, map[float64]uint64{1: 3, 2: 1, 4: 2}},
-		{"an estimated one comes to an exact one", []*mapping.Series{exact(1, 3), estimated(0.7, 1, 1.1, 2.5)}, mapping.ExactSchema,
-			[]mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 2, Count: 2}}, map[float64]uint64{1: 3, 4: 3}},
+		{"both estimated", []*mapping.Series{estimated(1, 1.1), estimated(1.5)}, mapping.NativeSchema,
+			[]mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 1, Count: 1}, {Index: 3, Count: 1}},
+			map[float64]uint64{1: 1, 2: 2}},
+		{"both exact", []*mapping.Series{exact(1), exact(1, 2)}, mapping.ExactSchema,
+			[]mapping.NativeBucket{{Index: 0, Count: 2}, {Index: 1, Count: 1}}, map[float64]uint64{1: 2, 4: 1}},
+		{"an exact one comes to an estimated one", []*mapping.Series{estimated(0.7, 1, 1.1, 2.5), exact(1, 3)},
+			mapping.ExactSchema,
+			[]mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 2, Count: 2}},
+			map[float64]uint64{1: 3, 2: 1, 4: 2}},
+		{"an estimated one comes to an exact one", []*mapping.Series{exact(1, 3), estimated(0.7, 1, 1.1, 2.5)},
+			mapping.ExactSchema,
+			[]mapping.NativeBucket{{Index: 0, Count: 3}, {Index: 1, Count: 1}, {Index: 2, Count: 2}},
+			map[float64]uint64{1: 3, 4: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewGroup()

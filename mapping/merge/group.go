@@ -75,7 +75,8 @@ type Group struct {
 func NewGroup() *Group {
 	return &Group{
 		cells: map[seriesKey]*cell{}, members: map[mpit.RankID]*member{}, wasHere: map[mpit.RankID]bool{},
-		both: map[string]bothMetric{}, extreme: &mapping.Metric{Name: mapping.ExtremeName, Help: mapping.ExtremeHelp, OTelName: otelNode + "extreme_rank"},
+		both: map[string]bothMetric{}, extreme: &mapping.Metric{Name: mapping.ExtremeName, Help: mapping.ExtremeHelp,
+			OTelName: otelNode + "extreme_rank"},
 		limit: -1, dropped: map[mapping.Reason]uint64{},
 	}
 }

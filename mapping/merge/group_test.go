@@ -26,15 +26,19 @@ func like(class mpit.Class, value float64, labels ...string) *mapping.Series {
 		word = "ratio"
 	}
 	s := &mapping.Series{
-		Metric: &mapping.Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"), OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + word + "."},
-		Value:  value, Since: groupStart.UnixNano(), Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
+		Metric: &mapping.Metric{Name: strings.TrimSuffix("mpit_v_"+word, "_"),
+			OTelName: strings.TrimSuffix("mpit.v."+word, "."), Help: "A " + word + "."},
+		Value: value, Since: groupStart.UnixNano(), Valid: true,
+		Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 	}
 	switch class {
 	case mpit.ClassCounter:
-		s.Metric = &mapping.Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: mapping.KindCounter, OTelKind: mapping.OTelSum, Monotonic: true, Help: "A counter."}
+		s.Metric = &mapping.Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: mapping.KindCounter,
+			OTelKind: mapping.OTelSum, Monotonic: true, Help: "A counter."}
 		s.Lasting = true
 	case mpit.ClassTimer:
-		s.Metric = &mapping.Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s", Kind: mapping.KindHistogram, OTelKind: mapping.OTelHistogram, Monotonic: true}
+		s.Metric = &mapping.Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s",
+			Kind: mapping.KindHistogram, OTelKind: mapping.OTelHistogram, Monotonic: true}
 		s.Lasting = true
 		s.Histogram = &mapping.Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
 	case mpit.ClassPercentage:
@@ -65,7 +69,8 @@ func observe(h *mapping.Histogram, x float64, n uint64) {
 
 // rankOf is a member that answers.
 func rankOf(number int, series ...*mapping.Series) Member {
-	return Member{Key: mpit.RankID{byte(number), 1}, Number: number, Figures: number, Structure: 1, Series: series, Live: true}
+	return Member{Key: mpit.RankID{byte(number), 1}, Number: number, Figures: number, Structure: 1, Series: series,
+		Live: true}
 }
 
 type m = map[string]float64
@@ -115,15 +120,18 @@ func TestGroupMergesByClass(t *testing.T) {
 	}{
 		{
 			"counters are summed; what has been counted stays",
-			[]*mapping.Series{like(mpit.ClassCounter, 5)}, []*mapping.Series{like(mpit.ClassCounter, 7)}, m{"v_total": 12}, m{"v_total": 12},
+			[]*mapping.Series{like(mpit.ClassCounter, 5)}, []*mapping.Series{like(mpit.ClassCounter, 7)},
+			m{"v_total": 12}, m{"v_total": 12},
 		},
 		{
 			"levels are summed, of those who are there",
-			[]*mapping.Series{like(mpit.ClassLevel, 5)}, []*mapping.Series{like(mpit.ClassLevel, -7)}, m{"v_level": -2}, m{"v_level": 5},
+			[]*mapping.Series{like(mpit.ClassLevel, 5)}, []*mapping.Series{like(mpit.ClassLevel, -7)},
+			m{"v_level": -2}, m{"v_level": 5},
 		},
 		{
 			"shares: the largest of those who are there",
-			[]*mapping.Series{like(mpit.ClassPercentage, 0.25)}, []*mapping.Series{like(mpit.ClassPercentage, 0.5)}, m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
+			[]*mapping.Series{like(mpit.ClassPercentage, 0.25)}, []*mapping.Series{like(mpit.ClassPercentage, 0.5)},
+			m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
 		},
 		{
 			"high watermarks: the highest, and whose",
@@ -133,7 +141,8 @@ func TestGroupMergesByClass(t *testing.T) {
 		},
 		{
 			"equal high watermarks: the lowest rank's",
-			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")}, []*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
+			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
+			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
 			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
 			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
 		},
@@ -145,31 +154,37 @@ func TestGroupMergesByClass(t *testing.T) {
 		},
 		{
 			"watermarks that are summed are nobody's, and those of who is there",
-			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 5), mapping.MergeSum)}, []*mapping.Series{merged(like(mpit.ClassHighWatermark, 7), mapping.MergeSum)},
+			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 5), mapping.MergeSum)},
+			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 7), mapping.MergeSum)},
 			m{"v_highwatermark": 12}, m{"v_highwatermark": 5},
 		},
 		{
 			"a mean",
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMean)}, []*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMean)},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
 		},
 		{
 			"a least level",
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMin)}, []*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMin)}, m{"v_level": 5}, m{"v_level": 5},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMin)},
+			[]*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMin)}, m{"v_level": 5}, m{"v_level": 5},
 		},
 		{
 			"states: how many ranks are in each",
 			[]*mapping.Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle")},
-			[]*mapping.Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle"), like(mpit.ClassState, 1, "state", "7")},
+			[]*mapping.Series{like(mpit.ClassState, 1, "state", "busy"), like(mpit.ClassState, 0, "state", "idle"),
+				like(mpit.ClassState, 1, "state", "7")},
 			m{"v_state{state=busy}": 2, "v_state{state=idle}": 0, "v_state{state=7}": 1},
 			m{"v_state{state=busy}": 1, "v_state{state=idle}": 0},
 		},
 		{
 			"what is never merged is not here",
-			[]*mapping.Series{like(mpit.ClassGeneric, 5), merged(like(mpit.ClassCounter, 1), mapping.MergeEach)}, []*mapping.Series{like(mpit.ClassGeneric, 7)}, m{}, m{},
+			[]*mapping.Series{like(mpit.ClassGeneric, 5), merged(like(mpit.ClassCounter, 1), mapping.MergeEach)},
+			[]*mapping.Series{like(mpit.ClassGeneric, 7)}, m{}, m{},
 		},
 		{
 			"labels tell series apart",
-			[]*mapping.Series{like(mpit.ClassCounter, 5, "comm", "a"), like(mpit.ClassCounter, 2, "comm", "b")}, []*mapping.Series{like(mpit.ClassCounter, 7, "comm", "b")},
+			[]*mapping.Series{like(mpit.ClassCounter, 5, "comm", "a"), like(mpit.ClassCounter, 2, "comm", "b")},
+			[]*mapping.Series{like(mpit.ClassCounter, 7, "comm", "b")},
 			m{"v_total{comm=a}": 5, "v_total{comm=b}": 9}, m{"v_total{comm=a}": 5, "v_total{comm=b}": 9},
 		},
 	} {
@@ -208,7 +223,8 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 	assert.Equal(t, with(7), groupPage(g), "it was late")
 	level.Valid, peak.Valid, calls.Valid = false, false, false
 	g.Update([]Member{late, rankOf(2, other)}, groupStart)
-	assert.Equal(t, with(2), groupPage(g), "what could not be read: a level is left out, the others are what they were")
+	assert.Equal(t, with(2), groupPage(g), "what could not be read: a level is left out, the others are what they "+
+		"were")
 	other.Valid = false
 	g.Update([]Member{late, rankOf(2, other)}, groupStart)
 	assert.Equal(t, lasting, groupPage(g))
@@ -287,7 +303,8 @@ func TestGroupGoesOnAtAReset(t *testing.T) {
 	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "the earliest")
 	b.Since = groupStart.Add(-time.Second).UnixNano()
 	update()
-	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since, "it has been seen: a beginning that moves would be a reset")
+	assert.Equal(t, groupStart.UnixNano(), g.Series()[0].Since,
+		"it has been seen: a beginning that moves would be a reset")
 
 	g = NewGroup()
 	a.Since = groupStart.UnixNano()
@@ -375,7 +392,8 @@ func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 		got := g.Series()[0].Metric
 		assert.Equal(t, strings.Replace(s.Metric.Name, "mpit_", "mpit_node_", 1), got.Name)
 		assert.Equal(t, s.Metric.Help+" All ranks of an MPI_COMM_WORLD on this node together.", got.Help)
-		assert.Equal(t, []any{s.Metric.Kind, s.Metric.OTelKind, s.Metric.Unit, s.Metric.Monotonic}, []any{got.Kind, got.OTelKind, got.Unit, got.Monotonic})
+		assert.Equal(t, []any{s.Metric.Kind, s.Metric.OTelKind, s.Metric.Unit, s.Metric.Monotonic},
+			[]any{got.Kind, got.OTelKind, got.Unit, got.Monotonic})
 		otel := otlptranslator.Metric{Name: got.OTelName, Unit: got.Unit, Type: otlptranslator.MetricTypeGauge}
 		if class == mpit.ClassCounter {
 			otel.Type = otlptranslator.MetricTypeMonotonicCounter
@@ -384,7 +402,8 @@ func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, got.Name, translated)
 		if class == mpit.ClassHighWatermark {
-			assert.Equal(t, []mapping.Label{{Name: "metric", Value: "mpit_node_v_highwatermark"}}, g.Extremes()[0].Labels)
+			assert.Equal(t, []mapping.Label{{Name: "metric", Value: "mpit_node_v_highwatermark"}},
+				g.Extremes()[0].Labels)
 		}
 	}
 }
@@ -432,7 +451,8 @@ func TestGroupIsBounded(t *testing.T) {
 	page := peers()
 	assert.Len(t, page, 15)
 	assert.Equal(t, 60.0, page["v_total{comm=other}"], "the newest objects are one")
-	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1), like(mpit.ClassState, 1, "state", "s"))
+	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1),
+		like(mpit.ClassState, 1, "state", "s"))
 	page = peers()
 	assert.Equal(t, 1.0, page["v_level"], "what has no object has the rest of the room")
 	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
@@ -464,7 +484,8 @@ func TestWhereASeriesStands(t *testing.T) {
 		merge            mapping.Merge
 		perRank, grouped bool
 	}{
-		{"", "", true, false}, {mapping.RankKeep, mapping.MergeSum, true, false}, {mapping.RankNode, mapping.MergeSum, false, true}, {mapping.RankBoth, mapping.MergeMax, true, true},
+		{"", "", true, false}, {mapping.RankKeep, mapping.MergeSum, true, false},
+		{mapping.RankNode, mapping.MergeSum, false, true}, {mapping.RankBoth, mapping.MergeMax, true, true},
 		{mapping.RankNode, mapping.MergeEach, true, false}, {mapping.RankBoth, mapping.MergeEach, true, false},
 	} {
 		s := &mapping.Series{Together: mapping.NewTogether(c.ranks, c.merge)}
@@ -505,7 +526,8 @@ func TestGroupForgetsWhatIsTooMuch(t *testing.T) {
 		assert.LessOrEqual(t, len(g.members[a.Key].parts), maxGone+at)
 	}
 	for i := range 2 * maxDeparted {
-		g.Update([]Member{rankOf(i%200, a.Series[0]), {Key: mpit.RankID{byte(i), byte(i >> 8), 1}, Series: a.Series[:1]}}, groupStart)
+		g.Update([]Member{rankOf(i%200, a.Series[0]), {Key: mpit.RankID{byte(i), byte(i >> 8), 1},
+			Series: a.Series[:1]}}, groupStart)
 	}
 	assert.Len(t, g.wasHere, maxDeparted)
 	assert.Len(t, g.departed, maxDeparted)
@@ -525,7 +547,8 @@ func TestGroupAllocatesNothing(t *testing.T) {
 // with the first that has them, and waits for the others.
 func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
 	g := NewGroup()
-	a, b := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassTimer, 0)), rankOf(1, like(mpit.ClassCounter, 1000), like(mpit.ClassTimer, 0))
+	a, b := rankOf(0, like(mpit.ClassCounter, 100), like(mpit.ClassTimer, 0)),
+		rankOf(1, like(mpit.ClassCounter, 1000), like(mpit.ClassTimer, 0))
 	for _, m := range []*Member{&a, &b} {
 		observe(m.Series[1].Histogram, 1.5, 2)
 		m.Series[1].Histogram.Sum = 3
@@ -554,7 +577,8 @@ func TestGroupBeginsAnewWhereTheMeaningChanges(t *testing.T) {
 // Ranks' doubles that are finite, and together are not.
 func TestGroupStaysFinite(t *testing.T) {
 	g := NewGroup()
-	g.Update([]Member{rankOf(0, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308)), rankOf(1, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308))}, groupStart)
+	g.Update([]Member{rankOf(0, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308)),
+		rankOf(1, like(mpit.ClassCounter, 1e308), like(mpit.ClassLevel, 1e308))}, groupStart)
 	assert.Equal(t, m{"v_total": 0}, groupPage(g))
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
 // link brings a member's parts up to date with its series.
@@ -120,7 +121,10 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	if c := g.cells[key]; c != nil {
 		return c
 	}
-	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return isObjectLabel(l.Name) && l.Value != mapping.Other })
+	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool {
+		return isObjectLabel(l.Name) &&
+			l.Value != series.Other
+	})
 	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
 	weight, room := weightOf(s), g.limit
 	if folds {
@@ -130,13 +134,13 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 		if !folds {
 			return nil
 		}
-		c.key = keyOf(s, mapping.Other)
+		c.key = keyOf(s, series.Other)
 		if other := g.cells[c.key]; other != nil || g.weight+weight > g.limit {
 			return other
 		}
 		for i := range c.series.Labels {
 			if l := &c.series.Labels[i]; isObjectLabel(l.Name) {
-				l.Value = mapping.Other
+				l.Value = series.Other
 			}
 		}
 	}
@@ -160,7 +164,8 @@ func (c *cell) mean(s *mapping.Series) {
 	c.meaning, c.series.Histogram = s.Meaning, nil
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
-		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds,
+			Counts: make([]uint64, len(bounds)+1)}
 	}
 }
 

@@ -128,16 +128,21 @@ func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 				}
 				ranks = append(ranks, r)
 			},
-			"count": func(t *rapid.T) { one().counter(names.Draw(t, "name"), now).count(rapid.IntRange(1, 9).Draw(t, "n")) },
-			"late":  func(*rapid.T) { r := one(); r.Live = !r.Live },
+			"count": func(t *rapid.T) {
+				one().counter(names.Draw(t, "name"), now).count(rapid.IntRange(1, 9).
+					Draw(t, "n"))
+			},
+			"late": func(*rapid.T) { r := one(); r.Live = !r.Live },
 			"reset": func(*rapid.T) {
 				r := one()
-				update() // what is counted between the last Update and a reset is nobody's, nor what is before the next one
+				// what is counted between the last Update and a reset is nobody's, nor what is before the next one
+				update()
 				now = now.Add(time.Second)
 				for _, c := range r.counters {
 					if c.series.Valid {
 						c.series.Since = now.UnixNano()
-						*c.series.Histogram = mapping.Histogram{Bounds: c.series.Histogram.Bounds, Counts: make([]uint64, 4)}
+						*c.series.Histogram = mapping.Histogram{Bounds: c.series.Histogram.Bounds,
+							Counts: make([]uint64, 4)}
 					}
 				}
 				update()
@@ -150,7 +155,8 @@ func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 			},
 			"figures made anew": func(*rapid.T) {
 				r := one()
-				update() // nobody can tell figures made anew from a reset at the same moment, if more was counted since
+				// nobody can tell figures made anew from a reset at the same moment, if more was counted since
+				update()
 				r.anew()
 			},
 			"figures thrown away": func(*rapid.T) {

@@ -26,7 +26,8 @@ func awaitVariables(r *rank, n int) func(context.Context) error {
 // 15.3.7: what libraries do that is no good.
 func awkwardVariables() section {
 	return section{"15.3.7 Performance variables: libraries that fail", []feature{
-		{"MPI_T_pvar_handle_alloc fails: state and code are shown", failing("MPI_T_pvar_handle_alloc", mpit.VariableAllocFailed)},
+		{"MPI_T_pvar_handle_alloc fails: state and code are shown",
+			failing("MPI_T_pvar_handle_alloc", mpit.VariableAllocFailed)},
 		{"MPI_T_pvar_start fails: state and code are shown", failing("MPI_T_pvar_start", mpit.VariableStartFailed)},
 		{"MPI_T_pvar_read fails: state and code are shown", failing("MPI_T_pvar_read", mpit.VariableReadFailed)},
 		{"a read fails now and then: the others come through", failsOnce},
@@ -51,7 +52,8 @@ func failing(function string, state mpit.VariableState) check {
 			return s.elsewhere()
 		}
 		for _, name := range fixture.ToolCodes {
-			v := s.variable(t, strings.ToLower(strings.TrimPrefix(function, "MPI_T_pvar_")+"_"+strings.TrimPrefix(name, "MPI_T_ERR_")), mpit.ClassLevel)
+			v := s.variable(t, strings.ToLower(strings.TrimPrefix(function,
+				"MPI_T_pvar_")+"_"+strings.TrimPrefix(name, "MPI_T_ERR_")), mpit.ClassLevel)
 			if name == "MPI_T_ERR_PVAR_NO_STARTSTOP" && state == mpit.VariableStartFailed {
 				continue // it always runs, says the library: no failure
 			}
@@ -75,7 +77,8 @@ func failsOnce(t *testing.T, s *subject) outcome {
 	s.Do(t, "heal MPI_T_pvar_read")
 	// The script's own failures are gone with it, and those variables had no handle anyway.
 	require.Len(t, sample.Failed, 1)
-	assert.Equal(t, mpit.FailedHandle{Handle: handle(t, sample, agent.ID, 0).ID, Code: mpit.ErrMemory}, sample.Failed[0])
+	assert.Equal(t, mpit.FailedHandle{Handle: handle(t, sample, agent.ID, 0).ID, Code: mpit.ErrMemory},
+		sample.Failed[0])
 	assert.Greater(t, sample.Stats.ReadErrors, errors)
 	assert.NotNil(t, values(t, s.sample(t), agent, 0), "and again")
 	return works

@@ -15,7 +15,8 @@ import (
 
 const (
 	noMessages = "A message exists between MPI_Mprobe and MPI_Mrecv. Finding it would mean intercepting message calls."
-	deniedWins = "The only such variables, `osc_rdma_*_retry_count`, take any window's module for their own and crash; the agent denies them."
+	deniedWins = "The only such variables, `osc_rdma_*_retry_count`, take any window's module for their own and " +
+		"crash; the agent denies them."
 )
 
 // 15.3.2: variables of each kind are listed, and read on an object that the program makes.
@@ -35,7 +36,8 @@ func create(t *testing.T, p *fixture.Program, kind mpit.Bind, name string) {
 	case mpit.BindErrhandler:
 		p.Make(t, name, 0, "errhandler-create comm %s", name)
 	case mpit.BindFile:
-		p.Make(t, name, 0, "file-open world %s %s rdwr,create", name, fixture.Quote(filepath.Join(suite.Dir(t), "file")))
+		p.Make(t, name, 0, "file-open world %s %s rdwr,create", name,
+			fixture.Quote(filepath.Join(suite.Dir(t), "file")))
 	case mpit.BindGroup:
 		p.Make(t, "world's", 0, "comm-group world world's") // which may be predefined
 		p.Make(t, name, 0, "group-union world's world's %s", name)
@@ -71,7 +73,8 @@ func (s *subject) made(t *testing.T, kind mpit.Bind) (name string, o mpit.Object
 
 func bound(bind mpit.Bind) check {
 	return func(t *testing.T, s *subject) outcome {
-		if found := listed(func(v trueVariable) bool { return v.Bind == bind }, func(p pair) bool { return p.agent.Bind == bind })(t, s); found != works {
+		if found := listed(func(v trueVariable) bool { return v.Bind == bind },
+			func(p pair) bool { return p.agent.Bind == bind })(t, s); found != works {
 			return found
 		}
 		if bind == mpit.BindMessage {
@@ -120,7 +123,10 @@ func (s *subject) open(bind mpit.Bind) []mpit.Variable {
 
 // has says whether the agent has a handle of a variable on an object.
 func has(sample mpit.Sample, variable, object uint32) bool {
-	return slices.ContainsFunc(sample.Layout.Handles, func(h mpit.Handle) bool { return h.Variable == variable && h.Object == object })
+	return slices.ContainsFunc(sample.Layout.Handles, func(h mpit.Handle) bool {
+		return h.Variable == variable &&
+			h.Object == object
+	})
 }
 
 // awkward says whether a variable has no values to read, or answers as the script says.

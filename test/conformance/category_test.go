@@ -17,9 +17,12 @@ import (
 func categories() section {
 	return section{"15.3.9 Variable categorisation", []feature{
 		{"listed, with name and description", categoriesListed},
-		{"members: performance variables", members(func(c trueCategory) []int { return c.Pvars }, func(c mpit.Category) []int { return c.Variables })},
-		{"members: control variables", members(func(c trueCategory) []int { return c.Cvars }, func(c mpit.Category) []int { return c.ControlVariables })},
-		{"members: categories", members(func(c trueCategory) []int { return c.Categories }, func(c mpit.Category) []int { return c.Subcategories })},
+		{"members: performance variables", members(func(c trueCategory) []int { return c.Pvars },
+			func(c mpit.Category) []int { return c.Variables })},
+		{"members: control variables", members(func(c trueCategory) []int { return c.Cvars },
+			func(c mpit.Category) []int { return c.ControlVariables })},
+		{"members: categories", members(func(c trueCategory) []int { return c.Categories },
+			func(c mpit.Category) []int { return c.Subcategories })},
 		{"all in topological order", topological},
 		{"categories of a performance variable", categoriesOf(func(c trueCategory) []int { return c.Pvars },
 			func(s *subject) []trueVariable { return s.truth.Pvars }, (*mpit.CategoryGraph).OfVariable)},
@@ -93,7 +96,8 @@ func topological(t *testing.T, s *subject) outcome {
 	return works
 }
 
-func categoriesOf(of func(trueCategory) []int, list func(*subject) []trueVariable, asked func(*mpit.CategoryGraph, int) []mpit.Category) check {
+func categoriesOf(of func(trueCategory) []int, list func(*subject) []trueVariable,
+	asked func(*mpit.CategoryGraph, int) []mpit.Category) check {
 	return func(t *testing.T, s *subject) outcome {
 		found := notOffered
 		g := s.graph(t)
@@ -209,7 +213,8 @@ func categoryInfo(t *testing.T, s *subject) outcome {
 	}
 	s.page.exporter.Await(t, "the categories of variables", func(p *harness.Scrape) error {
 		for _, w := range want {
-			if _, err := p.One("mpit_pvar_category_info", harness.Labels{"name": w.name, "category": w.category, "class": w.class}); err != nil {
+			if _, err := p.One("mpit_pvar_category_info",
+				harness.Labels{"name": w.name, "category": w.category, "class": w.class}); err != nil {
 				return err
 			}
 		}

@@ -15,7 +15,8 @@ import (
 
 // 15.3.7: what a variable of each class becomes on /metrics.
 func classes() section {
-	return section{"15.3.7 Performance variables: classes on `/metrics`", each(fixture.Classes, func(c mpit.Class) string { return code(c) }, class)}
+	return section{"15.3.7 Performance variables: classes on `/metrics`",
+		each(fixture.Classes, func(c mpit.Class) string { return code(c) }, class)}
 }
 
 // changed are values that a variable of a class may have after its first: in between, and at the end.
@@ -35,7 +36,8 @@ func changed(class mpit.Class) [2]float64 {
 func class(class mpit.Class) check {
 	return func(t *testing.T, s *subject) outcome {
 		is := func(v trueVariable) bool { return v.Class == class && !v.control }
-		if found := listed(is, func(p pair) bool { return !p.control && p.agent.Class == class })(t, s); found != works {
+		if found := listed(is, func(p pair) bool { return !p.control && p.agent.Class == class })(t,
+			s); found != works {
 			return found
 		}
 		if !s.fixture() {
@@ -123,7 +125,8 @@ func realClass(t *testing.T, s *subject, class mpit.Class) outcome {
 				return p.Expect("mpit_pml_ob1_unexpected_msgq_length", world, 0)
 			})
 		}
-		return outcome{works.word, "Declared as SIZE and shown as what it is, by the exporter's rules (docs/mapping.md)."}
+		return outcome{works.word, "Declared as SIZE and shown as what it is, by the exporter's rules " +
+			"(docs/mapping.md)."}
 	case mpit.ClassCounter, mpit.ClassAggregate:
 		name, want := "mpit_coll_monitoring_o2a_count_total", 10.0
 		if class == mpit.ClassAggregate {
@@ -155,7 +158,8 @@ func (s *subject) traffic(t *testing.T) {
 	t.Helper()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: s.mpi, Ranks: 2, Program: "traffic.c", Args: []string{"5", "100", harness.HoldDir}, Exec: s.monitoring(), Socket: exporter.Socket,
+		MPI: s.mpi, Ranks: 2, Program: "traffic.c", Args: []string{"5", "100", harness.HoldDir},
+		Exec: s.monitoring(), Socket: exporter.Socket,
 	})
 	run.AtHold(t, "ready")
 	run.Release(t, "ready")

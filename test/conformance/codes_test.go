@@ -22,7 +22,8 @@ func returnCodes() section {
 	for c := mpit.ErrMemory; c <= mpit.ErrNotAccessible; c++ {
 		codes = append(codes, c)
 	}
-	return section{"15.3.10 Return codes", append(each(codes, func(c mpit.ReturnCode) string { return code(c) }, passedOn),
+	return section{"15.3.10 Return codes", append(each(codes, func(c mpit.ReturnCode) string { return code(c) },
+		passedOn),
 		feature{"any other code", func(t *testing.T, s *subject) outcome {
 			if !s.fixture() {
 				return cannotTest(onDemandAlone)
@@ -66,7 +67,9 @@ func passedOn(want mpit.ReturnCode) check {
 }
 
 // provoke makes the library or the agent answer with a code; or says why that can't be.
-func (s *subject) provoke(t *testing.T, want mpit.ReturnCode) (err error, reason string) { //nolint:revive,staticcheck // the error is the result
+//
+//nolint:revive,staticcheck // the error is the result
+func (s *subject) provoke(t *testing.T, want mpit.ReturnCode) (err error, reason string) {
 	t.Helper()
 	ctx := within(t)
 	switch want {
@@ -121,7 +124,8 @@ func (s *subject) provoke(t *testing.T, want mpit.ReturnCode) (err error, reason
 	return err, ""
 }
 
-func (s *subject) provokeHandle(t *testing.T, want mpit.ReturnCode) (err error, reason string) { //nolint:revive,staticcheck // as above
+//nolint:revive,staticcheck // as above
+func (s *subject) provokeHandle(t *testing.T, want mpit.ReturnCode) (err error, reason string) {
 	t.Helper()
 	ctx := within(t)
 	_, h, free := s.first(t, func(v mpit.Variable) bool { return v.Continuous })

@@ -112,7 +112,10 @@ func heading(s *subject) string {
 		return s.name
 	}
 	version := s.session.Hello().LibraryVersion
-	for _, field := range strings.FieldsFunc(version, func(r rune) bool { return r == ' ' || r == ',' || r == ':' || r == '\t' }) {
+	for _, field := range strings.FieldsFunc(version, func(r rune) bool {
+		return r == ' ' || r == ',' || r == ':' ||
+			r == '\t'
+	}) {
 		if strings.Contains(field, ".") {
 			return s.name + " " + strings.TrimPrefix(field, "v")
 		}
@@ -140,7 +143,8 @@ func compare(t *testing.T, results *table) {
 	case *update:
 		require.NoError(t, os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644))
 	case !strings.Contains(table, "| | "+strings.Join(results.columns, " | ")+" |"):
-		t.Logf("not compared with docs/conformance.md, which is about other versions than %s", strings.Join(results.columns, ", "))
+		t.Logf("not compared with docs/conformance.md, which is about other versions than %s",
+			strings.Join(results.columns, ", "))
 	case !results.complete():
 		t.Log("not compared with docs/conformance.md: not all checks have run")
 	default:

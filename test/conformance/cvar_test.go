@@ -24,9 +24,11 @@ func controlVariables() section {
 		scopes = append(scopes, s)
 	}
 	features := each(scopes, func(s mpit.Scope) string { return "scope " + code(s) }, func(scope mpit.Scope) check {
-		return listed(func(v trueVariable) bool { return v.control && v.Scope == scope }, func(p pair) bool { return p.control && p.scope == scope })
+		return listed(func(v trueVariable) bool { return v.control && v.Scope == scope },
+			func(p pair) bool { return p.control && p.scope == scope })
 	})
-	return section{"15.3.6 Control variables", append(append([]feature{{"listed, with all properties", controlsListed}}, features...),
+	return section{"15.3.6 Control variables", append(append([]feature{{"listed, with all properties",
+		controlsListed}}, features...),
 		feature{"appear later", laterControl},
 		feature{"index of a name", controlIndex},
 		feature{"read: a number", readControl(mpit.DatatypeInt, one)},
@@ -208,15 +210,18 @@ func bindWord(b mpit.Bind) string {
 
 // harmless are control variables of the real libraries that may be set at any time: nothing reads them any more.
 var harmless = map[string][]string{
-	"openmpi": {"coll_tuned_bcast_algorithm_chain_fanout", "dl_dlopen_filename_suffixes", "crs_none_select_warning", "coll_tuned_barrier_algorithm"},
-	"mpich":   {"MPIR_CVAR_DIMS_VERBOSE", "MPIR_CVAR_MEMDUMP", "MPIR_CVAR_NETLOC_NODE_FILE", "MPIR_CVAR_CH3_PORT_RANGE"},
+	"openmpi": {"coll_tuned_bcast_algorithm_chain_fanout", "dl_dlopen_filename_suffixes", "crs_none_select_warning",
+		"coll_tuned_barrier_algorithm"},
+	"mpich": {"MPIR_CVAR_DIMS_VERBOSE", "MPIR_CVAR_MEMDUMP", "MPIR_CVAR_NETLOC_NODE_FILE",
+		"MPIR_CVAR_CH3_PORT_RANGE"},
 }
 
 // writable are those of a list that a check may write.
 func (s *subject) writable(list []mpit.ControlVariable) []mpit.ControlVariable {
 	var out []mpit.ControlVariable
 	for _, c := range list {
-		fine := s.fixture() && strings.HasPrefix(c.Name, "cvar_") && c.Name != "cvar_not_now" && c.Scope >= mpit.ScopeLocal
+		fine := s.fixture() && strings.HasPrefix(c.Name, "cvar_") && c.Name != "cvar_not_now" &&
+			c.Scope >= mpit.ScopeLocal
 		if !s.fixture() {
 			fine = slices.Contains(harmless[s.mpi.Name], c.Name)
 		}
@@ -233,9 +238,13 @@ func writeControl(d mpit.Datatype, count func(int) bool) check {
 		if len(all) == 0 {
 			return notOffered
 		}
-		list := slices.DeleteFunc(s.writable(all), func(c mpit.ControlVariable) bool { return c.Enum != nil && d != mpit.DatatypeBool })
+		list := slices.DeleteFunc(s.writable(all), func(c mpit.ControlVariable) bool {
+			return c.Enum != nil &&
+				d != mpit.DatatypeBool
+		})
 		if len(list) == 0 && !s.fixture() {
-			return cannotTest("None of its control variables of this type may be set at any time without doing something.")
+			return cannotTest("None of its control variables of this type may be set at any time without doing " +
+				"something.")
 		}
 		require.NotEmpty(t, list, "none that can be written")
 		for _, c := range list {
@@ -320,7 +329,8 @@ func refusedScope(scope mpit.Scope) check {
 				continue
 			}
 			found = works
-			err := s.session.WriteCvar(within(t), c.Index, 0, mpit.CvarValue{Values: c.Values, Text: c.Text, IsText: c.Datatype == mpit.DatatypeChar})
+			err := s.session.WriteCvar(within(t), c.Index, 0,
+				mpit.CvarValue{Values: c.Values, Text: c.Text, IsText: c.Datatype == mpit.DatatypeChar})
 			if c.Code != mpit.Success || c.Name == "cvar_text_long" {
 				require.Error(t, err, c.Name)
 				continue
@@ -358,7 +368,8 @@ func refusedWithoutLeave(t *testing.T, s *subject) outcome {
 	assert.True(t, s.session.Hello().WriteAllowed)
 	tried := 0
 	for _, c := range r.cvars(t) {
-		if c.Datatype != mpit.DatatypeInt || c.Bind != mpit.BindNone || c.Scope < mpit.ScopeLocal || c.Code != mpit.Success || tried == 20 {
+		if c.Datatype != mpit.DatatypeInt || c.Bind != mpit.BindNone || c.Scope < mpit.ScopeLocal ||
+			c.Code != mpit.Success || tried == 20 {
 			continue
 		}
 		tried++

@@ -35,7 +35,8 @@ var extremes = map[fixture.Type][]float64{
 // 15.3.5: each datatype that a variable may have, and those that libraries use against the standard.
 func datatypes() section {
 	standard := []fixture.Type{
-		fixture.Int, fixture.Unsigned, fixture.UnsignedLong, fixture.UnsignedLongLong, fixture.Count, fixture.Char, fixture.Double,
+		fixture.Int, fixture.Unsigned, fixture.UnsignedLong, fixture.UnsignedLongLong, fixture.Count, fixture.Char,
+		fixture.Double,
 		fixture.Int32, fixture.Int64, fixture.Uint32, fixture.Uint64,
 	}
 	others := []fixture.Type{fixture.Long, fixture.LongLong, fixture.Float, fixture.Bool}
@@ -66,7 +67,8 @@ func (s *subject) trueValue(t *testing.T, index int) trueValue {
 
 func datatype(d fixture.Type) check {
 	return func(t *testing.T, s *subject) outcome {
-		if found := listed(func(v trueVariable) bool { return v.Datatype == d.Datatype }, func(p pair) bool { return p.agent.Datatype == d.Datatype })(t, s); found != works {
+		if found := listed(func(v trueVariable) bool { return v.Datatype == d.Datatype },
+			func(p pair) bool { return p.agent.Datatype == d.Datatype })(t, s); found != works {
 			return found
 		}
 		if s.fixture() {
@@ -92,7 +94,8 @@ func scriptedValues(t *testing.T, s *subject, d fixture.Type) {
 	t.Helper()
 	count := 0
 	for _, v := range s.library.Variables {
-		prefixed := strings.HasPrefix(v.Name, "type_") || strings.HasPrefix(v.Name, "other_") || strings.HasPrefix(v.Name, "minus_")
+		prefixed := strings.HasPrefix(v.Name, "type_") || strings.HasPrefix(v.Name, "other_") ||
+			strings.HasPrefix(v.Name, "minus_")
 		if !prefixed || v.Type != d || v.Enum != "" || !slicesContain(present, v.Class) {
 			continue
 		}
@@ -115,7 +118,8 @@ func scriptedValues(t *testing.T, s *subject, d fixture.Type) {
 		}
 		for _, value := range extremes[d] {
 			s.Do(t, "set cvar %s - %s", c.Name, literal(d, value))
-			assert.Equal(t, []float64{value}, floats(d.Datatype, s.control(t, c.Name).Values), "%s set to %v", c.Name, value)
+			assert.Equal(t, []float64{value}, floats(d.Datatype, s.control(t, c.Name).Values), "%s set to %v",
+				c.Name, value)
 		}
 	}
 }
@@ -182,7 +186,8 @@ func sameValue(t *testing.T, s *subject, c mpit.ControlVariable) {
 // otherDatatypes are listed with their state, and not read.
 func otherDatatypes(t *testing.T, s *subject) outcome {
 	is := func(d mpit.Datatype) bool { return d == mpit.DatatypeOther }
-	found := listed(func(v trueVariable) bool { return is(v.Datatype) }, func(p pair) bool { return is(p.agent.Datatype) })(t, s)
+	found := listed(func(v trueVariable) bool { return is(v.Datatype) },
+		func(p pair) bool { return is(p.agent.Datatype) })(t, s)
 	if found != works {
 		return found
 	}
@@ -197,7 +202,8 @@ func otherDatatypes(t *testing.T, s *subject) outcome {
 			assert.NotEqual(t, mpit.Success, c.Code, c.Name)
 		}
 	}
-	return notSupported("The standard gives no variable another datatype. Such a variable is listed and counted, but not read.")
+	return notSupported("The standard gives no variable another datatype. Such a variable is listed and counted, " +
+		"but not read.")
 }
 
 // charVariables are listed with their state, and not read.
@@ -244,7 +250,8 @@ func enumerations(t *testing.T, s *subject) outcome {
 	}
 	if unread > 0 && found == works {
 		assert.LessOrEqual(t, unread, 9, "as many as can't be read")
-		return outcome{works.word, "Except a few control variables whose component is unloaded: reading them would crash."}
+		return outcome{works.word, "Except a few control variables whose component is unloaded: reading them would " +
+			"crash."}
 	}
 	return found
 }

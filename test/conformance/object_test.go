@@ -17,7 +17,8 @@ import (
 
 // What the MPI handle debugging interface lists and we don't tell, with the reasons.
 const (
-	noWorldRanks = "Groups would have to be translated at every constructor, at the program's expense, which is long with many processes."
+	noWorldRanks = "Groups would have to be translated at every constructor, at the program's expense, which is " +
+		"long with many processes."
 	noEdges      = "An unbounded list. The numbers of nodes and edges are shown."
 	noReorder    = "MPI doesn't say whether it has reordered."
 	noAttributes = "Attributes are the program's own; their values mean nothing to anybody else."
@@ -25,12 +26,13 @@ const (
 	noPending    = "A freed object has no handle to ask for, and MPI doesn't say why it is still kept."
 	noRequests   = "Knowing them would mean intercepting message calls."
 	noSync       = "Knowing it would mean intercepting every synchronisation of one-sided communication."
-	noPosition   = "It changes with every access: knowing it would mean intercepting reads and writes. The same goes for the view."
-	noTypeMap    = "A type map is unbounded. Combiner, size and extent are shown."
-	noAttached   = "MPI doesn't say on which objects a handler is set."
-	noMembers    = "An unbounded list. Size and own rank are shown."
-	noStatus     = "A status is part of the program's memory, not an object that MPI knows."
-	noFunction   = "An address in the process, which means nothing outside it."
+	noPosition   = "It changes with every access: knowing it would mean intercepting reads and writes. The same " +
+		"goes for the view."
+	noTypeMap  = "A type map is unbounded. Combiner, size and extent are shown."
+	noAttached = "MPI doesn't say on which objects a handler is set."
+	noMembers  = "An unbounded list. Size and own rank are shown."
+	noStatus   = "A status is part of the program's memory, not an object that MPI knows."
+	noFunction = "An address in the process, which means nothing outside it."
 )
 
 // details are the keys that objects of a kind may have (docs/protocol.md, Objects): that others are not told is
@@ -154,20 +156,25 @@ func communicators() section {
 			if s.fixture() {
 				dims = "2,2"
 			}
-			return tells(kind, "comm-cart world told "+dims+" 1,0", map[string]string{"topology": "cart", "dims": dims, "periods": "1,0"})(t, s)
+			return tells(kind, "comm-cart world told "+dims+" 1,0",
+				map[string]string{"topology": "cart", "dims": dims, "periods": "1,0"})(t, s)
 		}},
 		{"graph: numbers of nodes and edges", func(t *testing.T, s *subject) outcome {
 			if s.fixture() {
-				return tells(kind, "comm-graph world told 2,3 1,0,0", map[string]string{"topology": "graph", "nodes": "2", "edges": "3"})(t, s)
+				return tells(kind, "comm-graph world told 2,3 1,0,0",
+					map[string]string{"topology": "graph", "nodes": "2", "edges": "3"})(t, s)
 			}
-			return tells(kind, "comm-graph world told 1 0", map[string]string{"topology": "graph", "nodes": "1", "edges": "1"})(t, s)
+			return tells(kind, "comm-graph world told 1 0",
+				map[string]string{"topology": "graph", "nodes": "1", "edges": "1"})(t, s)
 		}},
 		{"graph: its edges", untold(kind, noEdges)},
 		{"distributed graph: degrees", func(t *testing.T, s *subject) outcome {
 			if s.fixture() {
-				return tells(kind, "comm-dist-graph world told 0,2 3", map[string]string{"topology": "dist_graph", "indegree": "2", "outdegree": "1"})(t, s)
+				return tells(kind, "comm-dist-graph world told 0,2 3",
+					map[string]string{"topology": "dist_graph", "indegree": "2", "outdegree": "1"})(t, s)
 			}
-			return tells(kind, "comm-dist-graph world told 0 0", map[string]string{"topology": "dist_graph", "indegree": "1", "outdegree": "1"})(t, s)
+			return tells(kind, "comm-dist-graph world told 0 0",
+				map[string]string{"topology": "dist_graph", "indegree": "1", "outdegree": "1"})(t, s)
 		}},
 		{"topology: reordered", untold(kind, noReorder)},
 		{"attributes", untold(kind, noAttributes)},
@@ -196,11 +203,13 @@ func intercommunicator(t *testing.T, s *subject) outcome {
 		return works
 	}
 	exporter := suite.Exporter(t)
-	run := suite.Run(t, harness.Job{MPI: s.mpi, Ranks: 2, Program: "inter.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket})
+	run := suite.Run(t, harness.Job{MPI: s.mpi, Ranks: 2, Program: "inter.c", Args: []string{harness.HoldDir},
+		Socket: exporter.Socket})
 	run.AtHold(t, "made")
 	exporter.Await(t, "the bridge", func(p *harness.Scrape) error {
 		for rank := range 2 {
-			if err := p.Expect("mpit_object_info", run.Labels(rank).With("name", "bridge").With("inter", "true").With("size", "1").With("remote_size", "1"), 1); err != nil {
+			if err := p.Expect("mpit_object_info", run.Labels(rank).With("name", "bridge").With("inter",
+				"true").With("size", "1").With("remote_size", "1"), 1); err != nil {
 				return err
 			}
 		}
@@ -238,8 +247,10 @@ func onPage(t *testing.T, s *subject) outcome {
 	}
 	p.Do(t, "set-name grid \"the grid\"")
 	p.exporter.Await(t, "its details", func(page *harness.Scrape) error {
-		return page.Expect("mpit_object_info", p.Labels().With("name", "the grid").With("kind", "comm").With("size", "1").
-			With("object_rank", fmt.Sprint(rank)).With("topology", "cart").With("dims", "1,1").With("periods", "0,1"), 1)
+		return page.Expect("mpit_object_info", p.Labels().With("name", "the grid").With("kind", "comm").With("size",
+			"1").
+			With("object_rank", fmt.Sprint(rank)).With("topology", "cart").With("dims", "1,1").With("periods",
+			"0,1"), 1)
 	})
 	p.Do(t, "free grid")
 	return works
@@ -265,7 +276,8 @@ func windows() section {
 			s.Free(t, "told")
 			return works
 		}},
-		{"size and displacement unit", tells(kind, "win-create world told 72 8", map[string]string{"bytes": "72", "disp_unit": "8"})},
+		{"size and displacement unit", tells(kind, "win-create world told 72 8",
+			map[string]string{"bytes": "72", "disp_unit": "8"})},
 		flavors("create", "win-create world told 64 8"),
 		flavors("allocate", "win-allocate world told 64 8"),
 		flavors("shared", "win-allocate-shared world told 64 8"),
@@ -333,12 +345,14 @@ func datatypeObjects() section {
 			s.Do(t, "type-resized base told -8 40")
 			s.Do(t, "type-commit told")
 			o := s.newest(t, kind)
-			assert.Equal(t, []string{"12", "40", "-8", "resized"}, []string{detail(o, "bytes"), detail(o, "extent"), detail(o, "lb"), detail(o, "combiner")})
+			assert.Equal(t, []string{"12", "40", "-8", "resized"},
+				[]string{detail(o, "bytes"), detail(o, "extent"), detail(o, "lb"), detail(o, "combiner")})
 			s.frees(t, "told", "base")
 			return works
 		}},
 		{"combiner", func(t *testing.T, s *subject) outcome {
-			for combiner, command := range map[string]string{"contiguous": "type-contiguous told 5", "vector": "type-vector told 3 2 4"} {
+			for combiner, command := range map[string]string{"contiguous": "type-contiguous told 5",
+				"vector": "type-vector told 3 2 4"} {
 				s.Do(t, "%s", command)
 				s.Do(t, "type-commit told")
 				o := s.newest(t, kind)
@@ -358,7 +372,8 @@ func datatypeObjects() section {
 func otherObjects() section {
 	var features []feature
 	for _, on := range []string{"comm", "win", "file", "session"} {
-		features = append(features, feature{"error handler: for " + on, tells(mpit.BindErrhandler, "errhandler-create "+on+" told", map[string]string{"on": on})})
+		features = append(features, feature{"error handler: for " + on,
+			tells(mpit.BindErrhandler, "errhandler-create "+on+" told", map[string]string{"on": on})})
 	}
 	features = append(features,
 		feature{"error handler: its function", untold(mpit.BindErrhandler, noFunction)},
@@ -377,9 +392,11 @@ func otherObjects() section {
 		}},
 		feature{"group: members", untold(mpit.BindGroup, noMembers)},
 	)
-	for _, operation := range []string{"send", "bsend", "rsend", "ssend", "recv", "psend", "precv", "barrier", "bcast", "allreduce"} {
+	for _, operation := range []string{"send", "bsend", "rsend", "ssend", "recv", "psend", "precv", "barrier",
+		"bcast", "allreduce"} {
 		features = append(features, feature{"request: persistent or partitioned, " + code(operation+"_init"),
-			tells(mpit.BindRequest, "request-init "+operation+" self told", map[string]string{"operation": operation + "_init"})})
+			tells(mpit.BindRequest, "request-init "+operation+" self told",
+				map[string]string{"operation": operation + "_init"})})
 	}
 	return section{"Objects: others", append(features,
 		feature{"request: of one operation, its peer, tag, buffer and state", func(t *testing.T, s *subject) outcome {

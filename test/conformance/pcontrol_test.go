@@ -28,7 +28,8 @@ func pcontrol() section {
 func (s *subject) phases(t *testing.T, socket string) *harness.Run {
 	t.Helper()
 	return suite.Run(t, harness.Job{
-		MPI: s.mpi, Ranks: 2, Program: "pcontrol.c", Args: []string{"10", harness.HoldDir}, Exec: s.monitoring(), Socket: socket,
+		MPI: s.mpi, Ranks: 2, Program: "pcontrol.c", Args: []string{"10", harness.HoldDir}, Exec: s.monitoring(),
+		Socket: socket,
 	})
 }
 
@@ -39,7 +40,8 @@ func (s *subject) two(t *testing.T, program string, args ...string) (*harness.Ru
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
 	run := suite.Run(t, harness.Job{
-		MPI: s.mpi, Ranks: 2, Program: program, Args: append(args, harness.HoldDir), Exec: s.monitoring(), Socket: listener.Path(),
+		MPI: s.mpi, Ranks: 2, Program: program, Args: append(args, harness.HoldDir), Exec: s.monitoring(),
+		Socket: listener.Path(),
 	})
 	var first *rank
 	for range 2 {
@@ -157,7 +159,10 @@ func pausedOnPage(t *testing.T, s *subject) outcome {
 	require.NoError(t, err)
 	expect := func(what string, gained, level float64) {
 		t.Helper()
-		p.exporter.Await(t, what, every(func(page *harness.Scrape) error { return page.Expect(metric, labels, first.Value+gained) },
+		p.exporter.Await(t, what, every(func(page *harness.Scrape) error {
+			return page.Expect(metric, labels,
+				first.Value+gained)
+		},
 			func(page *harness.Scrape) error { return page.Expect("mpit_pcontrol_level", p.Labels(), level) }))
 	}
 	p.Do(t, "pcontrol 0")
@@ -180,7 +185,8 @@ func kept(t *testing.T, s *subject) outcome {
 		return notOffered
 	}
 	if !s.fixture() {
-		v, object := r.variable(t, "pml_ob1_unexpected_msgq_length", mpit.ClassSize), r.object(t, mpit.BindComm, "MPI_COMM_WORLD").ID
+		v, object := r.variable(t, "pml_ob1_unexpected_msgq_length", mpit.ClassSize),
+			r.object(t, mpit.BindComm, "MPI_COMM_WORLD").ID
 		r.Do(t, "unexpected world 3 10")
 		r.Do(t, "pcontrol 2")
 		r.Do(t, "receive world 10")
@@ -249,7 +255,8 @@ func levels(t *testing.T, s *subject) outcome {
 
 // 11.3 of MPI-4: programs that use sessions, and not MPI_Init.
 func sessionsModel() section {
-	return section{"11.3 MPI-4 sessions instead of MPI_Init", []feature{{"a program of sessions alone is observed", sessionsAlone}}}
+	return section{"11.3 MPI-4 sessions instead of MPI_Init",
+		[]feature{{"a program of sessions alone is observed", sessionsAlone}}}
 }
 
 func sessionsAlone(t *testing.T, s *subject) outcome {

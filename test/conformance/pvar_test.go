@@ -23,8 +23,10 @@ const (
 func performanceVariables() section {
 	return section{"15.3.7 Performance variables: description and values", []feature{
 		{"listed, with all properties", variablesListed},
-		{"readonly", listed(func(v trueVariable) bool { return v.ReadOnly }, func(p pair) bool { return p.agent.ReadOnly })},
-		{"continuous", listed(func(v trueVariable) bool { return v.Continuous }, func(p pair) bool { return p.agent.Continuous })},
+		{"readonly", listed(func(v trueVariable) bool { return v.ReadOnly },
+			func(p pair) bool { return p.agent.ReadOnly })},
+		{"continuous", listed(func(v trueVariable) bool { return v.Continuous },
+			func(p pair) bool { return p.agent.Continuous })},
 		{"atomic", listed(func(v trueVariable) bool { return v.Atomic }, func(p pair) bool { return p.agent.Atomic })},
 		{"flags in every combination, read right", allFlags},
 		{"index of a name and class", variableIndex},
@@ -62,7 +64,8 @@ func allFlags(t *testing.T, s *subject) outcome {
 	require.Len(t, variables, 90)
 	for _, v := range variables {
 		agent := s.variable(t, v.Name, v.Class)
-		assert.Equal(t, []bool{v.ReadOnly, v.Continuous, v.Atomic}, []bool{agent.ReadOnly, agent.Continuous, agent.Atomic}, v.Name)
+		assert.Equal(t, []bool{v.ReadOnly, v.Continuous, v.Atomic},
+			[]bool{agent.ReadOnly, agent.Continuous, agent.Atomic}, v.Name)
 		s.Set(t, v, "-", changed(v.Class)[1])
 	}
 	sample := s.sample(t)
@@ -148,7 +151,8 @@ func (s *subject) realArrays(t *testing.T) outcome {
 	goOn(t, run, "half", "done")
 	world := r.object(t, mpit.BindComm, "MPI_COMM_WORLD")
 	assert.Equal(t, 2, world.Size)
-	for name, want := range map[string][]float64{"osc_monitoring_messages_sent_count": {0, 10}, "osc_monitoring_messages_sent_size": {0, 1000}} {
+	for name, want := range map[string][]float64{"osc_monitoring_messages_sent_count": {0, 10},
+		"osc_monitoring_messages_sent_size": {0, 1000}} {
 		assert.Equal(t, want, values(t, r.sample(t), r.variable(t, name, mpit.ClassSize), world.ID), name)
 	}
 	run.Finish(t, "done")
@@ -192,7 +196,8 @@ func arraySizes(t *testing.T, s *subject) outcome {
 				}
 			}
 			s.Set(t, v, name, list...)
-			assert.Equal(t, s.Values(v, name), values(t, s.sample(t), s.variable(t, v.Name, v.Class), o.ID), "%s of %d", v.Name, n)
+			assert.Equal(t, s.Values(v, name), values(t, s.sample(t), s.variable(t, v.Name, v.Class), o.ID),
+				"%s of %d", v.Name, n)
 		}
 		s.Free(t, name)
 	}

@@ -15,8 +15,13 @@ func stringsOf() section {
 		{"empty", text(func(s string) bool { return s == "" })},
 		{"of length 1", text(func(s string) bool { return len(s) == 1 })},
 		{"of 64 KiB", text(func(s string) bool { return len(s) == len(fixture.LongName) })},
-		{"Latin-1, which is no UTF-8", text(func(s string) bool { return s == "größe" || s == "Größe in Kilobyte, gezählt" })},
-		{"lines, quotes and backslashes", text(func(s string) bool { return s == "Several\nlines, a \"quote\" and a \\." })},
+		{"Latin-1, which is no UTF-8", text(func(s string) bool {
+			return s == "größe" ||
+				s == "Größe in Kilobyte, gezählt"
+		})},
+		{"lines, quotes and backslashes", text(func(s string) bool {
+			return s == "Several\nlines, a \"quote\" and a \\."
+		})},
 	}}
 }
 

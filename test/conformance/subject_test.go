@@ -65,7 +65,8 @@ func newSubject(t *testing.T, s *subject) *subject {
 	t.Helper()
 	s.rank = s.start(t, s.library, fixture.Options{Exec: []string{"--allow-write"}})
 	exporter := suite.Exporter(t)
-	s.page = &page{Program: fixture.Start(t, s.build, s.library, fixture.Options{Socket: exporter.Socket, Exec: s.monitoring()}), exporter: exporter}
+	s.page = &page{Program: fixture.Start(t, s.build, s.library,
+		fixture.Options{Socket: exporter.Socket, Exec: s.monitoring()}), exporter: exporter}
 	s.begin(t, s.page.Program)
 	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "tool-list")), &s.truth))
 	for i := range s.truth.Cvars {

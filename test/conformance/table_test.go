@@ -66,7 +66,8 @@ func (t *table) markdown() string {
 	var b strings.Builder
 	t.reasons = nil
 	for _, section := range t.sections {
-		fmt.Fprintf(&b, "### %s\n\n| | %s |\n|---%s|\n", section, strings.Join(t.columns, " | "), strings.Repeat("|---", len(t.columns)))
+		fmt.Fprintf(&b, "### %s\n\n| | %s |\n|---%s|\n", section, strings.Join(t.columns, " | "),
+			strings.Repeat("|---", len(t.columns)))
 		for _, r := range t.rows[section] {
 			fmt.Fprintf(&b, "| %s |", r.feature)
 			for _, c := range r.cells {

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	neverStopped = "Open MPI's monitoring would stop for everybody, the exporter included: the agent refuses with MPI_T_ERR_PVAR_NO_STARTSTOP."
+	neverStopped = "Open MPI's monitoring would stop for everybody, the exporter included: the agent refuses with " +
+		"MPI_T_ERR_PVAR_NO_STARTSTOP."
 	noneWritable = "The only variables that aren't readonly, `osc_rdma_*_retry_count`, crash: the agent denies them."
 )
 
@@ -39,7 +40,8 @@ func tools() section {
 // flagged is the fixture's counter with the given flags.
 func (s *subject) flagged(readonly, continuous, atomic bool) fixture.Variable {
 	for _, v := range s.library.Named("flags_") {
-		if v.Class == mpit.ClassCounter && v.ReadOnly == readonly && v.Continuous == continuous && v.Atomic == atomic && !v.FlagsAreTwo {
+		if v.Class == mpit.ClassCounter && v.ReadOnly == readonly && v.Continuous == continuous &&
+			v.Atomic == atomic && !v.FlagsAreTwo {
 			return v
 		}
 	}
@@ -187,7 +189,8 @@ func orphaned(t *testing.T, s *subject) outcome {
 }
 
 // counting is a handle on the fixture's counter with the flags, in a session of its own.
-func (s *subject) counting(t *testing.T, readonly, continuous, atomic bool) (fixture.Variable, mpit.Variable, *mpit.PvarHandle, func()) {
+func (s *subject) counting(t *testing.T, readonly, continuous, atomic bool) (fixture.Variable, mpit.Variable,
+	*mpit.PvarHandle, func()) {
 	t.Helper()
 	counter := s.flagged(readonly, continuous, atomic)
 	v := s.variable(t, counter.Name, counter.Class)
@@ -437,12 +440,15 @@ func allHandles(t *testing.T, s *subject) outcome {
 		return works
 	}
 	ps, free := s.opened(t)
-	counter, other, always := s.flagged(false, false, true), s.flagged(true, false, false), s.flagged(false, true, false)
-	v, w, x := s.variable(t, counter.Name, counter.Class), s.variable(t, other.Name, other.Class), s.variable(t, always.Name, always.Class)
+	counter, other, always := s.flagged(false, false, true), s.flagged(true, false, false),
+		s.flagged(false, true, false)
+	v, w, x := s.variable(t, counter.Name, counter.Class), s.variable(t, other.Name, other.Class),
+		s.variable(t, always.Name, always.Class)
 	a, b, c := alloc(t, ps, v, 0), alloc(t, ps, w, 0), alloc(t, ps, x, 0)
 	expect := func(forA, forB, forC float64) {
 		t.Helper()
-		assert.Equal(t, [][]float64{{forA}, {forB}, {forC}}, [][]float64{shows(t, a, v), shows(t, b, w), shows(t, c, x)})
+		assert.Equal(t, [][]float64{{forA}, {forB}, {forC}},
+			[][]float64{shows(t, a, v), shows(t, b, w), shows(t, c, x)})
 	}
 	count := func() {
 		t.Helper()

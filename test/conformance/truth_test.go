@@ -92,7 +92,8 @@ func (s *subject) pairs(t *testing.T) []pair {
 		require.Contains(t, controls, v.Index, "index of %q", v.Name)
 		c := controls[v.Index]
 		list = append(list, pair{truth: v, control: true, scope: c.Scope, code: c.Code, agent: mpit.Variable{
-			Index: c.Index, Name: c.Name, Description: c.Description, Verbosity: c.Verbosity, Datatype: c.Datatype, Bind: c.Bind, Enum: c.Enum,
+			Index: c.Index, Name: c.Name, Description: c.Description, Verbosity: c.Verbosity, Datatype: c.Datatype,
+			Bind: c.Bind, Enum: c.Enum,
 		}})
 	}
 	return list

@@ -8,7 +8,9 @@ func verbosities() section {
 	for v := mpit.VerbosityUserBasic; v <= mpit.VerbosityMPIDevAll; v++ {
 		levels = append(levels, v)
 	}
-	return section{"15.3.1 Verbosity levels", each(levels, func(v mpit.Verbosity) string { return code(v) }, func(v mpit.Verbosity) check {
-		return listed(func(t trueVariable) bool { return t.Verbosity == v }, func(p pair) bool { return p.agent.Verbosity == v })
-	})}
+	return section{"15.3.1 Verbosity levels", each(levels, func(v mpit.Verbosity) string { return code(v) },
+		func(v mpit.Verbosity) check {
+			return listed(func(t trueVariable) bool { return t.Verbosity == v },
+				func(p pair) bool { return p.agent.Verbosity == v })
+		})}
 }

@@ -33,7 +33,8 @@ func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Expor
 	return suite.Run(t, harness.Job{
 		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls"},
 		Args: []string{
-			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20", fmt.Sprintf("--slow=%d", slow),
+			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20",
+			fmt.Sprintf("--slow=%d", slow),
 			"--output=" + filepath.Join(harness.HoldDir, "plate"), fmt.Sprintf("--every=%d", every), "--report",
 		},
 	})

@@ -155,8 +155,10 @@ func TestQueriesParse(t *testing.T) {
 						continue
 					}
 					for _, s := range selectors {
-						bounded := slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "job" })
-						assert.True(t, bounded, "%s: %s looks at other scrape jobs than those that were chosen", p.Title, s)
+						bounded := slices.ContainsFunc(s.LabelMatchers,
+							func(m *labels.Matcher) bool { return m.Name == "job" })
+						assert.True(t, bounded, "%s: %s looks at other scrape jobs than those that were chosen",
+							p.Title, s)
 						if strings.Contains(s.String(), "__name__=~") {
 							// Only within one job: all names of a cluster are too much to go through.
 							assert.Contains(t, s.String(), `jobid=`, "%s: %s", p.Title, s)

@@ -28,7 +28,8 @@ type site struct {
 }
 
 const (
-	early, split, queued, phases, killed, aborted, mpich, lost = "early", "split", "queued", "phases", "killed", "aborted", "mpich", "lost"
+	early, split, queued, phases, killed, aborted, mpich, lost = "early", "split", "queued", "phases", "killed",
+		"aborted", "mpich", "lost"
 
 	// messages of each round of traffic.c go out on "ring"; so many rounds, twice.
 	rounds = 40
@@ -38,17 +39,20 @@ const (
 func observe(t *testing.T) site {
 	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
-	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n    rank: both\n"), 0o600))
+	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n"+
+		"    rank: both\n"), 0o600))
 	flags := []string{"--retention=1s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
 	receiver, err := otlptest.Start(otlptest.Options{Protocol: otlptest.HTTP})
 	require.NoError(t, err)
 	t.Cleanup(receiver.Close)
-	one := suite.Exporter(t, append(flags[:len(flags):len(flags)], "--otlp.endpoint="+receiver.URL(), "--otlp.interval=500ms")...)
+	one := suite.Exporter(t, append(flags[:len(flags):len(flags)], "--otlp.endpoint="+receiver.URL(),
+		"--otlp.interval=500ms")...)
 	two := suite.Exporter(t, append(flags, "--config.file="+rules)...)
 	s := site{from: time.Now()}
 	third := suite.Exporter(t)
 	s.prometheus = suite.PrometheusWith(t, nil, one, two, third)
-	measured := []*harness.Run{startStencil(t, harness.OpenMPI(t), stencilOpenMPI, one), startStencil(t, harness.MPICH(t), stencilMPICH, two)}
+	measured := []*harness.Run{startStencil(t, harness.OpenMPI(t), stencilOpenMPI, one),
+		startStencil(t, harness.MPICH(t), stencilMPICH, two)}
 	simulate(t, one, two)
 	simulateAlone(t, third)
 	openmpi := harness.OpenMPI(t)
@@ -57,7 +61,8 @@ func observe(t *testing.T) site {
 	}
 
 	traffic := harness.Job{
-		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir}, Exec: []string{"--monitoring", "--calls"},
+		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir},
+		Exec: []string{"--monitoring", "--calls"},
 	}
 	traffic.Socket, traffic.ID = one.Socket, early
 	first := suite.Run(t, traffic)
@@ -77,16 +82,19 @@ func observe(t *testing.T) site {
 	s.scraped(t, fmt.Sprintf(`count(mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0)`, early), 2)
 	first.Finish(t, "half", "done")
 
-	backlog := suite.Run(t, harness.Job{MPI: openmpi, Program: "unexpected.c", Args: []string{"41", harness.HoldDir}, Socket: two.Socket, ID: queued})
+	backlog := suite.Run(t, harness.Job{MPI: openmpi, Program: "unexpected.c", Args: []string{"41", harness.HoldDir},
+		Socket: two.Socket, ID: queued})
 	backlog.AtHold(t, "queued")
-	pcontrol := suite.Run(t, harness.Job{MPI: openmpi, Program: "pcontrol.c", Args: []string{"5", harness.HoldDir}, Socket: one.Socket, ID: phases})
+	pcontrol := suite.Run(t, harness.Job{MPI: openmpi, Program: "pcontrol.c", Args: []string{"5", harness.HoldDir},
+		Socket: one.Socket, ID: phases})
 	for _, point := range []string{"on", "off", "back", "counted", "kept"} {
 		pcontrol.AtHold(t, point)
 		pcontrol.Release(t, point)
 	}
 	pcontrol.AtHold(t, "level")
 	for id, how := range map[string]string{killed: "kill", aborted: "abort"} {
-		run := suite.Run(t, harness.Job{MPI: openmpi, Program: "ends.c", Args: []string{how, harness.HoldDir}, Socket: two.Socket, ID: id})
+		run := suite.Run(t, harness.Job{MPI: openmpi, Program: "ends.c", Args: []string{how, harness.HoldDir},
+			Socket: two.Socket, ID: id})
 		run.AtHold(t, "up")
 		s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q})`, id), 2)
 		run.Release(t, "up")
@@ -94,9 +102,11 @@ func observe(t *testing.T) site {
 	}
 	for _, run := range measured {
 		s.profiled = append(s.profiled, endOfStencil(t, run))
-		s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, run.ID), 2)
+		s.scraped(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`,
+			run.ID), 2)
 	}
-	tour := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: one.Socket, ID: mpich})
+	tour := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir},
+		Socket: one.Socket, ID: mpich})
 	tour.AtHold(t, "made")
 
 	s.scraped(t, fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
@@ -139,7 +149,10 @@ func (s site) ask(ctx context.Context, q target, values map[string]string) ([]ha
 	} else {
 		samples, err = s.prometheus.QueryRange(ctx, expr, s.from, s.to, time.Second)
 	}
-	return slices.DeleteFunc(samples, func(x harness.Sample) bool { return math.IsNaN(x.Value) || math.IsInf(x.Value, 0) }), err
+	return slices.DeleteFunc(samples, func(x harness.Sample) bool {
+		return math.IsNaN(x.Value) ||
+			math.IsInf(x.Value, 0)
+	}), err
 }
 
 // choices are the values that a dashboard's variables have together: one choice for each job where there is one to
@@ -147,7 +160,8 @@ func (s site) ask(ctx context.Context, q target, values map[string]string) ([]ha
 func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 	t.Helper()
 	list := []map[string]string{{
-		"__rate_interval": "5s", "__interval": "1s", "__range": fmt.Sprintf("%.0fs", math.Ceil(s.to.Sub(s.from).Seconds())),
+		"__rate_interval": "5s", "__interval": "1s", "__range": fmt.Sprintf("%.0fs", math.Ceil(s.to.Sub(s.from).
+					Seconds())),
 	}}
 	used := map[string]bool{}
 	for _, v := range d.Templating.List {
@@ -170,7 +184,10 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 			used[v.Name] = used[v.Name] || len(found) > 0
 			switch {
 			case v.Name == "jobid":
-				slices.SortFunc(found, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+				slices.SortFunc(found, func(a, b string) int {
+					return slices.Index(order, a) - slices.Index(order,
+						b)
+				})
 				require.ElementsMatch(t, order, found, "jobs to choose from")
 				if !v.Multi {
 					for _, value := range found {
@@ -200,7 +217,8 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 }
 
 // order is all jobs, real ones first.
-var order = append([]string{split, early, queued, phases, killed, aborted, mpich, stencilOpenMPI, stencilMPICH, "simulated", lost}, simulated...)
+var order = append([]string{split, early, queued, phases, killed, aborted, mpich, stencilOpenMPI, stencilMPICH,
+	"simulated", lost}, simulated...)
 
 func with(values map[string]string, name, value string) map[string]string {
 	c := maps.Clone(values)
@@ -240,14 +258,16 @@ func (s site) testData(t *testing.T) {
 						samples, err := s.ask(t.Context(), q, values)
 						require.NoError(t, err, "%s %s", p.Title, q.RefID)
 						if d.UID == "mpit-jobs" && len(samples) > 0 {
-							assert.NotContains(t, samples[0].Labels, "rank", "%s: the dashboard of all jobs goes rank by rank", p.Title)
+							assert.NotContains(t, samples[0].Labels, "rank",
+								"%s: the dashboard of all jobs goes rank by rank", p.Title)
 						}
 						return len(samples) > 0
 					})
 					if !assert.GreaterOrEqual(t, at, 0, "%s %s: no data in any job: %s", p.Title, q.RefID, q.Expr) {
 						continue
 					}
-					if id, ok := choices[at]["jobid"]; ok && slices.Index(order, id) >= slices.Index(order, "simulated") {
+					if id, ok := choices[at]["jobid"]; ok &&
+						slices.Index(order, id) >= slices.Index(order, "simulated") {
 						unreal = append(unreal, p.Title+": "+id)
 					}
 					s.selectors(t, p, q, choices, found)
@@ -258,7 +278,8 @@ func (s site) testData(t *testing.T) {
 	slices.Sort(unreal)
 	want := onlySimulated
 	if harness.OpenMPI(t).Major >= 6 { // 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
-		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1", "Their bytes: openmpi-4.1"})
+		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1",
+			"Their bytes: openmpi-4.1"})
 	}
 	assert.ElementsMatch(t, want, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
 }
@@ -302,7 +323,8 @@ func (s site) selectors(t *testing.T, p panel, q target, choices []map[string]st
 				continue
 			}
 			missing++
-			samples, err := s.prometheus.QueryAt(t.Context(), fmt.Sprintf("count(last_over_time(%s[%s]))", selector, values["__range"]), s.to)
+			samples, err := s.prometheus.QueryAt(t.Context(),
+				fmt.Sprintf("count(last_over_time(%s[%s]))", selector, values["__range"]), s.to)
 			require.NoError(t, err)
 			if len(samples) > 0 {
 				found[key] = true

@@ -70,10 +70,13 @@ func simulateAlone(t *testing.T, node *harness.Exporter) {
 func rankOf(c *catalogue.Catalogue, number, size int) mpittest.Config {
 	return mpittest.Config{
 		Hello: mpit.Hello{
-			PID: 4242 + number, Rank: number, Size: size, ThreadLevel: 3, AgentVersion: "simulated", LibraryVersion: c.Version,
-			Host: "simulated", Executable: "/simulated/" + c.Name, Attributes: map[string]string{"MPIT_JOB_ID": c.Name, "ppid": "99"},
+			PID: 4242 + number, Rank: number, Size: size, ThreadLevel: 3, AgentVersion: "simulated",
+			LibraryVersion: c.Version,
+			Host:           "simulated", Executable: "/simulated/" + c.Name,
+			Attributes: map[string]string{"MPIT_JOB_ID": c.Name, "ppid": "99"},
 		},
-		Variables: c.MPIT(), Elements: c.Elements(mpittest.PerPeer), Categories: c.Categories(), Objects: objects(number, size),
+		Variables: c.MPIT(), Elements: c.Elements(mpittest.PerPeer), Categories: c.Categories(),
+		Objects: objects(number, size),
 	}
 }
 

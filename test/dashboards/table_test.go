@@ -112,7 +112,8 @@ func (s site) testTables(t *testing.T) {
 					for _, sample := range samples {
 						for label := range sample.Labels {
 							_, placed := p.organize(t).IndexByName[label]
-							assert.True(t, placed || p.organize(t).ExcludeByName[label], "%s %s has a label %s for which there is no column", p.Title, q.RefID, label)
+							assert.True(t, placed || p.organize(t).ExcludeByName[label],
+								"%s %s has a label %s for which there is no column", p.Title, q.RefID, label)
 						}
 					}
 				}
@@ -129,7 +130,8 @@ func (s site) testTables(t *testing.T) {
 						for _, row := range rows {
 							if fits(row, sample.Labels) {
 								fitting++
-								assert.Contains(t, row.values, q.RefID, "%s of %s: %v lacks %s", p.Title, values["jobid"], row, q.Expr)
+								assert.Contains(t, row.values, q.RefID, "%s of %s: %v lacks %s", p.Title,
+									values["jobid"], row, q.Expr)
 							}
 						}
 						assert.Positive(t, fitting, "%s of %s: %v", p.Title, values["jobid"], sample)
@@ -199,12 +201,14 @@ func (s site) testTruth(t *testing.T) {
 		job, column string
 		value       float64
 	}{
-		{early, "State", 0}, {killed, "State", 0}, {aborted, "State", 0}, {lost, "State", 0}, {split, "State", 1}, {queued, "State", 1}, {mpich, "State", 1},
+		{early, "State", 0}, {killed, "State", 0}, {aborted, "State", 0}, {lost, "State", 0}, {split, "State", 1},
+		{queued, "State", 1}, {mpich, "State", 1},
 		{early, "Ranks", 2}, {split, "Ranks", 1}, {lost, "Ranks", 1}, {mpich, "Ranks", 2},
 		{early, "Nodes", 1}, {split, "Nodes", 2}, {queued, "Nodes", 1},
 		{queued, "Longest queue", 41},
 	} {
-		assert.Equal(t, want.value, found[want.job].values[letter(t, jobs, want.column)], "%s of %s", want.column, want.job)
+		assert.Equal(t, want.value, found[want.job].values[letter(t, jobs, want.column)], "%s of %s", want.column,
+			want.job)
 	}
 	assert.Equal(t, "openmpi", found[early].labels["library"])
 	assert.Equal(t, "mpich", found[mpich].labels["library"])
@@ -217,7 +221,8 @@ func (s site) testTruth(t *testing.T) {
 		assert.Greater(t, whole, half)
 		assert.Greater(t, half, float64(rounds))
 	}
-	assert.GreaterOrEqual(t, found[early].values[bytes], 2*2*rounds*1000.0, "a put of 1000 bytes in each round of each rank")
+	assert.GreaterOrEqual(t, found[early].values[bytes], 2*2*rounds*1000.0,
+		"a put of 1000 bytes in each round of each rank")
 	ran := found[early].values[letter(t, jobs, "Ran for")]
 	assert.True(t, ran > 0 && ran <= s.to.Sub(s.from).Seconds()+5, "ran for %v s", ran)
 	assert.NotContains(t, found[mpich].values, messages, "MPICH counts nothing")
@@ -233,7 +238,8 @@ func (s site) testTruth(t *testing.T) {
 	balance := panelOf(t, "mpit-job", "Rank by rank")
 	waiting := letter(t, balance, "Longest queue")
 	for _, row := range s.rows(t, balance, of("mpit-job", queued)) {
-		assert.Equal(t, map[string]float64{"0": 0, "1": 41}[row.labels["rank"]], row.values[waiting], "rank %s", row.labels["rank"])
+		assert.Equal(t, map[string]float64{"0": 0, "1": 41}[row.labels["rank"]], row.values[waiting], "rank %s",
+			row.labels["rank"])
 	}
 	comms := panelOf(t, "mpit-job", "Communicators")
 	at := map[string]tableRow{}

@@ -135,7 +135,8 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 // What the Dockerfile copies from this directory is here and not left out by .dockerignore.
 func TestDockerfileCopiesWhatIsThere(t *testing.T) {
 	ignored := strings.Fields(string(read(t, ".dockerignore")))
-	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-\n].*) \S+$`).FindAllStringSubmatch(string(read(t, "Dockerfile")), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-\n].*) \S+$`).FindAllStringSubmatch(string(read(t,
+		"Dockerfile")), -1) {
 		for _, file := range strings.Fields(m[1]) {
 			_, err := os.Stat(filepath.Join(root, file))
 			assert.NoError(t, err)
@@ -159,7 +160,8 @@ func TestComposeConfig(t *testing.T) {
 // Prometheus understands its files.
 func TestPrometheusConfig(t *testing.T) {
 	for _, file := range []string{"examples/prometheus/prometheus.yml", "examples/compose/prometheus.yml"} {
-		out, err := exec.CommandContext(t.Context(), "promtool", "check", "config", "--syntax-only", filepath.Join(root, file)).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "promtool", "check", "config", "--syntax-only",
+			filepath.Join(root, file)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 }
@@ -167,18 +169,19 @@ func TestPrometheusConfig(t *testing.T) {
 // The manifests are YAML, of kinds that are meant, and their exporter runs as the image's user.
 func TestKubernetesManifests(t *testing.T) {
 	kinds := map[string]bool{}
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, "examples", "kubernetes"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "examples", "kubernetes"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(root, path)
+			for _, d := range documents(t, rel) {
+				kinds[d["kind"].(string)] = true
+				assert.NotEmpty(t, d["apiVersion"], path)
+				assert.NotEmpty(t, d["metadata"].(map[string]any)["name"], path)
+			}
 			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		for _, d := range documents(t, rel) {
-			kinds[d["kind"].(string)] = true
-			assert.NotEmpty(t, d["apiVersion"], path)
-			assert.NotEmpty(t, d["metadata"].(map[string]any)["name"], path)
-		}
-		return err
-	}))
+		}))
 	assert.Equal(t, map[string]bool{"DaemonSet": true, "PodMonitor": true, "MPIJob": true}, kinds)
 
 	user := regexp.MustCompile(`(?m)^USER (\d+):(\d+)$`).FindSubmatch(read(t, "Dockerfile"))
@@ -206,19 +209,25 @@ func TestScripts(t *testing.T) {
 	assert.Equal(t, "export LD_PRELOAD="+library+":/a.so\n"+options, prolog(named, "LD_PRELOAD=/a.so"))
 	assert.Equal(t, options, prolog(named, "LD_PRELOAD=/a.so:"+library), "it stands there already")
 	assert.Empty(t, prolog("MPIT_AGENT_LIBRARY=/not/there"), "the dynamic linker would complain in every program")
-	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=1"), "there is no call profile")
+	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=1"),
+		"there is no call profile")
 	require.NoError(t, os.WriteFile(calls, nil, 0o600))
 	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named), "nobody asks for it")
 	assert.Equal(t, "export LD_PRELOAD="+library+"\n"+options, prolog(named, "MPIT_CALLS=0"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
-	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n"+options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
-	assert.Equal(t, options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls), "both stand there, in the other order")
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+":/a.so\n"+options,
+		prolog(named, "MPIT_CALLS=1", "LD_PRELOAD=/a.so"))
+	assert.Equal(t, "export LD_PRELOAD="+calls+":"+library+"\n"+options,
+		prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library), "the agent stands there already")
+	assert.Equal(t, options, prolog(named, "MPIT_CALLS=1", "LD_PRELOAD="+library+":"+calls),
+		"both stand there, in the other order")
 	present := []string{named, "LD_PRELOAD=" + library}
-	assert.Equal(t, "export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n", prolog(append(present, "ASAN_OPTIONS=detect_leaks=0")...))
+	assert.Equal(t, "export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n",
+		prolog(append(present, "ASAN_OPTIONS=detect_leaks=0")...))
 	assert.Empty(t, prolog(append(present, "ASAN_OPTIONS=verify_asan_link_order=1")...), "the user's word")
 	assert.Empty(t, prolog(named, "MPIT_AGENT_DISABLE=1"), "the user's way out")
 	assert.NotEmpty(t, prolog(named, "MPIT_AGENT_DISABLE=0"))
-	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst", "examples/debian/prerm", "examples/debian/postrm"} {
+	for _, script := range []string{"examples/slurm/job.sh", "examples/pbs/job.sh", "examples/debian/postinst",
+		"examples/debian/prerm", "examples/debian/postrm"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join(root, script)).CombinedOutput()
 		assert.NoError(t, err, "%s", out)
 	}
@@ -234,8 +243,8 @@ func TestModuleFiles(t *testing.T) {
 	dir := t.TempDir()
 	module := func(name string) string {
 		text := strings.ReplaceAll(string(read(t, "examples/modulefiles/"+name+".tcl")), "/usr/lib/mpit-exporter", dir)
-		words := "foreach word {module-whatis prereq} { proc $word args {} }\n" +
-			"foreach word {prepend-path append-path setenv} { proc $word {name value} \"puts \\\"$word \\$name \\$value\\\"\" }\n"
+		words := "foreach word {module-whatis prereq} { proc $word args {} }\nforeach word {prepend-path " +
+			"append-path setenv} { proc $word {name value} \"puts \\\"$word \\$name \\$value\\\"\" }\n"
 		cmd := exec.CommandContext(t.Context(), tclsh)
 		cmd.Stdin = strings.NewReader(words + text)
 		out, err := cmd.CombinedOutput()
@@ -249,6 +258,8 @@ func TestModuleFiles(t *testing.T) {
 	for _, path := range []string{library, calls} {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
-	assert.Equal(t, "prepend-path LD_PRELOAD "+library+"\nappend-path ASAN_OPTIONS verify_asan_link_order=0\nsetenv MPIT_AGENT_LIBRARY "+library+"\n", module("mpit-exporter"))
-	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS 1\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n", module("mpit-calls"))
+	assert.Equal(t, "prepend-path LD_PRELOAD "+library+"\nappend-path ASAN_OPTIONS verify_asan_link_order=0\nsetenv "+
+		"MPIT_AGENT_LIBRARY "+library+"\n", module("mpit-exporter"))
+	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS 1\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n",
+		module("mpit-calls"))
 }

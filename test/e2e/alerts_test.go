@@ -38,7 +38,8 @@ func TestAlerts(t *testing.T) {
 	queue := suite.Run(t, harness.Job{
 		MPI: mpi, Program: "unexpected.c", Args: []string{"12000", harness.HoldDir}, Socket: near.Socket, ID: "queue",
 	})
-	ends := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir}, Socket: near.Socket, ID: "gone"})
+	ends := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir},
+		Socket: near.Socket, ID: "gone"})
 
 	// Jobs whose ranks do what the test says.
 	well := startAlertJob(t, "well", near, near, far, far)
@@ -106,15 +107,19 @@ func TestAlerts(t *testing.T) {
 	fires("MPIRankGone", harness.Labels{"jobid": "gone", "reason": "lost"}, "rank 0 on "+near.Address)
 	fires("MPIResourceLowWatermark", harness.Labels{"jobid": "sick", "metric": "mpit_credits_lowwatermark"},
 		"rank 1 on "+near.Address+" had nothing left of mpit_credits_lowwatermark")
-	fires("MPIUnexpectedQueueLong", harness.Labels{"jobid": "queue"}, "rank 1 on "+near.Address+" (communicator backlog) has 12k messages")
-	fires("MPIUnexpectedHighWatermark", harness.Labels{"jobid": "sick"}, "rank 2 on "+far.Address+" has had 20k unexpected messages")
+	fires("MPIUnexpectedQueueLong", harness.Labels{"jobid": "queue"},
+		"rank 1 on "+near.Address+" (communicator backlog) has 12k messages")
+	fires("MPIUnexpectedHighWatermark", harness.Labels{"jobid": "sick"},
+		"rank 2 on "+far.Address+" has had 20k unexpected messages")
 	fires("MPIResourceHighWatermark", harness.Labels{"jobid": "sick", "metric": "mpit_pool_highwatermark_ratio"},
 		"rank 1 on "+near.Address+" had used 97% of mpit_pool_highwatermark_ratio")
-	fires("MPIResourceNearlyFull", harness.Labels{"jobid": "sick", "metric": "mpit_buffers_ratio"}, "rank 1 on "+near.Address+" has used 95%")
+	fires("MPIResourceNearlyFull", harness.Labels{"jobid": "sick", "metric": "mpit_buffers_ratio"},
+		"rank 1 on "+near.Address+" has used 95%")
 	fires("MPIControlVariablesDiffer", harness.Labels{"jobid": "sick", "name": "knob"}, "3 in 3, 7 in 1.")
 	fires("MPIRanksLate", harness.Labels{"jobid": "late"}, "such as rank 0 on "+far.Address+".")
 	fires("MPITExporterDown", harness.Labels{"instance": killed.Address}, "no page")
-	fires("MPITSeriesDropped", harness.Labels{"instance": limited.Address, "reason": "variable_over_limit"}, "the reason is variable_over_limit")
+	fires("MPITSeriesDropped", harness.Labels{"instance": limited.Address, "reason": "variable_over_limit"},
+		"the reason is variable_over_limit")
 	fires("MPITReloadFailed", harness.Labels{"instance": limited.Address}, "found mistakes")
 	fires("MPIRankStuck", harness.Labels{"jobid": "sick"}, ": 1, such as rank 3 on "+far.Address+".")
 	// The norm is that of the time until ten seconds ago.
@@ -201,7 +206,8 @@ func alertLibrary(rank, size int) *fixture.Library {
 func (job alertJob) set(t *testing.T, name string, class mpit.Class, value float64) {
 	t.Helper()
 	for _, p := range job {
-		p.Do(t, "set pvar %s %s - %v", name, map[mpit.Class]string{mpit.ClassLevel: "level", mpit.ClassPercentage: "percentage"}[class], value)
+		p.Do(t, "set pvar %s %s - %v", name, map[mpit.Class]string{mpit.ClassLevel: "level",
+			mpit.ClassPercentage: "percentage"}[class], value)
 	}
 }
 

@@ -92,7 +92,8 @@ func profileOf(s *harness.Scrape, run *harness.Run, rank int) (books, error) {
 		times[key] = true
 		h, a := series.Metric.GetHistogram(), profile.account(key)
 		a.calls, a.seconds, a.buckets = h.GetSampleCount(), h.GetSampleSum(), h.GetBucket()
-		if last := a.buckets; len(last) == 0 || last[len(last)-1].GetCumulativeCount() != a.calls || !math.IsInf(last[len(last)-1].GetUpperBound(), 1) {
+		if last := a.buckets; len(last) == 0 || last[len(last)-1].GetCumulativeCount() != a.calls ||
+			!math.IsInf(last[len(last)-1].GetUpperBound(), 1) {
 			return nil, fmt.Errorf("%v: the buckets don't add up to the count: %v", key, h)
 		}
 	}
@@ -179,9 +180,11 @@ func assertDurations(t *testing.T, s *harness.Scrape, run *harness.Run, all []bo
 			if want.seconds > 1e-4 {
 				assert.Positive(t, got.seconds, "rank %d: %v", rank, key)
 			}
-			assert.LessOrEqual(t, got.seconds, want.seconds*rate, "rank %d: %v has taken longer than the program has waited", rank, key)
+			assert.LessOrEqual(t, got.seconds, want.seconds*rate,
+				"rank %d: %v has taken longer than the program has waited", rank, key)
 			if longest := highest(got.buckets); longest >= 0 {
-				assert.LessOrEqual(t, longest, want.longest*rate, "rank %d: a call of %v stands above its bucket: %v", rank, key, got.buckets)
+				assert.LessOrEqual(t, longest, want.longest*rate,
+					"rank %d: a call of %v stands above its bucket: %v", rank, key, got.buckets)
 			}
 		}
 	}

@@ -15,11 +15,13 @@ func TestAlertsOfCalls(t *testing.T) {
 	prometheus := suite.PrometheusWith(t, alertRules(t), exporter)
 
 	uneven := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "examples/calls/stencil.c", Socket: exporter.Socket, ID: "uneven", Exec: []string{"--calls"},
+		MPI: harness.OpenMPI(t), Program: "examples/calls/stencil.c", Socket: exporter.Socket, ID: "uneven",
+		Exec: []string{"--calls"},
 		Args: []string{"--seconds=0", "--cells=32", "--pause=20", "--slow=1", "--factor=10"},
 	})
 	chatty := suite.Run(t, harness.Job{
-		MPI: harness.MPICH(t), Program: "chatter.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket, ID: "chatty", Exec: []string{"--calls"},
+		MPI: harness.MPICH(t), Program: "chatter.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+		ID: "chatty", Exec: []string{"--calls"},
 	})
 	fires := func(name, job, text string) {
 		t.Helper()
@@ -45,6 +47,7 @@ func TestAlertsOfCalls(t *testing.T) {
 	fires("MPIJobMostlyInMPI", "chatty", "of their time in MPI calls, more than 80%")
 
 	expectAlerts(t, prometheus, map[string]string{
-		"MPIMessagesTiny": "chatty", "MPICollectiveSlow": "chatty", "MPIJobMostlyInMPI": "chatty", "MPIRanksWaitForOne": "uneven",
+		"MPIMessagesTiny": "chatty", "MPICollectiveSlow": "chatty", "MPIJobMostlyInMPI": "chatty",
+		"MPIRanksWaitForOne": "uneven",
 	})
 }

@@ -97,12 +97,14 @@ func TestCallProfileOfLanguages(t *testing.T) {
 			}
 			t.Run(mpi.Name+"/"+language.name, func(t *testing.T) {
 				run := suite.Run(t, harness.Job{
-					MPI: mpi, Program: language.program, Args: []string{harness.HoldDir}, Socket: exporter.Socket, Exec: []string{"--calls"},
+					MPI: mpi, Program: language.program, Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+					Exec: []string{"--calls"},
 				})
 				run.AtHold(t, "done")
 				exporter.Await(t, "all calls", all(up(run), profiled(run, readBooks(t, run, "done"))))
 				assert.Contains(t, run.Finish(t, "done").Stdout, "profile: done\n")
-				exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, readBooks(t, run, "end")), healthy))
+				exporter.Await(t, "the calls of the ended job",
+					all(ended(run, "finalize"), profiled(run, readBooks(t, run, "end")), healthy))
 			})
 		}
 	}

@@ -22,7 +22,8 @@ func TestCallDurations(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
 			run := suite.Run(t, harness.Job{
-				MPI: mpi, Program: "profile_time.c", Args: []string{"100", harness.HoldDir}, Socket: exporter.Socket, Exec: []string{"--calls"},
+				MPI: mpi, Program: "profile_time.c", Args: []string{"100", harness.HoldDir}, Socket: exporter.Socket,
+				Exec: []string{"--calls"},
 			})
 			run.AtHold(t, "done")
 			done := readBooks(t, run, "done")

@@ -25,7 +25,8 @@ func calledOn(run *harness.Run, comm string, want map[string]func(rank int) floa
 			for function, calls := range want {
 				got := profile.there(callers{function, "comm:" + comm})
 				if want := calls(rank); float64(got.calls) != want {
-					failed = append(failed, fmt.Errorf("rank %d: %d calls of %s on %s, not %v", rank, got.calls, function, comm, want))
+					failed = append(failed, fmt.Errorf("rank %d: %d calls of %s on %s, not %v", rank, got.calls,
+						function, comm, want))
 				}
 			}
 		}
@@ -68,20 +69,25 @@ func TestCallProfileBesideAnotherTool(t *testing.T) {
 			t.Run(mpi.Name+"/"+order, func(t *testing.T) {
 				counts := filepath.Join(suite.Dir(t), "counts")
 				run := suite.Run(t, preloaded(harness.Job{
-					MPI: mpi, Program: "calls.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket, Env: []string{"PMPITOOL_FILE=" + counts},
+					MPI: mpi, Program: "calls.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+					Env: []string{"PMPITOOL_FILE=" + counts},
 				}, preload))
 				run.AtHold(t, "made")
 				exporter.Await(t, "the calls", all(up(run),
 					calledOn(run, "calls", map[string]func(int) float64{
-						"MPI_Send": atRank(0, 7), "MPI_Recv": atRank(1, 7), "MPI_Comm_split": always(1), "MPI_Win_create": always(1), "MPI_Comm_dup": always(0),
+						"MPI_Send": atRank(0, 7), "MPI_Recv": atRank(1, 7), "MPI_Comm_split": always(1),
+						"MPI_Win_create": always(1), "MPI_Comm_dup": always(0),
 					}),
-					calledOn(run, "MPI_COMM_WORLD", map[string]func(int) float64{"MPI_Comm_dup": always(6), "MPI_Send": always(0)})))
+					calledOn(run, "MPI_COMM_WORLD", map[string]func(int) float64{"MPI_Comm_dup": always(6),
+						"MPI_Send": always(0)})))
 				run.Finish(t, "made")
 				exporter.Await(t, "the end", all(ended(run, "finalize"), healthy))
 				for rank := range run.Ranks {
-					want := "begun 1 sent 7 received 0 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last 1\n"
+					want := "begun 1 sent 7 received 0 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last " +
+						"1\n"
 					if rank == 1 {
-						want = "begun 1 sent 0 received 7 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last 1\n"
+						want = "begun 1 sent 0 received 7 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 " +
+							"last 1\n"
 					}
 					assert.Equal(t, want, read(t, fmt.Sprintf("%s.%d", counts, rank)))
 				}
@@ -101,16 +107,20 @@ func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
 		for order, preload := range orders(tool) {
 			t.Run(mpi.Name+"/"+order, func(t *testing.T) {
 				run := suite.Run(t, preloaded(harness.Job{
-					MPI: mpi, Program: "traffic.c", Args: []string{fmt.Sprint(n), "100", harness.HoldDir}, Socket: exporter.Socket,
+					MPI: mpi, Program: "traffic.c", Args: []string{fmt.Sprint(n), "100", harness.HoldDir},
+					Socket: exporter.Socket,
 				}, preload))
 				run.AtHold(t, "ready")
 				run.Release(t, "ready")
 				run.AtHold(t, "half")
-				ring := map[string]func(int) float64{"MPI_Bcast": always(n), "MPI_Barrier": always(0), "MPI_Reduce": always(n), "MPI_Allreduce": always(0)}
-				sums := map[string]func(int) float64{"MPI_Bcast": always(0), "MPI_Barrier": always(0), "MPI_Reduce": always(0), "MPI_Allreduce": always(n)}
+				ring := map[string]func(int) float64{"MPI_Bcast": always(n), "MPI_Barrier": always(0),
+					"MPI_Reduce": always(n), "MPI_Allreduce": always(0)}
+				sums := map[string]func(int) float64{"MPI_Bcast": always(0), "MPI_Barrier": always(0),
+					"MPI_Reduce": always(0), "MPI_Allreduce": always(n)}
 				if order != "calls, agent, tool" {
 					ring["MPI_Barrier"] = always(n)
-					sums = map[string]func(int) float64{"MPI_Bcast": always(n), "MPI_Barrier": always(n), "MPI_Reduce": always(n), "MPI_Allreduce": always(0)}
+					sums = map[string]func(int) float64{"MPI_Bcast": always(n), "MPI_Barrier": always(n),
+						"MPI_Reduce": always(n), "MPI_Allreduce": always(0)}
 				}
 				exporter.Await(t, "the calls", all(up(run), calledOn(run, "ring", ring), calledOn(run, "sums", sums)))
 				run.Finish(t, "half", "done")
@@ -137,7 +147,8 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 	run.Release(t, "ready")
 	run.AtHold(t, "half")
 	scrape := exporter.Await(t, "the calls of the first half", all(up(run),
-		calledOn(run, "ring", map[string]func(int) float64{"MPI_Sendrecv": always(rounds), "MPI_Bcast": always(rounds), "MPI_Reduce": always(rounds)}),
+		calledOn(run, "ring", map[string]func(int) float64{"MPI_Sendrecv": always(rounds),
+			"MPI_Bcast": always(rounds), "MPI_Reduce": always(rounds)}),
 		calledOn(run, "sums", map[string]func(int) float64{"MPI_Allreduce": always(rounds)}),
 		calledOn(run, "brief", map[string]func(int) float64{"MPI_Barrier": always(2 * rounds)}),
 		counted(run, allToAllCalls, "sums", always(rounds))))
@@ -150,7 +161,10 @@ func TestCallProfileAndMonitoring(t *testing.T) {
 			require.NoError(t, err)
 			return series.Value
 		}
-		calls := func(function, object string) float64 { return float64(profile.there(callers{function, object}).calls) }
+		calls := func(function, object string) float64 {
+			return float64(profile.there(callers{function,
+				object}).calls)
+		}
 		sent := func(function, object string) float64 { return profile.there(callers{function, object}).bytes["sent"] }
 
 		// Monitoring counts one-to-all and all-to-one operations at their root, and a message to each of the others.
@@ -183,7 +197,8 @@ func TestCallProfileAlone(t *testing.T) {
 			bare, observed, disabled := job, job, job
 			bare.Bare = true
 			observed.Exec, observed.Socket = []string{"--calls"}, nobody
-			disabled.Exec, disabled.Socket, disabled.Env = []string{"--calls"}, nobody, []string{"MPIT_AGENT_DISABLE=1"}
+			disabled.Exec, disabled.Socket, disabled.Env = []string{"--calls"}, nobody,
+				[]string{"MPIT_AGENT_DISABLE=1"}
 			want := suite.Run(t, bare).Finish(t)
 			assert.Equal(t, want, suite.Run(t, observed).Finish(t), "no exporter")
 			assert.Equal(t, want, suite.Run(t, disabled).Finish(t), "the agent switched off")

@@ -31,7 +31,8 @@ func TestMPICHControlVariables(t *testing.T) {
 	catalogue := list.Catalogues[0]
 	assert.Equal(t, "mpich", catalogue.Rank.Library)
 	assert.Empty(t, catalogue.Variables)
-	count := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Alone: true, Bare: true, Program: "cvarcount.c"}).Finish(t).Stdout
+	count := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Alone: true, Bare: true,
+		Program: "cvarcount.c"}).Finish(t).Stdout
 	assert.Equal(t, strings.TrimSpace(count), strconv.Itoa(len(catalogue.ControlVariables)), "what MPI_T itself says")
 	assert.NotEmpty(t, catalogue.Categories)
 	at := slices.IndexFunc(catalogue.ControlVariables, func(v api.ControlVariableStatus) bool {

@@ -50,7 +50,8 @@ func TestChurn(t *testing.T) {
 				require.NoError(t, err)
 				assert.Positive(t, fresh.Value, "not one sample was taken while communicators came and went")
 				for _, dropped := range last.Select("mpit_exporter_series_dropped_total", nil) {
-					if reason := dropped.Labels["reason"]; !slices.Contains([]string{"denied", "read_failed", "generic_string"}, reason) {
+					if reason := dropped.Labels["reason"]; !slices.Contains([]string{"denied", "read_failed",
+						"generic_string"}, reason) {
 						assert.Zero(t, dropped.Value, dropped)
 					}
 				}

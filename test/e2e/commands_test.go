@@ -29,14 +29,18 @@ func TestClearErrors(t *testing.T) {
 	}{
 		{"an unknown flag", []string{"--no-such-flag"}, nil, 2, "no-such-flag"},
 		{"an unknown command", []string{"no-such-command"}, nil, 2, "no-such-command"},
-		{"a socket in use", []string{"--agent.socket=" + living.Socket, "--web.listen-address=127.0.0.1:0"}, nil, 1, living.Socket},
-		{"a port in use", []string{"--agent.socket=" + filepath.Join(suite.Dir(t), "a.sock"), "--web.listen-address=" + living.Address},
+		{"a socket in use", []string{"--agent.socket=" + living.Socket, "--web.listen-address=127.0.0.1:0"}, nil, 1,
+			living.Socket},
+		{"a port in use", []string{"--agent.socket=" + filepath.Join(suite.Dir(t), "a.sock"),
+			"--web.listen-address=" + living.Address},
 			nil, 1, living.Address},
-		{"a socket that can't be made", []string{"--agent.socket=" + nowhere, "--web.listen-address=127.0.0.1:0"}, nil, 1, nowhere},
+		{"a socket that can't be made", []string{"--agent.socket=" + nowhere, "--web.listen-address=127.0.0.1:0"},
+			nil, 1, nowhere},
 		{"exec of nothing", []string{"exec"}, nil, 2, "program"},
 		{"exec of what isn't there", []string{"exec", "--", "/no/such/program"}, nil, 127, "/no/such/program"},
 		{"exec of a directory", []string{"exec", "--", "/tmp"}, nil, 126, "/tmp"},
-		{"exec without an agent", []string{"exec", "--", "true"}, []string{"MPIT_AGENT_LIBRARY=/no/such/library.so"}, 125, "/no/such/library.so"},
+		{"exec without an agent", []string{"exec", "--", "true"}, []string{"MPIT_AGENT_LIBRARY=/no/such/library.so"},
+			125, "/no/such/library.so"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,7 +75,8 @@ func TestList(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			server := suite.Exporter(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir},
+				Socket: server.Socket})
 			run.AtHold(t, "made")
 			server.Await(t, "the ranks", up(run))
 			list := func(args ...string) string {

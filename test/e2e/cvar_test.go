@@ -24,7 +24,9 @@ var controlVariables = map[string]struct{ local, all string }{
 // cvar runs "mpit-exporter cvar" and returns its answer.
 func cvar(t *testing.T, server *harness.Exporter, status int, args ...string) control.Answer {
 	t.Helper()
-	command := append([]string{suite.Binary(), "cvar", args[0], "--control.socket=" + filepath.Join(filepath.Dir(server.Socket), "control.sock"), "--output=json"}, args[1:]...)
+	command := append([]string{suite.Binary(), "cvar", args[0],
+		"--control.socket=" + filepath.Join(filepath.Dir(server.Socket), "control.sock"), "--output=json"},
+		args[1:]...)
 	result := suite.Start(t, command, nil).Wait(t)
 	require.Equal(t, status, result.Status, "%v: %s", args, result.Stderr)
 	var answer control.Answer
@@ -53,7 +55,8 @@ func TestSetControlVariable(t *testing.T) {
 			names := controlVariables[mpi.Name]
 			server := suite.Exporter(t)
 			run := suite.Run(t, harness.Job{
-				MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--allow-write"},
+				MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket,
+				Exec: []string{"--allow-write"},
 			})
 			run.AtHold(t, "made")
 			server.Await(t, "the ranks", up(run))
@@ -85,14 +88,16 @@ func TestSetControlVariable(t *testing.T) {
 			assert.Contains(t, server.Log(), `msg="Control variable set"`)
 			assert.Contains(t, server.Log(), "ranks=1 name="+names.local)
 
-			assert.Equal(t, []string{"78", "78"}, values(cvar(t, server, 0, "set", job, names.local+"=78")), "without --rank all are meant")
+			assert.Equal(t, []string{"78", "78"}, values(cvar(t, server, 0, "set", job, names.local+"=78")),
+				"without --rank all are meant")
 			cvar(t, server, 1, "set", job, names.local+"=2147483648")
 			cvar(t, server, 1, "set", job, "--rank=7", names.local+"=1")
 			cvar(t, server, 1, "set", job, "no_such_variable=1")
 			part := cvar(t, server, 1, "set", job, "--rank=0", names.all+"=1")
 			assert.Equal(t, control.Refused, part.Result)
 			assert.Regexp(t, "has the scope (ALL_EQ|ALL|CONSTANT|READONLY)", part.Error)
-			assert.Equal(t, []string{"78", "78"}, values(cvar(t, server, 0, "get", job, names.local)), "what was refused has changed nothing")
+			assert.Equal(t, []string{"78", "78"}, values(cvar(t, server, 0, "get", job, names.local)),
+				"what was refused has changed nothing")
 			text, _ := server.Get(t, "/metrics", "")
 			assert.Contains(t, string(text), `mpit_exporter_cvar_writes_total{result="ok"} 2`)
 			assert.Contains(t, string(text), `mpit_exporter_cvar_writes_total{result="refused"} 4`)
@@ -108,7 +113,8 @@ func TestSetControlVariableOfAll(t *testing.T) {
 	mpi := harness.MPICH(t)
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--allow-write"},
+		MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket,
+		Exec: []string{"--allow-write"},
 	})
 	run.AtHold(t, "made")
 	server.Await(t, "the ranks", up(run))
@@ -124,7 +130,8 @@ func TestControlVariablesAreNotSetUnasked(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			server := suite.Exporter(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir},
+				Socket: server.Socket})
 			run.AtHold(t, "made")
 			server.Await(t, "the ranks", up(run))
 			name := controlVariables[mpi.Name].local

@@ -28,7 +28,8 @@ func TestEnds(t *testing.T) {
 		{"finalize", "finalize", ""},
 		{"pthread_exit", "finalize", ""},
 		{"exit", "exit", ""},
-		{"handler", "exit", "openmpi"}, // the exit handlers of MPICH, and of libraries of Open MPI 5, allocate, and hang without the agent as well
+		// the exit handlers of MPICH, and of libraries of Open MPI 5, allocate, and hang without the agent as well
+		{"handler", "exit", "openmpi"},
 		{"abort", "abort", ""},
 		{"_exit", "lost", ""},
 		{"kill", "lost", ""},
@@ -42,7 +43,8 @@ func TestEnds(t *testing.T) {
 			}
 			t.Run(mpi.Name+"/"+end.how, func(t *testing.T) {
 				t.Parallel()
-				job := harness.Job{MPI: mpi, Program: "ends.c", Args: []string{end.how, harness.HoldDir}, Socket: exporter.Socket}
+				job := harness.Job{MPI: mpi, Program: "ends.c", Args: []string{end.how, harness.HoldDir},
+					Socket: exporter.Socket}
 				run := suite.Run(t, job)
 				run.AtHold(t, "up")
 				exporter.Await(t, "the ranks", up(run))
@@ -91,7 +93,8 @@ func TestEndsAlone(t *testing.T) {
 					requireCores(t)
 				}
 				job := harness.Job{
-					MPI: mpi, Alone: true, Program: "ends.c", Args: []string{end.how, harness.HoldDir}, Socket: exporter.Socket,
+					MPI: mpi, Alone: true, Program: "ends.c", Args: []string{end.how, harness.HoldDir},
+					Socket: exporter.Socket,
 				}
 				run := suite.Run(t, job)
 				run.AtHold(t, "up")
@@ -110,7 +113,8 @@ func TestEndsAlone(t *testing.T) {
 				assert.Equal(t, cores(t, bare), left)
 			})
 		}
-		exporter.Await(t, "all ends", all(append(reported, healthy)...)) // at once: the exporter waits for last samples
+		// at once: the exporter waits for last samples
+		exporter.Await(t, "all ends", all(append(reported, healthy)...))
 	}
 }
 
@@ -122,7 +126,8 @@ func requireCores(t *testing.T) {
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_CORE, &limit))
 	if strings.ContainsAny(string(pattern), "|/") || !strings.HasPrefix(string(pattern), "core") || limit.Max == 0 {
-		t.Skipf("no core file can be seen here: core_pattern is %q, the limit %d", strings.TrimSpace(string(pattern)), limit.Max)
+		t.Skipf("no core file can be seen here: core_pattern is %q, the limit %d",
+			strings.TrimSpace(string(pattern)), limit.Max)
 	}
 }
 
@@ -162,7 +167,8 @@ func withoutNumbers(s string) string {
 // these TestEndsAlone compares the statuses, without it.
 func sameEnd(t *testing.T, mpi *harness.MPI, how string, bare, observed harness.Result) {
 	t.Helper()
-	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "_exit", "kill", "segv"}, how) && bare.Status != observed.Status {
+	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "_exit", "kill", "segv"}, how) &&
+		bare.Status != observed.Status {
 		return
 	}
 	assert.Equal(t, bare.Status, observed.Status)

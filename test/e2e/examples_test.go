@@ -38,13 +38,15 @@ func (t *transcript) String() string {
 // and of no other.
 func TestUnexpectedExample(t *testing.T) {
 	tool := filepath.Join(suite.Dir(t), "unexpected")
-	build := suite.Start(t, []string{harness.Tool(t, "go"), "build", "-C", suite.Root(), "-o", tool, "./examples/unexpected"}, nil)
+	build := suite.Start(t, []string{harness.Tool(t, "go"), "build", "-C", suite.Root(), "-o", tool,
+		"./examples/unexpected"}, nil)
 	result := build.Wait(t)
 	require.Zero(t, result.Status, result.Stderr)
 
 	socket := filepath.Join(suite.Dir(t), "tool.sock")
 	said := &transcript{}
-	watching, _ := suite.StartTalking(t, []string{tool, "-socket", socket, "-comm", "backlog", "-threshold", "40", "-every", "50ms"}, nil, said)
+	watching, _ := suite.StartTalking(t, []string{tool, "-socket", socket, "-comm", "backlog", "-threshold", "40",
+		"-every", "50ms"}, nil, said)
 	says := func(text string) func(context.Context) error {
 		return func(context.Context) error {
 			if !strings.Contains(said.String(), text) {
@@ -55,7 +57,8 @@ func TestUnexpectedExample(t *testing.T) {
 	}
 	harness.Await(t, "the tool to listen", says("MPIT_SOCKET="+socket))
 
-	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"41", harness.HoldDir}, Socket: socket})
+	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "unexpected.c",
+		Args: []string{"41", harness.HoldDir}, Socket: socket})
 	run.AtHold(t, "queued")
 	harness.Await(t, "the long queue", says("rank 1: 41 unexpected messages from rank 0\n"))
 	run.Finish(t, "queued", "drained")

@@ -29,7 +29,8 @@ func TestExpositionIsClean(t *testing.T) {
 		run.Release(t, "ready")
 		run.AtHold(t, "half")
 		held = append(held, run)
-		lost := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir}, Socket: exporter.Socket})
+		lost := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir},
+			Socket: exporter.Socket})
 		lost.AtHold(t, "up")
 		exporter.Await(t, "ranks that will be lost", up(lost))
 		lost.Release(t, "up")

@@ -112,7 +112,8 @@ func TestFaultSocketDeletedUnderAJob(t *testing.T) {
 
 	require.NoError(t, os.Remove(exporter.Socket))
 	_, second := halfway(t, mpi, exporter)
-	exporter.Await(t, "the second job", all(up(first), up(second), halves(second, mpi, 1), noneFell(before, first), healthy))
+	exporter.Await(t, "the second job", all(up(first), up(second), halves(second, mpi, 1), noneFell(before, first),
+		healthy))
 
 	dir := filepath.Dir(exporter.Socket)
 	require.NoError(t, os.Rename(dir, dir+".old"))
@@ -123,5 +124,6 @@ func TestFaultSocketDeletedUnderAJob(t *testing.T) {
 	for _, run := range []*harness.Run{first, second, third} {
 		run.Finish(t, "half", "done")
 	}
-	exporter.Await(t, "the ends", all(ended(first, "finalize"), ended(second, "finalize"), ended(third, "finalize"), halves(first, mpi, 2), healthy))
+	exporter.Await(t, "the ends", all(ended(first, "finalize"), ended(second, "finalize"), ended(third, "finalize"),
+		halves(first, mpi, 2), healthy))
 }

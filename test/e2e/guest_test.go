@@ -19,7 +19,8 @@ import (
 
 // visit runs a program with hold points as a rank without a launcher, looks at it on the page at each of them, and
 // compares all that it left with a run without the agent.
-func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason string, holds ...string) (harness.Result, check) {
+func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason string,
+	holds ...string) (harness.Result, check) {
 	t.Helper()
 	job.Alone, job.Socket = true, exporter.Socket
 	run := suite.Run(t, job)
@@ -130,8 +131,9 @@ func TestFilterAndAnExporterThatGoes(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
 			job := harness.Job{
-				MPI: mpi, Alone: true, Program: "guest.c", Args: []string{"denying_connections", harness.HoldDir}, Socket: exporter.Socket,
-				Env: []string{"UCX_TLS=self,sm"},
+				MPI: mpi, Alone: true, Program: "guest.c", Args: []string{"denying_connections", harness.HoldDir},
+				Socket: exporter.Socket,
+				Env:    []string{"UCX_TLS=self,sm"},
 			}
 			run := suite.Run(t, job)
 			run.AtHold(t, "up")
@@ -141,7 +143,8 @@ func TestFilterAndAnExporterThatGoes(t *testing.T) {
 			require.NotEmpty(t, agentsThreads(t, run.PID()))
 			exporter.Kill(t)
 			exporter.Restart(t)
-			require.Eventually(t, func() bool { return run.Ended() || len(agentsThreads(t, run.PID())) == 0 }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return run.Ended() || len(agentsThreads(t, run.PID())) == 0 },
+				time.Minute, time.Millisecond)
 			run.Release(t, "done")
 			observed := run.Wait(t)
 
@@ -189,7 +192,8 @@ func TestGuestsInContainers(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", mpi.Name, calls, guest.what), func(t *testing.T) {
 					job := harness.Job{
-						MPI: mpi, Program: "guest.c", Args: []string{guest.what, harness.HoldDir}, Wrap: []string{refuse, calls},
+						MPI: mpi, Program: "guest.c", Args: []string{guest.what, harness.HoldDir},
+						Wrap: []string{refuse, calls},
 					}
 					_, end := visit(t, exporter, job, guest.reason, "up", "done")
 					ends = append(ends, end)
@@ -209,7 +213,8 @@ func TestRefusedUnshare(t *testing.T) {
 		for calls, want := range map[string]string{"none": "private", "unshare": "shared", "close_range": "private"} {
 			t.Run(mpi.Name+"/"+calls, func(t *testing.T) {
 				run := suite.Run(t, harness.Job{
-					MPI: mpi, Alone: true, Program: "guest.c", Args: []string{"nothing", harness.HoldDir}, Wrap: []string{refuse, calls},
+					MPI: mpi, Alone: true, Program: "guest.c", Args: []string{"nothing", harness.HoldDir},
+					Wrap:   []string{refuse, calls},
 					Socket: exporter.Socket, Exec: []string{"--log"},
 				})
 				run.AtHold(t, "up")
@@ -229,7 +234,8 @@ func TestControlVariablesWithoutDescriptors(t *testing.T) {
 	for _, calls := range []string{"none", "unshare", "unshare,process_vm_readv"} {
 		ranks := listen(t)
 		run := suite.Run(t, harness.Job{
-			MPI: harness.OpenMPI(t), Alone: true, Program: "guest.c", Args: []string{"exhaustion_to_the_end", harness.HoldDir}, Wrap: []string{refuse, calls},
+			MPI: harness.OpenMPI(t), Alone: true, Program: "guest.c",
+			Args: []string{"exhaustion_to_the_end", harness.HoldDir}, Wrap: []string{refuse, calls},
 			Socket: ranks.socket,
 		})
 		run.AtHold(t, "up")
@@ -276,7 +282,8 @@ func TestGuestsWithLimits(t *testing.T) {
 		mpi    string
 	}{
 		{name: "stacks of 256 KiB", wrap: []string{prlimit, "--stack=262144"}},
-		{name: "stacks of 64 KiB", wrap: []string{prlimit, "--stack=65536"}, mpi: "mpich"}, // Open MPI can't start its own thread
+		// Open MPI can't start its own thread
+		{name: "stacks of 64 KiB", wrap: []string{prlimit, "--stack=65536"}, mpi: "mpich"},
 		{name: "stacks without a limit", wrap: []string{prlimit, "--stack=unlimited"}},
 		{name: "16 MB of thread-local memory", env: []string{"LD_PRELOAD=" + large}, mpi: "mpich"}, // as above
 		{name: "48 descriptors", wrap: []string{prlimit, "--nofile=48"}},
@@ -320,7 +327,8 @@ func TestStaticTLS(t *testing.T) {
 		exporter := suite.Exporter(t)
 		t.Run(mpi.Name, func(t *testing.T) {
 			job := harness.Job{
-				MPI: mpi, Program: "guest.c", Args: []string{"tls", harness.HoldDir}, Env: []string{"GUEST_TLS=" + dir + "/%d.so"},
+				MPI: mpi, Program: "guest.c", Args: []string{"tls", harness.HoldDir},
+				Env: []string{"GUEST_TLS=" + dir + "/%d.so"},
 			}
 			visit(t, exporter, job, "finalize", "up", "done")
 		})

@@ -16,7 +16,8 @@ func TestTwoLaunchesOfOneJob(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket, ID: "batch"}
+			job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+				ID: "batch"}
 			one, two := suite.Run(t, job), suite.Run(t, job)
 			one.AtHold(t, "made")
 			two.AtHold(t, "made")
@@ -43,7 +44,8 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket, NoID: true}
+			job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+				NoID: true}
 			one, two := suite.Run(t, job), suite.Run(t, job)
 			one.AtHold(t, "made")
 			two.AtHold(t, "made")

@@ -36,7 +36,8 @@ func TestLanguages(t *testing.T) {
 				continue
 			}
 			t.Run(mpi.Name+"/"+language.name, func(t *testing.T) {
-				bare := suite.Run(t, harness.Job{MPI: mpi, Program: language.program, Args: []string{"-"}, Bare: true}).Wait(t)
+				bare := suite.Run(t, harness.Job{MPI: mpi, Program: language.program, Args: []string{"-"},
+					Bare: true}).Wait(t)
 				require.Zero(t, bare.Status, bare.Stderr)
 
 				run := suite.Run(t, harness.Job{
@@ -52,7 +53,8 @@ func TestLanguages(t *testing.T) {
 				))
 				for rank := range run.Ranks {
 					checkProcess(t, scrape, run, mpi, rank, language.program)
-					ring, err := scrape.One("mpit_object_info", run.Labels(rank).With("kind", "comm").With("name", "ring"))
+					ring, err := scrape.One("mpit_object_info",
+						run.Labels(rank).With("kind", "comm").With("name", "ring"))
 					require.NoError(t, err)
 					assert.Equal(t, "2", ring.Labels["size"])
 					assert.Equal(t, strconv.Itoa(rank), ring.Labels["object_rank"])
@@ -60,10 +62,12 @@ func TestLanguages(t *testing.T) {
 
 				run.Release(t, "made")
 				run.AtHold(t, "freed")
-				exporter.Await(t, "objects that are gone", all(up(run), objects(run, "comm", "ring", 0), objects(run, "win", "box", 0)))
+				exporter.Await(t, "objects that are gone",
+					all(up(run), objects(run, "comm", "ring", 0), objects(run, "win", "box", 0)))
 
 				assert.Equal(t, bare, run.Finish(t, "freed"))
-				exporter.Await(t, "a regular end", all(ended(run, "finalize"), objects(run, "comm", "MPI_COMM_WORLD", 0), healthy))
+				exporter.Await(t, "a regular end", all(ended(run, "finalize"),
+					objects(run, "comm", "MPI_COMM_WORLD", 0), healthy))
 			})
 		}
 	}

@@ -15,9 +15,11 @@ import (
 // object.
 var messages = regexp.MustCompile(`(?i)^P?MPIX?_(` + strings.Join([]string{
 	`[BSR]?send`, `I[bsr]?send`, `I?recv`, `I?m?recv`, `Mrecv`, `I?m?probe`, `Mprobe`, `I?sendrecv(_replace)?`,
-	`Start`, `Startall`, `(Wait|Test)(all|any|some)?`, `Test_cancelled`, `Cancel`, `Request_get_status(_all|_any|_some)?`, `Pready(_range|_list)?`,
+	`Start`, `Startall`, `(Wait|Test)(all|any|some)?`, `Test_cancelled`, `Cancel`,
+	`Request_get_status(_all|_any|_some)?`, `Pready(_range|_list)?`,
 	`Parrived`, `Get_count`, `Get_elements`,
-	`I?barrier`, `I?bcast`, `I?gatherv?`, `I?scatterv?`, `I?allgatherv?`, `I?alltoall[vw]?`, `I?(all)?reduce`, `I?reduce_scatter(_block)?`,
+	`I?barrier`, `I?bcast`, `I?gatherv?`, `I?scatterv?`, `I?allgatherv?`, `I?alltoall[vw]?`, `I?(all)?reduce`,
+	`I?reduce_scatter(_block)?`,
 	`Reduce_local`, `I?(ex)?scan`, `I?neighbor_all(gatherv?|toall[vw]?)`,
 	`R?(put|get|accumulate|get_accumulate)`, `Fetch_and_op`, `Compare_and_swap`,
 	`Win_(fence|start|complete|post|wait|test|lock|lock_all|unlock|unlock_all|flush|flush_all|flush_local|flush_local_all|sync)`,
@@ -49,7 +51,8 @@ func TestAgentsSymbols(t *testing.T) {
 		if !isP {
 			other = "P" + name
 		}
-		assert.True(t, defined[other], "%s without %s: Fortran bindings call the one, C programs the other", name, other)
+		assert.True(t, defined[other], "%s without %s: Fortran bindings call the one, C programs the other", name,
+			other)
 	}
 	for _, name := range []string{"MPI_Init", "MPI_Init_thread", "MPI_Abort", "MPI_T_init_thread"} {
 		assert.True(t, defined[name], "%s is missing", name)
@@ -59,16 +62,21 @@ func TestAgentsSymbols(t *testing.T) {
 // The list above knows message calls when it sees them, and what makes objects isn't among them.
 func TestMessageCallsAreKnown(t *testing.T) {
 	for _, name := range []string{
-		"MPI_Send", "PMPI_Isend", "MPI_Bsend", "MPI_Irsend", "MPI_Recv", "MPI_Irecv_c", "MPI_Mrecv", "MPI_Imrecv", "MPI_Probe", "MPI_Iprobe",
-		"MPI_Mprobe", "MPI_Improbe", "MPI_Sendrecv", "MPI_Isendrecv_replace", "MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall",
-		"MPI_Testsome", "MPI_Barrier", "MPI_Ibarrier", "MPI_Bcast", "MPI_Allreduce_c", "PMPI_Ialltoallw", "MPI_Reduce_scatter_block", "MPI_Exscan",
-		"MPI_Ineighbor_allgatherv", "MPI_Put", "MPI_Rget_accumulate", "MPI_Compare_and_swap", "MPI_Win_flush_local_all", "MPI_Win_fence",
+		"MPI_Send", "PMPI_Isend", "MPI_Bsend", "MPI_Irsend", "MPI_Recv", "MPI_Irecv_c", "MPI_Mrecv", "MPI_Imrecv",
+		"MPI_Probe", "MPI_Iprobe",
+		"MPI_Mprobe", "MPI_Improbe", "MPI_Sendrecv", "MPI_Isendrecv_replace", "MPI_Start", "MPI_Startall",
+		"MPI_Wait", "MPI_Waitall",
+		"MPI_Testsome", "MPI_Barrier", "MPI_Ibarrier", "MPI_Bcast", "MPI_Allreduce_c", "PMPI_Ialltoallw",
+		"MPI_Reduce_scatter_block", "MPI_Exscan",
+		"MPI_Ineighbor_allgatherv", "MPI_Put", "MPI_Rget_accumulate", "MPI_Compare_and_swap",
+		"MPI_Win_flush_local_all", "MPI_Win_fence",
 		"MPI_File_write_at_all", "MPI_File_iread", "MPI_File_read_ordered_begin", "MPI_Pready",
 	} {
 		assert.True(t, messages.MatchString(name), name)
 	}
 	for _, name := range []string{
-		"MPI_Init", "MPI_Comm_dup", "MPI_Send_init", "MPI_Allreduce_init", "MPI_Win_create", "MPI_File_open", "MPI_Request_free",
+		"MPI_Init", "MPI_Comm_dup", "MPI_Send_init", "MPI_Allreduce_init", "MPI_Win_create", "MPI_File_open",
+		"MPI_Request_free",
 		"MPI_Type_commit", "MPI_Pcontrol", "MPI_Comm_idup",
 	} {
 		assert.False(t, messages.MatchString(name), name)

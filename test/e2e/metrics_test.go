@@ -30,7 +30,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	server := suite.Exporter(t)
 	for _, mpi := range harness.Both(t) {
 		run := suite.Run(t, harness.Job{
-			MPI: mpi, Program: "traffic.c", Args: []string{"5", "100", harness.HoldDir}, Socket: server.Socket, Exec: monitoring(mpi),
+			MPI: mpi, Program: "traffic.c", Args: []string{"5", "100", harness.HoldDir}, Socket: server.Socket,
+			Exec: monitoring(mpi),
 		})
 		run.AtHold(t, "ready")
 		server.Await(t, "the ranks", up(run))
@@ -74,8 +75,9 @@ func TestCatalogueOfOpenMPI(t *testing.T) {
 	}
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
-		Env: []string{"OMPI_MCA_pml=^ucx"}, // with cm, which closes the psm2 that it can't use
+		MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket,
+		Exec: []string{"--monitoring"},
+		Env:  []string{"OMPI_MCA_pml=^ucx"}, // with cm, which closes the psm2 that it can't use
 	})
 	run.AtHold(t, "made")
 	server.Await(t, "the ranks", up(run))

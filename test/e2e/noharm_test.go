@@ -33,7 +33,8 @@ func TestNoExporter(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		for _, p := range programs {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
-				job := harness.Job{MPI: mpi, Program: p.program, Args: p.args, Socket: filepath.Join(suite.Dir(t), "nobody.sock")}
+				job := harness.Job{MPI: mpi, Program: p.program, Args: p.args,
+					Socket: filepath.Join(suite.Dir(t), "nobody.sock")}
 				observed := suite.Run(t, job).Wait(t)
 				job.Bare = true
 				assert.Equal(t, suite.Run(t, job).Wait(t), observed)
@@ -98,11 +99,13 @@ func TestExporterKilledAndRestarted(t *testing.T) {
 			run.Release(t, "half")
 			run.AtHold(t, "done")
 			exporter.Restart(t)
-			exporter.Await(t, "the ranks to be back", all(up(run), noneFell(before, run), halves(run, mpi, 2), healthy))
+			exporter.Await(t, "the ranks to be back", all(up(run), noneFell(before, run), halves(run, mpi, 2),
+				healthy))
 			assert.Equal(t, started, startTimes(t, exporter, run))
 
 			observed := run.Finish(t, "done")
-			exporter.Await(t, "the regular end", all(ended(run, "finalize"), noneFell(before, run), halves(run, mpi, 2)))
+			exporter.Await(t, "the regular end", all(ended(run, "finalize"), noneFell(before, run),
+				halves(run, mpi, 2)))
 			job.Bare, job.Args = true, []string{"30", "500", "-"}
 			assert.Equal(t, suite.Run(t, job).Wait(t), observed)
 		})
@@ -120,10 +123,12 @@ func TestExporterStopped(t *testing.T) {
 
 			exporter.Signal(t, syscall.SIGSTOP)
 			observed := run.Finish(t, "half", "done")
-			late := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{"-"}, Socket: exporter.Socket})
+			late := suite.Run(t, harness.Job{MPI: mpi, Program: "tour.c", Args: []string{"-"},
+				Socket: exporter.Socket})
 			late.Finish(t)
 			exporter.Signal(t, syscall.SIGCONT)
-			exporter.Await(t, "the ends", all(ended(run, "finalize"), ended(late, "finalize"), halves(run, mpi, 2), healthy))
+			exporter.Await(t, "the ends", all(ended(run, "finalize"), ended(late, "finalize"), halves(run, mpi, 2),
+				healthy))
 
 			job.Bare, job.Args = true, []string{"30", "500", "-"}
 			assert.Equal(t, suite.Run(t, job).Wait(t), observed)
@@ -179,14 +184,17 @@ func TestUnobservablePrograms(t *testing.T) {
 			filepath.Join(dir, "libstranger-c.lib"), "-Wl,-rpath,"+dir)}},
 		{"killed", []string{"/bin/sh", "-c", "kill -TERM $$"}},
 		{"AddressSanitizer", []string{suite.PlainProgram(t, "plain.c", "addresses", "-fsanitize=address")}},
-		{"AddressSanitizer out of a script", []string{"/bin/sh", "-c", suite.PlainProgram(t, "plain.c", "addresses", "-fsanitize=address")}},
+		{"AddressSanitizer out of a script", []string{"/bin/sh", "-c",
+			suite.PlainProgram(t, "plain.c", "addresses", "-fsanitize=address")}},
 		{"ThreadSanitizer", []string{suite.PlainProgram(t, "plain.c", "threads", "-fsanitize=thread")}},
 	}
 	if _, err := exec.LookPath("musl-gcc"); err == nil {
-		path := suite.Compile(t, "plain.c", "musl", "musl-gcc", filepath.Join(suite.Root(), "test", "programs", "plain.c"))
+		path := suite.Compile(t, "plain.c", "musl", "musl-gcc",
+			filepath.Join(suite.Root(), "test", "programs", "plain.c"))
 		programs = append(programs, unobservable{"musl", []string{path}})
 	}
-	const note = "mpit-exporter: the program runs unobserved: it is linked statically, and nothing can be preloaded into it\n"
+	const note = "mpit-exporter: the program runs unobserved: it is linked statically, and nothing can be preloaded " +
+		"into it\n"
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			bare := suite.Start(t, p.command, nil).Wait(t)
@@ -248,7 +256,8 @@ func TestForkingRank(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Program: "forks.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "forks.c", Args: []string{harness.HoldDir},
+				Socket: exporter.Socket})
 			run.AtHold(t, "forked")
 			exporter.Await(t, "the parents", all(up(run), absent("mpit_rank_end_info", nil)))
 			run.Finish(t, "forked")
@@ -263,7 +272,8 @@ func TestDescriptors(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			job := harness.Job{MPI: mpi, Program: "descriptors.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket}
+			job := harness.Job{MPI: mpi, Program: "descriptors.c", Args: []string{harness.HoldDir},
+				Socket: exporter.Socket}
 			run := suite.Run(t, job)
 			run.AtHold(t, "up")
 			exporter.Await(t, "the ranks", up(run))

@@ -33,7 +33,8 @@ func TestObjects(t *testing.T) {
 			require.Zero(t, bare.Status, bare.Stderr)
 
 			ranks := listen(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: ranks.socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir},
+				Socket: ranks.socket})
 			run.AtHold(t, "made")
 			hello, sample := ranks.await(t, 1, "a sample", func(mpit.Sample) error { return nil })
 			assert.False(t, hello.SessionsOnly)
@@ -110,7 +111,8 @@ func TestObjectsInFortran(t *testing.T) {
 		for _, program := range []string{"objects_mpifh.f", "objects_f08.f90"} {
 			t.Run(mpi.Name+"/"+program, func(t *testing.T) {
 				ranks := listen(t)
-				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: program, Args: []string{harness.HoldDir}, Socket: ranks.socket})
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: program,
+					Args: []string{harness.HoldDir}, Socket: ranks.socket})
 				run.AtHold(t, "made")
 				_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
 				predefined := []string{`comm "MPI_COMM_SELF" predefined 0/1`, `comm "MPI_COMM_WORLD" predefined 0/1`}
@@ -144,7 +146,8 @@ func TestObjectsBoundOfEachKind(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			ranks := listen(t)
 			run := suite.Run(t, harness.Job{
-				MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: ranks.socket, Env: []string{"MPIT_AGENT_MAX_OBJECTS=2"},
+				MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: ranks.socket,
+				Env: []string{"MPIT_AGENT_MAX_OBJECTS=2"},
 			})
 			run.AtHold(t, "made")
 			_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
@@ -153,7 +156,8 @@ func TestObjectsBoundOfEachKind(t *testing.T) {
 				kinds[o.Kind]++
 			}
 			for _, kind := range []mpit.Bind{
-				mpit.BindComm, mpit.BindWin, mpit.BindFile, mpit.BindDatatype, mpit.BindErrhandler, mpit.BindGroup, mpit.BindOp, mpit.BindRequest, mpit.BindInfo,
+				mpit.BindComm, mpit.BindWin, mpit.BindFile, mpit.BindDatatype, mpit.BindErrhandler, mpit.BindGroup,
+				mpit.BindOp, mpit.BindRequest, mpit.BindInfo,
 			} {
 				assert.Equal(t, 2, kinds[kind], kind)
 			}
@@ -178,7 +182,8 @@ func TestAnObjectFreedInsideAFree(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			ranks := listen(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: "nested.c", Args: []string{harness.HoldDir}, Socket: ranks.socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 1, Program: "nested.c", Args: []string{harness.HoldDir},
+				Socket: ranks.socket})
 			run.AtHold(t, "made")
 			_, sample := ranks.await(t, 0, "a sample", func(mpit.Sample) error { return nil })
 			assert.Equal(t, 1, requests(sample))

@@ -35,8 +35,9 @@ func TestAnotherPMPITool(t *testing.T) {
 				run := func(preload string) (*harness.Run, string) {
 					counts := filepath.Join(suite.Dir(t), "counts")
 					job := harness.Job{
-						MPI: mpi, Program: "calls.c", Args: []string{harness.HoldDir}, Bare: true, Socket: exporter.Socket,
-						Env: []string{"PMPITOOL_FILE=" + counts}, Wrap: []string{"env", "LD_PRELOAD=" + preload},
+						MPI: mpi, Program: "calls.c", Args: []string{harness.HoldDir}, Bare: true,
+						Socket: exporter.Socket,
+						Env:    []string{"PMPITOOL_FILE=" + counts}, Wrap: []string{"env", "LD_PRELOAD=" + preload},
 					}
 					if order.linked {
 						job.Link = []string{tool}
@@ -50,14 +51,17 @@ func TestAnotherPMPITool(t *testing.T) {
 				bare, bareCounts := run(without)
 				observed, counts := run(order.preload)
 				observed.AtHold(t, "made")
-				exporter.Await(t, "the ranks and their objects", all(up(observed), objects(observed, "comm", "calls", 1)))
+				exporter.Await(t, "the ranks and their objects",
+					all(up(observed), objects(observed, "comm", "calls", 1)))
 				got := observed.Finish(t, "made")
 				exporter.Await(t, "the end", all(ended(observed, "finalize"), healthy))
 				assert.Equal(t, bare.Finish(t, "made"), got)
 				for rank := range observed.Ranks {
-					want := "begun 1 sent 7 received 0 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last 1\n"
+					want := "begun 1 sent 7 received 0 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last " +
+						"1\n"
 					if rank == 1 {
-						want = "begun 1 sent 0 received 7 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 last 1\n"
+						want = "begun 1 sent 0 received 7 duplicated 6 split 1 freed 7 named 1 windows 1 levels 2 " +
+							"last 1\n"
 					}
 					assert.Equal(t, want, read(t, fmt.Sprintf("%s.%d", bareCounts, rank)))
 					assert.Equal(t, want, read(t, fmt.Sprintf("%s.%d", counts, rank)))
@@ -101,8 +105,9 @@ func TestProgramsThatUseMPIT(t *testing.T) {
 				job := harness.Job{MPI: mpi, Program: "tooluser.c", Args: []string{use.when, harness.HoldDir}}
 				if use.when == "monitoring" {
 					if mpi.Major >= 6 {
-						t.Skip("Without its monitoring of messages, which crashes MPI_Init, Open MPI 6.0.0rc2 has no variables of collective ones " +
-							"where MPI_T is initialised after MPI_Init: the program finds them with the agent only.")
+						t.Skip("Without its monitoring of messages, which crashes MPI_Init, Open MPI 6.0.0rc2 has " +
+							"no variables of collective ones where MPI_T is initialised after MPI_Init: the program " +
+							"finds them with the agent only.")
 					}
 					job.Env = []string{"OMPI_MCA_pml_monitoring_enable=2"}
 				}

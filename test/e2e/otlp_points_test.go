@@ -121,12 +121,14 @@ func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
 		}
 	case *metrics.Metric_Sum:
 		for _, p := range data.Sum.DataPoints {
-			add(p.Attributes, pushed{start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: number(p), delta: data.Sum.AggregationTemporality == delta})
+			add(p.Attributes, pushed{start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: number(p),
+				delta: data.Sum.AggregationTemporality == delta})
 		}
 	case *metrics.Metric_Histogram:
 		for _, p := range data.Histogram.DataPoints {
 			add(p.Attributes, pushed{
-				start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: p.GetSum(), buckets: slices.Clone(p.BucketCounts), histogram: true,
+				start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: p.GetSum(),
+				buckets: slices.Clone(p.BucketCounts), histogram: true,
 				delta: data.Histogram.AggregationTemporality == delta,
 			})
 		}
@@ -143,9 +145,13 @@ func since(list []pushed, from time.Time) pushed {
 	if !last.delta {
 		return last
 	}
-	total := pushed{delta: true, histogram: last.histogram, start: last.start, time: last.time, buckets: make([]uint64, len(last.buckets))}
+	total := pushed{delta: true, histogram: last.histogram, start: last.start, time: last.time,
+		buckets: make([]uint64, len(last.buckets))}
 	for i, p := range list {
-		again := slices.ContainsFunc(list[i+1:], func(later pushed) bool { return later.start <= p.start && p.time <= later.time })
+		again := slices.ContainsFunc(list[i+1:], func(later pushed) bool {
+			return later.start <= p.start &&
+				p.time <= later.time
+		})
 		if again || p.time <= uint64(max(0, from.UnixNano())) {
 			continue
 		}
@@ -220,7 +226,8 @@ func compare(series harness.Series, got pushed) error {
 			below += got.buckets[i]
 		}
 		if below != b.GetCumulativeCount() {
-			return fmt.Errorf("%v: up to %v %d events were pushed, not %d", series, b.GetUpperBound(), below, b.GetCumulativeCount())
+			return fmt.Errorf("%v: up to %v %d events were pushed, not %d", series, b.GetUpperBound(), below,
+				b.GetCumulativeCount())
 		}
 	}
 	return nil
@@ -246,7 +253,8 @@ func one(t *testing.T, r *otlptest.Receiver, family string, values ...string) (p
 		}
 	}
 	if len(found) != 1 {
-		return pushed{}, nil, fmt.Errorf("%d series, not one, of %s with %v were pushed: %v", len(found), family, values, found)
+		return pushed{}, nil, fmt.Errorf("%d series, not one, of %s with %v were pushed: %v", len(found), family,
+			values, found)
 	}
 	return since(all[found[0]], time.Time{}), all[found[0]], nil
 }

@@ -30,7 +30,8 @@ const never = "--otlp.interval=24h"
 // pushOnce runs "mpit-exporter push --once" beside an exporter's socket.
 func pushOnce(t *testing.T, socket string, env []string, flags ...string) harness.Result {
 	t.Helper()
-	return suite.Start(t, append([]string{suite.Binary(), "push", "--once", "--agent.socket=" + socket}, flags...), env).Wait(t)
+	return suite.Start(t, append([]string{suite.Binary(), "push", "--once", "--agent.socket=" + socket}, flags...),
+		env).Wait(t)
 }
 
 // pushNow has an exporter push, which must succeed.
@@ -43,14 +44,17 @@ func pushNow(t *testing.T, exporter *harness.Exporter) {
 
 // A program of the fixture that counts what it is told to.
 var (
-	countedEvents = fixture.Variable{Name: "events", Class: mpit.ClassCounter, Type: fixture.UnsignedLong, ProcessWide: true, Initial: []float64{1000}}
-	depth         = fixture.Variable{Name: "depth", Class: mpit.ClassLevel, Initial: []float64{3}}
-	waiting       = fixture.Variable{Name: "waiting", Class: mpit.ClassTimer, Type: fixture.Double, ProcessWide: true, Initial: []float64{0}}
+	countedEvents = fixture.Variable{Name: "events", Class: mpit.ClassCounter, Type: fixture.UnsignedLong,
+		ProcessWide: true, Initial: []float64{1000}}
+	depth   = fixture.Variable{Name: "depth", Class: mpit.ClassLevel, Initial: []float64{3}}
+	waiting = fixture.Variable{Name: "waiting", Class: mpit.ClassTimer, Type: fixture.Double,
+		ProcessWide: true, Initial: []float64{0}}
 )
 
 func countingProgram(t *testing.T, exporter *harness.Exporter) *fixture.Program {
 	t.Helper()
-	p := fixture.Start(t, fixture.Plain(suite), &fixture.Library{Variables: []fixture.Variable{countedEvents, depth, waiting}}, fixture.Options{Socket: exporter.Socket})
+	p := fixture.Start(t, fixture.Plain(suite), &fixture.Library{Variables: []fixture.Variable{countedEvents, depth,
+		waiting}}, fixture.Options{Socket: exporter.Socket})
 	p.Init(t)
 	return p
 }
@@ -72,11 +76,13 @@ func TestOTLPTruth(t *testing.T) {
 
 func otlpTruth(t *testing.T, protocol, temporality string) {
 	receiver := receive(t, otlptest.Options{Protocol: protocol})
-	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol, "--otlp.temporality="+temporality, "--otlp.compression=gzip",
+	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol,
+		"--otlp.temporality="+temporality, "--otlp.compression=gzip",
 		"--otlp.final", never, "--otlp.timeout=3s", "--timer-interval=100ms")
 	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
-		MPI: mpi, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir}, Exec: []string{"--monitoring"}, Socket: exporter.Socket,
+		MPI: mpi, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
+		Exec: []string{"--monitoring"}, Socket: exporter.Socket,
 	})
 	program := countingProgram(t, exporter)
 	whose := ofJobs(run.ID, program.ID)
@@ -97,7 +103,8 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 	program.Set(t, countedEvents, "-", 5000)
 	program.Set(t, waiting, "-", 7)
 	program.Set(t, depth, "-", 1)
-	exporter.Await(t, "the first half", all(counted(run, oneToAllBytes, "ring", atRoot(25*1000)), program.Shows(countedEvents, "-"), program.Shows(depth, "-"),
+	exporter.Await(t, "the first half", all(counted(run, oneToAllBytes, "ring", atRoot(25*1000)),
+		program.Shows(countedEvents, "-"), program.Shows(depth, "-"),
 		func(s *harness.Scrape) error { // seven seconds are an event when the next interval has begun
 			series, err := s.One("mpit_waiting_time_seconds", program.Labels())
 			if err == nil && series.Metric.GetHistogram().GetSampleCount() != 1 {
@@ -167,9 +174,11 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 // What a receiver gets has the names of OpenTelemetry, and says of which node and program it is.
 func TestOTLPNames(t *testing.T) {
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
-	exporter := suite.ExporterIn(t, []string{"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test"}, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", never)
+	exporter := suite.ExporterIn(t, []string{"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test"},
+		"--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", never)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir}, Socket: exporter.Socket,
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir},
+		Socket: exporter.Socket,
 	})
 	run.AtHold(t, "queued")
 	exporter.Await(t, "the queue", expect(unexpectedQueue, run.Labels(1).With("comm", "backlog"), 137))
@@ -299,7 +308,8 @@ func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 	for _, temporality := range []string{"cumulative", "delta"} {
 		t.Run(temporality, func(t *testing.T) {
 			receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
-			exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", "--otlp.temporality="+temporality, "--otlp.interval=100ms",
+			exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc",
+				"--otlp.temporality="+temporality, "--otlp.interval=100ms",
 				"--otlp.timeout=1s", "--otlp.final", "--retention=10m")
 			job := mpittest.NewJob(ranks)
 			ctx, end := context.WithCancel(t.Context())
@@ -386,7 +396,8 @@ func TestPushOnceAlone(t *testing.T) {
 func TestPushWithoutHTTP(t *testing.T) {
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
 	socket := filepath.Join(suite.Dir(t), "agent.sock")
-	exporter := suite.Start(t, []string{suite.Binary(), "push", "--agent.socket=" + socket, "--otlp.endpoint=" + receiver.URL(), "--otlp.protocol=grpc", never}, nil)
+	exporter := suite.Start(t, []string{suite.Binary(), "push", "--agent.socket=" + socket,
+		"--otlp.endpoint=" + receiver.URL(), "--otlp.protocol=grpc", never}, nil)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"7", harness.HoldDir}, Socket: socket,
 	})
@@ -449,21 +460,25 @@ func TestOTLPSecrets(t *testing.T) {
 	for protocol, settings := range map[string]func(url string) (env, flags []string){
 		otlptest.GRPC: func(url string) (env, flags []string) {
 			return nil, []string{
-				"--otlp.protocol=grpc", "--otlp.endpoint=" + url, "--otlp.certificate=" + ca, "--otlp.client-certificate=" + cert, "--otlp.client-key=" + key,
+				"--otlp.protocol=grpc", "--otlp.endpoint=" + url, "--otlp.certificate=" + ca,
+				"--otlp.client-certificate=" + cert, "--otlp.client-key=" + key,
 				"--otlp.header-file=" + secret,
 			}
 		},
 		otlptest.HTTP: func(url string) (env, flags []string) {
 			return []string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_CERTIFICATE=" + ca, "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE=" + cert,
-				"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=" + key, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20s3cret%3D",
+				"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_CERTIFICATE=" + ca,
+				"OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE=" + cert,
+				"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=" + key,
+				"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20s3cret%3D",
 			}, nil
 		},
 	} {
 		t.Run(strings.ReplaceAll(protocol, "/", "-"), func(t *testing.T) {
 			tls, err := authority.ServerTLS(true)
 			require.NoError(t, err)
-			receiver := receive(t, otlptest.Options{Protocol: protocol, TLS: tls, Headers: map[string]string{"authorization": "Bearer s3cret="}})
+			receiver := receive(t, otlptest.Options{Protocol: protocol, TLS: tls,
+				Headers: map[string]string{"authorization": "Bearer s3cret="}})
 			env, flags := settings(receiver.URL())
 			exporter := suite.ExporterIn(t, env, append(flags, never)...)
 			program := countingProgram(t, exporter)

@@ -34,13 +34,15 @@ func newOwn(t *testing.T) own { return own{dir: suite.Dir(t), sd: suite.Dir(t)} 
 // job is one of ranks that start their exporter themselves.
 func (o own) job(mpi *harness.MPI, ranks int, flags ...string) harness.Job {
 	flags = append([]string{"--own", "--own.dir=" + o.dir, "--own.sd-dir=" + o.sd}, flags...)
-	return harness.Job{MPI: mpi, Ranks: ranks, Exec: flags, Program: "ends.c", Args: []string{"finalize", harness.HoldDir}}
+	return harness.Job{MPI: mpi, Ranks: ranks, Exec: flags, Program: "ends.c",
+		Args: []string{"finalize", harness.HoldDir}}
 }
 
 // exporters are the exporters of a job, among all that it has started.
 func exporters(run *harness.Run) (pids []int) {
 	for _, pid := range run.Leftovers() {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && bytes.Contains(line, []byte("\x00own\x00serve\x00")) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
+			bytes.Contains(line, []byte("\x00own\x00serve\x00")) {
 			pids = append(pids, pid)
 		}
 	}
@@ -118,7 +120,8 @@ func TestOwn(t *testing.T) {
 			assert.Empty(t, inherited(t, pids[0], run), "descriptors of the job's are open in the exporter")
 
 			result := run.Finish(t, "up")
-			assert.Equal(t, 1, strings.Count(result.Stderr, "mpit-exporter: metrics of this job at http://"), result.Stderr)
+			assert.Equal(t, 1, strings.Count(result.Stderr, "mpit-exporter: metrics of this job at http://"),
+				result.Stderr)
 			assert.Equal(t, pids, exporters(run), "mpirun has ended, and nobody has the last values yet")
 			// A page on which one end is missing is not the last: the exporter waits for the next.
 			page.Await(t, "the ends", ended(run, "finalize"))
@@ -164,7 +167,8 @@ func TestOwnHoldsNoPipe(t *testing.T) {
 			flags := strings.Join(o.job(mpi, 2).Exec, " ")
 			line := fmt.Sprintf("{ mpirun.%s -n 2 %s exec %s -- %s finalize - 2>&1; echo status $?; } | cat > %s",
 				mpi.Name, suite.Binary(), flags, suite.Program(t, mpi, "ends.c"), out)
-			run := &harness.Run{Process: suite.Start(t, []string{"sh", "-c", line}, append(mpi.Env(), "MPIT_JOB_ID=piped"))}
+			run := &harness.Run{Process: suite.Start(t, []string{"sh", "-c", line},
+				append(mpi.Env(), "MPIT_JOB_ID=piped"))}
 			run.Wait(t)
 			text, err := os.ReadFile(out)
 			require.NoError(t, err)
@@ -292,7 +296,8 @@ func TestOwnOfSomeRanks(t *testing.T) {
 	dir := suite.Dir(t)
 	program := suite.Program(t, mpi, "ends.c")
 	// One command for all ranks: Open MPI 5's mpirun can hang at two with a colon between.
-	command := []string{"mpirun.openmpi", "-n", "3", "sh", "-c", `[ "$OMPI_COMM_WORLD_RANK" != 0 ] || exec "$0" finalize "$1"; shift; exec "$@"`, program, dir}
+	command := []string{"mpirun.openmpi", "-n", "3", "sh", "-c",
+		`[ "$OMPI_COMM_WORLD_RANK" != 0 ] || exec "$0" finalize "$1"; shift; exec "$@"`, program, dir}
 	command = append(append(command, suite.ExecCommand(o.job(mpi, 2).Exec...)...), program, "finalize", dir)
 	run := &harness.Run{Process: suite.Start(t, command, append(mpi.Env(), "MPIT_JOB_ID=some")), ID: "some", Ranks: 3}
 	harness.Await(t, "the ranks", func(context.Context) error {
@@ -327,12 +332,14 @@ func TestOwnPushed(t *testing.T) {
 			t.Run(mpi.Name+"/"+strings.ReplaceAll(protocol, "/", "-"), func(t *testing.T) {
 				asked, taken := make(chan struct{}), make(chan struct{})
 				once := sync.OnceFunc(func() { close(asked) })
-				receiver := receive(t, otlptest.Options{Protocol: protocol, Answer: func(*otlptest.Request) otlptest.Answer {
-					once()
-					return otlptest.Accept().When(taken)
-				}})
+				receiver := receive(t, otlptest.Options{Protocol: protocol,
+					Answer: func(*otlptest.Request) otlptest.Answer {
+						once()
+						return otlptest.Accept().When(taken)
+					}})
 				o := newOwn(t)
-				run := suite.Run(t, o.job(mpi, 2, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol, never, "--own.wait=1m", "--own.linger=1m"))
+				run := suite.Run(t, o.job(mpi, 2, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol,
+					never, "--own.wait=1m", "--own.linger=1m"))
 				run.AtHold(t, "up")
 				pids := exporters(run)
 				require.Len(t, pids, 1)
@@ -370,7 +377,8 @@ func TestOwnPushed(t *testing.T) {
 // programs are the processes of a job that have become its program.
 func programs(run *harness.Run) (pids []int) {
 	for _, pid := range run.Leftovers() {
-		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.Contains(filepath.Base(path), "ends-c") {
+		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil &&
+			strings.Contains(filepath.Base(path), "ends-c") {
 			pids = append(pids, pid)
 		}
 	}
@@ -384,7 +392,8 @@ func TestOwnReceiverAway(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
-			run := suite.Run(t, o.job(mpi, 2, "--otlp.endpoint=http://"+harness.FreeAddress(t), never, "--own.wait=300ms", "--own.linger=500ms", "--otlp.timeout=500ms"))
+			run := suite.Run(t, o.job(mpi, 2, "--otlp.endpoint=http://"+harness.FreeAddress(t), never,
+				"--own.wait=300ms", "--own.linger=500ms", "--otlp.timeout=500ms"))
 			run.AtHold(t, "up")
 			run.Finish(t, "up")
 			o.nothingLeft(t, run)

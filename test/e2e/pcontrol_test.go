@@ -14,7 +14,8 @@ func called(run *harness.Run, calls, kept float64) check {
 		var failed []error
 		for rank := range run.Ranks {
 			labels := run.Labels(rank)
-			failed = append(failed, s.Expect("mpit_pcontrol_calls_total", labels, calls), s.Expect("mpit_pcontrol_kept_total", labels, kept))
+			failed = append(failed, s.Expect("mpit_pcontrol_calls_total", labels, calls),
+				s.Expect("mpit_pcontrol_kept_total", labels, kept))
 		}
 		return errors.Join(failed...)
 	}
@@ -72,7 +73,8 @@ func TestPcontrolOfEachLanguage(t *testing.T) {
 		for _, program := range []string{"pcontrol_f08.f90", "pcontrol_mpifh.f90"} {
 			t.Run(mpi.Name+" "+program, func(t *testing.T) {
 				exporter := suite.Exporter(t)
-				run := suite.Run(t, harness.Job{MPI: mpi, Program: program, Args: []string{harness.HoldDir}, Socket: exporter.Socket})
+				run := suite.Run(t, harness.Job{MPI: mpi, Program: program, Args: []string{harness.HoldDir},
+					Socket: exporter.Socket})
 				run.AtHold(t, "said")
 				exporter.Await(t, "each call once", all(up(run), controlled(run, 41, 4, 1)))
 				run.Finish(t, "said")
@@ -82,8 +84,10 @@ func TestPcontrolOfEachLanguage(t *testing.T) {
 	}
 	t.Run("mpich pcontrol.c", func(t *testing.T) {
 		exporter := suite.Exporter(t)
-		run := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "pcontrol.c", Args: []string{"3", "-"}, Socket: exporter.Socket})
+		run := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "pcontrol.c", Args: []string{"3", "-"},
+			Socket: exporter.Socket})
 		run.Finish(t)
-		exporter.Await(t, "all calls of a program that has ended", all(ended(run, "finalize"), called(run, 12, 1), healthy))
+		exporter.Await(t, "all calls of a program that has ended",
+			all(ended(run, "finalize"), called(run, 12, 1), healthy))
 	})
 }

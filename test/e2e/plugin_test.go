@@ -27,7 +27,8 @@ func TestPluginsMPI(t *testing.T) {
 			"agent, calls": {agent, calls},
 		} {
 			t.Run(mpi.Name+"/"+name, func(t *testing.T) {
-				env := append(mpi.Env(), "LD_PRELOAD="+strings.Join(preloaded, ":"), "MPIT_SOCKET="+filepath.Join(suite.Dir(t), "nobody.sock"))
+				env := append(mpi.Env(), "LD_PRELOAD="+strings.Join(preloaded, ":"),
+					"MPIT_SOCKET="+filepath.Join(suite.Dir(t), "nobody.sock"))
 				end := suite.Start(t, []string{program, library}, env).Wait(t)
 				assert.Zero(t, end.Status, end.Stderr)
 				assert.Equal(t, "plugin: codes 0 0 0 0 0 0 0, received 4\n", end.Stdout)

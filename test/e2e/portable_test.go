@@ -88,7 +88,8 @@ func glibc2(version string) int {
 // Programs of musl find whatever the libraries need, and run as they do without them.
 func TestProgramsOfMusl(t *testing.T) {
 	for _, source := range []string{"plain.c", "plain_threads.c"} {
-		program := suite.Compile(t, source, "musl", "musl-gcc", "-O1", "-g", filepath.Join(suite.Root(), "test", "programs", source))
+		program := suite.Compile(t, source, "musl", "musl-gcc", "-O1", "-g",
+			filepath.Join(suite.Root(), "test", "programs", source))
 		builtHere().assertRunsAsBare(t, 7, nil, program)
 	}
 }
@@ -182,7 +183,8 @@ func TestARM64(t *testing.T) {
 	for _, p := range profilePrograms {
 		t.Run(p.name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			p.run(t, exporter, harness.Job{MPI: mpi, Bare: true, Wrap: harness.Emulate(t, root, built.calls, built.agent)})
+			p.run(t, exporter, harness.Job{MPI: mpi, Bare: true,
+				Wrap: harness.Emulate(t, root, built.calls, built.agent)})
 		})
 	}
 }

@@ -19,22 +19,24 @@ func TestPrometheus(t *testing.T) {
 	})
 	late.AtHold(t, "queued")
 	traffic := suite.Run(t, harness.Job{
-		MPI: mpi, Program: "traffic.c", Args: []string{"50", "100", harness.HoldDir}, Socket: exporter.Socket, ID: "traffic",
+		MPI: mpi, Program: "traffic.c", Args: []string{"50", "100", harness.HoldDir}, Socket: exporter.Socket,
+		ID:   "traffic",
 		Exec: []string{"--monitoring"},
 	})
 	traffic.AtHold(t, "ready")
 
 	prometheus.Await(t, `up{job="mpit"}`, single(1))
 	prometheus.Await(t, `count(mpit_rank_up{job="mpit", jobid=~"late|traffic"} == 1)`, single(4))
-	prometheus.Await(t, fmt.Sprintf(`%s{jobid="late", comm="backlog"} > 40`, unexpectedQueue), func(samples []harness.Sample) error {
-		if err := single(41)(samples); err != nil {
-			return err
-		}
-		if rank := samples[0].Labels["rank"]; rank != "1" {
-			return fmt.Errorf("the late receiver is rank 1, not %s", rank)
-		}
-		return nil
-	})
+	prometheus.Await(t, fmt.Sprintf(`%s{jobid="late", comm="backlog"} > 40`, unexpectedQueue),
+		func(samples []harness.Sample) error {
+			if err := single(41)(samples); err != nil {
+				return err
+			}
+			if rank := samples[0].Labels["rank"]; rank != "1" {
+				return fmt.Errorf("the late receiver is rank 1, not %s", rank)
+			}
+			return nil
+		})
 	// The counter's first sample must be the one before the traffic.
 	prometheus.Await(t, fmt.Sprintf(`%s{jobid="traffic", comm="sums", rank="0"}`, allToAllCalls), single(0))
 	traffic.Release(t, "ready")
@@ -49,7 +51,8 @@ func TestPrometheus(t *testing.T) {
 	late.Finish(t, "queued", "drained")
 	prometheus.Await(t, `count(mpit_rank_end_info{reason="finalize"})`, single(4))
 	prometheus.Await(t, fmt.Sprintf(`%s{jobid="traffic", comm="sums", rank="0"}`, allToAllCalls), single(100))
-	prometheus.Await(t, fmt.Sprintf(`max_over_time(%s{jobid="late", comm="backlog", rank="1"}[5m])`, unexpectedQueue), single(41))
+	prometheus.Await(t, fmt.Sprintf(`max_over_time(%s{jobid="late", comm="backlog", rank="1"}[5m])`,
+		unexpectedQueue), single(41))
 }
 
 func number(want int) func([]harness.Sample) error {

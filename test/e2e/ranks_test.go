@@ -91,7 +91,8 @@ func (r *ranks) session(connections map[int]*mpit.Session, rank int) (*mpit.Sess
 }
 
 // await reads a rank until its sample passes check, and returns that sample.
-func (r *ranks) await(t *testing.T, rank int, what string, check func(mpit.Sample) error) (hello mpit.Hello, sample mpit.Sample) {
+func (r *ranks) await(t *testing.T, rank int, what string, check func(mpit.Sample) error) (hello mpit.Hello,
+	sample mpit.Sample) {
 	t.Helper()
 	harness.Await(t, what, func(ctx context.Context) error {
 		s, err := r.session(r.living, rank)

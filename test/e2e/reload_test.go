@@ -64,21 +64,25 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 		counted(run, oneToAllCalls, "ring", atRoot(rounds)), counted(run, allToAllCalls, "sums", always(rounds)),
 		counted(run, allToAllCalls, "brief", always(2*rounds)), gone(renamedCalls)))
 
-	exporter.Await(t, "other rules: what they leave alone goes on, the new name begins at zero", all(reload(other, "success", 1), never(rounds),
-		gone(oneToAllCalls), gone(oneToAllBytes), gone(allToAllCalls),
-		counted(run, renamedCalls, "sums", always(0)), counted(run, renamedCalls, "brief", always(0))))
+	exporter.Await(t, "other rules: what they leave alone goes on, the new name begins at zero",
+		all(reload(other, "success", 1), never(rounds),
+			gone(oneToAllCalls), gone(oneToAllBytes), gone(allToAllCalls),
+			counted(run, renamedCalls, "sums", always(0)), counted(run, renamedCalls, "brief", always(0))))
 	run.Release(t, "half")
 	run.AtHold(t, "done")
 	exporter.Await(t, "exact counts under the new name", all(never(2*rounds), gone(oneToAllCalls),
 		counted(run, renamedCalls, "sums", always(rounds)), counted(run, renamedCalls, "brief", always(0))))
 
-	exporter.Await(t, "the rules before bad ones", all(reload(bad, "failure", 1), expect(reloadOK, nil, 0), never(2*rounds),
+	exporter.Await(t, "the rules before bad ones", all(reload(bad, "failure", 1), expect(reloadOK, nil, 0),
+		never(2*rounds),
 		gone(oneToAllCalls), counted(run, renamedCalls, "sums", always(rounds))))
 
 	back := all(gone(renamedCalls),
-		counted(run, oneToAllCalls, "ring", atRoot(2*rounds)), counted(run, oneToAllBytes, "ring", atRoot(2*rounds*bytes*(ranks-1))),
+		counted(run, oneToAllCalls, "ring", atRoot(2*rounds)),
+		counted(run, oneToAllBytes, "ring", atRoot(2*rounds*bytes*(ranks-1))),
 		counted(run, allToAllCalls, "sums", always(0)))
-	exporter.Await(t, "the first rules again, and what was counted meanwhile", all(reload(plain, "success", 2), expect(reloadOK, nil, 1), never(2*rounds), back))
+	exporter.Await(t, "the first rules again, and what was counted meanwhile",
+		all(reload(plain, "success", 2), expect(reloadOK, nil, 1), never(2*rounds), back))
 	run.Finish(t, "done")
 	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), back, healthy))
 }
@@ -114,7 +118,8 @@ func TestRulesOpenWhileAJobRuns(t *testing.T) {
 	exporter := suite.Exporter(t, "--config.file="+rules)
 	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
-		MPI: mpi, Ranks: ranks, Program: "traffic.c", Args: []string{"20", "1000", harness.HoldDir}, Socket: exporter.Socket,
+		MPI: mpi, Ranks: ranks, Program: "traffic.c", Args: []string{"20", "1000", harness.HoldDir},
+		Socket: exporter.Socket,
 		// Open MPI counts, but nobody has asked the agent for it.
 		Env: []string{"OMPI_MCA_pml_monitoring_enable=2", "MPIT_AGENT_OPEN="},
 	})
@@ -148,6 +153,7 @@ func TestRulesOpenWhileAJobRuns(t *testing.T) {
 
 	exporter.Await(t, "the same without the rule", all(reload(plain, 2), counts(rounds)))
 	run.Finish(t, "done")
-	exporter.Await(t, "exact counts of the ended job", all(ended(run, "finalize"), counted(run, allToAllCalls, "sums", always(rounds)),
-		countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(rounds*bytes))), healthy))
+	exporter.Await(t, "exact counts of the ended job",
+		all(ended(run, "finalize"), counted(run, allToAllCalls, "sums", always(rounds)),
+			countedForPeers(mpi, counted(run, putBytes, "MPI_COMM_WORLD", always(rounds*bytes))), healthy))
 }

@@ -78,14 +78,17 @@ rules:
     rank: node
 `))
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir}, Socket: exporter.Socket,
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir},
+		Socket: exporter.Socket,
 	})
 	backlog := harness.Labels{"jobid": run.ID, "comm": "backlog"}
 	run.AtHold(t, "queued")
-	exporter.Await(t, "137 unexpected messages in rank 1", all(up(run), expect("mpit_unexpected_messages", backlog, 137),
-		expect("mpit_node_extreme_rank", backlog.With("metric", "mpit_unexpected_messages"), 1)))
+	exporter.Await(t, "137 unexpected messages in rank 1",
+		all(up(run), expect("mpit_unexpected_messages", backlog, 137),
+			expect("mpit_node_extreme_rank", backlog.With("metric", "mpit_unexpected_messages"), 1)))
 	run.Release(t, "queued")
-	run.Finish(t, "drained") // what stands there then is the last that was seen: the library has a level, whatever the rule calls it
+	// what stands there then is the last that was seen: the library has a level, whatever the rule calls it
+	run.Finish(t, "drained")
 	exporter.Await(t, "the ended job", ended(run, "finalize"))
 }
 
@@ -110,7 +113,8 @@ func TestLimitFoldsNewestObjects(t *testing.T) {
 					}
 				}
 				if sum != n || len(series) > limit {
-					return fmt.Errorf("%v barriers in %d series of rank %d, not %v in at most %d: %v", sum, len(series), rank, n, limit, series)
+					return fmt.Errorf("%v barriers in %d series of rank %d, not %v in at most %d: %v", sum,
+						len(series), rank, n, limit, series)
 				}
 				if err := s.Expect(allToAllCalls, run.Labels(rank).With("comm", "grid 0003"), 1); err != nil {
 					return err

@@ -65,7 +65,8 @@ func TestSanitizedPrograms(t *testing.T) {
 			}
 			t.Run(strings.Join(sanitizer.flags, "")+"/"+mpi.Name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
-				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir}, Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls"}}
+				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir},
+					Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls"}}
 				result, end := visit(t, exporter, job, "finalize", "made", "freed")
 				assert.Zero(t, result.Status)
 				exporter.Await(t, "the end", all(end, healthy))

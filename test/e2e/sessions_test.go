@@ -27,7 +27,8 @@ func TestSessions(t *testing.T) {
 	}{
 		{what: "one", only: true, made: []string{crew, session}, last: none, end: mpit.EndFinalize},
 		{
-			what: "several", only: true, made: []string{crew, session, session, session}, last: none, end: mpit.EndFinalize,
+			what: "several", only: true, made: []string{crew, session, session, session}, last: none,
+			end:  mpit.EndFinalize,
 			then: map[string][]string{"left": {session}},
 		},
 		{what: "threads", only: true, made: []string{crew, session}, last: none, end: mpit.EndFinalize},
@@ -45,13 +46,15 @@ func TestSessions(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			var bare harness.Result
 			if c.end == mpit.EndFinalize {
-				bare = suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{"-", c.what}, Bare: true}).Wait(t)
+				bare = suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{"-", c.what},
+					Bare: true}).Wait(t)
 				if bare.Status != 0 {
 					t.Skipf("MPICH %s ends this program without the agent, too", mpi.Version)
 				}
 			}
 			ranks := listen(t)
-			run := suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{harness.HoldDir, c.what}, Socket: ranks.socket})
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "sessions.c", Args: []string{harness.HoldDir, c.what},
+				Socket: ranks.socket})
 			run.AtHold(t, "made")
 			hello, _ := ranks.await(t, 1, "what the program has made", alive(sorted(c.made)))
 			assert.Equal(t, c.only, hello.SessionsOnly)

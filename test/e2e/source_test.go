@@ -20,7 +20,8 @@ const sourceIndex = 1 << 20
 // source is a library that offers variables through the agent.
 func source(t *testing.T) string {
 	t.Helper()
-	return suite.PlainProgram(t, "libsource.c", "library", "-shared", "-fPIC", "-I", filepath.Join(suite.Root(), "mpit", "agent"), "-ldl")
+	return suite.PlainProgram(t, "libsource.c", "library", "-shared", "-fPIC", "-I",
+		filepath.Join(suite.Root(), "mpit", "agent"), "-ldl")
 }
 
 // sourced runs a program with both libraries, in one order or the other. told are the lines of what the library has
@@ -58,48 +59,52 @@ func TestAnotherLibraryMeasures(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, agentFirst := range []bool{false, true} {
-			t.Run(mpi.Name+map[bool]string{false: "/source, agent", true: "/agent, source"}[agentFirst], func(t *testing.T) {
-				ctx, l := toolContext(t), tool(t)
-				job := harness.Job{MPI: mpi, Program: "forks.c", Args: []string{harness.HoldDir}, Socket: l.Path()}
-				run, told := sourced(t, job, agentFirst)
-				s := accept(ctx, t, l, run.Ranks)[1]
-				run.AtHold(t, "forked")
+			t.Run(mpi.Name+map[bool]string{false: "/source, agent", true: "/agent, source"}[agentFirst],
+				func(t *testing.T) {
+					ctx, l := toolContext(t), tool(t)
+					job := harness.Job{MPI: mpi, Program: "forks.c", Args: []string{harness.HoldDir}, Socket: l.Path()}
+					run, told := sourced(t, job, agentFirst)
+					s := accept(ctx, t, l, run.Ranks)[1]
+					run.AtHold(t, "forked")
 
-				sample, v, world := bound(ctx, t, s, "measured_time", mpit.BindComm, "MPI_COMM_WORLD")
-				assert.True(t, v.Distribution && v.ReadOnly && v.Continuous)
-				assert.Equal(t, mpit.ClassTimer, v.Class)
-				assert.Equal(t, sourceIndex+2, v.Index)
-				h := sample.Layout.Handles[slices.IndexFunc(sample.Layout.Handles, func(h mpit.Handle) bool { return h.Variable == v.ID && h.Object == world.ID })]
-				assert.WithinRange(t, h.Created, world.Created, sample.Time) // named right after it was made
-				assert.Nil(t, h.Before().First)
-				want := make([]uint64, 45)
-				want[0], want[4] = 5, 1
-				assert.Equal(t, want, sample.Values[h.Offset:h.Offset+h.Count])
-				assert.EqualValues(t, run.Ranks, sampled(ctx, t, s, "measured_size", mpit.BindComm, "MPI_COMM_WORLD"))
-				assert.EqualValues(t, 1, sampled(ctx, t, s, "measured_size", mpit.BindComm, "MPI_COMM_SELF"))
+					sample, v, world := bound(ctx, t, s, "measured_time", mpit.BindComm, "MPI_COMM_WORLD")
+					assert.True(t, v.Distribution && v.ReadOnly && v.Continuous)
+					assert.Equal(t, mpit.ClassTimer, v.Class)
+					assert.Equal(t, sourceIndex+2, v.Index)
+					h := sample.Layout.Handles[slices.IndexFunc(sample.Layout.Handles,
+						func(h mpit.Handle) bool { return h.Variable == v.ID && h.Object == world.ID })]
+					assert.WithinRange(t, h.Created, world.Created, sample.Time) // named right after it was made
+					assert.Nil(t, h.Before().First)
+					want := make([]uint64, 45)
+					want[0], want[4] = 5, 1
+					assert.Equal(t, want, sample.Values[h.Offset:h.Offset+h.Count])
+					assert.EqualValues(t, run.Ranks, sampled(ctx, t, s, "measured_size", mpit.BindComm,
+						"MPI_COMM_WORLD"))
+					assert.EqualValues(t, 1, sampled(ctx, t, s, "measured_size", mpit.BindComm, "MPI_COMM_SELF"))
 
-				graph, stamp, err := s.CategoryGraph(ctx)
-				require.NoError(t, err)
-				assert.Equal(t, sample.Stats.CategoryStamp, stamp)
-				categories := graph.OfVariable(v.Index)
-				require.Len(t, categories, 1)
-				assert.Equal(t, "measured", categories[0].Name)
-				assert.Equal(t, []int{sourceIndex, sourceIndex + 1, sourceIndex + 2}, categories[0].Variables)
+					graph, stamp, err := s.CategoryGraph(ctx)
+					require.NoError(t, err)
+					assert.Equal(t, sample.Stats.CategoryStamp, stamp)
+					categories := graph.OfVariable(v.Index)
+					require.Len(t, categories, 1)
+					assert.Equal(t, "measured", categories[0].Name)
+					assert.Equal(t, []int{sourceIndex, sourceIndex + 1, sourceIndex + 2}, categories[0].Variables)
 
-				index, variable, known, err := s.PvarIndex(ctx, "measured_time", mpit.ClassTimer)
-				require.NoError(t, err)
-				assert.True(t, known)
-				assert.Equal(t, v.Index, index)
-				assert.Equal(t, v.ID, variable)
-				p, err := s.CreatePvarSession(ctx)
-				require.NoError(t, err)
-				_, err = p.AllocHandle(ctx, v.ID, world.ID)
-				assert.ErrorIs(t, err, mpit.ErrNotSupported)
+					index, variable, known, err := s.PvarIndex(ctx, "measured_time", mpit.ClassTimer)
+					require.NoError(t, err)
+					assert.True(t, known)
+					assert.Equal(t, v.Index, index)
+					assert.Equal(t, v.ID, variable)
+					p, err := s.CreatePvarSession(ctx)
+					require.NoError(t, err)
+					_, err = p.AllocHandle(ctx, v.ID, world.ID)
+					assert.ErrorIs(t, err, mpit.ErrNotSupported)
 
-				assert.Zero(t, run.Finish(t, "forked").Status)
-				lines := slices.Concat(times(2, "begin"), times(4, "made_1"), times(2, "off"), times(6, "off_in_a_child"), times(2, "on"))
-				assert.Equal(t, lines, told())
-			})
+					assert.Zero(t, run.Finish(t, "forked").Status)
+					lines := slices.Concat(times(2, "begin"), times(4, "made_1"), times(2, "off"),
+						times(6, "off_in_a_child"), times(2, "on"))
+					assert.Equal(t, lines, told())
+				})
 		}
 	}
 }
@@ -109,7 +114,8 @@ func TestAnotherLibraryIsToldOfObjects(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
-			run, told := sourced(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket}, false)
+			run, told := sourced(t, harness.Job{MPI: mpi, Program: "objects.c", Args: []string{harness.HoldDir},
+				Socket: exporter.Socket}, false)
 			run.AtHold(t, "made")
 			exporter.Await(t, "the objects", all(up(run), objects(run, "comm", "grid", 1)))
 			run.Release(t, "made")
@@ -133,14 +139,17 @@ func TestAnotherLibraryIsLeftAlone(t *testing.T) {
 		log   string
 		lines []string
 	}{
-		{"taken", nil, "measured is measured in this process", slices.Concat(times(2, "begin"), times(2, "off"), times(2, "on"))},
+		{"taken", nil, "measured is measured in this process",
+			slices.Concat(times(2, "begin"), times(2, "off"), times(2, "on"))},
 		{"refuses", []string{"LIBSOURCE_REFUSES=1"}, "measured can't be measured: it was told so", times(2, "begin")},
-		{"of another version", []string{"LIBSOURCE_STRANGE=1"}, "mpit_agent_source is of another version than this agent's 1", nil},
+		{"of another version", []string{"LIBSOURCE_STRANGE=1"},
+			"mpit_agent_source is of another version than this agent's 1", nil},
 		{"agent switched off", []string{"MPIT_AGENT_DISABLE=1"}, "", nil},
 	} {
 		for _, mpi := range harness.Both(t) {
 			t.Run(c.name+"/"+mpi.Name, func(t *testing.T) {
-				job := harness.Job{MPI: mpi, Program: "calls.c", Args: []string{"-"}, Socket: filepath.Join(suite.Dir(t), "nobody.sock")}
+				job := harness.Job{MPI: mpi, Program: "calls.c", Args: []string{"-"},
+					Socket: filepath.Join(suite.Dir(t), "nobody.sock")}
 				run, told := sourced(t, job, false, append(c.env, "MPIT_AGENT_LOG=1")...)
 				result := run.Finish(t)
 				assert.Zero(t, result.Status)

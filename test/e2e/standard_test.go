@@ -18,7 +18,8 @@ func standardProgram(t *testing.T, variant string, flags ...string) string {
 	programs, agent := filepath.Join(suite.Root(), "test", "programs"), filepath.Join(suite.Root(), "mpit", "agent")
 	flags = append([]string{"-I" + agent}, flags...)
 	library := filepath.Join(suite.Dir(t), "libmpi_abi.so.1")
-	shared := append(flags, filepath.Join(programs, "libstandard_rest.c"), "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1")
+	shared := append(flags, filepath.Join(programs, "libstandard_rest.c"), "-shared", "-fPIC",
+		"-Wl,-soname,libmpi_abi.so.1")
 	built := suite.PlainProgram(t, "libstandard.c", variant, shared...)
 	require.NoError(t, os.Link(built, library))
 	return suite.PlainProgram(t, "standard.c", variant, append(flags, library, "-Wl,-rpath,"+filepath.Dir(library))...)
@@ -31,7 +32,8 @@ func TestStandardABI(t *testing.T) {
 	t.Run("version 1", func(t *testing.T) {
 		exporter := suite.Exporter(t)
 		program := standardProgram(t, "one", "-DABI_VERSION=1")
-		env := []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard", "MPIT_AGENT_FINAL_WAIT=60000"} // however busy the machine
+		// however busy the machine
+		env := []string{"MPIT_SOCKET=" + exporter.Socket, "MPIT_JOB_ID=standard", "MPIT_AGENT_FINAL_WAIT=60000"}
 		run := suite.Start(t, append(suite.ExecCommand("--calls"), program), env)
 		assert.Equal(t, harness.Result{Stdout: "standard: done\n"}, run.Wait(t))
 		received := harness.Labels{"jobid": "standard", "rank": "0", "function": "MPI_Recv", "direction": "received"}

@@ -65,8 +65,8 @@ func TestStorm(t *testing.T) {
 func skipHangs(t *testing.T, mpi *harness.MPI) {
 	t.Helper()
 	if mpi.Name == "openmpi" && mpi.Version == "6.0.0rc2" {
-		t.Skip("Open MPI 6.0.0rc2 hangs at MPI_THREAD_MULTIPLE without the agent, in 2 of 20 storms of a second: in each rank a thread waits in MPI_Comm_create " +
-			"for the next context, and another one in MPI_Waitall.")
+		t.Skip("Open MPI 6.0.0rc2 hangs at MPI_THREAD_MULTIPLE without the agent, in 2 of 20 storms of a second: in " +
+			"each rank a thread waits in MPI_Comm_create for the next context, and another one in MPI_Waitall.")
 	}
 }
 
@@ -102,7 +102,8 @@ func TestStormUnderMemcheck(t *testing.T) {
 
 func stormJob(mpi *harness.MPI, seconds float64, threads int, level string) harness.Job {
 	job := harness.Job{
-		MPI: mpi, Program: "storm.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads), level, harness.HoldDir},
+		MPI: mpi, Program: "storm.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads), level,
+			harness.HoldDir},
 		Exec: monitoring(mpi),
 	}
 	if mpi.Name == "mpich" { // Open MPI 4.1 has no windows at MPI_THREAD_MULTIPLE
@@ -132,7 +133,10 @@ func startSampler(t *testing.T, every time.Duration) *sampler {
 	s := &sampler{socket: listener.Path(), cancel: cancel, served: make(chan error, 1)}
 	go func() {
 		defer close(s.served)
-		s.served <- listener.Serve(ctx, func(ctx context.Context, session *mpit.Session) { s.rank(ctx, session, every) },
+		s.served <- listener.Serve(ctx, func(ctx context.Context,
+			session *mpit.Session) {
+			s.rank(ctx, session, every)
+		},
 			func(_ mpit.Peer, err error) { s.note(nil, err) })
 	}()
 	t.Cleanup(func() {

@@ -44,7 +44,8 @@ func accept(ctx context.Context, t *testing.T, l *mpit.Listener, ranks int) []*m
 }
 
 // bound finds a variable by its name, and the object of a kind by its own.
-func bound(ctx context.Context, t *testing.T, s *mpit.Session, variable string, kind mpit.Bind, object string) (sample mpit.Sample, v mpit.Variable, o mpit.Object) {
+func bound(ctx context.Context, t *testing.T, s *mpit.Session, variable string, kind mpit.Bind,
+	object string) (sample mpit.Sample, v mpit.Variable, o mpit.Object) {
 	t.Helper()
 	sample, err := s.Read(ctx)
 	require.NoError(t, err)
@@ -64,7 +65,8 @@ func bound(ctx context.Context, t *testing.T, s *mpit.Session, variable string, 
 }
 
 // sampled is the agent's own first value of a variable on an object.
-func sampled(ctx context.Context, t *testing.T, s *mpit.Session, variable string, kind mpit.Bind, object string) uint64 {
+func sampled(ctx context.Context, t *testing.T, s *mpit.Session, variable string, kind mpit.Bind,
+	object string) uint64 {
 	t.Helper()
 	sample, v, o := bound(ctx, t, s, variable, kind, object)
 	for _, h := range sample.Layout.Handles {
@@ -133,7 +135,8 @@ func TestToolsCountBesideTheAgent(t *testing.T) {
 func TestToolsHandleEndsWithItsObject(t *testing.T) {
 	const variable = "pml_ob1_unexpected_msgq_length"
 	ctx, l := toolContext(t), tool(t)
-	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: l.Path()})
+	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir},
+		Socket: l.Path()})
 	s := accept(ctx, t, l, run.Ranks)[0]
 	run.AtHold(t, "made")
 	p, err := s.CreatePvarSession(ctx)
@@ -173,12 +176,14 @@ func TestToolsSetControlVariables(t *testing.T) {
 			want           string
 		}{
 			{"a number", settable[mpi.Name].number, true, mpit.CvarValue{Values: []uint64{77}}, "is 77"},
-			{"a string", settable[mpi.Name].text, true, mpit.CvarValue{Text: "a longer string than it had before", IsText: true}, `is "a longer string than it had before"`},
+			{"a string", settable[mpi.Name].text, true, mpit.CvarValue{Text: "a longer string than it had before",
+				IsText: true}, `is "a longer string than it had before"`},
 			{"not allowed", settable[mpi.Name].number, false, mpit.CvarValue{Values: []uint64{77}}, ""},
 		} {
 			t.Run(mpi.Name+" "+c.name, func(t *testing.T) {
 				ctx, l := toolContext(t), tool(t)
-				job := harness.Job{MPI: mpi, Ranks: 1, Program: "cvars.c", Args: []string{c.variable, harness.HoldDir}, Socket: l.Path()}
+				job := harness.Job{MPI: mpi, Ranks: 1, Program: "cvars.c",
+					Args: []string{c.variable, harness.HoldDir}, Socket: l.Path()}
 				if c.allowed {
 					job.Exec = []string{"--allow-write"}
 				}

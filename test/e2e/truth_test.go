@@ -51,7 +51,8 @@ func TestMonitoringCountsExactly(t *testing.T) {
 			counted(run, allToAllBytes, "sums", always(n*8*(ranks-1))),
 			counted(run, oneToAllCalls, "sums", always(0)),
 			counted(run, allToAllCalls, "brief", always(2*rounds)),
-			countedForPeers(mpi, counted(run, putMessages, "MPI_COMM_WORLD", always(n)), counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes))),
+			countedForPeers(mpi, counted(run, putMessages, "MPI_COMM_WORLD", always(n)),
+				counted(run, putBytes, "MPI_COMM_WORLD", always(n*bytes))),
 		)
 	}
 	exporter.Await(t, "silence before the first round", all(up(run), sent(0)))
@@ -106,7 +107,8 @@ func atRoot(value float64) func(int) float64 {
 func TestUnexpectedQueue(t *testing.T) {
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir}, Socket: exporter.Socket,
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir},
+		Socket: exporter.Socket,
 	})
 	sender, receiver := run.Labels(0).With("comm", "backlog"), run.Labels(1).With("comm", "backlog")
 
@@ -133,7 +135,8 @@ func TestRenamedCommunicator(t *testing.T) {
 		counted(run, allToAllCalls, "after", always(7)),
 	)
 	run.AtHold(t, "named")
-	exporter.Await(t, "three names", all(up(run), each, objects(run, "comm", "before", 0), objects(run, "comm", "after", 1)))
+	exporter.Await(t, "three names", all(up(run), each, objects(run, "comm", "before", 0),
+		objects(run, "comm", "after", 1)))
 	run.Release(t, "named")
 	run.AtHold(t, "freed")
 	exporter.Await(t, "three names of a freed communicator", all(up(run), each, objects(run, "comm", "after", 0)))

@@ -35,7 +35,8 @@ func TestMemcheck(t *testing.T) {
 		run.Release(t, "ready")
 		run.AtHold(t, "half")
 		if !bare {
-			exporter.Await(t, "figures from under valgrind", all(up(run), counted(run, allToAllCalls, "sums", always(3))))
+			exporter.Await(t, "figures from under valgrind",
+				all(up(run), counted(run, allToAllCalls, "sums", always(3))))
 		}
 		run.Finish(t, "half", "done")
 		if !bare {
@@ -55,7 +56,8 @@ func TestMemcheckOfCallProfile(t *testing.T) {
 	memcheck := func(bare bool) []memcheckError {
 		dir := suite.Dir(t)
 		run := suite.Run(t, harness.Job{
-			MPI: harness.OpenMPI(t), Program: "profile_messages.c", Args: []string{harness.HoldDir, "blocking", "types", "errors", "completion", "probes"},
+			MPI: harness.OpenMPI(t), Program: "profile_messages.c",
+			Args: []string{harness.HoldDir, "blocking", "types", "errors", "completion", "probes"},
 			Wrap: memcheckCommand(valgrind, dir),
 			Bare: bare, Socket: exporter.Socket, Exec: []string{"--calls"},
 		})
@@ -65,7 +67,8 @@ func TestMemcheckOfCallProfile(t *testing.T) {
 		}
 		run.Finish(t, "half", "done")
 		if !bare {
-			exporter.Await(t, "the end under valgrind", all(ended(run, "finalize"), profiled(run, readBooks(t, run, "end"))))
+			exporter.Await(t, "the end under valgrind",
+				all(ended(run, "finalize"), profiled(run, readBooks(t, run, "end"))))
 		}
 		return readMemcheck(t, dir, run.Ranks)
 	}
@@ -94,7 +97,8 @@ func assertAgentClean(t *testing.T, bare, found []memcheckError) {
 		depth := e.agentDepth()
 		leak := strings.HasPrefix(e.Kind, "Leak_")
 		switch {
-		case depth > 0 && e.frames[depth].Function == "memory_readable": // asks the kernel whether an address is memory: no is an answer
+		// asks the kernel whether an address is memory: no is an answer
+		case depth > 0 && e.frames[depth].Function == "memory_readable":
 		case depth < 0, depth > 0 && known[e.signature(depth)], leak && !e.allocatedBy(depth):
 		default:
 			assert.Fail(t, "an error in the agent", e.String())
@@ -135,7 +139,8 @@ func (e memcheckError) agentDepth() int {
 func (e memcheckError) allocatedBy(depth int) bool {
 	for _, f := range e.frames[:depth] {
 		object := filepath.Base(f.Object)
-		if !strings.HasPrefix(object, "libc.") && !strings.HasPrefix(object, "vgpreload_") && !strings.HasPrefix(object, "ld-linux") {
+		if !strings.HasPrefix(object, "libc.") && !strings.HasPrefix(object, "vgpreload_") &&
+			!strings.HasPrefix(object, "ld-linux") {
 			return false
 		}
 	}

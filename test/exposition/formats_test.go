@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -203,7 +203,7 @@ func distributions(began time.Time) mpittest.Config {
 // serve is an exporter that knows the rank and has asked it.
 func serve(t *testing.T, cfg mpittest.Config) *exporter.Exporter {
 	t.Helper()
-	mapper, err := mapping.New(mapping.Config{TimerInterval: time.Hour})
+	mapper, err := variables.New(variables.Config{TimerInterval: time.Hour})
 	require.NoError(t, err)
 	e, err := exporter.New(exporter.Config{Mapper: mapper, Created: true})
 	require.NoError(t, err)

@@ -38,12 +38,14 @@ func OpenMPI(tb testing.TB) *MPI {
 		"OMPI_MCA_osc=^ucx",
 	}})
 	if mpi.Major < 5 {
-		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+		mpi.env = append(mpi.env, "OMPI_MCA_rmaps_base_oversubscribe=1",
+			"OMPI_MCA_btl_vader_single_copy_mechanism=none",
 			"OMPI_MCA_pml=^ucx", // not "ob1": that would shut monitoring out
 			"OMPI_MCA_btl=self,vader,tcp")
 		return mpi
 	}
-	mapping, pml := "PRTE_MCA_mapby", "OMPI_MCA_pml=^ucx,cm,monitoring" // in 6.0.0rc2 monitoring of messages crashes MPI_Init
+	// in 6.0.0rc2 monitoring of messages crashes MPI_Init
+	mapping, pml := "PRTE_MCA_mapby", "OMPI_MCA_pml=^ucx,cm,monitoring"
 	if mpi.Major == 5 {
 		mapping, pml = "PRTE_MCA_rmaps_default_mapping_policy", "OMPI_MCA_pml=^ucx,cm"
 	}
@@ -97,7 +99,8 @@ func (m *MPI) c() []string {
 		return append([]string{"mpicc." + m.suffix}, flags...)
 	}
 	library := filepath.Join(standardABI, m.Name, "libmpi_abi.so.1")
-	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library}, flags...)
+	return append([]string{"cc", "-I" + filepath.Join(standardABI, "include"), "-Wl,--no-as-needed", library},
+		flags...)
 }
 
 var versions sync.Map // of launchers, by name
@@ -173,7 +176,8 @@ func (m *MPI) compiler(source string) []string {
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
-		command := []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall", filepath.Join(filepath.Dir(source), "hold.f90")}
+		command := []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall",
+			filepath.Join(filepath.Dir(source), "hold.f90")}
 		if strings.HasPrefix(filepath.Base(source), "profile_") {
 			command = append(command, filepath.Join(filepath.Dir(source), "books.f90"))
 		}

@@ -137,7 +137,8 @@ func (p *Process) WaitLong(tb testing.TB, running time.Duration) Result {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		tb.Fatalf("%s has not ended\nstdout:\n%s\nstderr:\n%s", filepath.Base(p.cmd.Path), p.stdout.String(), p.stderr.String())
+		tb.Fatalf("%s has not ended\nstdout:\n%s\nstderr:\n%s", filepath.Base(p.cmd.Path), p.stdout.String(),
+			p.stderr.String())
 	}
 	result := Result{Stdout: p.stdout.String(), Stderr: p.stderr.String(), Status: p.cmd.ProcessState.ExitCode()}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -34,7 +34,8 @@ func (p *Prometheus) QueryAt(ctx context.Context, expression string, at time.Tim
 }
 
 // QueryRange asks for values from one time to another, and returns all of all series.
-func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to time.Time, step time.Duration) ([]Sample, error) {
+func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to time.Time,
+	step time.Duration) ([]Sample, error) {
 	var answer struct {
 		Data struct {
 			Result []struct {
@@ -44,7 +45,8 @@ func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to
 		}
 	}
 	err := p.ask(ctx, "query_range", url.Values{
-		"query": {expression}, "start": {timestamp(from)}, "end": {timestamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
+		"query": {expression}, "start": {timestamp(from)}, "end": {timestamp(to)},
+		"step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
 	}, &answer)
 	if err != nil {
 		return nil, fmt.Errorf("asking Prometheus for %s: %w", expression, err)

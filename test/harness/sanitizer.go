@@ -25,8 +25,10 @@ type Sanitizer struct {
 // locks than the C library's. UCX patches mmap, and TSan crashes.
 func Sanitizers(root string) []Sanitizer {
 	return []Sanitizer{
-		{"addresses", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}, []string{
-			"ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:log_path=REPORTS", "UBSAN_OPTIONS=print_stacktrace=1:log_path=REPORTS",
+		{"addresses", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+			"-fno-omit-frame-pointer"}, []string{
+			"ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:log_path=REPORTS",
+			"UBSAN_OPTIONS=print_stacktrace=1:log_path=REPORTS",
 		}},
 		{"threads", []string{"-fsanitize=thread"}, []string{
 			"TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0:exitcode=0:log_path=REPORTS:suppressions=" + filepath.Join(root, "mpit", "agent", "test", "threads.supp"),
@@ -42,7 +44,9 @@ func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (
 	tb.Helper()
 	dir := s.Dir(tb)
 	library, callsLibrary := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
-	command := []string{"-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C", filepath.Join(s.root, "mpit", "agent"), "BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "CALLS_OUT=" + callsLibrary, "OPTIMISATION=-O0", library}
+	command := []string{"-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C", filepath.Join(s.root, "mpit", "agent"),
+		"BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "CALLS_OUT=" + callsLibrary, "OPTIMISATION=-O0",
+		library}
 	if calls {
 		command = append(command, callsLibrary)
 	}
@@ -50,7 +54,8 @@ func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", command...)
 	flags := strings.Join(sanitizer.Flags, " ")
-	cmd.Env = append(os.Environ(), "CFLAGS="+flags, "LDFLAGS="+flags) // the makefile adds to them, which it couldn't on the command line
+	// the makefile adds to them, which it couldn't on the command line
+	cmd.Env = append(os.Environ(), "CFLAGS="+flags, "LDFLAGS="+flags)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("compiling the agent with %s: %v\n%s", flags, err, out)
 	}

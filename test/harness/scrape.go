@@ -76,7 +76,8 @@ func (s *Scrape) Select(name string, match Labels) []Series {
 func (s *Scrape) One(name string, match Labels) (Series, error) {
 	found := s.Select(name, match)
 	if len(found) != 1 {
-		return Series{}, fmt.Errorf("%d series, not one, of %s with %v; the family: %v", len(found), name, match, s.Select(name, nil))
+		return Series{}, fmt.Errorf("%d series, not one, of %s with %v; the family: %v", len(found), name, match,
+			s.Select(name, nil))
 	}
 	return found[0], nil
 }
@@ -135,7 +136,8 @@ func (s *Scrape) excerpt() string {
 	const limit = 12000
 	var b strings.Builder
 	for line := range strings.SplitSeq(string(s.Body), "\n") {
-		if strings.HasPrefix(line, "mpit_") && !strings.HasSuffix(line, " 0") && !strings.HasPrefix(line, "mpit_pvar_info") {
+		if strings.HasPrefix(line, "mpit_") && !strings.HasSuffix(line, " 0") &&
+			!strings.HasPrefix(line, "mpit_pvar_info") {
 			fmt.Fprintln(&b, line)
 		}
 		if b.Len() > limit {

@@ -47,7 +47,8 @@ func TestAccessibility(t *testing.T) {
 	require.NoError(t, r.Connect(t.Context(), server.Socket))
 	t.Cleanup(r.Kill)
 	// The checker is no part of the page, whose policy lets nothing else in.
-	u := startBrowser(t).open(t, server.URL("/"), command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
+	u := startBrowser(t).open(t, server.URL("/"), command(cdppage.SetBypassCSP,
+		cdppage.SetBypassCSPParams{Enabled: true}))
 	u.await(`document.querySelectorAll("#values tbody data.value").length > 10 && !document.getElementById("categories").hidden`)
 	u.script(axe(t))
 	grounds := map[string]bool{}
@@ -62,7 +63,8 @@ func TestAccessibility(t *testing.T) {
 				[...r.violations, ...r.incomplete.filter((i) => i.id !== "color-contrast")].map((v) => v.id + ": " + v.help + " " +
 					v.nodes.slice(0, 3).map((n) => n.html + " " + n.failureSummary).join(" | ")))`)
 			assert.Empty(t, found)
-			assert.LessOrEqual(t, evaluate[int64](u, `document.documentElement.scrollWidth`), c.width, "the page is as wide as its window; tables scroll by themselves")
+			assert.LessOrEqual(t, evaluate[int64](u, `document.documentElement.scrollWidth`), c.width,
+				"the page is as wide as its window; tables scroll by themselves")
 		})
 	}
 	assert.Len(t, grounds, 2, "the two themes differ")

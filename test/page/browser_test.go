@@ -92,7 +92,8 @@ func (b *browser) prepare(t *testing.T, address string, before ...step) *tab {
 	require.NoError(t, err)
 	u := &tab{t: t, ctx: ctx, origin: at.Scheme + "://" + at.Host + "/"}
 	require.NoError(t, chromedp.Listen(ctx, u.notice))
-	u.do(command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}), command(cdppage.Enable, cdppage.EnableParams{}))
+	u.do(command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}),
+		command(cdppage.Enable, cdppage.EnableParams{}))
 	u.do(before...)
 	return u
 }
@@ -146,7 +147,8 @@ func (u *tab) notice(event any) {
 	case *cdppage.EventJavascriptDialogOpening:
 		u.problems = append(u.problems, "dialog: "+e.Message)
 		go func() {
-			_ = chromedp.Do(u.ctx, command(cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{Accept: true}))
+			_ = chromedp.Do(u.ctx, command(cdppage.HandleJavaScriptDialog,
+				cdppage.HandleJavaScriptDialogParams{Accept: true}))
 		}()
 	}
 }
@@ -255,7 +257,8 @@ func (u *tab) login(name, password string) {
 			answer = command(fetch.ContinueWithAuth, fetch.ContinueWithAuthParams{
 				RequestID: e.RequestID,
 				AuthChallengeResponse: &fetch.AuthChallengeResponse{
-					Response: fetch.AuthChallengeResponseResponseProvideCredentials, Username: name, Password: password,
+					Response: fetch.AuthChallengeResponseResponseProvideCredentials, Username: name,
+					Password: password,
 				},
 			})
 		default:

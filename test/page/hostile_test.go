@@ -22,29 +22,35 @@ const (
 	proto     = "__proto__"
 )
 
-var hostile = []string{htmlImage, script, quotes, lines, reverse, address, proto, "constructor", "", "\x00", strings.Repeat("long ", 2000), "https://example.com/a.js", "&lt;b&gt;", "{{.Version}}"}
+var hostile = []string{htmlImage, script, quotes, lines, reverse, address, proto, "constructor", "", "\x00",
+	strings.Repeat("long ", 2000), "https://example.com/a.js", "&lt;b&gt;", "{{.Version}}"}
 
 // hostileRank says such things wherever a rank may say anything.
 func hostileRank() mpittest.Config {
 	cfg := mpittest.Config{
 		Hello: mpit.Hello{
-			PID: 1, Rank: 0, Size: 1, AgentVersion: htmlImage, LibraryVersion: "Open MPI v" + htmlImage, Host: script, Executable: htmlImage + lines + reverse,
-			Attributes: map[string]string{"MPIT_JOB_ID": htmlImage, "SLURM_JOB_NAME": quotes, "SLURM_JOB_PARTITION": reverse, "ppid": "1"},
+			PID: 1, Rank: 0, Size: 1, AgentVersion: htmlImage, LibraryVersion: "Open MPI v" + htmlImage,
+			Host: script, Executable: htmlImage + lines + reverse,
+			Attributes: map[string]string{"MPIT_JOB_ID": htmlImage, "SLURM_JOB_NAME": quotes,
+				"SLURM_JOB_PARTITION": reverse, "ppid": "1"},
 		},
 		Objects: []mpit.Object{},
 	}
 	enum := &mpit.Enum{Name: htmlImage}
 	for i, s := range hostile {
 		enum.Items = append(enum.Items, mpit.EnumItem{Value: int64(i), Name: s})
-		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: s, Size: 1, Details: []mpit.Detail{{Key: "x", Value: s[:min(len(s), 100)]}}})
+		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: s, Size: 1,
+			Details: []mpit.Detail{{Key: "x", Value: s[:min(len(s), 100)]}}})
 	}
 	for i, s := range hostile {
 		v := mpit.Variable{
-			Index: i, Name: s, Description: s, Class: mpit.ClassLevel, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, Bind: mpit.BindComm,
+			Index: i, Name: s, Description: s, Class: mpit.ClassLevel, Datatype: mpit.DatatypeUnsignedLongLong,
+			DatatypeBytes: 8, Bind: mpit.BindComm,
 			Verbosity: mpit.VerbosityUserBasic, Continuous: true,
 		}
 		if s == lines {
-			v.Class, v.Datatype, v.DatatypeBytes, v.Enum, v.Bind = mpit.ClassState, mpit.DatatypeInt, 4, enum, mpit.BindNone
+			v.Class, v.Datatype, v.DatatypeBytes, v.Enum, v.Bind = mpit.ClassState, mpit.DatatypeInt, 4, enum,
+				mpit.BindNone
 		}
 		cfg.Variables = append(cfg.Variables, v)
 		next := (i + 1) % len(hostile)
@@ -70,7 +76,8 @@ func TestHostileNamesStayText(t *testing.T) {
 	assert.Contains(t, text, `two\nlines\r\tand \u001b[31m`)
 	assert.Contains(t, text, `abc\u202egnp.exe\u2066\u200f`)
 	for _, c := range "\u202e\u2066\u200f\x1b" {
-		assert.NotContains(t, evaluate[string](u, `document.body.textContent`), string(c), "what turns or hides text is written out")
+		assert.NotContains(t, evaluate[string](u, `document.body.textContent`), string(c),
+			"what turns or hides text is written out")
 	}
 	assert.Contains(t, evaluate[string](u, "document.title"), "<img", "and is the page's title")
 

@@ -21,7 +21,8 @@ func standing(t *testing.T) (*harness.Exporter, *harness.Run) {
 	t.Helper()
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"7", harness.HoldDir}, Socket: server.Socket, Exec: []string{"--monitoring"},
+		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"7", harness.HoldDir},
+		Socket: server.Socket, Exec: []string{"--monitoring"},
 	})
 	run.AtHold(t, "queued")
 	server.Await(t, "the ranks", func(s *harness.Scrape) error {
@@ -86,7 +87,8 @@ func TestPageOfARealJob(t *testing.T) {
 	samePage(t, u, server, run, 0)
 	assert.Equal(t, "Rank 0 of job "+run.ID+" – MPI_T exporter", evaluate[string](u, "document.title"))
 	assert.Equal(t, "2 up", evaluate[string](u, `document.querySelector("#jobs tbody").rows[0].cells[2].textContent`))
-	assert.Contains(t, evaluate[string](u, `document.getElementById("about").innerText`), "openmpi "+harness.OpenMPI(t).Version)
+	assert.Contains(t, evaluate[string](u, `document.getElementById("about").innerText`),
+		"openmpi "+harness.OpenMPI(t).Version)
 
 	u.part("variables are described", func(t *testing.T) {
 		u.await(`document.body.innerText.includes("Number of messages exchanged as all-to-all operations")`)
@@ -158,7 +160,8 @@ func TestKeyboard(t *testing.T) {
 		u.key(kb.Tab)
 		stops = append(stops, evaluate[string](u, where))
 	}
-	assert.Equal(t, []string{"A", "jobs", "jobs", "ranks", "interval", "pause", "filter", "treeitem", "region", "A", "A", "A"},
+	assert.Equal(t, []string{"A", "jobs", "jobs", "ranks", "interval", "pause", "filter", "treeitem", "region", "A",
+		"A", "A"},
 		stops)
 
 	u.part("skip to the variables", func(t *testing.T) {
@@ -191,7 +194,8 @@ func TestKeyboard(t *testing.T) {
 		assert.NotContains(t, last, "All")
 		u.key(" ")
 		u.await(fmt.Sprintf(`document.querySelectorAll("#values tbody tr").length === %d`, all))
-		assert.Equal(t, 1, evaluate[int](u, `document.querySelectorAll("[role=treeitem][tabindex='0']").length`), "one stop of Tab")
+		assert.Equal(t, 1, evaluate[int](u, `document.querySelectorAll("[role=treeitem][tabindex='0']").length`),
+			"one stop of Tab")
 	})
 	u.part("a job", func(t *testing.T) {
 		u.script(`document.querySelector("#jobs a").focus()`)

@@ -29,8 +29,10 @@ func TestPictures(t *testing.T) {
 	if *update {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 		server := suite.Exporter(t)
-		program := suite.Compile(t, "halo", "demo", "mpicc.openmpi", "-O2", filepath.Join(suite.Root(), "examples", "demo", "halo.c"))
-		run := suite.Start(t, append(append([]string{"mpirun.openmpi", "-n", "4"}, suite.ExecCommand("--monitoring")...), program),
+		program := suite.Compile(t, "halo", "demo", "mpicc.openmpi", "-O2",
+			filepath.Join(suite.Root(), "examples", "demo", "halo.c"))
+		run := suite.Start(t, append(append([]string{"mpirun.openmpi", "-n", "4"},
+			suite.ExecCommand("--monitoring")...), program),
 			append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID=4711"))
 		u := startBrowser(t).open(t, server.URL("/"), theme("light"), chromedp.EmulateViewport(1280, 720))
 		u.chooseInterval("1")
@@ -48,7 +50,8 @@ func TestPictures(t *testing.T) {
 			picture, err := png.Decode(bytes.NewReader(shot))
 			require.NoError(t, err)
 			var small bytes.Buffer
-			require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
+			require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small,
+				fewColours(picture)))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "page-"+name+".png"), small.Bytes(), 0o644))
 		}
 		run.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and halo ends at

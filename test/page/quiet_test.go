@@ -117,11 +117,13 @@ func TestExporterGoesAndComes(t *testing.T) {
 // The page works behind a proxy that gives the exporter a path of its own.
 func TestPageBehindAPath(t *testing.T) {
 	server := simulated(t)
-	front := httptest.NewServer(http.StripPrefix("/nodes/7", httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: server.Address})))
+	front := httptest.NewServer(http.StripPrefix("/nodes/7",
+		httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: server.Address})))
 	t.Cleanup(front.Close)
 	u := startBrowser(t).open(t, front.URL+"/nodes/7/")
 	u.await(`document.querySelectorAll("#values data.value").length > 0`)
-	assert.Contains(t, evaluate[[]string](u, `[...document.querySelectorAll("footer a")].map((a) => a.href)`), front.URL+"/nodes/7/metrics")
+	assert.Contains(t, evaluate[[]string](u, `[...document.querySelectorAll("footer a")].map((a) => a.href)`),
+		front.URL+"/nodes/7/metrics")
 }
 
 // The page works with TLS and a password, as --web.config.file sets them.
@@ -139,12 +141,14 @@ func TestPageWithTLSAndAPassword(t *testing.T) {
 	require.NoError(t, err)
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
 	require.NoError(t, err)
-	config := file("web.yml", fmt.Appendf(nil, "tls_server_config: {cert_file: %s, key_file: %s}\nbasic_auth_users: {alice: %s}\n",
+	config := file("web.yml", fmt.Appendf(nil, "tls_server_config: {cert_file: %s, key_file: %s}\nbasic_auth_users: "+
+		"{alice: %s}\n",
 		file("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})),
 		file("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), hash))
 	addresses, socket := filepath.Join(dir, "address"), filepath.Join(dir, "s")
 	suite.Start(t, []string{
-		suite.Binary(), "--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--web.address-file=" + addresses, "--web.config.file=" + config,
+		suite.Binary(), "--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
+		"--web.address-file=" + addresses, "--web.config.file=" + config,
 	}, nil)
 	r := mpittest.New(mpittest.Everything())
 	t.Cleanup(r.Kill)
@@ -167,7 +171,8 @@ func TestPageWithTLSAndAPassword(t *testing.T) {
 // Without scripts the links are there, and what the page is for.
 func TestPageWithoutScripts(t *testing.T) {
 	server := simulated(t)
-	u := startBrowser(t).open(t, server.URL("/"), command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	u := startBrowser(t).open(t, server.URL("/"), command(emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: true}))
 	text := evaluate[string](u, `document.body.innerText`)
 	assert.Contains(t, text, "The live page needs JavaScript")
 	assert.NotContains(t, text, "Performance variables", "nothing that stays empty")

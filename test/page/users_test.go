@@ -22,7 +22,8 @@ func connectAs(t *testing.T, uid int, r *mpittest.Rank, socket string) {
 	failed := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: nobody else gets this thread
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid),
+			^uintptr(0)); errno != 0 {
 			failed <- errno
 			return
 		}
@@ -44,11 +45,13 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 	rank := func(steps int) *mpittest.Rank {
 		return mpittest.New(mpittest.Config{
 			Hello: mpit.Hello{
-				PID: 1, Size: 1, InitTime: time.Now(), AgentVersion: "1", LibraryVersion: "Open MPI v4.1.4", Host: "node7", Executable: "app",
+				PID: 1, Size: 1, InitTime: time.Now(), AgentVersion: "1", LibraryVersion: "Open MPI v4.1.4",
+				Host: "node7", Executable: "app",
 				Attributes: map[string]string{"MPIT_JOB_ID": "17", "ppid": "1"},
 			},
-			Variables: []mpit.Variable{{Name: "steps", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, Continuous: true}},
-			Values:    []mpittest.Value{{Name: "steps", Class: mpit.ClassCounter, Values: []any{steps}}},
+			Variables: []mpit.Variable{{Name: "steps", Class: mpit.ClassCounter,
+				Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, Continuous: true}},
+			Values: []mpittest.Value{{Name: "steps", Class: mpit.ClassCounter, Values: []any{steps}}},
 		})
 	}
 	connectAs(t, 12345, rank(666), server.Socket) // first, and first in the order of names
@@ -64,12 +67,14 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 		return ""
 	}
 	for user, want := range map[string]string{"12345": "666", "root": "42"} {
-		u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`) // also after the page has been loaded again
+		// also after the page has been loaded again
+		u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`)
 		u.script(`[...document.querySelectorAll("#jobs tbody tr")].find((row) => row.cells[3].textContent === "` + user + `").querySelector("a").click()`)
 		u.until(t, func() bool { return value() == want })
 		u.await(`document.querySelector("#about").textContent.includes("` + user + `")`)
 		assert.Contains(t, evaluate[string](u, "location.hash"), "user="+user)
-		assert.Equal(t, 1, evaluate[int](u, `document.getElementById("ranks").options.length`), "the other one is no rank of this job")
+		assert.Equal(t, 1, evaluate[int](u, `document.getElementById("ranks").options.length`),
+			"the other one is no rank of this job")
 		u.script(`location.reload()`)
 		u.until(t, func() bool { return value() == want })
 	}

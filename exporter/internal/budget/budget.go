@@ -1,5 +1,5 @@
 // Package budget bounds the series of performance variables: of all ranks, of each job, of each user and of each
-// rank. Series count by their weight (mapping.Rank.Weight).
+// rank. Series count by their weight (series.Rank.Weight).
 //
 // Begin reading at Account.
 package budget
@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // Budgets is how many series there are, and may be. Who has series keeps them, whoever comes; an ended rank has them
@@ -16,7 +17,7 @@ import (
 // concurrent use.
 type Budgets struct {
 	mu     sync.Mutex
-	limits mapping.Limits // without zeros
+	limits rules.Limits // without zeros
 	all    int
 	jobs   map[Job]int
 	users  map[uint32]int
@@ -29,14 +30,14 @@ type Job struct {
 }
 
 // New returns Budgets of which nothing is used.
-func New(l mapping.Limits) (*Budgets, error) {
+func New(l rules.Limits) (*Budgets, error) {
 	b := &Budgets{jobs: map[Job]int{}, users: map[uint32]int{}}
 	return b, b.SetLimits(l)
 }
 
 // SetLimits puts new limits into force, zeros standing for the defaults: for what comes. With an error the old ones
 // stay.
-func (b *Budgets) SetLimits(l mapping.Limits) error {
+func (b *Budgets) SetLimits(l rules.Limits) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (b *Budgets) SetLimits(l mapping.Limits) error {
 }
 
 // Limits returns those that are in force.
-func (b *Budgets) Limits() mapping.Limits {
+func (b *Budgets) Limits() rules.Limits {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.limits
@@ -101,7 +102,7 @@ func (b *Budgets) Used(ranks []*Account) Use {
 	return use
 }
 
-// Account is what one rank has, or the ranks of one world together. It is a mapping.Room. It is safe for concurrent
+// Account is what one rank has, or the ranks of one world together. It is a series.Room. It is safe for concurrent
 // use.
 type Account struct {
 	budgets *Budgets

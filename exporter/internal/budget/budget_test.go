@@ -10,16 +10,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // A rank that has more than the limits leave gets nothing, and keeps what it has.
 func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
-	b, err := New(mapping.Limits{})
+	b, err := New(rules.Limits{})
 	require.NoError(t, err)
 	room, second := b.Open(Job{}), b.Open(Job{})
 	room.Settle(20)
 	second.Settle(20)
-	require.NoError(t, b.SetLimits(mapping.Limits{SeriesPerUser: 10}))
+	require.NoError(t, b.SetLimits(rules.Limits{SeriesPerUser: 10}))
 	assert.Equal(t, -30, room.Left())
 	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(1))
 	assert.Equal(t, 20, room.Weight())
@@ -33,7 +34,7 @@ func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
 
 // Ranks of several users that come at the same moment have no more together than there may be.
 func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
-	b, err := New(mapping.Limits{Series: 1000})
+	b, err := New(rules.Limits{Series: 1000})
 	require.NoError(t, err)
 	var coming sync.WaitGroup
 	ranks := make([]*Account, 8)
@@ -58,8 +59,8 @@ func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
 func TestBudgetsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(1, 200)
-		draw := func() mapping.Limits {
-			return mapping.Limits{
+		draw := func() rules.Limits {
+			return rules.Limits{
 				Series: small.Draw(t, "all"), SeriesPerJob: small.Draw(t, "job"),
 				SeriesPerUser: small.Draw(t, "user"), SeriesPerRank: small.Draw(t, "rank"),
 			}
@@ -141,14 +142,14 @@ func TestBudgetsHold(t *testing.T) {
 
 // Users come one after the other, and each takes all there is to get. The last one finds room all the same.
 func TestUsersShareTheSeries(t *testing.T) {
-	b, err := New(mapping.Limits{})
+	b, err := New(rules.Limits{})
 	require.NoError(t, err)
 	for uid := range uint32(8) {
-		for range mapping.DefaultSeriesPerUser / mapping.DefaultSeriesPerRank {
+		for range rules.DefaultSeriesPerUser / rules.DefaultSeriesPerRank {
 			r := b.Open(Job{UID: uid})
 			r.Take(r.Left())
 		}
-		assert.LessOrEqual(t, b.users[uid], mapping.DefaultSeries-b.all)
+		assert.LessOrEqual(t, b.users[uid], rules.DefaultSeries-b.all)
 	}
 	r := b.Open(Job{UID: 8})
 	assert.Greater(t, r.Left(), 800)

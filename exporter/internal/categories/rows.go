@@ -2,7 +2,7 @@ package categories
 
 import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -21,11 +21,11 @@ type Row struct {
 }
 
 // Rows makes series of categories: at most MaxRows, over says how many more there would be.
-func Rows(list []mpit.Category, variables *mpit.Variables, infos []mapping.Info) (rows []Row, over int) {
-	described := map[int]*mapping.Info{} // by MPI_T's index
-	if variables != nil {
-		for i := range min(len(variables.ByID), len(infos)) {
-			described[variables.ByID[i].Index] = &infos[i]
+func Rows(list []mpit.Category, vars *mpit.Variables, infos []variables.Info) (rows []Row, over int) {
+	described := map[int]*variables.Info{} // by MPI_T's index
+	if vars != nil {
+		for i := range min(len(vars.ByID), len(infos)) {
+			described[vars.ByID[i].Index] = &infos[i]
 		}
 	}
 	names := map[int]string{}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -25,7 +25,7 @@ func Rows(list []mpit.ControlVariable, patterns []string) (rows []Row, unreadabl
 	for i := range list {
 		v := &list[i]
 		name := clean.Label(v.Name)
-		named := func(pattern string) bool { return mapping.GlobMatches(pattern, v.Name) }
+		named := func(pattern string) bool { return rules.GlobMatches(pattern, v.Name) }
 		if seen[name] || !slices.ContainsFunc(patterns, named) {
 			continue
 		}

@@ -30,8 +30,10 @@ func NewAuthority() (*Authority, error) {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -69,8 +71,10 @@ func (a *Authority) WriteFiles(dir, client string) (authority, cert, key string,
 	if err != nil {
 		return "", "", "", err
 	}
-	authority, cert, key = filepath.Join(dir, "authority.pem"), filepath.Join(dir, "client.pem"), filepath.Join(dir, "client-key.pem")
-	for path, content := range map[string][]byte{authority: block("CERTIFICATE", a.cert.Raw), cert: certPEM, key: keyPEM} {
+	authority, cert, key = filepath.Join(dir, "authority.pem"), filepath.Join(dir, "client.pem"),
+		filepath.Join(dir, "client-key.pem")
+	for path, content := range map[string][]byte{authority: block("CERTIFICATE", a.cert.Raw), cert: certPEM,
+		key: keyPEM} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return "", "", "", err
 		}
@@ -84,8 +88,10 @@ func (a *Authority) sign(name string) (cert, key []byte, err error) {
 		return nil, nil, fmt.Errorf("certificate of %s: %w", name, err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(a.next), Subject: pkix.Name{CommonName: name}, NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(a.next), Subject: pkix.Name{CommonName: name}, NotBefore: a.cert.NotBefore,
+		NotAfter: a.cert.NotAfter,
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	a.next++

@@ -29,7 +29,8 @@ type grpcServer struct {
 }
 
 func serveGRPC(r *Receiver, listener net.Listener, end <-chan struct{}) server {
-	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(r.opts.MaxBytes), grpc.StatsHandler(measurer{}), grpc.WaitForHandlers(true)}
+	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(r.opts.MaxBytes), grpc.StatsHandler(measurer{}),
+		grpc.WaitForHandlers(true)}
 	if r.opts.TLS != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(r.opts.TLS)))
 	}

@@ -128,8 +128,9 @@ func (s *httpServer) read(r *http.Request) (*Request, int, error) {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("more than %d bytes", limit)
 	}
 	request := &Request{
-		Message: &collector.ExportMetricsServiceRequest{}, Bytes: len(body), WireBytes: len(sent), Encoding: r.Header.Get("Content-Encoding"),
-		Header: map[string][]string{}, Path: r.URL.Path, Query: r.URL.RawQuery,
+		Message: &collector.ExportMetricsServiceRequest{}, Bytes: len(body), WireBytes: len(sent),
+		Encoding: r.Header.Get("Content-Encoding"),
+		Header:   map[string][]string{}, Path: r.URL.Path, Query: r.URL.RawQuery,
 	}
 	if err := proto.Unmarshal(body, request.Message); err != nil {
 		return nil, http.StatusBadRequest, err

@@ -93,7 +93,8 @@ func TestReceiverBound(t *testing.T) {
 	}
 }
 
-func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority, headers map[string]string) func(context.Context) error {
+func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority,
+	headers map[string]string) func(context.Context) error {
 	t.Helper()
 	var cfg *tls.Config
 	if authority != nil {
@@ -110,8 +111,10 @@ func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority
 	var err error
 	if r.opts.Protocol == HTTP {
 		opts := []otlpmetrichttp.Option{
-			otlpmetrichttp.WithEndpointURL(r.URL() + "/v1/metrics"), otlpmetrichttp.WithHeaders(headers), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
-			otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}),
+			otlpmetrichttp.WithEndpointURL(r.URL() + "/v1/metrics"), otlpmetrichttp.WithHeaders(headers),
+			otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
+			otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: time.Millisecond,
+				MaxInterval: time.Millisecond}),
 		}
 		if cfg != nil {
 			opts = append(opts, otlpmetrichttp.WithTLSClientConfig(cfg))
@@ -119,8 +122,10 @@ func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority
 		exporter, err = otlpmetrichttp.New(ctx, opts...)
 	} else {
 		opts := []otlpmetricgrpc.Option{
-			otlpmetricgrpc.WithEndpoint(r.Addr()), otlpmetricgrpc.WithHeaders(headers), otlpmetricgrpc.WithCompressor("gzip"),
-			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}),
+			otlpmetricgrpc.WithEndpoint(r.Addr()), otlpmetricgrpc.WithHeaders(headers),
+			otlpmetricgrpc.WithCompressor("gzip"),
+			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: time.Millisecond,
+				MaxInterval: time.Millisecond}),
 		}
 		if cfg != nil {
 			opts = append(opts, otlpmetricgrpc.WithTLSCredentials(credentials.NewTLS(cfg)))
@@ -133,8 +138,10 @@ func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority
 	t.Cleanup(func() { _ = exporter.Shutdown(context.WithoutCancel(ctx)) })
 	return func(ctx context.Context) error {
 		return exporter.Export(ctx, &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{
-			{Name: "mpit.calls", Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 1}, {Value: 2}}}},
-			{Name: "a long name of a metric that does not stand in the way of a bound of 64 bytes", Data: metricdata.Gauge[float64]{}},
+			{Name: "mpit.calls", Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality,
+				IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 1}, {Value: 2}}}},
+			{Name: "a long name of a metric that does not stand in the way of a bound of 64 bytes",
+				Data: metricdata.Gauge[float64]{}},
 		}}}})
 	}
 }

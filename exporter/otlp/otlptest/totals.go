@@ -78,7 +78,8 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 			buckets[i] = n
 		}
 		t := totalOf(totals, m, p.GetAttributes(), "histogram")
-		t.histogram(isDelta(m.GetHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
+		t.histogram(isDelta(m.GetHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(),
+			p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
 	}
 	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
 		buckets := map[int]uint64{}
@@ -86,7 +87,8 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 			buckets[int(p.GetPositive().GetOffset())+i] = n
 		}
 		t := totalOf(totals, m, p.GetAttributes(), "exponential histogram")
-		t.histogram(isDelta(m.GetExponentialHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
+		t.histogram(isDelta(m.GetExponentialHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(),
+			p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
 	}
 }
 
@@ -113,7 +115,8 @@ func totalOf(totals map[string]*Total, m *metrics.Metric, list []*common.KeyValu
 	key := Key(m.GetName(), attributes)
 	t := totals[key]
 	if t == nil {
-		t = &Total{Metric: m.GetName(), Unit: m.GetUnit(), Attributes: attributes, Kind: kind, Buckets: map[int]uint64{}}
+		t = &Total{Metric: m.GetName(), Unit: m.GetUnit(), Attributes: attributes, Kind: kind,
+			Buckets: map[int]uint64{}}
 		totals[key] = t
 	}
 	return t

@@ -15,7 +15,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
 // FileHelp is the help of the flag --config.file, which several commands have.
@@ -32,13 +33,13 @@ func CheckPaths(what string, paths []string) error {
 
 // Load reads and compiles rule files. If one of them is bad, the error is a *Mistakes with everything that is wrong
 // in any of them.
-func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *mapping.Settings, error) {
-	settings, err := mapping.Load(paths)
+func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *rules.Settings, error) {
+	settings, err := rules.Load(paths)
 	if err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}
-	config := mapping.Config{Rules: settings.Rules, Rank: settings.Rank, TimerInterval: timerInterval}
-	mapper, err := mapping.New(config)
+	config := variables.Config{Rules: settings.Rules, Rank: settings.Rank, TimerInterval: timerInterval}
+	mapper, err := variables.New(config)
 	if err != nil {
 		return exporter.Rules{}, nil, &Mistakes{err}
 	}
@@ -60,7 +61,7 @@ func (e *Mistakes) Unwrap() error { return e.error }
 // Lines are those of what is wrong.
 func (e *Mistakes) Lines() []string { return cli.Lines(e) }
 
-// Files are the files that paths stand for, as mapping.Load finds them: a path itself, or those of a directory that
+// Files are the files that paths stand for, as rules.Load finds them: a path itself, or those of a directory that
 // end in .yaml or .yml and are not hidden, by name.
 func Files(paths []string) (files []string, err error) {
 	for _, path := range paths {

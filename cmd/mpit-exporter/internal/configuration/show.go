@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // ruleText is a rule file as somebody wrote it, comments and all.
@@ -29,7 +29,7 @@ func Shipped() (string, error) {
 }
 
 func shippedFiles() ([]ruleText, error) {
-	files := mapping.DefaultFiles()
+	files := rules.DefaultFiles()
 	names, err := fs.Glob(files, "*/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("shipped rules: %w", err)
@@ -73,7 +73,7 @@ func Effective(paths []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	head, err := yaml.Marshal(mapping.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits),
+	head, err := yaml.Marshal(rules.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits),
 		Identity: settings.Identity})
 	if err != nil {
 		return "", fmt.Errorf("config show: %w", err)
@@ -91,7 +91,7 @@ func Effective(paths []string) (string, error) {
 
 // limitsInForce lowers each limit of a part to that of the whole. Defaults may be above it; in a rule file that is a
 // mistake.
-func limitsInForce(l mapping.Limits) mapping.Limits {
+func limitsInForce(l rules.Limits) rules.Limits {
 	whole := l.Series
 	for _, part := range []*int{&l.SeriesPerUser, &l.SeriesPerJob, &l.SeriesPerRank, &l.SeriesPerVariable} {
 		whole = min(whole, *part)
@@ -111,8 +111,8 @@ func problemLines(text string) ([]int, error) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("config show: %w", err)
 	}
-	var problems mapping.Problems
-	if _, err := mapping.Load([]string{file}); !errors.As(err, &problems) {
+	var problems rules.Problems
+	if _, err := rules.Load([]string{file}); !errors.As(err, &problems) {
 		return nil, err
 	}
 	var lines []int

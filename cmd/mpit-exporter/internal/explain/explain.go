@@ -15,6 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -82,7 +84,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 // out those whose explanation is the same as that for any library; if several classes are, those that no rule
 // mentions, provided that some rule mentions another. If rules know the variable by name, only these explanations are
 // left; others is how many were left out for that reason.
-func (q *question) answer(m *mapping.Mapper, categories []string) (list []Explained, others int) {
+func (q *question) answer(m *variables.Mapper, categories []string) (list []Explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) Explained {
 		v := q.variable
 		v.Class = class
@@ -127,7 +129,7 @@ func (e Explained) ruled() bool {
 		func(d Reason) bool { return d.Rule != "" })
 }
 
-func newExplained(lib mapping.Library, v *mpit.Variable, from mapping.Explanation) Explained {
+func newExplained(lib mapping.Library, v *mpit.Variable, from rules.Explanation) Explained {
 	e := Explained{
 		Library: lib.Name, Version: lib.Version, Class: classWords[v.Class], Datatype: v.Datatype.String(),
 		Dropped: string(from.Drop), Series: append([]string{}, from.Series...), Decisions: []Reason{},
@@ -149,7 +151,7 @@ func newExplained(lib mapping.Library, v *mpit.Variable, from mapping.Explanatio
 	return e
 }
 
-func sourceText(s mapping.Source) string {
+func sourceText(s rules.Source) string {
 	if s.File == "" {
 		return ""
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -40,7 +40,7 @@ func Run(ctx context.Context, settings preload.Settings, program, env []string, 
 	if err != nil {
 		return none, err
 	}
-	mapper, err := mapping.New(mapping.Config{})
+	mapper, err := variables.New(variables.Config{})
 	if err != nil {
 		return none, fmt.Errorf("mapping rules: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -21,7 +21,7 @@ func TestListedRanks(t *testing.T) {
 	listener, err := mpit.Listen(socket)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, listener.Close()) }()
-	mapper, err := mapping.New(mapping.Config{})
+	mapper, err := variables.New(variables.Config{})
 	require.NoError(t, err)
 	ranks := newListedRanks(mapper)
 	ctx, stop := context.WithCancel(t.Context())

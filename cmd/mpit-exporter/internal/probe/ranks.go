@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -23,7 +23,7 @@ const (
 // listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is
 // not known beforehand.
 type listedRanks struct {
-	mapper  *mapping.Mapper
+	mapper  *variables.Mapper
 	reading chan struct{} // held while a rank is read: one after the other
 	last    chan struct{} // gets a token when a last sample has come that is worth it
 
@@ -39,7 +39,7 @@ type finalWords struct {
 	catalogue api.Catalogue
 }
 
-func newListedRanks(mapper *mapping.Mapper) *listedRanks {
+func newListedRanks(mapper *variables.Mapper) *listedRanks {
 	return &listedRanks{mapper: mapper, reading: make(chan struct{}, 1), last: make(chan struct{}, 1)}
 }
 

@@ -96,22 +96,26 @@ func descriptions(t *testing.T) map[string]string {
 
 // catalogue has what source.c declares: of each function its time, what goes out and what comes in.
 func catalogue(functions []function, descriptions map[string]string) string {
-	binds := map[binding]string{bindComm: " bind: comm,", bindWin: " bind: win,", bindFile: " bind: file,", bindNone: ""}
+	binds := map[binding]string{bindComm: " bind: comm,", bindWin: " bind: win,", bindFile: " bind: file,",
+		bindNone: ""}
 	var b strings.Builder
 	variable := func(name, properties, description string) {
 		fmt.Fprintf(&b, "  - {name: %s, %s category: mpit_calls, description: %q}\n", name, properties, description)
 	}
 	for _, f := range functions {
-		variable("mpit_call_time_"+f.name, "class: timer, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic, count: 45, distribution: true,",
+		variable("mpit_call_time_"+f.name, "class: timer, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic, "+
+			"count: 45, distribution: true,",
 			descriptions["TIME"])
 		bytes := func(d direction, description string) {
 			if d != noDirection {
-				variable("mpit_call_bytes_"+string(d)+"_"+f.name, "class: aggregate, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic,", description)
+				variable("mpit_call_bytes_"+string(d)+"_"+f.name,
+					"class: aggregate, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic,", description)
 			}
 		}
 		bytes(f.movement.out, descriptions["OUT"])
 		bytes(f.movement.in, descriptions["IN"])
 	}
-	variable("mpit_call_uncounted", "class: counter, datatype: uint64, verbosity: user_basic,", descriptions["UNCOUNTED"])
+	variable("mpit_call_uncounted", "class: counter, datatype: uint64, verbosity: user_basic,",
+		descriptions["UNCOUNTED"])
 	return b.String()
 }

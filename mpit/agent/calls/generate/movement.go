@@ -77,7 +77,8 @@ func parseMovement(text string, parameters []parameter) (movement, error) {
 	for text != "" {
 		term := movementTerm.FindStringSubmatch(text)
 		if term == nil {
-			return m, fmt.Errorf("bytes %q: neither a collective operation of movement.go nor direction(parameters)", text)
+			return m, fmt.Errorf("bytes %q: neither a collective operation of movement.go nor direction(parameters)",
+				text)
 		}
 		text = text[len(term[0]):]
 		d, from := direction(term[1]), strings.Fields(term[2])
@@ -118,7 +119,8 @@ func valid(from []string, parameters []parameter) error {
 		kinds = append(kinds, string(roles[role]))
 	}
 	if form := strings.Join(kinds, " "); !validForm.MatchString(form) {
-		return fmt.Errorf("bytes of %q can't be computed: status, or [peer] [op] [count] type", strings.Join(from, " "))
+		return fmt.Errorf("bytes of %q can't be computed: status, or [peer] [op] [count] type",
+			strings.Join(from, " "))
 	}
 	return nil
 }

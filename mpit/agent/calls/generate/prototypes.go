@@ -70,7 +70,8 @@ func passed(functions []function) []byte {
 		for _, w := range f.wrappers {
 			for _, symbol := range []string{w.symbol, "P" + w.symbol} {
 				fmt.Fprintf(&b, "PASSED(%s, %d, (%s), (%s), %s, %s, %d, %d)\n",
-					symbol, len(f.parameters), types, strings.Join(given, ", "), f.number(), f.bind, handleAt, statusAt)
+					symbol, len(f.parameters), types, strings.Join(given, ", "), f.number(), f.bind, handleAt,
+					statusAt)
 			}
 		}
 	}

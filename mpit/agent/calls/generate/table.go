@@ -137,7 +137,8 @@ func parseLine(section, line string) ([]function, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the non-blocking form of %s: %w", name, err)
 		}
-		made = append(made, newFunction(section, "MPI_I"+lowerFirst(strings.TrimPrefix(name, "MPI_")), more, m, f.since, f.wide))
+		made = append(made, newFunction(section, "MPI_I"+lowerFirst(strings.TrimPrefix(name, "MPI_")), more, m,
+			f.since, f.wide))
 	}
 	if f.persistent {
 		more, err := parseParameters(append(slices.Clone(words), "info", "request"))
@@ -145,7 +146,8 @@ func parseLine(section, line string) ([]function, error) {
 			return nil, fmt.Errorf("the persistent form of %s: %w", name, err)
 		}
 		init := newFunction(section, name+"_init", more, movement{}, "4.0", f.wide)
-		init.wrappers = append(init.wrappers, wrapper{symbol: strings.Replace(init.name, "MPI_", "MPIX_", 1), extension: true})
+		init.wrappers = append(init.wrappers, wrapper{symbol: strings.Replace(init.name, "MPI_", "MPIX_", 1),
+			extension: true})
 		made = append(made, init)
 	}
 	return made, nil

@@ -43,14 +43,17 @@ func TestForms(t *testing.T) {
 		},
 		"forms of a collective operation are functions of their own": {
 			"MPI_Barrier I init | comm |",
-			map[string]string{"MPI_Barrier": "MPI_Barrier", "MPI_Ibarrier": "MPI_Ibarrier", "MPI_Barrier_init": "MPI_Barrier_init MPIX_Barrier_init"},
+			map[string]string{"MPI_Barrier": "MPI_Barrier", "MPI_Ibarrier": "MPI_Ibarrier",
+				"MPI_Barrier_init": "MPI_Barrier_init MPIX_Barrier_init"},
 		},
 		"all of it": {
-			"MPI_Neighbor_allgather I init _c | sendbuf sendcount sendtype recvbuf recvcount recvtype comm | neighbor_allgather",
+			"MPI_Neighbor_allgather I init _c | sendbuf sendcount sendtype recvbuf recvcount recvtype comm | " +
+				"neighbor_allgather",
 			map[string]string{
-				"MPI_Neighbor_allgather":      "MPI_Neighbor_allgather MPI_Neighbor_allgather_c",
-				"MPI_Ineighbor_allgather":     "MPI_Ineighbor_allgather MPI_Ineighbor_allgather_c",
-				"MPI_Neighbor_allgather_init": "MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c MPIX_Neighbor_allgather_init",
+				"MPI_Neighbor_allgather":  "MPI_Neighbor_allgather MPI_Neighbor_allgather_c",
+				"MPI_Ineighbor_allgather": "MPI_Ineighbor_allgather MPI_Ineighbor_allgather_c",
+				"MPI_Neighbor_allgather_init": "MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c " +
+					"MPIX_Neighbor_allgather_init",
 			},
 		},
 	} {
@@ -93,26 +96,33 @@ func TestObjects(t *testing.T) {
 // What is wrong with a table is said with the line.
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ table, want string }{
-		"nothing":                {"# nothing", "table: no function"},
-		"a column too few":       {"[a]\nMPI_Wait | request status", "table:2: 2 columns, not three"},
-		"no section":             {"MPI_Wait | request status |", "table:1: no [section] stands in front of it"},
-		"no name":                {"[a]\n | request |", `table:2: "" is no name of an MPI function`},
-		"another's name":         {"[a]\nPMPI_Wait | request status |", `table:2: "PMPI_Wait" is no name`},
-		"twice":                  {"[a]\nMPI_Wait | request status |\n\nMPI_Wait | request |", "table:4: MPI_Wait stands in line 2 already"},
-		"twice, by a form":       {"[a]\nMPI_Ibarrier | comm request |\nMPI_Barrier I | comm |", "table:3: MPI_Ibarrier stands in line 2 already"},
-		"an unknown form":        {"[a]\nMPI_Send _x | buf |", `table:2: MPI_Send: "_x" is no form`},
-		"an unknown role":        {"[a]\nMPI_Send | buffer |", `table:2: MPI_Send: parameter "buffer" has no role`},
-		"a role twice":           {"[a]\nMPI_Send | buf count count |", `parameter "count" stands there twice`},
-		"a form with a request":  {"[a]\nMPI_Barrier I | comm request |", `the non-blocking form of MPI_Barrier: parameter "request" stands there twice`},
-		"an unknown direction":   {"[a]\nMPI_Send | count type | gone(count type)", `"gone" is no direction`},
-		"two of one side":        {"[a]\nMPI_Send | count type | sent(count type) written(count type)", "one of its side too many"},
-		"bytes of what isn't":    {"[a]\nMPI_Send | count type | sent(dest count type)", "sent: the function has no dest"},
+		"nothing":          {"# nothing", "table: no function"},
+		"a column too few": {"[a]\nMPI_Wait | request status", "table:2: 2 columns, not three"},
+		"no section":       {"MPI_Wait | request status |", "table:1: no [section] stands in front of it"},
+		"no name":          {"[a]\n | request |", `table:2: "" is no name of an MPI function`},
+		"another's name":   {"[a]\nPMPI_Wait | request status |", `table:2: "PMPI_Wait" is no name`},
+		"twice": {"[a]\nMPI_Wait | request status |\n\nMPI_Wait | request |",
+			"table:4: MPI_Wait stands in line 2 already"},
+		"twice, by a form": {"[a]\nMPI_Ibarrier | comm request |\nMPI_Barrier I | comm |",
+			"table:3: MPI_Ibarrier stands in line 2 already"},
+		"an unknown form": {"[a]\nMPI_Send _x | buf |", `table:2: MPI_Send: "_x" is no form`},
+		"an unknown role": {"[a]\nMPI_Send | buffer |", `table:2: MPI_Send: parameter "buffer" has no role`},
+		"a role twice":    {"[a]\nMPI_Send | buf count count |", `parameter "count" stands there twice`},
+		"a form with a request": {"[a]\nMPI_Barrier I | comm request |",
+			`the non-blocking form of MPI_Barrier: parameter "request" stands there twice`},
+		"an unknown direction": {"[a]\nMPI_Send | count type | gone(count type)", `"gone" is no direction`},
+		"two of one side": {"[a]\nMPI_Send | count type | sent(count type) written(count type)",
+			"one of its side too many"},
+		"bytes of what isn't": {"[a]\nMPI_Send | count type | sent(dest count type)",
+			"sent: the function has no dest"},
 		"bytes without a type":   {"[a]\nMPI_Send | buf count | sent(count)", `bytes of "count" can't be computed`},
 		"bytes in another order": {"[a]\nMPI_Send | count type dest | sent(count type dest)", "can't be computed"},
 		"sent by a status":       {"[a]\nMPI_Recv | status | sent(status)", "a status tells what has come"},
-		"an unknown operation":   {"[a]\nMPI_Bcast | buf count type root comm | broadcast", `bytes "broadcast": neither`},
-		"an operation's roles":   {"[a]\nMPI_Bcast | buf count type comm | bcast", "the function has no root"},
-		"an operation's object":  {"[a]\nMPI_Bcast | buf count type root win | bcast", "bcast is of a communicator, and there is none"},
+		"an unknown operation": {"[a]\nMPI_Bcast | buf count type root comm | broadcast",
+			`bytes "broadcast": neither`},
+		"an operation's roles": {"[a]\nMPI_Bcast | buf count type comm | bcast", "the function has no root"},
+		"an operation's object": {"[a]\nMPI_Bcast | buf count type root win | bcast",
+			"bcast is of a communicator, and there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseTable("table", test.table)
@@ -149,7 +159,8 @@ func TestShippedTable(t *testing.T) {
 			kinds[p.kind] = true
 		}
 		wide := len(f.wrappers) > 1 && f.wrappers[1].wide
-		hasCount := kinds[kindCount] || kinds[kindCounts] || kinds[kindUnit] || f.name == "MPI_Buffer_detach" || f.name == "MPI_Comm_detach_buffer" ||
+		hasCount := kinds[kindCount] || kinds[kindCounts] || kinds[kindUnit] || f.name == "MPI_Buffer_detach" ||
+			f.name == "MPI_Comm_detach_buffer" ||
 			f.name == "MPI_Session_detach_buffer"
 		assert.Equal(t, hasCount, wide, "%s has a count, or has none, and so has a form for large counts, or has none", f.name)
 		// A blocking receive or read knows what has come; a non-blocking one, room.

@@ -51,7 +51,8 @@ const unsigned function_count = FUNCTION_COUNT;
 const struct function functions[] = {
 `)
 	for _, f := range functions {
-		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out), quoted(f.movement.in))
+		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out),
+			quoted(f.movement.in))
 	}
 	b.WriteString("};\n")
 	return b.Bytes()
@@ -113,7 +114,8 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	next := fmt.Sprintf("next_%d", len(f.parameters))
 
 	b.WriteString("\n")
-	fmt.Fprintf(b, "static MEASURES int %s(%s *next, const void *frame%s)\n{\n\tstruct call call;\n", measure, next, prefixed(declared(f.parameters)))
+	fmt.Fprintf(b, "static MEASURES int %s(%s *next, const void *frame%s)\n{\n\tstruct call call;\n", measure, next,
+		prefixed(declared(f.parameters)))
 	if f.movement.needsStatus() {
 		b.WriteString("\tunion own_status own;\n")
 	}

@@ -1,0 +1,173 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// connection is one connection of a rank, as the goroutine has it that serves it.
+type connection struct {
+	*ranks
+	*line
+	who  identity.Process
+	rank *rank // nil: it is not known yet, or the connection brings a last sample
+}
+
+// serve serves the connection for as long as it lives.
+func (c *connection) serve(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer func() { _ = c.session.Close() }()
+	if c.session.Hello().Final {
+		c.receiveFinal(ctx)
+		return
+	}
+	c.session.OnAnswer(func() { c.takeAnswered(ctx) })
+	if err := c.connect(); err != nil {
+		c.log.Debug("refused a rank", "user", c.who.ID.User, "pid", c.session.Peer().PID, "err", err)
+		return
+	}
+	c.log.Debug("rank connected", c.rank.attrs()...)
+	for {
+		select {
+		case <-ctx.Done():
+			c.disconnect()
+			return
+		case <-c.session.Done():
+			c.takeLast(ctx)
+			if _, ok := c.session.Final(); ok {
+				c.receiveFinal(ctx) // first: it hasn't lost its connection
+			}
+			c.disconnect()
+			if err := c.session.Err(); !errors.Is(err, io.EOF) {
+				c.countProtocolError(err)
+				c.log.Debug("rank's connection failed", append(c.rank.attrs(), "err", err)...)
+			} else {
+				c.log.Debug("rank disconnected", c.rank.attrs()...)
+			}
+			return
+		case <-c.wake:
+			c.takeAnswered(ctx) // it may have failed at once
+			c.push(ctx)
+			if what := c.begin(); what != 0 {
+				asking.Go(func() { c.inquire(ctx, what) })
+			}
+		}
+	}
+}
+
+// connect finds the rank, or makes it.
+func (c *connection) connect() error {
+	g := c.lock()
+	r, old, err := g.connect(c.line, c.who)
+	g.unlock()
+	if old != nil {
+		_ = old.session.Close()
+	}
+	c.rank = r
+	return err
+}
+
+// disconnect notes the end of the connection, and lets those go who wait for an answer that nobody will take in.
+// Nobody asks any more.
+func (c *connection) disconnect() {
+	g := c.lock()
+	defer g.unlock()
+	g.disconnect(c.rank, c.line)
+	if q := c.asked.Load(); q != nil {
+		q.settle()
+	}
+}
+
+// takeAnswered takes the answer to the question in that is open, if it has come.
+func (c *connection) takeAnswered(ctx context.Context) {
+	if q := c.asked.Load(); q != nil && q.isAnswered() {
+		c.take(ctx, q)
+	}
+}
+
+// takeLast is takeAnswered for a connection that has ended.
+func (c *connection) takeLast(ctx context.Context) {
+	q := c.asked.Load()
+	if q == nil {
+		return
+	}
+	<-q.pending.Done()
+	if _, err := q.pending.Sample(); err == nil {
+		c.take(ctx, q)
+	}
+}
+
+// take takes the answer to a question in, which has come, unless somebody else does. The goroutine that has read an
+// answer takes it in.
+func (c *connection) take(ctx context.Context, q *question) {
+	if !q.begun.CompareAndSwap(false, true) {
+		return
+	}
+	r := q.rank
+	sample, err := q.pending.Sample()
+	result, state := self.ResultFailed, stateLate
+	switch {
+	case errors.Is(err, mpit.ErrCongested):
+		result = self.ResultLate
+	case err != nil:
+		c.log.Debug("asking a rank failed", append(r.attrs(), "err", err)...)
+	default:
+		if err := r.taking.Acquire(ctx, 1); err != nil {
+			return // the exporter ends; see disconnect
+		}
+		in := r.contents.Lock()
+		result, state = in.accept(&sample)
+		if !c.publish(in) {
+			result, state = self.ResultFailed, stateLate
+		}
+		r.contents.Unlock()
+		r.taking.Release(1)
+	}
+	c.self.Samples.WithLabelValues(result).Inc()
+	g := c.lock()
+	defer g.unlock()
+	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
+		r.last = state
+	}
+	q.settle()
+}
+
+// push sends the agent what has gathered in the rank's outbox.
+func (c *connection) push(ctx context.Context) {
+	r, s := c.rank, c.session
+	g := c.lock()
+	todo := r.send
+	r.send.selection, r.send.open = false, nil
+	g.unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
+	defer cancel()
+	var again outbox
+	if todo.selection {
+		if err := s.Select(ctx, todo.def, todo.ids); err != nil {
+			again.selection = true
+			c.log.Debug("selecting variables failed", append(r.attrs(), "err", err)...)
+		}
+	}
+	if len(todo.open) > 0 {
+		if err := s.Open(ctx, todo.open); err != nil {
+			again.open = todo.open
+			c.log.Debug("opening variables failed", append(r.attrs(), "err", err)...)
+		}
+	}
+	if again.selection || len(again.open) > 0 { // the next round tries again
+		g := c.lock()
+		defer g.unlock()
+		r.send.selection = r.send.selection || again.selection
+		if r.send.open == nil {
+			r.send.open = again.open
+		}
+	}
+}

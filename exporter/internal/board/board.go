@@ -1,0 +1,311 @@
+// Package board has what stands on the page: of each rank (portrait.go), of those of a world together (group.go), and
+// what belongs to nobody. What it shows of a rank is a copy: while the page is written, ranks go on.
+//
+// It doesn't know how ranks come, answer and go (package exporter), or how a page is written (exposition).
+//
+// Begin reading at Board.
+package board
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Identity is what tells the series of one rank from those of all others on the node.
+type Identity = identity.Identity
+
+// Rank is what of a rank never changes.
+type Rank struct {
+	Key     mpit.RankID
+	ID      Identity
+	UID     uint32
+	Started time.Time // zero: not known
+	About   api.RankStatus
+	Old     bool             // it was there before this exporter
+	Labels  []*dto.LabelPair // of ID, sorted by name; shared by all its series
+	World   *World
+}
+
+// Labels are those of a rank, or of a group, by its Identity.
+func Labels(id Identity) []*dto.LabelPair {
+	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World}}
+	if id.Rank != groupRank {
+		labels = slices.Insert(labels, 1, mapping.Label{Name: "rank", Value: strconv.Itoa(id.Rank)})
+	}
+	if id.Dup > 0 {
+		labels = slices.Insert(labels, 0, mapping.Label{Name: "dup", Value: strconv.Itoa(id.Dup)})
+	}
+	return exposition.LabelPairs(nil, labels)
+}
+
+// World is an MPI_COMM_WORLD of one user.
+type World struct {
+	WorldName
+	UID uint32
+}
+
+// WorldName is what a world is called on the page: where two uids with one name claim one, the later one's has a dup.
+type WorldName struct {
+	JobID, Name, User string
+	Dup               int
+}
+
+// ControlRow is a series of mpit_cvar_ranks. Ranks of two users are never counted together, whatever job they claim.
+type ControlRow struct {
+	World WorldName
+	cvar.Row
+}
+
+// Figures is what the page needs of a series.Rank.
+type Figures interface {
+	Structure() uint64
+	Series() []*mapping.Series
+	Objects() []series.ObjectInfo
+}
+
+// Contents is what of a rank is copied onto the page.
+type Contents struct {
+	Figures   Figures // nil: it has none
+	Made      uint64  // how often figures have been made
+	Rules     uint64  // by which they were made
+	Sampled   bool    // Stats hold something
+	Stats     mpit.AgentStats
+	Variables *mpit.Variables
+	ByState   [VariableStates]int // variables by their state
+	Layout    *mpit.Layout
+	Infos     []variables.Info
+}
+
+// VariableStates is how many states a variable may be in.
+const VariableStates = int(mpit.VariableOnRequest) + 1
+
+// Config is what a Board needs of those around it.
+type Config struct {
+	Drop     func(reason string, n int) // counts what does not come onto the page
+	Budgets  *budget.Budgets
+	Now      func() time.Time
+	Panicked func(message string, value any, attrs ...any)
+}
+
+// Board is the page with all that stands on it.
+//
+// It is brought up to date in a refresh: Begin, then OutOfDate for all ranks, then Update (of those that can be
+// copied) and Conclude for each, then End.
+type Board struct {
+	*exposition.Page
+	cfg    Config
+	ranks  map[*Rank]*portrait
+	groups map[*World]*group
+	worlds map[*World]*gathered
+	joined []*World // of the running refresh
+
+	refreshes  uint64
+	order      []*Rank // of the running refresh: all ranks
+	describing describing
+
+	outdated             bool   // mpit_pvar_info is to be made anew
+	categories, controls uint64 // of the tallies, when their families were made
+
+	single []*mapping.Series // of a rank, without those of its group; its memory is used again
+}
+
+// New returns a Board on which nothing stands.
+func New(cfg Config) *Board {
+	return &Board{
+		Page: exposition.New(cfg.Drop), cfg: cfg, ranks: map[*Rank]*portrait{}, groups: map[*World]*group{},
+		worlds: map[*World]*gathered{}, describing: describing{described: map[uint32]int{}}, outdated: true,
+	}
+}
+
+// Close gives back what its groups have, when the Board is not used any more.
+func (b *Board) Close() {
+	for _, g := range b.groups {
+		g.account.Settle(0)
+	}
+}
+
+// Begin begins a refresh, with all ranks that there are. perRank is how many series may describe one rank, all how
+// many may describe all ranks: each user with ranks may have an equal part of these.
+func (b *Board) Begin(ranks []*Rank, perRank, all int) {
+	b.refreshes++
+	b.order = ranks
+	b.describing.begin(ranks, perRank, all)
+	for _, of := range ranks {
+		if r := b.ranks[of]; r != nil {
+			r.refresh = b.refreshes
+		}
+	}
+	for _, r := range b.ranks {
+		if r.refresh != b.refreshes {
+			b.remove(r)
+		}
+	}
+}
+
+// End ends a refresh.
+func (b *Board) End(all *tally.Tally[categories.Row], controls *tally.Tally[ControlRow]) {
+	b.updateGroups()
+	b.addInfos()
+	b.addCategories(all)
+	b.addControls(controls)
+	b.Arrange()
+}
+
+// Variables is how many variables of live ranks are in each state.
+func (b *Board) Variables() (byState [VariableStates]int) {
+	for _, r := range b.ranks {
+		if r.up {
+			for state, n := range r.byState {
+				byState[state] += n
+			}
+		}
+	}
+	return byState
+}
+
+// Of is what stands on the page for a rank's variables.
+func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info, shown []exposition.Shown) {
+	r := b.ranks[of]
+	if r == nil {
+		return nil, nil, nil // it has just come
+	}
+	if r.series != nil {
+		shown = r.series.Shown()
+	}
+	return r.variables, r.infos, shown
+}
+
+// OfWorld is what stands on the page for the ranks of a world together, but the family that says whose a value is;
+// false: there is no such thing.
+func (b *Board) OfWorld(w *World) (id Identity, shown []exposition.Shown, grouped bool) {
+	g := b.groups[w]
+	if g == nil || g.sheet == nil {
+		return Identity{}, nil, false
+	}
+	shown = slices.DeleteFunc(g.sheet.Shown(), func(of exposition.Shown) bool { return of.Name() == mapping.ExtremeName })
+	return g.id, shown, true
+}
+
+// Owners are whom series belong to: a rank, and those of its world together; nil: there are none.
+func (b *Board) Owners(of *Rank) (rank, world exposition.Owner) {
+	if r := b.ranks[of]; r != nil {
+		rank = r
+	}
+	if g := b.groups[of.World]; g != nil {
+		world = g
+	}
+	return rank, world
+}
+
+// sheet is some of what stands on the page of a rank or group, with what it has been made of.
+type sheet struct {
+	*exposition.Sheet
+	key sheetKey
+}
+
+// sheetKey changes when a sheet has to be built anew.
+type sheetKey struct {
+	made       uint64 // which figures the generation is of
+	generation uint64
+	layout     *mpit.Layout
+	room       int
+	end        mpit.EndReason
+	sampled    bool
+	controlled bool
+}
+
+// clear takes a sheet from the page; nil is none.
+func (b *Board) clear(s *sheet) {
+	if s != nil {
+		b.Remove(s.Sheet)
+	}
+}
+
+// addInfos makes mpit_pvar_info anew: what any rank on the page has, once each.
+func (b *Board) addInfos() {
+	if !b.outdated {
+		return
+	}
+	b.outdated = false
+	type key struct {
+		name, class, unit, bind, verbosity string
+		bits                               int
+	}
+	seen := map[key]bool{}
+	var rows []exposition.Row
+	for _, of := range b.order {
+		r := b.ranks[of]
+		if r == nil {
+			continue
+		}
+		for _, info := range r.infos[:r.shown] {
+			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			rows = append(rows, exposition.Row{Value: 1, Labels: []mapping.Label{
+				{Name: "name", Value: k.name}, {Name: "class", Value: k.class}, {Name: "unit", Value: k.unit},
+				{Name: "bind", Value: k.bind}, {Name: "verbosity", Value: k.verbosity}, {Name: "bits", Value: strconv.Itoa(k.bits)},
+			}})
+		}
+	}
+	b.ReplaceShared(&familyPvarInfo, rows)
+}
+
+// addCategories makes the families of categories anew, if they have changed.
+func (b *Board) addCategories(all *tally.Tally[categories.Row]) {
+	var sums map[categories.Row]int
+	if sums, b.categories = all.Since(b.categories); sums == nil {
+		return
+	}
+	var variables, parents []exposition.Row
+	for r := range sums {
+		if r.Parent != "" {
+			parents = append(parents, exposition.Row{Value: 1, Labels: []mapping.Label{
+				{Name: "category", Value: r.Category}, {Name: "parent", Value: r.Parent},
+			}})
+			continue
+		}
+		variables = append(variables, exposition.Row{Value: 1, Labels: []mapping.Label{
+			{Name: "name", Value: r.Name}, {Name: "class", Value: r.Class}, {Name: "category", Value: r.Category},
+		}})
+	}
+	b.ReplaceShared(&familyPvarCategory, variables)
+	b.ReplaceShared(&familyCategoryParent, parents)
+}
+
+// addControls makes mpit_cvar_ranks anew, if it has changed.
+func (b *Board) addControls(all *tally.Tally[ControlRow]) {
+	var sums map[ControlRow]int
+	if sums, b.controls = all.Since(b.controls); sums == nil {
+		return
+	}
+	var rows []exposition.Row
+	for r, n := range sums {
+		labels := []mapping.Label{
+			{Name: "jobid", Value: r.World.JobID}, {Name: "world", Value: r.World.Name}, {Name: "user", Value: r.World.User},
+			{Name: "name", Value: r.Name}, {Name: "value", Value: r.Value},
+		}
+		if r.World.Dup > 0 {
+			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.World.Dup)})
+		}
+		rows = append(rows, exposition.Row{Value: float64(n), Labels: labels})
+	}
+	b.ReplaceShared(&familyControlRanks, rows)
+}

@@ -1,0 +1,216 @@
+package board
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family = exposition.Family
+
+// rankLabels stand on everything that belongs to one rank.
+var rankLabels = self.PlainLabels("jobid", "world", "user", "rank")
+
+// The labels that describe performance variables, and those of objects.
+var (
+	variableLabels = []exposition.Label{
+		{Name: "name", Attribute: "mpi.pvar.name"},
+		{Name: "class", Attribute: "mpi.pvar.class"},
+		{Name: "unit", Attribute: "mpi.pvar.unit"},
+		{Name: "bind", Attribute: "mpi.pvar.bind"},
+		{Name: "verbosity", Attribute: "mpi.pvar.verbosity"},
+		{Name: "bits", Attribute: "mpi.pvar.bits", Integer: true},
+	}
+	categoryLabel  = exposition.Label{Name: "category", Attribute: "mpi.category.name"}
+	objectLabelled = []exposition.Label{
+		{Name: "kind", Attribute: "mpi.object.kind"},
+		{Name: "name", Attribute: "mpi.object.name"},
+	}
+)
+
+// The families that say something of a rank, with labels of their own, or of all ranks. The list of reserved names
+// and the documentation are made from these.
+var (
+	familyProcessInfo = gauge("mpit_process_info", "",
+		"The rank's process, MPI library and job; always 1. pid is the exporter's view where the kernel gives one.",
+		rankLabels, processLabels())
+	familyRankEnd = gauge("mpit_rank_end_info", "",
+		"How a rank ended (finalize, exit, abort; lost: without a last sample); always 1, only on ended ranks.",
+		rankLabels, self.PlainLabels("reason"))
+	familyPvarInfo = gauge("mpit_pvar_info", "",
+		"Performance variables that the ranks have, as MPI_T describes them; always 1.",
+		variableLabels)
+	familyObjectInfo = gauge("mpit_object_info", "",
+		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, "+
+			"and what else MPI tells of it; always 1.",
+		rankLabels, objectLabelled, objectDetailLabels())
+	familyObjects = gauge("mpit_objects", "{object}",
+		"MPI objects of one kind and name that are alive in the rank.",
+		rankLabels, objectLabelled)
+	familyPvarCategory = gauge("mpit_pvar_category_info", "",
+		"Categories that a performance variable stands in, as one rank of each world says; always 1.",
+		variableLabels[:2], []exposition.Label{categoryLabel})
+	familyCategoryParent = gauge("mpit_category_parent_info", "",
+		"Categories that a category stands in, as one rank of each world says; always 1.",
+		[]exposition.Label{categoryLabel, {Name: "parent", Attribute: "mpi.category.parent"}})
+	familyControlRanks = gauge("mpit_cvar_ranks", "{rank}",
+		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
+		rankLabels[:3], []exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
+	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
+		rankLabels[:3], self.PlainLabels("metric"))
+)
+
+func gauge(name, counts, help string, labels ...[]exposition.Label) Family {
+	return Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: slices.Concat(labels...)}
+}
+
+// processLabelled are the labels of mpit_process_info, besides the rank's, with their attributes and values.
+var processLabelled = []struct {
+	name, attribute string
+	integer         bool
+	value           func(a *api.RankStatus) string
+}{
+	{"pid", "process.pid", true, func(a *api.RankStatus) string { return strconv.Itoa(a.PID) }},
+	{"uid", "process.user.id", true, func(a *api.RankStatus) string { return strconv.FormatUint(uint64(a.UID), 10) }},
+	{"host", "host.name", false, func(a *api.RankStatus) string { return a.Host }},
+	{"executable", "process.executable.path", false, func(a *api.RankStatus) string { return a.Executable }},
+	{"library", "mpi.library.name", false, func(a *api.RankStatus) string { return a.Library }},
+	{"library_version", "mpi.library.version", false, func(a *api.RankStatus) string { return a.LibraryVersion }},
+	{"world_size", "mpi.world_size", true, func(a *api.RankStatus) string { return strconv.Itoa(a.WorldSize) }},
+	{"thread_level", "mpi.thread_level", false, func(a *api.RankStatus) string { return a.ThreadLevel }},
+	{"agent_version", "mpi.agent.version", false, func(a *api.RankStatus) string { return a.AgentVersion }},
+	{"jobname", "mpi.job.name", false, func(a *api.RankStatus) string { return a.JobName }},
+	{"partition", "mpi.job.partition", false, func(a *api.RankStatus) string { return a.Partition }},
+	{"jobid_source", "mpi.job.id_source", false, func(a *api.RankStatus) string { return a.JobIDSource }},
+	{cgroupLabel, "mpi.job.cgroup_id", false, func(a *api.RankStatus) string { return a.CgroupJobID }},
+	{"jobid_check", "mpi.job.id_check", false, func(a *api.RankStatus) string { return a.JobIDCheck }},
+}
+
+// cgroupLabel is the one of them that is left out where it is empty.
+const cgroupLabel = "cgroup_jobid"
+
+func processLabels() (labels []exposition.Label) {
+	for _, l := range processLabelled {
+		labels = append(labels, exposition.Label{Name: l.name, Attribute: l.attribute, Integer: l.integer})
+	}
+	return labels
+}
+
+// presence says when a rank has a family.
+type presence uint8
+
+const (
+	always          presence = iota
+	onceSampled              // from the rank's first answer on
+	onceControlled           // once the program has called MPI_Pcontrol
+	whileControlled          // the same, while the rank is live
+)
+
+// rankFamily is a family whose value is a number of the rank, without further labels: filled in at each round.
+type rankFamily struct {
+	Family
+	when  presence
+	value func(r *portrait) float64
+}
+
+func ofRank(name, counts string, when presence, help string, value func(r *portrait) float64) rankFamily {
+	f := gauge(name, counts, help, rankLabels)
+	if strings.HasSuffix(name, "_total") {
+		f.Type = dto.MetricType_COUNTER
+	}
+	return rankFamily{f, when, value}
+}
+
+var rankFamilies = []rankFamily{
+	ofRank("mpit_rank_up", "", always,
+		"1: the rank answered in this scrape; 0: it was late, or has ended.",
+		func(r *portrait) float64 {
+			if r.Live() {
+				return 1
+			}
+			return 0
+		}),
+	ofRank("mpit_rank_start_time_seconds", "", always,
+		"When the rank's MPI_T session was opened, right after MPI_Init, since the epoch.",
+		func(r *portrait) float64 { return self.Seconds(r.rank.Started) }),
+	ofRank("mpit_rank_agent_cpu_seconds_total", "", onceSampled,
+		"CPU time of the agent's thread in the rank.",
+		func(r *portrait) float64 { return r.stats.CPUTime.Seconds() }),
+	ofRank("mpit_rank_agent_gate_wait_seconds_total", "", onceSampled,
+		"Time that the program's threads waited for a sample to end.",
+		func(r *portrait) float64 { return r.stats.GateWaitTime.Seconds() }),
+	ofRank("mpit_rank_agent_gate_wait_max_seconds", "", onceSampled,
+		"Longest time that a thread of the program waited for a sample to end.",
+		func(r *portrait) float64 { return r.stats.GateWaitMax.Seconds() }),
+	ofRank("mpit_rank_agent_samples_total", "{sample}", onceSampled,
+		"Samples that the rank's agent has taken.",
+		func(r *portrait) float64 { return float64(r.stats.Samples) }),
+	ofRank("mpit_rank_agent_busy_total", "{request}", onceSampled,
+		"Requests that the agent answered without values, because the program was making or freeing MPI objects.",
+		func(r *portrait) float64 { return float64(r.stats.Busy) }),
+	ofRank("mpit_rank_agent_read_errors_total", "{error}", onceSampled,
+		"Reads of performance variables that MPI_T refused.",
+		func(r *portrait) float64 { return float64(r.stats.ReadErrors) }),
+	ofRank("mpit_pcontrol_level", "", whileControlled,
+		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have called it.",
+		func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }),
+	ofRank("mpit_pcontrol_calls_total", "{call}", onceControlled,
+		"Calls of MPI_Pcontrol. Only of ranks that have called it.",
+		func(r *portrait) float64 { return float64(r.stats.PcontrolCalls) }),
+	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
+		"Time after MPI_Pcontrol(0), in which nothing was counted. Only of ranks that have called MPI_Pcontrol.",
+		func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }),
+	ofRank("mpit_pcontrol_kept_total", "{sample}", onceControlled,
+		"Samples that MPI_Pcontrol(2) has kept. Only of ranks that have called MPI_Pcontrol.",
+		func(r *portrait) float64 { return float64(r.stats.KeptSamples) }),
+}
+
+// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
+// names.
+func Families() []Family {
+	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
+		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme)
+	for _, f := range rankFamilies {
+		all = append(all, f.Family)
+	}
+	slices.SortFunc(all, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// ByName are these by their names.
+var ByName = sync.OnceValue(func() map[string]*Family {
+	byName := map[string]*Family{}
+	for _, f := range Families() {
+		byName[f.Name] = &f
+	}
+	return byName
+})
+
+// Prefix begins the names of the exporter's figures of itself; all names with it are reserved.
+const Prefix = "mpit_exporter_"
+
+// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
+// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+func Reserved(name string) bool {
+	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, mapping.NodePrefix) ||
+		reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
+}
+
+var reservedNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range Families() {
+		for _, name := range f.SampleNames() {
+			names[name] = true
+		}
+	}
+	return names
+})

@@ -1,0 +1,170 @@
+package board
+
+import (
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
+)
+
+// groupRank stands for a rank's number in the Identity of a group: it comes before the ranks of its world.
+const groupRank = -1
+
+// group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It
+// belongs to the page.
+type group struct {
+	id      Identity
+	labels  []*dto.LabelPair // of id, but its rank
+	figures *merge.Group
+	account *budget.Account           // of its series
+	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
+	left    map[string]int            // left off the page, as counted there
+	sheet   *sheet
+}
+
+func newGroup(id Identity) *group {
+	return &group{
+		id: id, labels: Labels(id), figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{},
+	}
+}
+
+func (g *group) place() Identity { return g.id }
+
+// Compare puts owners of series into the order of their labels.
+func (g *group) Compare(other exposition.Owner) int { return g.place().Compare(other.(owner).place()) }
+
+// Labels are the world's.
+func (g *group) Labels() []*dto.LabelPair { return g.labels }
+
+// Begun is not known.
+func (g *group) Begun() time.Time { return time.Time{} }
+
+// LeftOff is what of it does not come onto the page.
+func (g *group) LeftOff() map[string]int { return g.left }
+
+// Live is always true: which of its ranks' values count is in its figures.
+func (g *group) Live() bool { return true }
+
+// gathered is the ranks of one world, while groups are brought up to date.
+type gathered struct {
+	refresh uint64 // the running one
+	members []merge.Member
+	grouped bool // one of them has series to be merged
+}
+
+// updateSheet brings the sheet of a group up to date.
+func (b *Board) updateSheet(g *group) {
+	key := sheetKey{generation: g.figures.Structure()}
+	if s := g.sheet; s != nil && s.key == key && !b.Roomier(s.Sheet) {
+		b.CopyNumbers(s.Sheet)
+	} else {
+		b.clear(s)
+		g.sheet = &sheet{exposition.NewSheet(g), key}
+		whose := g.figures.Extremes() // of the watermarks
+		b.Fill(g.sheet.Sheet, g.figures.Series(), reservedToGroups, whose...)
+	}
+	for reason, n := range g.sheet.Dropped() {
+		exposition.CountMore(b.cfg.Drop, g.left, reason, n)
+	}
+}
+
+// reservedToGroups says whether not even the series of ranks together may have this name.
+func reservedToGroups(name string) bool {
+	return Reserved(name) && (!strings.HasPrefix(name, mapping.NodePrefix) || name == mapping.ExtremeName)
+}
+
+// owner is whom series on the page belong to: a rank, or those of a world together.
+type owner interface {
+	exposition.Owner
+	place() Identity
+}
+
+var _, _ owner = (*portrait)(nil), (*group)(nil)
+
+// updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
+func (b *Board) updateGroups() {
+	b.joined = b.joined[:0]
+	for _, r := range b.order {
+		g := b.worlds[r.World]
+		if g == nil {
+			g = &gathered{}
+			b.worlds[r.World] = g
+		}
+		if g.refresh != b.refreshes {
+			g.refresh, g.grouped = b.refreshes, false
+			b.joined = append(b.joined, r.World)
+		}
+		m := merge.Member{Key: r.Key, Number: r.ID.Rank, Old: r.Old}
+		if is := b.ranks[r]; is != nil {
+			m.Live = is.up
+			if c := is.merged; c != nil {
+				m.Figures, m.Structure, m.Rules, m.Series = c, c.structure, c.rules, c.list
+				g.grouped = true
+			}
+		}
+		g.members = append(g.members, m)
+	}
+	for w, g := range b.worlds {
+		if g.refresh == b.refreshes {
+			continue
+		}
+		delete(b.worlds, w)
+		if b.groups[w] != nil {
+			b.dropGroup(w)
+		}
+	}
+	for _, w := range b.joined {
+		g := b.worlds[w]
+		if b.groups[w] == nil && g.grouped {
+			b.groups[w] = b.makeGroup(w)
+		}
+		if b.groups[w] != nil {
+			b.updateGroup(w, g.members)
+		}
+		clear(g.members) // else a rank that has been removed is held until there are as many again
+		g.members = g.members[:0]
+	}
+	clear(b.joined)
+}
+
+// makeGroup makes the group of a world, which is called as the world is.
+func (b *Board) makeGroup(w *World) *group {
+	g := newGroup(Identity{JobID: w.JobID, World: w.Name, User: w.User, Rank: groupRank, Dup: w.Dup})
+	g.account = b.cfg.Budgets.Open(budget.Job{ID: w.JobID, UID: w.UID})
+	return g
+}
+
+// updateGroup brings a group and its sheet up to date. A panic costs it what ended ranks had counted, and nobody else
+// anything.
+func (b *Board) updateGroup(w *World, members []merge.Member) {
+	g := b.groups[w]
+	defer func() {
+		if v := recover(); v != nil {
+			b.cfg.Panicked("panic while merging ranks", v, "jobid", g.id.JobID, "world", g.id.World)
+			b.dropGroup(w)
+		}
+	}()
+	g.figures.SetLimit(g.account.Offer())
+	g.figures.Update(members, b.cfg.Now())
+	g.account.Settle(g.figures.Weight())
+	for reason, n := range g.figures.Dropped() {
+		if n > g.dropped[reason] {
+			b.cfg.Drop(string(reason), int(n-g.dropped[reason]))
+			g.dropped[reason] = n
+		}
+	}
+	b.updateSheet(g)
+}
+
+// dropGroup forgets the group of a world, and takes it from the page.
+func (b *Board) dropGroup(w *World) {
+	g := b.groups[w]
+	b.clear(g.sheet)
+	delete(b.groups, w)
+	g.account.Settle(0)
+}

@@ -1,0 +1,39 @@
+package board
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
+)
+
+// A group's block stands before those of its ranks, in any family.
+func TestGroupsStandBeforeTheirRanks(t *testing.T) {
+	p, dropped := countingPage()
+	r, figures := pageRank(0, "mpit_x", "a")
+	show(p, r, figures)
+	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
+	series := func(name, value string) *mapping.Series {
+		return &mapping.Series{
+			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
+			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
+		}
+	}
+	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
+		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
+	}}}, time.Now())
+	p.updateSheet(g)
+	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
+	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
+	p.updateSheet(g)
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
+	p.Forget(r)
+	p.clear(g.sheet)
+	assert.Empty(t, p.Messages().Families())
+}

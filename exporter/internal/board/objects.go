@@ -1,0 +1,80 @@
+package board
+
+import (
+	"strconv"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+)
+
+// objectDetails are the properties of objects that are labels of mpit_object_info, out of those in docs/protocol.md. A
+// window's base is not among them: it differs in every process and says nothing outside of it.
+var objectDetails = []string{
+	"remote_size", "topology", "dims", "periods", "nodes", "edges", "indegree", "outdegree", // communicators
+	"bytes", "disp_unit", "flavor", "model", // windows
+	"mode",                     // files
+	"extent", "lb", "combiner", // datatypes, and bytes
+	"on",          // error handlers
+	"commutative", // operators
+	"operation",   // requests
+	"keys",        // info
+}
+
+// onDetail is the label for what kind of object an error handler is for, since the label on names a communicator.
+const onDetail = "errhandler_on"
+
+// objectDetailLabels are the labels of mpit_object_info that only some objects have.
+func objectDetailLabels() []exposition.Label {
+	labels := []exposition.Label{
+		{Name: "size", Attribute: "mpi.object.size", Integer: true},
+		{Name: "object_rank", Attribute: "mpi.object.rank", Integer: true},
+		{Name: "predefined", Attribute: "mpi.object.predefined"},
+		{Name: "inter", Attribute: "mpi.object.inter"},
+		{Name: "on", Attribute: "mpi.object.on"},
+	}
+	for _, key := range objectDetails {
+		label := detailLabel(key)
+		labels = append(labels, exposition.Label{Name: label, Attribute: "mpi.object." + label})
+	}
+	return labels
+}
+
+func detailLabel(key string) string {
+	if key == "on" {
+		return onDetail
+	}
+	return key
+}
+
+// objectLabels are the labels of mpit_object_info besides kind and name. What an object does not have, has no label.
+func objectLabels(o *series.ObjectInfo) (labels []mapping.Label) {
+	add := func(name, value string) {
+		if value != "" {
+			labels = append(labels, mapping.Label{Name: name, Value: value})
+		}
+	}
+	if o.Object.Size >= 0 {
+		add("size", strconv.Itoa(o.Object.Size))
+	}
+	if o.Object.Rank >= 0 {
+		add("object_rank", strconv.Itoa(o.Object.Rank))
+	}
+	if o.Object.Predefined {
+		add("predefined", "true")
+	}
+	if o.Object.Inter {
+		add("inter", "true")
+	}
+	add("on", o.On)
+	for _, key := range objectDetails {
+		for _, d := range o.Object.Details {
+			if d.Key == key {
+				add(detailLabel(key), clean.Label(d.Value))
+				break
+			}
+		}
+	}
+	return labels
+}

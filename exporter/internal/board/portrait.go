@@ -1,0 +1,293 @@
+package board
+
+import (
+	"slices"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the
+// owner of the rank's series.
+type portrait struct {
+	rank    *Rank
+	refresh uint64 // the last one that has seen the rank
+	up      bool   // all its series stand on the page; else the lasting ones alone
+
+	end       mpit.EndReason
+	sampled   bool
+	stats     mpit.AgentStats
+	variables *mpit.Variables
+	infos     []variables.Info
+	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
+	byState   [VariableStates]int
+	merged    *merged
+
+	process, objects, series *sheet
+	left                     map[string]int // left off the page, as counted
+}
+
+func (r *portrait) place() Identity { return r.rank.ID }
+
+// Compare puts owners of series into the order of their labels.
+func (r *portrait) Compare(other exposition.Owner) int {
+	return r.place().Compare(other.(owner).place())
+}
+
+// Labels are the rank's.
+func (r *portrait) Labels() []*dto.LabelPair { return r.rank.Labels }
+
+// Begun is when the rank began.
+func (r *portrait) Begun() time.Time { return r.rank.Started }
+
+// Live says whether all its series stand on the page.
+func (r *portrait) Live() bool { return r.up }
+
+// LeftOff is what of it does not come onto the page.
+func (r *portrait) LeftOff() map[string]int { return r.left }
+
+// controlled says whether the program has called MPI_Pcontrol.
+func (r *portrait) controlled() bool { return r.stats.PcontrolCalls > 0 }
+
+// merged is a copy of the series of a rank that stand in its group.
+type merged struct {
+	made, structure uint64
+	rules           uint64 // by which they were made
+	from, list      []*mapping.Series
+}
+
+// copyNumbers copies the numbers of series, which nobody changes meanwhile.
+func (m *merged) copyNumbers() {
+	for i, from := range m.from {
+		to := m.list[i]
+		histogram := to.Histogram
+		*to = *from
+		if from.Histogram == nil {
+			continue
+		}
+		if histogram == nil {
+			histogram = &mapping.Histogram{}
+		}
+		exposition.CopyHistogram(histogram, from.Histogram)
+		to.Histogram = histogram
+	}
+}
+
+// portrait returns what the page has of a rank, making it if need be.
+func (b *Board) portrait(of *Rank) *portrait {
+	r := b.ranks[of]
+	if r == nil {
+		r = &portrait{rank: of, left: map[string]int{}}
+		b.ranks[of] = r
+	}
+	return r
+}
+
+// Forget takes everything of a rank from the page.
+func (b *Board) Forget(of *Rank) { b.remove(b.portrait(of)) }
+
+// remove takes everything of a rank from the page.
+func (b *Board) remove(r *portrait) {
+	b.clear(r.process)
+	b.clear(r.objects)
+	b.clear(r.series)
+	b.outdated = b.outdated || r.shown > 0
+	delete(b.ranks, r.rank)
+}
+
+// OutOfDate takes a rank's series from the page if they are to be made anew, because there are other figures, or none,
+// or they have another structure. Where that is done for all ranks before any is updated, new rules may give a family
+// another type: else whose turn comes first would find it in its way.
+func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
+	if r := b.ranks[of]; r != nil && r.series != nil && (!figures || r.series.key != sheetKey{made: made, generation: structure}) {
+		b.clear(r.series)
+		r.series = nil
+	}
+}
+
+// describing bounds what describes ranks, in one refresh: of each its objects first, then its variables.
+type describing struct {
+	perRank   int
+	perUser   int
+	described map[uint32]int   // series that describe each user's ranks
+	infos     []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
+}
+
+func (d *describing) begin(ranks []*Rank, perRank, all int) {
+	clear(d.described)
+	for _, r := range ranks {
+		d.described[r.UID] = 0
+	}
+	d.perRank, d.perUser, d.infos = perRank, all/max(1, len(d.described)), nil
+}
+
+// room is how many series may describe a rank.
+func (d *describing) room(r *Rank) int { return min(d.perRank, d.perUser-d.described[r.UID]) }
+
+// known is how many of these stand on the page already, for the rank before.
+func (d *describing) known(infos []variables.Info) int {
+	if len(infos) == 0 || len(d.infos) == 0 || &infos[0] != &d.infos[0] {
+		return 0
+	}
+	return min(len(infos), len(d.infos))
+}
+
+// note notes how many series describe a rank, and which.
+func (d *describing) note(r *Rank, n int, infos []variables.Info) {
+	d.described[r.UID] += n - d.known(infos)
+	d.infos = infos
+}
+
+// Update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded
+// before (package budget).
+func (b *Board) Update(of *Rank, c *Contents) {
+	r, room := b.portrait(of), b.describing.room(of)
+	r.sampled, r.stats, r.variables, r.byState = c.Sampled, c.Stats, c.Variables, c.ByState
+	if c.Figures == nil {
+		b.clear(r.objects)
+		b.clear(r.series)
+		r.objects, r.series, r.merged = nil, nil, nil
+	} else {
+		b.updateSeries(r, c)
+		objects := c.Figures.Objects()
+		taken := min(room, 2*len(objects))
+		if key := (sheetKey{layout: c.Layout, room: taken}); r.objects == nil || r.objects.key != key {
+			b.clear(r.objects)
+			r.objects = &sheet{exposition.NewSheet(r), key}
+			b.addObjects(r.objects, objects, room)
+		}
+		room -= taken
+	}
+	shown := min(len(c.Infos), b.describing.known(c.Infos)+room)
+	others := len(c.Infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.Infos[0])
+	if shown != r.shown || others {
+		r.shown, b.outdated = shown, true
+	}
+	r.infos = c.Infos
+}
+
+// updateSeries copies the rank's series. It has figures.
+func (b *Board) updateSeries(r *portrait, c *Contents) {
+	key := sheetKey{made: c.Made, generation: c.Figures.Structure()}
+	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
+		b.CopyNumbers(s.Sheet)
+		if r.merged != nil {
+			r.merged.rules = c.Rules
+			r.merged.copyNumbers()
+		}
+		return
+	}
+	b.clear(r.series)
+	s := &sheet{exposition.NewSheet(r), key}
+	r.series, r.merged = s, nil
+	single := b.single[:0]
+	m := &merged{made: c.Made, structure: key.generation, rules: c.Rules}
+	for _, series := range c.Figures.Series() {
+		if series.PerRank() {
+			single = append(single, series)
+		}
+		if series.Grouped() {
+			m.from = append(m.from, series)
+		}
+	}
+	b.Fill(s.Sheet, single, Reserved)
+	clear(single)
+	b.single = single
+	if len(m.from) > 0 {
+		copies := make([]mapping.Series, len(m.from))
+		for i := range copies {
+			m.list = append(m.list, &copies[i])
+		}
+		m.copyNumbers()
+		r.merged = m
+	}
+}
+
+// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not.
+func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
+	r := b.portrait(of)
+	r.up, r.end = up, end
+	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}
+	if r.process == nil || r.process.key != key {
+		b.clear(r.process)
+		r.process = &sheet{exposition.NewSheet(r), key}
+		b.addProcess(r, r.process)
+	}
+	r.process.SetOwn()
+	b.count(r)
+	describing := r.shown
+	if r.objects != nil {
+		describing += r.objects.key.room
+	}
+	b.describing.note(of, describing, r.infos[:r.shown])
+}
+
+// count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
+// many times, but a scraper is told once.
+func (b *Board) count(r *portrait) {
+	over := len(r.infos) - r.shown
+	sheets := [...]*sheet{r.process, r.objects, r.series}
+	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
+		return
+	}
+	dropped := map[string]int{self.DroppedBound: over}
+	for _, s := range sheets {
+		if s != nil {
+			for reason, n := range s.Dropped() {
+				dropped[reason] += n
+			}
+		}
+	}
+	for reason, n := range dropped {
+		exposition.CountMore(b.cfg.Drop, r.left, reason, n)
+	}
+}
+
+// addProcess adds what describes the process.
+func (b *Board) addProcess(r *portrait, s *sheet) {
+	var labels []mapping.Label
+	for _, l := range processLabelled {
+		if value := l.value(&r.rank.About); value != "" || l.name != cgroupLabel {
+			labels = append(labels, mapping.Label{Name: l.name, Value: value})
+		}
+	}
+	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
+	for i := range rankFamilies {
+		f := &rankFamilies[i]
+		if f.when == always || f.when == onceSampled && r.sampled || f.when >= onceControlled && r.controlled() {
+			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
+			b.AddOwn(s.Sheet, &f.Family, f.when == whileControlled, exposition.Row{Number: value})
+		}
+	}
+	if r.end != mpit.EndNone {
+		reason := []mapping.Label{{Name: "reason", Value: r.end.String()}}
+		b.AddOwn(s.Sheet, &familyRankEnd, false, exposition.Row{Value: 1, Labels: reason})
+	}
+}
+
+// addObjects adds what describes the rank's MPI objects, each in up to two series.
+func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
+	if len(objects) > room/2 {
+		s.Drop(self.DroppedBound, len(objects)-room/2)
+		objects = objects[:room/2]
+	}
+	infos := make([]exposition.Row, 0, len(objects))
+	counts := make([]exposition.Row, 0, len(objects))
+	for _, o := range objects {
+		kind := mapping.Label{Name: "kind", Value: mapping.BindLabel(o.Kind)}
+		name := mapping.Label{Name: "name", Value: o.Name}
+		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
+		if o.Number == 1 {
+			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+		}
+	}
+	b.AddOwn(s.Sheet, &familyObjectInfo, true, infos...)
+	b.AddOwn(s.Sheet, &familyObjects, true, counts...)
+}

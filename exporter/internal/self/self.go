@@ -1,0 +1,245 @@
+// Package self has the exporter's figures of itself, in one table.
+//
+// Begin reading at Metrics.
+package self
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Metrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a
+// field here and an entry in New: its family, its name in OpenTelemetry and the documentation (go test
+// ./exporter -update) follow.
+type Metrics struct {
+	instruments
+
+	Ranks, Variables, Connections, SeriesLimit, SeriesUsed           *prometheus.GaugeVec
+	Series, InFlight, Reloaded, ReloadTime                           prometheus.Gauge
+	Rounds, Evicted, Panics, Clashes, Mismatches                     prometheus.Counter
+	Samples, Dropped, ProtocolErrors, Refused, Accepted, ScrapesDone *prometheus.CounterVec
+	CvarWrites, Reloads                                              *prometheus.CounterVec
+	RoundDuration                                                    prometheus.Histogram
+}
+
+// New returns them with a registry of their own.
+func New() *Metrics {
+	i := &instruments{registry: prometheus.NewRegistry()}
+	s := &Metrics{
+		Ranks: i.gauges("mpit_exporter_ranks", "state", "{rank}",
+			"Ranks by what became of them in the last round."),
+		Variables: i.gauges("mpit_exporter_variables", "state", "{variable}",
+			"Performance variables of all live ranks, by whether their agents could open them."),
+		Series: i.gauge("mpit_exporter_series", "{series}",
+			"Series of ranks on the last page, a histogram counting as one."),
+		SeriesLimit: i.gauges("mpit_exporter_series_limit", "scope", "{series}",
+			"How many series of performance variables there may be, by whose "+
+				"they are; a histogram counts for as many as it has lines."),
+		SeriesUsed: i.gauges("mpit_exporter_series_used", "scope", "{series}",
+			"How many of them there are; of jobs, users and ranks that which has most."),
+		Rounds: i.counter("mpit_exporter_rounds_total", "{round}",
+			"Rounds over all ranks; simultaneous scrapes share one."),
+		RoundDuration: i.histogram("mpit_exporter_round_duration_seconds",
+			"Time from asking the first rank to having all answers that came in time.",
+			.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
+		Samples: i.counters("mpit_exporter_samples_total", "result", "{sample}",
+			"Requests to ranks and last samples, by result.",
+			ResultFresh, ResultBusy, ResultPassive, ResultPaused, ResultFinal, ResultLate, ResultFailed),
+		Dropped: i.counters("mpit_exporter_series_dropped_total", "reason", "{item}",
+			"What did not come onto the page, by reason, over all ranks ever seen: variables, values or whole series.",
+			DroppedReasons()...),
+		Evicted: i.counter("mpit_exporter_ranks_evicted_total", "{rank}",
+			"Ended ranks given up before their time, because too many were kept."),
+		Panics: i.counter("mpit_exporter_rank_panics_total", "{panic}",
+			"Ranks whose figures made the exporter's mapping fail: a bug, please report it."),
+		ProtocolErrors: i.counters("mpit_exporter_protocol_errors_total", "reason", "{error}",
+			"Connections that were closed because the peer broke the protocol, by reason.",
+			mpit.Reasons()...),
+		Refused: i.counters("mpit_exporter_connections_refused_total", "reason", "{connection}",
+			"Connections that were refused, by reason.",
+			RefusedUID, RefusedRanks, RefusedFinals),
+		Connections: i.gauges("mpit_exporter_connections", "user", "{connection}",
+			"Open connections of ranks, by the kernel's word on whose they are."),
+		Accepted: i.counters("mpit_exporter_connections_accepted_total", "user", "{connection}",
+			"Connections of ranks so far, by the kernel's word on whose they are."),
+		Clashes: i.counter("mpit_exporter_label_clashes_total", "{rank}",
+			"Ranks that came with the labels of another one that is still on the page; they have a label dup."),
+		Mismatches: i.counter("mpit_exporter_jobid_mismatches_total", "{rank}",
+			"Ranks that claimed another job than their control group is of, "+
+				"by the kernel's word: jobid_check on mpit_process_info."),
+		ScrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
+			"HTTP requests for metrics, by result.",
+			ScrapeOK, ScrapeRefused, ScrapeFailed, ScrapeAborted),
+		InFlight: i.gauge("mpit_exporter_scrapes_in_flight", "{request}",
+			"HTTP requests for metrics that are being served."),
+		CvarWrites: i.counters("mpit_exporter_cvar_writes_total", "result", "{request}",
+			"Requests to set a control variable, by result.",
+			control.OK, control.Refused, control.Failed),
+		Reloaded: i.gauge("mpit_exporter_config_last_reload_successful", "",
+			"1: the rules in force are those that were read last; 0: those "+
+				"could not be used, and the ones before them are in force."),
+		ReloadTime: i.gauge("mpit_exporter_config_last_reload_success_timestamp_seconds", "",
+			"When the rules in force were read, since the epoch."),
+		Reloads: i.counters("mpit_exporter_config_reloads_total", "result", "{attempt}",
+			"Attempts to read the rules anew, by result.",
+			ReloadSuccess, ReloadFailure),
+	}
+	s.instruments = *i
+	return s
+}
+
+// Families describes them. The list is the caller's.
+func Families() []exposition.Family { return slices.Clone(New().families) }
+
+// Results of asking a rank, label `result` of mpit_exporter_samples_total.
+const (
+	ResultFresh   = "fresh"
+	ResultBusy    = "busy"
+	ResultPassive = "passive"
+	ResultPaused  = "paused"
+	ResultFinal   = "final"
+	ResultLate    = "late"
+	ResultFailed  = "failed"
+)
+
+// Reasons of mpit_exporter_connections_refused_total.
+const (
+	RefusedUID    = "other_uid"       // another user presented the id of a known rank
+	RefusedRanks  = "too_many_ranks"  // of one user
+	RefusedFinals = "too_many_finals" // of one user at once
+)
+
+// Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
+const (
+	DroppedEvicted   = "ended_evicted"        // series of an ended rank, given up before anybody had them
+	DroppedBound     = "series_over_bound"    // of what describes objects, variables, categories, and of control variables
+	DroppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
+	DroppedVariables = "variables_over_bound" // of one rank
+
+	DroppedUndelivered = "ended_undelivered" // series of an ended rank that a reader of metric data has not got
+)
+
+// DroppedReasons are those that are there from the start.
+func DroppedReasons() []string {
+	return []string{
+		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate, DroppedBound,
+		DroppedControl,
+		DroppedVariables, DroppedUndelivered, exposition.DroppedIncomplete,
+		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
+		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
+	}
+}
+
+// Results of mpit_exporter_scrapes_total.
+const (
+	ScrapeOK      = "ok"
+	ScrapeRefused = "refused" // too many at once
+	ScrapeFailed  = "failed"
+	ScrapeAborted = "aborted" // the client went away
+)
+
+// Results of mpit_exporter_config_reloads_total.
+const (
+	ReloadSuccess = "success"
+	ReloadFailure = "failure"
+)
+
+// ReloadSucceeded notes when rules came into force.
+func (s *Metrics) ReloadSucceeded(at time.Time) {
+	s.Reloaded.Set(1)
+	s.ReloadTime.Set(Seconds(at))
+}
+
+// Seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.
+func Seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return math.Round(float64(t.UnixNano())/1e3) / 1e6
+}
+
+// ShowLimits shows how many series there may be.
+func (s *Metrics) ShowLimits(l rules.Limits) {
+	for scope, limit := range map[string]int{
+		ScopeAll: l.Series, ScopeJob: l.SeriesPerJob, ScopeUser: l.SeriesPerUser, ScopeRank: l.SeriesPerRank,
+		ScopeVariable: l.SeriesPerVariable,
+	} {
+		s.SeriesLimit.WithLabelValues(scope).Set(float64(limit))
+	}
+}
+
+// PlainLabels are labels that are texts and called the same in OpenTelemetry, unless they are common to all families.
+func PlainLabels(names ...string) []exposition.Label {
+	labels := make([]exposition.Label, len(names))
+	for i, name := range names {
+		labels[i].Name = name
+	}
+	return labels
+}
+
+// instruments makes them, and notes the family of each. counts is what the values count, as OpenTelemetry writes it.
+type instruments struct {
+	registry *prometheus.Registry
+	families []exposition.Family
+}
+
+// instrument notes a family and registers what has been made for it.
+func instrument[T prometheus.Collector](i *instruments, f exposition.Family, made T) T {
+	i.families = append(i.families, f)
+	i.registry.MustRegister(made)
+	return made
+}
+
+func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
+	return i.gauges(name, "", counts, help).WithLabelValues()
+}
+
+// gauges has one for each value of a label; "": it has none.
+func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
+	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(labels...)}
+	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+}
+
+func (i *instruments) counter(name, counts, help string) prometheus.Counter {
+	return i.counters(name, "", counts, help).WithLabelValues()
+}
+
+// counters has a counter for each of the label's values from the start: one that appears with its first event has no
+// rate for it.
+func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
+	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(labels...)}
+	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	for _, value := range values {
+		vec.WithLabelValues(value)
+	}
+	return vec
+}
+
+func (i *instruments) histogram(name, help string, buckets ...float64) prometheus.Histogram {
+	return instrument(i, exposition.Family{Name: name, Help: help, Type: dto.MetricType_HISTOGRAM},
+		prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
+}
+
+// Gather returns the families, sorted; nobody changes them afterwards.
+func (s *Metrics) Gather() ([]*dto.MetricFamily, error) { return s.registry.Gather() }
+
+// Values of the label `scope`.
+const (
+	ScopeAll      = "all"
+	ScopeJob      = "job"
+	ScopeUser     = "user"
+	ScopeRank     = "rank"
+	ScopeVariable = "variable"
+)

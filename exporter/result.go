@@ -1,0 +1,90 @@
+package exporter
+
+import (
+	"sync"
+	"sync/atomic"
+
+	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+)
+
+// way is what a reader wants the page as.
+type way uint8
+
+const (
+	asMessages way = iota
+	asText
+	asOpenMetrics
+	asValues      // not at all: the reader looks at its series
+	asPoints      // metric data of OpenTelemetry
+	asExponential // the same with exponential histograms
+	ways
+)
+
+// readers is how many there are that want each.
+type readers [ways]int
+
+// result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
+type result struct {
+	messages *exposition.Messages   // nil: nobody wants them
+	families []*dto.MetricFamily    // of messages, and own
+	bodies   [ways]*exposition.Body // the page as text, without own; nil: nobody wants it
+	data     [ways]copies           // the page as metric data, with own
+	own      []*dto.MetricFamily    // the exporter's figures of itself, which nobody changes
+	ended    []ending
+}
+
+// copies are the same metric data once for each reader, whose they are.
+type copies struct {
+	list  [][]metricdata.Metrics
+	taken atomic.Int32
+}
+
+// lease is one reader's hold on a result.
+type lease struct {
+	*result
+	ranks *ranks
+	way   way
+	once  sync.Once
+}
+
+// lease returns one reader's hold on a result that counts it already.
+func (rs *ranks) lease(r *result, w way, err error) (*lease, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &lease{result: r, ranks: rs, way: w}, nil
+}
+
+// release gives back what the reader has. It may be called more than once.
+func (l *lease) release() {
+	l.once.Do(func() {
+		switch l.way {
+		case asMessages:
+			l.messages.Release()
+		case asValues:
+		default:
+			l.bodies[l.way].Release()
+		}
+	})
+}
+
+// points is the reader's copy of the metric data; it is called once.
+func (l *lease) points() []metricdata.Metrics {
+	c := &l.data[l.way]
+	return c.list[c.taken.Add(1)-1]
+}
+
+// keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as
+// these stay leased.
+func (l *lease) keep() { l.once.Do(func() { l.ranks.delivered(l.ended) }) }
+
+// delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.
+func (rs *ranks) delivered(ended []ending) {
+	g := rs.lock()
+	defer g.unlock()
+	g.takers.lastScrape = g.now()
+	g.each(ended, func(r *rank) { r.scraped = true })
+}

@@ -1,0 +1,77 @@
+package mapping
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	defaultTimerInterval = 10 * time.Second
+	maxBuckets           = 64
+)
+
+// Basis is what holds for every variable of which no rule says otherwise.
+type Basis struct {
+	Ranks    RankMode
+	Interval time.Duration // least time between two observations of a timer whose durations are estimated
+	Buckets  []float64     // of such timers' histograms, upper bounds in seconds
+	Exact    []float64     // the same of distributions
+}
+
+// NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s, nil buckets are DefaultBuckets.
+func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis, error) {
+	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
+		Buckets: DefaultBuckets(), Exact: distributionBounds()}
+	if !slices.Contains(rankModes[:], b.Ranks) {
+		return nil, fmt.Errorf("rank of variables: %q is none of %s, %s, %s", b.Ranks, RankKeep, RankNode, RankBoth)
+	}
+	if b.Interval < 0 {
+		return nil, fmt.Errorf("timer interval %v is below zero", b.Interval)
+	}
+	if buckets != nil {
+		b.Buckets = slices.Clone(buckets)
+	}
+	if err := CheckBuckets(b.Buckets); err != nil {
+		return nil, fmt.Errorf("buckets of timers: %w", err)
+	}
+	return b, nil
+}
+
+// CheckBuckets says what is wrong with upper bounds of a histogram in seconds: there are 1 to 64, above zero, and they rise.
+func CheckBuckets(b []float64) error {
+	if len(b) == 0 || len(b) > maxBuckets {
+		return fmt.Errorf("%d bounds; there must be 1 to %d", len(b), maxBuckets)
+	}
+	for i, x := range b {
+		if math.IsNaN(x) || math.IsInf(x, 0) || x <= 0 {
+			return fmt.Errorf("bound %v is not a number above zero", x)
+		}
+		if i > 0 && x <= b[i-1] {
+			return errors.New("bounds must rise")
+		}
+	}
+	return nil
+}
+
+// DefaultBuckets are the upper bounds of timers' histograms in seconds: 1 µs and each time four times more, up to
+// about a minute. They are to hold both a single call's duration and the time gained in one interval.
+func DefaultBuckets() []float64 {
+	return []float64{
+		0.000001, 0.000004, 0.000016, 0.000064, 0.000256, 0.001024, 0.004096, 0.016384, 0.065536, 0.262144, 1.048576,
+		4.194304, 16.777216, 67.108864,
+	}
+}
+
+// distributionBounds are the upper bounds of distributions' histograms in seconds, if no rule says otherwise: every
+// second power of two from about a microsecond to 16 s.
+func distributionBounds() []float64 {
+	var bounds []float64
+	for exponent := -20; exponent <= 4; exponent += 2 {
+		bounds = append(bounds, math.Ldexp(1, exponent))
+	}
+	return bounds
+}

@@ -1,0 +1,37 @@
+package mapping
+
+// Merge says how the values of several objects, and of several ranks, become one.
+type Merge string
+
+// The ways to merge. What counts (counters, aggregates, timers) is always summed, unless it is MergeEach.
+const (
+	MergeSum  Merge = "sum"
+	MergeMax  Merge = "max"
+	MergeMin  Merge = "min"
+	MergeMean Merge = "mean"
+	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
+)
+
+// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for
+// each, with the element's number as a label called peer or index.
+type Elements string
+
+// The ways to treat elements.
+const (
+	ElementsSum   Elements = "sum"
+	ElementsMax   Elements = "max"
+	ElementsMin   Elements = "min"
+	ElementsMean  Elements = "mean"
+	ElementsPeer  Elements = "peer"
+	ElementsIndex Elements = "index"
+)
+
+// RankMode says whether a variable has a series for each rank, one for all ranks of a job on this node, or both.
+type RankMode string
+
+// The ways to treat ranks.
+const (
+	RankKeep RankMode = "keep"
+	RankNode RankMode = "node" // the series of all ranks of a world on this node become one, without the label rank
+	RankBoth RankMode = "both" // as keep, and as node in a family of its own
+)

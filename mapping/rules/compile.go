@@ -1,0 +1,291 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	maxLabelText = 128 // bytes of the value of a label that a rule gives
+	maxGroups    = 16  // so many labels may a rule give
+)
+
+// compiledRule is a Rule that has been checked.
+type compiledRule struct {
+	Rule
+	versions  versionRange
+	classes   []mpit.Class // empty: any
+	binds     []mpit.Bind  // empty: any
+	verbosity verbosityRange
+	name      *regexp.Regexp // nil: any
+	prefix    string         // all names that match begin so
+	whole     bool           // prefix is the only one
+
+	sets      [propertyCount]bool
+	real      mpit.Class // Class
+	unit      mapping.Unit
+	template  template // Name
+	companion template // Companion
+	groups    []groupLabel
+}
+
+// groupLabel is a named group that becomes a label.
+type groupLabel struct {
+	label string
+	group int
+}
+
+// compileRule checks what a rule says, each key for itself and with what it refers to. Where something is found the
+// rule is good for nothing but checkRule, which says whether it makes sense as a whole.
+func compileRule(r Rule) (*compiledRule, []finding) {
+	c := &compiledRule{Rule: r, real: mpit.ClassUnknown, unit: mapping.Unit{Scale: 1}}
+	var found []finding
+	note := func(key string, err error) bool {
+		if err != nil {
+			found = append(found, finding{key, err})
+		}
+		return err == nil
+	}
+	c.compileMatch(note)
+	c.compileProperties(note)
+	return c, found
+}
+
+func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
+	var err error
+	m := &r.Match
+	each := func(key string, words List, check func(word string) error) {
+		for i, w := range words {
+			at := fmt.Sprintf("%s[%d]", key, i)
+			if note(at, check(w)) && slices.Contains(words[:i], w) {
+				note(at, complain("take one out", "%q stands there twice", w))
+			}
+		}
+	}
+	libraries := []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
+	each("match.library", m.Library, func(w string) error {
+		if slices.Contains(libraries, w) {
+			return nil
+		}
+		return complain(oneOrMore(w, libraries), "library %q is not known", w)
+	})
+	r.versions, err = parseRange(m.Version)
+	note("match.version", err)
+	each("match.class", m.Class, func(w string) error {
+		class, err := parseClass(mapping.ClassName(w))
+		r.classes = append(r.classes, class)
+		return err
+	})
+	each("match.bind", m.Bind, func(w string) error {
+		bind, ok := mpit.BindOfLabel(w)
+		if !ok && w != "none" { // which is BindNone
+			return complain(oneOrMore(w, bindWords()), "bind %q is none of MPI_T's", w)
+		}
+		r.binds = append(r.binds, bind)
+		return nil
+	})
+	r.verbosity, err = parseVerbosity(m.Verbosity)
+	note("match.verbosity", err)
+	note("match.category", checkGlob(m.Category))
+	switch {
+	case m.Name != "" && m.Regexp != "":
+		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
+	case m.Name != "":
+		if note("match.name", checkGlob(m.Name)) {
+			r.name = globExpression(m.Name)
+			r.prefix, r.whole = globPrefix(m.Name)
+		}
+	case m.Regexp != "":
+		if r.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
+			r.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
+		}
+	}
+}
+
+func (r *compiledRule) compileProperties(note func(key string, err error) bool) {
+	for p := range properties {
+		if of := &properties[p]; of.check != nil && of.isSet(r) {
+			note(of.name, of.check(r))
+		}
+	}
+	r.compileGroups(note)
+	for p := range properties {
+		r.sets[p] = properties[p].isSet(r)
+	}
+}
+
+// knowsGroups says whether it is known which groups there are: they aren't where the pattern is bad.
+func (r *compiledRule) knowsGroups() bool {
+	return r.name != nil || r.Match.Name == "" && r.Match.Regexp == ""
+}
+
+func (r *compiledRule) compileName() (err error) {
+	if !r.knowsGroups() {
+		return nil
+	}
+	if r.template, err = parseTemplate(r.Name, r.name, r.Match.Name != ""); err != nil {
+		return err
+	}
+	return checkName(r.Name, r.template)
+}
+
+func (r *compiledRule) compileCompanion() (err error) {
+	if len(r.Companion) > maxPattern {
+		return complain("write the COUNTER's name", "the companion's name has %d bytes", len(r.Companion))
+	}
+	if r.knowsGroups() {
+		r.companion, err = parseTemplate(r.Companion, r.name, r.Match.Name != "")
+	}
+	return err
+}
+
+// compileGroups makes labels of the pattern's named groups that the name doesn't use.
+func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
+	if r.Match.Regexp == "" || r.name == nil {
+		return
+	}
+	for i, name := range r.name.SubexpNames() {
+		if name == "" || r.template.uses(i) {
+			continue
+		}
+		if slices.ContainsFunc(r.groups, func(g groupLabel) bool { return g.label == name }) {
+			note("match.regexp", complain("give each its own name", "two groups are called %q", name))
+			continue
+		}
+		r.groups = append(r.groups, groupLabel{name, i})
+		note("match.regexp", checkLabel(name))
+	}
+	if len(r.groups) > maxGroups {
+		note("match.regexp", complain("use (?:…) for those that are to be no labels",
+			"%d named groups would be labels; at most %d may", len(r.groups), maxGroups))
+	}
+}
+
+// oneOrMore is oneOf, where a list may have been meant.
+func oneOrMore(word string, known []string) string {
+	if words := strings.FieldsFunc(word, func(r rune) bool { return r == ',' || r == ' ' }); len(words) > 1 &&
+		slices.Contains(known, words[0]) {
+		return "write a list: [" + strings.Join(words, ", ") + "]"
+	}
+	return oneOf(word, known)
+}
+
+func parseClass(name mapping.ClassName) (mpit.Class, error) {
+	if class, ok := mapping.ClassNamed(name); ok {
+		return class, nil
+	}
+	var words []string
+	for _, w := range mapping.ClassNames() {
+		words = append(words, string(w))
+	}
+	return mpit.ClassUnknown, complain(oneOrMore(string(name), words), "class %q is none of MPI_T's", string(name))
+}
+
+// bindWords are the kinds of objects as rules write them.
+func bindWords() []string {
+	words := []string{"none"}
+	for b := mpit.BindComm; b <= mpit.BindSession; b++ {
+		words = append(words, b.Label())
+	}
+	return words
+}
+
+// parseWord checks one of a few words; "" is not set.
+func parseWord[T ~string](key string, word T, known ...T) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	remedy := oneOf(string(word), words)
+	if (word == "avg" || word == "average") && slices.Contains(known, "mean") {
+		remedy = "write mean"
+	}
+	if key == "elements" && T(mapping.MergeEach) == word {
+		remedy = "write peer or index"
+	}
+	return complain(remedy, "%s %q is none of %s", key, string(word), strings.Join(words, ", "))
+}
+
+func parseRank(r mapping.RankMode) error {
+	return parseWord("rank", r, mapping.RankKeep, mapping.RankNode, mapping.RankBoth)
+}
+
+// checkName checks the name that a rule gives to a metric.
+func checkName(name string, t template) error {
+	if len(name) > mapping.MaxPlainName {
+		return complain(fmt.Sprintf("write at most %d", mapping.MaxPlainName), "the name has %d bytes", len(name))
+	}
+	plain := t.literal()
+	for i := 0; i < len(plain); i++ {
+		if ch := plain[i]; ch != '_' && (ch < 'a' || ch > 'z') && (ch < '0' || ch > '9') {
+			return complain("write small letters, and _ between words", "name %q may have a-z, 0-9 and _ only", name)
+		}
+	}
+	if len(t) == 1 && strings.Trim(plain, "_") == "" && t[0].group == 0 {
+		return complain("write a word", "name %q has no letter", name)
+	}
+	if rest, ok := strings.CutPrefix(name, mapping.Prefix); ok {
+		return complain("write "+strings.TrimSuffix(rest, "_total"), "name %q: %s is put before it anyway", name,
+			mapping.Prefix)
+	}
+	if rest, ok := strings.CutSuffix(name, "_total"); ok {
+		return complain("write "+rest, "name %q: _total is put behind the names of counters anyway, and nothing "+
+			"else may end so", name)
+	}
+	if last := t.lastWord(); mapping.ReservedEnding(last) && last != "count" && last != "total" {
+		return complain("end it in another word", "name %q: only a part of a metric may end in _%s", name, last)
+	}
+	if first := mapping.ReservedFirst(name); first != "" {
+		return complain("begin it with another word", "names that begin with %s_ are the exporter's own", first)
+	}
+	return nil
+}
+
+var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
+
+// reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
+var reservedLabels = []string{
+	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "peer", "index", "object",
+	"metric", "bound",
+}
+
+// checkLabel checks the name of a label that a rule gives.
+func checkLabel(name string) error {
+	_, bound := mpit.BindOfLabel(name)
+	remedy := "give the group another name, such as what"
+	if name != "what" && name != "" {
+		remedy = "give the group another name, such as mpi_" + strings.Trim(name, "_")
+	}
+	switch {
+	case len(name) > 64:
+		return complain("write at most 64", "the name of a label has %d bytes", len(name))
+	case !validLabel.MatchString(name):
+		return complain("begin it with a letter", "group %q: a label can't have this name", name)
+	case strings.HasPrefix(name, "__"):
+		return complain(remedy, "group %q: labels that begin with __ are Prometheus' own", name)
+	case bound || slices.Contains(reservedLabels, name):
+		return complain(remedy, "group %q: a label of this name is given by the exporter or by Prometheus", name)
+	}
+	return nil
+}
+
+// joined is all findings as one error.
+func joined(found []finding) error {
+	errs := make([]error, len(found))
+	for i, f := range found {
+		errs[i] = f.err
+		if f.key != "" {
+			errs[i] = fmt.Errorf("%s: %w", f.key, f.err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,9 @@
+// Package rules is the language of rule files: what a rule may say, whether it makes sense, and what all rules together
+// say of one variable. It also holds the rules that are shipped (defaults).
+//
+// To read a file, begin with [Parse] and [Load]: ruleyaml.go reads YAML and knows where everything stands, compile.go
+// checks one rule, check.go what rules have to do with one another. To learn what rules say of a variable, begin with
+// [Compile], [Set.Decide] and the table in property.go, which has all that a rule can set.
+//
+// It knows no ranks and no values. docs/rules.md describes the language.
+package rules

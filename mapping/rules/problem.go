@@ -1,0 +1,171 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxProblems is how many problems of one file are told: who has got more has given the wrong file.
+const maxProblems = 100
+
+// Problem is what is wrong at one place of a rule file.
+type Problem struct {
+	File         string // as it was given
+	Line, Column int    // from 1; 0: of the file as a whole
+	What         string // what is wrong
+	Remedy       string // what to write instead, or to do
+	Err          error  // the cause, where it is the system's; or nil
+}
+
+// Error is the problem in one line: file:line:column: what is wrong; what to write.
+func (p Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	for _, n := range []int{p.Line, p.Column} {
+		if n > 0 {
+			b.WriteString(":" + strconv.Itoa(n))
+		}
+	}
+	b.WriteString(": " + p.What)
+	if p.Remedy != "" {
+		b.WriteString("; " + p.Remedy)
+	}
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(b.String()) // whatever stands in the file: one line
+}
+
+// Unwrap returns the cause.
+func (p Problem) Unwrap() error { return p.Err }
+
+// Problems is all that is wrong with rule files, in the order of the files and of their lines. Parse and Load return
+// no other error; errors.As finds them, and errors.Is the causes.
+type Problems []Problem
+
+// Error has a line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns all of them.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}
+
+// complaint is what is wrong with a value, wherever that stands.
+type complaint struct{ what, remedy string }
+
+func (c *complaint) Error() string { return c.what + "; " + c.remedy }
+
+// complain makes a complaint; what is a format of fmt.
+func complain(remedy, what string, args ...any) error {
+	return &complaint{fmt.Sprintf(what, args...), remedy}
+}
+
+// finding is a complaint about a property or a match of one rule.
+type finding struct {
+	key string // "match.library[1]", "class" …; "": the rule
+	err error
+}
+
+// problem is a finding where it stands.
+func (f finding) problem(file string, at place) Problem {
+	p := Problem{File: file, Line: at.line, Column: at.column, What: f.err.Error()}
+	var c *complaint
+	if errors.As(f.err, &c) {
+		p.What, p.Remedy = c.what, c.remedy
+	}
+	return p
+}
+
+// oneOf is the remedy for a word that is none of those that are known: the nearest of them, or all.
+func oneOf(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return "write " + near
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+// nearest is the word that was probably meant; "" if none is near. Capitals and what is neither letter nor digit
+// don't count.
+func nearest(word string, known []string) string {
+	plain := func(s string) []rune {
+		return []rune(strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, s))
+	}
+	w := plain(word[:min(len(word), 64)])
+	best, least := "", 1+len(w)/3
+	for _, k := range known {
+		if d := distance(w, plain(k)); d <= least && d < len(w) && (best == "" || d < least) {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, k := range known { // communicator for comm, high for highwatermark
+		p := plain(k)
+		if n := min(len(p), len(w)); n >= 3 && slices.Equal(p[:n], w[:n]) && len(k) > len(best) {
+			best = k
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be put in, taken out or changed to make b of a.
+func distance(a, b []rune) int {
+	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		last, row = row, last
+		row[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// place is where something stands in a file, from 1.
+type place struct{ line, column int }
+
+// sorted puts problems in the order of their lines, file by file, and leaves out what are too many.
+func sorted(problems Problems) Problems {
+	files := map[string]int{}
+	for _, p := range problems {
+		if _, ok := files[p.File]; !ok {
+			files[p.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
+	})
+	if over := len(problems) - maxProblems; over > 0 {
+		last := problems[maxProblems]
+		problems = append(problems[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line,
+			What: fmt.Sprintf("%d more problems from here on", over), Remedy: "mend the first ones"})
+	}
+	return problems
+}

@@ -1,0 +1,481 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// rules is a rule file of one rule, whose lines begin in line 2.
+func oneRule(lines string) string {
+	return "rules:\n- " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  ") + "\n"
+}
+
+func TestParseReadsAllKeys(t *testing.T) {
+	f, err := Parse("all.yaml", []byte(`# Everything.
+rank: both
+limits: {series: 1000, series_per_job: 500, series_per_user: 600, series_per_rank: 50, series_per_variable: 10}
+identity:
+  - source_labels: [env_SLURM_ARRAY_JOB_ID, jobid]
+    separator: "-"
+    regex: (\d+)-(.*)
+    target_label: jobid
+    replacement: ${1}_$2
+rules:
+  - match:
+      library: [mpich, mvapich]
+      version: ">=4.0 <5.1"
+      regexp: x_(?P<function>.+)_time
+      class: timer
+      bind: [comm, win]
+      verbosity: "<=user_all"
+      category: coll*
+    drop: false
+    class: timer
+    unit: us
+    scale: 1000
+    name: x_time
+    help: Time in x.
+    merge: sum
+    elements: peer
+    nonzero: true
+    object: false
+    companion: x_${function}_calls
+    buckets: [0.001, 1, 1e3]
+    offset: true
+    rank: node
+    open: true
+  - name: plain
+`))
+	require.NoError(t, err)
+	yes, no, thousand, dash, replacement := true, false, 1000.0, "-", "${1}_$2"
+	assert.Equal(t, &File{
+		Rank:   mapping.RankBoth,
+		Limits: Limits{1000, 500, 600, 50, 10},
+		Identity: []Relabel{{
+			Source: Source{"all.yaml", 5}, SourceLabels: []string{"env_SLURM_ARRAY_JOB_ID", "jobid"}, Separator: &dash,
+			Regex: `(\d+)-(.*)`, TargetLabel: "jobid", Replacement: &replacement,
+		}},
+		Rules: []Rule{{
+			Source: Source{"all.yaml", 11},
+			Match: Match{
+				Library: List{"mpich", "mvapich"}, Version: ">=4.0 <5.1", Regexp: "x_(?P<function>.+)_time",
+				Class: List{"timer"},
+				Bind:  List{"comm", "win"}, Verbosity: "<=user_all", Category: "coll*",
+			},
+			Drop: &no, Class: "timer", Unit: "us", Scale: &thousand, Name: "x_time", Help: "Time in x.",
+			Merge: mapping.MergeSum, Elements: mapping.ElementsPeer,
+			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000},
+			Offset: &yes, Rank: mapping.RankNode, Open: &yes,
+		}, {Source: Source{"all.yaml", 34}, Name: "plain"}},
+	}, f)
+}
+
+func manyGroups(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "(?P<x%d>.)", i)
+	}
+	return b.String()
+}
+
+// Each mistake is told with its place and with what to write instead.
+func TestMistakesInRuleFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want string // lines without the file's name
+	}{
+		"nothing":       {"", ""},
+		"comments":      {"# rules:\n", ""},
+		"no mapping":    {"- rules", "1:1: a rule file is a list; write keys with values: identity, limits, rank, rules"},
+		"key":           {"rule:\n- drop: true\n", `1:1: a rule file has no key "rule"; write rules`},
+		"nothing in it": {"rules:\n", "1:7: rules is nothing; write a value, or take the key out"},
+		"empty list":    {"rules: []\n", "1:8: rules is an empty list; write something into it, or take the key out"},
+		"no list":       {"rules: {name: x}\n", "1:8: rules is a mapping; write a list"},
+		"merge key":     {"rules:\n- <<: {name: x}\n", `2:3: a rule has no key "<<"; write the keys out`},
+		"key is a list": {"[a]: b\n", "1:1: a key is a list; write one of identity, limits, rank, rules"},
+
+		"no UTF-8": {"rank: keep\n# \xff", "2:3: what stands here is not UTF-8 text; save the file as UTF-8, " +
+			"without control characters"},
+		"control character": {"rank: \x01", "1:7: what stands here is not UTF-8 text; save the file as UTF-8, " +
+			"without control characters"},
+		"several documents": {"rank: keep\n---\nrank: node\n",
+			"2:1: a second document begins here; take the --- out, or make it a file of its own"},
+		"tab": {"rules:\n\t- drop: true\n",
+			"2: this is no YAML: found character that cannot start any token; indent with spaces, not with tabs"},
+		"percent": {oneRule("unit: %"), "2: this is no YAML: found character that cannot start any token; put " +
+			"values in quotes that begin with *, %, &, @, !, {, [ or a backquote"},
+		"star": {"# *_bytes\n" + oneRule("match: {name: *_bytes}"), "3: this is no YAML: *_bytes is read as a YAML " +
+			"alias, and rule files have none; put a pattern that begins with * in quotes"},
+		"two stars": {oneRule("match: {name: *a*}"), "2: this is no YAML: did not find expected alphabetic or " +
+			"numeric character; put values in quotes that begin with *, %, &, @, !, {, [ or a backquote"},
+		"alias": {"a: &a [1]\nb: *a\n", "2:4: *a is read as a YAML alias, and rule files have none; put a pattern " +
+			"that begins with * in quotes; write out what was meant to be repeated"},
+		"colon": {oneRule("help: a: b"), "2: this is no YAML: mapping values are not allowed in this context; put a " +
+			"value that contains a colon in quotes, or mend the indentation"},
+		"braces": {oneRule("unit: {message}"), `2:9: unit is a mapping; put it in quotes: "{message}"`},
+		"key in two places": {oneRule("name: a\nname: b"),
+			"3:3: the key name stands there twice, first in line 2; take one out"},
+		"key of match": {oneRule("regexp: a\ndrop: true"),
+			`2:3: a rule has no key "regexp"; write it under match`},
+		"key of rule": {oneRule("match: {drop: true}"),
+			`2:11: match has no key "drop"; write it beside match, not under it`},
+		"nearly a key": {oneRule("elemnts: peer"), `2:3: a rule has no key "elemnts"; write elements`},
+		"no near key": {oneRule("match: {xyzzy: 1}"),
+			`2:11: match has no key "xyzzy"; write one of bind, category, class, library, name, regexp, verbosity, version`},
+		"bool":   {oneRule("drop: yes"), `2:9: drop is "yes"; write true or false`},
+		"number": {oneRule("scale: fast"), `2:10: scale is "fast"; write a number`},
+		"text":   {oneRule("help: [a]"), "2:9: help is a list; write a word or a text"},
+		"binary": {oneRule("help: !!binary aGFs"), `2:9: help is "aGFs"; write a word or a text`},
+		"list of words": {oneRule("match: {class: {timer: 1}}\ndrop: true"),
+			"2:18: class is a mapping; write a list"},
+		"match is a word": {oneRule("match: foo\ndrop: true"),
+			`2:10: match is "foo"; write keys with values: bind, category, class, library, name, regexp, verbosity, version`},
+		"empty": {oneRule("match: {name: ''}\ndrop: true"),
+			"2:17: name is empty; write a value, or take the key out"},
+		"rule without a word": {oneRule("match: {name: a}"),
+			"2:3: this rule sets nothing; write what it sets: drop, class, name …"},
+		"rule of nothing": {"rules: [null]", "1:9: a rule is nothing; write a value, or take the key out"},
+
+		"library": {oneRule("match: {library: Open-MPI}\ndrop: true"),
+			`2:20: library "Open-MPI" is not known; write openmpi`},
+		"libraries": {oneRule("match: {library: 'mpich, mvapich'}\ndrop: true"),
+			`2:20: library "mpich, mvapich" is not known; write a list: [mpich, mvapich]`},
+		"unheard of": {oneRule("match: {library: lam}\ndrop: true"),
+			`2:20: library "lam" is not known; write one of openmpi, mpich, mvapich, intelmpi, craympich`},
+		"library twice": {oneRule("match: {library: [mpich, mpich]}\ndrop: true"),
+			`2:28: "mpich" stands there twice; take one out`},
+		"version": {oneRule("match: {version: 4.0}\ndrop: true"),
+			`2:20: version range "4.0": "4.0" does not start with <, <=, >, >= or =; write a bound, such as ">=4.0" or "=4.1.2"`},
+		"version operator": {oneRule("match: {version: =>4}\ndrop: true"),
+			`2:20: version range "=>4": "=>" is no bound; write <, <=, >, >= or =`},
+		"version space": {oneRule("match: {version: '>= 4'}\ndrop: true"),
+			`2:20: version range ">= 4": ">=" has no number; write it right before its version, as in ">=4.0 <5.1"`},
+		"version suffix": {oneRule("match: {version: <6.0rc2}\ndrop: true"),
+			`2:20: version range "<6.0rc2": "6.0rc2" is no version; write numbers with points, such as 4.0; what follows them in a library's version, as rc2, is not looked at`},
+		"no version": {oneRule("match: {version: '>=5 <4'}\ndrop: true"),
+			`2:20: version range ">=5 <4": no version lies in it; write bounds that some version meets, such as ">=4.0 <5.1"`},
+		"class": {oneRule("match: {class: COUNTER}\nclass: timers"), "2:18: class \"COUNTER\" is none of MPI_T's; " +
+			"write counter\n3:10: class \"timers\" is none of MPI_T's; write timer"},
+		"bind": {oneRule("match: {bind: [communicator, window]}\ndrop: true"), "2:18: bind \"communicator\" is none " +
+			"of MPI_T's; write comm\n2:32: bind \"window\" is none of MPI_T's; write win"},
+		"verbosity": {oneRule("match: {verbosity: '<=user_al'}\ndrop: true"),
+			`2:22: verbosity "<=user_al" is none of MPI_T's; write user_all, or a bound such as "<=user_all"`},
+		"no verbosity": {oneRule("match: {verbosity: <user_basic}\ndrop: true"),
+			`2:22: verbosity "<user_basic": no variable has it; levels go from user_basic up to mpidev_all`},
+		"verbosities": {oneRule("match: {verbosity: user_basic user_all}\ndrop: true"),
+			`2:22: verbosity "user_basic user_all" has several levels; write one level, or bounds such as ">=tuner_basic <=tuner_all"`},
+		"two patterns": {oneRule("match: {name: a, regexp: b}\ndrop: true"),
+			"2:28: there is a name to match as well; keep one of the two, or write two rules"},
+		"long glob": {oneRule("match: {name: " + strings.Repeat("a", 257) + "}\ndrop: true"),
+			"2:17: the pattern has 257 bytes, at most 256 are read; write a shorter one"},
+		"regexp": {oneRule("match: {regexp: 'a('}\ndrop: true"), "2:19: bad regular expression \"a(\": missing " +
+			"closing ): `a(`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
+		"lookahead": {oneRule("match: {regexp: '(?=a)'}\ndrop: true"), "2:19: bad regular expression \"(?=a)\": " +
+			"invalid or unsupported Perl syntax: `(?=`; write one of RE2's, such as 'coll_(?P<function>[a-z]+)_time'"},
+		"regexp of naught": {oneRule("match: {regexp: 'a^b'}\ndrop: true"),
+			`2:19: the regular expression "a^b" can never match; write one that some name matches`},
+
+		"no character": {oneRule("match: {regexp: 'a[^\\x00-\\x{10FFFF}]'}\ndrop: true"),
+			`2:19: the regular expression "a[^\x00-\x{10FFFF}]" can never match; write one that some name matches`},
+		"open bracket": {oneRule("match: {name: a\ndrop: true"),
+			"2: this is no YAML: did not find expected ',' or '}'; mend indentation, brackets or quotes from here on"},
+		"bad class alone": {oneRule("class: timers\ncompanion: x"),
+			`2:10: class "timers" is none of MPI_T's; write timer`},
+
+		"several lines": {oneRule("match:\n  regexp: |\n    a(\n    b\ndrop: true"), "3:13: bad regular expression " +
+			"\"a(\\nb\\n\": missing closing ): `a(\\nb\\n`; write one of RE2's, such as " +
+			"'coll_(?P<function>[a-z]+)_time'"},
+		"unit": {oneRule("unit: Bytes"), `2:9: unit "Bytes" is none of UCUM's; write By`},
+		"unknown unit": {oneRule("unit: furlong"),
+			`2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
+		"scale": {oneRule("scale: -1"), `2:10: scale -1 is not above zero; write a factor above 0, such as 0.001`},
+		"merge": {oneRule("merge: avg"), `2:10: merge "avg" is none of sum, max, min, mean, each; write mean`},
+		"elements": {oneRule("elements: each"),
+			`2:13: elements "each" is none of sum, max, min, mean, peer, index; write peer or index`},
+		"rank": {"rank: nodes\n" + oneRule("rank: rank"), "1:7: rank \"nodes\" is none of keep, node, both; write " +
+			"node\n3:9: rank \"rank\" is none of keep, node, both; write one of keep, node, both"},
+		"help": {oneRule("help: " + strings.Repeat("x", 301)),
+			"2:9: the help has 301 bytes; write at most 300"},
+		"buckets": {oneRule("class: timer\nbuckets: [1, 1]"),
+			"3:12: buckets: bounds must rise; write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]"},
+		"bucket":  {oneRule("class: timer\nbuckets: [1, x]"), `3:16: buckets[1] is "x"; write a number`},
+		"capital": {oneRule("name: Foo"), `2:9: name "Foo" may have a-z, 0-9 and _ only; write small letters, and _ between words`},
+		"no word": {oneRule("name: __"), `2:9: name "__" has no letter; write a word`},
+		"prefix": {oneRule("name: mpit_foo"),
+			`2:9: name "mpit_foo": mpit_ is put before it anyway; write foo`},
+		"prefix and ending": {oneRule("name: mpit_foo_total"),
+			`2:9: name "mpit_foo_total": mpit_ is put before it anyway; write foo`},
+		"total": {oneRule("match: {name: a_*}\nname: $1_total"),
+			`3:9: name "$1_total": _total is put behind the names of counters anyway, and nothing else may end so; write $1`},
+		"a part's name": {oneRule("name: foo_bucket"),
+			`2:9: name "foo_bucket": only a part of a metric may end in _bucket; end it in another word`},
+		"half a word": {oneRule("match: {name: a_*}\nname: a_$1sum"), ""},
+		"gauge's count": {oneRule("match: {class: [size, level]}\nname: foo_count"),
+			`3:9: class size, level becomes a gauge, and no gauge's name may end in _count; end it in another word`},
+		"counter's count": {oneRule("match: {class: size}\nclass: counter\nname: foo_count"), ""},
+		"time in bytes": {oneRule("class: timer\nunit: By"), "3:9: class timer has a time, which is not in By; " +
+			"write s, ms, us, ns, min or h, or say by class what the variable really is"},
+		"share in bytes": {oneRule("match: {class: percentage}\nunit: By"),
+			`3:9: class percentage has a share, which is not in By; write "1" or "%", or say by class what the variable really is`},
+		"time of no unit": {oneRule("class: timer\nunit: none"), ""},
+		"reserved name": {oneRule("name: exporter_foo"),
+			"2:9: names that begin with exporter_ are the exporter's own; begin it with another word"},
+		"star of none": {oneRule("match: {name: foo}\nname: x_$1"),
+			`3:9: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
+		"second star": {oneRule("match: {name: a*}\nname: x_$2"),
+			`3:9: "x_$2": there is no group "2"; $1 is what the first * stood for; the pattern gives $1`},
+		"no group": {oneRule("match: {regexp: '(?P<a>.)(.)'}\nname: x_${b}"),
+			`3:9: "x_${b}": there is no group "b"; the groups are a, by number $1 to $2`},
+		"no pattern": {oneRule("name: x_$1"), `2:9: "x_$1": there is no group "1"; take the $ out, or match by a pattern that has groups`},
+		"dollar": {oneRule("match: {name: '*'}\nname: $x"),
+			`3:9: "$x": a $ that no group follows; write $1 or ${group}`},
+		"companion": {oneRule("match: {name: foo}\ncompanion: x_$1"),
+			`3:14: "x_$1": there is no group "1"; put a * into the pattern, or take the $ out`},
+
+		"label jobid": {oneRule("match: {regexp: '(?P<jobid>.)'}\ndrop: true"),
+			`2:19: group "jobid": a label of this name is given by the exporter or by Prometheus; give the group another name, such as mpi_jobid`},
+		"label le": {oneRule("match: {regexp: '(?P<le>.)'}\ndrop: true"),
+			`2:19: group "le": a label of this name is given by the exporter or by Prometheus; give the group another name, such as mpi_le`},
+		"label comm": {oneRule("match: {regexp: '(?P<comm>.)'}\ndrop: true"),
+			`2:19: group "comm": a label of this name is given by the exporter or by Prometheus; give the group another name, such as mpi_comm`},
+		"label __x": {oneRule("match: {regexp: '(?P<__x>.)'}\ndrop: true"),
+			`2:19: group "__x": labels that begin with __ are Prometheus' own; give the group another name, such as mpi_x`},
+		"label 1x": {oneRule("match: {regexp: '(?P<1x>.)'}\ndrop: true"),
+			`2:19: group "1x": a label can't have this name; begin it with a letter`},
+		"label in name": {oneRule("match: {regexp: '(?P<rank>.)'}\nname: x_${rank}"), ""},
+		"label twice": {oneRule("match: {regexp: '(?P<a>.)(?P<a>.)'}\ndrop: true"),
+			`2:19: two groups are called "a"; give each its own name`},
+		"many labels": {oneRule("match: {regexp: '" + manyGroups(17) + "'}\ndrop: true"),
+			"2:19: 17 named groups would be labels; at most 16 may; use (?:…) for those that are to be no labels"},
+
+		"nonzero": {oneRule("elements: sum\nnonzero: true"), "3:12: nonzero chooses elements that have series of " +
+			"their own, and here they have none; write elements: peer or elements: index as well"},
+		"maximum of counts": {oneRule("class: counter\nmerge: max"), "3:10: class counter only grows: it is always " +
+			"summed, or each; write sum or each, or say by class what the variable really is"},
+		"matched counts": {oneRule("match: {class: [counter, timer]}\nelements: mean"),
+			"3:13: class counter, timer only grows: its elements are always summed, or each; write sum, peer or " +
+				"index, or say by class what the variable really is"},
+		"really a level": {oneRule("match: {class: counter}\nclass: level\nmerge: max"), ""},
+		"some count":     {oneRule("match: {class: [counter, level]}\nmerge: max"), ""},
+		"state": {oneRule("class: state\nmerge: sum"),
+			"3:10: class state is never merged; take it out, or say by class what the variable really is"},
+		"elements of a state": {oneRule("class: state\nelements: sum"),
+			"3:13: class state is never merged; write peer or index, or say by class what the variable really is"},
+		"no timer": {oneRule("match: {class: counter}\ncompanion: none\nbuckets: [1]"),
+			"3:14: class counter is no timer, which alone has a companion; take it out, or say by class what the " +
+				"variable really is\n4:12: class counter is no timer, which alone has buckets; take it out, or say " +
+				"by class what the variable really is"},
+		"offset": {oneRule("class: level\noffset: true"), "3:11: class level does not count: it has no beginning to " +
+			"subtract; take it out, or say by class what the variable really is"},
+		"object of none": {oneRule("match: {bind: none}\nobject: false"),
+			"3:11: variables of bind none have no object; take it out, or another bind under match"},
+		"each and none": {oneRule("merge: each\nobject: false\nrank: node"), "3:11: objects can't be told apart and " +
+			"become one as well; take it or merge: each out\n4:9: ranks whose objects are told apart by a number " +
+			"can't become one; take it or merge: each out"},
+
+		"limit of nothing": {"limits: {series: 0}",
+			"1:18: the limit is 0; write a number from 1 to 1000000000, or leave it out for the default of 500000"},
+		"limit below": {"limits:\n  series_per_rank: -1",
+			"2:20: the limit is -1; write a number from 1 to 1000000000, or leave it out for the default of 20000"},
+		"limit no number": {"limits: {series: 1.5}", `1:18: series is "1.5"; write a whole number`},
+		"limit key": {"limits: {series_per_jobs: 1}",
+			`1:10: limits has no key "series_per_jobs"; write series_per_job`},
+		"limits inconsistent": {"limits:\n  series_per_variable: 30\n  series_per_rank: 20\n",
+			"2:24: series_per_variable is 30, more than series_per_rank in f.yaml:3, which is 20; write at most 20"},
+
+		"source label": {"identity: [{source_labels: [job, env_1], target_label: jobid}]",
+			"1:29: there is no source label \"job\"; write jobid, or env_<NAME> for a variable of the environment\n" +
+				"1:34: there is no source label \"env_1\"; write one of jobid, world, rank, user, host, executable, " +
+				"library, jobname, partition, source, cgroup_jobid, or env_<NAME> for a variable of the environment"},
+		"environment": {"identity: [{source_labels: [env_SLURM_JOBID, env_HOME], target_label: jobid}]",
+			"1:29: the agent sends no variable \"SLURM_JOBID\" of a rank's environment; write SLURM_JOB_ID\n1:46: " +
+				"the agent sends no variable \"HOME\" of a rank's environment; write one of " + strings.Join(environment, ", ")},
+		"target": {"identity: [{source_labels: [user], target_label: rank}]",
+			`1:50: the label "rank" can't be changed; write one of jobid, world, jobname, partition`},
+		"no target": {"identity: [{source_labels: [user]}]", "1:12: this rule of identity has no target_label; " +
+			"write target_label: one of jobid, world, jobname, partition"},
+		"identity regexp": {"identity: [{source_labels: [user], target_label: jobid, regex: '*'}]",
+			"1:64: bad regular expression \"*\": missing argument to repetition operator: `*`; write one of RE2's, " +
+				"such as 'coll_(?P<function>[a-z]+)_time'"},
+		"replacement": {"identity: [{source_labels: [user], target_label: jobid, replacement: $1x}]",
+			`1:70: replacement "$1x": there is no group "1x"; write ${1}x`},
+		"identity's keys": {"identity: [{source_label: [user], target: jobid, replacement: $2}]",
+			"1:13: a rule of identity has no key \"source_label\"; write source_labels\n1:35: a rule of identity " +
+				"has no key \"target\"; write target_label"},
+		"constant": {"identity: [{target_label: partition, replacement: ''}]", ""},
+		"from nowhere": {"identity: [{target_label: partition}]", "1:12: this rule of identity makes the label " +
+			"empty, for it takes its value from nowhere; write source_labels, or a replacement"},
+
+		//nolint:misspell // on purpose
+		"several at once": {oneRule("match: {library: openmp, nmae: foo_*}\nname: x_$1\nunit: kb"),
+			"2:20: library \"openmp\" is not known; write openmpi\n2:28: match has no key \"nmae\"; write name\n" +
+				"4:9: unit \"kb\" is none of UCUM's; write kBy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Parse("f.yaml", []byte(c.text))
+			if c.want == "" {
+				require.NoError(t, err)
+				require.NotNil(t, f)
+				return
+			}
+			require.Error(t, err)
+			assert.Nil(t, f)
+			assert.Equal(t, "f.yaml:"+strings.ReplaceAll(c.want, "\n", "\nf.yaml:"), err.Error())
+		})
+	}
+}
+
+func TestLargeFilesAreRefused(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("#"+strings.Repeat(" ", maxFile)))
+	assert.EqualError(t, err, "f.yaml:1:1: the file has more than 1048576 bytes; share its rules out among several "+
+		"files, or give the right file")
+	_, err = Parse("f.yaml", []byte("rules:\n"+strings.Repeat("- drop: true\n", maxRules+1)))
+	assert.EqualError(t, err, "f.yaml:2:1: 2001 rules; at most 2000 are read; write patterns that hold for many "+
+		"variables at once")
+	_, err = Parse("f.yaml", []byte("rules:\n"+strings.Repeat("- name: 'X'\n", maxRules)))
+	var problems Problems
+	require.ErrorAs(t, err, &problems)
+	assert.Len(t, problems, maxProblems+1)
+	assert.Equal(t, "1900 more problems from here on", problems[maxProblems].What)
+	// Doublings that would be a million words if they were followed.
+	_, err = Parse("f.yaml", []byte("a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n"))
+	assert.ErrorContains(t, err, "f.yaml:2:8: *a is read as a YAML alias")
+	_, err = Parse("f.yaml", []byte(strings.Repeat("[", 20000)))
+	assert.ErrorAs(t, err, &problems)
+}
+
+func TestProblemsCanBeListed(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("rank: x\nlimits: 1\n"))
+	var problems Problems
+	require.ErrorAs(t, err, &problems)
+	assert.Equal(t, Problems{
+		{File: "f.yaml", Line: 1, Column: 7, What: `rank "x" is none of keep, node, both`,
+			Remedy: "write one of keep, node, both"},
+		{File: "f.yaml", Line: 2, Column: 9, What: `limits is "1"`, Remedy: "write keys with values: series, " +
+			"series_per_job, series_per_rank, series_per_user, series_per_variable"},
+	}, problems)
+	var one Problem
+	assert.ErrorAs(t, err, &one)
+}
+
+// files writes rule files into a new directory.
+func files(t *testing.T, texts map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range texts {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return dir
+}
+
+func TestLoad(t *testing.T) {
+	t.Run("defaults", func(t *testing.T) {
+		s, err := Load(nil)
+		require.NoError(t, err)
+		assert.Equal(t, &Settings{Rank: mapping.RankKeep, Limits: Limits{500_000, 200_000, 250_000, 20_000, 2_000},
+			Rules: Defaults()}, s)
+	})
+	t.Run("files and directories in their order, the shipped rules last", func(t *testing.T) {
+		dir := files(t, map[string]string{
+			"own.conf": "rank: node\nrules: [{name: first}]\n",
+			"d/20.yml": "rules: [{match: {name: c}, unit: s}]\nidentity: [{source_labels: [user], target_label: " +
+				"partition}]\n",
+			"d/10.yaml":            "rules: [{match: {name: b}, unit: s}]\nlimits: {series: 7}\n",
+			"d/.hidden.yaml":       "no: file of rules\n",
+			"d/notes.txt":          "no file of rules\n",
+			"d/directory.yaml/x":   "\n",
+			"d/deeper/ignored.yml": "no: file of rules\n",
+		})
+		s, err := Load([]string{filepath.Join(dir, "own.conf"), filepath.Join(dir, "d")})
+		require.NoError(t, err)
+		require.Len(t, s.Rules, 3+len(Defaults()))
+		assert.Equal(t, Source{filepath.Join(dir, "own.conf"), 2}, s.Rules[0].Source)
+		assert.Equal(t, Source{filepath.Join(dir, "d/10.yaml"), 1}, s.Rules[1].Source)
+		assert.Equal(t, Source{filepath.Join(dir, "d/20.yml"), 1}, s.Rules[2].Source)
+		assert.Equal(t, "defaults/calls.yaml", s.Rules[3].Source.File)
+		assert.Equal(t, mapping.RankNode, s.Rank)
+		assert.Equal(t, Limits{7, 200_000, 250_000, 20_000, 2_000}, s.Limits)
+		assert.Len(t, s.Identity, 1)
+	})
+	t.Run("a part's limit above what the whole has by default", func(t *testing.T) {
+		a := filepath.Join(files(t, map[string]string{"a.yaml": "limits:\n  series_per_job: 600000\n"}), "a.yaml")
+		_, err := Load([]string{a})
+		assert.EqualError(t, err, a+":2:19: series_per_job is 600000, more than series_per_user, which is 250000 by "+
+			"default; write at most 250000, or series_per_user as well")
+	})
+	t.Run("what stands once for all files", func(t *testing.T) {
+		dir := files(t, map[string]string{
+			"a.yaml": "rank: node\nlimits: {series: 10, series_per_job: 5}\n",
+			"b.yaml": "rank: keep\nlimits: {series: 11, series_per_job: 5, series_per_rank: 6}\n",
+		})
+		_, err := Load([]string{dir})
+		a, b := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+		assert.EqualError(t, err, b+":1:7: rank is keep here, and node in "+a+":1; it stands once for all files: "+
+			"take one out\n"+
+			b+":2:18: series is 11 here, and 10 in "+a+":2; it stands once for all files: take one out\n"+
+			b+":2:58: series_per_rank is 6, more than series_per_job in "+a+":2, which is 5; write at most 5")
+	})
+	t.Run("a rule that an earlier file's leaves nothing to", func(t *testing.T) {
+		dir := files(t, map[string]string{"a.yaml": "rules: [{match: {name: a*}, unit: s}]\n",
+			"b.yaml": "rules: [{match: {name: ab}, unit: By}]\n"})
+		a, b := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+		_, err := Load([]string{dir})
+		assert.EqualError(t, err, b+":1: this rule never takes effect: for all that it matches, an earlier rule has "+
+			"set what it sets (unit by "+a+":1); put it before that one, or take it out")
+		_, err = Load([]string{b, a})
+		assert.NoError(t, err)
+		_, err = Load([]string{a, a})
+		assert.Error(t, err, "a file that is given twice")
+	})
+	t.Run("a shipped rule may be left nothing", func(t *testing.T) {
+		dir := files(t, map[string]string{"a.yaml": "rules: [{drop: true}]\n"})
+		_, err := Load([]string{dir})
+		assert.NoError(t, err)
+	})
+	t.Run("all problems of all files", func(t *testing.T) {
+		dir := files(t, map[string]string{"a.yaml": "rank: x\n", "b.yaml": "rules: [{unit: x}]\n", "e/x": ""})
+		_, err := Load([]string{filepath.Join(dir, "b.yaml"), filepath.Join(dir, "none"), filepath.Join(dir, "e"),
+			dir})
+		require.Error(t, err)
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		lines := strings.Split(err.Error(), "\n")
+		require.Len(t, lines, 5)
+		assert.Contains(t, lines[0], "b.yaml:1:16: unit")
+		assert.Contains(t, lines[2], "none: stat: no such file or directory; give a rule file")
+		assert.Contains(t, lines[3], "e: no file in this directory ends in .yaml or .yml; put rule files there")
+		assert.Contains(t, lines[4], "a.yaml:1:7: rank")
+	})
+	t.Run("no regular file", func(t *testing.T) {
+		_, err := Load([]string{os.DevNull})
+		assert.ErrorContains(t, err, "this is not a regular file")
+		var problems Problems
+		assert.True(t, errors.As(err, &problems))
+	})
+}
+
+// The shipped files hold to what is asked of others, each for itself and all together.
+func TestShippedRulesHoldTogether(t *testing.T) {
+	names, err := fs.Glob(DefaultFiles(), "defaults/*.yaml")
+	require.NoError(t, err)
+	var all together
+	for _, name := range names {
+		text, err := fs.ReadFile(DefaultFiles(), name)
+		require.NoError(t, err)
+		p, problems := parseFile(name, text)
+		require.Empty(t, problems)
+		assert.Empty(t, all.add(p))
+	}
+	assert.Empty(t, all.check())
+}

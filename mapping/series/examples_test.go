@@ -1,0 +1,86 @@
+package series
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// What the examples say of themselves.
+func TestWhatTheExamplesDo(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		library string
+		v       mpit.Variable
+		want    string // the first series, or why there is none
+	}{
+		{"developer-variables", mapping.OpenMPI, mpit.Variable{Name: "x", Class: mpit.ClassLevel,
+			Verbosity: mpit.VerbosityMPIDevAll}, "rule"},
+		{"developer-variables", mapping.OpenMPI, mpit.Variable{Name: "x", Class: mpit.ClassLevel,
+			Verbosity: mpit.VerbosityUserAll}, `mpit_x_level{jobid="…",world="…",user="…",rank="0"}`},
+		{"developer-variables", mapping.MPICH, mpit.Variable{Name: "rma_winfence", Class: mpit.ClassTimer,
+			Verbosity: mpit.VerbosityMPIDevDetail}, `mpit_rma_winfence_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="1e-06"}`},
+		{"developer-variables", mapping.MPICH, mpit.Variable{Name: "rma_winfence", Class: mpit.ClassCounter,
+			Verbosity: mpit.VerbosityMPIDevDetail}, "rule"},
+		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel},
+			`mpit_x_level{jobid="…",world="…",user="…"}`},
+		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassLevel},
+			`mpit_unexpected_recvq_length{jobid="…",world="…",user="…",rank="0"}`},
+		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "pml_monitoring_messages_count", Class: mpit.ClassSize,
+			Bind: mpit.BindComm}, `mpit_pml_monitoring_messages_total{jobid="…",world="…",user="…",comm="MPI_COMM_WORLD"}`},
+		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "osc_monitoring_messages_sent_count",
+			Class: mpit.ClassSize, Bind: mpit.BindComm},
+			`mpit_osc_monitoring_messages_sent_total{jobid="…",world="…",user="…"}`},
+		{"peers", mapping.OpenMPI, mpit.Variable{Name: "coll_monitoring_messages_size", Class: mpit.ClassSize,
+			Bind: mpit.BindComm}, `mpit_coll_monitoring_bytes_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",peer="0"}`},
+		{"psm2-bytes", mapping.OpenMPI, mpit.Variable{Name: "mtl_psm2_tx_eager_bytes", Class: mpit.ClassCounter},
+			`mpit_mtl_psm2_tx_eager_bytes_total{jobid="…",world="…",user="…",rank="0"}`},
+		{"psm2-bytes", mapping.OpenMPI, mpit.Variable{Name: "mtl_psm2_tx_eager_num", Class: mpit.ClassCounter},
+			`mpit_mtl_psm2_tx_eager_messages_total{jobid="…",world="…",user="…",rank="0"}`},
+		{"function-families", mapping.MVAPICH, mpit.Variable{Name: "mv2_coll_timer_bcast_binomial",
+			Class: mpit.ClassTimer}, `mpit_coll_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",algorithm="binomial",function="bcast",le="1e-05"}`},
+		{"function-families", mapping.MVAPICH, mpit.Variable{Name: "mv2_coll_timer_bcast_binomial",
+			Class: mpit.ClassCounter}, "rule"},
+		{"function-families", mapping.MVAPICH, mpit.Variable{Name: "mv2_coll_bcast_binomial_bytes_send",
+			Class: mpit.ClassCounter}, `mpit_coll_bytes_total{jobid="…",world="…",user="…",rank="0",algorithm="binomial",direction="send",function="bcast"}`},
+		{"function-families", mapping.MVAPICH, mpit.Variable{Name: "mv2_coll_reduce_scatter_ring_count_recv",
+			Class: mpit.ClassCounter}, `mpit_coll_messages_total{jobid="…",world="…",user="…",rank="0",algorithm="ring",direction="recv",function="reduce_scatter"}`},
+		{"function-families", mapping.MVAPICH, mpit.Variable{Name: "mv2_coll_bcast_scatter_ring_allgather",
+			Class: mpit.ClassCounter}, `mpit_coll_calls_total{jobid="…",world="…",user="…",rank="0",algorithm="scatter_ring_allgather",function="bcast"}`},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Iprobe", Class: mpit.ClassTimer,
+			Bind: mpit.BindComm}, "rule"},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Cart_create", Class: mpit.ClassTimer,
+			Bind: mpit.BindComm}, "rule"},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Win_allocate_shared",
+			Class: mpit.ClassTimer, Bind: mpit.BindComm}, "rule"},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Waitall", Class: mpit.ClassTimer},
+			`mpit_call_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",function="MPI_Waitall",le="1.52587890625e-05"}`},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_time_MPI_Win_complete", Class: mpit.ClassTimer,
+			Bind: mpit.BindWin}, `mpit_call_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",function="MPI_Win_complete",win="unnamed",le="1.52587890625e-05"}`},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_bytes_sent_MPI_Send", Class: mpit.ClassAggregate,
+			Bind: mpit.BindComm}, `mpit_call_bytes_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",direction="sent",function="MPI_Send"}`},
+		{"limits", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassTimer},
+			`mpit_x_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="0.0001"}`},
+	} {
+		t.Run(c.file+" "+c.v.Name, func(t *testing.T) {
+			s, err := rules.Load([]string{filepath.Join("../../examples/rules", c.file+".yaml")})
+			require.NoError(t, err)
+			m, err := variables.New(variables.Config{Rules: s.Rules, Rank: s.Rank})
+			require.NoError(t, err)
+			c.v.Datatype = tDouble
+			e := m.Explain(mapping.Library{Name: c.library}, c.v, nil)
+			if e.Drop != "" {
+				assert.Equal(t, c.want, string(e.Drop))
+				return
+			}
+			assert.Equal(t, c.want, e.Series[0])
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package series
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// buckets lists the buckets that hold something, by their upper bound.
+func buckets(r *Rank, series int) map[float64]uint64 {
+	out := map[float64]uint64{}
+	h := r.Series()[series].Histogram
+	var count uint64
+	for i, n := range h.Counts {
+		count += n
+		if n > 0 {
+			bound := -1.0 // the last, without one
+			if i < len(h.Bounds) {
+				bound = h.Bounds[i]
+			}
+			out[bound] = n
+		}
+	}
+	native := h.NativeZero
+	for _, b := range h.Native {
+		native += b.Count
+	}
+	if native != count || count != h.Count {
+		panic("buckets, native buckets and count differ")
+	}
+	return out
+}
+
+func TestTimerWithoutACounter(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble})
+	r := newRank(t)
+	at := func(d time.Duration, seconds float64) {
+		a.set("v", 0, seconds)
+		r.Update(a.after(d).sample())
+	}
+	at(0, 0)
+	assert.Empty(t, buckets(r, 0), "it has not moved")
+	at(11*time.Second, 1)
+	at(11*time.Second, 1)
+	at(11*time.Second, 3)
+	assert.Equal(t, map[float64]uint64{1.048576: 1, 4.194304: 1}, buckets(r, 0))
+	s := a.after(time.Second)
+	s.set("v", 0, 3.5)
+	last := s.sample()
+	last.Status = mpit.SampleFinal
+	r.Update(last)
+	assert.Equal(t, map[float64]uint64{1.048576: 2, 4.194304: 1}, buckets(r, 0), "the last sample ends the interval")
+	assert.Contains(t, r.Series()[0].Metric.Help, "count is of intervals")
+}
+
+func TestRulesChooseTheCompanion(t *testing.T) {
+	yes := true
+	vars := []mpit.Variable{
+		{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		{Name: "v", Class: mpit.ClassCounter, Datatype: tULong},
+		{Name: "calls", Class: mpit.ClassCounter, Datatype: tULong},
+	}
+	for _, c := range []struct {
+		companion string
+		want      uint64
+	}{{"", 10}, {"calls", 20}, {mapping.NoCompanion, 1}, {"missing", 1}} {
+		a := newAgent(vars...)
+		a.handles[0].values[0], a.handles[1].values[0], a.handles[2].values[0] = word(1.0), 10, 20
+		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}},
+			Companion: c.companion}, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
+		r.Update(a.sample())
+		require.Len(t, r.Series(), 1)
+		assert.Equal(t, c.want, r.Series()[0].Histogram.Count, c.companion)
+	}
+}
+
+// Events of a companion that could not be read just after a restart don't count twice.
+func TestCompanionThatCouldNotBeRead(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a.handles[0].values[0], a.handles[1].values[0] = word(1.0), 10
+	r := newRank(t)
+	r.Update(a.after(time.Second).sample())
+	reload(t, r, a)
+	a.failed[a.handles[1].ID] = true
+	r.Update(a.after(time.Minute).sample())
+	a.failed = map[uint32]bool{}
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, m{"v_time_seconds sum": 1, "v_time_seconds count": 10, "v_total": 10}, show(r))
+}
+
+// The events of an interval stand at their mean duration.
+func TestTimerWithItsCounter(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	r := newRank(t)
+	at := func(d time.Duration, seconds float64, events int) {
+		a.handles[0].values[0], a.handles[1].values[0] = word(seconds), uint64(events)
+		r.Update(a.after(d).sample())
+	}
+	at(0, 0.00003, 10) // 3 µs each
+	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0))
+	at(5*time.Second, 2.00003, 11)
+	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0), "the interval hasn't ended")
+	assert.Equal(t, 2.00003, r.Series()[0].Histogram.Sum, "but the sum is exact")
+	at(5*time.Second, 4.00003, 12)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0))
+	at(10*time.Second, 5.00003, 12)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0), "no event has ended: its time waits")
+	at(10*time.Second, 104.00003, 13)
+	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2, -1: 1}, buckets(r, 0))
+	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
+	assert.Contains(t, r.Series()[0].Metric.Help, "COUNTER v")
+
+	last := a.after(time.Second).sample()
+	last.Status = mpit.SampleFinal
+	r.Update(last)
+	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
+}
+
+// An object that is given its own name again begins at zero with all that its histograms have.
+func TestRenamedToItsOwnNameCountsItsEvents(t *testing.T) {
+	a := newAgent(mpittest.DistributionVariable("calls", mpit.BindComm), on("timer", mpit.ClassTimer, tDouble),
+		on("timer", mpit.ClassCounter, tULong))
+	o := a.object("a", 1)
+	r := newRank(t, rules.Rule{Merge: mapping.MergeEach})
+	count := func(seconds float64, events int) {
+		for _, h := range a.handles {
+			switch v := a.vars[h.Variable]; {
+			case v.Distribution:
+				h.took(time.Second)
+			case v.Class == mpit.ClassTimer:
+				h.values[0] = word(seconds)
+			default:
+				h.values[0] = uint64(events)
+			}
+		}
+		r.Update(a.after(20 * time.Second).sample())
+	}
+	r.Update(a.sample())
+	count(0.5, 10)
+	a.rename(o, "a")
+	count(0.75, 15)
+	now := show(r)
+	assert.Equal(t, 5.0, now["timer_time_seconds{comm=a,object=1} count"])
+	assert.Equal(t, 10.0, now["timer_time_seconds{comm=a} count"])
+	assert.Equal(t, 1.0, now["calls_time_seconds{comm=a,object=1} count"])
+	assert.Equal(t, 1.0, now["calls_time_seconds{comm=a} count"])
+}
+
+// However many events a rank claims, the number of observations does not come round to zero.
+func TestObservationsDoNotOverflow(t *testing.T) {
+	a := newAgent(on("timer", mpit.ClassTimer, tDouble), on("timer", mpit.ClassCounter, tULong))
+	a.object("a", 1)
+	r := newRank(t)
+	last := 0.0
+	for i := range 2100 {
+		for _, h := range a.handles {
+			if h.values[0] = uint64(i+1) << 53; a.vars[h.Variable].Class == mpit.ClassTimer {
+				h.values[0] = word(float64(i + 1))
+			}
+		}
+		r.Update(a.after(20 * time.Second).sample())
+		count := show(r)["timer_time_seconds{comm=a} count"]
+		require.GreaterOrEqual(t, count, last)
+		last = count
+	}
+}

@@ -1,0 +1,286 @@
+package mapping
+
+import (
+	"fmt"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// NoCompanion as Rule.Companion says that a timer has none, even where a counter has its name.
+const NoCompanion = "none"
+
+// Mode is how a variable's values are treated.
+type Mode uint8
+
+// The ways to treat values.
+const (
+	ModeGauge     Mode = iota // present values
+	ModeWatermark             // present values, of freed objects as well
+	ModeCount                 // what only grows
+	ModeState                 // an item of an enumeration
+)
+
+// Spec is what one variable becomes. Ranks share it, so nobody changes one that others may have.
+type Spec struct {
+	Plain
+	Labels  []Label   // that rules give, sorted by name
+	Buckets []float64 // upper bounds of a timer's histogram in seconds
+	Items   []Item    // of a STATE's enumeration; nil: only the present value is shown
+}
+
+// Plain is what of a Spec can be compared as it stands.
+type Plain struct {
+	Metric    *Metric    // nil: left out
+	Mode      Mode       // how values are treated
+	Real      mpit.Class // the class that it really is
+	Number    Number     // how the words of a sample are read
+	Bits      uint       // of a value; 64 of a distribution's time
+	Scale     float64    // a value times this is in base units
+	Structure            // which values have a cell of their own
+	Objects   Merge      // of objects that share a name
+	Elements  Merge      // of elements, where they have no label
+	Nonzero   bool       // of the elements, those alone that are or have been something else than 0
+	Ranks     RankMode   // whether the ranks of a world have a series each
+	Across    Merge      // of ranks
+	Offset    bool       // the source starts anywhere: a handle counts from its first value
+	Open      bool       // to be opened, where that needs a request
+	Exact     bool       // a distribution
+	Companion string     // of a timer that is a histogram: name of the COUNTER, "" none
+	Unit      string     // UCUM, merely counted things as well
+}
+
+// Structure says which values have a cell of their own. A timer and its companion have the same.
+type Structure struct {
+	Separate bool   // objects that share a name are not merged
+	Each     string // label of an element's number, "" where elements are merged
+	Numbered bool   // it has that label because of its class: one element alone needs none
+	Label    string // label of the object's name; "" not bound, or all objects in one
+}
+
+// Item is a value of an enumeration, with a name that no other one has.
+type Item struct {
+	Value int64
+	Name  string
+}
+
+// Wanted is the family that a variable asks for, without its HELP yet, and what HELP is made of.
+type Wanted struct {
+	Metric
+	set  Properties
+	note string
+}
+
+// Become says what a variable becomes of which rules say that, all but its metric: companion is what a timer asks for,
+// whether it is there or not. With a reason it becomes none; the rest still holds for ReasonRule, since a counter that
+// isn't shown can be a timer's companion.
+func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) {
+	s := Spec{Labels: set.Labels, Buckets: set.Buckets, Plain: Plain{
+		Real: set.Class, Number: NumberOf(v.Datatype), Bits: 64, Scale: set.Unit.Scale * set.Scale,
+		Ranks: set.Rank, Open: set.Open, Unit: set.Unit.Base, Objects: MergeSum, Elements: MergeSum,
+	}}
+	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
+		s.Bits = uint(8 * v.DatatypeBytes)
+	}
+	switch {
+	case s.Buckets != nil:
+	case v.Distribution:
+		s.Buckets = b.Exact
+	default:
+		s.Buckets = b.Buckets
+	}
+	s.Offset = set.Offset || v.OnRequest // of these, too, nobody knows what there was before the handle
+	if s.Ranks == "" {
+		s.Ranks = b.Ranks
+	}
+	if set.Object {
+		s.Label = BindLabel(v.Bind)
+	}
+	sh, note := s.ofClass(set, v)
+	s.merge(set)
+	switch {
+	case set.Drop:
+		return s, Wanted{}, ReasonRule
+	case v.Distribution && checkDistribution(v) != "":
+		return s, Wanted{}, checkDistribution(v)
+	case s.Number == NotNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
+		return s, Wanted{}, ReasonGenericString
+	case s.Number == NotNumber:
+		return s, Wanted{}, ReasonDatatype
+	}
+	var n familyNames
+	if set.Name != "" {
+		n = sh.named(set.Name, v.Name, v.Class)
+	} else {
+		n = sh.names(v.Name, v.Class)
+	}
+	return s, Wanted{
+		Metric: Metric{
+			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
+			Monotonic: s.Mode == ModeCount,
+			Measure:   s.Measure(),
+		},
+		set:  set,
+		note: note,
+	}, ""
+}
+
+// ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is
+// the table of docs/mapping.md, Kind and name.
+func (s *Spec) ofClass(set Properties, v *mpit.Variable) (sh shape, note string) {
+	sh = shape{otel: OTelGauge, unit: set.Unit.Base}
+	if int(set.Class) < len(classWords) {
+		sh.word = classWords[set.Class]
+	}
+	switch set.Class {
+	case mpit.ClassState:
+		s.Mode, s.Separate, s.Numbered, sh.otel, sh.unit = ModeState, true, true, OTelSum, ""
+	case mpit.ClassLevel, mpit.ClassSize:
+		sh.otel = OTelSum
+	case mpit.ClassPercentage:
+		s.Objects, s.Elements, sh.unit = MergeMax, MergeMax, "1"
+	case mpit.ClassHighWatermark:
+		s.Mode, s.Objects, s.Elements = ModeWatermark, MergeMax, MergeMax
+	case mpit.ClassLowWatermark:
+		s.Mode, s.Objects, s.Elements = ModeWatermark, MergeMin, MergeMin
+	case mpit.ClassCounter:
+		s.Mode, sh.kind, sh.otel = ModeCount, KindCounter, OTelSum
+		if unitWords[sh.unit] != "" {
+			sh.unit = "" // never in a counter's name; HELP has it
+		}
+	case mpit.ClassAggregate:
+		s.Mode, sh.kind, sh.otel = ModeCount, KindCounter, OTelSum
+	case mpit.ClassTimer:
+		if s.Mode, s.Exact = ModeCount, v.Distribution; s.Exact {
+			s.Bits = 64
+		}
+		switch {
+		case sh.unit == "s" || sh.unit == "" && s.Number == Floating:
+			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
+			s.Unit = "s"
+			if s.Companion = set.Companion; s.Companion == "" {
+				s.Companion = v.Name
+			}
+			if s.Companion == NoCompanion {
+				s.Companion = ""
+			}
+		default:
+			sh.kind, sh.otel = KindCounter, OTelSum
+			if sh.unit == "" {
+				note = "The unit of this time is not known."
+			}
+		}
+	default:
+		s.Objects, s.Numbered, sh.kind, sh.word = MergeEach, true, KindUntyped, classWords[mpit.ClassGeneric]
+	}
+	return sh, note
+}
+
+// merge applies what rules say of objects, elements and ranks to what the class says of itself.
+func (s *Spec) merge(set Properties) {
+	switch set.Merge {
+	case MergeEach:
+		s.Objects = MergeEach
+	case MergeSum, MergeMax, MergeMin, MergeMean:
+		if s.Mode != ModeCount && s.Mode != ModeState { // what counts has no other merge than its sum
+			s.Objects = set.Merge
+		}
+	}
+	s.Across = s.Objects // of a STATE the sum: the number of ranks that are in it
+	s.Separate = s.Separate || s.Objects == MergeEach
+	switch set.Elements {
+	case ElementsPeer, ElementsIndex:
+		s.Each, s.Numbered = string(set.Elements), false
+	case ElementsSum, ElementsMax, ElementsMin, ElementsMean:
+		if s.Mode != ModeCount {
+			s.Elements = Merge(set.Elements)
+		}
+		s.Numbered = s.Numbered && s.Mode == ModeState
+	}
+	if s.Numbered {
+		s.Each = string(ElementsIndex)
+	}
+	if s.Mode != ModeState && s.Label == "" {
+		s.Separate = false // not bound, or a rule says that all objects become one
+	}
+	if s.Across == MergeEach {
+		s.Ranks = RankKeep
+	}
+	s.Nonzero = set.Nonzero && s.Each != "" && !s.Numbered && s.Mode != ModeState
+}
+
+// Measure is what values of the variable are of: its unit, or that they are states.
+func (s *Spec) Measure() string {
+	if s.Mode == ModeState {
+		return "states"
+	}
+	return s.Unit
+}
+
+// checkDistribution says why a variable can't be the distribution that it says it is; "": it can.
+func checkDistribution(v *mpit.Variable) Reason {
+	if v.Class != mpit.ClassTimer || v.Datatype != mpit.DatatypeUint64 {
+		return ReasonDistribution
+	}
+	return ""
+}
+
+// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name.
+func RatioFamily(name string, high bool) *Metric {
+	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
+	class, word := mpit.ClassLevel, "level"
+	if high {
+		class, word = mpit.ClassHighWatermark, "high watermark"
+		sh.word = classWords[class]
+	}
+	full := Prefix + name + sh.tail()
+	n := familyNames{full, sh.otelName(name, sh.word, "")}
+	if len(name) > MaxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
+		n = sh.escaped(name, class)
+	}
+	return &Metric{
+		Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, Measure: "1",
+		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word,
+			Fold(name, 200)),
+	}
+}
+
+// RatioOf is what the share of a part in the SIZE of the same name becomes.
+func RatioOf(part *Spec, metric *Metric) Spec {
+	mode := ModeGauge
+	if part.Mode == ModeWatermark {
+		mode = ModeWatermark
+	}
+	return Spec{Labels: part.Labels, Plain: Plain{
+		Metric: metric, Mode: mode, Scale: 1, Objects: MergeMax, Structure: Structure{Label: part.Label},
+		Ranks: part.Ranks, Across: MergeMax,
+	}}
+}
+
+// Merged says whether the elements of a handle that has so many become one.
+func (s *Spec) Merged(elements int) bool { return s.Each == "" || s.Numbered && elements == 1 }
+
+// Lasts says whether what freed objects leave stays.
+func (s *Spec) Lasts() bool { return s.Mode == ModeCount || s.Mode == ModeWatermark }
+
+// Among is how watermarks of freed objects become one.
+func (s *Spec) Among() Merge {
+	switch {
+	case s.Objects != MergeEach && s.Objects != MergeMean:
+		return s.Objects
+	case s.Real == mpit.ClassLowWatermark:
+		return MergeMin
+	}
+	return MergeMax
+}
+
+// unknownSpecs are of variables of each class of which nobody knows yet what they become.
+var unknownSpecs = func() (specs [len(classNames) + 1]*Spec) {
+	for class := range specs {
+		specs[class] = &Spec{Plain: Plain{Real: mpit.Class(class)}}
+	}
+	specs[len(classNames)].Real = mpit.ClassUnknown
+	return specs
+}()
+
+// Unknown is the spec of a variable of which nobody knows yet what it becomes.
+func Unknown(class mpit.Class) *Spec { return unknownSpecs[min(int(class), len(classNames))] }

@@ -1,0 +1,270 @@
+package variables
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// resolve finds out what variables become, but for those whose categories would have to be known.
+func (c *Catalogue) resolve() {
+	if c.held == 0 {
+		return
+	}
+	var fresh, changed []*Variable // changed have a spec that is not shared yet
+	asks := map[*Variable]*mapping.Wanted{}
+	for _, v := range c.all {
+		if !v.Held {
+			continue
+		}
+		var categories []string
+		if c.categories != nil {
+			categories = c.categories(v.Info.Name, v.Info.Class)
+		}
+		s, want, reason, undecided := c.mapper.resolve(c.rules, v.Info, categories, c.categorised)
+		if undecided {
+			continue
+		}
+		v.Spec, v.Held = &s, false
+		changed = append(changed, v)
+		if c.held--; reason != "" {
+			v.Wanted = false
+			c.drop(v, reason, "")
+			continue
+		}
+		asks[v] = &want
+		fresh = append(fresh, v)
+	}
+	fresh = slices.DeleteFunc(fresh, func(v *Variable) bool {
+		if v.Companion == "" {
+			return false
+		}
+		known := c.findCompanion(v)
+		if v.With != nil {
+			changed = append(changed, v.With)
+		}
+		return !known
+	})
+	for _, v := range fresh {
+		if reason, why := c.join(v, asks[v]); reason != "" {
+			v.Wanted, v.With = false, nil
+			c.drop(v, reason, why)
+		}
+	}
+	for _, v := range changed {
+		var enum *mpit.Enum
+		if v.Mode == mapping.ModeState && v.Metric != nil {
+			enum = v.Info.Enum
+		}
+		v.Meaning = v.means()
+		v.Spec = c.mapper.specs.share(*v.Spec, enum)
+	}
+	for _, v := range fresh {
+		if v.With != nil {
+			v.With.Wanted = true
+		}
+		if v.doubtful() {
+			v.Since = max(v.Since, mapping.UnixNano(c.process.Older))
+		}
+	}
+	for _, v := range fresh {
+		c.findRatio(v)
+	}
+}
+
+// doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it
+// may have wrapped, or it is not known in which intervals a timer's observations came.
+func (v *Variable) doubtful() bool {
+	return v.Mode == mapping.ModeCount && v.Metric != nil && !v.Exact &&
+		(v.Bits < 64 && v.Number != mapping.Floating || v.Metric.Kind == mapping.KindHistogram)
+}
+
+// findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
+// way: then each cell of the timer has the counter's handles of the same objects. Without a companion, or with one
+// that can't be it, the timer has none; false: nobody knows yet what the counter is.
+func (c *Catalogue) findCompanion(v *Variable) bool {
+	with := c.named(variableKey{v.Companion, mpit.ClassCounter})
+	if with != nil && with.Held {
+		v.Held = true
+		c.held++
+		return false
+	}
+	switch {
+	case with == nil, with.Mode != mapping.ModeCount, with.Number == mapping.NotNumber, with.Info.Bind != v.Info.Bind:
+		v.Companion = ""
+	case with.Structure == v.Structure:
+		v.With = with
+	case with.left != nil && with.left.reason == mapping.ReasonRule && !with.adopted:
+		follows := *with.Spec
+		follows.Structure, follows.Nonzero = v.Structure, v.Nonzero
+		with.Spec, v.With = &follows, with
+	default:
+		v.Companion = ""
+	}
+	if v.With != nil {
+		with.adopted = true
+	}
+	return true
+}
+
+// join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.
+func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, why string) {
+	metric, reason := c.mapper.families.acquire(want.Metric, c.process.User,
+		func() string { return c.mapper.basis.Help(v.Info, v.Spec, want) })
+	switch reason {
+	case "":
+	case mapping.ReasonTypeConflict:
+		_, conflict := c.mapper.families.look(&want.Metric)
+		return reason, conflict
+	default:
+		return reason, ""
+	}
+	labels := v.labelKey()
+	if other := c.families.part(metric, labels); other != nil {
+		c.mapper.families.release(metric)
+		return mapping.ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
+			want.Name, mapping.Fold(other.Info.Name, 200), mapping.NameOf(other.Info.Class))
+	}
+	if c.families.first[metric] == nil && len(c.families.first) >= maxRankFamilies {
+		c.mapper.families.release(metric)
+		return mapping.ReasonFamiliesOverMax, ""
+	}
+	v.Metric = metric
+	c.families.hold(v, labels)
+	return "", ""
+}
+
+// findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
+func (c *Catalogue) findRatio(v *Variable) {
+	if v.Metric == nil || v.Info.Name == "" || v.Real != mpit.ClassSize && v.Real != mpit.ClassLevel &&
+		v.Real != mpit.ClassHighWatermark {
+		return
+	}
+	find := func(really mpit.Class) *Variable {
+		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
+			if o := c.named(variableKey{v.Info.Name, class}); o != nil && o.Metric != nil && o.Real == really {
+				return o
+			}
+		}
+		return nil
+	}
+	size := find(mpit.ClassSize)
+	if size == nil {
+		return
+	}
+	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark} {
+		part := find(class)
+		key := variableKey{v.Info.Name, levelRatio}
+		if class == mpit.ClassHighWatermark {
+			key.class = highRatio
+		}
+		if part == nil || part.Info.Bind != size.Info.Bind || part.Unit != size.Unit || c.ratios[key] != nil ||
+			c.refused[key] != "" {
+			continue
+		}
+		want := mapping.RatioFamily(v.Info.Name, class == mpit.ClassHighWatermark)
+		metric, reason := c.mapper.families.acquire(*want, c.process.User, func() string { return want.Help })
+		if reason != "" {
+			if c.refused == nil {
+				c.refused = map[variableKey]mapping.Reason{}
+			}
+			c.refused[key] = reason
+			c.dropped[reason]++
+			continue
+		}
+		ratio := c.former[key]
+		if ratio == nil {
+			ratio = &Variable{Info: &mpit.Variable{Name: key.name, Class: key.class}, Wanted: true}
+		}
+		ratio.Spec = c.mapper.specs.share(mapping.RatioOf(part.Spec, metric), nil)
+		ratio.Meaning = ratio.means()
+		labels := ratio.labelKey()
+		if c.families.part(metric, labels) != nil {
+			c.mapper.families.release(metric)
+			continue // the library has a PERCENTAGE of that name itself
+		}
+		c.families.hold(ratio, labels)
+		c.ratios[key] = ratio
+		c.all = append(c.all, ratio)
+	}
+}
+
+// Ratio returns the ratio of a LEVEL or watermark; nil: it has none.
+func (c *Catalogue) Ratio(v *Variable) *Variable {
+	switch {
+	case v.Metric == nil:
+		return nil
+	case v.Real == mpit.ClassLevel:
+		return c.ratios[variableKey{v.Info.Name, levelRatio}]
+	case v.Real == mpit.ClassHighWatermark:
+		return c.ratios[variableKey{v.Info.Name, highRatio}]
+	}
+	return nil
+}
+
+// means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is
+// nothing. Its own metric need not be known for long: what means the same in another Mapper has the same number.
+func (v *Variable) means() uint32 {
+	if v.Metric == nil {
+		return 0
+	}
+	hash := fnv.New64a()
+	text := func(s string) { _, _ = hash.Write(append([]byte(s), 0)) }
+	number := func(x float64) {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(x))
+		_, _ = hash.Write(b[:])
+	}
+	flag := func(b bool) {
+		if b {
+			number(1)
+		} else {
+			number(0)
+		}
+	}
+	for _, s := range []string{v.Metric.Name, v.Label, v.Each, string(v.Objects), string(v.Elements), v.Companion,
+		labelText(v.Labels)} {
+		text(s)
+	}
+	for _, x := range []float64{float64(v.Metric.Kind), float64(v.Metric.OTelKind), float64(v.Mode), float64(v.Real),
+		float64(v.Number), float64(v.Bits), v.Scale} {
+		number(x)
+	}
+	for _, b := range []bool{v.Separate, v.Numbered, v.Nonzero, v.Offset, v.Exact} {
+		flag(b)
+	}
+	if v.Metric.Kind == mapping.KindHistogram {
+		for _, b := range v.Buckets {
+			number(b)
+		}
+	}
+	if v.With != nil {
+		number(v.With.Scale)
+	}
+	sum := hash.Sum64()
+	return max(1, uint32(sum^sum>>32))
+}
+
+// labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that
+// rules give. Elements and numbers of objects do not, for one variable can have series with such a label and without.
+func (v *Variable) labelKey() string {
+	return v.Label + labelText(v.Labels)
+}
+
+// labelText tells labels from any others.
+func labelText(labels []mapping.Label) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	var b []byte
+	for _, l := range labels {
+		b = strconv.AppendQuote(strconv.AppendQuote(b, l.Name), l.Value)
+	}
+	return string(b)
+}

@@ -1,0 +1,296 @@
+package variables
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Catalogue is the variables of one process, and what they become. It belongs to one goroutine, and goes on through
+// later connections of the same process.
+type Catalogue struct {
+	mapper  *Mapper
+	process Process
+	rules   *rules.Set
+
+	variables *mpit.Variables // as the agent told them last
+
+	byID     []*Variable // by mpit.Variable.ID
+	byKey    []*Variable // sorted, without those that another one's key is taken by
+	ratios   map[variableKey]*Variable
+	former   map[variableKey]*Variable      // ratios of the rules before, while a reload goes on
+	refused  map[variableKey]mapping.Reason // ratios that are left out, each counted once; nil: none
+	all      []*Variable                    // those of ratios too
+	families holdings                       // that this process has
+	dropped  map[mapping.Reason]uint64
+
+	held        int        // variables that wait for their categories
+	categories  Categories // nil: not known, or the rank can't tell
+	categorised bool       // they are known, or no rule asks
+	answered    bool       // SetCategories has been called
+	told        bool       // categories, since the last Update
+	reloading   *reloading // rules have changed since the last Update; nil: they haven't
+}
+
+// Variable is a variable of a process. What it becomes is shared with other processes' (shared.go), and changes in an
+// Update of its Catalogue alone.
+type Variable struct {
+	*mapping.Spec
+	Info    *mpit.Variable // as the agent told it; of a ratio, which no agent tells of, its name alone
+	With    *Variable      // companion of a timer; nil: none
+	Since   int64          // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
+	Meaning uint32         // stands for what the values of its series are; 0: it has none
+	Wanted  bool           // to be read: shown, or the companion of one that is
+	Held    bool           // nobody knows yet what it becomes: its categories could make a difference
+
+	left    *leftOut // nil: it isn't
+	adopted bool     // it is the companion of a timer
+}
+
+// IsRatio says whether the variable is made of two others: a share of a LEVEL or high watermark in a SIZE.
+func (v *Variable) IsRatio() bool { return v.Info.Class == highRatio || v.Info.Class == levelRatio }
+
+// leftOut says why a variable is not shown.
+type leftOut struct {
+	reason mapping.Reason
+	why    string // of ReasonTypeConflict, in words
+}
+
+// variableKey is what a variable is known by, for indices differ from run to run.
+type variableKey struct {
+	name  string
+	class mpit.Class // as declared
+}
+
+const (
+	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100
+	// variables.
+	maxRankFamilies = 8192
+	// highRatio and levelRatio stand for a class in the keys of ratios.
+	highRatio  mpit.Class = 254
+	levelRatio mpit.Class = 253
+
+	// distribution stands for TIMER in the keys of distributions: they are no timers with a companion.
+	distribution mpit.Class = 252
+)
+
+// Process is what a Rank has to know of its process.
+type Process struct {
+	Library mapping.Library
+	User    uint32 // whose it is: users share the names that there are (Config.MaxFamilies)
+
+	// Older is when the exporter met a process that was there before itself, the zero time for any other: of one that
+	// is older, what nobody can vouch for begins at zero, when it is read first. That is histograms of estimated
+	// observations, and counters of fewer than 64 bits, which may have wrapped.
+	Older time.Time
+}
+
+// Categories says in which categories a variable stands, directly or through others (MPI-4.1 §15.3.9).
+type Categories func(name string, class mpit.Class) []string
+
+// NewCatalogue makes the Catalogue of a process, which has no variables yet.
+func (m *Mapper) NewCatalogue(p Process) *Catalogue {
+	return &Catalogue{
+		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library), ratios: map[variableKey]*Variable{},
+		families: newHoldings(),
+		dropped:  map[mapping.Reason]uint64{}, categorised: !m.rules.ByCategory(),
+	}
+}
+
+// All is all variables, those of ratios too. The slice is the Catalogue's, good until the next Update.
+func (c *Catalogue) All() []*Variable { return c.all }
+
+// ByID is the variables as the agent counts them. The slice is the Catalogue's, good until the next Update.
+func (c *Catalogue) ByID() []*Variable { return c.byID }
+
+// AddDropped adds how many variables have been left out, by reason.
+func (c *Catalogue) AddDropped(to map[mapping.Reason]uint64) {
+	for reason, n := range c.dropped {
+		to[reason] += n
+	}
+}
+
+// Interval is the least time between two observations of a timer whose durations are estimated.
+func (c *Catalogue) Interval() time.Duration { return c.mapper.basis.Interval }
+
+// SetCategories tells in which categories the variables stand. Where NeedsCategories, variables for which that could
+// make a difference are held back until it has been called once: they have no series, are counted nowhere, and are
+// read. nil says that the rank can't tell, so that no such rule matches. It takes effect at the next Update. A later
+// call is for variables that come later; those that have been found out about stay what they are. Categories is called
+// in Update alone.
+func (c *Catalogue) SetCategories(categories Categories) {
+	c.categories, c.categorised, c.answered = categories, true, true
+	c.told = c.held > 0
+}
+
+// Update takes new and changed variables in, what has become known of categories, and other rules. It says whether
+// anything may have changed. Snapshots are never changed, so what is the same pointer is the same. nil is a library
+// that has no variables, as Debian's MPICH.
+func (c *Catalogue) Update(vs *mpit.Variables) (changed bool) {
+	if vs == c.variables && !c.told && c.reloading == nil {
+		return false
+	}
+	if c.reloading != nil {
+		c.reload()
+	}
+	if vs != nil && (vs != c.variables || c.told) {
+		c.take(vs)
+	}
+	c.variables, c.told = vs, false
+	return true
+}
+
+// take takes new and changed variables in.
+func (c *Catalogue) take(vs *mpit.Variables) {
+	var fresh []*Variable
+	more := max(0, len(vs.ByID)-len(c.byID))
+	c.byID, c.all = slices.Grow(c.byID, more), slices.Grow(c.all, more)
+	made := make([]Variable, more)
+	for i := range vs.ByID {
+		info := &vs.ByID[i]
+		if i < len(c.byID) {
+			old := c.byID[i]
+			if same(old.Info, info) {
+				if old.Info.State != info.State {
+					c.countState(info.State)
+				}
+				old.Info = info
+				continue
+			}
+			// An agent never uses a number again; whoever does starts anew with it.
+			c.forget(old)
+			c.byID[i] = c.newVariable(&Variable{}, info)
+		} else {
+			c.byID = append(c.byID, c.newVariable(&made[0], info))
+			made = made[1:]
+		}
+		fresh = append(fresh, c.byID[i])
+	}
+	c.enter(fresh)
+	c.resolve()
+}
+
+// enter makes variables known by their keys, but those whose key is taken.
+func (c *Catalogue) enter(fresh []*Variable) {
+	slices.SortFunc(fresh, func(a, b *Variable) int {
+		return cmp.Or(a.key().compare(b.key()),
+			cmp.Compare(a.Info.ID, b.Info.ID))
+	})
+	known := len(c.byKey)
+	c.byKey = slices.Grow(c.byKey, len(fresh))
+	for _, v := range fresh {
+		_, taken := find(c.byKey[:known], v.key())
+		if n := len(c.byKey); taken || n > known && c.byKey[n-1].key() == v.key() {
+			c.drop(v, mapping.ReasonDuplicate, "")
+			continue
+		}
+		c.byKey = append(c.byKey, v)
+		v.Held, v.Wanted = true, true
+		c.held++
+	}
+	if known > 0 {
+		slices.SortFunc(c.byKey, func(a, b *Variable) int { return a.key().compare(b.key()) })
+	}
+}
+
+// named is the variable of that name and class; nil: there is none.
+func (c *Catalogue) named(key variableKey) *Variable {
+	if i, found := find(c.byKey, key); found {
+		return c.byKey[i]
+	}
+	return nil
+}
+
+func find(sorted []*Variable, key variableKey) (int, bool) {
+	return slices.BinarySearchFunc(sorted, key, func(v *Variable, key variableKey) int { return v.key().compare(key) })
+}
+
+func (k variableKey) compare(o variableKey) int {
+	return cmp.Or(strings.Compare(k.name, o.name), cmp.Compare(k.class, o.class))
+}
+
+func same(a, b *mpit.Variable) bool {
+	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype &&
+		a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
+		a.Distribution == b.Distribution
+}
+
+// newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
+func (c *Catalogue) newVariable(v *Variable, info *mpit.Variable) *Variable {
+	v.Info, v.Spec = info, mapping.Unknown(info.Class)
+	c.all = append(c.all, v)
+	c.countState(info.State)
+	return v
+}
+
+// key is what the variable is known by.
+func (v *Variable) key() variableKey {
+	if v.Info.Distribution {
+		return variableKey{v.Info.Name, distribution}
+	}
+	return variableKey{v.Info.Name, v.Info.Class}
+}
+
+func (c *Catalogue) drop(v *Variable, reason mapping.Reason, why string) {
+	v.left = &leftOut{reason, why}
+	c.dropped[reason]++
+}
+
+func (c *Catalogue) countState(s mpit.VariableState) {
+	switch s {
+	case mpit.VariableDenied:
+		c.dropped[mapping.ReasonDenied]++
+	case mpit.VariableAllocFailed:
+		c.dropped[mapping.ReasonAllocFailed]++
+	case mpit.VariableStartFailed:
+		c.dropped[mapping.ReasonStartFailed]++
+	case mpit.VariableReadFailed:
+		c.dropped[mapping.ReasonReadFailed]++
+	case mpit.VariableExhausted:
+		c.dropped[mapping.ReasonExhausted]++
+	}
+}
+
+// forget takes a variable out, with its part of its family.
+func (c *Catalogue) forget(v *Variable) {
+	if i, found := find(c.byKey, v.key()); found && c.byKey[i] == v {
+		c.byKey = slices.Delete(c.byKey, i, i+1)
+	}
+	if v.Held {
+		c.held--
+	}
+	c.takeOut(v)
+	for _, class := range []mpit.Class{levelRatio, highRatio} {
+		key := variableKey{v.Info.Name, class}
+		delete(c.refused, key)
+		if ratio := c.ratios[key]; ratio != nil && (v.Real == mpit.ClassSize || c.Ratio(v) == ratio) {
+			c.takeOut(ratio)
+			delete(c.ratios, key)
+		}
+	}
+}
+
+func (c *Catalogue) takeOut(v *Variable) {
+	c.all = slices.DeleteFunc(c.all, func(o *Variable) bool { return o == v })
+	c.giveBack(v)
+}
+
+// giveBack lets go of a variable's part of its family.
+func (c *Catalogue) giveBack(v *Variable) {
+	if v.Metric != nil && c.families.release(v) {
+		c.mapper.families.release(v.Metric)
+	}
+}
+
+// Close gives the families back. The Catalogue must not be used any more, and no series of its families be shown. It may
+// be called more than once.
+func (c *Catalogue) Close() {
+	for _, v := range c.all {
+		c.giveBack(v)
+	}
+}

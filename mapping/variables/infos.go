@@ -1,0 +1,79 @@
+package variables
+
+import (
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// Info describes a variable of a rank, for mpit_pvar_info and for documentation.
+type Info struct {
+	Name        string // as the library has it, made valid UTF-8
+	Description string
+	Class       mpit.Class // as declared
+	Real        mpit.Class // as the rules say
+	Unit        string     // UCUM of the metric, or what is counted: {message}; "" unknown
+	Bind        mpit.Bind
+	Verbosity   mpit.Verbosity
+	Bits        int // of an element
+	State       mpit.VariableState
+	Metric      *mapping.Metric // nil: not shown, for Reason
+	Reason      mapping.Reason
+	// what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
+	Why       string
+	Companion string          // of a timer: the COUNTER of its events, "" none
+	Ratio     *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
+
+	spec *mapping.Spec // shared, so that what two ranks have can be compared
+}
+
+// Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these.
+// Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
+func (i *Info) Owns(s *mapping.Series) int {
+	has := func(name string, such func(value string) bool) bool {
+		return slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return l.Name == name && such(l.Value) })
+	}
+	of := func(m *mapping.Metric) bool {
+		return m != nil && (s.Metric == m || s.Metric.Name == m.Name || s.Metric.Name == mapping.NodeName(m.Name))
+	}
+	if !of(i.Metric) && !of(i.Ratio) {
+		return 0
+	}
+	for _, l := range i.spec.Labels {
+		if !has(l.Name, func(value string) bool { return value == l.Value }) {
+			return 0
+		}
+	}
+	fit := 1 + len(i.spec.Labels)
+	if i.spec.Label == "" {
+		return fit
+	}
+	if !has(i.spec.Label, func(string) bool { return true }) {
+		return 0
+	}
+	return fit + 1
+}
+
+// Infos describes all variables of the catalogue, also those that are not shown, in the agent's order.
+func (c *Catalogue) Infos() []Info {
+	infos := make([]Info, len(c.byID))
+	for i, v := range c.byID {
+		infos[i] = Info{
+			Name: mapping.CleanText(v.Info.Name, 256), Description: mapping.CleanText(v.Info.Description, 4096),
+			Class: v.Info.Class, Real: v.Real, Unit: v.Unit, Bind: v.Info.Bind, Verbosity: v.Info.Verbosity,
+			Bits: 8 * v.Info.DatatypeBytes, State: v.Info.State, Metric: v.Metric,
+			spec: v.Spec,
+		}
+		if v.left != nil {
+			infos[i].Reason, infos[i].Why = v.left.reason, v.left.why
+		}
+		if ratio := c.Ratio(v); ratio != nil {
+			infos[i].Ratio = ratio.Metric
+		}
+		if v.With != nil {
+			infos[i].Companion = mapping.CleanText(v.With.Info.Name, 256)
+		}
+	}
+	return infos
+}

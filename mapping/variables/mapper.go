@@ -1,0 +1,101 @@
+package variables
+
+import (
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const defaultMaxFamilies = 65536
+
+// Config is what a Mapper is made with; the zero value will do.
+type Config struct {
+	Rules         []rules.Rule     // nil: Defaults(). Rules of one's own stand before the defaults
+	Rank          mapping.RankMode // of variables for which no rule says it; "": RankKeep
+	TimerInterval time.Duration    // least time between two observations of a timer; 0: 10 s
+	Buckets       []float64        // upper bounds in seconds, rising, at most 64; nil: DefaultBuckets()
+	// maximum number of families, over all ranks; 0: 65,536. One user may have as many as are left for others
+	MaxFamilies int
+}
+
+// Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
+type Mapper struct {
+	rules    *rules.Compiled
+	basis    *mapping.Basis
+	families *families
+	specs    *specs
+}
+
+// New checks the rules of cfg. An error names the rule, counted from 1.
+func New(cfg Config) (*Mapper, error) {
+	basis, err := mapping.NewBasis(cfg.Rank, cfg.TimerInterval, cfg.Buckets)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxFamilies <= 0 {
+		cfg.MaxFamilies = defaultMaxFamilies
+	}
+	if cfg.Rules == nil {
+		cfg.Rules = rules.Defaults()
+	}
+	set, err := rules.Compile(cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies), specs: newSpecs()}, nil
+}
+
+// NeedsCategories says whether any rule matches by category. Ranks are to be told their categories then
+// (Rank.SetCategories).
+func (m *Mapper) NeedsCategories() bool { return m.rules.ByCategory() }
+
+// Families is how many families ranks hold, and how many variables of theirs these are made of.
+func (m *Mapper) Families() (families, variables int) { return m.families.held() }
+
+// Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
+// still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
+// out, for the reason given. It only looks: no family comes to be by it. No rule matches by a category.
+func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.Metric, drop mapping.Reason, ok bool) {
+	s, want, reason, _ := m.resolve(m.rules.ForLibrary(lib), &v, nil, true)
+	if reason != "" {
+		return nil, reason, false
+	}
+	have, conflict := m.families.look(&want.Metric)
+	switch {
+	case conflict != "":
+		return nil, mapping.ReasonTypeConflict, false
+	case have != nil:
+		return have, "", true
+	}
+	if s.Companion != "" && !lib.HasCompanions() {
+		s.Companion = ""
+	}
+	want.Help = m.basis.Help(&v, &s, &want)
+	return &want.Metric, "", true
+}
+
+// Explain says what a variable of a library becomes, as Metric does, and which rules decided it. categories are all
+// that the variable stands in, directly or through others; nil: not known.
+func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable, categories []string) rules.Explanation {
+	e := m.rules.Explain(m.basis, lib, v, categories)
+	if e.Metric == nil {
+		return e
+	}
+	switch have, conflict := m.families.look(e.Metric); {
+	case conflict != "":
+		e.Metric, e.Series, e.Drop = nil, nil, mapping.ReasonTypeConflict
+	case have != nil:
+		e.Metric = have
+	}
+	return e
+}
+
+// resolve says what v becomes. undecided: its categories, which are not known, could make a difference.
+func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable, categories []string, known bool) (_ mapping.Spec,
+	_ mapping.Wanted, _ mapping.Reason, undecided bool) {
+	p, undecided := set.Decide(v, categories, known)
+	s, want, reason := m.basis.Become(p, v)
+	return s, want, reason, undecided
+}
