@@ -72,7 +72,8 @@ func TestAPICatalogue(t *testing.T) {
 	variables := list.Catalogues[0].Variables
 	require.Len(t, variables, 4)
 	assert.Equal(t, api.VariableStatus{
-		Name: "calls", Class: mpit.ClassCounter, Description: "a counter", Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLongLong,
+		Name: "calls", Class: mpit.ClassCounter, Description: "a counter", Verbosity: mpit.VerbosityUserBasic,
+		Datatype:   mpit.DatatypeUnsignedLongLong,
 		Continuous: true, State: mpit.VariableOpen, Metric: "mpit_calls_total", Kind: "counter",
 	}, variables[0])
 
@@ -138,7 +139,8 @@ func TestAPIMarksDistributions(t *testing.T) {
 	for _, v := range list.Catalogues[0].Variables {
 		marked[v.Name] = v.Distribution
 	}
-	assert.Equal(t, map[string]bool{"calls": false, "depth": false, "peak": false, "waiting": false, callTime: true}, marked)
+	assert.Equal(t, map[string]bool{"calls": false, "depth": false, "peak": false, "waiting": false, callTime: true},
+		marked)
 	assert.Equal(t, 1, strings.Count(string(text), `"distribution": true`))
 	assert.NotContains(t, string(text), `"distribution": false`)
 }

@@ -35,7 +35,8 @@ func TestNoTwoLabelsAreOneAttribute(t *testing.T) {
 	for _, f := range Families() {
 		seen := map[string]string{}
 		for _, l := range attributesOf(f.Name) {
-			assert.Empty(t, seen[l.Attribute], "%s: %s and %s are both %s", f.Name, seen[l.Attribute], l.Name, l.Attribute)
+			assert.Empty(t, seen[l.Attribute], "%s: %s and %s are both %s", f.Name, seen[l.Attribute], l.Name,
+				l.Attribute)
 			seen[l.Attribute] = l.Name
 			assert.Contains(t, l.Attribute, ".", "else it could be a label that a rule gives")
 		}
@@ -62,7 +63,8 @@ func TestAttributesFormATree(t *testing.T) {
 
 func TestAttributesOfTheSemanticConventions(t *testing.T) {
 	for _, want := range []attribute.KeyValue{
-		semconv.ProcessPID(7), semconv.ProcessUserID(7), semconv.ProcessUserName("7"), semconv.HostName("7"), semconv.ProcessExecutablePath("7"),
+		semconv.ProcessPID(7), semconv.ProcessUserID(7), semconv.ProcessUserName("7"), semconv.HostName("7"),
+		semconv.ProcessExecutablePath("7"),
 	} {
 		labels := attributesOf("mpit_process_info")
 		i := slices.IndexFunc(labels, func(l exposition.Label) bool { return l.Attribute == string(want.Key) })

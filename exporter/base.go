@@ -76,7 +76,8 @@ func (b *base) countProtocolError(err error) {
 func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
 	p, err := b.rules.Load().identity.Identify(b.proc, h, peer, user)
 	if err != nil {
-		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
+		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err",
+			err)
 	}
 	return p
 }

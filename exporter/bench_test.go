@@ -47,9 +47,11 @@ func benchSample(series int) *mpit.Sample {
 	layout := &mpit.Layout{Generation: 1, Values: series}
 	for i := range uint32(series) {
 		variables.ByID = append(variables.ByID, mpit.Variable{
-			ID: i, Name: fmt.Sprintf("variable_%d", i), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8,
+			ID: i, Name: fmt.Sprintf("variable_%d", i), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64,
+			DatatypeBytes: 8,
 		})
-		layout.Handles = append(layout.Handles, mpit.Handle{ID: i + 1, Variable: i, Count: 1, Created: testTime, Offset: int(i)})
+		layout.Handles = append(layout.Handles, mpit.Handle{ID: i + 1, Variable: i, Count: 1, Created: testTime,
+			Offset: int(i)})
 	}
 	s := &mpit.Sample{Variables: variables, Layout: layout, Values: make([]uint64, series)}
 	for i := range s.Values {
@@ -68,7 +70,8 @@ func benchSamples(ranks, series int) (samples []*mpit.Sample, advance func()) {
 }
 
 // benchSamplesOf is that of ranks that send others.
-func benchSamplesOf(ranks int, first *mpit.Sample, move func(values []uint64)) (samples []*mpit.Sample, advance func()) {
+func benchSamplesOf(ranks int, first *mpit.Sample, move func(values []uint64)) (samples []*mpit.Sample,
+	advance func()) {
 	for range ranks {
 		s := *first
 		s.Values = slices.Clone(first.Values)
@@ -90,7 +93,8 @@ func benchExporter(b testing.TB, ranks, series int, options ...func(*Exporter)) 
 }
 
 // benchExporterOf is that of ranks that send others.
-func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), options ...func(*Exporter)) (e *Exporter, touch func()) {
+func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), options ...func(*Exporter)) (e *Exporter,
+	touch func()) {
 	ranks := len(samples)
 	e, err := New(Config{Mapper: newMapper(b), Limits: benchLimits, MaxEnded: ranks})
 	if err != nil {
@@ -102,7 +106,8 @@ func benchExporterOf(b testing.TB, samples []*mpit.Sample, advance func(), optio
 	g := e.lock()
 	list := make([]*rank, ranks)
 	for i := range list {
-		list[i] = g.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice", Rank: i}})
+		list[i] = g.add(mpit.Hello{ID: mpit.RankID{byte(i), byte(i >> 8)}, Rank: i, InitTime: testTime}, mpit.Peer{},
+			identity.Process{ID: Identity{User: "alice", Rank: i}})
 		list[i].gone = e.now().AddDate(1, 0, 0) // not lost yet
 	}
 	g.unlock()
@@ -265,7 +270,8 @@ func BenchmarkScrape(b *testing.B) {
 	} {
 		for _, f := range benchFormats {
 			for _, coding := range []string{"identity", "gzip", "zstd"} {
-				if size.ranks > 100 && (f.name != "openmetrics" || coding == "zstd") || f.name == "text" && coding == "zstd" {
+				if size.ranks > 100 && (f.name != "openmetrics" || coding == "zstd") || f.name == "text" &&
+					coding == "zstd" {
 					continue
 				}
 				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
@@ -472,7 +478,8 @@ func BenchmarkMemory(b *testing.B) {
 			}
 			g.unlock()
 			for range 2 {
-				e.Handler().ServeHTTP(discard{http.Header{}, new(int)}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				e.Handler().ServeHTTP(discard{http.Header{}, new(int)},
+					httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			}
 			if n := len(e.Ranks()); n > 0 {
 				b.Fatal(n, "ranks left")
@@ -483,7 +490,8 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run("series=100000/format="+f.name+"/by=client_golang", func(b *testing.B) {
 			before := settledMiB()
 			o, registry := newOrdinary(b, 1000, 100)
-			benchMemory(b, promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), o.touch, f.accept, before)
+			benchMemory(b, promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), o.touch,
+				f.accept, before)
 			runtime.KeepAlive(o)
 		})
 	}

@@ -71,7 +71,8 @@ func TestFaultClockJumps(t *testing.T) {
 
 			clock.advance(jump)
 			jumped := n.scrape()
-			assert.Equal(t, 11.0, jumped[of("mpit_calls_total", "1", 1)], "it has ended, and has not been scraped since")
+			assert.Equal(t, 11.0, jumped[of("mpit_calls_total", "1", 1)],
+				"it has ended, and has not been scraped since")
 			for range 3 {
 				after := step()
 				assert.Equal(t, 1.0, after[of("mpit_rank_up", "1", 0)])
@@ -84,7 +85,8 @@ func TestFaultClockJumps(t *testing.T) {
 			clock.advance(-jump)
 			after := step()
 			assert.Greater(t, after[of("mpit_calls_total", "1", 0)], before[of("mpit_calls_total", "1", 0)])
-			assert.GreaterOrEqual(t, after[of("mpit_waiting_time_seconds_sum", "1", 0)], before[of("mpit_waiting_time_seconds_sum", "1", 0)])
+			assert.GreaterOrEqual(t, after[of("mpit_waiting_time_seconds_sum", "1", 0)],
+				before[of("mpit_waiting_time_seconds_sum", "1", 0)])
 			for series, at := range createdTimes(t, n) {
 				assert.Equal(t, created[series], at, series)
 			}

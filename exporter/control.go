@@ -31,7 +31,8 @@ func (c controlled) Targets() []control.Target {
 		}
 		hello := r.line.session.Hello()
 		list = append(list, control.Target{
-			Conn: r.line.session, ID: r.ID, UID: r.line.session.Peer().UID, Size: hello.Size, WriteAllowed: hello.WriteAllowed,
+			Conn: r.line.session, ID: r.ID, UID: r.line.session.Peer().UID, Size: hello.Size,
+			WriteAllowed: hello.WriteAllowed,
 		})
 	}
 	return list

@@ -37,10 +37,12 @@ func TestControlOfRealRanks(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- n.Control().Serve(ctx, l) }()
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
-	response, err := client.Post("http://control/api/v1/cvar", "application/json", strings.NewReader(`{"jobid":"1","name":"limit","value":"1"}`))
+	response, err := client.Post("http://control/api/v1/cvar", "application/json",
+		strings.NewReader(`{"jobid":"1","name":"limit","value":"1"}`))
 	require.NoError(t, err)
 	answer, err := io.ReadAll(response.Body)
 	require.NoError(t, err)

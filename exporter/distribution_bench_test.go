@@ -40,42 +40,45 @@ var benchTimers = []struct {
 func BenchmarkScrapeOfHistograms(b *testing.B) {
 	for _, ranks := range []int{256, 1000} {
 		for _, kind := range benchTimers {
-			b.Run(fmt.Sprintf("ranks=%d/histograms=%d/of=%s/by=mpit-exporter", ranks, benchHistograms, kind.name), func(b *testing.B) {
-				first := &mpit.Sample{Variables: &mpit.Variables{Generation: 1}, Layout: &mpit.Layout{Generation: 1}}
-				for i := range uint32(benchHistograms) {
-					v := kind.variable(fmt.Sprintf("v%d", i))
-					v.ID = i
-					first.Variables.ByID = append(first.Variables.ByID, v)
-					first.Layout.Handles = append(first.Layout.Handles, mpit.Handle{
-						ID: i + 1, Variable: i, Count: kind.elements, Created: testTime, Offset: int(i) * kind.elements,
-					})
-				}
-				first.Layout.Values = benchHistograms * kind.elements
-				first.Values = make([]uint64, first.Layout.Values)
-				samples, advance := benchSamplesOf(ranks, first, func(values []uint64) {
-					for at := 0; at < len(values); at += kind.elements {
-						kind.move(values[at : at+kind.elements])
+			b.Run(fmt.Sprintf("ranks=%d/histograms=%d/of=%s/by=mpit-exporter", ranks, benchHistograms, kind.name),
+				func(b *testing.B) {
+					first := &mpit.Sample{Variables: &mpit.Variables{Generation: 1},
+						Layout: &mpit.Layout{Generation: 1}}
+					for i := range uint32(benchHistograms) {
+						v := kind.variable(fmt.Sprintf("v%d", i))
+						v.ID = i
+						first.Variables.ByID = append(first.Variables.ByID, v)
+						first.Layout.Handles = append(first.Layout.Handles, mpit.Handle{
+							ID: i + 1, Variable: i, Count: kind.elements, Created: testTime,
+							Offset: int(i) * kind.elements,
+						})
 					}
-				})
-				e, touch := benchExporterOf(b, samples, advance)
-				h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
-				length := 0
-				scrape := func() {
-					touch()
-					length = 0
-					h.ServeHTTP(discard{http.Header{}, &length}, req)
-				}
-				scrape()
-				b.ReportAllocs()
-				var cpu cpuMeter
-				cpu.start()
-				for b.Loop() {
+					first.Layout.Values = benchHistograms * kind.elements
+					first.Values = make([]uint64, first.Layout.Values)
+					samples, advance := benchSamplesOf(ranks, first, func(values []uint64) {
+						for at := 0; at < len(values); at += kind.elements {
+							kind.move(values[at : at+kind.elements])
+						}
+					})
+					e, touch := benchExporterOf(b, samples, advance)
+					h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+					length := 0
+					scrape := func() {
+						touch()
+						length = 0
+						h.ServeHTTP(discard{http.Header{}, &length}, req)
+					}
 					scrape()
-				}
-				cpu.stop()
-				cpu.report(b, ranks*benchHistograms)
-				b.ReportMetric(float64(length)/float64(ranks*benchHistograms), "body-B/series")
-			})
+					b.ReportAllocs()
+					var cpu cpuMeter
+					cpu.start()
+					for b.Loop() {
+						scrape()
+					}
+					cpu.stop()
+					cpu.report(b, ranks*benchHistograms)
+					b.ReportMetric(float64(length)/float64(ranks*benchHistograms), "body-B/series")
+				})
 		}
 	}
 }
@@ -91,7 +94,8 @@ func BenchmarkRoundOfHistograms(b *testing.B) {
 				}
 				gain := []any{0.001}
 				if kind.elements > 1 {
-					gain = mpittest.Distribution(time.Microsecond, 2*time.Microsecond, 4*time.Microsecond, time.Millisecond)
+					gain = mpittest.Distribution(time.Microsecond, 2*time.Microsecond, 4*time.Microsecond,
+						time.Millisecond)
 				}
 				benchRound(b, ranks, func(rank int) mpittest.Config {
 					cfg := small("1", rank)

@@ -26,7 +26,8 @@ const callTime = "mpit_call_time_MPI_Send"
 func withDistribution(cfg mpittest.Config, durations ...time.Duration) mpittest.Config {
 	cfg.Variables = append(cfg.Variables, mpittest.DistributionVariable(callTime, mpit.BindComm))
 	cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Created: testTime})
-	cfg.Values = append(cfg.Values, mpittest.Value{Name: callTime, Class: mpit.ClassTimer, Object: uint32(len(cfg.Objects)), Values: mpittest.Distribution(durations...)})
+	cfg.Values = append(cfg.Values, mpittest.Value{Name: callTime, Class: mpit.ClassTimer,
+		Object: uint32(len(cfg.Objects)), Values: mpittest.Distribution(durations...)})
 	return cfg
 }
 
@@ -81,7 +82,8 @@ func TestPagesOfDistributions(t *testing.T) {
 		rank  mapping.RankMode
 	}{
 		{nil, mapping.RankKeep},
-		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}, mapping.RankKeep},
+		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}},
+			mapping.RankKeep},
 		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
 		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
 	}
@@ -99,7 +101,8 @@ func TestPagesOfDistributions(t *testing.T) {
 		rule, limited := 0, false
 		limits := rules.Limits{}
 		start := func(at time.Time) *node {
-			return startNodeAt(t, path, Config{Mapper: withRules(t, cases[rule].rules...).Mapper, Limits: limits}, withClock(clock), startedAt(at))
+			return startNodeAt(t, path, Config{Mapper: withRules(t, cases[rule].rules...).Mapper, Limits: limits},
+				withClock(clock), startedAt(at))
 		}
 		n := start(testTime)
 		defer func() { n.stop() }()
@@ -160,7 +163,8 @@ func TestPagesOfDistributions(t *testing.T) {
 					}
 				}
 				for k := int32(-30); k <= 13; k++ {
-					if want := p.counted[k]; cases[rule].rank != mapping.RankNode && (got[k] > want || got[k] < want && !limited) {
+					if want := p.counted[k]; cases[rule].rank != mapping.RankNode &&
+						(got[k] > want || got[k] < want && !limited) {
 						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
 					}
 				}
@@ -172,9 +176,11 @@ func TestPagesOfDistributions(t *testing.T) {
 			if len(p.comms) == 0 {
 				rt.Skip("no communicator")
 			}
-			d := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 1000, time.Millisecond, time.Second, 3 * time.Second, 5000 * time.Second}).Draw(rt, "duration")
+			d := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 1000, time.Millisecond, time.Second, 3 * time.Second,
+				5000 * time.Second}).Draw(rt, "duration")
 			values := mpittest.Distribution(d)
-			require.NoError(rt, p.Add(callTime, mpit.ClassTimer, rapid.SampledFrom(p.comms).Draw(rt, "comm"), values...))
+			require.NoError(rt, p.Add(callTime, mpit.ClassTimer, rapid.SampledFrom(p.comms).Draw(rt, "comm"),
+				values...))
 			for k := range values[1:] {
 				if !p.paused {
 					p.counted[int32(k-30)] += values[1+k].(uint64)
@@ -187,7 +193,8 @@ func TestPagesOfDistributions(t *testing.T) {
 			"open": func(rt *rapid.T) {
 				if p := one(rt); len(p.comms) < 6 {
 					name := rapid.SampledFrom([]string{"", "a", "b", "c", series.Other}).Draw(rt, "name")
-					p.comms = append(p.comms, p.AddObject(mpit.Object{Kind: mpit.BindComm, Name: name, Size: 2, Created: clock.Now()}))
+					p.comms = append(p.comms, p.AddObject(mpit.Object{Kind: mpit.BindComm, Name: name, Size: 2,
+						Created: clock.Now()}))
 				}
 			},
 			"free": func(rt *rapid.T) {
@@ -198,7 +205,8 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"rename": func(rt *rapid.T) {
 				if p := one(rt); len(p.comms) > 0 {
-					require.NoError(rt, p.RenameObject(p.comms[0], rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "to")))
+					require.NoError(rt, p.RenameObject(p.comms[0],
+						rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "to")))
 				}
 			},
 			"pause": func(rt *rapid.T) {
@@ -222,7 +230,8 @@ func TestPagesOfDistributions(t *testing.T) {
 			},
 			"limit": func(rt *rapid.T) {
 				look(rt)
-				limits = rapid.SampledFrom([]rules.Limits{{}, {SeriesPerRank: 60}, {SeriesPerVariable: 48}}).Draw(rt, "limits")
+				limits = rapid.SampledFrom([]rules.Limits{{}, {SeriesPerRank: 60}, {SeriesPerVariable: 48}}).Draw(rt,
+					"limits")
 				limited = limited || limits != (rules.Limits{})
 				n.changeLimits(limits)
 			},

@@ -42,7 +42,8 @@ func TestVariablesAreDocumented(t *testing.T) {
 	var want strings.Builder
 	known := catalogues(t)
 	for _, l := range libraryTitles {
-		documentLibrary(t, &want, l.title, slices.DeleteFunc(slices.Clone(known), func(c *catalogue.Catalogue) bool { return c.Library != l.name }))
+		documentLibrary(t, &want, l.title, slices.DeleteFunc(slices.Clone(known),
+			func(c *catalogue.Catalogue) bool { return c.Library != l.name }))
 	}
 	documentClasses(t, &want)
 	checkWritten(t, "metrics.md", docVariablesBegin, want.String())
@@ -70,7 +71,8 @@ func documentLibrary(t *testing.T, b *strings.Builder, title string, of []*catal
 				family += ": " + strings.Join(o.versions, ", ")
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", pattern(o.variables), o.declared, family, kind, o.unit, o.labels, common(o.what))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", pattern(o.variables), o.declared, family, kind,
+			o.unit, o.labels, common(o.what))
 	}
 	b.WriteByte('\n')
 }
@@ -106,7 +108,8 @@ func outcomes(t *testing.T, of []*catalogue.Catalogue) []*outcome {
 			o := &outcome{declared: v.Class, dropped: reason}
 			if ok {
 				require.Contains(t, labels, metric.Name, "%s: %s is not on the page", c.Name, v.Name)
-				o.name, o.kind, o.unit, o.labels, o.dropped = metric.Name, metric.Kind.String(), unitWord(metric.Unit), labels[metric.Name], ""
+				o.name, o.kind, o.unit, o.labels, o.dropped = metric.Name, metric.Kind.String(),
+					unitWord(metric.Unit), labels[metric.Name], ""
 				documented[metric.Name] = true
 			}
 			key := fmt.Sprint(o.declared, o.name, o.dropped)
@@ -130,7 +133,8 @@ func outcomes(t *testing.T, of []*catalogue.Catalogue) []*outcome {
 		}
 	}
 	return slices.SortedFunc(maps.Values(byKey), func(a, b *outcome) int {
-		return cmp.Or(cmp.Compare(a.dropped, b.dropped), cmp.Compare(a.name, b.name), cmp.Compare(a.declared, b.declared), cmp.Compare(a.variables[0], b.variables[0]))
+		return cmp.Or(cmp.Compare(a.dropped, b.dropped), cmp.Compare(a.name, b.name),
+			cmp.Compare(a.declared, b.declared), cmp.Compare(a.variables[0], b.variables[0]))
 	})
 }
 
@@ -229,7 +233,8 @@ func documentClasses(t *testing.T, b *strings.Builder) {
 		}
 		for _, datatype := range types {
 			family, kind, unit := "", "", ""
-			metric, reason, ok := mapper.Metric(mapping.Library{}, mpit.Variable{Name: "foo", Class: class, Datatype: datatype, DatatypeBytes: 8})
+			metric, reason, ok := mapper.Metric(mapping.Library{},
+				mpit.Variable{Name: "foo", Class: class, Datatype: datatype, DatatypeBytes: 8})
 			if ok {
 				family, kind, unit = "`"+metric.Name+"`", metric.Kind.String(), unitWord(metric.Unit)
 			} else {
@@ -238,7 +243,8 @@ func documentClasses(t *testing.T, b *strings.Builder) {
 			word := "any number"
 			if len(types) > 1 || class == mpit.ClassState || class == mpit.ClassPercentage {
 				word = map[mpit.Datatype]string{
-					mpit.DatatypeInt: "an integer", mpit.DatatypeUnsignedLongLong: "an integer", mpit.DatatypeDouble: "a floating-point number", mpit.DatatypeChar: "a string",
+					mpit.DatatypeInt: "an integer", mpit.DatatypeUnsignedLongLong: "an integer",
+					mpit.DatatypeDouble: "a floating-point number", mpit.DatatypeChar: "a string",
 				}[datatype]
 				if class == mpit.ClassGeneric && datatype != mpit.DatatypeChar {
 					word = "any number"

@@ -103,9 +103,11 @@ func byPage(p *board.Board, s exposition.TextStyle) string {
 }
 
 var (
-	drawText   = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a\"b", `back\slash`, "two\nlines", `\n`, "ü", "1", "10"}))
+	drawText = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a\"b", `back\slash`, "two\nlines", `\n`,
+		"ü", "1", "10"}))
 	drawNumber = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
-		0, math.Copysign(0, -1), 1, -1, 1 << 53, 1<<53 - 1, -1 << 53, 1 << 63, 1e21, 1e-9, 123456789e-9, 4611686.018427387, math.Nextafter(0.3, 1), 1e300,
+		0, math.Copysign(0, -1), 1, -1, 1 << 53, 1<<53 - 1, -1 << 53, 1 << 63, 1e21, 1e-9, 123456789e-9,
+		4611686.018427387, math.Nextafter(0.3, 1), 1e300,
 		math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64,
 	}), rapid.Map(rapid.Uint32(), func(n uint32) float64 { return float64(n) / 1e6 }))
 	drawTime = rapid.Map(rapid.Int64Range(0, 4e18), func(n int64) time.Time {
@@ -118,13 +120,16 @@ var (
 
 // drawSeries draws a rank's series: what their families are called follows from their kind, as in mapping.
 func drawSeries(t *rapid.T) (list []*mapping.Series) {
-	endings := map[mapping.Kind]string{mapping.KindGauge: "_bytes", mapping.KindCounter: "_seconds_total", mapping.KindUntyped: "", mapping.KindHistogram: "_seconds"}
+	endings := map[mapping.Kind]string{mapping.KindGauge: "_bytes", mapping.KindCounter: "_seconds_total",
+		mapping.KindUntyped: "", mapping.KindHistogram: "_seconds"}
 	for number := range rapid.IntRange(1, 6).Draw(t, "families") {
 		kind := mapping.Kind(rapid.IntRange(0, 3).Draw(t, "kind"))
-		m := &mapping.Metric{Name: "mpit_x" + strconv.Itoa(number) + endings[kind], Help: drawText.Draw(t, "help"), Kind: kind}
+		m := &mapping.Metric{Name: "mpit_x" + strconv.Itoa(number) + endings[kind], Help: drawText.Draw(t, "help"),
+			Kind: kind}
 		for range rapid.IntRange(1, 4).Draw(t, "series") {
 			s := &mapping.Series{
-				Metric: m, Valid: rapid.Float64Range(0, 1).Draw(t, "valid") < 0.8, Lasting: rapid.Bool().Draw(t, "lasting"),
+				Metric: m, Valid: rapid.Float64Range(0, 1).Draw(t, "valid") < 0.8,
+				Lasting: rapid.Bool().Draw(t, "lasting"),
 			}
 			if created := drawTime.Draw(t, "created"); !created.IsZero() {
 				s.Since = created.UnixNano()
@@ -136,7 +141,8 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 			}
 			s.Value = drawNumber.Draw(t, "number")
 			if kind == mapping.KindHistogram {
-				h := &mapping.Histogram{Bounds: rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9}, exactBounds()}).Draw(t, "bounds"), Sum: s.Value}
+				h := &mapping.Histogram{Bounds: rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9},
+					exactBounds()}).Draw(t, "bounds"), Sum: s.Value}
 				for range len(h.Bounds) + 1 {
 					n := rapid.Uint64Range(0, 1<<50).Draw(t, "count")
 					h.Counts = append(h.Counts, n)
@@ -166,7 +172,8 @@ func checkText(t *rapid.T) {
 	series := p.Series()
 	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p.Board, exposition.TextStyle{Created: true}))
 	assert.Equal(t, series, p.Series())
-	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0), byPage(p.Board, exposition.TextStyle{OpenMetrics: true, Created: true}))
+	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0),
+		byPage(p.Board, exposition.TextStyle{OpenMetrics: true, Created: true}))
 }
 
 // exactBounds are powers of two, as those of the call profile.
@@ -181,7 +188,8 @@ func exactBounds() (bounds []float64) {
 func TestBoundsOfDistributionsAsText(t *testing.T) {
 	for _, openMetrics := range []bool{false, true} {
 		p, _ := newDrawn()
-		h := &mapping.Histogram{Schema: mapping.ExactSchema, Bounds: exactBounds(), Sum: 12345678901 * mpit.DistributionUnit}
+		h := &mapping.Histogram{Schema: mapping.ExactSchema, Bounds: exactBounds(),
+			Sum: 12345678901 * mpit.DistributionUnit}
 		for i := range len(h.Bounds) + 1 {
 			h.Counts = append(h.Counts, uint64(i))
 			h.Count += uint64(i)

@@ -160,7 +160,8 @@ func TestTooManyEndedRanks(t *testing.T) {
 	page := n.scrape()
 	assert.Equal(t, 2.0, page[`mpit_exporter_ranks{state="ended"}`])
 	assert.Equal(t, 1.0, page["mpit_exporter_ranks_evicted_total"])
-	assert.Equal(t, 4.0, page[`mpit_exporter_series_dropped_total{reason="ended_evicted"}`], "a counter, a level, a watermark, a timer")
+	assert.Equal(t, 4.0, page[`mpit_exporter_series_dropped_total{reason="ended_evicted"}`],
+		"a counter, a level, a watermark, a timer")
 }
 
 func TestForgottenRanksFiguresAreClosed(t *testing.T) {
@@ -188,7 +189,8 @@ func TestForgottenRanksFiguresAreClosed(t *testing.T) {
 func TestEvictionIsFair(t *testing.T) {
 	table := newTable()
 	add := func(id byte, uid uint32, at time.Duration) {
-		r := table.add(nil, mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{id}}, mpit.Peer{UID: uid},
+			identity.Process{ID: Identity{User: "alice", Rank: int(id)}})
 		r.finish(mpit.EndExit, testTime.Add(at))
 		table.enter(r)
 	}

@@ -23,7 +23,8 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range families {
 		assert.True(t, Reserved(f.Name))
-		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"), "a counter of that name is the same family in OpenMetrics")
+		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),
+			"a counter of that name is the same family in OpenMetrics")
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
 		for _, label := range f.Labels {
@@ -39,7 +40,8 @@ func TestMappingRefusesReservedNames(t *testing.T) {
 	mapper := newMapper(t)
 	for _, f := range Families() {
 		word := strings.TrimPrefix(f.Name, "mpit_")
-		for _, name := range []string{word, strings.TrimSuffix(word, "_total"), strings.TrimSuffix(word, "_seconds"), strings.TrimSuffix(word, "_seconds_total")} {
+		for _, name := range []string{word, strings.TrimSuffix(word, "_total"), strings.TrimSuffix(word, "_seconds"),
+			strings.TrimSuffix(word, "_seconds_total")} {
 			for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
 				v := mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8}
 				if metric, _, ok := mapper.Metric(mapping.Library{}, v); ok {
@@ -82,7 +84,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		for _, l := range f.Labels {
 			labels = append(labels, "`"+l.Name+"`")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()), strings.Join(labels, ", "), f.Help)
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()),
+			strings.Join(labels, ", "), f.Help)
 	}
 	checkWritten(t, "metrics.md", docBegin, want.String())
 }

@@ -16,17 +16,24 @@ import (
 // and not before.
 func TestFinalTaken(t *testing.T) {
 	for name, finish := range map[string]func(r *mpittest.Rank, path string) error{
-		"a connection of its own":   func(r *mpittest.Rank, path string) error { return r.FinishAwaited(t.Context(), path, mpit.EndFinalize) },
-		"the connection that stood": func(r *mpittest.Rank, _ string) error { return r.FinishConnected(t.Context(), mpit.EndFinalize, true) },
+		"a connection of its own": func(r *mpittest.Rank,
+			path string) error {
+			return r.FinishAwaited(t.Context(), path, mpit.EndFinalize)
+		},
+		"the connection that stood": func(r *mpittest.Rank,
+			_ string) error {
+			return r.FinishConnected(t.Context(), mpit.EndFinalize, true)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told, let := make(chan int), make(chan struct{})
 			var n *node
-			n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()}, Config{FinalTaken: func(context.Context) {
-				_, untaken := n.Remaining()
-				told <- untaken
-				<-let
-			}})
+			n = startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()},
+				Config{FinalTaken: func(context.Context) {
+					_, untaken := n.Remaining()
+					told <- untaken
+					<-let
+				}})
 			r := mpittest.New(small("1", 0))
 			n.connect(r)
 			finished := make(chan error, 1)
@@ -41,7 +48,10 @@ func TestFinalTaken(t *testing.T) {
 			}
 			close(let)
 			require.NoError(t, <-finished)
-			n.wait(r, func(r *rank) bool { return r.end == mpit.EndFinalize && r.line == nil && r.state == stateEnded })
+			n.wait(r, func(r *rank) bool {
+				return r.end == mpit.EndFinalize && r.line == nil &&
+					r.state == stateEnded
+			})
 		})
 	}
 }

@@ -27,7 +27,8 @@ func FuzzExposition(f *testing.F) {
 	}
 	h := e.Handler()
 	f.Fuzz(func(t *testing.T, name, help, object, job string, class, datatype uint8, value uint64) {
-		v := mpit.Variable{Name: name, Description: help, Class: mpit.Class(class % 10), Datatype: mpit.Datatype(datatype % 16), DatatypeBytes: 8, Bind: mpit.BindComm}
+		v := mpit.Variable{Name: name, Description: help, Class: mpit.Class(class % 10),
+			Datatype: mpit.Datatype(datatype % 16), DatatypeBytes: 8, Bind: mpit.BindComm}
 		s := &mpit.Sample{
 			Variables: &mpit.Variables{ByID: []mpit.Variable{v}},
 			Layout: &mpit.Layout{
@@ -38,7 +39,8 @@ func FuzzExposition(f *testing.F) {
 			Values: []uint64{value}, Time: testTime, Monotonic: 1,
 		}
 		hello := mpit.Hello{
-			ID: mpit.RankID{1}, Host: object, Executable: name, LibraryVersion: help, AgentVersion: job, InitTime: testTime,
+			ID: mpit.RankID{1}, Host: object, Executable: name, LibraryVersion: help, AgentVersion: job,
+			InitTime:   testTime,
 			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_JOB_NAME": help},
 		}
 		g := e.lock()
@@ -75,7 +77,8 @@ func FuzzExposition(f *testing.F) {
 				t.Fatalf("%s is not in the text", want.GetName())
 			}
 			if got.GetType() != want.GetType() || got.GetHelp() != want.GetHelp() {
-				t.Fatalf("%v %q where %v %q was rendered", got.GetType(), got.GetHelp(), want.GetType(), want.GetHelp())
+				t.Fatalf("%v %q where %v %q was rendered", got.GetType(), got.GetHelp(), want.GetType(),
+					want.GetHelp())
 			}
 			was, is := valuesOf([]*dto.MetricFamily{want}), valuesOf([]*dto.MetricFamily{got})
 			if fmt.Sprint(was) != fmt.Sprint(is) {

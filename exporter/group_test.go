@@ -24,7 +24,8 @@ import (
 
 // merging makes an Exporter treat the ranks of variables so by default, from its start on, with these rules besides.
 func merging(t testing.TB, mode mapping.RankMode, own ...rules.Rule) func(*Exporter) {
-	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rank: mode, Rules: append(own, rules.Defaults()...)})
+	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rank: mode,
+		Rules: append(own, rules.Defaults()...)})
 	require.NoError(t, err)
 	return func(e *Exporter) { e.rules.Store(&ruling{mapper: m, identity: e.rules.Load().identity}) }
 }
@@ -58,7 +59,8 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 				cfg := small("1", i)
 				cfg.Hello.Size, cfg.Variables, cfg.Values = ranks, nil, nil
 				for k := range variables {
-					v := mpit.Variable{Name: fmt.Sprintf("variable_%d", k), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8}
+					v := mpit.Variable{Name: fmt.Sprintf("variable_%d", k), Class: mpit.ClassCounter,
+						Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8}
 					switch {
 					case k < peaks:
 						v.Class = mpit.ClassHighWatermark
@@ -66,7 +68,8 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 						v.Class = mpit.ClassLevel
 					}
 					cfg.Variables = append(cfg.Variables, v)
-					cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Values: []any{(i*7 + k) % ranks}})
+					cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class,
+						Values: []any{(i*7 + k) % ranks}})
 				}
 				n.connect(mpittest.New(cfg))
 			}
@@ -244,7 +247,8 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	n.connect(a, b)
 	n.scrape()
 	n.contentsOf(a, func(c *contents) {
-		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum)}}}
+		c.figures = &fixed{structure: 99, series: []*mapping.Series{{Together: mapping.NewTogether(mapping.RankNode,
+			mapping.MergeSum)}}}
 	})
 	p := n.page()
 	p.board = newBoard(n.base)
@@ -319,7 +323,8 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 	first := n.joined(1, 0, 10)
 	n.joined(2, 0+10, 500)
 	n.joined(1, 1, 7)
-	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500},
+		sums())
 	forget := func(list ...*rank) {
 		g := n.lock()
 		defer g.unlock()
@@ -328,14 +333,16 @@ func TestTwoUsersThatClaimOneJob(t *testing.T) {
 		}
 	}
 	forget(first)
-	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="1",world="0"}`: 17, `{jobid="1",user="2",world="0"}`: 500},
+		sums())
 	g := n.lock()
 	last := g.table.byID[mpit.RankID{1}]
 	g.unlock()
 	forget(last)
 	assert.Equal(t, map[string]float64{`{jobid="1",user="2",world="0"}`: 500}, sums(), "it stays what it is")
 	n.joined(3, 20, 3)
-	assert.Equal(t, map[string]float64{`{jobid="1",user="3",world="0"}`: 3, `{jobid="1",user="2",world="0"}`: 500}, sums())
+	assert.Equal(t, map[string]float64{`{jobid="1",user="3",world="0"}`: 3, `{jobid="1",user="2",world="0"}`: 500},
+		sums())
 }
 
 func TestGroupIsBoundedOnThePage(t *testing.T) {

@@ -63,7 +63,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		defer func() { <-e.scrapes }()
 	default:
 		e.self.ScrapesDone.WithLabelValues(self.ScrapeRefused).Inc()
-		http.Error(w, fmt.Sprintf("%d scrapes are being served already", cap(e.scrapes)), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d scrapes are being served already", cap(e.scrapes)),
+			http.StatusServiceUnavailable)
 		return
 	}
 	e.self.InFlight.Inc()

@@ -104,7 +104,8 @@ func TestGoldenOpenMetrics(t *testing.T) {
 	n := everything(t, Config{Created: true})
 	w := get(n.Handler(), "/metrics", "Accept", acceptOpenMetrics)
 	require.Equal(t, http.StatusOK, w.Code)
-	assert.True(t, strings.HasPrefix(w.Header().Get("Content-Type"), "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+	assert.True(t, strings.HasPrefix(w.Header().Get("Content-Type"),
+		"application/openmetrics-text; version=1.0.0; charset=utf-8"))
 	var page strings.Builder
 	for line := range strings.Lines(w.Body.String()) {
 		if !strings.Contains(line, Prefix) {
@@ -294,7 +295,8 @@ func TestMethods(t *testing.T) {
 	n := startNode(t, Config{})
 	h := n.Handler()
 	for method, code := range map[string]int{
-		http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405, http.MethodOptions: 405,
+		http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405,
+		http.MethodOptions: 405,
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, "/metrics", nil))
@@ -392,7 +394,8 @@ func TestSlowClientHoldsNobodyUp(t *testing.T) {
 			first := n.message("mpit_calls_total")
 			assert.Equal(t, 20.0, first.Metric[0].Counter.GetValue())
 			if accept == acceptProtobuf {
-				assert.Same(t, first, n.message("mpit_calls_total"), "the messages were given back before the first byte")
+				assert.Same(t, first, n.message("mpit_calls_total"),
+					"the messages were given back before the first byte")
 			}
 			close(slow.release)
 			<-served

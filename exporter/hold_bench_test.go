@@ -15,12 +15,15 @@ import (
 
 // manyVariables is a sample with so many counters, none of them bound.
 func manyVariables(n int) *mpit.Sample {
-	s := &mpit.Sample{Variables: &mpit.Variables{Generation: 1}, Layout: &mpit.Layout{Generation: 1, Values: n}, Values: make([]uint64, n)}
+	s := &mpit.Sample{Variables: &mpit.Variables{Generation: 1}, Layout: &mpit.Layout{Generation: 1, Values: n},
+		Values: make([]uint64, n)}
 	for i := range uint32(n) {
 		s.Variables.ByID = append(s.Variables.ByID, mpit.Variable{
-			ID: i, Name: fmt.Sprintf("variable_%d", i), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8,
+			ID: i, Name: fmt.Sprintf("variable_%d", i), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64,
+			DatatypeBytes: 8,
 		})
-		s.Layout.Handles = append(s.Layout.Handles, mpit.Handle{ID: i + 1, Variable: i, Count: 1, Created: testTime, Offset: int(i)})
+		s.Layout.Handles = append(s.Layout.Handles, mpit.Handle{ID: i + 1, Variable: i, Count: 1, Created: testTime,
+			Offset: int(i)})
 	}
 	return s
 }
@@ -67,7 +70,8 @@ func BenchmarkHold(b *testing.B) {
 				e, err := New(Config{Mapper: newMapper(b)})
 				require.NoError(b, err)
 				g := e.lock()
-				r := g.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{}, identity.Process{ID: Identity{User: "alice"}})
+				r := g.add(mpit.Hello{ID: mpit.RankID{1}, InitTime: testTime}, mpit.Peer{},
+					identity.Process{ID: Identity{User: "alice"}})
 				r.gone = e.now().AddDate(1, 0, 0) // not lost yet
 				g.unlock()
 				for i := range 3 {

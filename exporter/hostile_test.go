@@ -115,7 +115,8 @@ func attack(t *testing.T, path string, f func(a *attacker)) (stop func()) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // never unlocked: nobody else gets this thread
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), attackersUID, ^uintptr(0)); errno != 0 {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), attackersUID,
+			^uintptr(0)); errno != 0 {
 			failed = errno
 			return
 		}
@@ -252,7 +253,8 @@ var hostilities = []struct {
 	counted string // and how often at least
 	atLeast float64
 }{
-	{"bytes of another protocol", func(a *attacker) { a.send([]byte("GET /metrics HTTP/1.1\r\n\r\n")) }, protocolErrors("bad_magic"), 1},
+	{"bytes of another protocol", func(a *attacker) { a.send([]byte("GET /metrics HTTP/1.1\r\n\r\n")) },
+		protocolErrors("bad_magic"), 1},
 	{"a frame that is too large", func(a *attacker) {
 		a.send(append([]byte("MPIT\x01\x00\x01\x00\xff\xff\xff\xff"), 0, 0, 0, 0))
 	}, protocolErrors("too_large"), 1},
@@ -289,7 +291,8 @@ var hostilities = []struct {
 		conn := a.rank()
 		a.answers(conn, func(seq uint32, _ int) []byte { return sampleOf(seq, 0, 1)[:20] })
 	}, `mpit_exporter_samples_total{result="late"}`, 1},
-	{"answers that nobody asked for", func(a *attacker) { a.send(helloOf(1, 0), sampleOf(7, 0, 1)) }, protocolErrors("malformed"), 1},
+	{"answers that nobody asked for", func(a *attacker) { a.send(helloOf(1, 0), sampleOf(7, 0, 1)) },
+		protocolErrors("malformed"), 1},
 	{"frames that mean nothing, without end", func(a *attacker) {
 		conn := a.rank()
 		f := wireFrame(999, 0, 1)
@@ -354,7 +357,10 @@ var hostilities = []struct {
 	{"one rank twice", func(a *attacker) { a.send(helloOf(1, 0)); a.send(helloOf(1, 0)); a.send(helloOf(1, 0)) },
 		`mpit_exporter_connections_accepted_total{user="4242"}`, 3},
 	{"a million variables", func(a *attacker) {
-		a.answers(a.rank(), func(seq uint32, _ int) []byte { return append(manyRecords(seq, 0, 100_000), sampleOf(seq, 0, 1)...) })
+		a.answers(a.rank(), func(seq uint32, _ int) []byte {
+			return append(manyRecords(seq, 0, 100_000),
+				sampleOf(seq, 0, 1)...)
+		})
 	}, protocolErrors("too_large"), 1},
 	{"as many variables as the protocol allows", func(a *attacker) {
 		a.answers(a.rank(), func(seq uint32, n int) []byte {
@@ -374,7 +380,8 @@ var hostilities = []struct {
 	{"numbers that are none", func(a *attacker) {
 		a.answers(a.rank(), func(seq uint32, n int) []byte {
 			variables := list{
-				variableOf(0, 8, 7, "time"), variableOf(1, 3, 7, "share"), variableOf(2, 6, 11, "count"), variableOf(3, 1, 7, "level"),
+				variableOf(0, 8, 7, "time"), variableOf(1, 3, 7, "share"), variableOf(2, 6, 11, "count"),
+				variableOf(3, 1, 7, "level"),
 			}
 			b := wireFrame(wireVariables, seq, 1, variables)
 			b = append(b, wireFrame(wireLayout, seq, 1, 0, 0, list{}, list{
@@ -386,23 +393,28 @@ var hostilities = []struct {
 	{"distributions that can't be any", func(a *attacker) {
 		a.answers(a.rank(), func(seq uint32, n int) []byte {
 			variables := list{
-				distributionOf(0, mpit.ClassCounter, mpit.DatatypeUint64, "counter"), distributionOf(1, mpit.ClassState, mpit.DatatypeUint64, "state"),
-				distributionOf(2, mpit.ClassTimer, mpit.DatatypeDouble, "double"), distributionOf(3, mpit.ClassTimer, mpit.DatatypeChar, "char"),
-				distributionOf(4, mpit.ClassGeneric, mpit.DatatypeUint64, "generic"), distributionOf(5, 99, mpit.DatatypeUint64, "unknown"),
+				distributionOf(0, mpit.ClassCounter, mpit.DatatypeUint64, "counter"),
+				distributionOf(1, mpit.ClassState, mpit.DatatypeUint64, "state"),
+				distributionOf(2, mpit.ClassTimer, mpit.DatatypeDouble, "double"),
+				distributionOf(3, mpit.ClassTimer, mpit.DatatypeChar, "char"),
+				distributionOf(4, mpit.ClassGeneric, mpit.DatatypeUint64, "generic"),
+				distributionOf(5, 99, mpit.DatatypeUint64, "unknown"),
 			}
-			b := append(wireFrame(wireVariables, seq, 1, variables), wireFrame(wireLayout, seq, 1, 0, 0, list{}, list{})...)
+			b := append(wireFrame(wireVariables, seq, 1, variables),
+				wireFrame(wireLayout, seq, 1, 0, 0, list{}, list{})...)
 			return append(b, sampleOf(seq, 1, n)...)
 		})
 	}, `mpit_exporter_series_dropped_total{reason="distribution"}`, 6},
-	{"distributions of as many elements as they like, with counts beyond all measure that fall and rise", func(a *attacker) {
-		a.answers(a.rank(), func(seq uint32, n int) []byte {
-			b, values := distributions(seq, "v", 1, 2, 45, 128, 129, 200_000)
-			for i := range values {
-				values[i] = []uint64{math.MaxUint64, 0, 1 << 63, math.MaxInt64}[(i+n)%4]
-			}
-			return append(b, sampleOf(seq, 1, n, values...)...)
-		})
-	}, `mpit_exporter_series_dropped_total{reason="distribution"}`, 3},
+	{"distributions of as many elements as they like, with counts beyond all measure that fall and rise",
+		func(a *attacker) {
+			a.answers(a.rank(), func(seq uint32, n int) []byte {
+				b, values := distributions(seq, "v", 1, 2, 45, 128, 129, 200_000)
+				for i := range values {
+					values[i] = []uint64{math.MaxUint64, 0, 1 << 63, math.MaxInt64}[(i+n)%4]
+				}
+				return append(b, sampleOf(seq, 1, n, values...)...)
+			})
+		}, `mpit_exporter_series_dropped_total{reason="distribution"}`, 3},
 	{"distributions that are none any more", func(a *attacker) {
 		a.answers(a.rank(), func(seq uint32, n int) []byte {
 			r := distributionOf(0, mpit.ClassTimer, mpit.DatatypeUint64, "v")
@@ -448,14 +460,16 @@ func TestHostileRanks(t *testing.T) {
 			cfg.Hello.ID = mpit.RankID{1}
 			honest := []*mpittest.Rank{mpittest.New(cfg), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))}
 			n.connect(honest...)
-			require.Eventually(t, func() bool { return n.scrape()[`mpit_exporter_ranks{state="up"}`] == 3 }, longest, time.Millisecond)
+			require.Eventually(t, func() bool { return n.scrape()[`mpit_exporter_ranks{state="up"}`] == 3 }, longest,
+				time.Millisecond)
 			fresh := func(value int) map[string]float64 {
 				for _, r := range honest {
 					require.NoError(t, r.Set("depth", mpit.ClassLevel, 0, value))
 				}
 				page := n.scrapeFor(honest...)
 				for i := range honest {
-					require.Equal(t, float64(value), page[of("mpit_depth_level", "1", i)], "rank %d in round %d", i, value)
+					require.Equal(t, float64(value), page[of("mpit_depth_level", "1", i)], "rank %d in round %d", i,
+						value)
 					require.Equal(t, 1.0, page[of("mpit_rank_up", "1", i)])
 				}
 				return page
@@ -486,14 +500,16 @@ func parsesAsText(t *testing.T, n *node) {
 // Names of all kinds become a page that a scraper can read.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{
-		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000), "__name__", "mpit_rank_up", "a\u2028b", "\r", "\x1b[2J\u009b",
+		"", "\"", "\\", "\n", "a\nb{} 1", "\x00", "\xff\xfe", "é", "# HELP x", strings.Repeat("x", 30_000),
+		"__name__", "mpit_rank_up", "a\u2028b", "\r", "\x1b[2J\u009b",
 	} {
 		cfg := small("1\n"+name, 0)
 		cfg.Hello.Host, cfg.Hello.Executable, cfg.Hello.LibraryVersion, cfg.Hello.AgentVersion = name, name, name, name
 		cfg.Hello.Attributes["SLURM_JOB_NAME"] = name
 		cfg.Variables[0].Name, cfg.Variables[0].Description = name, name
 		cfg.Variables[1].Bind = mpit.BindComm
-		cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: name, Size: 1, Created: testTime, Details: []mpit.Detail{{Key: "topology", Value: "\"\n"}}}}
+		cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: name, Size: 1, Created: testTime,
+			Details: []mpit.Detail{{Key: "topology", Value: "\"\n"}}}}
 		cfg.Values = nil
 		n := startNode(t, Config{})
 		n.connect(mpittest.New(cfg))
@@ -509,9 +525,10 @@ func TestHostileNames(t *testing.T) {
 func TestHostileMemory(t *testing.T) {
 	needRoot(t)
 	const limit = 128 << 20 // half of the default
-	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)}, Config{Retention: time.Millisecond}, func(e *Exporter) {
-		e.endedBytes, e.grace = limit/2, 0
-	})
+	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)},
+		Config{Retention: time.Millisecond}, func(e *Exporter) {
+			e.endedBytes, e.grace = limit/2, 0
+		})
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -527,7 +544,8 @@ func TestHostileMemory(t *testing.T) {
 			conn := a.rank()
 			conns = append(conns, conn)
 			variables := manyRecords(0, 0, 20_000)
-			copy(variables[bytes.Index(variables, []byte("v0")):], fmt.Sprintf("%02d", i)) // else they would be held once
+			// else they would be held once
+			copy(variables[bytes.Index(variables, []byte("v0")):], fmt.Sprintf("%02d", i))
 			a.answers(conn, func(seq uint32, n int) []byte {
 				if n > 0 {
 					return sampleOf(seq, 0, n)
@@ -540,7 +558,8 @@ func TestHostileMemory(t *testing.T) {
 			})
 		}
 	})
-	require.Eventually(t, func() bool { return n.scrapeWithin(time.Second)[protocolErrors("memory")] > 0 }, longest, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrapeWithin(time.Second)[protocolErrors("memory")] > 0 }, longest,
+		100*time.Millisecond)
 	stop()
 	most := heap() - before
 	for range 5 { // and what was late
@@ -565,7 +584,8 @@ func TestHostileMemory(t *testing.T) {
 func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	table := newTable()
 	for i := range byte(4) {
-		r := table.add(nil, mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))}, identity.Process{ID: Identity{Rank: int(i)}})
+		r := table.add(nil, mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))},
+			identity.Process{ID: Identity{Rank: int(i)}})
 		r.facts.size = 100
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
 		table.enter(r)

@@ -115,7 +115,8 @@ func connectionEnded(err error) bool {
 // time, and when somebody says so.
 func (g *registry) controlsDue(r *rank, now time.Time) bool {
 	c := &r.controls
-	return len(g.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() || now.Sub(c.at) >= g.cfg.ControlVariableInterval)
+	return len(g.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() ||
+		now.Sub(c.at) >= g.cfg.ControlVariableInterval)
 }
 
 // controlsFailed notes that a rank's control variables could not be read.
@@ -156,7 +157,8 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.panicked("panic on a rank's account", p, append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
+			c.panicked("panic on a rank's account", p,
+				append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
 		}
 		g := c.lock()
 		defer g.unlock()

@@ -39,7 +39,8 @@ func grouped(job string, number int) mpittest.Config {
 		cfg.Variables[i].Index = 10 * i
 	}
 	cfg.Categories = []mpit.Category{
-		{Index: 0, Name: "all", Variables: []int{0, 10, 77}, ControlVariables: []int{1}, Subcategories: []int{1, 2, 0}},
+		{Index: 0, Name: "all", Variables: []int{0, 10, 77}, ControlVariables: []int{1},
+			Subcategories: []int{1, 2, 0}},
 		{Index: 1, Name: "caf\xe9 \"1\"\r", Variables: []int{0, 0}},
 		{Index: 2, Name: "late", Variables: []int{40}},
 		{Index: 3, Name: "", Variables: []int{0}, Subcategories: []int{2}},
@@ -74,7 +75,8 @@ func TestCategories(t *testing.T) {
 	n.connect(ranks...)
 	page := n.scrape()
 	for key := range page {
-		assert.False(t, strings.HasPrefix(key, category) || strings.HasPrefix(key, parent), "no scrape waits for %s", key)
+		assert.False(t, strings.HasPrefix(key, category) || strings.HasPrefix(key, parent), "no scrape waits for %s",
+			key)
 	}
 	assert.Equal(t, groupedPage(), n.with(category, parent), "all ranks together, once")
 	w := func() *world {
@@ -98,7 +100,8 @@ func TestCategories(t *testing.T) {
 		want := groupedPage()
 		want[inLate] = 1
 		for _, r := range ranks {
-			r.AddVariable(mpit.Variable{Index: 40, Name: "new", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, DatatypeBytes: 4}, 1)
+			r.AddVariable(mpit.Variable{Index: 40, Name: "new", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt,
+				DatatypeBytes: 4}, 1)
 		}
 		assert.Equal(t, want, n.with(category, parent))
 	})
@@ -218,7 +221,8 @@ func TestControlVariables(t *testing.T) {
 		page := map[string]float64{}
 		for job, ranks := range map[string]float64{"1": ranks1, "2": ranks2} {
 			for name, value := range map[string]string{
-				"eager_list": "1.5,0", "eager_text": "a�b" + strings.Repeat("x", 128-5), "eager_empty": "", "mode": "1,2,3",
+				"eager_list": "1.5,0", "eager_text": "a�b" + strings.Repeat("x", 128-5), "eager_empty": "",
+				"mode": "1,2,3",
 			} {
 				if ranks > 0 {
 					page[cvarRanks(job, name, value)] = ranks
@@ -286,7 +290,8 @@ func TestControlVariablesOfOneRankAreBounded(t *testing.T) {
 	cfg := small("1", 0)
 	for i := range cvar.MaxRows + 3 {
 		cfg.ControlVariables = append(cfg.ControlVariables,
-			mpit.ControlVariable{Index: i, Name: "v" + strconv.Itoa(i), Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{0}})
+			mpit.ControlVariable{Index: i, Name: "v" + strconv.Itoa(i), Datatype: mpit.DatatypeInt, HasValue: true,
+				Values: []uint64{0}})
 	}
 	n := startNode(t, Config{ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))
@@ -364,7 +369,8 @@ func TestInquiriesOfOthersGoOn(t *testing.T) {
 	g.unlock()
 	n.connect(mpittest.New(grouped("1", 0)))
 	n.scrape()
-	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest,
+		time.Millisecond)
 }
 
 // A rank that is forgotten while it is being asked for its world's categories lets another one be asked.
@@ -386,7 +392,8 @@ func TestForgottenWhileAsked(t *testing.T) {
 	g.remove(r) // as where too many have ended at once
 	g.unlock()
 	n.scrape()
-	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { return len(sums(n.categories)) == len(groupedPage()) }, longest,
+		time.Millisecond)
 	asked.Stall(false)
 }
 

@@ -61,8 +61,10 @@ func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
 		require.NoError(t, prompt.Set("calls", mpit.ClassCounter, 0, 20+i))
 		require.NoError(t, busy.Set("calls", mpit.ClassCounter, 0, 20+i))
 		page := n.scrapeFor(prompt)
-		assert.Equal(t, []float64{1, float64(20 + i)}, []float64{page[of("mpit_rank_up", "1", 0)], page[of("mpit_calls_total", "1", 0)]})
-		assert.Equal(t, []float64{0, 11}, []float64{page[of("mpit_rank_up", "1", 1)], page[of("mpit_calls_total", "1", 1)]})
+		assert.Equal(t, []float64{1, float64(20 + i)},
+			[]float64{page[of("mpit_rank_up", "1", 0)], page[of("mpit_calls_total", "1", 0)]})
+		assert.Equal(t, []float64{0, 11}, []float64{page[of("mpit_rank_up", "1", 1)],
+			page[of("mpit_calls_total", "1", 1)]})
 		assert.NotContains(t, page, of("mpit_depth_level", "1", 1))
 		assert.Len(t, n.Ranks(), 2+i)
 		late := mpittest.New(small("2", i))
@@ -70,7 +72,8 @@ func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
 		n.finish(late, mpit.EndFinalize)
 	}
 	mu.Unlock()
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_calls_total", "1", 1)] == 22 }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_calls_total", "1", 1)] == 22 }, longest,
+		time.Millisecond)
 	assert.Equal(t, 1.0, n.scrape()[of("mpit_rank_up", "1", 1)])
 }
 
@@ -98,7 +101,8 @@ func TestNewSilentRanksHoldNobodyUp(t *testing.T) {
 	n := startNode(t, Config{}, func(e *Exporter) { e.welcome = time.Millisecond })
 	prompt := mpittest.New(small("1", 0))
 	n.connect(prompt)
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 0)] == 1 }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 0)] == 1 }, longest,
+		time.Millisecond)
 	for i := range 4 {
 		silent := mpittest.New(small("2", i))
 		silent.Stall(true)
@@ -111,7 +115,8 @@ func TestNewSilentRanksHoldNobodyUp(t *testing.T) {
 
 // New ranks that answer one after the other are waited for as long as some of them do.
 func TestNewRanksAreWaitedForWhileSomeAnswer(t *testing.T) {
-	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(5 * time.Millisecond) }), func(e *Exporter) { e.welcome = 100 * time.Millisecond })
+	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(5 * time.Millisecond) }),
+		func(e *Exporter) { e.welcome = 100 * time.Millisecond })
 	const ranks = 120 // which take longer than that together
 	for i := range ranks {
 		cfg := small("1", i)
@@ -164,7 +169,8 @@ func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
 		e, err := New(Config{Mapper: newMapper(t), MaxEnded: ranks})
 		require.NoError(t, err)
 		hello := func(i int) mpit.Hello {
-			return mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096, InitTime: testTime}
+			return mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096,
+				InitTime: testTime}
 		}
 		g := e.lock()
 		defer g.unlock()

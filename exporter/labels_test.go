@@ -23,7 +23,8 @@ func inCgroup(path string) func(*Exporter) {
 	return func(e *Exporter) {
 		e.proc = fstest.MapFS{
 			fmt.Sprintf("%d/cgroup", os.Getpid()): {Data: []byte("0::" + path + "\n")},
-			fmt.Sprintf("%d/status", os.Getpid()): {Data: fmt.Appendf(nil, "Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", ownUID)},
+			fmt.Sprintf("%d/status", os.Getpid()): {Data: fmt.Appendf(nil, "Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n",
+				ownUID)},
 		}
 	}
 }
@@ -49,7 +50,8 @@ func (n *node) processLabels() map[string]string {
 			if !has {
 				cgroupJob = "none"
 			}
-			found[labels["jobid"]+"/"+labels["world"]+"/"+labels["rank"]] = fmt.Sprint(labels["jobid_source"], " ", cgroupJob, " ", labels["jobid_check"])
+			found[labels["jobid"]+"/"+labels["world"]+"/"+labels["rank"]] = fmt.Sprint(labels["jobid_source"], " ",
+				cgroupJob, " ", labels["jobid_check"])
 		}
 	}
 	return found
@@ -80,7 +82,8 @@ func TestJobsAreVerified(t *testing.T) {
 	assert.Equal(t, 10.0+2, page[of("mpit_calls_total", "4711", 2)])
 	assert.Equal(t, 1.0, page["mpit_exporter_jobid_mismatches_total"])
 	status := n.Ranks()[2]
-	assert.Equal(t, []string{"4711", "slurm", "104", "differs"}, []string{status.JobID, status.JobIDSource, status.CgroupJobID, status.JobIDCheck})
+	assert.Equal(t, []string{"4711", "slurm", "104", "differs"},
+		[]string{status.JobID, status.JobIDSource, status.CgroupJobID, status.JobIDCheck})
 }
 
 // A rank that is so short that only its last sample is seen is verified as well.
@@ -116,8 +119,9 @@ func TestIdentityByRule(t *testing.T) {
 		UserName: func(uint32) string { return "alice" },
 		Identity: []rules.Relabel{
 			{SourceLabels: []string{"source", "cgroup_jobid"}, Regex: "launcher;(.+)", TargetLabel: "jobid"},
-			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"}, Separator: text(" "),
-				Regex: "(.*)", TargetLabel: "partition"},
+			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"},
+				Separator: text(" "),
+				Regex:     "(.*)", TargetLabel: "partition"},
 			{SourceLabels: []string{"partition"}, Regex: "(alice) .*", TargetLabel: "world"},
 		},
 	}, inCgroup("/slurm/uid_0/job_104/step_extern"))
@@ -125,7 +129,8 @@ func TestIdentityByRule(t *testing.T) {
 	cfg.Hello.Attributes = map[string]string{"FAVOURITE": " blue\n", "ppid": "99"}
 	n.connect(mpittest.New(cfg), mpittest.New(small("1", 1)))
 	n.scrape()
-	assert.Equal(t, map[string]string{"104/alice/0": "launcher 104 unknown", "1/alice/1": "slurm 104 differs"}, n.processLabels())
+	assert.Equal(t, map[string]string{"104/alice/0": "launcher 104 unknown", "1/alice/1": "slurm 104 differs"},
+		n.processLabels())
 	assert.Equal(t, "alice node7 0 openmpi /usr/bin/app blue", n.Ranks()[1].Partition)
 }
 
@@ -133,7 +138,8 @@ func TestIdentityByRule(t *testing.T) {
 func TestContainersWithEqualNames(t *testing.T) {
 	n := startNode(t, Config{})
 	container := small("", 0)
-	container.Hello.PID, container.Hello.Host, container.Hello.Attributes = 7, "container", map[string]string{"ppid": "1"}
+	container.Hello.PID, container.Hello.Host, container.Hello.Attributes = 7, "container",
+		map[string]string{"ppid": "1"}
 	one, two := mpittest.New(container), mpittest.New(container)
 	n.connect(one, two)
 	require.NoError(t, two.Set("calls", mpit.ClassCounter, 0, 20))
@@ -217,7 +223,8 @@ func (n *node) connectAs(uid uint32, h mpit.Hello, value string) *rank {
 	r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 	r.gone = n.now().AddDate(1, 0, 0) // not lost yet
 	g.unlock()
-	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true, Text: value}}, nil)
+	n.takeControls(r, []mpit.ControlVariable{{Name: "mode", Datatype: mpit.DatatypeChar, HasValue: true,
+		Text: value}}, nil)
 	return r
 }
 

@@ -80,7 +80,8 @@ func libraryRank(c *catalogue.Catalogue, clock *testClock) mpittest.Config {
 		}
 		for id, o := range cfg.Objects {
 			if o.Kind == v.Bind {
-				cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Object: uint32(id + 1), Values: values})
+				cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Object: uint32(id + 1),
+					Values: values})
 			}
 		}
 	}

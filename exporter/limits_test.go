@@ -31,9 +31,11 @@ func bound(job string, number, comms int) mpittest.Config {
 		cfg.Variables = append(cfg.Variables, v)
 	}
 	for i := range comms {
-		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: fmt.Sprintf("comm%03d", i), Size: 1, Created: testTime})
+		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: fmt.Sprintf("comm%03d", i), Size: 1,
+			Created: testTime})
 		for _, v := range cfg.Variables {
-			cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Object: uint32(i + 1), Values: []any{1}})
+			cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Object: uint32(i + 1),
+				Values: []any{1}})
 		}
 	}
 	return cfg
@@ -43,7 +45,8 @@ func bound(job string, number, comms int) mpittest.Config {
 func pvars(page map[string]float64, job string, number int) (n int) {
 	for key := range page {
 		if (strings.HasPrefix(key, "mpit_sent_total") || strings.HasPrefix(key, "mpit_queue")) &&
-			(job == "" || strings.Contains(key, `jobid="`+job+`"`) && strings.Contains(key, `rank="`+strconv.Itoa(number)+`"`)) {
+			(job == "" || strings.Contains(key, `jobid="`+job+`"`) &&
+				strings.Contains(key, `rank="`+strconv.Itoa(number)+`"`)) {
 			n++
 		}
 	}
@@ -91,7 +94,8 @@ func TestLimits(t *testing.T) {
 				assert.Equal(t, 1.0, page[of("mpit_rank_up", p.job, p.number)])
 			}
 			for _, reason := range []mapping.Reason{
-				mapping.ReasonSeriesOverLimit, mapping.ReasonJobOverLimit, mapping.ReasonUserOverLimit, mapping.ReasonRankOverLimit,
+				mapping.ReasonSeriesOverLimit, mapping.ReasonJobOverLimit, mapping.ReasonUserOverLimit,
+				mapping.ReasonRankOverLimit,
 				mapping.ReasonVariableOverLimit,
 			} {
 				want := 0.0
@@ -102,13 +106,15 @@ func TestLimits(t *testing.T) {
 			}
 			l := test.limits.WithDefaults()
 			for scope, want := range map[string]int{
-				"all": l.Series, "job": l.SeriesPerJob, "user": l.SeriesPerUser, "rank": l.SeriesPerRank, "variable": l.SeriesPerVariable,
+				"all": l.Series, "job": l.SeriesPerJob, "user": l.SeriesPerUser, "rank": l.SeriesPerRank,
+				"variable": l.SeriesPerVariable,
 			} {
 				assert.Equal(t, float64(want), page[`mpit_exporter_series_limit{scope="`+scope+`"}`], scope)
 			}
 			w := test.want
 			for scope, want := range map[string]int{
-				"all": w[0] + w[1] + w[2], "job": max(w[0]+w[1], w[2]), "user": w[0] + w[1] + w[2], "rank": max(w[0], w[1], w[2]),
+				"all": w[0] + w[1] + w[2], "job": max(w[0]+w[1], w[2]), "user": w[0] + w[1] + w[2],
+				"rank": max(w[0], w[1], w[2]),
 			} {
 				assert.Equal(t, float64(want), page[`mpit_exporter_series_used{scope="`+scope+`"}`], scope)
 			}
@@ -210,15 +216,18 @@ func floodSample(variables, comms int) *mpit.Sample {
 	vs := &mpit.Variables{Generation: 1}
 	layout := &mpit.Layout{Generation: 1}
 	for i := range comms {
-		layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(i + 1), Kind: mpit.BindComm, Name: fmt.Sprintf("comm %d", i)})
+		layout.Objects = append(layout.Objects, mpit.Object{ID: uint32(i + 1), Kind: mpit.BindComm,
+			Name: fmt.Sprintf("comm %d", i)})
 	}
 	for v := range variables {
 		vs.ByID = append(vs.ByID, mpit.Variable{
-			ID: uint32(v), Name: fmt.Sprintf("variable_%d", v), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: mpit.BindComm,
+			ID: uint32(v), Name: fmt.Sprintf("variable_%d", v), Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: mpit.BindComm,
 		})
 		for i := range comms {
 			layout.Handles = append(layout.Handles, mpit.Handle{
-				ID: uint32(len(layout.Handles) + 1), Variable: uint32(v), Object: uint32(i + 1), Count: 1, Created: testTime, Offset: layout.Values,
+				ID: uint32(len(layout.Handles) + 1), Variable: uint32(v), Object: uint32(i + 1), Count: 1,
+				Created: testTime, Offset: layout.Values,
 			})
 			layout.Values++
 		}
@@ -235,7 +244,8 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	id := byte(0)
 	come := func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
-		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id), Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
+		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id),
+			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
 		g := e.lock()
 		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
 		r.state = stateUp
@@ -280,7 +290,8 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 	add := func(uid uint32) *rank {
 		g := e.lock()
 		defer g.unlock()
-		return g.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid}, identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
+		return g.add(mpit.Hello{ID: mpit.RankID{byte(uid)}}, mpit.Peer{UID: uid},
+			identity.Process{ID: Identity{User: fmt.Sprint(uid)}})
 	}
 	first, second := add(1), add(2)
 	newRank, once := e.newRank, false

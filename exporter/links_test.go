@@ -38,12 +38,13 @@ func documentationPages(t *testing.T, root string) []string {
 	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mpit/agent/README.md"} {
 		pages = append(pages, filepath.Join(root, page))
 	}
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			pages = append(pages, path)
-		}
-		return err
-	}))
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"),
+		func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".md" {
+				pages = append(pages, path)
+			}
+			return err
+		}))
 	return pages
 }
 
@@ -165,7 +166,8 @@ func TestRelativeLinks(t *testing.T) {
 }
 
 func TestHeadings(t *testing.T) {
-	const page = "# A title\n## push --once\n```sh\n# a comment\n```\n## `code_name` and [a link](x.md)\n### Is it?\n### Is it?\n"
+	const page = "# A title\n## push --once\n```sh\n# a comment\n```\n## `code_name` and [a link](x.md)\n### Is " +
+		"it?\n### Is it?\n"
 	assert.Equal(t, map[string]bool{
 		"a-title": true, "push---once": true, "code_name-and-a-link": true, "is-it": true, "is-it-1": true,
 	}, headings(page))

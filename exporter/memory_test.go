@@ -79,7 +79,8 @@ func TestMemoryOfASeries(t *testing.T) {
 	each := (liveHeap() - before) / (ranks * series)
 	g := e.lock()
 	defer g.unlock()
-	assert.Same(t, &g.table.ordered[0].facts.infos[0], &g.table.ordered[1].facts.infos[0], "what describes the variables")
+	assert.Same(t, &g.table.ordered[0].facts.infos[0], &g.table.ordered[1].facts.infos[0],
+		"what describes the variables")
 	t.Log(each, "bytes for each series")
 	assert.Less(t, each, bytesPerSeries)
 }

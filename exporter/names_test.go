@@ -93,7 +93,8 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 				mapping.KindCounter: dto.MetricType_COUNTER, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
 				mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindUntyped: dto.MetricType_UNTYPED,
 			}[m.Kind]
-			require.Equal(t, m.Name, prometheusName(t, m.OTelName, m.Unit, translatedType(kind, m.OTelKind == mapping.OTelSum)), "%+v", m)
+			require.Equal(t, m.Name, prometheusName(t, m.OTelName, m.Unit,
+				translatedType(kind, m.OTelKind == mapping.OTelSum)), "%+v", m)
 			if other := seen[m.OTelName]; other != "" {
 				assert.Equal(t, other, m.Name, m.OTelName)
 			}

@@ -348,7 +348,8 @@ func small(job string, number int) mpittest.Config {
 	return mpittest.Config{
 		Hello: mpit.Hello{
 			PID: 1000 + number, Rank: number, Size: 4, ThreadLevel: 3, InitTime: testTime, AgentVersion: "1.0",
-			LibraryVersion: "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", Host: "node7", Executable: "/usr/bin/app",
+			LibraryVersion: "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", Host: "node7",
+			Executable: "/usr/bin/app",
 			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0", "ppid": "99"},
 		},
 		Variables: []mpit.Variable{

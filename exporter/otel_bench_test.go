@@ -79,7 +79,8 @@ func (o *ordinary) observe(meter metric.Meter) error {
 	instruments := map[string]metric.Float64ObservableCounter{}
 	var all []metric.Observable
 	for _, s := range o.ranks[0].Series() {
-		instrument, err := meter.Float64ObservableCounter(s.Metric.OTelName, metric.WithDescription(s.Metric.Help), metric.WithUnit(s.Metric.Unit))
+		instrument, err := meter.Float64ObservableCounter(s.Metric.OTelName, metric.WithDescription(s.Metric.Help),
+			metric.WithUnit(s.Metric.Unit))
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,8 @@ func (o *ordinary) observe(meter metric.Meter) error {
 	sets := make([]metric.MeasurementOption, len(o.ranks))
 	for i := range sets {
 		sets[i] = metric.WithAttributeSet(attribute.NewSet(
-			attribute.String("mpi.job.id", "1"), attribute.String("mpi.world", "0"), attribute.String("mpi.rank", strconv.Itoa(i))))
+			attribute.String("mpi.job.id", "1"), attribute.String("mpi.world", "0"),
+			attribute.String("mpi.rank", strconv.Itoa(i))))
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		for i, r := range o.ranks {

@@ -112,7 +112,8 @@ func (p *page) make(want readers) *result {
 	}
 	for _, w := range []way{asText, asOpenMetrics} {
 		if want[w] > 0 {
-			r.bodies[w] = b.Text(exposition.TextStyle{OpenMetrics: w == asOpenMetrics, Created: p.cfg.Created}, want[w])
+			r.bodies[w] = b.Text(exposition.TextStyle{OpenMetrics: w == asOpenMetrics, Created: p.cfg.Created},
+				want[w])
 		}
 	}
 	style := exposition.PointStyle{At: p.now().Round(0)}

@@ -61,7 +61,8 @@ func counting() mpit.Sample {
 			{ID: 1, Name: "depth", Class: mpit.ClassLevel, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8},
 		}},
 		Layout: &mpit.Layout{Generation: 1, Values: 2, Handles: []mpit.Handle{
-			{ID: 1, Variable: 0, Count: 1, Created: testTime, Offset: 0}, {ID: 2, Variable: 1, Count: 1, Created: testTime, Offset: 1},
+			{ID: 1, Variable: 0, Count: 1, Created: testTime, Offset: 0},
+			{ID: 2, Variable: 1, Count: 1, Created: testTime, Offset: 1},
 		}},
 		Values: []uint64{10, math.Float64bits(2)},
 	}
@@ -69,7 +70,8 @@ func counting() mpit.Sample {
 
 func TestPcontrolOnThePage(t *testing.T) {
 	e := startTold(t, Config{})
-	families := []string{"mpit_pcontrol_level", "mpit_pcontrol_calls_total", "mpit_pcontrol_paused_seconds_total", "mpit_pcontrol_kept_total"}
+	families := []string{"mpit_pcontrol_level", "mpit_pcontrol_calls_total", "mpit_pcontrol_paused_seconds_total",
+		"mpit_pcontrol_kept_total"}
 	figures := func(page map[string]float64) (list []float64) {
 		for _, f := range families {
 			if v, ok := page[of(f, "1", 0)]; ok {
@@ -99,7 +101,8 @@ func TestPcontrolOnThePage(t *testing.T) {
 	resumed := *s.Layout
 	resumed.Generation, resumed.Handles = 2, append([]mpit.Handle(nil), s.Layout.Handles...)
 	resumed.Handles[0].Earlier = &mpit.Earlier{Excluded: []uint64{90}}
-	s.Status, s.Monotonic, s.Layout, s.Values = mpit.SampleFresh, 2*time.Second, &resumed, []uint64{107, math.Float64bits(3)}
+	s.Status, s.Monotonic, s.Layout, s.Values = mpit.SampleFresh, 2*time.Second, &resumed,
+		[]uint64{107, math.Float64bits(3)}
 	s.Stats = mpit.AgentStats{PcontrolLevel: -7, PcontrolCalls: 3, PausedTime: 2 * time.Second, KeptSamples: 1}
 	page = e.take(s)
 	assert.Equal(t, []float64{-7, 3, 2, 1}, figures(page), "the program's own phase")
@@ -126,37 +129,51 @@ func TestObjectsAreDescribed(t *testing.T) {
 		object mpit.Object
 		want   string
 	}{
-		{"a Cartesian communicator", mpit.Object{Kind: mpit.BindComm, Name: "grid", Size: 8, Rank: 3, Details: []mpit.Detail{
-			{Key: "topology", Value: "cart"}, {Key: "dims", Value: "4,2"}, {Key: "periods", Value: "1,0"},
-		}}, `dims="4,2",jobid="1",kind="comm",name="grid",object_rank="3",periods="1,0",rank="0",size="8",topology="cart",user="alice",world="0"`},
-		{"an intercommunicator", mpit.Object{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2, Details: []mpit.Detail{
-			{Key: "remote_size", Value: "6"}, {Key: "remote_size", Value: "7"}, {Key: "topology", Value: ""}, {Key: "secret", Value: "x"},
-		}}, `inter="true",jobid="1",kind="comm",name="coupler",object_rank="0",rank="0",remote_size="6",size="2",user="alice",world="0"`},
+		{"a Cartesian communicator", mpit.Object{Kind: mpit.BindComm, Name: "grid", Size: 8, Rank: 3,
+			Details: []mpit.Detail{
+				{Key: "topology", Value: "cart"}, {Key: "dims", Value: "4,2"}, {Key: "periods", Value: "1,0"},
+			}}, `dims="4,2",jobid="1",kind="comm",name="grid",object_rank="3",periods="1,0",rank="0",size="8",topology="cart",user="alice",world="0"`},
+		{"an intercommunicator", mpit.Object{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2,
+			Details: []mpit.Detail{
+				{Key: "remote_size", Value: "6"}, {Key: "remote_size", Value: "7"}, {Key: "topology", Value: ""},
+				{Key: "secret", Value: "x"},
+			}}, `inter="true",jobid="1",kind="comm",name="coupler",object_rank="0",rank="0",remote_size="6",size="2",user="alice",world="0"`},
 		{"a window", mpit.Object{Kind: mpit.BindWin, Name: "pressure", Size: 4, Rank: 1, On: 2, Details: []mpit.Detail{
-			{Key: "base", Value: "0x7f00"}, {Key: "bytes", Value: "4096"}, {Key: "disp_unit", Value: "8"}, {Key: "flavor", Value: "create"}, {Key: "model", Value: "unified"},
+			{Key: "base", Value: "0x7f00"}, {Key: "bytes", Value: "4096"}, {Key: "disp_unit", Value: "8"},
+			{Key: "flavor", Value: "create"}, {Key: "model", Value: "unified"},
 		}}, `bytes="4096",disp_unit="8",flavor="create",jobid="1",kind="win",model="unified",name="pressure",object_rank="1",on="row",rank="0",size="4",user="alice",world="0"`},
-		{"a file on an unnamed communicator", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1, On: 3, Details: []mpit.Detail{{Key: "mode", Value: "rdwr,create"}}},
+		{"a file on an unnamed communicator", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1, On: 3,
+			Details: []mpit.Detail{{Key: "mode", Value: "rdwr,create"}}},
 			`jobid="1",kind="file",mode="rdwr,create",name="/a",on="unnamed",rank="0",user="alice",world="0"`},
-		{"a file on a communicator that has gone", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1, On: 9},
+		{"a file on a communicator that has gone", mpit.Object{Kind: mpit.BindFile, Name: "/a", Size: -1, Rank: -1,
+			On: 9},
 			`jobid="1",kind="file",name="/a",rank="0",user="alice",world="0"`},
-		{"a predefined error handler", mpit.Object{Kind: mpit.BindErrhandler, Name: "mine", Predefined: true, Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "on", Value: "win"}}},
+		{"a predefined error handler", mpit.Object{Kind: mpit.BindErrhandler, Name: "mine", Predefined: true,
+			Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "on", Value: "win"}}},
 			`errhandler_on="win",jobid="1",kind="errhandler",name="mine",predefined="true",rank="0",user="alice",world="0"`},
 		{"a datatype", mpit.Object{Kind: mpit.BindDatatype, Name: "vec", Size: -1, Rank: -1, Details: []mpit.Detail{
-			{Key: "bytes", Value: "24"}, {Key: "extent", Value: "32"}, {Key: "lb", Value: "0"}, {Key: "combiner", Value: "vec\ntor"},
+			{Key: "bytes", Value: "24"}, {Key: "extent", Value: "32"}, {Key: "lb", Value: "0"},
+			{Key: "combiner", Value: "vec\ntor"},
 		}}, `bytes="24",combiner="vec\ntor",extent="32",jobid="1",kind="datatype",lb="0",name="vec",rank="0",user="alice",world="0"`},
-		{"an operator", mpit.Object{Kind: mpit.BindOp, Name: "op", Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "commutative", Value: "true"}}},
+		{"an operator", mpit.Object{Kind: mpit.BindOp, Name: "op", Size: -1, Rank: -1,
+			Details: []mpit.Detail{{Key: "commutative", Value: "true"}}},
 			`commutative="true",jobid="1",kind="op",name="op",rank="0",user="alice",world="0"`},
-		{"a request", mpit.Object{Kind: mpit.BindRequest, Size: -1, Rank: -1, On: 2, Details: []mpit.Detail{{Key: "operation", Value: "send_init"}}},
+		{"a request", mpit.Object{Kind: mpit.BindRequest, Size: -1, Rank: -1, On: 2,
+			Details: []mpit.Detail{{Key: "operation", Value: "send_init"}}},
 			`jobid="1",kind="request",name="unnamed",on="row",operation="send_init",rank="0",user="alice",world="0"`},
-		{"info", mpit.Object{Kind: mpit.BindInfo, Size: -1, Rank: -1, Details: []mpit.Detail{{Key: "keys", Value: "cb_nodes,striping"}}},
+		{"info", mpit.Object{Kind: mpit.BindInfo, Size: -1, Rank: -1,
+			Details: []mpit.Detail{{Key: "keys", Value: "cb_nodes,striping"}}},
 			`jobid="1",keys="cb_nodes,striping",kind="info",name="unnamed",rank="0",user="alice",world="0"`},
-		{"a group", mpit.Object{Kind: mpit.BindGroup, Size: 3, Rank: -1}, `jobid="1",kind="group",name="unnamed",rank="0",size="3",user="alice",world="0"`},
-		{"a session", mpit.Object{Kind: mpit.BindSession, Size: -1, Rank: -1}, `jobid="1",kind="session",name="unnamed",rank="0",user="alice",world="0"`},
+		{"a group", mpit.Object{Kind: mpit.BindGroup, Size: 3, Rank: -1},
+			`jobid="1",kind="group",name="unnamed",rank="0",size="3",user="alice",world="0"`},
+		{"a session", mpit.Object{Kind: mpit.BindSession, Size: -1, Rank: -1},
+			`jobid="1",kind="session",name="unnamed",rank="0",user="alice",world="0"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := counting()
 			c.object.ID = 1
-			s.Layout.Objects = []mpit.Object{c.object, {ID: 2, Kind: mpit.BindComm, Name: "row"}, {ID: 3, Kind: mpit.BindComm}}
+			s.Layout.Objects = []mpit.Object{c.object, {ID: 2, Kind: mpit.BindComm, Name: "row"},
+				{ID: 3, Kind: mpit.BindComm}}
 			page := startTold(t, Config{}).take(s)
 			assert.Contains(t, page, "mpit_object_info{"+c.want+"}")
 			name := c.object.Name
@@ -172,7 +189,8 @@ func TestObjectsAreDescribed(t *testing.T) {
 			page = startTold(t, Config{}).take(s)
 			assert.Equal(t, 2.0, page[`mpit_objects{jobid="1",kind="`+kind+`",name="`+name+`",rank="0",user="alice",world="0"}`])
 			for key := range page {
-				assert.False(t, strings.HasPrefix(key, "mpit_object_info") && strings.Contains(key, `kind="`+kind+`",name="`+name+`"`), "%s is of neither", key)
+				assert.False(t, strings.HasPrefix(key, "mpit_object_info") &&
+					strings.Contains(key, `kind="`+kind+`",name="`+name+`"`), "%s is of neither", key)
 			}
 		})
 	}
@@ -188,8 +206,10 @@ func TestKept(t *testing.T) {
 
 	s.Monotonic = time.Second
 	s.Kept = &mpit.Kept{Number: 2, Time: testTime, List: []mpit.KeptValue{
-		{Variable: 0, Values: []uint64{1<<32 - 1}, Base: []uint64{5}}, // counted under another name, or while switched off
-		{Variable: 1, Kind: mpit.BindComm, Object: 9, Name: "caf\xe9", Values: []uint64{math.Float64bits(0.1), math.Float64bits(math.NaN())}, Base: []uint64{math.Float64bits(9), 0}},
+		// counted under another name, or while switched off
+		{Variable: 0, Values: []uint64{1<<32 - 1}, Base: []uint64{5}},
+		{Variable: 1, Kind: mpit.BindComm, Object: 9, Name: "caf\xe9", Values: []uint64{math.Float64bits(0.1),
+			math.Float64bits(math.NaN())}, Base: []uint64{math.Float64bits(9), 0}},
 		{Variable: 7, Values: []uint64{1}}, // of nothing that is known
 	}}
 	e.take(s)
@@ -206,7 +226,8 @@ func TestKept(t *testing.T) {
 	assert.Equal(t, testTime, body.Kept[0].Time)
 	assert.Equal(t, []any{
 		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
-		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"}, "values": []any{0.1, nil}},
+		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"},
+			"values": []any{0.1, nil}},
 	}, body.Kept[0].Values)
 	assert.Equal(t, get1(""), get1("?rank=0"))
 	assert.Zero(t, get1("").More)
@@ -239,7 +260,8 @@ func TestKept(t *testing.T) {
 		hello.ID = mpit.RankID{2, byte(i)}
 		other := g.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
 		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
-		other.facts.kept, other.facts.variables = bounds.Kept{Kept: &mpit.Kept{Number: 3, Time: testTime}, Size: bounds.MaxKeptBytes}, e.r.facts.variables
+		other.facts.kept, other.facts.variables = bounds.Kept{Kept: &mpit.Kept{Number: 3, Time: testTime},
+			Size: bounds.MaxKeptBytes}, e.r.facts.variables
 	}
 	g.unlock()
 	all := get1("")

@@ -69,7 +69,8 @@ func saidOnPage(families []*dto.MetricFamily) map[string]said {
 					s.began = timeOf(h.CreatedTimestamp.AsTime())
 				}
 				if h.Schema != nil {
-					s.native = fmt.Sprintf("schema %d, up to %v:%d ", h.GetSchema(), h.GetZeroThreshold(), h.GetZeroCount())
+					s.native = fmt.Sprintf("schema %d, up to %v:%d ", h.GetSchema(), h.GetZeroThreshold(),
+						h.GetZeroCount())
 					at, n, deltas := int32(0), int64(0), h.PositiveDelta
 					for _, span := range h.PositiveSpan {
 						at += span.GetOffset()
@@ -233,7 +234,8 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 }
 
 // sameSaid compares the page in three ways, series by series.
-func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics, at time.Time) {
+func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics,
+	at time.Time) {
 	page := saidOnPage(families)
 	want := map[string]said{}
 	for key, s := range page {
@@ -274,7 +276,8 @@ func TestPointsOfLibraries(t *testing.T) {
 
 func TestPointsOfEverything(t *testing.T) {
 	clock := newTestClock()
-	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}}, withClock(clock))
+	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}},
+		withClock(clock))
 	n.connect(mpittest.New(mpittest.Everything()), mpittest.New(small("1", 0)))
 	n.scrape()
 	n.settle()
@@ -287,7 +290,8 @@ func TestPointsOfEverything(t *testing.T) {
 		switch f.Name {
 		case mapping.ExtremeName, "mpit_rank_end_info": // see below
 		default:
-			assert.True(t, names[f.Name] || strings.HasPrefix(f.Name, "mpit_pcontrol_"), "%s is not on the page", f.Name)
+			assert.True(t, names[f.Name] || strings.HasPrefix(f.Name, "mpit_pcontrol_"), "%s is not on the page",
+				f.Name)
 		}
 	}
 	sameSaid(t, families, explicit, exponential, clock.Now())
@@ -345,16 +349,18 @@ func TestProducer(t *testing.T) {
 		n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
 		r := mpittest.New(small("1", 0))
 		n.connect(r)
-		reader := metric.NewManualReader(metric.WithProducer(n.Producer(OTelConfig{Exponential: exponential, Version: "1.2"})))
+		reader := metric.NewManualReader(metric.WithProducer(n.Producer(OTelConfig{Exponential: exponential,
+			Version: "1.2"})))
 		provider := metric.NewMeterProvider(metric.WithReader(reader))
 		var data metricdata.ResourceMetrics
 		require.NoError(t, reader.Collect(t.Context(), &data))
 		values := pointsOf(t, data.ScopeMetrics)
 		assert.Equal(t, 10.0, values[of("mpit_calls_total", "1", 0)])
 		assert.Equal(t, "1.2", data.ScopeMetrics[0].Scope.Version)
-		_, is := data.ScopeMetrics[0].Metrics[slices.IndexFunc(data.ScopeMetrics[0].Metrics, func(m metricdata.Metrics) bool {
-			return m.Name == "mpit.waiting.time"
-		})].Data.(metricdata.ExponentialHistogram[float64])
+		_, is := data.ScopeMetrics[0].Metrics[slices.IndexFunc(data.ScopeMetrics[0].Metrics,
+			func(m metricdata.Metrics) bool {
+				return m.Name == "mpit.waiting.time"
+			})].Data.(metricdata.ExponentialHistogram[float64])
 		assert.Equal(t, exponential, is)
 
 		n.OTelReader(OTelConfig{}).Close()
@@ -379,7 +385,8 @@ func TestKindsInOpenTelemetry(t *testing.T) {
 	kinds := func(list []metricdata.Metrics) map[string]string {
 		kinds := map[string]string{}
 		for _, m := range list {
-			kinds[m.Name] = strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", m.Data), "metricdata."), "[float64]")
+			kinds[m.Name] = strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", m.Data), "metricdata."),
+				"[float64]")
 			if sum, is := m.Data.(metricdata.Sum[float64]); is {
 				kinds[m.Name] += fmt.Sprint(" ", sum.IsMonotonic)
 			}

@@ -129,7 +129,8 @@ func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	g.noteClash(r)
 	if w.Check == identity.Differs {
 		g.self.Mismatches.Inc()
-		g.log.Debug("a rank claims another job than the kernel says", append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
+		g.log.Debug("a rank claims another job than the kernel says",
+			append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
 }
@@ -190,7 +191,8 @@ func (g *registry) expire() {
 	var over, lost []*rank
 	for _, r := range g.table.ordered {
 		switch {
-		case r.end != mpit.EndNone && !g.takers.want(r, now) && (now.Sub(r.ended) >= g.cfg.Retention || r.account.Short()):
+		case r.end != mpit.EndNone && !g.takers.want(r, now) &&
+			(now.Sub(r.ended) >= g.cfg.Retention || r.account.Short()):
 			over = append(over, r)
 		case r.end == mpit.EndNone && r.line == nil && now.Sub(r.gone) >= g.grace:
 			lost = append(lost, r)
@@ -282,9 +284,10 @@ func (g *registry) noteClash(r *rank) {
 		return
 	}
 	r.world.warned = true
-	g.log.Warn("ranks have the labels of others; the later ones have a label dup "+
-		"(further clashes of this world are only counted)",
-		append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check", r.About.JobIDCheck)...)
+	g.log.Warn("ranks have the labels of others; the later ones have a label dup (further clashes of this world are "+
+		"only counted)",
+		append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check",
+			r.About.JobIDCheck)...)
 }
 
 // giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.

@@ -46,27 +46,32 @@ func TestReload(t *testing.T) {
 	clock.advance(10 * time.Second)
 	require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
 	before := n.scrape()
-	calls, sum, count := of("mpit_calls_total", "1", 0), of("mpit_waiting_time_seconds_sum", "1", 0), of("mpit_waiting_time_seconds_count", "1", 0)
+	calls, sum, count := of("mpit_calls_total", "1", 0), of("mpit_waiting_time_seconds_sum", "1", 0),
+		of("mpit_waiting_time_seconds_count", "1", 0)
 	require.Equal(t, []float64{10, 4}, []float64{before[calls], before[sum]})
 	require.NotZero(t, before[count])
 	dropped := `mpit_exporter_series_dropped_total{reason="rule"}`
 
 	yes := true
-	t.Run("what no rule touches goes on, names and classes change, and what is dropped is not read", func(t *testing.T) {
-		require.NoError(t, n.Reload(withRules(t,
-			rules.Rule{Match: named("calls"), Drop: &yes},
-			rules.Rule{Match: named("depth"), Class: "counter", Unit: "{message}", Name: "arrived"},
-		)))
-		page := n.scrape()
-		assert.NotContains(t, page, calls)
-		assert.Equal(t, 0.0, page[of("mpit_arrived_total", "1", 0)], "it begins now")
-		assert.Equal(t, before[sum], page[sum])
-		assert.Equal(t, before[count], page[count], "a histogram's observations are not lost")
-		assert.Equal(t, 1.0, page[`mpit_pvar_info{bind="NO_OBJECT",bits="64",class="LEVEL",name="depth",unit="{message}",verbosity="USER_BASIC"}`])
-		assert.Equal(t, before[dropped]+1, page[dropped])
-		require.Eventually(t, func() bool { return !r.Selected(0) && r.Selected(1) && r.Selected(2) && r.Selected(3) },
-			longest, time.Millisecond, "the agent is told")
-	})
+	t.Run("what no rule touches goes on, names and classes change, and what is dropped is not read",
+		func(t *testing.T) {
+			require.NoError(t, n.Reload(withRules(t,
+				rules.Rule{Match: named("calls"), Drop: &yes},
+				rules.Rule{Match: named("depth"), Class: "counter", Unit: "{message}", Name: "arrived"},
+			)))
+			page := n.scrape()
+			assert.NotContains(t, page, calls)
+			assert.Equal(t, 0.0, page[of("mpit_arrived_total", "1", 0)], "it begins now")
+			assert.Equal(t, before[sum], page[sum])
+			assert.Equal(t, before[count], page[count], "a histogram's observations are not lost")
+			assert.Equal(t, 1.0, page[`mpit_pvar_info{bind="NO_OBJECT",bits="64",class="LEVEL",name="depth",unit="{message}",verbosity="USER_BASIC"}`])
+			assert.Equal(t, before[dropped]+1, page[dropped])
+			require.Eventually(t, func() bool {
+				return !r.Selected(0) && r.Selected(1) && r.Selected(2) &&
+					r.Selected(3)
+			},
+				longest, time.Millisecond, "the agent is told")
+		})
 	t.Run("the same rules again: nothing is left out that has not been counted", func(t *testing.T) {
 		require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("calls"), Drop: &yes})))
 		assert.Equal(t, before[dropped]+1, n.scrape()[dropped])
@@ -106,7 +111,8 @@ func TestReloadThatFails(t *testing.T) {
 	require.ErrorContains(t, n.Reload(Rules{}), "Rules.Mapper is nil")
 	page := n.scrape()
 	assert.Equal(t, []float64{0, 0, 2, at}, []float64{
-		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
+		page[reloadedFamily], page[reloadsOK], page[reloadsFailed],
+		page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 	assert.Equal(t, before[of("mpit_calls_total", "1", 0)], page[of("mpit_calls_total", "1", 0)])
 	assert.Contains(t, log.String(), `level=ERROR msg="The rules could not be read anew; the old ones stay in force" err="a.yaml:1: no such class"`)
@@ -115,7 +121,8 @@ func TestReloadThatFails(t *testing.T) {
 	require.NoError(t, n.Reload(withRules(t)))
 	page = n.scrape()
 	assert.Equal(t, []float64{1, 1, 2, self.Seconds(testTime)}, []float64{
-		page[reloadedFamily], page[reloadsOK], page[reloadsFailed], page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
+		page[reloadedFamily], page[reloadsOK], page[reloadsFailed],
+		page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 }
 
@@ -135,7 +142,8 @@ func TestReloadPassesOthersBy(t *testing.T) {
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
 
 	late.Stall(false)
-	require.Eventually(t, func() bool { _, there := n.scrape()[of("mpit_renamed_total", "1", 1)]; return there }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { _, there := n.scrape()[of("mpit_renamed_total", "1", 1)]; return there },
+		longest, time.Millisecond)
 	page = n.scrape()
 	assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
 	assert.Equal(t, 12.0, page[of("mpit_calls_total", "1", 2)])
@@ -150,13 +158,16 @@ func TestReloadChangesTypes(t *testing.T) {
 		old, new string
 	}{
 		{"a name with two types",
-			rules.Rule{Match: named("depth"), Class: "level", Name: "same"}, rules.Rule{Match: named("depth"), Class: "generic", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "level", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "generic", Name: "same"},
 			"mpit_same", "mpit_same"},
 		{"a gauge that becomes a counter",
-			rules.Rule{Match: named("depth"), Class: "level", Name: "same"}, rules.Rule{Match: named("depth"), Class: "counter", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "level", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "counter", Name: "same"},
 			"mpit_same", "mpit_same_total"},
 		{"a counter that becomes a gauge",
-			rules.Rule{Match: named("depth"), Class: "counter", Name: "same"}, rules.Rule{Match: named("depth"), Class: "level", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "counter", Name: "same"},
+			rules.Rule{Match: named("depth"), Class: "level", Name: "same"},
 			"mpit_same_total", "mpit_same"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -172,7 +183,8 @@ func TestReloadChangesTypes(t *testing.T) {
 			for range 3 {
 				page = n.scrapeFor(prompt)
 				assert.NotContains(t, page, of(test.new, "1", 0))
-				assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`], "counted once")
+				assert.Equal(t, 1.0, page[`mpit_exporter_series_dropped_total{reason="type_conflict"}`],
+					"counted once")
 			}
 			late.Stall(false)
 			require.Eventually(t, func() bool {
@@ -190,7 +202,8 @@ func TestReloadChangesTypes(t *testing.T) {
 
 // TestReloadChangesTypesOfAll: ranks that go over in one round are not in each other's way.
 func TestReloadChangesTypesOfAll(t *testing.T) {
-	n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: named("depth"), Class: "level", Name: "same"}).Mapper})
+	n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: named("depth"), Class: "level",
+		Name: "same"}).Mapper})
 	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
 	n.scrape()
 	require.NoError(t, n.Reload(withRules(t, rules.Rule{Match: named("depth"), Class: "generic", Name: "same"})))
@@ -208,9 +221,11 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 		sample mpit.Sample
 		want   bool
 	}{
-		{"fresh", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}, Values: []uint64{1}}, true},
+		{"fresh", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}, Values: []uint64{1}},
+			true},
 		{"the same again", mpit.Sample{Monotonic: 10 * time.Second, Layout: &mpit.Layout{}}, true},
-		{"an older one", mpit.Sample{Monotonic: 9 * time.Second, Layout: &mpit.Layout{Values: 1}, Values: []uint64{1}}, false},
+		{"an older one", mpit.Sample{Monotonic: 9 * time.Second, Layout: &mpit.Layout{Values: 1},
+			Values: []uint64{1}}, false},
 		{"without values", mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{Values: 1}}, false},
 		{"without a layout", mpit.Sample{Monotonic: 11 * time.Second}, false},
 	} {
@@ -260,7 +275,8 @@ func TestManyReloads(t *testing.T) {
 				}
 				page := n.scrape()
 				for i := range ranks {
-					for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum", "mpit_waiting_time_seconds_count"} {
+					for _, name := range []string{"mpit_calls_total", "mpit_waiting_time_seconds_sum",
+						"mpit_waiting_time_seconds_count"} {
 						key := of(name, "1", i)
 						value, ok := page[key]
 						if !assert.True(t, ok, "%s is gone", key) || !assert.GreaterOrEqual(t, value, last[key], key) {
@@ -285,7 +301,8 @@ func TestReloadOpens(t *testing.T) {
 	yes := true
 	cfg := small("1", 0)
 	cfg.Variables = append(cfg.Variables, mpit.Variable{
-		Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, State: mpit.VariableOnRequest, OnRequest: true,
+		Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8,
+		State: mpit.VariableOnRequest, OnRequest: true,
 	})
 	cfg.Initial = map[string]float64{"sends": 1000}
 	n := startNode(t, Config{Mapper: withRules(t).Mapper})

@@ -81,7 +81,8 @@ func TestLateRankHoldsNobodyUp(t *testing.T) {
 
 	// It has answered the old question when it answers the next one.
 	late.Stall(false)
-	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 1)] == 1 }, longest, time.Millisecond)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 1)] == 1 }, longest,
+		time.Millisecond)
 	assert.Equal(t, 5.0, n.scrape()[of("mpit_depth_level", "1", 1)])
 }
 
@@ -135,7 +136,8 @@ func (n *node) begin() <-chan map[string]float64 {
 }
 
 func TestReaderInAHurryEndsNobodysRound(t *testing.T) {
-	up, samples, depth := of("mpit_rank_up", "1", 0), of("mpit_rank_agent_samples_total", "1", 0), of("mpit_depth_level", "1", 0)
+	up, samples, depth := of("mpit_rank_up", "1", 0), of("mpit_rank_agent_samples_total", "1", 0),
+		of("mpit_depth_level", "1", 0)
 	n := startNode(t, Config{}, oneRound)
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
@@ -241,7 +243,8 @@ func TestAgentsFiguresNeverFall(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	r.SetStats(mpit.AgentStats{
-		Samples: 99, Busy: 20, ReadErrors: 30, GateWaits: 40, GateWaitTime: 5 * time.Second, GateWaitMax: time.Second, CPUTime: 2 * time.Second,
+		Samples: 99, Busy: 20, ReadErrors: 30, GateWaits: 40, GateWaitTime: 5 * time.Second,
+		GateWaitMax: time.Second, CPUTime: 2 * time.Second,
 	})
 	figures := func() map[string]float64 {
 		page := n.scrape()
@@ -338,7 +341,8 @@ func TestEqualLabelsGetDup(t *testing.T) {
 	n := startNode(t, Config{})
 	a, b, c := mpittest.New(small("1", 0)), mpittest.New(small("1", 0)), mpittest.New(small("1", 0))
 	n.connect(a, b, c)
-	const twin, third = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`, `mpit_calls_total{dup="2",jobid="1",rank="0",user="alice",world="0"}`
+	const twin, third = `mpit_calls_total{dup="1",jobid="1",rank="0",user="alice",world="0"}`,
+		`mpit_calls_total{dup="2",jobid="1",rank="0",user="alice",world="0"}`
 	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 20))
 	require.NoError(t, c.Set("calls", mpit.ClassCounter, 0, 30))
 
@@ -414,7 +418,8 @@ func TestPeerThatBreaksTheProtocol(t *testing.T) {
 	require.NoError(t, r.SendRaw([]byte("GET / HTTP/1.1\r\n\r\n")))
 	require.Eventually(t, func() bool {
 		page := n.scrape()
-		return page[`mpit_exporter_protocol_errors_total{reason="bad_magic"}`] == 1 && page[`mpit_exporter_connections{user="alice"}`] == 0
+		return page[`mpit_exporter_protocol_errors_total{reason="bad_magic"}`] == 1 &&
+			page[`mpit_exporter_connections{user="alice"}`] == 0
 	}, longest, time.Millisecond)
 }
 
@@ -516,20 +521,24 @@ func TestLeasedPageIsNeverChanged(t *testing.T) {
 func TestVariablesThatComeAndGo(t *testing.T) {
 	n := startNode(t, Config{})
 	cfg := small("1", 0)
-	cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Size: 4, Predefined: true, Created: testTime}}
+	cfg.Objects = []mpit.Object{{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Size: 4, Predefined: true,
+		Created: testTime}}
 	cfg.Variables = append(cfg.Variables, mpit.Variable{
-		Name: "queue", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm, Continuous: true,
+		Name: "queue", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm,
+		Continuous: true,
 	})
 	r := mpittest.New(cfg)
 	n.connect(r)
-	const world, halo = `mpit_queue_level{comm="MPI_COMM_WORLD",jobid="1",rank="0",user="alice",world="0"}`, `mpit_queue_level{comm="halo",jobid="1",rank="0",user="alice",world="0"}`
+	const world, halo = `mpit_queue_level{comm="MPI_COMM_WORLD",jobid="1",rank="0",user="alice",world="0"}`,
+		`mpit_queue_level{comm="halo",jobid="1",rank="0",user="alice",world="0"}`
 	page := n.scrape()
 	assert.Contains(t, page, world)
 	assert.NotContains(t, page, halo)
 	assert.Equal(t, 1.0, page[`mpit_object_info{jobid="1",kind="comm",name="MPI_COMM_WORLD",object_rank="0",predefined="true",rank="0",size="4",user="alice",world="0"}`])
 
 	id := r.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Created: testTime})
-	r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, State: mpit.VariableDenied}, 1)
+	r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4,
+		State: mpit.VariableDenied}, 1)
 	page = n.scrape()
 	assert.Contains(t, page, world)
 	assert.Contains(t, page, halo)
@@ -580,7 +589,8 @@ func TestWhatDescribesOneRankIsBounded(t *testing.T) {
 			}
 			return found
 		}
-		assert.Equal(t, 4, count("mpit_calls_total", "mpit_depth_level", "mpit_peak", "mpit_waiting_time_seconds_sum"), test)
+		assert.Equal(t, 4, count("mpit_calls_total", "mpit_depth_level", "mpit_peak",
+			"mpit_waiting_time_seconds_sum"), test)
 		assert.Equal(t, test.objects, count("mpit_object_info", "mpit_objects"), test)
 		assert.Equal(t, test.infos, count("mpit_pvar_info"), test)
 		assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])

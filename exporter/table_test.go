@@ -16,12 +16,14 @@ import (
 func TestRankKeepsLittleOfItsHello(t *testing.T) {
 	long := func(prefix string) string { return prefix + strings.Repeat("x", 64<<10) }
 	hello := func(number int) mpit.Hello {
-		attributes := map[string]string{"SLURM_JOB_NAME": "cfd", "PBS_QUEUE": long("batch"), "SLURM_JOB_ID": "4711" + strings.Repeat(" ", 64<<10)}
+		attributes := map[string]string{"SLURM_JOB_NAME": "cfd", "PBS_QUEUE": long("batch"),
+			"SLURM_JOB_ID": "4711" + strings.Repeat(" ", 64<<10)}
 		for i := range 61 {
 			attributes[fmt.Sprint(i)] = long("")
 		}
 		return mpit.Hello{
-			ID: mpit.RankID{byte(number)}, Rank: number, Host: long("node"), Executable: long("/bin/"), AgentVersion: long("1.0 "),
+			ID: mpit.RankID{byte(number)}, Rank: number, Host: long("node"), Executable: long("/bin/"),
+			AgentVersion:   long("1.0 "),
 			LibraryVersion: long("Open MPI v4.1.4 "), Attributes: attributes,
 		}
 	}

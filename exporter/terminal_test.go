@@ -21,19 +21,23 @@ func TestNothingForTerminals(t *testing.T) {
 	enum := &mpit.Enum{Name: evil, Items: []mpit.EnumItem{{Value: 0, Name: evil}, {Value: 1, Name: "other"}}}
 	variable := func(index int, name string, class mpit.Class) mpit.Variable {
 		return mpit.Variable{
-			Index: index, Name: name, Description: name, Class: class, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Continuous: true,
+			Index: index, Name: name, Description: name, Class: class, Datatype: mpit.DatatypeInt, DatatypeBytes: 4,
+			Continuous: true,
 		}
 	}
 	cfg := small(evil, 0)
 	h := &cfg.Hello
 	h.Host, h.Executable, h.LibraryVersion, h.AgentVersion = evil, evil, evil, evil
-	h.Attributes["SLURM_STEP_ID"], h.Attributes["SLURM_JOB_NAME"], h.Attributes["SLURM_JOB_PARTITION"] = evil, evil, evil
+	h.Attributes["SLURM_STEP_ID"], h.Attributes["SLURM_JOB_NAME"], h.Attributes["SLURM_JOB_PARTITION"] = evil, evil,
+		evil
 	cfg.Values, cfg.Variables = nil, []mpit.Variable{
-		variable(0, evil, mpit.ClassCounter), variable(1, "a"+evil, mpit.ClassState), variable(2, "b"+evil, mpit.ClassTimer),
+		variable(0, evil, mpit.ClassCounter), variable(1, "a"+evil, mpit.ClassState),
+		variable(2, "b"+evil, mpit.ClassTimer),
 	}
 	cfg.Variables[0].Bind, cfg.Variables[1].Enum = mpit.BindComm, enum
 	cfg.Objects = []mpit.Object{
-		{Kind: mpit.BindComm, Name: evil, Size: 1, Created: testTime, Details: []mpit.Detail{{Key: "topology", Value: evil}}},
+		{Kind: mpit.BindComm, Name: evil, Size: 1, Created: testTime,
+			Details: []mpit.Detail{{Key: "topology", Value: evil}}},
 	}
 	cfg.ControlVariables = []mpit.ControlVariable{
 		{Name: evil, Description: evil, Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{0}, Enum: enum},
@@ -44,7 +48,8 @@ func TestNothingForTerminals(t *testing.T) {
 		{Index: 1, Name: "b" + evil, ControlVariables: []int{0}},
 	}
 	rule := rules.Rule{Match: rules.Match{Regexp: "(?s)(?P<what>.*)"}, Help: "evil\x1b[2J"}
-	m, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: append([]rules.Rule{rule}, rules.Defaults()...)})
+	m, err := variables.New(variables.Config{TimerInterval: time.Second,
+		Rules: append([]rules.Rule{rule}, rules.Defaults()...)})
 	require.NoError(t, err)
 	n := startNode(t, Config{Mapper: m, ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))
@@ -74,5 +79,6 @@ func TestNothingForTerminals(t *testing.T) {
 	}
 	page := get(n.Handler(), "/metrics").Body.String()
 	assert.Contains(t, page, `comm="evil�]0;��[2J������31m�\n"`, "a new line stays, as the format writes it")
-	assert.Contains(t, page, "# HELP mpit_evil_0_2j_31m_xue7izumo_total evil�]0;��[2J � ���31m. MPI_T variable", "blanks are one in a description")
+	assert.Contains(t, page, "# HELP mpit_evil_0_2j_31m_xue7izumo_total evil�]0;��[2J � ���31m. MPI_T variable",
+		"blanks are one in a description")
 }

@@ -75,7 +75,8 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 		connect(n)
 		n.connect(mpittest.New(small("1", 1)))
 		assert.Equal(t, map[string]float64{
-			`mpit_calls_total{jobid="1",user="alice",world="0"}`: 21, `mpit_calls_total{jobid="1",user="666",world="0"}`: 1e6,
+			`mpit_calls_total{jobid="1",user="alice",world="0"}`: 21,
+			`mpit_calls_total{jobid="1",user="666",world="0"}`:   1e6,
 		}, n.calls())
 		list := valuesFrom(t, n, "?user=666")
 		require.Len(t, list.Together, 1)
@@ -104,7 +105,8 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 
 // No rank and no rule says whose a rank is.
 func TestUserIsTheKernelsWord(t *testing.T) {
-	_, err := New(Config{Mapper: newMapper(t), Identity: []rules.Relabel{{TargetLabel: "user", Replacement: text("root")}}})
+	_, err := New(Config{Mapper: newMapper(t), Identity: []rules.Relabel{{TargetLabel: "user",
+		Replacement: text("root")}}})
 	require.ErrorContains(t, err, "user")
 	_, err = variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<user>.*)"}}}})
 	require.ErrorContains(t, err, "user")
@@ -117,7 +119,8 @@ func TestUserIsTheKernelsWord(t *testing.T) {
 		cfg.Hello.Attributes[name] = "root"
 	}
 	n.connect(mpittest.New(cfg))
-	assert.Equal(t, map[string]float64{`mpit_calls_total{jobid="1",rank="0",user="alice",world="root"}`: 10}, n.calls())
+	assert.Equal(t, map[string]float64{`mpit_calls_total{jobid="1",rank="0",user="alice",world="root"}`: 10},
+		n.calls())
 }
 
 // Two uids with one name are one user to whoever reads the page; their series are not.
@@ -126,10 +129,12 @@ func TestTwoUsersWithOneName(t *testing.T) {
 	n.claiming(1, 7)
 	n.claiming(2, 8)
 	assert.Equal(t, map[string]float64{
-		`mpit_calls_total{jobid="1",rank="0",user="toor",world="0"}`: 7, `mpit_calls_total{dup="1",jobid="1",rank="0",user="toor",world="0"}`: 8,
+		`mpit_calls_total{jobid="1",rank="0",user="toor",world="0"}`:         7,
+		`mpit_calls_total{dup="1",jobid="1",rank="0",user="toor",world="0"}`: 8,
 	}, n.calls())
 	assert.Equal(t, map[string]float64{
-		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`: 7, `mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
+		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`:         7,
+		`mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
 	}, n.with("mpit_node_calls_total"))
 }
 

@@ -53,7 +53,8 @@ func flat(t *testing.T, l *api.ValueList) map[string]float64 {
 		}
 	}
 	for _, r := range l.Ranks {
-		labels := map[string]string{"jobid": r.Rank.JobID, "world": r.Rank.World, "user": r.Rank.User, "rank": strconv.Itoa(r.Rank.Rank)}
+		labels := map[string]string{"jobid": r.Rank.JobID, "world": r.Rank.World, "user": r.Rank.User,
+			"rank": strconv.Itoa(r.Rank.Rank)}
 		if r.Rank.Dup > 0 {
 			labels["dup"] = strconv.Itoa(r.Rank.Dup)
 		}
@@ -94,7 +95,8 @@ func requireSame(t *testing.T, want, got map[string]float64) {
 func TestValuesAreThoseOfThePage(t *testing.T) {
 	var none map[string]float64
 	both := rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth}
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both, rules.Rule{Match: rules.Match{Name: "peak"}, Rank: mapping.RankNode}))
+	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both,
+		rules.Rule{Match: rules.Match{Name: "peak"}, Rank: mapping.RankNode}))
 	requireSame(t, none, flat(t, valuesFrom(t, n, "")))
 
 	everything := mpittest.Everything()
@@ -104,7 +106,8 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	first.Values = append(first.Values, mpittest.Value{Name: "odd", Class: mpit.ClassLevel, Values: []any{math.NaN()}})
 	second := small("1", 1)
 	second.Variables = append(second.Variables, odd)
-	second.Values = append(second.Values, mpittest.Value{Name: "odd", Class: mpit.ClassLevel, Values: []any{math.Inf(-1)}})
+	second.Values = append(second.Values, mpittest.Value{Name: "odd", Class: mpit.ClassLevel,
+		Values: []any{math.Inf(-1)}})
 	a, b := mpittest.New(first), mpittest.New(second)
 	n.connect(mpittest.New(everything), a, b)
 	n.scrape()
@@ -119,7 +122,8 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	list := valuesFrom(t, n, "?jobid=1")
 	require.Len(t, list.Ranks, 2)
 	require.Len(t, list.Together, 1, "of the world, once")
-	assert.Equal(t, []string{"mpit_node_calls_total", "mpit_peak_highwatermark"}, metricsOf(list.Together[0].Variables))
+	assert.Equal(t, []string{"mpit_node_calls_total", "mpit_peak_highwatermark"},
+		metricsOf(list.Together[0].Variables))
 	assert.NotContains(t, metricsOf(list.Ranks[0].Variables), "mpit_peak_highwatermark")
 	n.kill(a) // it is late
 	same()
@@ -172,7 +176,8 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 	cfg := small("1", 0)
 	cfg.Variables, cfg.Values = nil, nil
 	for i, name := range []string{"calls_send", "calls_recv"} {
-		cfg.Variables = append(cfg.Variables, mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8})
+		cfg.Variables = append(cfg.Variables, mpit.Variable{Name: name, Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8})
 		cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassCounter, Values: []any{i + 1}})
 	}
 	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankBoth,
@@ -251,7 +256,8 @@ func TestValuesAreNoScrape(t *testing.T) {
 	clock.advance(time.Hour)
 	list := valuesFrom(t, n, "?rank=0")
 	assert.Equal(t, "ended", list.Ranks[0].Rank.State)
-	assert.Equal(t, []string{"mpit_calls_total", "mpit_peak_highwatermark", "mpit_waiting_time_seconds"}, metricsOf(list.Ranks[0].Variables))
+	assert.Equal(t, []string{"mpit_calls_total", "mpit_peak_highwatermark", "mpit_waiting_time_seconds"},
+		metricsOf(list.Ranks[0].Variables))
 	clock.advance(time.Hour)
 	valuesFrom(t, n, "?rank=0")
 	assert.True(t, n.known(r))

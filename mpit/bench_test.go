@@ -45,7 +45,8 @@ func BenchmarkRound(b *testing.B) {
 		cfg := mpittest.Config{Hello: mpit.Hello{Rank: i, Size: n}}
 		for v := range 60 {
 			cfg.Variables = append(cfg.Variables, mpit.Variable{
-				Name: fmt.Sprint("variable ", v), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+				Name: fmt.Sprint("variable ", v), Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
+				DatatypeBytes: 8,
 			})
 		}
 		sessions[i] = connect(b, l, mpittest.New(cfg))

@@ -224,7 +224,8 @@ func (v *Variable) change(to Variable) error {
 	same := v.Name == to.Name && v.Class == to.Class && v.Datatype == to.Datatype && v.Bind == to.Bind &&
 		v.Distribution == to.Distribution && v.Description == to.Description && v.Enum == to.Enum
 	if !same {
-		return wire.Errorf(wire.ReasonMalformed, "variable %d was the %s %q and is now the %s %q", v.ID, v.Class, v.Name, to.Class, to.Name)
+		return wire.Errorf(wire.ReasonMalformed, "variable %d was the %s %q and is now the %s %q", v.ID, v.Class,
+			v.Name, to.Class, to.Name)
 	}
 	to.Name, to.Description = v.Name, v.Description // so that the others' memory is free
 	*v = to
@@ -329,12 +330,16 @@ func (c *catalogue) handle(id uint32) *Handle {
 	}
 	handles := c.layout.Handles
 	if c.order == nil {
-		if i, ok := slices.BinarySearchFunc(handles, id, func(h Handle, id uint32) int { return cmp.Compare(h.ID, id) }); ok {
+		if i, ok := slices.BinarySearchFunc(handles, id,
+			func(h Handle, id uint32) int { return cmp.Compare(h.ID, id) }); ok {
 			return &handles[i]
 		}
 		return nil
 	}
-	if i, ok := slices.BinarySearchFunc(c.order, id, func(at int32, id uint32) int { return cmp.Compare(handles[at].ID, id) }); ok {
+	if i, ok := slices.BinarySearchFunc(c.order, id, func(at int32,
+		id uint32) int {
+		return cmp.Compare(handles[at].ID, id)
+	}); ok {
 		return &handles[c.order[i]]
 	}
 	return nil
@@ -460,7 +465,8 @@ func (c *catalogue) check(s *Sample, generation uint64) error {
 		layout = *c.layout
 	}
 	if generation != layout.Generation {
-		return wire.Errorf(wire.ReasonMalformed, "values of layout %d where %d was sent", generation, layout.Generation)
+		return wire.Errorf(wire.ReasonMalformed, "values of layout %d where %d was sent", generation,
+			layout.Generation)
 	}
 	if len(s.Values) != layout.Values {
 		return wire.Errorf(wire.ReasonMalformed, "%d values where the layout has %d", len(s.Values), layout.Values)

@@ -47,7 +47,8 @@ func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, er
 			lists := len(c.Variables) + len(c.ControlVariables) + len(c.Subcategories)
 			return 160 + len(c.Name) + len(c.Description) + 8*lists
 		}
-		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode, size)
+		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode,
+			size)
 		if err != nil {
 			return nil, 0, err
 		}

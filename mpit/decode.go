@@ -58,7 +58,8 @@ func decodeHello(f wire.Frame) (Hello, error) {
 	h.ThreadLevel = d.Int("thread level")
 	h.ABI = known(d.Word(), ABIStandard, ABIUnknown)
 	flags := d.Word()
-	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0, flags&helloSessions != 0
+	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0,
+		flags&helloSessions != 0
 	h.InitTime = d.Time("init time")
 	h.AgentVersion = text(&d, "agent version")
 	h.LibraryVersion = text(&d, "library version")
@@ -114,7 +115,8 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 		Bind:          known(r.Word(), BindSession, BindUnknown),
 	}
 	flags := r.Word()
-	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution, v.OnRequest = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
+	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution, v.OnRequest = flags&1 != 0, flags&2 != 0, flags&4 != 0,
+		flags&8 != 0, flags&16 != 0
 	if enum := r.Word(); enum != 0 {
 		v.Enum = enums[uint32(enum-1)]
 		if v.Enum == nil || enum-1 > math.MaxUint32 {
@@ -278,11 +280,14 @@ func decodeRemains(payload []byte) (*Remains, error) {
 	seen := make(map[remainKey]struct{}, min(n, firstRoom))
 	for range n {
 		r := d.Record("remains")
-		key := remainKey{variable: r.Uint32("variable of remains"), count: r.Count("elements of remains", wire.MaxValues)}
-		remain := Remain{Variable: key.variable, Contributions: r.Int("contributions"), Created: r.Time("time of remains")}
+		key := remainKey{variable: r.Uint32("variable of remains"),
+			count: r.Count("elements of remains", wire.MaxValues)}
+		remain := Remain{Variable: key.variable, Contributions: r.Int("contributions"),
+			Created: r.Time("time of remains")}
 		if words := r.Words("remains", 4*key.count); words != nil {
 			c := key.count
-			remain.Gained, remain.First, remain.Max, remain.Min = words[:c:c], words[c:2*c:2*c], words[2*c:3*c:3*c], words[3*c:]
+			remain.Gained, remain.First, remain.Max, remain.Min = words[:c:c], words[c:2*c:2*c], words[2*c:3*c:3*c],
+				words[3*c:]
 		}
 		key.name = r.String("name of remains")
 		remain.Name = ValidText(key.name)
@@ -451,7 +456,8 @@ func decodeObjectValues(r *wire.Decoder) []ObjectValue {
 	return list
 }
 
-func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (list []ControlVariable, p page, err error) {
+func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (list []ControlVariable, p page,
+	err error) {
 	d := wire.NewDecoder(payload, &err)
 	p = decodePage(&d, "control variables", first)
 	last := -1

@@ -159,8 +159,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		}
 	}
 	variable := mpit.Variable{
-		Index: 7, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic,
-		Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm, ReadOnly: true, Continuous: true,
+		Index: 7, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter,
+		Verbosity: mpit.VerbosityUserBasic,
+		Datatype:  mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm, ReadOnly: true, Continuous: true,
 		State: mpit.VariableAllocFailed, Code: mpit.ErrInvalidHandle,
 	}
 	older := variable
@@ -203,7 +204,8 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		}
 	})
 	t.Run("object and handle", func(t *testing.T) {
-		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4, Rank: 2, Created: second,
+		object := mpit.Object{ID: 1, Kind: mpit.BindComm, Name: "halo", Predefined: true, Inter: true, Size: 4,
+			Rank: 2, Created: second,
 			On: 9, Details: []mpit.Detail{{Key: "dims", Value: "2,2"}, {Key: "periods", Value: "1,0"}}}
 		handle := mpit.Handle{ID: 5, Object: 1, Count: 2, Created: second, Earlier: &mpit.Earlier{
 			First: []uint64{10, 11}, Origin: []uint64{20, 21}, Excluded: []uint64{30, 31},
@@ -216,9 +218,11 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		}{
 			"same":  {objectFields, handleFields, simpleSample(1, 30, 31), object, handle},
 			"newer": {newer(objectFields), newer(handleFields), simpleSample(1, 30, 31), object, handle},
-			"older": {words(1, 1), words(5, 0, 1), simpleSample(1), mpit.Object{ID: 1, Kind: mpit.BindComm}, mpit.Handle{ID: 5, Object: 1, Offset: -1}},
+			"older": {words(1, 1), words(5, 0, 1), simpleSample(1), mpit.Object{ID: 1, Kind: mpit.BindComm},
+				mpit.Handle{ID: 5, Object: 1, Offset: -1}},
 		} {
-			s, err := feed(new(mpit.Answers), oneVariable, layoutFrame([]fields{c.object}, []fields{c.handle}), c.sample)
+			s, err := feed(new(mpit.Answers), oneVariable, layoutFrame([]fields{c.object}, []fields{c.handle}),
+				c.sample)
 			require.NoError(t, err, name)
 			assert.Equal(t, []mpit.Object{c.wantObject}, s.Layout.Objects, name)
 			assert.Equal(t, []mpit.Handle{c.wantHandle}, s.Layout.Handles, name)
@@ -239,7 +243,8 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			"newer": {newer(remainFields), remain},
 			"older": {words(0, 0, 9), mpit.Remain{Contributions: 9}},
 		} {
-			s, err := feed(new(mpit.Answers), oneVariable, record(wire.TypeRemains, []uint64{2, 3}, c.fields), busySample())
+			s, err := feed(new(mpit.Answers), oneVariable, record(wire.TypeRemains, []uint64{2, 3}, c.fields),
+				busySample())
 			require.NoError(t, err, name)
 			assert.Equal(t, &mpit.Remains{Generation: 2, Lost: 3, List: []mpit.Remain{c.want}}, s.Remains, name)
 		}
@@ -250,10 +255,12 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		before := mpit.AgentStats{PcontrolLevel: 1} // an agent that doesn't know MPI_Pcontrol observes always
 		want := mpit.Sample{Time: second, Monotonic: 2, Duration: 3, Stats: before}
 		full := want
-		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8,
+		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5,
+			GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8,
 			PcontrolLevel: -5, PcontrolCalls: 10, KeptSamples: 11, PausedTime: 12, CategoryStamp: 13}
 		first := want
-		first.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5, GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8, PcontrolLevel: 1}
+		first.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5,
+			GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8, PcontrolLevel: 1}
 		part := want
 		part.Stats = mpit.AgentStats{Samples: 1, PcontrolLevel: 1}
 		for name, c := range map[string]struct {
@@ -277,7 +284,8 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Word(1)
 				e.Record(func() { e.Words(statistics[:8]) })
 			}, first},
-			"older statistics":  {func(e *wire.Encoder) { e.Words(head); e.Word(1); e.Record(func() { e.Word(1) }) }, part},
+			"older statistics": {func(e *wire.Encoder) { e.Words(head); e.Word(1); e.Record(func() { e.Word(1) }) },
+				part},
 			"without":           {func(e *wire.Encoder) { e.Words(head) }, want},
 			"nothing whatsever": {words(), mpit.Sample{Stats: before}},
 		} {
@@ -291,21 +299,25 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			fields fields
 			want   mpit.KeptValue
 		}{
-			"same":  {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
-			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo", Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
+			"same": {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo",
+				Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
+			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo",
+				Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
 			"older": {words(0, 0, 0, 0, 1, 7), mpit.KeptValue{Values: []uint64{7}}},
 			"empty": {words(), mpit.KeptValue{}},
 		} {
 			s, err := feed(new(mpit.Answers), oneVariable, keptFrame(3, c.fields), busySample())
 			require.NoError(t, err, name)
-			assert.Equal(t, &mpit.Kept{Number: 3, Time: second, Monotonic: 5, List: []mpit.KeptValue{c.want}}, s.Kept, name)
+			assert.Equal(t, &mpit.Kept{Number: 3, Time: second, Monotonic: 5, List: []mpit.KeptValue{c.want}},
+				s.Kept, name)
 		}
 	})
 	t.Run("HELLO", func(t *testing.T) {
 		start := []uint64{0, 1, 2}
 		h, err := mpit.DecodeHello(built(wire.TypeHello, words(start...)))
 		require.NoError(t, err)
-		assert.Equal(t, mpit.Hello{ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, Attributes: map[string]string{}}, h)
+		assert.Equal(t, mpit.Hello{ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2},
+			Attributes: map[string]string{}}, h)
 		h, err = mpit.DecodeHello(built(wire.TypeHello, func(e *wire.Encoder) {
 			e.Words([]uint64{0, 1, 2, 3, 4, 5, 3, 2, 15, 1_000_000_000})
 			for _, s := range []string{"1.0", "MPICH", "node", "app"} {
@@ -319,24 +331,28 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		}))
 		require.NoError(t, err)
 		assert.Equal(t, mpit.Hello{
-			ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, PID: 3, Rank: 4, Size: 5, ThreadLevel: 3, ABI: mpit.ABIMPICH,
-			Passive: true, WriteAllowed: true, SessionsOnly: true, InitTime: second, AgentVersion: "1.0", LibraryVersion: "MPICH", Host: "node", Executable: "app",
+			ProtocolVersion: wire.Version, ID: mpit.RankID{0: 1, 8: 2}, PID: 3, Rank: 4, Size: 5, ThreadLevel: 3,
+			ABI:     mpit.ABIMPICH,
+			Passive: true, WriteAllowed: true, SessionsOnly: true, InitTime: second, AgentVersion: "1.0",
+			LibraryVersion: "MPICH", Host: "node", Executable: "app",
 			Attributes: map[string]string{"A": "b"},
 		}, h)
 	})
 	t.Run("control variable", func(t *testing.T) {
-		list, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, newer(func(e *wire.Encoder) {
-			e.Words([]uint64{0, 6, 1, 1, 0, 0, 0, 1, 1, 42})
-			e.String("limit")
-			e.String("A limit.")
-			e.Word(3)
-			e.Record(func() { e.Words([]uint64{4, 0, 1, 2, 43, 44}) })
-			e.Record(func() { e.Words([]uint64{5, 0, 2}); e.String("tcp"); e.Word(99) })
-			e.Record(func() { e.Words([]uint64{6, 17}) })
-		})).Payload, 0)
+		list, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1},
+			newer(func(e *wire.Encoder) {
+				e.Words([]uint64{0, 6, 1, 1, 0, 0, 0, 1, 1, 42})
+				e.String("limit")
+				e.String("A limit.")
+				e.Word(3)
+				e.Record(func() { e.Words([]uint64{4, 0, 1, 2, 43, 44}) })
+				e.Record(func() { e.Words([]uint64{5, 0, 2}); e.String("tcp"); e.Word(99) })
+				e.Record(func() { e.Words([]uint64{6, 17}) })
+			})).Payload, 0)
 		require.NoError(t, err)
 		assert.Equal(t, []mpit.ControlVariable{{
-			Name: "limit", Description: "A limit.", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeInt,
+			Name: "limit", Description: "A limit.", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic,
+			Datatype: mpit.DatatypeInt,
 			HasValue: true, Values: []uint64{42},
 			Objects: []mpit.ObjectValue{
 				{Object: 4, HasValue: true, Values: []uint64{43, 44}},
@@ -373,10 +389,12 @@ func TestOlderAndNewerRecords(t *testing.T) {
 
 // Numbers that a newer agent has and this side doesn't know.
 func TestUnknownNumbers(t *testing.T) {
-	s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1}, words(0, 0, 10, 10, 16, 0, 12, 0, 0, 300, 300)), busySample())
+	s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1},
+		words(0, 0, 10, 10, 16, 0, 12, 0, 0, 300, 300)), busySample())
 	require.NoError(t, err)
 	assert.Equal(t, mpit.Variable{
-		Class: mpit.ClassUnknown, Verbosity: mpit.VerbosityUnknown, Datatype: mpit.DatatypeOther, Bind: mpit.BindUnknown,
+		Class: mpit.ClassUnknown, Verbosity: mpit.VerbosityUnknown, Datatype: mpit.DatatypeOther,
+		Bind:  mpit.BindUnknown,
 		State: 255, Code: mpit.ErrOther,
 	}, s.Variables.ByID[0])
 }
@@ -388,66 +406,111 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		frames []wire.Frame
 		reason string
 	}{
-		"a variable after a gap": {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))}, mpit.ReasonMalformed},
-		"a variable twice":       {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
+		"a variable after a gap": {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))},
+			mpit.ReasonMalformed},
+		"a variable twice": {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
 		"a distribution no more": {[]wire.Frame{
-			record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 0, 8)), busySample(), record(wire.TypeVariables, []uint64{2}, words(0, 0, 6, 1, 11, 8, 0, 0)),
+			record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 0, 8)), busySample(),
+			record(wire.TypeVariables, []uint64{2}, words(0, 0, 6, 1, 11, 8, 0, 0)),
 		}, mpit.ReasonMalformed},
-		"a variable that becomes other": {[]wire.Frame{oneVariable, busySample(), record(wire.TypeVariables, []uint64{2}, words(0, 0, 1))}, mpit.ReasonMalformed},
-		"an unknown enumeration":        {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
-		"an enumeration beyond 32 bits": {[]wire.Frame{oneEnum, record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1<<32+4))}, mpit.ReasonMalformed},
-		"an enumeration twice":          {[]wire.Frame{oneEnum, oneEnum}, mpit.ReasonMalformed},
-		"an enumeration that changes":   {[]wire.Frame{oneEnum, busySample(), record(wire.TypeEnums, nil, words(3))}, mpit.ReasonMalformed},
-		"elements of negative size":     {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
-		"two layouts":                   {[]wire.Frame{oneVariable, layoutFrame(object, nil), layoutFrame(object, nil)}, mpit.ReasonMalformed},
-		"object 0":                      {[]wire.Frame{layoutFrame([]fields{words(0, 1)}, nil)}, mpit.ReasonMalformed},
-		"an object twice":               {[]wire.Frame{layoutFrame([]fields{objectFields, objectFields}, nil)}, mpit.ReasonMalformed},
-		"a handle of no variable":       {[]wire.Frame{layoutFrame(object, []fields{handleFields})}, mpit.ReasonMalformed},
-		"a handle on no object":         {[]wire.Frame{oneVariable, layoutFrame(nil, []fields{handleFields})}, mpit.ReasonMalformed},
-		"a handle twice":                {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 0), words(5, 0, 1)})}, mpit.ReasonMalformed},
-		"two handles for one":           {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1), words(6, 0, 1)})}, mpit.ReasonMalformed},
-		"a handle of too many":          {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 1<<20)})}, mpit.ReasonTooLarge},
-		"first values that are missing": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 1, 7)})}, mpit.ReasonMalformed},
-		"too many values in all":        {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 200_000, 0, 4), words(6, 0, 0, 200_000, 0, 4)})}, mpit.ReasonTooLarge},
-		"remains twice in one answer":   {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, remainFields), record(wire.TypeRemains, []uint64{1, 0}, remainFields)}, mpit.ReasonMalformed},
-		"remains of no variable":        {[]wire.Frame{record(wire.TypeRemains, []uint64{1, 0}, remainFields)}, mpit.ReasonMalformed},
+		"a variable that becomes other": {[]wire.Frame{oneVariable, busySample(),
+			record(wire.TypeVariables, []uint64{2}, words(0, 0, 1))}, mpit.ReasonMalformed},
+		"an unknown enumeration": {[]wire.Frame{record(wire.TypeVariables, []uint64{1},
+			words(0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
+		"an enumeration beyond 32 bits": {[]wire.Frame{oneEnum,
+			record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1<<32+4))}, mpit.ReasonMalformed},
+		"an enumeration twice": {[]wire.Frame{oneEnum, oneEnum}, mpit.ReasonMalformed},
+		"an enumeration that changes": {[]wire.Frame{oneEnum, busySample(), record(wire.TypeEnums, nil, words(3))},
+			mpit.ReasonMalformed},
+		"elements of negative size": {[]wire.Frame{record(wire.TypeVariables, []uint64{1},
+			words(0, 0, 0, 0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
+		"two layouts": {[]wire.Frame{oneVariable, layoutFrame(object, nil),
+			layoutFrame(object, nil)}, mpit.ReasonMalformed},
+		"object 0": {[]wire.Frame{layoutFrame([]fields{words(0, 1)}, nil)}, mpit.ReasonMalformed},
+		"an object twice": {[]wire.Frame{layoutFrame([]fields{objectFields, objectFields}, nil)},
+			mpit.ReasonMalformed},
+		"a handle of no variable": {[]wire.Frame{layoutFrame(object, []fields{handleFields})},
+			mpit.ReasonMalformed},
+		"a handle on no object": {[]wire.Frame{oneVariable, layoutFrame(nil, []fields{handleFields})},
+			mpit.ReasonMalformed},
+		"a handle twice": {[]wire.Frame{oneVariable,
+			layoutFrame(object, []fields{words(5, 0, 0), words(5, 0, 1)})}, mpit.ReasonMalformed},
+		"two handles for one": {[]wire.Frame{oneVariable,
+			layoutFrame(object, []fields{words(5, 0, 1), words(6, 0, 1)})}, mpit.ReasonMalformed},
+		"a handle of too many": {[]wire.Frame{oneVariable,
+			layoutFrame(object, []fields{words(5, 0, 1, 1<<20)})}, mpit.ReasonTooLarge},
+		"first values that are missing": {[]wire.Frame{oneVariable,
+			layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 1, 7)})}, mpit.ReasonMalformed},
+		"too many values in all": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1,
+			200_000, 0, 4), words(6, 0, 0, 200_000, 0, 4)})}, mpit.ReasonTooLarge},
+		"remains twice in one answer": {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0},
+			remainFields), record(wire.TypeRemains, []uint64{1, 0}, remainFields)}, mpit.ReasonMalformed},
+		"remains of no variable": {[]wire.Frame{record(wire.TypeRemains, []uint64{1, 0}, remainFields)},
+			mpit.ReasonMalformed},
 		"remains of a name twice": {[]wire.Frame{oneVariable, built(wire.TypeRemains, func(e *wire.Encoder) {
 			e.Words([]uint64{1, 0, 2})
 			e.Record(func() { remainFields(e) })
 			e.Record(func() { remainFields(e) })
 		})}, mpit.ReasonMalformed},
-		"remains that are cut":            {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, words(0, 2, 1, 0, 1, 2, 3))}, mpit.ReasonMalformed},
-		"fewer than no contributions":     {[]wire.Frame{oneVariable, record(wire.TypeRemains, []uint64{1, 0}, words(0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
-		"values of no layout":             {[]wire.Frame{simpleSample(0, 1)}, mpit.ReasonMalformed},
-		"values of another layout":        {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(2, 30, 31)}, mpit.ReasonMalformed},
-		"too few values":                  {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30)}, mpit.ReasonMalformed},
-		"too many values":                 {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), simpleSample(1, 30, 31, 32)}, mpit.ReasonMalformed},
-		"values in a busy answer":         {[]wire.Frame{built(wire.TypeSample, words(0, 1, 0, 0, 0, 0, 0, 1, 5, 0))}, mpit.ReasonMalformed},
-		"an unknown status":               {[]wire.Frame{built(wire.TypeSample, words(0, 5))}, mpit.ReasonMalformed},
-		"a failed handle that isn't":      {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
-		"a failed handle not selected":    {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2)}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
-		"a handle that fails twice":       {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 30, 31, 2, 5, 16, 5, 16))}, mpit.ReasonMalformed},
-		"failed handles that are cut":     {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5))}, mpit.ReasonMalformed},
-		"control variables in a sample":   {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},
-		"an object on itself":             {[]wire.Frame{layoutFrame([]fields{words(1, 1, 0, 0, 0, 0, 0, 1)}, nil)}, mpit.ReasonMalformed},
-		"17 details":                      {[]wire.Frame{layoutFrame([]fields{detailed(make([]mpit.Detail, 17)...)}, nil)}, mpit.ReasonTooLarge},
-		"a detail too long":               {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "keys", Value: strings.Repeat("x", 513)})}, nil)}, mpit.ReasonTooLarge},
-		"details too long together":       {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a", Value: strings.Repeat("x", 255)}, mpit.Detail{Key: "b", Value: strings.Repeat("x", 256)})}, nil)}, mpit.ReasonTooLarge},
-		"a detail twice":                  {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a"}, mpit.Detail{Key: "a"})}, nil)}, mpit.ReasonMalformed},
-		"excluded values that are cut":    {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 8, 7)})}, mpit.ReasonMalformed},
-		"kept values with the number 0":   {[]wire.Frame{oneVariable, keptFrame(0)}, mpit.ReasonMalformed},
-		"kept values twice":               {[]wire.Frame{oneVariable, keptFrame(1), keptFrame(1)}, mpit.ReasonMalformed},
-		"a kept value twice":              {[]wire.Frame{oneVariable, keptFrame(1, keptFields, keptFields)}, mpit.ReasonMalformed},
-		"a kept value of no variable":     {[]wire.Frame{keptFrame(1, keptFields)}, mpit.ReasonMalformed},
-		"a kept value that is cut":        {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 2, 7))}, mpit.ReasonMalformed},
-		"a base of another length":        {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 1, 7, 2, 5, 6))}, mpit.ReasonMalformed},
-		"more kept values than the limit": {[]wire.Frame{oneVariable, keptFrame(1, manyValues, manyValues)}, mpit.ReasonTooLarge},
-		"a tool's answer in a sample":     {[]wire.Frame{built(wire.TypeTool, words())}, mpit.ReasonMalformed},
-		"a level beyond an int":           {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1<<32))}, mpit.ReasonMalformed},
-		"a variable beyond the limit":     {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1<<16))}, mpit.ReasonMalformed},
-		"more variables than the limit":   {[]wire.Frame{built(wire.TypeVariables, words(1, 1<<20))}, mpit.ReasonTooLarge},
-		"more objects than the limit":     {[]wire.Frame{built(wire.TypeLayout, words(1, 0, 0, 1<<20))}, mpit.ReasonTooLarge},
-		"a time before the world's birth": {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 1<<63))}, mpit.ReasonMalformed},
+		"remains that are cut": {[]wire.Frame{oneVariable,
+			record(wire.TypeRemains, []uint64{1, 0}, words(0, 2, 1, 0, 1, 2, 3))}, mpit.ReasonMalformed},
+		"fewer than no contributions": {[]wire.Frame{oneVariable,
+			record(wire.TypeRemains, []uint64{1, 0}, words(0, 0, ^uint64(0)))}, mpit.ReasonMalformed},
+		"values of no layout": {[]wire.Frame{simpleSample(0, 1)}, mpit.ReasonMalformed},
+		"values of another layout": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}),
+			simpleSample(2, 30, 31)}, mpit.ReasonMalformed},
+		"too few values": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}),
+			simpleSample(1, 30)}, mpit.ReasonMalformed},
+		"too many values": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}),
+			simpleSample(1, 30, 31, 32)}, mpit.ReasonMalformed},
+		"values in a busy answer": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 1, 0, 0, 0, 0, 0, 1, 5, 0))}, mpit.ReasonMalformed},
+		"an unknown status": {[]wire.Frame{built(wire.TypeSample, words(0, 5))}, mpit.ReasonMalformed},
+		"a failed handle that isn't": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
+		"a failed handle not selected": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{words(5, 0, 1,
+			2)}), built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 16))}, mpit.ReasonMalformed},
+		"a handle that fails twice": {[]wire.Frame{oneVariable, layoutFrame(object, []fields{handleFields}),
+			built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 30, 31, 2, 5, 16, 5, 16))}, mpit.ReasonMalformed},
+		"failed handles that are cut": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5))}, mpit.ReasonMalformed},
+		"control variables in a sample": {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},
+		"an object on itself": {[]wire.Frame{layoutFrame([]fields{words(1, 1, 0, 0, 0, 0, 0, 1)}, nil)},
+			mpit.ReasonMalformed},
+		"17 details": {[]wire.Frame{layoutFrame([]fields{detailed(make([]mpit.Detail, 17)...)},
+			nil)}, mpit.ReasonTooLarge},
+		"a detail too long": {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "keys",
+			Value: strings.Repeat("x", 513)})}, nil)}, mpit.ReasonTooLarge},
+		"details too long together": {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a",
+			Value: strings.Repeat("x", 255)}, mpit.Detail{Key: "b", Value: strings.Repeat("x", 256)})}, nil)},
+			mpit.ReasonTooLarge},
+		"a detail twice": {[]wire.Frame{layoutFrame([]fields{detailed(mpit.Detail{Key: "a"},
+			mpit.Detail{Key: "a"})}, nil)}, mpit.ReasonMalformed},
+		"excluded values that are cut": {[]wire.Frame{oneVariable,
+			layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 8, 7)})}, mpit.ReasonMalformed},
+		"kept values with the number 0": {[]wire.Frame{oneVariable, keptFrame(0)}, mpit.ReasonMalformed},
+		"kept values twice": {[]wire.Frame{oneVariable, keptFrame(1), keptFrame(1)},
+			mpit.ReasonMalformed},
+		"a kept value twice": {[]wire.Frame{oneVariable, keptFrame(1, keptFields, keptFields)},
+			mpit.ReasonMalformed},
+		"a kept value of no variable": {[]wire.Frame{keptFrame(1, keptFields)}, mpit.ReasonMalformed},
+		"a kept value that is cut": {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 2, 7))},
+			mpit.ReasonMalformed},
+		"a base of another length": {[]wire.Frame{oneVariable,
+			keptFrame(1, words(0, 0, 0, 0, 1, 7, 2, 5, 6))}, mpit.ReasonMalformed},
+		"more kept values than the limit": {[]wire.Frame{oneVariable, keptFrame(1, manyValues, manyValues)},
+			mpit.ReasonTooLarge},
+		"a tool's answer in a sample": {[]wire.Frame{built(wire.TypeTool, words())}, mpit.ReasonMalformed},
+		"a level beyond an int": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1<<32))}, mpit.ReasonMalformed},
+		"a variable beyond the limit": {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1<<16))},
+			mpit.ReasonMalformed},
+		"more variables than the limit": {[]wire.Frame{built(wire.TypeVariables, words(1, 1<<20))},
+			mpit.ReasonTooLarge},
+		"more objects than the limit": {[]wire.Frame{built(wire.TypeLayout, words(1, 0, 0, 1<<20))},
+			mpit.ReasonTooLarge},
+		"a time before the world's birth": {[]wire.Frame{built(wire.TypeSample, words(0, 0, 0, 1<<63))},
+			mpit.ReasonMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := new(mpit.Answers)
@@ -471,7 +534,8 @@ func manyValues(e *wire.Encoder) {
 
 // Details as large as they may be, in whatever encoding. What an object was made on may be gone.
 func TestDetails(t *testing.T) {
-	list := []mpit.Detail{{Key: "name", Value: "caf\xe9"}, {Key: "long", Value: strings.Repeat("x", wire.MaxDetailBytes-8-4-15*5)}}
+	list := []mpit.Detail{{Key: "name", Value: "caf\xe9"},
+		{Key: "long", Value: strings.Repeat("x", wire.MaxDetailBytes-8-4-15*5)}}
 	for i := range 14 {
 		list = append(list, mpit.Detail{Key: fmt.Sprintf("no %02d", i)})
 	}
@@ -505,19 +569,31 @@ func TestToolAnswers(t *testing.T) {
 		op    wire.ToolOperation
 		want  mpit.ToolAnswer
 	}{
-		"a session":          {toolFrame(wire.ToolSessionCreate, 0, "", 3), wire.ToolSessionCreate, mpit.ToolAnswer{Session: 3}},
-		"a handle":           {toolFrame(wire.ToolHandleAlloc, 0, "", 4, 2), wire.ToolHandleAlloc, mpit.ToolAnswer{Handle: 4, Count: 2}},
-		"nothing":            {toolFrame(wire.ToolStart, 0, ""), wire.ToolStart, mpit.ToolAnswer{}},
-		"values":             {toolFrame(wire.ToolRead, 0, "", 2, 7, 8), wire.ToolRead, mpit.ToolAnswer{Words: []uint64{7, 8}}},
-		"words":              {toolFrame(wire.ToolCvarRead, 0, "", 1, 2, 7, 8), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Values: []uint64{7, 8}}}},
-		"a text":             {toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'|','<<8|0xff<<16), wire.ToolCvarRead, mpit.ToolAnswer{Value: mpit.CvarValue{Text: "a,ÿ", IsText: true}}},
-		"no value":           {toolFrame(wire.ToolCvarRead, 0, ""), wire.ToolCvarRead, mpit.ToolAnswer{}},
-		"a variable":         {toolFrame(wire.ToolPvarIndex, 0, "", 12, 1), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12, Known: true}},
-		"a variable unknown": {toolFrame(wire.ToolPvarIndex, 0, "", 12, 0), wire.ToolPvarIndex, mpit.ToolAnswer{Index: 12}},
-		"an index":           {toolFrame(wire.ToolCategoryIndex, 0, "", 5, 99), wire.ToolCategoryIndex, mpit.ToolAnswer{Index: 5}},
-		"the library's no":   {toolFrame(wire.ToolReset, mpit.ErrPvarNoWrite, ""), wire.ToolReset, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "reset", Code: mpit.ErrPvarNoWrite}}},
-		"the agent's no":     {toolFrame(wire.ToolStop, mpit.ErrPvarNoStartStop, "not here"), wire.ToolStop, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: mpit.ErrPvarNoStartStop, Why: "not here"}}},
-		"a newer code":       {toolFrame(wire.ToolStop, 200, ""), wire.ToolStop, mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: 200}}},
+		"a session": {toolFrame(wire.ToolSessionCreate, 0, "", 3), wire.ToolSessionCreate,
+			mpit.ToolAnswer{Session: 3}},
+		"a handle": {toolFrame(wire.ToolHandleAlloc, 0, "", 4, 2), wire.ToolHandleAlloc,
+			mpit.ToolAnswer{Handle: 4, Count: 2}},
+		"nothing": {toolFrame(wire.ToolStart, 0, ""), wire.ToolStart, mpit.ToolAnswer{}},
+		"values": {toolFrame(wire.ToolRead, 0, "", 2, 7, 8), wire.ToolRead,
+			mpit.ToolAnswer{Words: []uint64{7, 8}}},
+		"words": {toolFrame(wire.ToolCvarRead, 0, "", 1, 2, 7, 8), wire.ToolCvarRead,
+			mpit.ToolAnswer{Value: mpit.CvarValue{Values: []uint64{7, 8}}}},
+		"a text": {toolFrame(wire.ToolCvarRead, 0, "", 2, 3, 'a'|','<<8|0xff<<16), wire.ToolCvarRead,
+			mpit.ToolAnswer{Value: mpit.CvarValue{Text: "a,ÿ", IsText: true}}},
+		"no value": {toolFrame(wire.ToolCvarRead, 0, ""), wire.ToolCvarRead, mpit.ToolAnswer{}},
+		"a variable": {toolFrame(wire.ToolPvarIndex, 0, "", 12, 1), wire.ToolPvarIndex,
+			mpit.ToolAnswer{Index: 12, Known: true}},
+		"a variable unknown": {toolFrame(wire.ToolPvarIndex, 0, "", 12, 0), wire.ToolPvarIndex,
+			mpit.ToolAnswer{Index: 12}},
+		"an index": {toolFrame(wire.ToolCategoryIndex, 0, "", 5, 99), wire.ToolCategoryIndex,
+			mpit.ToolAnswer{Index: 5}},
+		"the library's no": {toolFrame(wire.ToolReset, mpit.ErrPvarNoWrite, ""), wire.ToolReset,
+			mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "reset", Code: mpit.ErrPvarNoWrite}}},
+		"the agent's no": {toolFrame(wire.ToolStop, mpit.ErrPvarNoStartStop, "not here"), wire.ToolStop,
+			mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: mpit.ErrPvarNoStartStop,
+				Why: "not here"}}},
+		"a newer code": {toolFrame(wire.ToolStop, 200, ""), wire.ToolStop,
+			mpit.ToolAnswer{Refused: &mpit.RefusedError{Operation: "stop", Code: 200}}},
 	} {
 		got, err := mpit.DecodeTool(c.frame.Payload, c.op, 2)
 		require.NoError(t, err, name)
@@ -550,7 +626,8 @@ func TestHandlesInAnyOrder(t *testing.T) {
 		layoutFrame([]fields{objectFields}, []fields{words(9, 0, 1, 1, 0, 4), words(2, 0, 0, 1, 0, 4)}),
 		built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 70, 71, 2, 2, 16, 9, 6)))
 	require.NoError(t, err)
-	assert.Equal(t, []mpit.FailedHandle{{Handle: 2, Code: mpit.ErrInvalid}, {Handle: 9, Code: mpit.ErrInvalidHandle}}, s.Failed)
+	assert.Equal(t, []mpit.FailedHandle{{Handle: 2, Code: mpit.ErrInvalid},
+		{Handle: 9, Code: mpit.ErrInvalidHandle}}, s.Failed)
 	assert.Equal(t, []uint64{71}, s.Of(&s.Layout.Handles[1]))
 }
 
@@ -558,7 +635,10 @@ func TestHandlesInAnyOrder(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	t.Run("one answer", func(t *testing.T) {
 		a := new(mpit.Answers)
-		big := built(wire.TypeEnums, func(e *wire.Encoder) { e.Words(make([]uint64, wire.MaxAgentPayload/wire.WordBytes)) })
+		big := built(wire.TypeEnums, func(e *wire.Encoder) {
+			e.Words(make([]uint64,
+				wire.MaxAgentPayload/wire.WordBytes))
+		})
 		var err error
 		frames := 0
 		for ; err == nil && frames < 100; frames++ {
@@ -608,7 +688,8 @@ func TestPagesThatAreRefused(t *testing.T) {
 			assert.Error(t, err)
 		})
 	}
-	_, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1}, words(0, 0, 0, 0, 0, 0, 0, 3)).Payload, 0)
+	_, _, _, err := mpit.DecodeControlVariables(record(wire.TypeCvars, []uint64{1, 1},
+		words(0, 0, 0, 0, 0, 0, 0, 3)).Payload, 0)
 	assert.ErrorContains(t, err, "value of a control variable of kind 3")
 }
 
@@ -639,7 +720,8 @@ func TestLargeCatalogue(t *testing.T) {
 	description := string(make([]byte, 1000))
 	for range 1100 {
 		cfg.Variables = append(cfg.Variables, mpit.Variable{
-			Name: "v", Description: description, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+			Name: "v", Description: description, Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
+			DatatypeBytes: 8,
 		})
 	}
 	frames := dialed(t, mpittest.New(cfg)).answer(wire.SampleRequest{})
@@ -660,10 +742,12 @@ func TestFlagsOfVariables(t *testing.T) {
 		8:        {Distribution: true},
 		1<<4 | 8: {Distribution: true}, // what a later version may say
 	} {
-		s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 1, flags)), busySample())
+		s, err := feed(new(mpit.Answers), record(wire.TypeVariables, []uint64{1},
+			words(0, 0, 6, 1, 11, 8, 1, flags)), busySample())
 		require.NoError(t, err)
 		got := s.Variables.ByID[0]
-		assert.Equal(t, want, mpit.Variable{ReadOnly: got.ReadOnly, Continuous: got.Continuous, Atomic: got.Atomic, Distribution: got.Distribution}, flags)
+		assert.Equal(t, want, mpit.Variable{ReadOnly: got.ReadOnly, Continuous: got.Continuous, Atomic: got.Atomic,
+			Distribution: got.Distribution}, flags)
 	}
 }
 

@@ -17,8 +17,9 @@ const (
 	ReasonHandshakeTimeout = "handshake_timeout"    // no HELLO in time
 	ReasonTooMany          = "too_many"             // one user's connections without HELLO are over the limit
 	ReasonConnections      = "too_many_connections" // one user's connections are over that user's share
-	ReasonMemory           = wire.ReasonMemory      // what one user's ranks have sent is over that user's share of memory
-	ReasonIO               = "io"                   // the kernel reported an error
+	// what one user's ranks have sent is over that user's share of memory
+	ReasonMemory = wire.ReasonMemory
+	ReasonIO     = "io" // the kernel reported an error
 )
 
 // Reasons returns all reasons of a ProtocolError.

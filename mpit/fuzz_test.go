@@ -17,7 +17,8 @@ func wholeWords(b []byte) []byte { return b[:len(b)/wire.WordBytes*wire.WordByte
 func FuzzHello(f *testing.F) {
 	seed(f, "FuzzHello", "small", dialed(f, mpittest.New(small())).hello.Payload)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		h, err := mpit.DecodeHello(wire.Frame{Type: wire.TypeHello, Version: wire.Version, Payload: wholeWords(payload)})
+		h, err := mpit.DecodeHello(wire.Frame{Type: wire.TypeHello, Version: wire.Version,
+			Payload: wholeWords(payload)})
 		if err != nil {
 			return
 		}
@@ -84,7 +85,8 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 	}
 	if s.Remains != nil {
 		for _, m := range s.Remains.List {
-			if int(m.Variable) >= variables || len(m.First) != len(m.Gained) || len(m.Max) != len(m.Gained) || len(m.Min) != len(m.Gained) {
+			if int(m.Variable) >= variables || len(m.First) != len(m.Gained) || len(m.Max) != len(m.Gained) ||
+				len(m.Min) != len(m.Gained) {
 				t.Fatalf("remains %+v", m)
 			}
 		}
@@ -157,7 +159,8 @@ func FuzzControlVariables(f *testing.F) {
 // FuzzCategories reads a payload as CATEGORIES.
 func FuzzCategories(f *testing.F) {
 	a := dialed(f, mpittest.New(small()))
-	answer := a.ask(func(e *wire.Encoder) { wire.AppendIndexRequest(e, wire.TypeAskCategories, 1, 0) }, wire.TypeCategories)
+	answer := a.ask(func(e *wire.Encoder) { wire.AppendIndexRequest(e, wire.TypeAskCategories, 1, 0) },
+		wire.TypeCategories)
 	seed(f, "FuzzCategories", "small", answer[0].Payload)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		list, next, total, _, err := mpit.DecodeCategories(wholeWords(payload), 0)
@@ -190,7 +193,8 @@ func FuzzTool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if a.Words != nil && len(a.Words) != 2 || a.Count > wire.MaxValues || a.Index < 0 || a.Variable >= wire.MaxVariables ||
+		if a.Words != nil && len(a.Words) != 2 || a.Count > wire.MaxValues || a.Index < 0 ||
+			a.Variable >= wire.MaxVariables ||
 			a.Refused != nil && a.Refused.Code == mpit.Success {
 			t.Fatalf("out of bounds: %+v", a)
 		}

@@ -50,7 +50,8 @@ func TestCategoryGraph(t *testing.T) {
 
 	_, ok = g.Category(77)
 	assert.False(t, ok)
-	for _, none := range [][]mpit.Category{g.Path(77), g.Parents(77), g.Children(77), g.OfVariable(77), g.OfControlVariable(77), g.Parents(0)} {
+	for _, none := range [][]mpit.Category{g.Path(77), g.Parents(77), g.Children(77), g.OfVariable(77),
+		g.OfControlVariable(77), g.Parents(0)} {
 		assert.Nil(t, none)
 	}
 	assert.Empty(t, mpit.NewCategoryGraph(nil).Topological())
@@ -69,7 +70,8 @@ func TestBrokenCategories(t *testing.T) {
 			[]string{"a"}, []mpit.CategoryEdge{{Parent: 4, Child: 4}}, 0,
 		},
 		"a circle": {
-			[]mpit.Category{{Index: 1, Name: "b", Subcategories: []int{2}}, {Index: 2, Name: "a", Subcategories: []int{1}}},
+			[]mpit.Category{{Index: 1, Name: "b", Subcategories: []int{2}},
+				{Index: 2, Name: "a", Subcategories: []int{1}}},
 			[]string{"a", "b"}, []mpit.CategoryEdge{{Parent: 1, Child: 2}}, 0,
 		},
 		"a circle below a root": {
@@ -79,9 +81,11 @@ func TestBrokenCategories(t *testing.T) {
 			},
 			[]string{"root", "b", "a"}, []mpit.CategoryEdge{{Parent: 1, Child: 2}}, 0,
 		},
-		"unknown subcategories": {[]mpit.Category{{Name: "a", Subcategories: []int{5, -1, 1 << 40}}}, []string{"a"}, nil, 3},
-		"an index twice":        {[]mpit.Category{{Name: "b"}, {Name: "a"}}, []string{"b"}, nil, 1},
-		"a name twice":          {[]mpit.Category{{Index: 2, Name: "a"}, {Index: 1, Name: "a", Subcategories: []int{2}}}, []string{"a", "a"}, nil, 0},
+		"unknown subcategories": {[]mpit.Category{{Name: "a", Subcategories: []int{5, -1, 1 << 40}}}, []string{"a"},
+			nil, 3},
+		"an index twice": {[]mpit.Category{{Name: "b"}, {Name: "a"}}, []string{"b"}, nil, 1},
+		"a name twice": {[]mpit.Category{{Index: 2, Name: "a"},
+			{Index: 1, Name: "a", Subcategories: []int{2}}}, []string{"a", "a"}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := mpit.NewCategoryGraph(c.list)
@@ -161,12 +165,14 @@ func TestCategoryGraphs(t *testing.T) {
 		require.Equal(t, want, got)
 		for v := range 6 {
 			for _, c := range list {
-				require.Equal(t, slices.Contains(c.Variables, v), slices.ContainsFunc(g.OfVariable(v), func(of mpit.Category) bool { return of.Index == c.Index }))
+				require.Equal(t, slices.Contains(c.Variables, v),
+					slices.ContainsFunc(g.OfVariable(v), func(of mpit.Category) bool { return of.Index == c.Index }))
 			}
 		}
 
 		shuffled := rapid.Permutation(list).Draw(t, "order")
-		require.Equal(t, fmt.Sprint(order, g.Cut()), fmt.Sprint(mpit.NewCategoryGraph(shuffled).Topological(), mpit.NewCategoryGraph(shuffled).Cut()))
+		require.Equal(t, fmt.Sprint(order, g.Cut()), fmt.Sprint(mpit.NewCategoryGraph(shuffled).Topological(),
+			mpit.NewCategoryGraph(shuffled).Cut()))
 	})
 }
 

@@ -180,12 +180,14 @@ func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 // *ProtocolError; so are failures to accept, with an empty Peer. Both functions are called concurrently.
 //
 // Serve waits for all calls of handle to return. It returns nil when ctx has ended, and net.ErrClosed after Close.
-func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session), onError func(peer Peer, err error)) error {
+func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session),
+	onError func(peer Peer, err error)) error {
 	return l.serve(ctx, handle, onError, false)
 }
 
 // serve is Serve; with holdPlace a connection counts as a handshake until handle has returned.
-func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Session), onError func(Peer, error), holdPlace bool) error {
+func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Session), onError func(Peer, error),
+	holdPlace bool) error {
 	if onError == nil {
 		onError = func(Peer, error) {}
 	}
@@ -222,7 +224,8 @@ func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Sess
 }
 
 // connection takes one connection through its handshake to handle.
-func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle func(context.Context, *Session), onError func(Peer, error), holdPlace bool) {
+func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle func(context.Context, *Session),
+	onError func(Peer, error), holdPlace bool) {
 	peer, err := l.config.credentials(conn)
 	if err != nil {
 		_ = conn.Close()
@@ -233,7 +236,8 @@ func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle fu
 		_ = conn.Close()
 		onError(peer, &ProtocolError{
 			Reason: ReasonConnections,
-			Err:    fmt.Errorf("user %d has too many of the %d connections that there may be", peer.UID, l.connections.limit),
+			Err: fmt.Errorf("user %d has too many of the %d connections that there may be", peer.UID,
+				l.connections.limit),
 		})
 		return
 	}
@@ -271,7 +275,8 @@ func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle fu
 }
 
 // handshake reads HELLO. The error is a *ProtocolError, io.EOF where nothing was said, or the context's.
-func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer, held *memory, end func()) (*Session, error) {
+func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer, held *memory, end func()) (*Session,
+	error) {
 	if err := conn.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
 		return nil, protocolError("setting a deadline", err)
 	}
@@ -286,11 +291,13 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer,
 	case errors.Is(err, io.EOF):
 		return nil, io.EOF
 	case err != nil && isTimeout(err):
-		return nil, &ProtocolError{Reason: ReasonHandshakeTimeout, Err: fmt.Errorf("no HELLO after %v", l.config.handshakeTimeout)}
+		return nil, &ProtocolError{Reason: ReasonHandshakeTimeout,
+			Err: fmt.Errorf("no HELLO after %v", l.config.handshakeTimeout)}
 	case err != nil:
 		return nil, protocolError("reading HELLO", err)
 	case f.Version > wire.Version:
-		return nil, protocolError("reading HELLO", wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d", f.Version, wire.Version))
+		return nil, protocolError("reading HELLO", wire.Errorf(wire.ReasonVersion, "version %d, this side speaks %d",
+			f.Version, wire.Version))
 	case f.Type != wire.TypeHello:
 		return nil, protocolError("reading HELLO", wire.Errorf(wire.ReasonMalformed, "a frame of type %d", f.Type))
 	}

@@ -75,7 +75,8 @@ func session(t testing.TB, cfg mpittest.Config) (*mpit.Session, *mpittest.Rank) 
 
 // small is a rank with one of everything that has a frame or a field of its own.
 func small() mpittest.Config {
-	enum := &mpit.Enum{ID: 3, Name: "phase", Items: []mpit.EnumItem{{Value: -1, Name: "idle"}, {Value: 2, Name: "busy"}}}
+	enum := &mpit.Enum{ID: 3, Name: "phase", Items: []mpit.EnumItem{{Value: -1, Name: "idle"},
+		{Value: 2, Name: "busy"}}}
 	began := time.Unix(1_700_000_000, 0)
 	now := began.Add(time.Minute)
 	return mpittest.Config{
@@ -85,11 +86,17 @@ func small() mpittest.Config {
 			Attributes: map[string]string{"SLURM_JOB_ID": "7", "ppid": "16"},
 		},
 		Variables: []mpit.Variable{
-			{Index: 4, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, ReadOnly: true, Continuous: true},
-			{Index: 5, Name: "queue", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityTunerAll, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm, Atomic: true},
-			{Index: 9, Name: "phase", Class: mpit.ClassState, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Enum: enum},
-			{Index: 11, Name: "time", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8, Bind: mpit.BindComm},
-			{Index: 12, Name: "closed", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, State: mpit.VariableAllocFailed, Code: mpit.ErrInvalidHandle},
+			{Index: 4, Name: "messages", Description: "All of them.", Class: mpit.ClassCounter,
+				Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+				ReadOnly: true, Continuous: true},
+			{Index: 5, Name: "queue", Class: mpit.ClassLevel, Verbosity: mpit.VerbosityTunerAll,
+				Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm, Atomic: true},
+			{Index: 9, Name: "phase", Class: mpit.ClassState, Datatype: mpit.DatatypeInt, DatatypeBytes: 4,
+				Enum: enum},
+			{Index: 11, Name: "time", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8,
+				Bind: mpit.BindComm},
+			{Index: 12, Name: "closed", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4,
+				State: mpit.VariableAllocFailed, Code: mpit.ErrInvalidHandle},
 		},
 		Objects: []mpit.Object{
 			{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Predefined: true, Size: 3, Rank: 2, Created: began},
@@ -110,8 +117,10 @@ func small() mpittest.Config {
 			{Index: 1, Name: "list", Datatype: mpit.DatatypeChar, HasValue: true, Text: "a,b"},
 			{Index: 2, Name: "none", Description: "Nothing.", Bind: mpit.BindWin, Code: mpit.ErrInvalid},
 			{
-				Index: 3, Name: "algorithm", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Code: mpit.ErrInvalidHandle,
-				Enum: &mpit.Enum{ID: 9, Name: "algorithms", Items: []mpit.EnumItem{{Value: 0, Name: "ring"}, {Value: 1, Name: "tree"}}},
+				Index: 3, Name: "algorithm", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
+				Code: mpit.ErrInvalidHandle,
+				Enum: &mpit.Enum{ID: 9, Name: "algorithms",
+					Items: []mpit.EnumItem{{Value: 0, Name: "ring"}, {Value: 1, Name: "tree"}}},
 				Objects: []mpit.ObjectValue{
 					{Object: 1, HasValue: true, Values: []uint64{1}},
 					{Object: 2, Code: mpit.ErrNotSupported},
@@ -119,7 +128,8 @@ func small() mpittest.Config {
 			},
 		},
 		Categories: []mpit.Category{
-			{Name: "all", Description: "A.", Variables: []int{4, 5}, ControlVariables: []int{0}, Subcategories: []int{1}},
+			{Name: "all", Description: "A.", Variables: []int{4, 5}, ControlVariables: []int{0},
+				Subcategories: []int{1}},
 			{Index: 1, Name: "sub"},
 		},
 		Clock: func() time.Time { return now },

@@ -30,7 +30,8 @@ func (n names) format(v uint8) string {
 func parse[T ~uint8](to *T, n names, text []byte) error {
 	s := string(text)
 	is := func(name string) bool {
-		return strings.EqualFold(s, name) || n.prefix != "" && strings.EqualFold(s, n.prefix+strings.TrimPrefix(name, n.prefix)) ||
+		return strings.EqualFold(s, name) || n.prefix != "" &&
+			strings.EqualFold(s, n.prefix+strings.TrimPrefix(name, n.prefix)) ||
 			n.prefix != "" && strings.EqualFold(n.prefix+s, name)
 	}
 	for i, name := range n.list {
@@ -56,7 +57,8 @@ var classNames = names{
 	what:   "class",
 	prefix: "MPI_T_PVAR_CLASS_",
 	list: []string{
-		"STATE", "LEVEL", "SIZE", "PERCENTAGE", "HIGHWATERMARK", "LOWWATERMARK", "COUNTER", "AGGREGATE", "TIMER", "GENERIC",
+		"STATE", "LEVEL", "SIZE", "PERCENTAGE", "HIGHWATERMARK", "LOWWATERMARK", "COUNTER", "AGGREGATE", "TIMER",
+		"GENERIC",
 	},
 	last: "UNKNOWN",
 }
@@ -130,8 +132,10 @@ var datatypeNames = names{
 	what:   "datatype",
 	prefix: "MPI_",
 	list: []string{
-		"OTHER", "MPI_INT", "MPI_UNSIGNED", "MPI_UNSIGNED_LONG", "MPI_UNSIGNED_LONG_LONG", "MPI_COUNT", "MPI_CHAR", "MPI_DOUBLE",
-		"MPI_INT32_T", "MPI_INT64_T", "MPI_UINT32_T", "MPI_UINT64_T", "MPI_LONG", "MPI_LONG_LONG", "MPI_FLOAT", "MPI_C_BOOL",
+		"OTHER", "MPI_INT", "MPI_UNSIGNED", "MPI_UNSIGNED_LONG", "MPI_UNSIGNED_LONG_LONG", "MPI_COUNT", "MPI_CHAR",
+		"MPI_DOUBLE",
+		"MPI_INT32_T", "MPI_INT64_T", "MPI_UINT32_T", "MPI_UINT64_T", "MPI_LONG", "MPI_LONG_LONG", "MPI_FLOAT",
+		"MPI_C_BOOL",
 	},
 }
 
@@ -185,7 +189,8 @@ func (s *Scope) UnmarshalText(text []byte) error { return parse(s, scopeNames, t
 
 var stateNames = names{
 	what: "state",
-	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted", "on_request"},
+	list: []string{"open", "denied", "alloc_failed", "start_failed", "read_failed", "datatype", "exhausted",
+		"on_request"},
 }
 
 // String returns "open" or a short word for what was in the way, for example "alloc_failed".

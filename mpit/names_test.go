@@ -92,7 +92,8 @@ func TestJSONRoundTrip(t *testing.T) {
 	for i := range 256 {
 		n := uint8(i)
 		in := all{
-			mpit.Class(n), mpit.Verbosity(n), mpit.Bind(n), mpit.Datatype(n), mpit.Scope(n), mpit.ReturnCode(n), mpit.EndReason(n),
+			mpit.Class(n), mpit.Verbosity(n), mpit.Bind(n), mpit.Datatype(n), mpit.Scope(n), mpit.ReturnCode(n),
+			mpit.EndReason(n),
 			mpit.VariableState(n), mpit.RankID{n},
 		}
 		text, err := json.Marshal(in)

@@ -89,7 +89,8 @@ func (p *PvarSession) check(op wire.ToolOperation) error {
 }
 
 // free frees a session or a handle, for whoever comes first. check is what others are told then.
-func free(ctx context.Context, s *Session, freed *atomic.Bool, r wire.ToolRequest, check func(wire.ToolOperation) error) error {
+func free(ctx context.Context, s *Session, freed *atomic.Bool, r wire.ToolRequest,
+	check func(wire.ToolOperation) error) error {
 	for !freed.CompareAndSwap(false, true) {
 		if err := check(r.Operation); err != nil {
 			return err
@@ -188,7 +189,8 @@ func (h *PvarHandle) check(op wire.ToolOperation) error {
 // PvarIndex is MPI_T_pvar_get_index (MPI-4.1 §15.3.7): MPI_T's index of the variable of a name and class, which
 // together name it. variable is its Variable.ID, if it is known: the rank's catalogue may not have it yet. A name
 // that the library doesn't know is ErrInvalidName.
-func (s *Session) PvarIndex(ctx context.Context, name string, class Class) (index int, variable uint32, known bool, err error) {
+func (s *Session) PvarIndex(ctx context.Context, name string, class Class) (index int, variable uint32, known bool,
+	err error) {
 	if err := checkText("the name", name); err != nil {
 		return 0, 0, false, err
 	}

@@ -68,7 +68,8 @@ func (s *Session) pose(ctx context.Context, q *question) (*attempt, error) {
 // pages asks from index 0 on until the answer was the last one, and returns all records. size is about how many bytes
 // of memory one takes.
 func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint16, slot chan struct{},
-	decode func(payload []byte, first int, enums map[uint32]*Enum) ([]T, page, error), size func(*T) int) ([]T, error) {
+	decode func(payload []byte, first int, enums map[uint32]*Enum) ([]T, page, error), size func(*T) int) ([]T,
+	error) {
 	var all []T
 	kept := 0
 	for first := 0; ; {
@@ -90,7 +91,8 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 			kept += size(&list[i])
 		}
 		if kept > maxCatalogue {
-			return nil, &ProtocolError{Reason: ReasonTooLarge, Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
+			return nil, &ProtocolError{Reason: ReasonTooLarge,
+				Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
 		}
 		all = append(all, list...)
 		if p.next >= p.total {

@@ -111,8 +111,9 @@ type Object struct {
 	Inter      bool // an intercommunicator
 	Size, Rank int  // the object's, not the world's; -1 both: the kind has none
 	Created    time.Time
-	On         uint32   // Object.ID of the communicator that a window, file or request was made on; 0: none, or not tracked
-	Details    []Detail // what else MPI tells of it, by docs/protocol.md, Objects
+	// Object.ID of the communicator that a window, file or request was made on; 0: none, or not tracked
+	On      uint32
+	Details []Detail // what else MPI tells of it, by docs/protocol.md, Objects
 }
 
 // Detail is one property of an object, for example dims and "4,2".

@@ -66,14 +66,16 @@ func TestHandshake(t *testing.T) {
 func TestSample(t *testing.T) {
 	cfg := small()
 	s, r := session(t, cfg)
-	r.SetStats(mpit.AgentStats{GateWaits: 3, GateWaitTime: time.Millisecond, GateWaitMax: time.Microsecond, CPUTime: time.Second})
+	r.SetStats(mpit.AgentStats{GateWaits: 3, GateWaitTime: time.Millisecond, GateWaitMax: time.Microsecond,
+		CPUTime: time.Second})
 	sample := read(t, s)
 	assert.Equal(t, mpit.SampleFresh, sample.Status)
 	assert.Equal(t, mpit.EndNone, sample.End)
 	assert.True(t, cfg.Clock().Equal(sample.Time))
 	assert.Equal(t, time.Minute, sample.Monotonic)
 	assert.Equal(t, mpit.AgentStats{
-		Samples: 1, GateWaits: 3, GateWaitTime: time.Millisecond, GateWaitMax: time.Microsecond, CPUTime: time.Second, ObjectsAlive: 2,
+		Samples: 1, GateWaits: 3, GateWaitTime: time.Millisecond, GateWaitMax: time.Microsecond,
+		CPUTime: time.Second, ObjectsAlive: 2,
 		PcontrolLevel: 1, CategoryStamp: 1,
 	}, sample.Stats)
 
@@ -168,7 +170,8 @@ func TestObjectsComeAndGo(t *testing.T) {
 func TestVariablesComeAndChange(t *testing.T) {
 	s, r := session(t, small())
 	before := read(t, s)
-	id := r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4}, 1)
+	id := r.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt,
+		DatatypeBytes: 4}, 1)
 	require.NoError(t, r.SetState("queue", mpit.ClassLevel, mpit.VariableReadFailed, mpit.ErrInvalid))
 	require.NoError(t, r.FailRead("queue", mpit.ClassLevel, 1, mpit.ErrInvalid))
 	after := read(t, s)
@@ -244,7 +247,8 @@ func TestOpen(t *testing.T) {
 	ctx := testContext(t)
 	cfg := small()
 	n := uint32(len(cfg.Variables))
-	sends := mpit.Variable{Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, State: mpit.VariableOnRequest, OnRequest: true}
+	sends := mpit.Variable{Name: "sends", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt,
+		State: mpit.VariableOnRequest, OnRequest: true}
 	each := sends
 	each.Name, each.Bind = "sends_each", mpit.BindComm
 	denied := sends
@@ -361,7 +365,8 @@ func TestEverything(t *testing.T) {
 	for _, v := range cfg.Values {
 		want := make([]float64, 0, 4)
 		for _, h := range sample.Layout.Handles {
-			if variable := sample.Variables.ByID[h.Variable]; h.Object == v.Object && variable.Name == v.Name && variable.Class == v.Class {
+			if variable := sample.Variables.ByID[h.Variable]; h.Object == v.Object && variable.Name == v.Name &&
+				variable.Class == v.Class {
 				for _, w := range sample.Of(&h) {
 					want = append(want, variable.Datatype.Float64(w))
 				}
@@ -683,7 +688,8 @@ func TestRefusals(t *testing.T) {
 	s := accept(t, l)
 
 	// The next requests are answered with these codes, in turn. The first is FINAL, which an agent may be too old for.
-	codes := []uint64{wire.ErrorUnsupported, wire.ErrorUnsupported, wire.ErrorNotNow, wire.ErrorTooLarge, wire.ErrorMalformed}
+	codes := []uint64{wire.ErrorUnsupported, wire.ErrorUnsupported, wire.ErrorNotNow, wire.ErrorTooLarge,
+		wire.ErrorMalformed}
 	answered := make(chan error, 1)
 	go func() {
 		requests := wire.NewReader(conn, wire.MaxExporterPayload)

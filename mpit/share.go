@@ -60,7 +60,8 @@ func (m *memory) grow(bytes int) error {
 	case bytes < 0:
 		m.of.give(m.uid, -bytes)
 	case !m.of.take(m.uid, bytes):
-		return wire.Errorf(wire.ReasonMemory, "%d bytes more than the %d of this connection: user %d holds too much of the memory for ranks",
+		return wire.Errorf(wire.ReasonMemory, "%d bytes more than the %d of this connection: user %d holds too much "+
+			"of the memory for ranks",
 			bytes, m.bytes, m.uid)
 	}
 	m.bytes += bytes

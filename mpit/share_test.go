@@ -75,7 +75,8 @@ func TestConnectionsOfOneUser(t *testing.T) {
 	connect := func() (*mpit.Session, *mpittest.Rank) {
 		r := mpittest.New(small())
 		t.Cleanup(r.Kill)
-		_ = r.Connect(testContext(t), l.Path()) // fails where the listener is quicker to close it than the rank to say HELLO
+		// fails where the listener is quicker to close it than the rank to say HELLO
+		_ = r.Connect(testContext(t), l.Path())
 		select {
 		case s := <-sessions:
 			return s, r
@@ -104,7 +105,8 @@ func TestConnectionsOfOneUser(t *testing.T) {
 	for _, s := range hog {
 		require.NoError(t, s.Close())
 	}
-	require.Eventually(t, func() bool { n, bytes := l.Held(); return n == 0 && bytes == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { n, bytes := l.Held(); return n == 0 && bytes == 0 }, 30*time.Second,
+		time.Millisecond)
 }
 
 // manyVariables is a rank with a large catalogue.
@@ -169,7 +171,8 @@ func TestMemoryOfACatalogueThatRanksShare(t *testing.T) {
 	second, more := come(cfg)
 	assert.Less(t, more, whole-catalogue)
 	other := cfg
-	other.Variables = append(slices.Clone(cfg.Variables), mpit.Variable{Name: "one more", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8})
+	other.Variables = append(slices.Clone(cfg.Variables), mpit.Variable{Name: "one more", Class: mpit.ClassCounter,
+		Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8})
 	third, more := come(other)
 	assert.Greater(t, more, whole-catalogue/10)
 	u.now.Store(1000)
@@ -201,7 +204,8 @@ func TestMemoryOfHalfAFrame(t *testing.T) {
 	e.Finish()
 	_, err = conn.Write(e.Bytes()[:100<<10])
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, bytes := l.Held(); return bytes > 100<<10 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, bytes := l.Held(); return bytes > 100<<10 }, 30*time.Second,
+		time.Millisecond)
 	_, bytes := l.Held()
 	assert.Less(t, bytes, 300<<10)
 	_, _ = conn.Write(e.Bytes()[100<<10:])

@@ -20,7 +20,8 @@ import (
 // tooled is a rank for tools: a variable of each kind of behaviour, two communicators, control variables.
 func tooled() mpittest.Config {
 	comm := func(name string, class mpit.Class) mpit.Variable {
-		return mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm}
+		return mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+			Bind: mpit.BindComm}
 	}
 	readonly, atomic := comm("readonly", mpit.ClassLevel), comm("atomic", mpit.ClassCounter)
 	readonly.ReadOnly, readonly.Continuous, atomic.Atomic = true, true, true
@@ -35,16 +36,21 @@ func tooled() mpittest.Config {
 			{Name: "denied", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, State: mpit.VariableDenied},
 			{Name: "count", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt, DatatypeBytes: 4},
 		},
-		Objects:  []mpit.Object{{Kind: mpit.BindComm, Name: "world", Size: 2}, {Kind: mpit.BindComm, Name: "halo", Size: 2}, {Kind: mpit.BindWin}},
+		Objects: []mpit.Object{{Kind: mpit.BindComm, Name: "world", Size: 2},
+			{Kind: mpit.BindComm, Name: "halo", Size: 2}, {Kind: mpit.BindWin}},
 		Elements: map[string]int{"atomic": mpittest.PerPeer},
 		ControlVariables: []mpit.ControlVariable{
-			{Name: "limit", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{4096}},
-			{Index: 1, Name: "transport", Scope: mpit.ScopeAllEq, Datatype: mpit.DatatypeChar, HasValue: true, Text: "tcp"},
-			{Index: 2, Name: "version", Scope: mpit.ScopeConstant, Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{3}},
-			{Index: 3, Name: "algorithm", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{
-				{Object: 1, HasValue: true, Values: []uint64{7}},
-				{Object: 2, Code: mpit.ErrNotAccessible},
-			}},
+			{Name: "limit", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, HasValue: true,
+				Values: []uint64{4096}},
+			{Index: 1, Name: "transport", Scope: mpit.ScopeAllEq, Datatype: mpit.DatatypeChar, HasValue: true,
+				Text: "tcp"},
+			{Index: 2, Name: "version", Scope: mpit.ScopeConstant, Datatype: mpit.DatatypeInt, HasValue: true,
+				Values: []uint64{3}},
+			{Index: 3, Name: "algorithm", Scope: mpit.ScopeLocal, Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
+				Objects: []mpit.ObjectValue{
+					{Object: 1, HasValue: true, Values: []uint64{7}},
+					{Object: 2, Code: mpit.ErrNotAccessible},
+				}},
 		},
 		Categories: []mpit.Category{{Name: "all"}, {Index: 1, Name: "queues"}},
 	}
@@ -64,7 +70,8 @@ func pvarSession(t *testing.T, cfg mpittest.Config) (*mpit.PvarSession, *mpit.Se
 }
 
 // handle allocates a handle by the variable's name and class.
-func handle(t *testing.T, p *mpit.PvarSession, s *mpit.Session, name string, class mpit.Class, object uint32) *mpit.PvarHandle {
+func handle(t *testing.T, p *mpit.PvarSession, s *mpit.Session, name string, class mpit.Class,
+	object uint32) *mpit.PvarHandle {
 	t.Helper()
 	v, ok := read(t, s).Variables.Find(name, class)
 	require.True(t, ok)
@@ -191,28 +198,44 @@ func TestRefusedOperations(t *testing.T) {
 		do   func() error
 		want mpit.ReturnCode
 	}{
-		"starting what is continuous":       {func() error { return level.Start(ctx) }, mpit.ErrPvarNoStartStop},
-		"stopping what is continuous":       {func() error { return level.Stop(ctx) }, mpit.ErrPvarNoStartStop},
-		"resetting what is readonly":        {func() error { return level.Reset(ctx) }, mpit.ErrPvarNoWrite},
-		"writing what is readonly":          {func() error { return level.Write(ctx, []uint64{1}) }, mpit.ErrPvarNoWrite},
-		"readreset of what is readonly":     {func() error { _, err := level.ReadReset(ctx); return err }, mpit.ErrPvarNoWrite},
-		"readreset of what isn't atomic":    {func() error { _, err := count.ReadReset(ctx); return err }, mpit.ErrPvarNoAtomic},
-		"writing too many elements":         {func() error { return count.Write(ctx, []uint64{1, 2}) }, mpit.ErrInvalid},
-		"writing where it isn't allowed":    {func() error { return closedCount.Write(ctx, []uint64{1}) }, mpit.ErrNotAccessible},
-		"an unknown variable":               {alloc(99, 0), mpit.ErrInvalidIndex},
-		"an unknown object":                 {alloc(1, 99), mpit.ErrInvalidHandle},
-		"an object of another kind":         {alloc(1, 3), mpit.ErrInvalidHandle},
-		"no object where there must be":     {alloc(1, 0), mpit.ErrInvalidHandle},
-		"a denied variable":                 {alloc(5, 0), mpit.ErrNotAccessible},
-		"a name of no performance variable": {func() error { _, _, _, err := s.PvarIndex(ctx, "count", mpit.ClassSize); return err }, mpit.ErrInvalidName},
-		"a name of no control variable":     {func() error { _, err := s.CvarIndex(ctx, "x"); return err }, mpit.ErrInvalidName},
-		"a name of no category":             {func() error { _, err := s.CategoryIndex(ctx, ""); return err }, mpit.ErrInvalidName},
-		"reading no control variable":       {func() error { _, err := s.ReadCvar(ctx, 4, 0); return err }, mpit.ErrInvalidIndex},
-		"reading without an object":         {func() error { _, err := s.ReadCvar(ctx, 3, 0); return err }, mpit.ErrInvalidHandle},
-		"reading what can't be read":        {func() error { _, err := s.ReadCvar(ctx, 3, 2); return err }, mpit.ErrNotAccessible},
-		"writing what is constant":          {func() error { return s.WriteCvar(ctx, 2, 0, number) }, mpit.ErrCvarSetNever},
-		"writing a text as a number":        {func() error { return s.WriteCvar(ctx, 1, 0, number) }, mpit.ErrInvalid},
-		"writing a variable, not allowed":   {func() error { return closedS.WriteCvar(ctx, 0, 0, number) }, mpit.ErrNotAccessible},
+		"starting what is continuous": {func() error { return level.Start(ctx) }, mpit.ErrPvarNoStartStop},
+		"stopping what is continuous": {func() error { return level.Stop(ctx) }, mpit.ErrPvarNoStartStop},
+		"resetting what is readonly":  {func() error { return level.Reset(ctx) }, mpit.ErrPvarNoWrite},
+		"writing what is readonly": {func() error { return level.Write(ctx, []uint64{1}) },
+			mpit.ErrPvarNoWrite},
+		"readreset of what is readonly": {func() error { _, err := level.ReadReset(ctx); return err },
+			mpit.ErrPvarNoWrite},
+		"readreset of what isn't atomic": {func() error { _, err := count.ReadReset(ctx); return err },
+			mpit.ErrPvarNoAtomic},
+		"writing too many elements": {func() error { return count.Write(ctx, []uint64{1, 2}) },
+			mpit.ErrInvalid},
+		"writing where it isn't allowed": {func() error { return closedCount.Write(ctx, []uint64{1}) },
+			mpit.ErrNotAccessible},
+		"an unknown variable":           {alloc(99, 0), mpit.ErrInvalidIndex},
+		"an unknown object":             {alloc(1, 99), mpit.ErrInvalidHandle},
+		"an object of another kind":     {alloc(1, 3), mpit.ErrInvalidHandle},
+		"no object where there must be": {alloc(1, 0), mpit.ErrInvalidHandle},
+		"a denied variable":             {alloc(5, 0), mpit.ErrNotAccessible},
+		"a name of no performance variable": {func() error {
+			_, _, _,
+				err := s.PvarIndex(ctx, "count", mpit.ClassSize)
+			return err
+		}, mpit.ErrInvalidName},
+		"a name of no control variable": {func() error { _, err := s.CvarIndex(ctx, "x"); return err },
+			mpit.ErrInvalidName},
+		"a name of no category": {func() error { _, err := s.CategoryIndex(ctx, ""); return err },
+			mpit.ErrInvalidName},
+		"reading no control variable": {func() error { _, err := s.ReadCvar(ctx, 4, 0); return err },
+			mpit.ErrInvalidIndex},
+		"reading without an object": {func() error { _, err := s.ReadCvar(ctx, 3, 0); return err },
+			mpit.ErrInvalidHandle},
+		"reading what can't be read": {func() error { _, err := s.ReadCvar(ctx, 3, 2); return err },
+			mpit.ErrNotAccessible},
+		"writing what is constant": {func() error { return s.WriteCvar(ctx, 2, 0, number) },
+			mpit.ErrCvarSetNever},
+		"writing a text as a number": {func() error { return s.WriteCvar(ctx, 1, 0, number) }, mpit.ErrInvalid},
+		"writing a variable, not allowed": {func() error { return closedS.WriteCvar(ctx, 0, 0, number) },
+			mpit.ErrNotAccessible},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.do()

@@ -37,8 +37,8 @@ const (
 func TestConfigCheck(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"good.yaml": goodRules, "bad1.yaml": badRules1, "bad2.yaml": badRules2,
-		"limits.yaml": "limits: {series: 1000, series_per_job: 1000, series_per_user: 1000, series_per_rank: " +
-			"1000, series_per_variable: 10}\n",
+		"limits.yaml": "limits: {series: 1000, series_per_job: 1000, series_per_user: 1000, series_per_rank: 1000, " +
+			"series_per_variable: 10}\n",
 		"rules.d/b.yml": "rules:\n- match: {name: x}\n  drop: true\n", "rules.d/a.yaml": goodRules,
 		"rules.d/.hidden.yaml": badRules1, "rules.d/README": "no",
 	})
@@ -131,16 +131,16 @@ func withoutSources(all []rules.Rule) []rules.Rule {
 // style in which they are written. It passes the check again, and says the same.
 func TestConfigShowEffective(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
-		"deep.yaml": "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n" +
-			"          name: 'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\n" +
-			"limits:\n  series: 400000\n",
-		"flush.yaml": "rules:\n# at the edge\n- match: {name: calls}\n  drop: true # why\n\n" +
-			"- match: {library: [openmpi, mpich], class: [level, size]}\n  unit: By\nidentity:\n" +
-			"- source_labels: [user]\n  target_label: jobname\n",
+		"deep.yaml": "# mine\n\nrank: node\nrules:\n\n      # far to the right\n      - match:\n          name: " +
+			"'deep*'\n        help: |\n          Two\n            lines.\n        drop: false\nlimits:\n  series: " +
+			"400000\n",
+		"flush.yaml": "rules:\n# at the edge\n- match: {name: calls}\n  drop: true # why\n\n- match: {library: " +
+			"[openmpi, mpich], class: [level, size]}\n  unit: By\nidentity:\n- source_labels: [user]\n  " +
+			"target_label: jobname\n",
 		"flow.yaml": "rules: [{match: {name: a}, drop: true}, {match: {name: b}, scale: 2}]\n",
 		"json.yaml": `{"rules": [{"match": {"name": "j"}, "drop": true}]}`,
-		"over.yaml": "rules:\n- match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n" +
-			"  class: level\n  unit: \"{call}\"\n  name: posted\n  elements: max\n",
+		"over.yaml": "rules:\n- match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n  class: " +
+			"level\n  unit: \"{call}\"\n  name: posted\n  elements: max\n",
 		"none.yaml": "# nothing yet\n",
 	})
 	var flags, paths []string
@@ -153,8 +153,8 @@ func TestConfigShowEffective(t *testing.T) {
 	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n\n  # far to the right\n  - match:\n"+
 		"      name: 'deep*'\n    help: |\n      Two\n        lines.\n    drop: false\n")
 	assert.Contains(t, got.stdout, "\n  # at the edge\n  - match: {name: calls}\n    drop: true # why\n")
-	assert.Contains(t, got.stdout, "  # Without effect, for rules above set all of it:\n"+
-		"  # - match: {library: openmpi, name: pml_ob1_posted_recvq_length, class: size}\n")
+	assert.Contains(t, got.stdout, "  # Without effect, for rules above set all of it:\n  # - match: {library: "+
+		"openmpi, name: pml_ob1_posted_recvq_length, class: size}\n")
 
 	shown := filepath.Join(t.TempDir(), "shown.yaml")
 	require.NoError(t, os.WriteFile(shown, []byte(got.stdout), 0o600))
@@ -191,8 +191,8 @@ func TestConfigShowEffective(t *testing.T) {
 
 func TestConfigExplain(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, category: " +
-		"hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n" +
-		"  drop: true\n"})
+		"hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n  drop: " +
+		"true\n"})
 	mine := filepath.Join(dir, "mine.yaml")
 	file := "--config.file=" + mine
 	for _, test := range []struct {

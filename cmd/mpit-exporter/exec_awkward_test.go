@@ -24,8 +24,8 @@ func TestExecOfAwkwardPrograms(t *testing.T) {
 	}{
 		{"AddressSanitizer", []string{"cc", "-fsanitize=address"}, ""},
 		{"ThreadSanitizer", []string{"cc", "-fsanitize=thread"}, ""},
-		{"static", []string{"cc", "-static"}, "mpit-exporter: the program runs unobserved: it is linked " +
-			"statically, and nothing can be preloaded into it\n"},
+		{"static", []string{"cc", "-static"}, "mpit-exporter: the program runs unobserved: it is linked statically, " +
+			"and nothing can be preloaded into it\n"},
 		{"32 bits", []string{"cc", "-m32"}, "mpit-exporter: the program runs unobserved: it is a program for 386 " +
 			"with 32 bits, and libmpit-agent.so is for X86_64\n"},
 		{"musl", []string{"musl-gcc"}, ""},

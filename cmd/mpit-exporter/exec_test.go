@@ -151,8 +151,8 @@ func TestExecRunsWhatAShellWouldRun(t *testing.T) {
 	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: permission denied; is it executable?\n",
 		status: cli.NotExecutable},
 		runBinary(t, []string{only}, "exec", "--", "prog"))
-	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic " +
-		"loader) does not exist\n", status: cli.NotExecutable},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic loader) " +
+		"does not exist\n", status: cli.NotExecutable},
 		runBinary(t, nil, "exec", "--", lost))
 
 	t.Chdir(filepath.Join(dir, "second"))

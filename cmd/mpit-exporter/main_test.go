@@ -340,8 +340,8 @@ func TestErrorLines(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
 		{"push once: an exporter that has its own flags", nil, []string{"push", "--once",
 			"--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
-			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has " +
-				"been told when it was started: leave the flags of --otlp… out"},
+			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has been " +
+				"told when it was started: leave the flags of --otlp… out"},
 		{"push once: an exporter that can't be asked", nil, []string{"push", "--once",
 			"--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, cli.Failure,
 			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over " +
@@ -381,8 +381,8 @@ func TestErrorLines(t *testing.T) {
 		{"exec: a directory", nil, []string{"exec", "--", dir}, cli.NotExecutable,
 			"exec: " + dir + ": is a directory"},
 		{"list: no exporter", nil, []string{"list", "--url=http://127.0.0.1:1"}, cli.Failure,
-			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list " +
-				"the variables of a program: mpit-exporter list -- ./program"},
+			"list: no exporter answers at http://127.0.0.1:1; start one, or say with --url where it is; or list the " +
+				"variables of a program: mpit-exporter list -- ./program"},
 		{"list: no address", nil, []string{"list", "--url=localhost:10093"}, cli.Usage,
 			`list: --url "localhost:10093": an address such as http://localhost:10093 is needed`},
 		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, cli.Failure,

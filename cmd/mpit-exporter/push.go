@@ -69,8 +69,8 @@ func (c *pushCommand) run(ctx context.Context, std cli.Stdio) error {
 	points, err := c.once(ctx, std)
 	switch {
 	case err == nil && points == 0:
-		return errors.New("push: the receiver has accepted none of the points; " +
-			"its log, and the exporter's, may say why")
+		return errors.New("push: the receiver has accepted none of the points; its log, and the exporter's, may say " +
+			"why")
 	case err == nil:
 		fmt.Fprintf(std.Out, "%d points delivered\n", points)
 		return nil

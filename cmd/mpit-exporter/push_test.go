@@ -37,8 +37,8 @@ func TestPushOnceAsks(t *testing.T) {
 			outcome{stderr: "mpit-exporter: push: the exporter of this node: refused: only root\n",
 				status: cli.Failure}},
 		{"an older exporter", "404 page not found\n", http.StatusNotFound,
-			outcome{stderr: "mpit-exporter: push: what listens there does not answer like an mpit-exporter: 404 " +
-				"Not Found: 404 page not found\n", status: cli.Failure}},
+			outcome{stderr: "mpit-exporter: push: what listens there does not answer like an mpit-exporter: 404 Not " +
+				"Found: 404 page not found\n", status: cli.Failure}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startControlStub(t, test.http, test.answer)

@@ -66,8 +66,8 @@ func TestHangup(t *testing.T) {
 	assert.Contains(t, page, "Mine.")
 	value := regexp.MustCompile(`[^}]*$`)
 
-	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
-		"  name: renamed\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: "+
+		"renamed\n"), 0o600))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	page = awaitPage(t, e, "\n"+renamed+"{", `mpit_exporter_config_reloads_total{result="success"} 1`)
 	assert.NotContains(t, page, "\n"+counters+"{")
@@ -107,8 +107,8 @@ func TestReloadOverHTTP(t *testing.T) {
 	closed := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	status, body = closed.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusForbidden, status)
-	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send "+
-		"it SIGHUP\n", body)
+	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send it "+
+		"SIGHUP\n", body)
 	status, _ = closed.request(t, http.MethodGet, "/-/reload")
 	assert.Equal(t, http.StatusMethodNotAllowed, status)
 }

@@ -229,8 +229,8 @@ func TestUnitsRestrictions(t *testing.T) {
 	assert.NotEmpty(t, receiver.Requests(), "the receiver's name is looked up and its certificate checked behind "+
 		"all that")
 
-	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n"+
-		"  name: renamed\n"), 0o644))
+	require.NoError(t, os.WriteFile(rules, []byte("rules:\n- match: {name: each_aggregate_unsigned_long}\n  name: "+
+		"renamed\n"), 0o644))
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
 	awaitPage(t, e, "\n"+renamed+"{", reloaded)
 	assert.Zero(t, e.end(t, syscall.SIGTERM))

@@ -76,7 +76,8 @@ func (h *handler) read(serve func(http.ResponseWriter, *http.Request, Selector))
 			defer func() { <-h.reads }()
 		default:
 			h.answer.Error(w, http.StatusServiceUnavailable,
-				fmt.Errorf("%d catalogues, values or kept samples are being read already; try again soon", cap(h.reads)))
+				fmt.Errorf("%d catalogues, values or kept samples are being read already; try again soon",
+					cap(h.reads)))
 			return
 		}
 		which, err := selectorOf(req.URL.Query())

@@ -80,7 +80,8 @@ func TestChoose(t *testing.T) {
 		return numbers
 	}
 	ranks := []Connected{
-		rank(0, "a", true), rank(1, "b", false), rank(2, "a", true), rank(3, "a", true), rank(4, "a", true), rank(5, "a", false),
+		rank(0, "a", true), rank(1, "b", false), rank(2, "a", true), rank(3, "a", true), rank(4, "a", true),
+		rank(5, "a", false),
 		rank(6, "b", false), rank(7, "b", true),
 	}
 	assert.Equal(t, [][]int{{5, 0, 2}, {1, 6, 7}}, numbers(choose(ranks, false)))

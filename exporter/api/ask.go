@@ -51,8 +51,9 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 			if n := sizeOf(c, maxCatalogueAnswer-size); size+n <= maxCatalogueAnswer {
 				size += n
 			} else {
-				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, user %q, is left out, "+
-					"for the answer would become too large; ask for it alone", c.Rank.Rank, c.Rank.JobID, c.Rank.World, c.Rank.User)
+				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, user %q, is left "+
+					"out, for the answer would become too large; ask for it alone", c.Rank.Rank, c.Rank.JobID,
+					c.Rank.World, c.Rank.User)
 			}
 		}
 		if failed[i] != nil {

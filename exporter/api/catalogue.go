@@ -19,10 +19,11 @@ type Catalogue struct {
 	Rank             RankStatus              `json:"rank"`
 	Variables        []VariableStatus        `json:"variables"` // sorted by name and class
 	ControlVariables []ControlVariableStatus `json:"control_variables"`
-	Categories       []CategoryStatus        `json:"categories"`               // each behind its parents
-	CategoryStamp    *uint64                 `json:"category_stamp,omitempty"` // MPI_T_category_changed's; nil: not known
-	Objects          []ObjectStatus          `json:"objects"`                  // in the order of their making
-	ObjectsMissing   uint64                  `json:"objects_missing,omitempty"`
+	Categories       []CategoryStatus        `json:"categories"` // each behind its parents
+	// MPI_T_category_changed's; nil: not known
+	CategoryStamp  *uint64        `json:"category_stamp,omitempty"`
+	Objects        []ObjectStatus `json:"objects"` // in the order of their making
+	ObjectsMissing uint64         `json:"objects_missing,omitempty"`
 }
 
 // ObjectStatus is an MPI object of a rank.
@@ -68,17 +69,18 @@ type VariableStatus struct {
 
 // ControlVariableStatus is a control variable with its value.
 type ControlVariableStatus struct {
-	Name        string              `json:"name"`
-	Description string              `json:"description"`
-	Scope       mpit.Scope          `json:"scope"`
-	Verbosity   mpit.Verbosity      `json:"verbosity"`
-	Datatype    mpit.Datatype       `json:"datatype"`
-	Bind        mpit.Bind           `json:"bind"`
-	Enum        []mpit.EnumItem     `json:"enum,omitempty"`
-	Value       *string             `json:"value,omitempty"`   // as text, elements separated by commas; nil: not read
-	Code        string              `json:"code,omitempty"`    // why not
-	Objects     []ObjectValueStatus `json:"objects,omitempty"` // of a bound variable: its values on some of the objects
-	Categories  []string            `json:"categories,omitempty"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Scope       mpit.Scope      `json:"scope"`
+	Verbosity   mpit.Verbosity  `json:"verbosity"`
+	Datatype    mpit.Datatype   `json:"datatype"`
+	Bind        mpit.Bind       `json:"bind"`
+	Enum        []mpit.EnumItem `json:"enum,omitempty"`
+	Value       *string         `json:"value,omitempty"` // as text, elements separated by commas; nil: not read
+	Code        string          `json:"code,omitempty"`  // why not
+	// of a bound variable: its values on some of the objects
+	Objects    []ObjectValueStatus `json:"objects,omitempty"`
+	Categories []string            `json:"categories,omitempty"`
 
 	index int // MPI_T's
 }

@@ -20,7 +20,8 @@ import (
 
 func TestObjectStatus(t *testing.T) {
 	list := objectStatus([]mpit.Object{
-		{ID: 4, Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Inter: true, Details: []mpit.Detail{{Key: "remote_size", Value: "3"}}},
+		{ID: 4, Kind: mpit.BindComm, Name: "halo", Size: 2, Rank: 1, Inter: true,
+			Details: []mpit.Detail{{Key: "remote_size", Value: "3"}}},
 		{ID: 5, Kind: mpit.BindWin, Size: 2, Rank: 0, On: 4, Created: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)},
 		{ID: 6, Kind: mpit.BindOp, Size: -1, Rank: -1, On: 3},
 		{ID: 7, Kind: mpit.BindUnknown},
@@ -37,11 +38,13 @@ func TestObjectStatus(t *testing.T) {
 
 // A bound control variable has a value on each object.
 func TestControlVariableOnObjects(t *testing.T) {
-	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt, Enum: &mpit.Enum{Items: []mpit.EnumItem{{Value: 2, Name: "red"}}}, Objects: []mpit.ObjectValue{
-		{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
-	}}, map[uint32]string{1: "halo"})
+	s := controlVariableStatus(&mpit.ControlVariable{Name: "v", Bind: mpit.BindComm, Datatype: mpit.DatatypeInt,
+		Enum: &mpit.Enum{Items: []mpit.EnumItem{{Value: 2, Name: "red"}}}, Objects: []mpit.ObjectValue{
+			{Object: 1, HasValue: true, Values: []uint64{2}}, {Object: 2, Code: mpit.ErrInvalid},
+		}}, map[uint32]string{1: "halo"})
 	red := "red"
-	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}}, s.Objects)
+	assert.Equal(t, []ObjectValueStatus{{ID: 1, Name: "halo", Value: &red}, {ID: 2, Code: "MPI_T_ERR_INVALID"}},
+		s.Objects)
 	assert.Nil(t, s.Value)
 }
 
@@ -63,7 +66,8 @@ func TestCatalogueUpdate(t *testing.T) {
 	require.Len(t, c.Variables, 3)
 	assert.Equal(t, []string{"all"}, c.Variables[1].Categories)
 	assert.Empty(t, c.Variables[2].Categories)
-	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 2, Name: "halo", Freed: true}, {ID: 3, Name: "new"}}, c.Objects)
+	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 2, Name: "halo", Freed: true},
+		{ID: 3, Name: "new"}}, c.Objects)
 	assert.Equal(t, &stamp, c.CategoryStamp)
 	assert.Equal(t, uint64(4), c.ObjectsMissing)
 }

@@ -45,7 +45,8 @@ type KeptObject struct {
 
 // NewKeptSample describes a sample that a rank has kept, by the catalogue that it was taken with. cut is how many of
 // its values were left out.
-func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Variable, infos []variables.Info) KeptSample {
+func NewKeptSample(rank RankStatus, k *mpit.Kept, cut int, variables []mpit.Variable,
+	infos []variables.Info) KeptSample {
 	s := KeptSample{Rank: rank, Number: k.Number, Time: k.Time, Cut: cut, Values: make([]KeptValue, 0, len(k.List))}
 	for i := range k.List {
 		v := &k.List[i]

@@ -76,7 +76,8 @@ func (v *Values) List() ValueList { return v.list }
 
 // AddRank adds what is shown of a rank, and returns the rank's variables. Without room for all of it, it adds nothing
 // and returns nil, unless the rank is the first one.
-func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []variables.Info, shown []exposition.Shown) *Variables {
+func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []variables.Info,
+	shown []exposition.Shown) *Variables {
 	if len(v.list.Ranks) > 0 && !v.room.fits(shown) {
 		v.list.More++
 		return nil
@@ -207,7 +208,8 @@ func seriesValue(of *exposition.Shown, i int) SeriesValue {
 		for _, n := range h.Counts[:len(h.Bounds)] {
 			sum += n
 		}
-		v.Count, v.Sum = strconv.FormatUint(exposition.CountOfAll(h, sum), 10), string(exposition.AppendNumber(nil, h.Sum))
+		v.Count, v.Sum = strconv.FormatUint(exposition.CountOfAll(h, sum), 10),
+			string(exposition.AppendNumber(nil, h.Sum))
 		return v
 	}
 	v.Value = string(exposition.AppendNumber(nil, of.Value(i)))

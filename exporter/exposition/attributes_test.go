@@ -13,7 +13,8 @@ import (
 
 func TestAttributes(t *testing.T) {
 	described := &Family{Name: "mpit_pvar_info", Type: dto.MetricType_GAUGE, Labels: []Label{
-		{Name: "rank"}, {Name: "name", Attribute: "mpi.pvar.name"}, {Name: "size", Attribute: "mpi.object.size", Integer: true}, {Name: "result"},
+		{Name: "rank"}, {Name: "name", Attribute: "mpi.pvar.name"},
+		{Name: "size", Attribute: "mpi.object.size", Integer: true}, {Name: "result"},
 	}}
 	for _, test := range []struct {
 		own          map[string]Label
@@ -48,7 +49,8 @@ func TestSetsAreShared(t *testing.T) {
 	var list []*mapping.Series
 	for i := range 40 {
 		m := &mapping.Metric{Name: "mpit_x" + strconv.Itoa(i), Kind: mapping.KindGauge}
-		list = append(list, &mapping.Series{Metric: m}, &mapping.Series{Metric: m, Labels: []mapping.Label{{Name: "comm", Value: "a"}}})
+		list = append(list, &mapping.Series{Metric: m},
+			&mapping.Series{Metric: m, Labels: []mapping.Label{{Name: "comm", Value: "a"}}})
 	}
 	s := NewSheet(someone{})
 	p.Fill(s, list, func(string) bool { return false })

@@ -130,7 +130,8 @@ func (s *Sheet) makeMessages() {
 func (m *message) makeHistogram(bounds []float64) {
 	m.histogram = make([]uint64, len(bounds)+1)
 	buckets := make([]dto.Bucket, len(bounds))
-	h := &dto.Histogram{SampleSum: &m.value, SampleCount: &m.histogram[len(bounds)], Bucket: make([]*dto.Bucket, len(bounds))}
+	h := &dto.Histogram{SampleSum: &m.value, SampleCount: &m.histogram[len(bounds)],
+		Bucket: make([]*dto.Bucket, len(bounds))}
 	for i := range bounds {
 		buckets[i].UpperBound = &bounds[i]
 		buckets[i].CumulativeCount = &m.histogram[i]

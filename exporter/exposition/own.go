@@ -11,10 +11,11 @@ import (
 
 // Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
 type Family struct {
-	Name   string
-	Help   string
-	Type   dto.MetricType
-	Counts string  // what its values count, in OpenTelemetry's words, such as {rank}; "": nothing, or the name has its unit
+	Name string
+	Help string
+	Type dto.MetricType
+	// what its values count, in OpenTelemetry's words, such as {rank}; "": nothing, or the name has its unit
+	Counts string
 	Labels []Label // besides the scraper's, and besides `dup` on what stands once per rank or world
 }
 
@@ -22,7 +23,8 @@ type Family struct {
 type Label struct {
 	Name      string
 	Attribute string // "": the same
-	Integer   bool   // as an attribute, else it is text. An attribute is always of one type: what can be "other" is text
+	// as an attribute, else it is text. An attribute is always of one type: what can be "other" is text
+	Integer bool
 }
 
 // Row is one series of the exporter's own families. With Number its value is taken at each SetOwn, else it stays.
@@ -44,7 +46,8 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	for i, r := range rows {
 		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 		labels[i].Labels = r.Labels
-		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value, valid: true, lasting: true})
+		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value,
+			valid: true, lasting: true})
 		if r.Number != nil {
 			s.own = append(s.own, ownNumber{len(s.entries) - 1, r.Number})
 		}

@@ -31,14 +31,17 @@ func OwnPoints(families []*dto.MetricFamily, described map[string]*Family, at ti
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
 				points[i] = metricdata.DataPoint[float64]{
-					Attributes: ownSet(own, metric), StartTime: metric.Counter.GetCreatedTimestamp().AsTime(), Time: at, Value: metric.Counter.GetValue(),
+					Attributes: ownSet(own, metric), StartTime: metric.Counter.GetCreatedTimestamp().AsTime(),
+					Time: at, Value: metric.Counter.GetValue(),
 				}
 			}
-			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
+				IsMonotonic: true}
 		default:
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
-				points[i] = metricdata.DataPoint[float64]{Attributes: ownSet(own, metric), Time: at, Value: metric.Gauge.GetValue()}
+				points[i] = metricdata.DataPoint[float64]{Attributes: ownSet(own, metric), Time: at,
+					Value: metric.Gauge.GetValue()}
 			}
 			m.Data = metricdata.Gauge[float64]{DataPoints: points}
 		}

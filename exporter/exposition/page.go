@@ -77,7 +77,8 @@ type block struct {
 // New returns an empty page. drop counts what does not come onto it.
 func New(drop func(reason string, n int)) *Page {
 	return &Page{
-		byName: map[string]*family{}, owned: map[string]*family{}, shared: map[string]*Sheet{}, changed: map[*family]bool{}, drop: drop,
+		byName: map[string]*family{}, owned: map[string]*family{}, shared: map[string]*Sheet{},
+		changed: map[*family]bool{}, drop: drop,
 	}
 }
 
@@ -175,7 +176,8 @@ func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *
 	f := &family{name: name, help: help, kind: kind, otel: otel}
 	// OpenMetrics wants a unit to be the end of the name.
 	base := strings.TrimSuffix(name, "_total")
-	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz", "celsius"} {
+	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz",
+		"celsius"} {
 		if strings.HasSuffix(base, "_"+unit) {
 			f.unit = unit
 		}

@@ -99,7 +99,8 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.At
 			list = append(list, point)
 		})
-		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
+		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list,
+			Temporality: metricdata.CumulativeTemporality}
 		return m, len(list) > 0
 	case f.kind == dto.MetricType_HISTOGRAM:
 		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
@@ -112,15 +113,18 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
 		list := make([]metricdata.DataPoint[float64], 0, room)
 		w.each(f, func(s *Sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i), Time: w.At, Value: s.entries[i].value})
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i),
+				Time: w.At, Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Sum[float64]{
-			DataPoints: list, Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.kind == dto.MetricType_COUNTER,
+			DataPoints: list, Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: f.kind == dto.MetricType_COUNTER,
 		}
 	default:
 		list := make([]metricdata.DataPoint[float64], 0, room)
 		w.each(f, func(s *Sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.At, Value: s.entries[i].value})
+			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.At,
+				Value: s.entries[i].value})
 		})
 		m.Data = metricdata.Gauge[float64]{DataPoints: list}
 	}

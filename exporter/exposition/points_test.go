@@ -54,13 +54,16 @@ func TestExponentialPointOfDistribution(t *testing.T) {
 // What comes from a rank is not believed.
 func TestNoFalseExponentialPoint(t *testing.T) {
 	for name, h := range map[string]*mapping.Histogram{
-		"nothing":            {Count: 2},
-		"too few":            {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}}},
-		"too many":           {Count: 2, NativeZero: 1, Native: []mapping.NativeBucket{{Index: 3, Count: 2}}},
-		"too wide":           {Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential, Count: 1}}},
-		"as wide as can be":  {Count: 2, Native: []mapping.NativeBucket{{Index: math.MinInt32 + 1, Count: 1}, {Index: math.MaxInt32, Count: 1}}},
-		"the lowest":         {Count: 1, Native: []mapping.NativeBucket{{Index: math.MinInt32, Count: 1}}},
-		"not in order":       {Count: 3, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 9, Count: 1}, {Index: 3, Count: 1}}},
+		"nothing":  {Count: 2},
+		"too few":  {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}}},
+		"too many": {Count: 2, NativeZero: 1, Native: []mapping.NativeBucket{{Index: 3, Count: 2}}},
+		"too wide": {Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1},
+			{Index: maxExponential, Count: 1}}},
+		"as wide as can be": {Count: 2, Native: []mapping.NativeBucket{{Index: math.MinInt32 + 1, Count: 1},
+			{Index: math.MaxInt32, Count: 1}}},
+		"the lowest": {Count: 1, Native: []mapping.NativeBucket{{Index: math.MinInt32, Count: 1}}},
+		"not in order": {Count: 3, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: 9, Count: 1},
+			{Index: 3, Count: 1}}},
 		"the wrong way":      {Count: 2, Native: []mapping.NativeBucket{{Index: 3, Count: 1}, {Index: 0, Count: 1}}},
 		"less than explicit": {Bounds: []float64{1}, Counts: []uint64{5, 0}, Count: 2, NativeZero: 2},
 	} {
@@ -73,7 +76,8 @@ func TestNoFalseExponentialPoint(t *testing.T) {
 	_, whole := exponentialPoint(&mapping.Histogram{Counts: []uint64{0}})
 	assert.True(t, whole, "nothing has been counted")
 	_, whole = exponentialPoint(&mapping.Histogram{
-		Counts: []uint64{2}, Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1}, {Index: maxExponential - 1, Count: 1}},
+		Counts: []uint64{2}, Count: 2, Native: []mapping.NativeBucket{{Index: 0, Count: 1},
+			{Index: maxExponential - 1, Count: 1}},
 	})
 	assert.True(t, whole)
 }

@@ -20,9 +20,10 @@ type Sheet struct {
 	entries    []entry
 	plain      int                 // so many of them are no histograms; those follow
 	histograms []mapping.Histogram // the numbers of the others
-	since      []int64             // when the numbers of each entry began to count, in Unix nanoseconds; nil: nobody wants to know
-	own        []ownNumber         // entries of the exporter's own families whose numbers change
-	figures    bool                // the entries are series of figures, whose numbers are copied
+	// when the numbers of each entry began to count, in Unix nanoseconds; nil: nobody wants to know
+	since   []int64
+	own     []ownNumber // entries of the exporter's own families whose numbers change
+	figures bool        // the entries are series of figures, whose numbers are copied
 
 	parts    []section
 	inTheWay []*family      // of another type, so that series of the same name found no place
@@ -40,7 +41,8 @@ type section struct {
 
 // entry is one series: of a performance variable, or one of the exporter's own families. It has a copy of its number.
 type entry struct {
-	labels         string          // as text: what stands between a name and a value. Many entries of an owner share it
+	// as text: what stands between a name and a value. Many entries of an owner share it
+	labels         string
 	series         *mapping.Series // whose Labels and Metric never change; its numbers belong to the rank
 	value          float64         // not of histograms
 	valid, lasting bool

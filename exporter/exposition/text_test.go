@@ -23,7 +23,8 @@ func (someone) Live() bool              { return true }
 func (someone) LeftOff() map[string]int { return nil }
 func (someone) Labels() []*dto.LabelPair {
 	return LabelPairs(nil, []mapping.Label{
-		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"}, {Name: "world", Value: "0"},
+		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"},
+		{Name: "world", Value: "0"},
 	})
 }
 
@@ -33,7 +34,8 @@ func gauge(values ...string) *Page {
 	metric := &mapping.Metric{Name: "mpit_x", Kind: mapping.KindGauge}
 	var list []*mapping.Series
 	for i, v := range values {
-		list = append(list, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
+		list = append(list, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}},
+			Value: float64(i), Valid: true})
 	}
 	p.Fill(NewSheet(someone{}), list, func(string) bool { return false })
 	return p
@@ -52,7 +54,8 @@ func TestFamiliesWithoutSheetsAreForgotten(t *testing.T) {
 func TestNumbersAsText(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0", 12: "12", -12: "-12", 1e15: "1000000000000000", 1 << 53: "9.007199254740992e+15", 1e300: "1e+300",
-		1.5: "1.5", 1e-9: "0.000000001", 12.000000001: "12.000000001", 1e-10: "1e-10", 1.0 / 3: "0.3333333333333333", -1.5: "-1.5",
+		1.5: "1.5", 1e-9: "0.000000001", 12.000000001: "12.000000001", 1e-10: "1e-10", 1.0 / 3: "0.3333333333333333",
+		-1.5:                   "-1.5",
 		math.Nextafter(0.3, 1): "0.30000000000000004", math.Inf(1): "+Inf", math.Inf(-1): "-Inf",
 	} {
 		assert.Equal(t, want, string(AppendNumber(nil, x)))
@@ -108,7 +111,8 @@ func TestInterleave(t *testing.T) {
 		{"a b", "a b", "aabb"},
 		{"b d", "b c d e", "bb cc dd ee"},
 	} {
-		assert.Equal(t, test.want, string(bytes.Join(Interleave(bodyOf(test.a), bodyOf(test.b)), []byte(" "))), "%s and %s", test.a, test.b)
+		assert.Equal(t, test.want, string(bytes.Join(Interleave(bodyOf(test.a), bodyOf(test.b)), []byte(" "))),
+			"%s and %s", test.a, test.b)
 	}
 }
 
@@ -140,8 +144,10 @@ func TestMergeFamilies(t *testing.T) {
 
 func TestNegotiateCoding(t *testing.T) {
 	for header, want := range map[string]string{
-		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5": "gzip", "*": "zstd", "*;q=0": "", "br": "", "zstd": "zstd",
-		"*, gzip;q=0": "zstd", "gzip;q=x": "", "gzip;q=NaN": "", "deflate, gzip;q=1.0, *;q=0.5": "gzip", "gzip, zstd": "zstd",
+		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5": "gzip", "*": "zstd", "*;q=0": "",
+		"br": "", "zstd": "zstd",
+		"*, gzip;q=0": "zstd", "gzip;q=x": "", "gzip;q=NaN": "", "deflate, gzip;q=1.0, *;q=0.5": "gzip",
+		"gzip, zstd":       "zstd",
 		"zstd;q=0.5, gzip": "gzip", "zstd;q=0, *": "gzip", "gzip, gzip;q=0": "gzip",
 	} {
 		assert.Equal(t, want, NegotiateCoding(http.Header{"Accept-Encoding": {header}}), "%q", header)

@@ -339,7 +339,8 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 }
 
 // answer appends all frames of the answer to a SAMPLE request. The caller holds mu.
-func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, status mpit.SampleStatus, end mpit.EndReason) {
+func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, status mpit.SampleStatus,
+	end mpit.EndReason) {
 	if status == mpit.SampleBusy {
 		// As the agent: what the program's gate guards is out of reach, and zero.
 		r.stats.Busy++

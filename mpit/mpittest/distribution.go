@@ -15,7 +15,8 @@ const DistributionElements = 45
 // what Distribution returns is to be added to them, with Rank.Add.
 func DistributionVariable(name string, bind mpit.Bind) mpit.Variable {
 	return mpit.Variable{
-		Name: name, Class: mpit.ClassTimer, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Bind: bind,
+		Name: name, Class: mpit.ClassTimer, Verbosity: mpit.VerbosityUserBasic, Datatype: mpit.DatatypeUint64,
+		DatatypeBytes: 8, Bind: bind,
 		ReadOnly: true, Continuous: true, Distribution: true,
 	}
 }

@@ -120,7 +120,8 @@ func (r *Rank) encodeVariables(e *wire.Encoder, seq uint32, since uint64) {
 		e.Word(uint64(v.Datatype))
 		e.Int(v.DatatypeBytes)
 		e.Word(uint64(v.Bind))
-		e.Word(bit(v.ReadOnly, 1) | bit(v.Continuous, 2) | bit(v.Atomic, 4) | bit(v.Distribution, 8) | bit(v.OnRequest, 16))
+		e.Word(bit(v.ReadOnly, 1) | bit(v.Continuous, 2) | bit(v.Atomic, 4) | bit(v.Distribution,
+			8) | bit(v.OnRequest, 16))
 		e.Word(enumNumber(v.Enum))
 		e.Word(uint64(v.State))
 		e.Word(uint64(v.Code))
@@ -164,7 +165,8 @@ func (r *Rank) encodeLayout(e *wire.Encoder, seq uint32) {
 			e.Word(uint64(h.Object))
 			e.Int(h.Count)
 			e.Time(h.Created)
-			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable), 4) | bit(h.Excluded != nil, 8))
+			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable),
+				4) | bit(h.Excluded != nil, 8))
 			e.Words(h.First)
 			e.Words(h.Origin)
 			e.Words(h.Excluded)
@@ -287,7 +289,8 @@ func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVar
 }
 
 // encodeCvarPage appends CVARS and tells of each variable in it.
-func encodeCvarPage(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int, listed func(*mpit.ControlVariable)) {
+func encodeCvarPage(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int,
+	listed func(*mpit.ControlVariable)) {
 	pageOf(e, wire.TypeCvars, seq, len(cvars), first, page, func(i int) {
 		c := &cvars[i]
 		e.Int(i)

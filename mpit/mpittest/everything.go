@@ -129,7 +129,8 @@ func Everything() Config {
 			LibraryVersion: "Simulated MPI v1.2.3, package: mpittest",
 			Host:           "node01",
 			Executable:     "/home/user/bin/simulated app",
-			Attributes:     map[string]string{"MPIT_JOB_ID": "everything", "ppid": "4241", "SLURM_JOB_NAME": "a \"quoted\" name"},
+			Attributes: map[string]string{"MPIT_JOB_ID": "everything", "ppid": "4241",
+				"SLURM_JOB_NAME": "a \"quoted\" name"},
 		},
 		Elements: make(map[string]int),
 		Initial:  make(map[string]float64),
@@ -137,8 +138,10 @@ func Everything() Config {
 		Objects:  allObjects(began),
 	}}
 	e.enums = []*mpit.Enum{
-		{ID: 0, Name: "phase", Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 1, Name: "eager"}, {Value: 2, Name: "rendezvous"}}},
-		{ID: 1, Name: "odd", Items: []mpit.EnumItem{{Value: -1, Name: "Not \"set\""}, {Value: 7, Name: "line\nbreak"}}},
+		{ID: 0, Name: "phase", Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 1, Name: "eager"},
+			{Value: 2, Name: "rendezvous"}}},
+		{ID: 1, Name: "odd", Items: []mpit.EnumItem{{Value: -1, Name: "Not \"set\""},
+			{Value: 7, Name: "line\nbreak"}}},
 	}
 	e.classes()
 	e.binds()
@@ -164,24 +167,31 @@ func allObjects(created time.Time) []mpit.Object {
 	objects := []mpit.Object{
 		{Kind: mpit.BindComm, Name: "MPI_COMM_WORLD", Predefined: true, Size: 4, Rank: 1},
 		{Kind: mpit.BindComm, Name: "MPI_COMM_SELF", Predefined: true, Size: 1, Rank: 0},
-		{Kind: mpit.BindComm, Name: "halo exchange", Size: 4, Rank: 2, Details: details("topology", "cart", "dims", "2,2", "periods", "1,0")},
+		{Kind: mpit.BindComm, Name: "halo exchange", Size: 4, Rank: 2,
+			Details: details("topology", "cart", "dims", "2,2", "periods", "1,0")},
 		{Kind: mpit.BindComm, Size: 2, Rank: 0},
 		{Kind: mpit.BindComm, Size: 2, Rank: 1},
-		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 0, Details: details("topology", "graph", "nodes", "2", "edges", "2")},
-		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 1, Details: details("topology", "dist_graph", "indegree", "1", "outdegree", "1")},
+		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 0,
+			Details: details("topology", "graph", "nodes", "2", "edges", "2")},
+		{Kind: mpit.BindComm, Name: "solver", Size: 2, Rank: 1,
+			Details: details("topology", "dist_graph", "indegree", "1", "outdegree", "1")},
 		{Kind: mpit.BindComm, Name: "coupler", Inter: true, Size: 2, Rank: 1, Details: details("remote_size", "2")},
 		{
 			Kind: mpit.BindWin, Name: "pressure", Size: 4, Rank: 1, On: 3,
-			Details: details("base", "0x7f0000001000", "bytes", "4096", "disp_unit", "8", "flavor", "allocate", "model", "unified"),
+			Details: details("base", "0x7f0000001000", "bytes", "4096", "disp_unit", "8", "flavor", "allocate",
+				"model", "unified"),
 		},
-		{Kind: mpit.BindFile, Name: "/scratch/restart \"1\".h5", Size: 4, Rank: 1, On: 1, Details: details("mode", "rdwr,create")},
-		{Kind: mpit.BindDatatype, Name: "MPI_DOUBLE", Predefined: true, Details: details("bytes", "8", "extent", "8", "lb", "0", "combiner", "named")},
+		{Kind: mpit.BindFile, Name: "/scratch/restart \"1\".h5", Size: 4, Rank: 1, On: 1,
+			Details: details("mode", "rdwr,create")},
+		{Kind: mpit.BindDatatype, Name: "MPI_DOUBLE", Predefined: true,
+			Details: details("bytes", "8", "extent", "8", "lb", "0", "combiner", "named")},
 		{Kind: mpit.BindErrhandler, Name: "MPI_ERRORS_RETURN", Predefined: true, Details: details("on", "comm")},
 		{Kind: mpit.BindGroup, Size: 4, Rank: 1},
 		{Kind: mpit.BindOp, Name: "MPI_SUM", Predefined: true, Details: details("commutative", "true")},
 		{Kind: mpit.BindRequest, On: 9999, Details: details("operation", "send_init")}, // its communicator is gone
 		{Kind: mpit.BindMessage},
-		{Kind: mpit.BindInfo, Name: "MPI_INFO_ENV", Predefined: true, Details: details("keys", "command,\"wdir\",arch")},
+		{Kind: mpit.BindInfo, Name: "MPI_INFO_ENV", Predefined: true,
+			Details: details("keys", "command,\"wdir\",arch")},
 		{Kind: mpit.BindSession},
 	}
 	for i := range objects {
@@ -244,9 +254,11 @@ func (e *everything) binds() {
 // types: a GENERIC of every datatype, which the standard allows, with a value near the end of its range.
 func (e *everything) types() {
 	largest := map[mpit.Datatype]any{
-		mpit.DatatypeInt: -3, mpit.DatatypeUnsigned: uint32(math.MaxUint32), mpit.DatatypeUnsignedLong: uint64(math.MaxUint64),
-		mpit.DatatypeUnsignedLongLong: uint64(1) << 63, mpit.DatatypeCount: int64(math.MaxInt64), mpit.DatatypeDouble: 2.5,
-		mpit.DatatypeInt32: math.MinInt32, mpit.DatatypeInt64: math.MinInt64, mpit.DatatypeUint32: uint32(1) << 31,
+		mpit.DatatypeInt: -3, mpit.DatatypeUnsigned: uint32(math.MaxUint32),
+		mpit.DatatypeUnsignedLong:     uint64(math.MaxUint64),
+		mpit.DatatypeUnsignedLongLong: uint64(1) << 63, mpit.DatatypeCount: int64(math.MaxInt64),
+		mpit.DatatypeDouble: 2.5,
+		mpit.DatatypeInt32:  math.MinInt32, mpit.DatatypeInt64: math.MinInt64, mpit.DatatypeUint32: uint32(1) << 31,
 		mpit.DatatypeUint64: uint64(1)<<53 + 1, mpit.DatatypeLong: -1, mpit.DatatypeLongLong: int64(1) << 40,
 		mpit.DatatypeFloat: float32(0.1), mpit.DatatypeBool: true,
 	}
@@ -275,8 +287,10 @@ func (e *everything) families() {
 	v.Class, v.Datatype = mpit.ClassCounter, mpit.DatatypeUnsignedLongLong
 	e.add(v, 1, plain(v.Class, 30))
 
-	base = mpit.Variable{Name: "pool", Description: "Buffers in the pool.", Datatype: mpit.DatatypeUnsignedLong, Bind: mpit.BindComm}
-	for class, value := range []int{mpit.ClassLevel: 3, mpit.ClassSize: 16, mpit.ClassHighWatermark: 12, mpit.ClassLowWatermark: 1} {
+	base = mpit.Variable{Name: "pool", Description: "Buffers in the pool.", Datatype: mpit.DatatypeUnsignedLong,
+		Bind: mpit.BindComm}
+	for class, value := range []int{mpit.ClassLevel: 3, mpit.ClassSize: 16, mpit.ClassHighWatermark: 12,
+		mpit.ClassLowWatermark: 1} {
 		if value == 0 {
 			continue
 		}
@@ -286,14 +300,16 @@ func (e *everything) families() {
 	}
 
 	// As MPICH's timers: only differences from the beginning mean anything.
-	offset := mpit.Variable{Name: "offset_timer", Description: "Begins far below zero.", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble}
+	offset := mpit.Variable{Name: "offset_timer", Description: "Begins far below zero.", Class: mpit.ClassTimer,
+		Datatype: mpit.DatatypeDouble}
 	e.cfg.Initial[offset.Name] = -1.8e9
 	e.add(offset, 1, func(int) []any { return []any{-1.8e9 + 12.25} })
 }
 
 // arrays: an element for each peer, and a fixed number of classes of message sizes.
 func (e *everything) arrays() {
-	for _, class := range []mpit.Class{mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassLevel, mpit.ClassHighWatermark, mpit.ClassPercentage} {
+	for _, class := range []mpit.Class{mpit.ClassCounter, mpit.ClassAggregate, mpit.ClassLevel,
+		mpit.ClassHighWatermark, mpit.ClassPercentage} {
 		d := standardTypes(class)[len(standardTypes(class))-1]
 		v := mpit.Variable{
 			Name:        "peers_" + strings.ToLower(class.String()),
@@ -311,7 +327,8 @@ func (e *everything) arrays() {
 			return values
 		})
 	}
-	v := mpit.Variable{Name: "message_sizes", Description: "Messages by size.", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong}
+	v := mpit.Variable{Name: "message_sizes", Description: "Messages by size.", Class: mpit.ClassCounter,
+		Datatype: mpit.DatatypeUnsignedLongLong}
 	e.add(v, 6, func(int) []any { return []any{1, 2, 3, 5, 8, 13} })
 }
 
@@ -332,13 +349,17 @@ func (e *everything) oddities() {
 		}
 		e.add(v, 1, plain(v.Class, 7+i))
 	}
-	enum := mpit.Variable{Name: "odd_state", Description: "A value outside its enumeration.", Class: mpit.ClassState, Datatype: mpit.DatatypeInt, Enum: e.enums[1]}
+	enum := mpit.Variable{Name: "odd_state", Description: "A value outside its enumeration.", Class: mpit.ClassState,
+		Datatype: mpit.DatatypeInt, Enum: e.enums[1]}
 	e.add(enum, 1, func(int) []any { return []any{5} })
-	none := mpit.Variable{Name: "bare_state", Description: "A STATE without an enumeration.", Class: mpit.ClassState, Datatype: mpit.DatatypeInt}
+	none := mpit.Variable{Name: "bare_state", Description: "A STATE without an enumeration.", Class: mpit.ClassState,
+		Datatype: mpit.DatatypeInt}
 	e.add(none, 1, func(int) []any { return []any{7} })
-	negative := mpit.Variable{Name: "negative_counter", Description: "Counts below zero.", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt}
+	negative := mpit.Variable{Name: "negative_counter", Description: "Counts below zero.", Class: mpit.ClassCounter,
+		Datatype: mpit.DatatypeInt}
 	e.add(negative, 1, func(int) []any { return []any{-12} })
-	e.add(mpit.Variable{Name: "future", Description: "A class that is not known.", Class: mpit.ClassUnknown, Datatype: mpit.DatatypeInt}, 1, plain(mpit.ClassUnknown, 1))
+	e.add(mpit.Variable{Name: "future", Description: "A class that is not known.", Class: mpit.ClassUnknown,
+		Datatype: mpit.DatatypeInt}, 1, plain(mpit.ClassUnknown, 1))
 }
 
 // states: a variable in each state that is not open.
@@ -378,27 +399,33 @@ func allControlVariables(enums []*mpit.Enum) []mpit.ControlVariable {
 	}
 	list = append(list,
 		mpit.ControlVariable{
-			Name: "algorithm", Description: "Which one is used.", Scope: mpit.ScopeAllEq, Verbosity: mpit.VerbosityUserBasic,
-			Datatype: mpit.DatatypeInt, Enum: enums[0], HasValue: true, Values: []uint64{2},
+			Name: "algorithm", Description: "Which one is used.", Scope: mpit.ScopeAllEq,
+			Verbosity: mpit.VerbosityUserBasic,
+			Datatype:  mpit.DatatypeInt, Enum: enums[0], HasValue: true, Values: []uint64{2},
 		},
 		mpit.ControlVariable{
-			Name: "transport", Description: "A list\nof \"names\".", Scope: mpit.ScopeReadOnly, Verbosity: mpit.VerbosityUserDetail,
-			Datatype: mpit.DatatypeChar, HasValue: true, Text: "self,\"sm\",tcp",
+			Name: "transport", Description: "A list\nof \"names\".", Scope: mpit.ScopeReadOnly,
+			Verbosity: mpit.VerbosityUserDetail,
+			Datatype:  mpit.DatatypeChar, HasValue: true, Text: "self,\"sm\",tcp",
 		},
 		mpit.ControlVariable{
-			Name: "empty_text", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserAll, Datatype: mpit.DatatypeChar, HasValue: true,
+			Name: "empty_text", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityUserAll,
+			Datatype: mpit.DatatypeChar, HasValue: true,
 		},
 		mpit.ControlVariable{
-			Name: "thresholds", Description: "Several values.", Scope: mpit.ScopeGroup, Verbosity: mpit.VerbosityTunerAll,
-			Datatype: mpit.DatatypeDouble, HasValue: true, Values: []uint64{math.Float64bits(0.5), math.Float64bits(-2)},
+			Name: "thresholds", Description: "Several values.", Scope: mpit.ScopeGroup,
+			Verbosity: mpit.VerbosityTunerAll,
+			Datatype:  mpit.DatatypeDouble, HasValue: true,
+			Values: []uint64{math.Float64bits(0.5), math.Float64bits(-2)},
 		},
 		mpit.ControlVariable{
 			Name: "negative", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityMPIDevAll, Datatype: mpit.DatatypeInt,
 			HasValue: true, Values: []uint64{math.MaxUint64},
 		},
 		mpit.ControlVariable{
-			Name: "of_a_window", Description: "Can't be read without one.", Scope: mpit.ScopeLocal, Verbosity: mpit.VerbosityMPIDevBasic,
-			Datatype: mpit.DatatypeInt, Bind: mpit.BindWin, Code: mpit.ErrNotSupported,
+			Name: "of_a_window", Description: "Can't be read without one.", Scope: mpit.ScopeLocal,
+			Verbosity: mpit.VerbosityMPIDevBasic,
+			Datatype:  mpit.DatatypeInt, Bind: mpit.BindWin, Code: mpit.ErrNotSupported,
 			Objects: []mpit.ObjectValue{{Object: 9, HasValue: true, Values: []uint64{3}}}, // its one window
 		},
 	)
@@ -410,7 +437,8 @@ func allControlVariables(enums []*mpit.Enum) []mpit.ControlVariable {
 
 // allCategories puts every fourth variable in one category, some of them in a second, and one category into another.
 func allCategories(variables []mpit.Variable) []mpit.Category {
-	all := mpit.Category{Name: "everything", Description: "All\nof \"it\"", Subcategories: []int{1, 2}, ControlVariables: []int{0, 1, 2}}
+	all := mpit.Category{Name: "everything", Description: "All\nof \"it\"", Subcategories: []int{1, 2},
+		ControlVariables: []int{0, 1, 2}}
 	some := mpit.Category{Index: 1, Name: "some", Description: "A few"}
 	none := mpit.Category{Index: 2, Name: "none"}
 	for i := range variables {

@@ -61,21 +61,36 @@ func jobConfig(rank, size int) Config {
 		{Value: 0, Name: "compute"}, {Value: 1, Name: "halo"}, {Value: 2, Name: "solve"},
 	}}
 	variables := []mpit.Variable{
-		{Name: unexpectedQueue, Description: "Number of unexpected messages received by each peer in a communicator", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, Bind: mpit.BindComm},
-		{Name: postedQueue, Description: "Number of unmatched receives posted for each peer in a communicator", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, Bind: mpit.BindComm},
-		{Name: messageCount, Description: "Number of messages sent to each peer through the PML framework.", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm},
-		{Name: messageSize, Description: "Size of messages sent to each peer in a communicator through the PML framework.", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm},
-		{Name: hugepageBytes, Description: "Number of bytes currently allocated in the mpool hugepage component", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
-		{Name: barrier, Description: "Time spent waiting in barriers.", Class: mpit.ClassTimer, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8},
-		{Name: barrier, Description: "Time spent waiting in barriers.", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},
-		{Name: pool, Description: "Send buffers.", Class: mpit.ClassLevel, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
-		{Name: pool, Description: "Send buffers.", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
-		{Name: pool, Description: "Send buffers.", Class: mpit.ClassHighWatermark, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
-		{Name: phase, Description: "What the program does.", Class: mpit.ClassState, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Enum: phases},
-		{Name: share, Description: "Share of time in which the link is busy.", Class: mpit.ClassPercentage, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8},
-		{Name: descriptors, Description: "Descriptors left.", Class: mpit.ClassLowWatermark, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4},
+		{Name: unexpectedQueue, Description: "Number of unexpected messages received by each peer in a communicator",
+			Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, Bind: mpit.BindComm},
+		{Name: postedQueue, Description: "Number of unmatched receives posted for each peer in a communicator",
+			Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, Bind: mpit.BindComm},
+		{Name: messageCount, Description: "Number of messages sent to each peer through the PML framework.",
+			Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm},
+		{Name: messageSize, Description: "Size of messages sent to each peer in a communicator through the PML " +
+			"framework.", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8,
+			Bind: mpit.BindComm},
+		{Name: hugepageBytes, Description: "Number of bytes currently allocated in the mpool hugepage component",
+			Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
+		{Name: barrier, Description: "Time spent waiting in barriers.", Class: mpit.ClassTimer,
+			Datatype: mpit.DatatypeDouble, DatatypeBytes: 8},
+		{Name: barrier, Description: "Time spent waiting in barriers.", Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8},
+		{Name: pool, Description: "Send buffers.", Class: mpit.ClassLevel, Datatype: mpit.DatatypeUnsignedLong,
+			DatatypeBytes: 8},
+		{Name: pool, Description: "Send buffers.", Class: mpit.ClassSize, Datatype: mpit.DatatypeUnsignedLong,
+			DatatypeBytes: 8},
+		{Name: pool, Description: "Send buffers.", Class: mpit.ClassHighWatermark,
+			Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8},
+		{Name: phase, Description: "What the program does.", Class: mpit.ClassState, Datatype: mpit.DatatypeInt,
+			DatatypeBytes: 4, Enum: phases},
+		{Name: share, Description: "Share of time in which the link is busy.", Class: mpit.ClassPercentage,
+			Datatype: mpit.DatatypeDouble, DatatypeBytes: 8},
+		{Name: descriptors, Description: "Descriptors left.", Class: mpit.ClassLowWatermark,
+			Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4},
 	}
-	categories := []mpit.Category{{Name: "pml", Description: "Point-to-point"}, {Index: 1, Name: "simulated", Description: "Not of Open MPI"}}
+	categories := []mpit.Category{{Name: "pml", Description: "Point-to-point"},
+		{Index: 1, Name: "simulated", Description: "Not of Open MPI"}}
 	for i := range variables {
 		v := &variables[i]
 		v.Index, v.Verbosity, v.ReadOnly = i, mpit.VerbosityUserDetail, true
@@ -88,7 +103,8 @@ func jobConfig(rank, size int) Config {
 	}
 	eager := mpit.ControlVariable{
 		Name: "btl_vader_eager_limit", Description: "Maximum size of a short message", Scope: mpit.ScopeAllEq,
-		Verbosity: mpit.VerbosityTunerBasic, Datatype: mpit.DatatypeUnsignedLong, HasValue: true, Values: []uint64{4096},
+		Verbosity: mpit.VerbosityTunerBasic, Datatype: mpit.DatatypeUnsignedLong, HasValue: true,
+		Values: []uint64{4096},
 	}
 	categories[0].ControlVariables = []int{0}
 	return Config{

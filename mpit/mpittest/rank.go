@@ -368,7 +368,10 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 func (r *Rank) keep(h *handle, name string) {
 	r.remainsGen++
 	v, values := &r.variables[h.Variable], r.shown(h)
-	at := slices.IndexFunc(r.remains, func(m remain) bool { return m.Variable == v.ID && m.Name == name && m.count == h.Count })
+	at := slices.IndexFunc(r.remains, func(m remain) bool {
+		return m.Variable == v.ID && m.Name == name &&
+			m.count == h.Count
+	})
 	if at < 0 {
 		if !r.roomForName(name) {
 			r.lost++
@@ -452,7 +455,8 @@ func (r *Rank) Add(name string, class mpit.Class, object uint32, values ...any) 
 	})
 }
 
-func (r *Rank) update(name string, class mpit.Class, object uint32, values []any, to func(d mpit.Datatype, old, value uint64) uint64) error {
+func (r *Rank) update(name string, class mpit.Class, object uint32, values []any,
+	to func(d mpit.Datatype, old, value uint64) uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, v, err := r.find(name, class, object)
@@ -492,7 +496,8 @@ func (r *Rank) FailRead(name string, class mpit.Class, object uint32, code mpit.
 func (r *Rank) SetStats(stats mpit.AgentStats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stats.PcontrolLevel, stats.PcontrolCalls, stats.KeptSamples = r.stats.PcontrolLevel, r.stats.PcontrolCalls, r.stats.KeptSamples
+	stats.PcontrolLevel, stats.PcontrolCalls, stats.KeptSamples = r.stats.PcontrolLevel, r.stats.PcontrolCalls,
+		r.stats.KeptSamples
 	stats.PausedTime, stats.CategoryStamp = r.stats.PausedTime, r.stats.CategoryStamp
 	r.stats = stats
 }

@@ -81,7 +81,8 @@ func TestMistakes(t *testing.T) {
 	assert.Error(t, r.Connect(context.Background(), filepath.Join(t.TempDir(), "nobody")))
 
 	wrong := New(Config{Values: []Value{{Name: "nothing"}}})
-	assert.ErrorContains(t, wrong.Connect(context.Background(), "anywhere"), "no handle", "a mistake in a Config is told at Connect")
+	assert.ErrorContains(t, wrong.Connect(context.Background(), "anywhere"), "no handle",
+		"a mistake in a Config is told at Connect")
 	assert.ErrorContains(t, wrong.Run(context.Background(), "anywhere"), "no handle")
 }
 
@@ -89,7 +90,8 @@ func TestMistakes(t *testing.T) {
 func TestRemains(t *testing.T) {
 	r := New(Config{
 		Variables: []mpit.Variable{
-			{Name: "count", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm},
+			{Name: "count", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4,
+				Bind: mpit.BindComm},
 		},
 		Initial:    map[string]float64{"count": 100},
 		MaxObjects: 2,
@@ -123,8 +125,9 @@ func TestRemains(t *testing.T) {
 // A rename begins a new contribution.
 func TestRename(t *testing.T) {
 	r := New(Config{
-		Variables: []mpit.Variable{{Name: "count", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt, DatatypeBytes: 4, Bind: mpit.BindComm}},
-		Objects:   []mpit.Object{{Kind: mpit.BindComm}},
+		Variables: []mpit.Variable{{Name: "count", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt,
+			DatatypeBytes: 4, Bind: mpit.BindComm}},
+		Objects: []mpit.Object{{Kind: mpit.BindComm}},
 	})
 	require.NoError(t, r.Set("count", mpit.ClassCounter, 1, 5))
 	require.NoError(t, r.RenameObject(1, "late"))

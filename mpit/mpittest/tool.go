@@ -54,7 +54,8 @@ func (th *toolHandle) next(v *variable, old, from, to uint64) uint64 {
 	switch {
 	case sums(v.Class):
 		return fit(v, add(v.Datatype, old, to, from))
-	case v.Class == mpit.ClassHighWatermark && less(v.Datatype, to, old), v.Class == mpit.ClassLowWatermark && less(v.Datatype, old, to):
+	case v.Class == mpit.ClassHighWatermark && less(v.Datatype, to, old), v.Class == mpit.ClassLowWatermark &&
+		less(v.Datatype, old, to):
 		return old
 	}
 	return to
@@ -155,11 +156,15 @@ func (r *Rank) operate(q wire.ToolRequest) (given, *refusal) {
 		return nil, nil
 	case q.Operation == wire.ToolHandleAlloc:
 		return r.allocHandle(q)
-	case q.Handle == 0 && (q.Operation == wire.ToolStart || q.Operation == wire.ToolStop || q.Operation == wire.ToolReset):
+	case q.Handle == 0 && (q.Operation == wire.ToolStart || q.Operation == wire.ToolStop ||
+		q.Operation == wire.ToolReset):
 		r.operateAll(q)
 		return nil, nil
 	}
-	at := slices.IndexFunc(t.handles, func(h toolHandle) bool { return h.session == q.Session && h.number == q.Handle })
+	at := slices.IndexFunc(t.handles, func(h toolHandle) bool {
+		return h.session == q.Session &&
+			h.number == q.Handle
+	})
 	switch {
 	case at < 0:
 		return nil, byAgent(mpit.ErrInvalidHandle, fmt.Sprintf("there is no handle %d in the session", q.Handle))
@@ -175,7 +180,8 @@ func (r *Rank) operate(q wire.ToolRequest) (given, *refusal) {
 func (r *Rank) createSession() (given, *refusal) {
 	t := &r.tools
 	if len(t.sessions) >= maxToolSessions {
-		return nil, byAgent(mpit.ErrOutOfSessions, fmt.Sprintf("a connection has at most %d sessions", maxToolSessions))
+		return nil, byAgent(mpit.ErrOutOfSessions, fmt.Sprintf("a connection has at most %d sessions",
+			maxToolSessions))
 	}
 	t.lastSession++
 	t.sessions = append(t.sessions, t.lastSession)
@@ -206,7 +212,8 @@ func (r *Rank) allocHandle(q wire.ToolRequest) (given, *refusal) {
 	}
 	source := r.source(q.Variable, q.Object)
 	t.lastHandle++
-	th := toolHandle{number: t.lastHandle, session: q.Session, variable: q.Variable, object: q.Object, values: make([]uint64, source.Count)}
+	th := toolHandle{number: t.lastHandle, session: q.Session, variable: q.Variable, object: q.Object,
+		values: make([]uint64, source.Count)}
 	th.reset(v, source.values)
 	if v.Continuous {
 		th.start(v, source.values)
@@ -258,7 +265,8 @@ func (r *Rank) operateHandle(th *toolHandle, q wire.ToolRequest) (given, *refusa
 		th.reset(v, source.values)
 	case wire.ToolWrite:
 		if len(q.Words) != len(th.values) {
-			return nil, byAgent(mpit.ErrInvalid, fmt.Sprintf("%d values for %d elements", len(q.Words), len(th.values)))
+			return nil, byAgent(mpit.ErrInvalid, fmt.Sprintf("%d values for %d elements", len(q.Words),
+				len(th.values)))
 		}
 		for at, w := range q.Words {
 			th.values[at] = fit(v, w)

@@ -263,7 +263,8 @@ func (b *Board) addInfos() {
 			seen[k] = true
 			rows = append(rows, exposition.Row{Value: 1, Labels: []mapping.Label{
 				{Name: "name", Value: k.name}, {Name: "class", Value: k.class}, {Name: "unit", Value: k.unit},
-				{Name: "bind", Value: k.bind}, {Name: "verbosity", Value: k.verbosity}, {Name: "bits", Value: strconv.Itoa(k.bits)},
+				{Name: "bind", Value: k.bind}, {Name: "verbosity", Value: k.verbosity},
+				{Name: "bits", Value: strconv.Itoa(k.bits)},
 			}})
 		}
 	}
@@ -301,7 +302,8 @@ func (b *Board) addControls(all *tally.Tally[ControlRow]) {
 	var rows []exposition.Row
 	for r, n := range sums {
 		labels := []mapping.Label{
-			{Name: "jobid", Value: r.World.JobID}, {Name: "world", Value: r.World.Name}, {Name: "user", Value: r.World.User},
+			{Name: "jobid", Value: r.World.JobID}, {Name: "world", Value: r.World.Name},
+			{Name: "user", Value: r.World.User},
 			{Name: "name", Value: r.Name}, {Name: "value", Value: r.Value},
 		}
 		if r.World.Dup > 0 {

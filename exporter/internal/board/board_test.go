@@ -33,7 +33,8 @@ func pageRank(number int, name string, values ...string) (*Rank, *fixed) {
 	metric := &mapping.Metric{Name: name, Kind: mapping.KindGauge}
 	f := &fixed{structure: 1}
 	for i, v := range values {
-		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}}, Value: float64(i), Valid: true})
+		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}},
+			Value: float64(i), Valid: true})
 	}
 	id := Identity{JobID: "1", World: "0", User: "alice", Rank: number}
 	return &Rank{Key: mpit.RankID{byte(number)}, ID: id, Labels: Labels(id)}, f
@@ -77,7 +78,8 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 	first, figures := pageRank(9, "mpit_x", "z", "y")
 	show(p, second, others)
 	show(p, first, figures)
-	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"), "ranks and elements as numbers, names as text")
+	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(p, "mpit_x"),
+		"ranks and elements as numbers, names as text")
 
 	figures.series = figures.series[:1]
 	show(p, first, figures)
@@ -135,7 +137,8 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 			f.series[0].Histogram = &mapping.Histogram{Counts: []uint64{0}}
 			f.series[2].Metric = &mapping.Metric{Name: "mpit_y_count_total", Kind: mapping.KindCounter}
 		}, exposition.DroppedConflict, []string{"0:b"}},
-		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels }, exposition.DroppedDuplicate, []string{"0:a", "0:b"}},
+		{"the same labels twice", func(f *fixed) { f.series[2].Labels = f.series[0].Labels },
+			exposition.DroppedDuplicate, []string{"0:a", "0:b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, dropped := countingPage()
@@ -151,9 +154,11 @@ func TestWhatDoesNotComeOntoThePageIsCounted(t *testing.T) {
 func TestHistogram(t *testing.T) {
 	p, _ := countingPage()
 	r, figures := pageRank(0, "mpit_x")
-	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20, Schema: mapping.NativeSchema}
+	h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Count: 12, Sum: 20,
+		Schema: mapping.NativeSchema}
 	figures.series = []*mapping.Series{{
-		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true, Lasting: true, Since: testTime.UnixNano(),
+		Metric: &mapping.Metric{Name: "mpit_x", Kind: mapping.KindHistogram}, Histogram: h, Valid: true,
+		Lasting: true, Since: testTime.UnixNano(),
 	}}
 	show(p, r, figures)
 	families := p.Messages().Families()

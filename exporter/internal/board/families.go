@@ -162,7 +162,8 @@ var rankFamilies = []rankFamily{
 		"Reads of performance variables that MPI_T refused.",
 		func(r *portrait) float64 { return float64(r.stats.ReadErrors) }),
 	ofRank("mpit_pcontrol_level", "", whileControlled,
-		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have called it.",
+		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have "+
+			"called it.",
 		func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }),
 	ofRank("mpit_pcontrol_calls_total", "{call}", onceControlled,
 		"Calls of MPI_Pcontrol. Only of ranks that have called it.",

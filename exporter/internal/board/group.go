@@ -29,7 +29,8 @@ type group struct {
 
 func newGroup(id Identity) *group {
 	return &group{
-		id: id, labels: Labels(id), figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{}, left: map[string]int{},
+		id: id, labels: Labels(id), figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{},
+		left: map[string]int{},
 	}
 }
 

@@ -20,12 +20,14 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
 	series := func(name, value string) *mapping.Series {
 		return &mapping.Series{
-			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge}, Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
+			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge},
+			Labels: []mapping.Label{{Name: "l", Value: value}}, Value: 1,
 			Valid: true, Together: mapping.NewTogether(mapping.RankNode, mapping.MergeSum),
 		}
 	}
 	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
-		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"), series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
+		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"),
+		series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
 	}}}, time.Now())
 	p.updateSheet(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))

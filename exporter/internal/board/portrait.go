@@ -117,8 +117,9 @@ func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
 type describing struct {
 	perRank   int
 	perUser   int
-	described map[uint32]int   // series that describe each user's ranks
-	infos     []variables.Info // of the last rank's variables, as far as they are on the page: a world's ranks share them
+	described map[uint32]int // series that describe each user's ranks
+	// of the last rank's variables, as far as they are on the page: a world's ranks share them
+	infos []variables.Info
 }
 
 func (d *describing) begin(ranks []*Rank, perRank, all int) {
@@ -286,7 +287,8 @@ func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 		name := mapping.Label{Name: "name", Value: o.Name}
 		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
-			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+			infos = append(infos, exposition.Row{Value: 1,
+				Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
 		}
 	}
 	b.AddOwn(s.Sheet, &familyObjectInfo, true, infos...)

@@ -76,9 +76,11 @@ func TestBudgetsHold(t *testing.T) {
 		var ranks []*rank
 		world, changed := b.Open(Job{"0", 0}), false
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit", "merged"}).Draw(t, "what"); {
+			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit",
+				"merged"}).Draw(t, "what"); {
 			case what == "come":
-				job := Job{strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "job")), uint32(rapid.IntRange(0, 2).Draw(t, "uid"))}
+				job := Job{strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "job")),
+					uint32(rapid.IntRange(0, 2).Draw(t, "uid"))}
 				ranks = append(ranks, &rank{Account: b.Open(job)})
 			case what == "limit":
 				if err := b.SetLimits(draw()); err != nil {
@@ -110,7 +112,8 @@ func TestBudgetsHold(t *testing.T) {
 					ranks = append(ranks[:k], ranks[k+1:]...)
 				}
 			}
-			all, jobs, users := world.weight, map[Job]int{world.job: world.weight}, map[uint32]int{world.job.UID: world.weight}
+			all, jobs, users := world.weight, map[Job]int{world.job: world.weight},
+				map[uint32]int{world.job.UID: world.weight}
 			for _, r := range ranks {
 				all += r.weight
 				jobs[r.job] += r.weight

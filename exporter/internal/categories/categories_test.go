@@ -67,13 +67,15 @@ func TestStandingIsBounded(t *testing.T) {
 		},
 		"a deep chain": func() (list []mpit.Category) {
 			for i := range 20_000 {
-				list = append(list, mpit.Category{Index: i, Name: strconv.Itoa(i), Variables: []int{i % 600}, Subcategories: []int{i + 1}})
+				list = append(list, mpit.Category{Index: i, Name: strconv.Itoa(i), Variables: []int{i % 600},
+					Subcategories: []int{i + 1}})
 			}
 			return list
 		},
 		"all in each other": func() (list []mpit.Category) {
 			for i := range 600 {
-				list = append(list, mpit.Category{Index: i, Name: strconv.Itoa(i), Variables: []int{i}, Subcategories: numbers(600)})
+				list = append(list, mpit.Category{Index: i, Name: strconv.Itoa(i), Variables: []int{i},
+					Subcategories: numbers(600)})
 			}
 			return list
 		},

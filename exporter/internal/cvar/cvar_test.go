@@ -12,7 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-var colours = &mpit.Enum{Name: "colour", Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "red"}, {Value: 3, Name: "red,green"}, {Value: 7, Name: "2"}}}
+var colours = &mpit.Enum{Name: "colour", Items: []mpit.EnumItem{{Value: -1, Name: "none"}, {Value: 2, Name: "red"},
+	{Value: 3, Name: "red,green"}, {Value: 7, Name: "2"}}}
 
 func TestParse(t *testing.T) {
 	one, three := make([]uint64, 1), make([]uint64, 3)
@@ -34,22 +35,31 @@ func TestParse(t *testing.T) {
 		{"hexadecimal below zero", of(mpit.DatatypeLong), one, "-0x10", []uint64{minus(16)}, ""},
 		{"a leading zero is no octal number", of(mpit.DatatypeInt), one, "010", []uint64{10}, ""},
 		{"the least int", of(mpit.DatatypeInt), one, "-2147483648", []uint64{minus(1 << 31)}, ""},
-		{"an int too large", of(mpit.DatatypeInt), one, "2147483648", nil, "2147483648 is out of the range of MPI_INT: -2147483648 to 2147483647"},
-		{"an int32 too small", of(mpit.DatatypeInt32), one, "-2147483649", nil, "-2147483649 is out of the range of MPI_INT32_T: -2147483648 to 2147483647"},
+		{"an int too large", of(mpit.DatatypeInt), one, "2147483648", nil,
+			"2147483648 is out of the range of MPI_INT: -2147483648 to 2147483647"},
+		{"an int32 too small", of(mpit.DatatypeInt32), one, "-2147483649", nil,
+			"-2147483649 is out of the range of MPI_INT32_T: -2147483648 to 2147483647"},
 		{"the least long", of(mpit.DatatypeLong), one, "-9223372036854775808", []uint64{1 << 63}, ""},
-		{"a count too large", of(mpit.DatatypeCount), one, "9223372036854775808", nil, "out of the range of MPI_COUNT: -9223372036854775808 to 9223372036854775807"},
+		{"a count too large", of(mpit.DatatypeCount), one, "9223372036854775808", nil,
+			"out of the range of MPI_COUNT: -9223372036854775808 to 9223372036854775807"},
 		{"the largest unsigned", of(mpit.DatatypeUnsigned), one, "4294967295", []uint64{math.MaxUint32}, ""},
-		{"an unsigned too large", of(mpit.DatatypeUint32), one, "4294967296", nil, "4294967296 is out of the range of MPI_UINT32_T: 0 to 4294967295"},
-		{"an unsigned below zero", of(mpit.DatatypeUnsigned), one, "-1", nil, "-1 is out of the range of MPI_UNSIGNED: 0 to 4294967295"},
-		{"the largest of all", of(mpit.DatatypeUnsignedLongLong), one, "18446744073709551615", []uint64{math.MaxUint64}, ""},
-		{"one more", of(mpit.DatatypeUint64), one, "18446744073709551616", nil, "out of the range of MPI_UINT64_T: 0 to 18446744073709551615"},
+		{"an unsigned too large", of(mpit.DatatypeUint32), one, "4294967296", nil,
+			"4294967296 is out of the range of MPI_UINT32_T: 0 to 4294967295"},
+		{"an unsigned below zero", of(mpit.DatatypeUnsigned), one, "-1", nil,
+			"-1 is out of the range of MPI_UNSIGNED: 0 to 4294967295"},
+		{"the largest of all", of(mpit.DatatypeUnsignedLongLong), one, "18446744073709551615",
+			[]uint64{math.MaxUint64}, ""},
+		{"one more", of(mpit.DatatypeUint64), one, "18446744073709551616", nil,
+			"out of the range of MPI_UINT64_T: 0 to 18446744073709551615"},
 		{"no number", of(mpit.DatatypeInt), one, "many", nil, `"many" is not a number of datatype MPI_INT`},
 		{"half a number", of(mpit.DatatypeInt), one, "1.5", nil, `"1.5" is not a number of datatype MPI_INT`},
 		{"two signs", of(mpit.DatatypeInt), one, "0x-1", nil, `"0x-1" is not a number`},
 		{"nothing", of(mpit.DatatypeInt), one, "", nil, `"" is not a number of datatype MPI_INT`},
 		{"a double", of(mpit.DatatypeDouble), one, "-2.5e3", []uint64{math.Float64bits(-2500)}, ""},
-		{"a float is rounded as the variable will be", of(mpit.DatatypeFloat), one, "0.1", []uint64{math.Float64bits(float64(float32(0.1)))}, ""},
-		{"a float too large", of(mpit.DatatypeFloat), one, "1e39", nil, "1e39 is out of the range of MPI_FLOAT: finite numbers"},
+		{"a float is rounded as the variable will be", of(mpit.DatatypeFloat), one, "0.1",
+			[]uint64{math.Float64bits(float64(float32(0.1)))}, ""},
+		{"a float too large", of(mpit.DatatypeFloat), one, "1e39", nil,
+			"1e39 is out of the range of MPI_FLOAT: finite numbers"},
 		{"no finite number", of(mpit.DatatypeDouble), one, "inf", nil, `"inf" is not a finite number`},
 		{"not a number at all", of(mpit.DatatypeDouble), one, "NaN", nil, `"NaN" is not a finite number`},
 		{"true", of(mpit.DatatypeBool), one, "True", []uint64{1}, ""},
@@ -67,7 +77,8 @@ func TestParse(t *testing.T) {
 		{"a list too long", of(mpit.DatatypeInt), three, "1,2,3,4", nil, "4 values where the variable has 3 elements"},
 		{"a list for one", of(mpit.DatatypeInt), one, "1,2", nil, `"1,2" is not a number`},
 		{"an empty array", of(mpit.DatatypeInt), []uint64{}, "", []uint64{}, ""},
-		{"a datatype that nobody knows", of(mpit.DatatypeOther), one, "1", nil, "values of datatype OTHER can't be written"},
+		{"a datatype that nobody knows", of(mpit.DatatypeOther), one, "1", nil,
+			"values of datatype OTHER can't be written"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Parse(&test.variable, mpit.CvarValue{Values: test.present}, test.text)
@@ -93,7 +104,8 @@ func TestParseText(t *testing.T) {
 // An array of names is no way to make a text of gigabytes, and a name that is too long is a number, which can be read
 // again.
 func TestFormatIsBounded(t *testing.T) {
-	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: strings.Repeat("x", maxItemName)}, {Value: 2, Name: strings.Repeat("y", maxItemName+1)}}}
+	enum := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: strings.Repeat("x", maxItemName)},
+		{Value: 2, Name: strings.Repeat("y", maxItemName+1)}}}
 	many := mpit.CvarValue{Values: slices.Repeat([]uint64{1}, 262144)}
 	text := Format(mpit.DatatypeInt, enum, many)
 	assert.LessOrEqual(t, len(text), maxText+2*maxItemName)
@@ -142,7 +154,8 @@ func TestText(t *testing.T) {
 		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Values: []uint64{1, ^uint64(0)}}, "1,-1"},
 		{mpit.ControlVariable{Datatype: mpit.DatatypeUint64, Values: []uint64{^uint64(0)}}, "18446744073709551615"},
 		{mpit.ControlVariable{Datatype: mpit.DatatypeDouble, Values: []uint64{0x3ff8000000000000}}, "1.5"},
-		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}}, "both,none,7"},
+		{mpit.ControlVariable{Datatype: mpit.DatatypeInt, Enum: enum, Values: []uint64{2, ^uint64(0), 7}},
+			"both,none,7"},
 		{mpit.ControlVariable{Datatype: mpit.DatatypeInt}, ""},
 	} {
 		assert.Equal(t, test.want, Text(&test.v))
@@ -155,7 +168,8 @@ func TestRows(t *testing.T) {
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
 		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
 		{Name: "negative", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1<<64 - 5}},
-		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm, Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
+		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
+			Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
 		{Name: "text\x7f", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
 		{Name: "other", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1}},
 	}, []string{"m?de", "neg*", "bound", "text*"})

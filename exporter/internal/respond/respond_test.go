@@ -21,10 +21,14 @@ func TestWriter(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"for people", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, evil) }, 200, "{\n  \"a\": \"\\u001b\\u007f\\u009bü\"\n}\n"},
-		{"for programs", func(w http.ResponseWriter) { to.Compact(w, http.StatusOK, evil) }, 200, "{\"a\":\"\\u001b\\u007f\\u009bü\"}\n"},
-		{"an error", func(w http.ResponseWriter) { to.Error(w, http.StatusNotFound, errors.New("no rank")) }, 404, "{\n  \"error\": \"no rank\"\n}\n"},
-		{"nothing that JSON has", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, func() {}) }, 500, "encoding the answer failed\n"},
+		{"for people", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, evil) }, 200,
+			"{\n  \"a\": \"\\u001b\\u007f\\u009bü\"\n}\n"},
+		{"for programs", func(w http.ResponseWriter) { to.Compact(w, http.StatusOK, evil) }, 200,
+			"{\"a\":\"\\u001b\\u007f\\u009bü\"}\n"},
+		{"an error", func(w http.ResponseWriter) { to.Error(w, http.StatusNotFound, errors.New("no rank")) }, 404,
+			"{\n  \"error\": \"no rank\"\n}\n"},
+		{"nothing that JSON has", func(w http.ResponseWriter) { to.JSON(w, http.StatusOK, func() {}) }, 500,
+			"encoding the answer failed\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := httptest.NewRecorder()

@@ -43,8 +43,8 @@ func New() *Metrics {
 		Series: i.gauge("mpit_exporter_series", "{series}",
 			"Series of ranks on the last page, a histogram counting as one."),
 		SeriesLimit: i.gauges("mpit_exporter_series_limit", "scope", "{series}",
-			"How many series of performance variables there may be, by whose "+
-				"they are; a histogram counts for as many as it has lines."),
+			"How many series of performance variables there may be, by whose they are; a histogram counts for as "+
+				"many as it has lines."),
 		SeriesUsed: i.gauges("mpit_exporter_series_used", "scope", "{series}",
 			"How many of them there are; of jobs, users and ranks that which has most."),
 		Rounds: i.counter("mpit_exporter_rounds_total", "{round}",
@@ -75,8 +75,8 @@ func New() *Metrics {
 		Clashes: i.counter("mpit_exporter_label_clashes_total", "{rank}",
 			"Ranks that came with the labels of another one that is still on the page; they have a label dup."),
 		Mismatches: i.counter("mpit_exporter_jobid_mismatches_total", "{rank}",
-			"Ranks that claimed another job than their control group is of, "+
-				"by the kernel's word: jobid_check on mpit_process_info."),
+			"Ranks that claimed another job than their control group is of, by the kernel's word: jobid_check on "+
+				"mpit_process_info."),
 		ScrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
 			"HTTP requests for metrics, by result.",
 			ScrapeOK, ScrapeRefused, ScrapeFailed, ScrapeAborted),
@@ -86,8 +86,8 @@ func New() *Metrics {
 			"Requests to set a control variable, by result.",
 			control.OK, control.Refused, control.Failed),
 		Reloaded: i.gauge("mpit_exporter_config_last_reload_successful", "",
-			"1: the rules in force are those that were read last; 0: those "+
-				"could not be used, and the ones before them are in force."),
+			"1: the rules in force are those that were read last; 0: those could not be used, and the ones before "+
+				"them are in force."),
 		ReloadTime: i.gauge("mpit_exporter_config_last_reload_success_timestamp_seconds", "",
 			"When the rules in force were read, since the epoch."),
 		Reloads: i.counters("mpit_exporter_config_reloads_total", "result", "{attempt}",
@@ -121,8 +121,9 @@ const (
 
 // Reasons of mpit_exporter_series_dropped_total that are not the mapping's.
 const (
-	DroppedEvicted   = "ended_evicted"        // series of an ended rank, given up before anybody had them
-	DroppedBound     = "series_over_bound"    // of what describes objects, variables, categories, and of control variables
+	DroppedEvicted = "ended_evicted" // series of an ended rank, given up before anybody had them
+	// of what describes objects, variables, categories, and of control variables
+	DroppedBound     = "series_over_bound"
 	DroppedControl   = "cvar_unreadable"      // a control variable that was to be on the page
 	DroppedVariables = "variables_over_bound" // of one rank
 
@@ -132,7 +133,8 @@ const (
 // DroppedReasons are those that are there from the start.
 func DroppedReasons() []string {
 	return []string{
-		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate, DroppedBound,
+		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate,
+		DroppedBound,
 		DroppedControl,
 		DroppedVariables, DroppedUndelivered, exposition.DroppedIncomplete,
 		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),

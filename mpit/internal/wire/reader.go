@@ -65,7 +65,8 @@ func (r *Reader) Next() (Frame, error) {
 		return Frame{}, Errorf(ReasonVersion, "frame of protocol version 0")
 	}
 	if words > int64(r.limit/WordBytes) {
-		return Frame{}, Errorf(ReasonTooLarge, "frame of type %d announces %d words, the limit is %d", f.Type, words, r.limit/WordBytes)
+		return Frame{}, Errorf(ReasonTooLarge, "frame of type %d announces %d words, the limit is %d", f.Type, words,
+			r.limit/WordBytes)
 	}
 	size := HeaderBytes + int(words)*WordBytes
 	if err := r.fill(size); err != nil {

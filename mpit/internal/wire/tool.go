@@ -24,7 +24,8 @@ const (
 )
 
 var toolNames = [toolOperations]string{
-	"session create", "session free", "handle alloc", "handle free", "start", "stop", "read", "write", "reset", "readreset",
+	"session create", "session free", "handle alloc", "handle free", "start", "stop", "read", "write", "reset",
+	"readreset",
 	"cvar read", "cvar write", "pvar index", "cvar index", "category index",
 }
 

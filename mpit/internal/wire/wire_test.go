@@ -220,10 +220,12 @@ func TestDecoderRefuses(t *testing.T) {
 func TestRequestsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sample := SampleRequest{
-			Variables: rapid.Uint64().Draw(t, "variables"), Layout: rapid.Uint64().Draw(t, "layout"), Remains: rapid.Uint64().Draw(t, "remains"),
-			Kept: rapid.Uint64().Draw(t, "kept"),
+			Variables: rapid.Uint64().Draw(t, "variables"), Layout: rapid.Uint64().Draw(t, "layout"),
+			Remains: rapid.Uint64().Draw(t, "remains"),
+			Kept:    rapid.Uint64().Draw(t, "kept"),
 		}
-		selection := SelectRequest{Default: rapid.Bool().Draw(t, "default"), Map: rapid.SliceOfN(rapid.Uint64(), 1, 20).Draw(t, "map")}
+		selection := SelectRequest{Default: rapid.Bool().Draw(t, "default"),
+			Map: rapid.SliceOfN(rapid.Uint64(), 1, 20).Draw(t, "map")}
 		var open OpenRequest
 		ids := rapid.SliceOfN(rapid.Uint32Range(0, MaxVariables-1), 0, 20).Draw(t, "variables to open")
 		for _, id := range ids {
@@ -353,7 +355,8 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("first index %d", first)
 		}
 		if r, err := DecodeToolRequest(payload); err == nil {
-			if r.Operation >= toolOperations || len(r.Name) > MaxString || len(r.Value.Text) > MaxString || len(r.Words) > MaxValues {
+			if r.Operation >= toolOperations || len(r.Name) > MaxString || len(r.Value.Text) > MaxString ||
+				len(r.Words) > MaxValues {
 				t.Fatalf("out of bounds: %+v", r)
 			}
 		}

@@ -132,13 +132,13 @@ func (o *Settings) paged() bool {
 func (o *Settings) Check(socket string) error {
 	switch {
 	case !o.Enabled && len(o.meant) > 0:
-		return cli.Usagef("exec: %s is for an exporter that exec starts: "+
-			"add --own, or give it to the exporter of the node", o.meant[0])
+		return cli.Usagef("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of "+
+			"the node", o.meant[0])
 	case !o.Enabled:
 		return nil
 	case socket != "":
-		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: " +
-			"leave one of them out")
+		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: leave one of them " +
+			"out")
 	case o.wait < 0 || o.wait > maxWait:
 		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
 	case !o.paged() && !o.otlp.Asked():

@@ -135,8 +135,8 @@ func TestAgentEnvironment(t *testing.T) {
 				"MPIT_AGENT_LOG=0"},
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b",
 				"MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=*"}, []string{"--monitoring leaves Open MPI's monitoring " +
-				"component off, for it ends programs that are correct; if yours is known to run with it, " +
-				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
+				"component off, for it ends programs that are correct; if yours is known to run with it, set " +
+				"OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
 		{"what is not asked for stays", Settings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
 			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"monitoring is on already", Settings{Monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
@@ -151,8 +151,8 @@ func TestAgentEnvironment(t *testing.T) {
 		{"monitoring stays off", Settings{Monitoring: true}, nil,
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"},
 			[]string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are " +
-				"correct; if yours is known to run with it, " +
-				"set OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
+				"correct; if yours is known to run with it, set OMPI_MCA_pml_monitoring_enable=2. --calls counts " +
+				"messages and bytes and harms nothing"}},
 		{"nothing can be preloaded", Settings{file: programFile{unobserved: "why"}}, nil,
 			[]string{"LD_PRELOAD=/lib/agent.so"},
 			[]string{"the program runs unobserved: why"}},

@@ -44,8 +44,7 @@ func TestDefaultSocket(t *testing.T) {
 			s, err := ListenAgents("", places["run"], places["user"])
 			if test.want == "" {
 				assert.EqualError(t, err, "no place for the agent socket: mkdir "+absent+"/mpit-exporter: no such "+
-					"file or directory\n"+
-					"XDG_RUNTIME_DIR is not set; name one with --agent.socket")
+					"file or directory\nXDG_RUNTIME_DIR is not set; name one with --agent.socket")
 				return
 			}
 			require.NoError(t, err)
