@@ -64,7 +64,7 @@ var tails = func() []string {
 	for _, w := range unitWords {
 		words = append(words, "_"+w)
 	}
-	out := []string{"_ratio"}
+	out := []string{"_ratio"} // PERCENTAGE's: it has no class word, and its unit is always the same
 	for _, class := range classWords {
 		for _, u := range words {
 			if class != "" {

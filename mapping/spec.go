@@ -14,7 +14,7 @@ type Mode uint8
 
 // The ways to treat values.
 const (
-	ModeGauge     Mode = iota // present values
+	ModePresent   Mode = iota // present values: LEVEL, SIZE, PERCENTAGE, GENERIC
 	ModeWatermark             // present values, of freed objects as well
 	ModeCount                 // what only grows
 	ModeState                 // an item of an enumeration
@@ -28,14 +28,15 @@ type Spec struct {
 	Items   []Item    // of a STATE's enumeration; nil: only the present value is shown
 }
 
-// Plain is what of a Spec can be compared as it stands.
+// Plain is what of a Spec can be compared as it stands. A new field that changes values or labels goes into
+// variables.Variable's meaning as well, or a reload would not begin such series anew.
 type Plain struct {
 	Metric    *Metric    // nil: left out
 	Mode      Mode       // how values are treated
 	Real      mpit.Class // the class that it really is
 	Number    Number     // how the words of a sample are read
 	Bits      uint       // of a value; 64 of a distribution's time
-	Scale     float64    // a value times this is in base units
+	Scale     float64    // a value times this is shown; of a PERCENTAGE, that is what must be from 0 to 1
 	Structure            // which values have a cell of their own
 	Objects   Merge      // of objects that share a name
 	Elements  Merge      // of elements, where they have no label
@@ -224,7 +225,8 @@ func checkDistribution(v *mpit.Variable) Reason {
 	return ""
 }
 
-// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name.
+// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name. A level's has the name
+// that a PERCENTAGE would have, on purpose: where a library has that, there is no ratio.
 func RatioFamily(name string, high bool) *Metric {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
 	class, word := mpit.ClassLevel, "level"
@@ -246,7 +248,7 @@ func RatioFamily(name string, high bool) *Metric {
 
 // RatioOf is what the share of a part in the SIZE of the same name becomes.
 func RatioOf(part *Spec, metric *Metric) Spec {
-	mode := ModeGauge
+	mode := ModePresent
 	if part.Mode == ModeWatermark {
 		mode = ModeWatermark
 	}

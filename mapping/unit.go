@@ -1,6 +1,10 @@
 package mapping
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // NoUnit is what a rule writes to say that a variable has no unit, against a later rule that gives one.
 const NoUnit = "none"
@@ -24,6 +28,9 @@ var unitWords = map[string]string{
 	"By": "bytes", "s": "seconds", "1": "ratio",
 	"J": "joules", "W": "watts", "V": "volts", "A": "amperes", "Hz": "hertz", "Cel": "celsius",
 }
+
+// UnitWords is the words of units in names: "bytes", "seconds" …
+func UnitWords() []string { return slices.Sorted(maps.Values(unitWords)) }
 
 // UnitOf reads a unit as rules write it: "" and NoUnit are none, {message} is what is counted.
 func UnitOf(s string) (Unit, bool) {

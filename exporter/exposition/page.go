@@ -176,8 +176,7 @@ func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *
 	f := &family{name: name, help: help, kind: kind, otel: otel}
 	// OpenMetrics wants a unit to be the end of the name.
 	base := strings.TrimSuffix(name, "_total")
-	for _, unit := range []string{"bytes", "seconds", "ratio", "joules", "watts", "volts", "amperes", "hertz",
-		"celsius"} {
+	for _, unit := range mapping.UnitWords() {
 		if strings.HasSuffix(base, "_"+unit) {
 			f.unit = unit
 		}

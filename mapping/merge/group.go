@@ -196,7 +196,7 @@ type cell struct {
 	extreme *mapping.Series // nil: none
 	removed bool
 
-	meaning uint32  // of its parts; see variable.means
+	meaning uint32  // of its parts; see variables.Variable
 	turn    uint32  // how often that has changed
 	gain    float64 // modeCount: of the running Update
 	value   float64 // modeCount: in all

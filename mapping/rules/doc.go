@@ -2,8 +2,12 @@
 // say of one variable. It also holds the rules that are shipped (defaults).
 //
 // To read a file, begin with [Parse] and [Load]: ruleyaml.go reads YAML and knows where everything stands, compile.go
-// checks one rule, check.go what rules have to do with one another. To learn what rules say of a variable, begin with
-// [Compile], [Set.Decide] and the table in property.go, which has all that a rule can set.
+// checks each key of a rule, check.go whether the rule makes sense, together.go what rules have to do with one another.
+// To learn what rules say of a variable, begin with [Compile], [Set.Decide] and the table in property.go, which has all
+// that a rule can set.
+//
+// Mistakes are rows in rulefile_test.go. What rules do to values, and what Explain says, is tested in package series,
+// which has a rank to show it on.
 //
 // It knows no ranks and no values. docs/rules.md describes the language.
 package rules

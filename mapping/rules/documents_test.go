@@ -67,7 +67,7 @@ func TestDocumentedRules(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Match](), reflect.TypeFor[Rule](),
 		reflect.TypeFor[Limits](), reflect.TypeFor[Relabel]()} {
 		for key := range keysOf(of) {
-			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "%s of %v", key, of)
+			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "docs/rules.md says nothing of `%s`, a key of %v", key, of)
 		}
 	}
 	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(),
@@ -77,6 +77,6 @@ func TestDocumentedRules(t *testing.T) {
 	}
 	words = append(words, strings.Split(unitList, ", ")...)
 	for _, w := range words {
-		assert.True(t, strings.Contains(string(text), "`"+w+"`"), w)
+		assert.True(t, strings.Contains(string(text), "`"+w+"`"), "docs/rules.md says nothing of `%s`", w)
 	}
 }

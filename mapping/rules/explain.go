@@ -37,7 +37,7 @@ type Explanation struct {
 func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Variable,
 	categories []string) Explanation {
 	rules := forLibrary(c.rules, lib)
-	set, _ := settingsOf(rules, &v, categories, categories != nil)
+	set, _ := decide(rules, &v, categories, categories != nil)
 	// by a rule, which knows the library better than a guess does
 	named := set.by[slices.IndexFunc(properties[:], func(p property) bool { return p.name == "companion" })] != nil
 	s, want, reason := basis.Become(set.Properties, &v)
@@ -56,7 +56,7 @@ func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Var
 }
 
 // unsure finds the rules that could match and would change something.
-func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, categories []string, set *settings) []Source {
+func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, categories []string, set *decided) []Source {
 	var out []Source
 	for i, r := range c.rules {
 		could, whole := *r, true
@@ -92,7 +92,7 @@ func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, categories []st
 }
 
 // decisions is all properties with who set them.
-func decisions(basis *mapping.Basis, v *mpit.Variable, s *mapping.Spec, set *settings) []Decision {
+func decisions(basis *mapping.Basis, v *mpit.Variable, s *mapping.Spec, set *decided) []Decision {
 	out := make([]Decision, propertyCount)
 	for p := range properties {
 		of := &properties[p]
@@ -115,7 +115,7 @@ var exampleObjects = map[mpit.Bind]string{
 
 // examples is series as they would stand on the page.
 func examples(basis *mapping.Basis, metric *mapping.Metric, v *mpit.Variable, s *mapping.Spec,
-	set *settings) []string {
+	set *decided) []string {
 	own := slices.Clone(set.Labels)
 	if s.Label != "" && set.Object {
 		own = append(own, mapping.Label{Name: s.Label, Value: cmp.Or(exampleObjects[v.Bind], mapping.Unnamed)})
@@ -153,7 +153,7 @@ func examples(basis *mapping.Basis, metric *mapping.Metric, v *mpit.Variable, s 
 }
 
 // seriesLines is the lines that one series has in the text format.
-func seriesLines(name string, kind mapping.Kind, s *mapping.Spec, v *mpit.Variable, set *settings,
+func seriesLines(name string, kind mapping.Kind, s *mapping.Spec, v *mpit.Variable, set *decided,
 	labels []mapping.Label) []string {
 	with := func(extra mapping.Label) []mapping.Label { return append(slices.Clone(labels), extra) }
 	switch {

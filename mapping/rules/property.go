@@ -12,19 +12,21 @@ import (
 )
 
 // property is one of those that rules set: each has its own first rule. A new one is a key of Rule, a field of
-// mapping.Properties, an entry here, and whatever uses the field.
+// mapping.Properties, an entry here, and whatever uses the field: mapping.Basis.Become, mostly. Its default is in
+// decide (decide.go), where it isn't the field's zero; what makes no sense together with it is in checkRule (check.go).
 type property struct {
-	name  string                     // what rules call it
-	isSet func(r *compiledRule) bool // whether a rule says it
-	// what is wrong with it, where it is set; nil: nothing can be
-	check func(r *compiledRule) error
-	// what a rule says; groups are those of its pattern
+	name  string                      // what rules call it
+	isSet func(r *compiledRule) bool  // whether a rule says it
+	check func(r *compiledRule) error // what is wrong with it, where it is set; nil: nothing can be
+
+	// take takes over what a rule says; groups are those of its pattern.
 	take func(p *mapping.Properties, r *compiledRule, groups []string)
-	show func(s *mapping.Spec, set *settings, x *explaining) string // as a rule would write it
-	// of a distribution it is what its agent measures, whatever a rule says
-	agent bool
-	// it means something even of a variable that is dropped, which may be a timer's companion
-	kept bool
+
+	// show is its value in a rule's words.
+	show func(s *mapping.Spec, set *decided, x *explaining) string
+
+	agent bool // no rule can set it of a distribution, whose agent says what it is
+	kept  bool // it matters under drop: true as well, as a dropped COUNTER may be a timer's companion
 }
 
 // explaining is what a property's value may depend on besides the rules.
@@ -34,6 +36,7 @@ type explaining struct {
 	rule  *compiledRule // that has set it; nil: the default
 }
 
+// propertyCount is the number of entries in properties.
 const propertyCount = 16
 
 // properties is all of them, in the order in which they are explained.
@@ -42,21 +45,21 @@ var properties = [propertyCount]property{
 		name: "drop", kept: true,
 		isSet: func(r *compiledRule) bool { return r.Drop != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Drop = *r.Drop },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return strconv.FormatBool(set.Drop) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Drop) },
 	},
 	{
 		name: "class", agent: true, kept: true,
 		isSet: func(r *compiledRule) bool { return r.Class != "" },
 		check: func(r *compiledRule) (err error) { r.real, err = parseClass(r.Class); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Class = r.real },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return mapping.NameOf(set.Class) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return mapping.NameOf(set.Class) },
 	},
 	{
 		name: "unit", agent: true, kept: true,
 		isSet: func(r *compiledRule) bool { return r.Unit != "" },
 		check: func(r *compiledRule) (err error) { r.unit, err = parseUnit(r.Unit); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Unit = r.unit },
-		show: func(s *mapping.Spec, _ *settings, x *explaining) string {
+		show: func(s *mapping.Spec, _ *decided, x *explaining) string {
 			if x.rule != nil {
 				return x.rule.Unit
 			}
@@ -70,17 +73,17 @@ var properties = [propertyCount]property{
 			if *r.Scale > 0 && *r.Scale <= 1e30 { // NaN is refused as well
 				return nil
 			}
-			return complain("write a factor above 0, such as 0.001", "scale %v is not above zero", *r.Scale)
+			return complain("write a factor above 0, such as 0.001", "scale %v is not above 0 and at most 1e30", *r.Scale)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Scale = *r.Scale },
-		show: func(_ *mapping.Spec, set *settings, _ *explaining) string { return number64(set.Scale) },
+		show: func(_ *mapping.Spec, set *decided, _ *explaining) string { return number64(set.Scale) },
 	},
 	{
 		name:  "name",
 		isSet: func(r *compiledRule) bool { return r.Name != "" },
 		check: (*compiledRule).compileName,
 		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Name = r.template.expand(groups) },
-		show: func(_ *mapping.Spec, set *settings, x *explaining) string {
+		show: func(_ *mapping.Spec, set *decided, x *explaining) string {
 			return cmp.Or(set.Name, mapping.CleanText(x.v.Name, 256))
 		},
 	},
@@ -95,13 +98,13 @@ var properties = [propertyCount]property{
 				len(r.Help))
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Help = r.Help },
-		show: func(_ *mapping.Spec, set *settings, _ *explaining) string { return set.Help },
+		show: func(_ *mapping.Spec, set *decided, _ *explaining) string { return set.Help },
 	},
 	{
 		name:  "labels", // they have no key: they are named groups of match.regexp
 		isSet: func(r *compiledRule) bool { return len(r.groups) > 0 },
 		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Labels = r.labelsOf(groups) },
-		show: func(_ *mapping.Spec, set *settings, _ *explaining) string {
+		show: func(_ *mapping.Spec, set *decided, _ *explaining) string {
 			return strings.Join(labelTexts(set.Labels), ",")
 		},
 	},
@@ -113,7 +116,7 @@ var properties = [propertyCount]property{
 				mapping.MergeMean, mapping.MergeEach)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Merge = r.Merge },
-		show: func(s *mapping.Spec, set *settings, _ *explaining) string {
+		show: func(s *mapping.Spec, set *decided, _ *explaining) string {
 			if s.Separate || set.Merge == mapping.MergeEach {
 				return string(mapping.MergeEach)
 			}
@@ -129,19 +132,19 @@ var properties = [propertyCount]property{
 				mapping.ElementsPeer, mapping.ElementsIndex)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Elements = r.Elements },
-		show: func(s *mapping.Spec, _ *settings, _ *explaining) string { return cmp.Or(s.Each, string(s.Elements)) },
+		show: func(s *mapping.Spec, _ *decided, _ *explaining) string { return cmp.Or(s.Each, string(s.Elements)) },
 	},
 	{
 		name: "nonzero", agent: true, kept: true,
 		isSet: func(r *compiledRule) bool { return r.Nonzero != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Nonzero = *r.Nonzero },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return strconv.FormatBool(set.Nonzero) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Nonzero) },
 	},
 	{
 		name: "object", kept: true,
 		isSet: func(r *compiledRule) bool { return r.Object != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Object = *r.Object },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return strconv.FormatBool(set.Object) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Object) },
 	},
 	{
 		name: "companion", agent: true,
@@ -150,7 +153,7 @@ var properties = [propertyCount]property{
 		take: func(p *mapping.Properties, r *compiledRule, groups []string) {
 			p.Companion = r.companion.expand(groups)
 		},
-		show: func(s *mapping.Spec, _ *settings, _ *explaining) string {
+		show: func(s *mapping.Spec, _ *decided, _ *explaining) string {
 			return cmp.Or(s.Companion, mapping.NoCompanion)
 		},
 	},
@@ -165,7 +168,7 @@ var properties = [propertyCount]property{
 			return nil
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Buckets = r.Buckets },
-		show: func(s *mapping.Spec, _ *settings, _ *explaining) string {
+		show: func(s *mapping.Spec, _ *decided, _ *explaining) string {
 			texts := make([]string, len(s.Buckets))
 			for i, b := range s.Buckets {
 				texts[i] = number64(b)
@@ -177,14 +180,14 @@ var properties = [propertyCount]property{
 		name: "offset", agent: true, kept: true,
 		isSet: func(r *compiledRule) bool { return r.Offset != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Offset = *r.Offset },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return strconv.FormatBool(set.Offset) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Offset) },
 	},
 	{
 		name:  "rank",
 		isSet: func(r *compiledRule) bool { return r.Rank != "" },
 		check: func(r *compiledRule) error { return parseRank(r.Rank) },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Rank = r.Rank },
-		show: func(_ *mapping.Spec, set *settings, x *explaining) string {
+		show: func(_ *mapping.Spec, set *decided, x *explaining) string {
 			return string(cmp.Or(set.Rank, x.basis.Ranks))
 		},
 	},
@@ -192,7 +195,7 @@ var properties = [propertyCount]property{
 		name: "open", kept: true,
 		isSet: func(r *compiledRule) bool { return r.Open != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Open = *r.Open },
-		show:  func(_ *mapping.Spec, set *settings, _ *explaining) string { return strconv.FormatBool(set.Open) },
+		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Open) },
 	},
 }
 

@@ -40,8 +40,8 @@ type Rule struct {
 	Scale *float64          `yaml:"scale,omitempty"` // factor besides the unit's own
 
 	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the
-	// first
-	// * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of that name.
+	// first * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of
+	// that name.
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 

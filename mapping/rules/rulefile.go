@@ -15,38 +15,6 @@ type File struct {
 	Rules    []Rule           `yaml:"rules,omitempty"`
 }
 
-// Limits bound the series that performance variables have on this node's page, as Prometheus counts them: a histogram
-// is as many as it has lines. Zero stands for the default.
-type Limits struct {
-	Series            int `yaml:"series,omitempty"`              // of all ranks (default 500,000)
-	SeriesPerJob      int `yaml:"series_per_job,omitempty"`      // default 200,000
-	SeriesPerUser     int `yaml:"series_per_user,omitempty"`     // default 250,000
-	SeriesPerRank     int `yaml:"series_per_rank,omitempty"`     // default 20,000
-	SeriesPerVariable int `yaml:"series_per_variable,omitempty"` // of one variable in one rank (default 2,000)
-}
-
-// Defaults of Limits.
-const (
-	DefaultSeries            = 500_000
-	DefaultSeriesPerJob      = 200_000
-	DefaultSeriesPerUser     = 250_000
-	DefaultSeriesPerRank     = 20_000
-	DefaultSeriesPerVariable = 2_000
-)
-
-// Relabel changes what a rank is called, after the manner of Prometheus' relabel_configs: the values of SourceLabels,
-// joined by Separator, are matched with Regex as a whole; TargetLabel becomes Replacement.
-type Relabel struct {
-	Source Source `yaml:"-"`
-
-	// jobid, world, rank, user, host, executable, library, jobname, partition, source, cgroup_jobid, env_<NAME>
-	SourceLabels []string `yaml:"source_labels,omitempty"`
-	Separator    *string  `yaml:"separator,omitempty"`   // default ;
-	Regex        string   `yaml:"regex,omitempty"`       // default (.*)
-	TargetLabel  string   `yaml:"target_label"`          // jobid, world, jobname or partition
-	Replacement  *string  `yaml:"replacement,omitempty"` // default $1
-}
-
 // Settings is what all files together say, and the shipped rules behind theirs.
 type Settings struct {
 	Rank     mapping.RankMode

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -78,6 +79,10 @@ rules:
 			Offset: &yes, Rank: mapping.RankNode, Open: &yes,
 		}, {Source: Source{"all.yaml", 34}, Name: "plain"}},
 	}, f)
+	for i := range reflect.TypeFor[Rule]().NumField() {
+		assert.False(t, reflect.ValueOf(f.Rules[0]).Field(i).IsZero() && reflect.TypeFor[Rule]().Field(i).Name != "Source",
+			"the key of Rule.%s is not in all.yaml", reflect.TypeFor[Rule]().Field(i).Name)
+	}
 }
 
 func manyGroups(n int) string {
@@ -198,7 +203,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"unit": {oneRule("unit: Bytes"), `2:9: unit "Bytes" is none of UCUM's; write By`},
 		"unknown unit": {oneRule("unit: furlong"),
 			`2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
-		"scale": {oneRule("scale: -1"), `2:10: scale -1 is not above zero; write a factor above 0, such as 0.001`},
+		"scale": {oneRule("scale: -1"), `2:10: scale -1 is not above 0 and at most 1e30; write a factor above 0, such as 0.001`},
 		"merge": {oneRule("merge: avg"), `2:10: merge "avg" is none of sum, max, min, mean, each; write mean`},
 		"elements": {oneRule("elements: each"),
 			`2:13: elements "each" is none of sum, max, min, mean, peer, index; write peer or index`},

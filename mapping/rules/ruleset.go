@@ -83,7 +83,7 @@ func hintOf(r *compiledRule) hint {
 // undecided says whether they could make a difference.
 func (s *Set) Decide(v *mpit.Variable, categories []string, known bool) (_ mapping.Properties, undecided bool) {
 	var scratch [32]*compiledRule
-	set, undecided := settingsOf(s.candidates(v, scratch[:0]), v, categories, known)
+	set, undecided := decide(s.candidates(v, scratch[:0]), v, categories, known)
 	return set.Properties, undecided
 }
 

@@ -23,11 +23,11 @@ type cell struct {
 	series *mapping.Series
 
 	// Of the handles, in the running Update.
-	sum         float64
+	sum         float64 // unscaled
 	known, want int32 // how many values it is made of, and how many it should be
 
-	count   mapping.Count // modeCount; else its value is the last one shown
-	fixed   float64       // of freed objects
+	count   mapping.Count // ModeCount; of a watermark the last merged value, unscaled, which becomes fixed
+	fixed   float64       // of freed objects, unscaled
 	created int64         // Unix nanoseconds of the earliest contribution, 0 unknown
 
 	state *stateCell // of a STATE

@@ -52,7 +52,7 @@ func TestExplainSaysWhoDecided(t *testing.T) {
 			"1.048576, 4.194304, 16.777216, 67.108864] (default)",
 		"offset": "false (default)", "rank": "keep (default)", "open": "false (default)",
 	}, got)
-	assert.Equal(t, "class", e.Decisions[1].Property, "in the order of propertyNames")
+	assert.Equal(t, "class", e.Decisions[1].Property, "in the order of properties")
 	require.NotNil(t, e.Metric)
 	checkMetric(t, e.Metric)
 	assert.Equal(t, "mpit_x_calls_total", e.Metric.Name)

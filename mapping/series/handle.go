@@ -26,7 +26,7 @@ type handle struct {
 
 	// Most have one element. Others have what follows in several.
 	one     [1]*cell
-	elem    [1]element // modeCount
+	elem    [1]element // ModeCount
 	several *several
 
 	timers *timersOf // nil: it is no companion
@@ -35,7 +35,7 @@ type handle struct {
 // several is the cells and elements of a handle that has more than one.
 type several struct {
 	cells []*cell   // one, or one for each element; nil for those that have none
-	elems []element // modeCount
+	elems []element // ModeCount
 }
 
 // timersOf is the cells of timers that a companion's handle counts the events of: for each timer one, or one for each
@@ -54,7 +54,7 @@ func (h *handle) cells() []*cell {
 	return nil
 }
 
-// elems is the elements, of modeCount only.
+// elems is the elements, of ModeCount only.
 func (h *handle) elems() []element {
 	switch {
 	case h.several != nil:

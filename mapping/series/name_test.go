@@ -149,6 +149,7 @@ func TestEscapedNames(t *testing.T) {
 		{"of a level, too", "foo_level", mpit.ClassLevel, "mpit_foo_level_x#"},
 		{"it is another's", "foo_highwatermark", mpit.ClassPercentage, "mpit_foo_highwatermark_x#_ratio"},
 		{"in OpenMetrics it is another's", "foo_level", mpit.ClassCounter, "mpit_foo_level_x#_total"},
+		{"in OpenMetrics it is a percentage's", "foo_ratio", mpit.ClassCounter, "mpit_foo_ratio_x#_total"},
 		{"in OpenMetrics it is another's with a unit", "foo_level_bytes", mpit.ClassCounter,
 			"mpit_foo_level_bytes_x#_total"},
 		{"a timer's", "foo_time", mpit.ClassCounter, "mpit_foo_time_x#_total"},

@@ -48,7 +48,7 @@ func (m *specs) share(s mapping.Spec, enum *mpit.Enum) *mapping.Spec {
 	return made
 }
 
-// forgetSpec takes out what no rank has any more, unless another one like it has come since.
+// forget takes out what no rank has any more, unless another one like it has come since.
 func (m *specs) forget(key specKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

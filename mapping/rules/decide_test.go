@@ -80,11 +80,11 @@ func TestWhatARuleMatches(t *testing.T) {
 		"{library: mpich, class: timer, category: missing}": false,
 	} {
 		rules := forLibrary(compiled(t, "rules: [{match: "+match+", drop: true}]"), lib)
-		s, undecided := settingsOf(rules, &v, categories, true)
+		s, undecided := decide(rules, &v, categories, true)
 		assert.Equal(t, want, s.Drop, match)
 		assert.False(t, undecided, match)
 	}
-	s, _ := settingsOf(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib),
+	s, _ := decide(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib),
 		&mpit.Variable{}, nil, true)
 	assert.False(t, s.Drop, "a verbosity that isn't known lies in no range")
 }
@@ -111,10 +111,10 @@ rules:
     rank: node
     open: true
 `)
-	s, undecided := settingsOf(rules, &mpit.Variable{Name: "x_bcast_time", Class: mpit.ClassSize}, nil, true)
+	s, undecided := decide(rules, &mpit.Variable{Name: "x_bcast_time", Class: mpit.ClassSize}, nil, true)
 	assert.False(t, undecided)
 	first, second := rules[0], rules[1]
-	assert.Equal(t, settings{
+	assert.Equal(t, decided{
 		by: decidedBy(map[string]*compiledRule{
 			"class": second, "unit": second, "scale": second, "name": first, "help": second, "labels": first,
 			"merge":    second,
@@ -131,19 +131,19 @@ rules:
 		},
 	}, s)
 
-	s, _ = settingsOf(rules, &mpit.Variable{Name: "x__calls", Class: mpit.ClassSize}, nil, true)
+	s, _ = decide(rules, &mpit.Variable{Name: "x__calls", Class: mpit.ClassSize}, nil, true)
 	assert.Equal(t, "x_calls", s.Name)
 	assert.Empty(t, s.Labels, "a group that stands for nothing gives no label")
 	assert.True(t, s.Object)
 
-	s, _ = settingsOf(nil, &mpit.Variable{Class: mpit.ClassLevel}, nil, true)
-	assert.Equal(t, settings{Properties: mapping.Properties{Class: mpit.ClassLevel, Unit: mapping.Unit{Scale: 1},
+	s, _ = decide(nil, &mpit.Variable{Class: mpit.ClassLevel}, nil, true)
+	assert.Equal(t, decided{Properties: mapping.Properties{Class: mpit.ClassLevel, Unit: mapping.Unit{Scale: 1},
 		Scale: 1, Object: true}}, s, "without rules")
 }
 
 func TestLabelsAreCleanAndSorted(t *testing.T) {
 	rules := compiled(t, "rules: [{match: {regexp: '(?s)(?P<b>.)(?P<a>.*)'}}, {match: {regexp: '.*(?P<c>.)'}}]")
-	s, _ := settingsOf(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)}, nil, true)
+	s, _ := decide(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)}, nil, true)
 	assert.Equal(t, []mapping.Label{{Name: "a", Value: "\uFFFDx" + strings.Repeat("é", 62)},
 		{Name: "b", Value: "é"}}, s.Labels)
 }
@@ -169,17 +169,17 @@ rules:
 		{"x", mpit.ClassCounter, true}, // could be dropped
 		{"ab", mpit.ClassCounter, true},
 	} {
-		_, undecided := settingsOf(rules, &mpit.Variable{Name: c.name, Class: c.class}, nil, false)
+		_, undecided := decide(rules, &mpit.Variable{Name: c.name, Class: c.class}, nil, false)
 		assert.Equal(t, c.undecided, undecided, c)
 	}
-	s, undecided := settingsOf(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, []string{"COLL"}, true)
+	s, undecided := decide(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, []string{"COLL"}, true)
 	assert.True(t, s.Drop)
 	assert.False(t, undecided)
-	s, undecided = settingsOf(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, nil, true)
+	s, undecided = decide(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, nil, true)
 	assert.False(t, s.Drop, "known to stand in none")
 	assert.False(t, undecided)
 	// What it sets is set already.
-	_, undecided = settingsOf(compiled(t, "rules: [{drop: false}, {match: {category: a}, drop: true}]"),
+	_, undecided = decide(compiled(t, "rules: [{drop: false}, {match: {category: a}, drop: true}]"),
 		&mpit.Variable{}, nil, false)
 	assert.False(t, undecided)
 }
@@ -262,7 +262,7 @@ func TestShadowedRulesHaveNoEffect(t *testing.T) {
 				Verbosity: mpit.Verbosity(rapid.IntRange(0, 9).Draw(t, "verbosity")),
 			}
 			categories := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b"}), 0, 2).Draw(t, "categories")
-			s, _ := settingsOf(forLibrary(all.rules, lib), &v, categories, true)
+			s, _ := decide(forLibrary(all.rules, lib), &v, categories, true)
 			for _, p := range problems {
 				for property, by := range s.by {
 					if by == nil || by.Source.Line != p.Line || s.Drop && !properties[property].kept {

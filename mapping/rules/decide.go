@@ -47,18 +47,23 @@ func (r *compiledRule) inCategory(categories []string) bool {
 		func(c string) bool { return GlobMatches(r.Match.Category, c) })
 }
 
-// settings is what all matching rules together say of one variable, and which rule says it.
-type settings struct {
+// decided is what all matching rules together say of one variable, and which rule says it.
+type decided struct {
 	mapping.Properties
-	by [propertyCount]*compiledRule // nil: the default
+	by       [propertyCount]*compiledRule // nil: the default
+	measured bool                         // it is a distribution: the agent decides some properties
 }
 
-// settingsOf applies rules that forLibrary has chosen. categories are those that v stands in; where they are not
+// decide applies rules that forLibrary has chosen. categories are those that v stands in; where they are not
 // known yet, a rule that asks for one does not match, and undecided says whether it would have set something if it
 // did.
-func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s settings,
+func decide(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s decided,
 	undecided bool) {
 	s.Properties = mapping.Properties{Class: v.Class, Unit: mapping.Unit{Scale: 1}, Scale: 1, Object: true}
+	if s.measured = v.Distribution; s.measured {
+		s.Class, s.Unit, s.Scale = mpit.ClassTimer, mapping.Unit{Base: "s", Scale: 1}, mpit.DistributionUnit
+		s.Companion = mapping.NoCompanion
+	}
 	for _, r := range rules {
 		groups, ok := r.matches(v)
 		switch {
@@ -69,16 +74,18 @@ func settingsOf(rules []*compiledRule, v *mpit.Variable, categories []string, kn
 			s.apply(r, groups)
 		}
 	}
-	if v.Distribution {
-		s.fix()
-	}
 	return s, undecided
 }
 
+// open says whether a rule sets a property that none has set yet, and that rules may set.
+func (s *decided) open(r *compiledRule, p int) bool {
+	return r.sets[p] && s.by[p] == nil && !(s.measured && properties[p].agent)
+}
+
 // lacks says whether a rule sets a property that none has set yet.
-func (s *settings) lacks(r *compiledRule) bool {
+func (s *decided) lacks(r *compiledRule) bool {
 	for p := range properties {
-		if r.sets[p] && s.by[p] == nil {
+		if s.open(r, p) {
 			return true
 		}
 	}
@@ -86,22 +93,11 @@ func (s *settings) lacks(r *compiledRule) bool {
 }
 
 // apply takes over what a rule sets and none has set yet.
-func (s *settings) apply(r *compiledRule, groups []string) {
+func (s *decided) apply(r *compiledRule, groups []string) {
 	for p := range properties {
-		if r.sets[p] && s.by[p] == nil {
+		if s.open(r, p) {
 			s.by[p] = r
 			properties[p].take(&s.Properties, r, groups)
 		}
 	}
-}
-
-// fix takes out of settings what rules can't say of a distribution.
-func (s *settings) fix() {
-	for p := range properties {
-		if properties[p].agent {
-			s.by[p] = nil
-		}
-	}
-	s.Class, s.Unit, s.Scale = mpit.ClassTimer, mapping.Unit{Base: "s", Scale: 1}, mpit.DistributionUnit
-	s.Elements, s.Nonzero, s.Companion, s.Offset = "", false, mapping.NoCompanion, false
 }

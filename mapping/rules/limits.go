@@ -1,0 +1,79 @@
+package rules
+
+import "fmt"
+
+// Limits bound the series that performance variables have on this node's page, as Prometheus counts them: a histogram
+// is as many as it has lines. Zero stands for the default.
+type Limits struct {
+	Series            int `yaml:"series,omitempty"`              // of all ranks (default 500,000)
+	SeriesPerJob      int `yaml:"series_per_job,omitempty"`      // default 200,000
+	SeriesPerUser     int `yaml:"series_per_user,omitempty"`     // default 250,000
+	SeriesPerRank     int `yaml:"series_per_rank,omitempty"`     // default 20,000
+	SeriesPerVariable int `yaml:"series_per_variable,omitempty"` // of one variable in one rank (default 2,000)
+}
+
+// Defaults of Limits.
+const (
+	DefaultSeries            = 500_000
+	DefaultSeriesPerJob      = 200_000
+	DefaultSeriesPerUser     = 250_000
+	DefaultSeriesPerRank     = 20_000
+	DefaultSeriesPerVariable = 2_000
+)
+
+// maxSeries is the highest limit.
+const maxSeries = 1_000_000_000
+
+// limit is one of Limits.
+type limit struct {
+	key      string
+	value    *int
+	standard int // the default
+}
+
+func (l *Limits) list() []limit {
+	return []limit{
+		{"series", &l.Series, DefaultSeries},
+		{"series_per_user", &l.SeriesPerUser, DefaultSeriesPerUser},
+		{"series_per_job", &l.SeriesPerJob, DefaultSeriesPerJob},
+		{"series_per_rank", &l.SeriesPerRank, DefaultSeriesPerRank},
+		{"series_per_variable", &l.SeriesPerVariable, DefaultSeriesPerVariable},
+	}
+}
+
+// Check finds a limit below zero, which is none.
+func (l Limits) Check() error {
+	for _, one := range l.list() {
+		if *one.value < 0 {
+			return fmt.Errorf("limit %s is below zero: %d", one.key, *one.value)
+		}
+	}
+	return nil
+}
+
+// WithDefaults is the limits with defaults in place of zeros.
+func (l Limits) WithDefaults() Limits {
+	for _, one := range l.list() {
+		if *one.value == 0 {
+			*one.value = one.standard
+		}
+	}
+	return l
+}
+
+// checkHead finds what is wrong with rank and limits.
+func (p *parsed) checkHead() []finding {
+	var found []finding
+	if err := parseRank(p.Rank); err != nil {
+		found = append(found, finding{"rank", err})
+	}
+	for _, l := range p.Limits.list() {
+		if _, there := p.places["limits."+l.key]; there && !p.broken["limits."+l.key] &&
+			(*l.value < 1 || *l.value > maxSeries) {
+			found = append(found, finding{"limits." + l.key, complain(
+				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,
+					l.standard), "the limit is %d", *l.value)})
+		}
+	}
+	return found
+}
