@@ -79,7 +79,7 @@ func decide(rules []*compiledRule, v *mpit.Variable, categories []string, known 
 
 // open says whether a rule sets a property that none has set yet, and that rules may set.
 func (s *decided) open(r *compiledRule, p int) bool {
-	return r.sets[p] && s.by[p] == nil && !(s.measured && properties[p].agent)
+	return r.sets[p] && s.by[p] == nil && (!s.measured || !properties[p].agent)
 }
 
 // lacks says whether a rule sets a property that none has set yet.

@@ -24,7 +24,7 @@ type cell struct {
 
 	// Of the handles, in the running Update.
 	sum         float64 // unscaled
-	known, want int32 // how many values it is made of, and how many it should be
+	known, want int32   // how many values it is made of, and how many it should be
 
 	count   mapping.Count // ModeCount; of a watermark the last merged value, unscaled, which becomes fixed
 	fixed   float64       // of freed objects, unscaled
