@@ -21,6 +21,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 const (
@@ -482,5 +485,28 @@ func (p *linter) tests(alert string) {
 	}
 	if !silent {
 		p.add("%s never expects that there is no alert", name)
+	}
+}
+
+// What a rule chooses by the end of a name is what variables of that class are called.
+func TestRulesFindWhatTheyAreFor(t *testing.T) {
+	mapper, err := variables.New(variables.Config{})
+	require.NoError(t, err)
+	share, _, ok := mapper.Metric(mapping.Library{}, mpit.Variable{
+		Name: "buffers", Class: mpit.ClassPercentage, Datatype: mpit.DatatypeDouble,
+	})
+	require.True(t, ok)
+	for name, record := range map[string]string{
+		share.Name: "mpit_job:resource_ratio:max",
+		mapping.RatioFamily("buffers", false).Name: "mpit_job:resource_ratio:max",
+		mapping.RatioFamily("buffers", true).Name:  "mpit_job:resource_highwatermark_ratio:max",
+	} {
+		text, err := fs.ReadFile(os.DirFS(".."), recordingFile)
+		require.NoError(t, err)
+		_, expression, found := strings.Cut(string(text), "- record: "+record+"\n")
+		require.True(t, found)
+		m := regexp.MustCompile(`__name__=~"([^"]*)"`).FindStringSubmatch(expression)
+		require.NotNil(t, m)
+		assert.Regexp(t, "^(?:"+m[1]+")$", name, "%s does not find what a variable becomes by default", record)
 	}
 }
