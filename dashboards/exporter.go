@@ -26,9 +26,6 @@ func exporter() grafana.Dashboard {
 // own is a family of the exporter's own.
 func own(name string) string { return selector("mpit_exporter_"+name, ofNodes) }
 
-// grow is how much a counter has grown between two points of a graph, so that single events are seen.
-func grow(selector string) string { return "increase(" + selector + perSecond + ")" }
-
 func exporterNow() []*panel {
 	tight := steps(step{color: "green"}, step{"orange", nearLimit}, step{"red", 1})
 	return []*panel{
