@@ -12,11 +12,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-var update = flag.Bool("update", false, "write golden files and docs/metrics.md anew")
+var update = flag.Bool("update", false, "write golden files and the tables in docs anew")
+
+// updating runs the tests that write something with -update, and no others.
+const updating = "go test ./exporter -run 'Golden|Documented' -update"
 
 func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	families := Families()
@@ -72,7 +76,7 @@ func checkWritten(t *testing.T, page, begin, want string) {
 		require.NoError(t, os.WriteFile(path, []byte(head+begin+want+docEnd+tail), 0o644))
 		return
 	}
-	assert.Equal(t, want, written, "%s is out of date: go test ./exporter -update", path)
+	uptodate.Check(t, path, written, want, updating)
 }
 
 // docs/metrics.md lists what the code has.
