@@ -23,7 +23,7 @@ func exporter() grafana.Dashboard {
 	}.grafana()
 }
 
-// own is a family of the exporter's own.
+// own is a self metric, without mpit_exporter_.
 func own(name string) string { return selector("mpit_exporter_"+name, ofNodes) }
 
 func exporterNow() []*panel {
