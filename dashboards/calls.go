@@ -254,7 +254,7 @@ func callCollectives() []*panel {
 				sumBy(process+", comm", rateOf(selector(callTime+"_count", allreduce)))+" > 0)"), "{{comm}}"),
 		heat("Durations of MPI_Allreduce", "Calls of each duration, of all ranks and chosen communicators.", "short",
 			"duration").duration().size(24, 9).
-			target(sumBy("le", "increase("+selector(callTime+"_bucket", allreduce)+perSecond+")"), "heatmap",
+			target(sumBy("le", grow(selector(callTime+"_bucket", allreduce))), "heatmap",
 				"{{le}}", false),
 	}
 }
@@ -302,7 +302,7 @@ func callDurations() []*panel {
 			query("topk(10, "+share(by, chosen)+")", legend),
 		heat("Durations", "Calls of each duration, of all ranks and chosen functions.", "short",
 			"duration").duration().size(24, 9).
-			target(sumBy("le", "increase("+selector(callTime+"_bucket", chosen)+perSecond+")"), "heatmap", "{{le}}",
+			target(sumBy("le", grow(selector(callTime+"_bucket", chosen))), "heatmap", "{{le}}",
 				false),
 	}
 }

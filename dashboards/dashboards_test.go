@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
 )
 
 // The files beside this package are what its code writes, and there are no others.
@@ -20,6 +22,6 @@ func TestFilesAreUpToDate(t *testing.T) {
 		require.NoError(t, err)
 		got, err := os.ReadFile(name)
 		require.NoError(t, err)
-		assert.Equal(t, string(want), string(got), "%s is out of date: go generate ./dashboards", name)
+		uptodate.Check(t, name, string(got), string(want), "go generate ./dashboards")
 	}
 }

@@ -23,11 +23,8 @@ func exporter() grafana.Dashboard {
 	}.grafana()
 }
 
-// own is a family of the exporter's own.
+// own is a self metric, without mpit_exporter_.
 func own(name string) string { return selector("mpit_exporter_"+name, ofNodes) }
-
-// grow is how much a counter has grown between two points of a graph, so that single events are seen.
-func grow(selector string) string { return "increase(" + selector + perSecond + ")" }
 
 func exporterNow() []*panel {
 	tight := steps(step{color: "green"}, step{"orange", nearLimit}, step{"red", 1})

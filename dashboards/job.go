@@ -262,7 +262,7 @@ func jobTimer() []*panel {
 			"of their mean duration in each scrape interval; those of "+
 			"exec --calls are each by itself.", "short", "duration").
 			duration().
-			target(sumBy("le", "increase("+selector("${timer}_bucket", ofRanks)+perSecond+")"), "heatmap", "{{le}}",
+			target(sumBy("le", grow(selector("${timer}_bucket", ofRanks))), "heatmap", "{{le}}",
 				false),
 	}
 }

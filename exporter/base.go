@@ -36,7 +36,7 @@ type base struct {
 	tuning
 }
 
-// ruling is rules that are, or were, in force.
+// ruling is rules that are, or were, in force; a reload puts another one in its place.
 type ruling struct {
 	mapper   *variables.Mapper
 	identity *identity.Rules // for ranks that come

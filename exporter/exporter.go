@@ -16,7 +16,7 @@
 //   - what happens: registry.go (ranks come and go), takers.go (who waits for their last values), connection.go and
 //     final.go (what passes between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking
 //     all for a sample), pages.go (making the page) and result.go (what readers get);
-//   - the face: exporter.go, new.go, reload.go, handler.go, collector.go, otel.go, source.go and control.go.
+//   - what programs call: exporter.go, new.go, reload.go, handler.go, collector.go, otel.go, source.go and control.go.
 package exporter
 
 import (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +13,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-var update = flag.Bool("update", false, "write golden files and docs/metrics.md anew")
+var update = flag.Bool("update", false, "write golden files and the tables in docs anew")
+
+// updating runs the tests that write something with -update, and no others.
+const updating = "go test ./exporter -run 'Golden|Documented' -update"
 
 func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	families := Families()
@@ -72,7 +78,7 @@ func checkWritten(t *testing.T, page, begin, want string) {
 		require.NoError(t, os.WriteFile(path, []byte(head+begin+want+docEnd+tail), 0o644))
 		return
 	}
-	assert.Equal(t, want, written, "%s is out of date: go test ./exporter -update", path)
+	uptodate.Check(t, path, written, want, updating)
 }
 
 // docs/metrics.md lists what the code has.
@@ -88,4 +94,55 @@ func TestMetricsAreDocumented(t *testing.T) {
 			strings.Join(labels, ", "), f.Help)
 	}
 	checkWritten(t, "metrics.md", docBegin, want.String())
+}
+
+// docs/metrics.md says which values labels may have, and no others.
+func TestLabelValuesAreDocumented(t *testing.T) {
+	there, documented := map[string]bool{}, map[string]bool{}
+	add := func(to map[string]bool, family, label, value string) {
+		to[fmt.Sprintf("%s{%s=%q}", family, label, value)] = true
+	}
+
+	n := startNode(t, Config{}) // what the exporter says of itself has all values before there is a rank
+	for _, f := range decoded(t, n.Handler()) {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if !strings.HasSuffix(l.GetValue(), "_over_limit") { // the mapping's
+					add(there, f.GetName(), l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+	for end := mpit.EndFinalize; end <= mpit.EndLost; end++ {
+		add(there, "mpit_rank_end_info", "reason", end.String())
+	}
+	for _, check := range []string{identity.Verified, identity.Differs, identity.Unknown} {
+		add(there, "mpit_process_info", "jobid_check", check)
+	}
+	sources, err := os.ReadFile(filepath.Join("identity", "environment.go"))
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^\tsource\w+ += "(\w+)"`).FindAllSubmatch(sources, -1) {
+		add(there, "mpit_process_info", "jobid_source", string(m[1]))
+	}
+
+	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "\n## Values of labels\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(\\w+)` \\| (.*) \\|$")
+	value, aside := regexp.MustCompile("`(\\w+)`"), regexp.MustCompile(`\([^()]*\)`)
+	for _, m := range row.FindAllStringSubmatch(table, -1) {
+		for aside.MatchString(m[3]) { // one in another, too
+			m[3] = aside.ReplaceAllString(m[3], "")
+		}
+		for _, v := range value.FindAllStringSubmatch(m[3], -1) {
+			add(documented, m[1], m[2], v[1])
+		}
+	}
+	for v := range there {
+		assert.True(t, documented[v], "docs/metrics.md, Values of labels, doesn't have %s", v)
+	}
+	for v := range documented {
+		assert.True(t, there[v], "docs/metrics.md, Values of labels, has %s, which there isn't", v)
+	}
 }

@@ -33,13 +33,14 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range Families() {
 		name, unit := f.OTel()
-		assert.Equal(t, f.Name, prometheusName(t, name, unit, translatedType(f.Type, false)), "%s, %s", name, unit)
+		assert.Equal(t, f.Name, prometheusName(t, name, unit, translatedType(f.Type, false)),
+			"%s: what it counts, %q, must be in braces, such as {rank}", f.Name, f.Counts)
 		assert.True(t, strings.HasPrefix(name, "mpit."), name)
 		assert.Empty(t, seen[name], "%s and %s are both %s", f.Name, seen[name], name)
 		seen[name] = f.Name
 		assert.NotEqual(t, "1", unit, "%s: that is for ratios", name)
 		if f.Type == dto.MetricType_COUNTER {
-			assert.NotEmpty(t, unit, "%s: what is counted?", f.Name)
+			assert.NotEmpty(t, unit, "%s: say what it counts, such as {rank}", f.Name)
 		}
 	}
 	for family, want := range map[string]struct{ name, unit string }{

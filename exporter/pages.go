@@ -126,7 +126,7 @@ func (p *page) make(want readers) *result {
 	p.setSelf()
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
-		p.log.Error("gathering the exporter's own metrics failed", "err", err)
+		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
 	}
 	if r.messages != nil {
 		r.families = exposition.MergeFamilies(r.messages.Families(), r.own)
@@ -210,7 +210,7 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 	return ended
 }
 
-// setSelf sets the gauges of the exporter's own.
+// setSelf sets the self metrics that are gauges.
 func (p *page) setSelf() {
 	var states [len(stateNames)]int
 	accounts := make([]*budget.Account, len(p.views))

@@ -20,7 +20,8 @@ type Rules struct {
 
 // Reload puts new rules into force. Each rank goes over to them with its next answer, and its agent is told which
 // variables to read; ranks that have ended stay as they are. Identities are those of ranks that come from now on.
-// With an error the old rules stay, and ReloadFailed need not be called.
+// Rules are not compared: those that say the same as before are new ones, too. With an error the old rules stay, and
+// ReloadFailed need not be called.
 func (e *Exporter) Reload(r Rules) error {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,22 @@ func TestServePages(t *testing.T) {
 		status, body := e.get(t, test.path)
 		assert.Equal(t, test.status, status, test.path)
 		assert.Contains(t, body, test.want, test.path)
+	}
+}
+
+// docs/metrics.md has what the program says of itself, and nothing else.
+func TestServedMetricsAreDocumented(t *testing.T) {
+	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	connect(t, e)
+	page := awaitPage(t, e, "\nmpit_rank_up{")
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	require.NoError(t, err)
+	documented := regexp.MustCompile("`(mpit_exporter_[a-z_]*[a-z])`").FindAllStringSubmatch(string(text), -1)
+	for _, m := range documented {
+		assert.True(t, strings.Contains(page, "\n# HELP "+m[1]+" "), "%s of docs/metrics.md is not served", m[1])
+	}
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (mpit_exporter_\w+) `).FindAllStringSubmatch(page, -1) {
+		assert.True(t, strings.Contains(string(text), "`"+m[1]+"`"), "%s is not in docs/metrics.md", m[1])
 	}
 }
 

@@ -14,7 +14,7 @@ type Family struct {
 	Name string
 	Help string
 	Type dto.MetricType
-	// what its values count, in OpenTelemetry's words, such as {rank}; "": nothing, or the name has its unit
+	// what its values count, as OpenTelemetry annotates a unit: {rank}; "": nothing, or the name has its unit
 	Counts string
 	Labels []Label // besides the scraper's, and besides `dup` on what stands once per rank or world
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// portrait is what the page has of a rank: a copy of what was in it when the page could look at it last. It is the
-// owner of the rank's series.
+// portrait is a copy of a rank's numbers, series and state, made when the page could take the rank's lock last. The
+// page is written from it, without locks. It is the owner of the rank's series.
 type portrait struct {
 	rank    *Rank
 	refresh uint64 // the last one that has seen the rank

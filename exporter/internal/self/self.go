@@ -1,4 +1,5 @@
-// Package self has the exporter's figures of itself, in one table.
+// Package self has the exporter's figures of itself, in one table. Only the command's HTTP server, log and sandbox and
+// package otlp count for themselves.
 //
 // Begin reading at Metrics.
 package self
@@ -19,8 +20,8 @@ import (
 )
 
 // Metrics are the exporter's figures of itself: few, so that ordinary instruments will do. To add one, give it a
-// field here and an entry in New: its family, its name in OpenTelemetry and the documentation (go test
-// ./exporter -update) follow.
+// field here and an entry in New: its family, its name in OpenTelemetry and the documentation follow. Count it where
+// it happens, with a test there: no other test sees a metric that never moves.
 type Metrics struct {
 	instruments
 
@@ -32,7 +33,8 @@ type Metrics struct {
 	RoundDuration                                                    prometheus.Histogram
 }
 
-// New returns them with a registry of their own.
+// New returns them with a registry of their own. What stands in braces is what a metric counts, {rank}, as
+// OpenTelemetry annotates a unit; "" for what counts nothing.
 func New() *Metrics {
 	i := &instruments{registry: prometheus.NewRegistry()}
 	s := &Metrics{
@@ -189,7 +191,7 @@ func PlainLabels(names ...string) []exposition.Label {
 	return labels
 }
 
-// instruments makes them, and notes the family of each. counts is what the values count, as OpenTelemetry writes it.
+// instruments makes them, and notes the family of each.
 type instruments struct {
 	registry *prometheus.Registry
 	families []exposition.Family

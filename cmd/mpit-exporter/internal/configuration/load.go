@@ -31,8 +31,8 @@ func CheckPaths(what string, paths []string) error {
 	return nil
 }
 
-// Load reads and compiles rule files. If one of them is bad, the error is a *Mistakes with everything that is wrong
-// in any of them.
+// Load reads and compiles rule files. Beside the rules for an exporter it returns what the files say, which these are
+// made from. If one of them is bad, the error is a *Mistakes with everything that is wrong in any of them.
 func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *rules.Settings, error) {
 	settings, err := rules.Load(paths)
 	if err != nil {

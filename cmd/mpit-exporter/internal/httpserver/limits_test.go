@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,22 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
+
+// docs/metrics.md has the reasons of mpit_exporter_http_refused_total.
+func TestReasonsAreDocumented(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newRefusals())
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	var reasons []string
+	for _, m := range families[0].Metric {
+		reasons = append(reasons, m.Label[0].GetValue())
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "metrics.md"))
+	require.NoError(t, err)
+	want := "by `reason`: `" + strings.Join(reasons, "`, `") + "`)"
+	assert.True(t, strings.Contains(strings.Join(strings.Fields(string(text)), " "), want), "it doesn't say: %s", want)
+}
 
 // counted64 is the value of a counter.
 func counted64(c prometheus.Metric) float64 {

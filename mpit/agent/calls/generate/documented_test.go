@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
 )
 
 const (
@@ -33,7 +34,7 @@ func TestDocumentedTable(t *testing.T) {
 		require.NoError(t, os.WriteFile(page, []byte(before+tableBegin+want+tableEnd+after), 0o600))
 		return
 	}
-	assert.Equal(t, want, table, "go test ./mpit/agent/calls/generate -update")
+	uptodate.Check(t, page, table, want, updating)
 }
 
 // documentation is a row for all functions of a section that have the same object and directions.
@@ -79,7 +80,7 @@ func TestDeclaredVariables(t *testing.T) {
 		require.NoError(t, os.WriteFile(catalogueFile, []byte(head+variablesBegin+want), 0o600))
 		return
 	}
-	assert.Equal(t, want, variables, "go test ./mpit/agent/calls/generate -update")
+	uptodate.Check(t, catalogueFile, variables, want, updating)
 }
 
 // descriptions are source.c's, by kind of variable.

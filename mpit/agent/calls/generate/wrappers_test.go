@@ -9,9 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
 )
 
 var update = flag.Bool("update", false, "write golden files and the table in docs/calls.md anew")
+
+const updating = "go test ./mpit/agent/calls/generate -update"
 
 // Three wrappers as they are: one with a status of its own, one of a collective operation, one with large counts and
 // both sides.
@@ -32,7 +36,7 @@ func TestGoldenWrappers(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			assert.Equal(t, string(want), got.String())
+			uptodate.Check(t, file, string(want), got.String(), updating)
 		})
 	}
 }
