@@ -38,7 +38,7 @@ func NameOf(c mpit.Class) string {
 // BindLabel is the label that names an object of kind b: "comm", "win" …; "" for BindNone, "bound" for a kind that
 // isn't known.
 func BindLabel(b mpit.Bind) string {
-	if b > mpit.BindSession {
+	if b > mpit.BindLast {
 		return "bound"
 	}
 	return b.Label()

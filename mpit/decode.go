@@ -112,7 +112,7 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 		Verbosity:     known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
 		Datatype:      known(r.Word(), DatatypeBool, DatatypeOther),
 		DatatypeBytes: r.Int("size of a datatype"),
-		Bind:          known(r.Word(), BindSession, BindUnknown),
+		Bind:          known(r.Word(), BindLast, BindUnknown),
 	}
 	flags := r.Word()
 	v.ReadOnly, v.Continuous, v.Atomic, v.Distribution, v.OnRequest = flags&1 != 0, flags&2 != 0, flags&4 != 0,
@@ -144,7 +144,7 @@ const (
 
 // decodeObject reads a record of a LAYOUT's objects. The keys of details are few: each is held once in keys.
 func decodeObject(r *wire.Decoder, keys map[string]string) Object {
-	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindSession, BindUnknown)}
+	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindLast, BindUnknown)}
 	flags := r.Word()
 	o.Predefined, o.Inter = flags&objectPredefined != 0, flags&objectInter != 0
 	o.Size = r.Int("size of an object")
@@ -344,7 +344,7 @@ func decodeKept(payload []byte) (*Kept, error) {
 		r := d.Record("kept value")
 		v := KeptValue{
 			Variable: r.Uint32("variable of a kept value"),
-			Kind:     known(r.Word(), BindSession, BindUnknown),
+			Kind:     known(r.Word(), BindLast, BindUnknown),
 			Object:   r.Uint32("object of a kept value"),
 		}
 		raw := r.Bytes("name of an object", wire.MaxString)
@@ -468,7 +468,7 @@ func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (
 			Scope:     known(r.Word(), ScopeAllEq, ScopeUnknown),
 			Verbosity: known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
 			Datatype:  known(r.Word(), DatatypeBool, DatatypeOther),
-			Bind:      known(r.Word(), BindSession, BindUnknown),
+			Bind:      known(r.Word(), BindLast, BindUnknown),
 		}
 		if enum := r.Word(); enum != 0 && enum-1 <= math.MaxUint32 {
 			c.Enum = enums[uint32(enum-1)] // nil: an older agent, which sends those of performance variables only

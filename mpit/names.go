@@ -114,7 +114,7 @@ func (b Bind) Label() string {
 
 // BindOfLabel returns the kind of object that has a label, as Label has it; false: none has.
 func BindOfLabel(label string) (Bind, bool) {
-	for b := BindComm; b <= BindSession; b++ {
+	for b := BindComm; b <= BindLast; b++ {
 		if b.Label() == label {
 			return b, true
 		}

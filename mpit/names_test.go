@@ -58,14 +58,15 @@ func TestNames(t *testing.T) {
 
 func TestBindLabels(t *testing.T) {
 	var labels []string
-	for b := mpit.BindNone; b <= mpit.BindSession; b++ {
+	for b := mpit.BindNone; b <= mpit.BindLast; b++ {
 		labels = append(labels, b.Label())
 	}
 	assert.Equal(t, []string{
 		"", "comm", "datatype", "errhandler", "file", "group", "op", "request", "win", "message", "info", "session",
 	}, labels)
 	assert.Empty(t, mpit.BindUnknown.Label())
-	for b := mpit.BindComm; b <= mpit.BindSession; b++ {
+	assert.NotContains(t, (mpit.BindLast + 1).String(), "MPI_", "BindLast is not the last")
+	for b := mpit.BindComm; b <= mpit.BindLast; b++ {
 		got, ok := mpit.BindOfLabel(b.Label())
 		assert.True(t, ok)
 		assert.Equal(t, b, got)

@@ -56,6 +56,9 @@ const (
 	BindUnknown Bind = 255
 )
 
+// BindLast is the last kind that has a name: whatever goes through all kinds ends here.
+const BindLast = BindSession
+
 // Datatype is the type of a variable's elements (MPI-4.1 §15.3.5).
 type Datatype uint8
 

@@ -197,7 +197,7 @@ func parseKind(text string) (mpit.Bind, error) {
 		return kind, nil
 	}
 	var kinds []string
-	for kind := mpit.BindComm; kind <= mpit.BindSession; kind++ {
+	for kind := mpit.BindComm; kind <= mpit.BindLast; kind++ {
 		kinds = append(kinds, kind.Label())
 	}
 	return mpit.BindUnknown, fmt.Errorf("%q is no kind of object; there are %s", text, strings.Join(kinds, ", "))

@@ -23,7 +23,7 @@ var CommonLabels = sync.OnceValue(func() []Label {
 		{"peer", "mpi.peer", false},
 		{"index", "mpi.index", false},
 	}
-	for kind := mpit.BindComm; kind <= mpit.BindSession+1; kind++ { // the last is of kinds that nobody knows
+	for kind := mpit.BindComm; kind <= mpit.BindLast+1; kind++ { // the last is of kinds that nobody knows
 		name := mapping.BindLabel(kind)
 		labels = append(labels, Label{name, "mpi." + name + ".name", false})
 	}

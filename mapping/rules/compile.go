@@ -190,7 +190,7 @@ func parseClass(name mapping.ClassName) (mpit.Class, error) {
 // bindWords are the kinds of objects as rules write them.
 func bindWords() []string {
 	words := []string{"none"}
-	for b := mpit.BindComm; b <= mpit.BindSession; b++ {
+	for b := mpit.BindComm; b <= mpit.BindLast; b++ {
 		words = append(words, b.Label())
 	}
 	return words

@@ -237,7 +237,7 @@ func typeWord(d mpit.Datatype) string {
 
 // binds: a LEVEL and a COUNTER on each kind of object.
 func (e *everything) binds() {
-	for bind := mpit.BindDatatype; bind <= mpit.BindSession; bind++ {
+	for bind := mpit.BindDatatype; bind <= mpit.BindLast; bind++ {
 		for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassCounter} {
 			v := mpit.Variable{
 				Name:        fmt.Sprintf("bound_%s_%s", strings.ToLower(class.String()), bind.Label()),

@@ -50,7 +50,7 @@ var libraryNames = []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, map
 var (
 	classWords = wordsOf(mpit.ClassState, mpit.ClassGeneric,
 		func(c mpit.Class) string { return strings.ToLower(c.String()) })
-	bindWords      = append([]string{"none"}, wordsOf(mpit.BindComm, mpit.BindSession, mpit.Bind.Label)...)
+	bindWords      = append([]string{"none"}, wordsOf(mpit.BindComm, mpit.BindLast, mpit.Bind.Label)...)
 	verbosityWords = wordsOf(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll,
 		func(v mpit.Verbosity) string { return strings.ToLower(v.String()) })
 	datatypeWords = wordsOf(mpit.DatatypeInt, mpit.DatatypeBool, func(d mpit.Datatype) string {
