@@ -110,7 +110,7 @@ test-unit: build
 # in other processes than the tests'.
 .PHONY: test-race
 test-race:
-	$(GO) test -race -short -timeout $(TEST_TIMEOUT) ./cmd/... ./exporter/... ./internal/... ./mapping/... ./mpit/...
+	$(GO) test -race -short -timeout $(TEST_TIMEOUT) ./cmd/... ./exporter/... ./mapping/... ./mpit/...
 
 # Each benchmark once: not for its figures, but so that it is known to run.
 .PHONY: test-bench

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
 // The files beside this package are what its code writes, and there are no others.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/internal/guard"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
 )
 
 // round is one asking of all ranks. Whoever wants to read soon after it has begun waits for it instead of starting

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/internal/guard"
+	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 

@@ -255,7 +255,7 @@ func (c *cell) keep(x float64, number int) {
 func (c *cell) settle() {
 	s := &c.series
 	if c.mode == modeCount {
-		if finite(c.value + c.gain) {
+		if mapping.Finite(c.value + c.gain) {
 			c.value += c.gain
 		}
 		s.Valid = c.known
@@ -266,7 +266,7 @@ func (c *cell) settle() {
 		}
 		return
 	}
-	s.Valid, s.Value = c.n > 0 && finite(c.merged), c.merged
+	s.Valid, s.Value = c.n > 0 && mapping.Finite(c.merged), c.merged
 	if s.Merge() == mapping.MergeMean && c.n > 0 {
 		s.Value /= float64(c.n)
 	}
@@ -401,5 +401,3 @@ func (g *Group) leave(key mpit.RankID, gm *member) {
 	g.departed = append(g.departed, key)
 	g.wasHere[key] = true
 }
-
-func finite(x float64) bool { return x-x == 0 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/internal/uptodate"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
 var update = flag.Bool("update", false, "write golden files and the table in docs/calls.md anew")

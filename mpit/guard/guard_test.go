@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/internal/guard"
+	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
 )
 
 func TestMutex(t *testing.T) {
