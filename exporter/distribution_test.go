@@ -14,7 +14,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -192,7 +191,7 @@ func TestPagesOfDistributions(t *testing.T) {
 			"count": count, "count more": count, "count again": count, "look": look, "look again": look,
 			"open": func(rt *rapid.T) {
 				if p := one(rt); len(p.comms) < 6 {
-					name := rapid.SampledFrom([]string{"", "a", "b", "c", series.Other}).Draw(rt, "name")
+					name := rapid.SampledFrom([]string{"", "a", "b", "c", mapping.Other}).Draw(rt, "name")
 					p.comms = append(p.comms, p.AddObject(mpit.Object{Kind: mpit.BindComm, Name: name, Size: 2,
 						Created: clock.Now()}))
 				}

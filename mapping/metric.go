@@ -53,6 +53,10 @@ type Metric struct {
 	Measure string
 }
 
+// Other is the name of the object, and the number of the element, into which those count that find no room for series
+// of their own.
+const Other = "other"
+
 // Label is a label of a series.
 type Label struct{ Name, Value string }
 

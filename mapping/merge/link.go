@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
 // link brings a member's parts up to date with its series.
@@ -123,7 +122,7 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	}
 	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool {
 		return isObjectLabel(l.Name) &&
-			l.Value != series.Other
+			l.Value != mapping.Other
 	})
 	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
 	weight, room := weightOf(s), g.limit
@@ -134,13 +133,13 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 		if !folds {
 			return nil
 		}
-		c.key = keyOf(s, series.Other)
+		c.key = keyOf(s, mapping.Other)
 		if other := g.cells[c.key]; other != nil || g.weight+weight > g.limit {
 			return other
 		}
 		for i := range c.series.Labels {
 			if l := &c.series.Labels[i]; isObjectLabel(l.Name) {
-				l.Value = series.Other
+				l.Value = mapping.Other
 			}
 		}
 	}

@@ -248,13 +248,13 @@ func (m *counted) open(t *rapid.T) {
 	if len(m.a.objects) >= 6 {
 		t.Skip("enough")
 	}
-	m.a.after(time.Millisecond).object(rapid.SampledFrom([]string{"", "a", "b", "c", Other}).Draw(t, "name"), 2)
+	m.a.after(time.Millisecond).object(rapid.SampledFrom([]string{"", "a", "b", "c", mapping.Other}).Draw(t, "name"), 2)
 }
 
 func (m *counted) free(t *rapid.T) { m.a.free(m.object(t)) }
 
 func (m *counted) rename(t *rapid.T) {
-	m.a.rename(m.object(t), rapid.SampledFrom([]string{"", "a", "b", "c", Other}).Draw(t, "to"))
+	m.a.rename(m.object(t), rapid.SampledFrom([]string{"", "a", "b", "c", mapping.Other}).Draw(t, "to"))
 }
 
 func (m *counted) pause(t *rapid.T) {

@@ -370,12 +370,12 @@ func TestDistributionOfObjectsThatAreNotTracked(t *testing.T) {
 func TestDistributionOfAnObjectCalledOther(t *testing.T) {
 	a := newAgent(calls(mpit.BindComm, "v")...)
 	a.object("a", 1)
-	x, y := a.object(Other, 1), a.object("b", 1)
+	x, y := a.object(mapping.Other, 1), a.object("b", 1)
 	r := newRank(t)
 	look := func() pows {
 		r.SetVariableLimit(32)
 		r.Update(a.after(time.Minute).sample())
-		return histograms(t, r)[Other]
+		return histograms(t, r)[mapping.Other]
 	}
 	a.took("v", x, time.Second, time.Second, time.Second)
 	a.took("v", y, time.Second)

@@ -182,7 +182,7 @@ func TestPredefinedObjectsComeFirst(t *testing.T) {
 // An object that the program itself calls other is one with those that find no room.
 func TestAnObjectThatIsCalledOther(t *testing.T) {
 	r, a := limited(t, 4), newAgent(on("v", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
-	ids := objects(a, "a", Other, "b")
+	ids := objects(a, "a", mapping.Other, "b")
 	r.Update(a.sample())
 	assert.Equal(t, m{"v_total{comm=a}": 1, "v_total{comm=other}": 2, "l_level{comm=a}": 1,
 		"l_level{comm=other}": 2}, show(r))

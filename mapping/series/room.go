@@ -8,10 +8,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Other is the name of the object, and the number of the element, into which those count that find no room for series
-// of their own.
-const Other = "other"
-
 // otherElement is the number of no element: a sample has fewer values.
 const otherElement = 1 << 18
 
@@ -121,7 +117,7 @@ func (v *variable) folds() bool { return !v.Separate && (v.Label != "" || v.Each
 func (v *variable) otherID() cellID {
 	id := cellID{elem: -1}
 	if v.Label != "" {
-		id.object = Other
+		id.object = mapping.Other
 	}
 	if v.Each != "" {
 		id.elem = otherElement
@@ -131,7 +127,7 @@ func (v *variable) otherID() cellID {
 
 func elementName(n int) string {
 	if n == otherElement {
-		return Other
+		return mapping.Other
 	}
 	return strconv.Itoa(n)
 }
