@@ -71,9 +71,9 @@ type Wanted struct {
 	note string
 }
 
-// Become says what a variable becomes of which rules say that, all but its metric: companion is what a timer asks for,
-// whether it is there or not. With a reason it becomes none; the rest still holds for ReasonRule, since a counter that
-// isn't shown can be a timer's companion.
+// Become says what v becomes, given what the rules say of it: everything but its metric. Companion is what a timer asks
+// for, whether or not that variable exists. With a Reason, v is left out; the Spec still holds for ReasonRule, because a
+// counter that isn't shown can be a timer's companion.
 func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) {
 	s := Spec{Labels: set.Labels, Buckets: set.Buckets, Plain: Plain{
 		Real: set.Class, Number: NumberOf(v.Datatype), Bits: 64, Scale: set.Unit.Scale * set.Scale,

@@ -32,9 +32,9 @@ type variableSet struct {
 	timers map[*variable][]*variable // of companions, whose they are
 }
 
-// follow makes the variables those of the catalogue. gone says what has left it, and what is read otherwise now: its
-// handles are to be made anew. A variable whose meaning has changed loses its cells; with again, one that found no room
-// is asked again.
+// follow makes the variables those of the catalogue. gone has those that left it and those whose values are now
+// read differently: their handles must be made anew. A variable whose meaning has changed loses its cells. With again, a
+// variable that found no room is tried again.
 func (vs *variableSet) follow(c *variables.Catalogue, again bool) (gone map[*variable]bool) {
 	known := make(map[*variables.Variable]*variable, len(c.All()))
 	gone = map[*variable]bool{}
@@ -76,7 +76,7 @@ func (vs *variableSet) follow(c *variables.Catalogue, again bool) (gone map[*var
 	return gone
 }
 
-// follow takes over what the variable has become, and says whether its values are read otherwise now. A meaning that
+// follow takes over what the variable has become, and says whether its values are now read differently. A meaning that
 // is the same under other rules gets new series: who holds the old ones may still read them.
 func (v *variable) follow() bool {
 	if v.Spec == v.of.Spec {

@@ -13,8 +13,8 @@ type reloading struct {
 	at     int64 // Unix nanoseconds
 }
 
-// Reload puts the rules of another Mapper into force, at a time of the exporter's clock, with the next Update. What a
-// variable counts whose meaning they change begins then.
+// Reload puts the rules of another Mapper into force, at a time of the exporter's clock, with the next Update. A
+// variable whose meaning they change counts from then on.
 func (c *Catalogue) Reload(m *Mapper, at time.Time) {
 	c.reloading = &reloading{m, mapping.UnixNano(at)}
 	c.categorised = !m.rules.ByCategory() || c.answered
