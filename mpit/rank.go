@@ -31,7 +31,7 @@ type Hello struct {
 	ID              RankID
 	PID             int
 	Rank, Size      int // in MPI_COMM_WORLD
-	ThreadLevel     int // 0 single … 3 multiple, as MPI_T_init_thread provided
+	ThreadLevel     int // of the program: 0 single … 3 multiple; -1: not known, it has not called MPI_Init
 	ABI             ABI
 	Passive         bool // samples are taken in the program's own calls only
 	WriteAllowed    bool // the job's environment lets control variables and performance variables be written

@@ -78,6 +78,8 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 // threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
 func threadLevel(level int) string {
 	switch level {
+	case -1:
+		return "unknown"
 	case 0:
 		return "single"
 	case 1:

@@ -141,6 +141,8 @@ struct abi {
 	/* Normalises the thread level of this ABI's MPI_T_init_thread. */
 	int (*thread_level)(int mpi_level);
 	int (*thread_multiple)(void); /* this ABI's MPI_THREAD_MULTIPLE */
+	/* What MPI_Query_thread answers after MPI_Init: 0 single … 3 multiple, -1 if it is none of them. */
+	int (*program_level)(void);
 
 	/* Asks the library to call events (which must live on). */
 	bool (*observe)(const struct abi_events *events);

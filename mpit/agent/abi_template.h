@@ -142,6 +142,13 @@ static int thread_multiple(void)
 	return MPI_THREAD_MULTIPLE;
 }
 
+static int program_level(void)
+{
+	int provided;
+
+	return lib_MPI_Query_thread(&provided) == MPI_SUCCESS ? thread_level(provided) : -1;
+}
+
 static int tool_init(int *level)
 {
 	int provided = -1; /* Open MPI leaves it alone when MPI_T is initialised already */
@@ -236,6 +243,7 @@ const struct abi ABI_IDENTIFIER = {
 	.tool_init = tool_init,
 	.thread_level = thread_level,
 	.thread_multiple = thread_multiple,
+	.program_level = program_level,
 	.observe = observe,
 	.world = world,
 	.session_world = session_world,

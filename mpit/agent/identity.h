@@ -23,7 +23,7 @@ struct identity {
 	uint64_t id[2]; /* random: a pid is not unique across containers */
 	long pid, ppid;
 	int rank, size;
-	int thread_level; /* of MPI_T: 0 single … 3 multiple */
+	int thread_level; /* the program's: 0 single … 3 multiple; -1: it has not called MPI_Init */
 	bool passive;     /* the agent's thread may not call MPI_T */
 	_Atomic bool sessions_only; /* MPI_Init hasn't been called (yet): rank and size are those of mpi://WORLD */
 	bool may_write;   /* MPIT_AGENT_ALLOW_WRITE */

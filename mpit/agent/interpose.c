@@ -32,6 +32,21 @@ BEGINS(PMPI_Init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided))
 BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided))
 
+/* The last sample comes later, from inside the library: other tools still call MPI in their own MPI_Finalize. */
+#define ENDS(function)                                                                  \
+	EXPORT int function(void);                                                      \
+	int function(void)                                                              \
+	{                                                                               \
+		NEXT(int (void), function);                                             \
+		lifecycle_finalizing();                                                 \
+		int rc = next();                                                        \
+		lifecycle_finalized();                                                  \
+		return rc;                                                              \
+	}
+
+ENDS(MPI_Finalize)
+ENDS(PMPI_Finalize)
+
 #define ABORTS(function)                                                                \
 	EXPORT int function(intptr_t comm, intptr_t code);                              \
 	int function(intptr_t comm, intptr_t code)                                      \

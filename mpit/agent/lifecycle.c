@@ -26,7 +26,7 @@ static _Atomic int sessions;  /* MPI-4's, alive */
 
 /* Written before the agent runs. */
 static const struct abi *abi;
-static int tool_level = -1; /* 0 … 3; -1: not known */
+static int tool_level = -1; /* of MPI_T: 0 single … 3 multiple; -1: not known */
 static char library_version[512];
 static char deny[DENY_BYTES], requested[DENY_BYTES];
 static struct link exporter;
@@ -140,8 +140,8 @@ static void begin(const union mpi_object *mpi_session)
 {
 	identity_fill(&rank.identity, library_version);
 	rank.identity.abi = abi->number;
-	rank.identity.thread_level = tool_level < 0 ? 0 : tool_level;
-	rank.identity.passive = rank.identity.thread_level < 3;
+	rank.identity.thread_level = mpi_session == NULL ? abi->program_level() : -1;
+	rank.identity.passive = tool_level < 3;
 	rank.identity.sessions_only = mpi_session != NULL;
 	deny_list(getenv("MPIT_AGENT_DENY"), deny);
 	open_list(getenv("MPIT_AGENT_OPEN"), getenv("OMPI_MCA_pml_monitoring_enable"),
@@ -181,6 +181,7 @@ static void join_world(void)
 	if (!rank.identity.sessions_only || !rank_enter())
 		return;
 	rank.identity.sessions_only = false;
+	rank.identity.thread_level = abi->program_level();
 	tracking_predefined();
 	if (!abi->watch_finalize())
 		agent_give_up("no attribute can be set");
@@ -265,6 +266,22 @@ void lifecycle_pcontrol(int level)
 }
 
 /* ---- the end ---- */
+
+void lifecycle_finalizing(void)
+{
+	if (agent_state() == AGENT_RUNNING && rank_is_here())
+		agent_measure(false);
+}
+
+/* The rank goes on where MPI_Finalize has failed, or done nothing: MPICH's does nothing while a session lives. */
+void lifecycle_finalized(void)
+{
+	if (agent_state() != AGENT_RUNNING || !rank_is_here() || !rank_enter())
+		return;
+	if (!rank.session.pcontrol.paused)
+		agent_measure(true);
+	rank_leave();
+}
 
 void lifecycle_end(enum end_reason reason)
 {

@@ -31,6 +31,10 @@ int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *
 /* After MPI_Pcontrol. */
 void lifecycle_pcontrol(int level);
 
+/* Before and after the real MPI_Finalize, of a tool's too: what is called inside is no longer the program's. */
+void lifecycle_finalizing(void);
+void lifecycle_finalized(void);
+
 /* Takes and sends the last sample. Called again it does nothing. */
 void lifecycle_end(enum end_reason reason);
 

@@ -43,7 +43,7 @@ func TestNoExporter(t *testing.T) {
 	}
 }
 
-// With an exporter the thread levels that MPI answers are the same, too.
+// With an exporter the thread levels that MPI answers are the same, too, and the program's stands on the page.
 func TestThreadLevels(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -55,7 +55,12 @@ func TestThreadLevels(t *testing.T) {
 				observed := run.Wait(t)
 				job.Bare = true
 				assert.Equal(t, suite.Run(t, job).Wait(t), observed)
-				exporter.Await(t, "the ended job", ended(run, "finalize"))
+				page := exporter.Await(t, "the ended job", ended(run, "finalize"))
+				for rank := range run.Ranks {
+					info, err := page.One("mpit_process_info", run.Labels(rank))
+					require.NoError(t, err)
+					assert.Contains(t, observed.Stdout, "query "+info.Labels["thread_level"]+",")
+				}
 			})
 		}
 	}

@@ -58,6 +58,7 @@ func TestSessions(t *testing.T) {
 			run.AtHold(t, "made")
 			hello, _ := ranks.await(t, 1, "what the program has made", alive(sorted(c.made)))
 			assert.Equal(t, c.only, hello.SessionsOnly)
+			assert.Equal(t, c.only, hello.ThreadLevel == -1, "only MPI_Init has one")
 			assert.Equal(t, []int{1, 2}, []int{hello.Rank, hello.Size})
 			run.Release(t, "made")
 			for _, hold := range []string{"joined", "left"} {

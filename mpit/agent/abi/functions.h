@@ -8,6 +8,7 @@
 
 #define LIBRARY_FUNCTIONS(X)                                                                                        \
 	X(MPI_T_init_thread, (int required, int *provided))                                                         \
+	X(MPI_Query_thread, (int *provided))                                                                        \
 	X(MPI_T_pvar_get_num, (int *count))                                                                         \
 	X(MPI_T_pvar_get_info, (int index, char *name, int *name_length, int *verbosity, int *mpi_class,            \
 				MPI_Datatype *type, MPI_T_enum *enumeration, char *description,                     \
