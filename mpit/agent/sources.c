@@ -148,25 +148,6 @@ void sources_object_freed(const struct session *s, const struct object *o)
 		s->sourced.source->object_freed(o->kind, handle_of(o), o->number);
 }
 
-/* ---- indices ---- */
-
-int sources_index(const struct session *s, const char *name, int mpi_class)
-{
-	const struct sourced *d = &s->sourced;
-
-	for (size_t i = 0; i < d->count; i++)
-		if (d->variables[i]->is.mpi_class == mpi_class && strcmp(d->variables[i]->name, name) == 0)
-			return d->variables[i]->index;
-	return -1;
-}
-
-int sources_category_index(const struct session *s, const char *name, int categories)
-{
-	const struct source *source = s->sourced.source;
-
-	return source != NULL && strcmp(source->category, name) == 0 ? categories : -1;
-}
-
 void sources_drop(struct session *s)
 {
 	agent_measure(false);

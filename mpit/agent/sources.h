@@ -49,11 +49,6 @@ bool sources_discover(struct session *s, bool (*stop)(void));
 void sources_object_made(const struct session *s, const struct object *o);
 void sources_object_freed(const struct session *s, const struct object *o);
 
-/* A variable's index by its name and class, the category's of the source behind `categories` of the library; -1:
- * there is none. */
-int sources_index(const struct session *s, const char *name, int mpi_class);
-int sources_category_index(const struct session *s, const char *name, int categories);
-
 /* Frees the agent's memory; the source is switched off. For tests. */
 void sources_drop(struct session *s);
 
