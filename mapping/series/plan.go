@@ -24,6 +24,7 @@ type plan struct {
 	sparse  []*handle          // of reading, those of variables whose elements have a cell only once they are not 0
 	pairs   []pair
 	slabs   slabs
+	start   timersStart
 
 	generation uint32                    // of the plan, to find what is no longer there
 	at         int64                     // of the sample, in Unix nanoseconds
@@ -65,6 +66,7 @@ func (p *plan) arrange() {
 			}
 		}
 	}
+	p.findStart()
 	p.follow()
 	p.takeRemains()
 	p.pairUp()
