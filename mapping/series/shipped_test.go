@@ -175,3 +175,23 @@ func TestLibrariesShareFamilies(t *testing.T) {
 		}
 	}
 }
+
+// HELP of a family that rules make of several variables is the same whichever of them comes first: it describes all of
+// them, and not one.
+func TestFamiliesAreDescribedAlike(t *testing.T) {
+	for _, c := range catalogues(t) {
+		m, help := newMapper(t, rules.Defaults()...), map[string]string{}
+		for _, v := range c.MPIT() {
+			v.Description = "what the library says of " + v.Name
+			metric, _, ok := m.Metric(mapping.ParseLibrary(c.Version), v)
+			if !ok {
+				continue
+			}
+			have, ok := help[metric.Name]
+			if help[metric.Name] = metric.Help; ok {
+				assert.Equal(t, have, metric.Help, "%s of %s: with %s first", metric.Name, c.Name, v.Name)
+				assert.Regexp(t, "^[A-Z].*[.] MPI_T variables .*…, one for each ", metric.Help, "a rule says what it is")
+			}
+		}
+	}
+}
