@@ -106,6 +106,7 @@ var countedRules = [][]rules.Rule{
 		{Match: rules.Match{Name: "plain"}, Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"timer"}}, Companion: "wide"}},
 	{{Elements: mapping.ElementsPeer, Nonzero: &yes}},
+	{{Nonzero: &yes}},
 	{{Merge: mapping.MergeEach}},
 	{{Object: &no}},
 }

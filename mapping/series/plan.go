@@ -21,7 +21,7 @@ type plan struct {
 
 	handles map[uint32]*handle // by their number, once index needs it
 	reading []*handle          // those of the layout, in the order of their objects' names
-	sparse  []*handle          // of reading, those of variables whose elements have a cell only once they are not 0
+	sparse  []*handle          // of reading, those of variables that have a cell only once they are not 0
 	pairs   []pair
 	slabs   slabs
 	start   timersStart
@@ -228,7 +228,7 @@ func (p *plan) assign(h *handle) {
 			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
 		}
 		p.fill(h, v, h.cells())
-		if v.Nonzero && !v.Merged(int(h.n)) {
+		if v.Nonzero {
 			p.sparse = append(p.sparse, h)
 		}
 		for _, c := range h.cells() {
@@ -263,16 +263,12 @@ func (p *plan) follows(h *handle) {
 	}
 }
 
-// fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get
-// one, it makes none.
+// fill finds cells of a variable for a handle: one, or one for each element. Where only what is not 0 gets one, it makes
+// none.
 func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 	for i := range cells {
-		id := h.element(v, i)
-		if v.Merged(int(h.n)) {
-			id.elem = -1
-		}
-		c := (*cell)(nil)
-		if v.Nonzero && id.elem >= 0 {
+		c, id := (*cell)(nil), h.element(v, i)
+		if v.Nonzero {
 			if c, _ = p.lookup(v, id); c != nil {
 				c.seen = p.generation
 			}
@@ -289,32 +285,51 @@ func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 // it was 0, lacks nothing of what has come since its variable counts.
 func (h *handle) began(i int) int64 {
 	at := mapping.UnixNano(h.of.Created)
-	if elems := h.elems(); h.v.Nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
+	if h.v.Nonzero && h.v.Mode == mapping.ModeCount && h.idle(i) {
 		return max(at, h.v.of.Since)
 	}
 	return at
 }
 
-// element is the cell of an element in a variable: the handle's own, or a timer's.
-func (h *handle) element(v *variable, i int) cellID {
-	return cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+// idle says whether an element has been read, and was 0; where elements are merged, whether all of them were.
+func (h *handle) idle(i int) bool {
+	elems := h.elems()
+	if h.v.Merged(int(h.n)) {
+		for i := range elems {
+			if !elems[i].ok || h.amount(i) != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return elems[i].ok && h.amount(i) == 0
 }
 
-// reveal makes cells for elements that are not 0 any more, of variables that have no others.
+// element is the cell of an element in a variable: the handle's own, or a timer's.
+func (h *handle) element(v *variable, i int) cellID {
+	id := cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+	if v.Merged(int(h.n)) {
+		id.elem = -1
+	}
+	return id
+}
+
+// reveal makes cells for what is not 0 any more, of variables that have no others.
 func (p *plan) reveal(values []uint64) {
 	var grown map[*variable]bool
 	for _, h := range p.sparse {
 		words, _ := h.words(values)
 		cells := h.cells()
 		for i, w := range words {
-			if cells[i] != nil || !h.moved(i, w) {
+			at := min(i, len(cells)-1) // merged elements have one for all
+			if cells[at] != nil || !h.moved(i, w) {
 				continue
 			}
 			c := p.cell(h.v, h.element(h.v, i))
 			if c == nil {
 				continue
 			}
-			cells[i] = c
+			cells[at] = c
 			c.since(h.began(i))
 			if grown == nil {
 				grown = map[*variable]bool{}
