@@ -204,6 +204,21 @@ func TestNonzeroVariables(t *testing.T) {
 	r.Update(a.after(time.Minute).sample())
 	assert.Equal(t, want, show(r), "what was counted stays")
 
+	t.Run("an event too short to be measured", func(t *testing.T) {
+		short := newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble},
+			mpit.Variable{Name: "t", Class: mpit.ClassCounter, Datatype: tULong})
+		r := newRank(t, append(list, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})...)
+		r.Update(short.sample())
+		assert.Empty(t, show(r))
+		short.handles[1].values[0] = 1
+		r.Update(short.after(time.Minute).sample())
+		assert.Equal(t, m{"t_time_seconds sum": 0, "t_time_seconds count": 1}, show(r))
+		assert.Equal(t, short.start, r.Series()[0].Created())
+		short.handles[0].values[0], short.handles[1].values[0] = word(0.5), 3
+		r.Update(short.after(time.Minute).sample())
+		assert.Equal(t, m{"t_time_seconds sum": 0.5, "t_time_seconds count": 3}, show(r))
+	})
+
 	again := restart(t, r, a, list...)
 	again.Update(a.sample())
 	assert.Equal(t, m{"n_total{comm=c}": 12, "t_time_seconds sum": 0, "t_time_seconds count": 0, "t_total": 2},

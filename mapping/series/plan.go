@@ -228,9 +228,6 @@ func (p *plan) assign(h *handle) {
 			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
 		}
 		p.fill(h, v, h.cells())
-		if v.Nonzero {
-			p.sparse = append(p.sparse, h)
-		}
 		for _, c := range h.cells() {
 			if c != nil && v.Exact {
 				c.timer.exact.handles = append(c.timer.exact.handles, h)
@@ -241,13 +238,16 @@ func (p *plan) assign(h *handle) {
 	if len(p.timers[v]) > 0 {
 		p.follows(h)
 	}
+	if v.Nonzero && v.Metric != nil || slices.ContainsFunc(p.timers[v], func(t *variable) bool { return t.Nonzero }) {
+		p.sparse = append(p.sparse, h)
+	}
 }
 
 // follows finds the cells of the timers that a handle counts the events of.
 func (p *plan) follows(h *handle) {
 	h.timers = nil
 	for _, t := range p.timers[h.v] {
-		if t.Metric == nil || t.Metric.Kind != mapping.KindHistogram {
+		if !t.observes() {
 			continue
 		}
 		n := int(h.n)
@@ -314,27 +314,25 @@ func (h *handle) element(v *variable, i int) cellID {
 	return id
 }
 
-// reveal makes cells for what is not 0 any more, of variables that have no others.
+// observes says whether the variable is a timer whose cells count the events of its companion.
+func (v *variable) observes() bool { return v.Metric != nil && v.Metric.Kind == mapping.KindHistogram }
+
+// reveal makes cells for what is not 0 any more, of variables that have no others. A timer has one as soon as its
+// companion has counted an event, too short to be measured.
 func (p *plan) reveal(values []uint64) {
 	var grown map[*variable]bool
 	for _, h := range p.sparse {
 		words, _ := h.words(values)
-		cells := h.cells()
-		for i, w := range words {
-			at := min(i, len(cells)-1) // merged elements have one for all
-			if cells[at] != nil || !h.moved(i, w) {
-				continue
+		grown = p.revealOf(h, h.v, h.cells(), words, grown)
+		if h.timers == nil {
+			continue
+		}
+		k := 0
+		for _, t := range p.timers[h.v] {
+			if t.observes() {
+				grown = p.revealOf(h, t, (*h.timers)[k], words, grown)
+				k++
 			}
-			c := p.cell(h.v, h.element(h.v, i))
-			if c == nil {
-				continue
-			}
-			cells[at] = c
-			c.since(h.began(i))
-			if grown == nil {
-				grown = map[*variable]bool{}
-			}
-			grown[h.v] = true
 		}
 	}
 	if grown == nil {
@@ -356,13 +354,41 @@ func (p *plan) reveal(values []uint64) {
 	p.slabs, p.relist = slabs{}, true
 }
 
+// revealOf makes cells of v for the elements of a handle that are not 0 any more, and notes in grown that it has.
+func (p *plan) revealOf(h *handle, v *variable, cells []*cell, words []uint64, grown map[*variable]bool,
+) map[*variable]bool {
+	if !v.Nonzero || v.Metric == nil || len(cells) == 0 {
+		return grown
+	}
+	for i, w := range words {
+		at := min(i, len(cells)-1) // merged elements have one for all
+		if cells[at] != nil || !h.moved(i, w) {
+			continue
+		}
+		c := p.cell(v, h.element(v, i))
+		if c == nil {
+			continue
+		}
+		cells[at] = c
+		if v == h.v {
+			c.since(h.began(i))
+		}
+		if grown == nil {
+			grown = map[*variable]bool{}
+		}
+		grown[v] = true
+	}
+	return grown
+}
+
 // moved says whether an element is not 0, or has counted anything.
 func (h *handle) moved(i int, w uint64) bool {
 	if h.v.Mode != mapping.ModeCount {
 		return h.v.Number.Float(w) != 0
 	}
-	e := &h.elems()[i]
-	return e.wraps > 0 || h.v.amountOf(h.of, i, w, 0) > 0
+	e := h.elems()[i]
+	e.take(h.v.Spec, w, alike(h.base, h.of))
+	return e.wraps > 0 || h.v.amountOf(h.of, i, w, e.wraps) > 0
 }
 
 // variable is the one with that number, if it is to be read and has been found out about.
