@@ -43,7 +43,7 @@ func observe(t *testing.T) []site {
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n"+
 		"    rank: both\n"), 0o600))
-	flags := []string{"--retention=1s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
+	flags := []string{"--retention=3s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
 	receiver, err := otlptest.Start(otlptest.Options{Protocol: otlptest.HTTP})
 	require.NoError(t, err)
 	t.Cleanup(receiver.Close)
