@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
@@ -133,6 +134,14 @@ func (c *serveCommand) runOwn(
 ) error {
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
+	}
+	// By this the rules for MPITExporterDown know that its end is no fault.
+	mark := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mpit_exporter_own", Help: "1: a job's own exporter (exec --own), which ends with it. Others don't have this.",
+	})
+	mark.Set(1)
+	if err := n.Registry.Register(mark); err != nil {
+		return fmt.Errorf("metric of an own exporter: %w", err)
 	}
 	if err := c.own.Prepare(page, n.Logger); err != nil {
 		return err
