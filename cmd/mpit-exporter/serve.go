@@ -163,8 +163,8 @@ func (c *serveCommand) runOwn(
 // front is the HTTP server on the listeners.
 func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
-		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry), API: n.Exporter.API(), Pprof: c.pprof,
-		MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
+		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
+		Pprof: c.pprof, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {
 		config.Reload = n.Reload
