@@ -84,7 +84,8 @@ type facts struct {
 	structure uint64 // of figures
 	series    int
 	size      int
-	stamp     uint64 // of its categories
+	stamp     uint64     // of its categories
+	calls     *api.Calls // nil: it has no call profile
 	variables *mpit.Variables
 	infos     []variables.Info
 	kept      bounds.Kept

@@ -145,7 +145,7 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 
 func (r *rank) status() api.RankStatus {
 	s := r.About
-	s.State = r.state.String()
+	s.State, s.Calls = r.state.String(), r.facts.calls
 	if r.end != mpit.EndNone {
 		ended := r.ended
 		s.EndReason, s.Ended = r.end.String(), &ended

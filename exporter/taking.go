@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
@@ -31,6 +32,7 @@ type contents struct {
 
 	sampled   bool // stats hold something
 	stats     mpit.AgentStats
+	calls     *api.Calls // nil: it has no call profile
 	variables *mpit.Variables
 	byState   [board.VariableStates]int // variables by their state
 	layout    *mpit.Layout
@@ -50,7 +52,7 @@ type contents struct {
 func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) {
 	switch {
 	case sample.Status == mpit.SampleBusy:
-		c.count(&sample.Stats)
+		c.count(sample)
 		return self.ResultBusy, stateBusy
 	case c.final:
 		return self.ResultFresh, stateEnded // older than the last sample
@@ -64,10 +66,12 @@ func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) 
 	return self.ResultFresh, stateUp
 }
 
-// count takes what the agent counts of itself in. None of it falls, whatever an agent leaves out of an answer: busy
-// ones and last ones don't say everything.
-func (c *contents) count(s *mpit.AgentStats) {
+// count takes in what a sample has besides values. None of what counts falls, whatever an agent leaves out of an
+// answer: busy ones and last ones don't say everything.
+func (c *contents) count(sample *mpit.Sample) {
 	c.sampled = true
+	c.countCalls(api.CallsOf(sample), sample.Status == mpit.SampleFinal)
+	s := &sample.Stats
 	level := c.stats.PcontrolLevel
 	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.stats.PcontrolCalls {
 		level = s.PcontrolLevel
@@ -90,12 +94,26 @@ func (c *contents) count(s *mpit.AgentStats) {
 	}
 }
 
+// countCalls takes in what the call profile says; nil: nothing. A rank that has ended is in no call.
+func (c *contents) countCalls(now *api.Calls, ended bool) {
+	if now == nil {
+		return
+	}
+	if ended {
+		now.Running, now.Long = 0, nil
+	}
+	if was := c.calls; was != nil {
+		now.Inside, now.Observed = max(was.Inside, now.Inside), max(was.Observed, now.Observed)
+	}
+	c.calls = now // a new one each time: others have the one before
+}
+
 // absorb takes a sample with values into the rank's figures and reports whether that went well. It is to be published.
 func (c *contents) absorb(s *mpit.Sample) bool {
 	if c.over {
 		return false
 	}
-	c.count(&s.Stats)
+	c.count(s)
 	c.final = c.final || s.Status == mpit.SampleFinal
 	return s.Monotonic < c.clock || c.takeIn(s) // else it is of an earlier connection
 }
@@ -195,7 +213,7 @@ func (c *contents) countVariables() {
 // whether the figures, if there are some, are sound.
 func (c *contents) public() (f facts, tell outbox, sound bool) {
 	f = facts{
-		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size,
+		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size, calls: c.calls,
 		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
 	}
 	if sound = true; f.figures {
@@ -211,8 +229,8 @@ func (c *contents) public() (f facts, tell outbox, sound bool) {
 // shown is what of it is copied onto the page.
 func (c *contents) shown() *board.Contents {
 	return &board.Contents{
-		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Variables: c.variables,
-		ByState: c.byState, Layout: c.layout, Infos: c.infos,
+		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Calls: c.calls,
+		Variables: c.variables, ByState: c.byState, Layout: c.layout, Infos: c.infos,
 	}
 }
 

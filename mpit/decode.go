@@ -400,7 +400,28 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 			s.Failed[i] = FailedHandle{Handle: d.Uint32("failed handle"), Code: small[ReturnCode](d.Word())}
 		}
 	}
+	if d.List("calls under way", 1) > 0 {
+		s.UnderWay = decodeUnderWay(d.Record("calls under way"))
+	}
 	return s, layout, err
+}
+
+// decodeUnderWay reads what is at the end of SAMPLE. Of no call there is nothing to say.
+func decodeUnderWay(r wire.Decoder) *UnderWay {
+	u := &UnderWay{
+		Inside:   r.Duration("time inside MPI"),
+		Observed: r.Duration("time observed"),
+		Running:  r.Duration("time of a call"),
+	}
+	if u.Running == 0 {
+		return u
+	}
+	u.Bind = known(r.Word(), BindLast, BindUnknown)
+	u.Object = r.Uint32("object of a call")
+	u.Function = text(&r, "function of a call")
+	u.Module = text(&r, "module of a call")
+	u.Offset = r.Word()
+	return u
 }
 
 // page is what CVARS and CATEGORIES have in common: where the answer stands in the whole.

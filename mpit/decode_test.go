@@ -263,6 +263,10 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8, PcontrolLevel: 1}
 		part := want
 		part.Stats = mpit.AgentStats{Samples: 1, PcontrolLevel: 1}
+		idle, calling := want, want
+		idle.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9}
+		calling.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9, Running: 5, Bind: mpit.BindComm, Object: 3,
+			Function: "MPI_Barrier", Module: "/opt/é", Offset: 16}
 		for name, c := range map[string]struct {
 			fields fields
 			want   mpit.Sample
@@ -277,8 +281,29 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Words(head)
 				e.Word(1)
 				e.Record(func() { e.Words(append(statistics, 9)) })
-				e.Words([]uint64{0, 0, 7, 7})
+				e.Words([]uint64{0, 0, 0, 7})
 			}, full},
+			"no call under way": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 1})
+				e.Record(func() { e.Words([]uint64{8, 9}) })
+			}, idle},
+			"a call under way": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 1})
+				e.Record(func() {
+					e.Words([]uint64{8, 9, 5, 1, 3})
+					e.String("MPI_Barrier")
+					e.String("/opt/\xe9")
+					e.Words([]uint64{16, 99})
+				})
+				e.Word(99)
+			}, calling},
+			"a call that has ended": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 1})
+				e.Record(func() { e.Words([]uint64{8, 9, 0, 1, 1 << 40}) })
+			}, idle},
 			"statistics of the first agents": {func(e *wire.Encoder) {
 				e.Words(head)
 				e.Word(1)
@@ -474,6 +499,14 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			built(wire.TypeSample, words(1, 0, 0, 0, 0, 0, 0, 2, 30, 31, 2, 5, 16, 5, 16))}, mpit.ReasonMalformed},
 		"failed handles that are cut": {[]wire.Frame{built(wire.TypeSample,
 			words(0, 0, 0, 0, 0, 0, 0, 0, 1, 5))}, mpit.ReasonMalformed},
+		"a time inside MPI below zero": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, ^uint64(0)))}, mpit.ReasonMalformed},
+		"a call without a record": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
+		"a function that is cut": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 6, 1, 2, 3, 1, 1, 50))}, mpit.ReasonMalformed},
+		"two longest calls": {[]wire.Frame{built(wire.TypeSample,
+			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0))}, mpit.ReasonTooLarge},
 		"control variables in a sample": {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},
 		"an object on itself": {[]wire.Frame{layoutFrame([]fields{words(1, 1, 0, 0, 0, 0, 0, 1)}, nil)},
 			mpit.ReasonMalformed},

@@ -51,6 +51,9 @@ func FuzzAnswer(f *testing.F) {
 	seed(f, "FuzzAnswer", "distribution", encoded(a.answer(wire.SampleRequest{})...))
 	r.Busy(1)
 	seed(f, "FuzzAnswer", "busy", encoded(a.answer(wire.SampleRequest{})...))
+	r.UnderWay(mpit.UnderWay{Inside: 3 * time.Second, Observed: 4 * time.Second, Running: 2 * time.Second,
+		Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/opt/solver", Offset: 0x1234})
+	seed(f, "FuzzAnswer", "underway", encoded(a.answer(wire.SampleRequest{})...))
 
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		frames := wire.NewReader(bytes.NewReader(stream), wire.MaxAgentPayload)
@@ -97,6 +100,10 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 				t.Fatalf("kept %+v", v)
 			}
 		}
+	}
+	if u := s.UnderWay; u != nil && (u.Inside < 0 || u.Observed < 0 || u.Running < 0 ||
+		u.Running == 0 && *u != (mpit.UnderWay{Inside: u.Inside, Observed: u.Observed})) {
+		t.Fatalf("under way: %+v", u)
 	}
 	if s.Layout == nil {
 		if len(s.Values) != 0 {

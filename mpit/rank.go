@@ -216,6 +216,24 @@ type AgentStats struct {
 	CategoryStamp uint64        // changes with the categories; 0: not known
 }
 
+// UnderWay is what the call profile says of one moment: that of the request, whatever the sample's Status is. None of
+// it needs MPI_T, so that a passive rank tells it too.
+type UnderWay struct {
+	// Inside is the time inside MPI of the thread that initialised MPI, to the moment: a call that it is in counts.
+	// Observed is the time for which calls were measured, read at the same instant. Neither falls, and Inside never
+	// gains more than Observed.
+	Inside, Observed time.Duration
+	// Running is how long the longest call under way of any thread has taken; 0: there is none.
+	Running  time.Duration
+	Function string // that call's, with MPI_
+	Bind     Bind   // kind of object that the function names
+	Object   uint32 // Object.ID; 0: none, or not tracked
+	// Module is the file that the call was made from, as the rank sees it, and Offset the address it returns to, in
+	// that file. "": the call has taken less than a second, or nobody knows.
+	Module string
+	Offset uint64
+}
+
 // FailedHandle is a handle that could not be read in a sample.
 type FailedHandle struct {
 	Handle uint32
@@ -238,6 +256,7 @@ type Sample struct {
 	Kept      *Kept    // by the last MPI_Pcontrol(2); nil: none
 	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
 	Failed    []FailedHandle
+	UnderWay  *UnderWay // nil: the rank has no call profile
 
 	size int // see Size
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
@@ -41,6 +42,55 @@ type RankStatus struct {
 	Partition      string     `json:"partition,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
 	Ended          *time.Time `json:"ended,omitempty"`
+	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
+}
+
+// Calls is what a rank's call profile says of the moment of its last answer. Times are in seconds.
+type Calls struct {
+	// Of the thread that initialised MPI: inside MPI to that moment, a call that it is in included, and measured at all.
+	Inside   float64 `json:"inside_seconds"`
+	Observed float64 `json:"observed_seconds"`
+	// How long the longest call under way of any thread has taken; 0: there was none.
+	Running float64   `json:"running_seconds"`
+	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
+}
+
+// LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
+const LongCallTime = time.Second
+
+// LongCall is a call of MPI that has not returned yet.
+type LongCall struct {
+	Function string `json:"function"`         // with MPI_
+	Kind     string `json:"kind,omitempty"`   // comm, win or file: of the object that it names; empty: none
+	Object   string `json:"object,omitempty"` // its name, as in the call profile's series
+	Module   string `json:"module,omitempty"` // file that it was made from, as the rank sees it; empty: not known
+	Offset   uint64 `json:"offset,omitempty"` // of the address that it returns to, in that file
+}
+
+// CallsOf describes what a sample says of calls under way, in words that are bounded; nil: nothing.
+func CallsOf(s *mpit.Sample) *Calls {
+	u := s.UnderWay
+	if u == nil {
+		return nil
+	}
+	c := &Calls{Inside: u.Inside.Seconds(), Observed: u.Observed.Seconds(), Running: u.Running.Seconds()}
+	if u.Running <= LongCallTime {
+		return c
+	}
+	c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
+	if u.Bind == mpit.BindNone {
+		return c
+	}
+	c.Long.Kind, c.Long.Object = mapping.BindLabel(u.Bind), mapping.Unnamed
+	if s.Layout == nil {
+		return c
+	}
+	for i := range s.Layout.Objects {
+		if o := &s.Layout.Objects[i]; o.ID == u.Object && o.Kind == u.Bind {
+			c.Long.Object = strings.Clone(mapping.CleanName(o.Name))
+		}
+	}
+	return c
 }
 
 // StatusOf describes a rank that has answered. The result is bounded, and keeps nothing of h alive.

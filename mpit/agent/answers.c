@@ -3,8 +3,10 @@
 #include "answers.h"
 
 #include "agent.h"
+#include "filter.h"
 #include "gate.h"
 #include "last.h"
+#include "mapped.h"
 #include "now.h"
 #include "tools/lists.h"
 #include "tools/sessions.h"
@@ -15,6 +17,8 @@
 
 #define GATE_TRIES 20
 #define GATE_RETRY_US 500
+/* Calls that take longer are told of with their place in the program. */
+#define LONG_CALL_NS 1000000000u
 
 /* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
  * rank has ended. */
@@ -55,7 +59,36 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 	return false;
 }
 
-static void answer_sample(struct answering *a, uint32_t sequence, struct wire_reader *r)
+/*
+ * Needs nothing of MPI's, so that a passive rank is read too, and is no part of the sample, so that nobody waits at the
+ * gate while the place of a call is looked up.
+ */
+static void read_calls(struct answering *a, bool private)
+{
+	if (try_gate()) {
+		if (agent_state() == AGENT_RUNNING)
+			a->calls = sources_under_way(a->session);
+		gate_leave();
+	}
+	if (a->calls.is.running_ns < LONG_CALL_NS) {
+		a->placed = 0;
+		return;
+	}
+	/* No file in the program's own table of descriptors, and none that a filter may forbid. */
+	if (a->placed != a->calls.is.from && private && !filter_came()) {
+		a->placed = a->calls.is.from;
+		if (!mapped_from(a->placed, a->module, sizeof a->module, &a->offset)) {
+			a->module[0] = '\0';
+			a->offset = 0;
+		}
+	}
+	if (a->placed == a->calls.is.from) {
+		a->calls.module = a->module;
+		a->calls.offset = a->offset;
+	}
+}
+
+static void answer_sample(struct answering *a, uint32_t sequence, struct wire_reader *r, bool private)
 {
 	struct generations seen;
 	enum sample_status status;
@@ -64,14 +97,15 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
 	seen.kept = wire_take(r);
+	read_calls(a, private);
 	a->session->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!take_sample(a, &status)) {
 		a->statistics.busy = ++a->session->busy_answers;
-		frame_busy(&a->out, sequence, &a->statistics);
+		frame_busy(&a->out, sequence, &a->statistics, &a->calls);
 		return;
 	}
 	a->statistics = statistics_of(a->session);
-	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE);
+	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE, &a->calls);
 	gate_leave();
 }
 
@@ -173,7 +207,7 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 	wire_reset(&a->out);
 	switch (header->type) {
 	case REQUEST_SAMPLE:
-		answer_sample(a, header->sequence, &r);
+		answer_sample(a, header->sequence, &r, c->private);
 		break;
 	case REQUEST_SELECT:
 	case REQUEST_OPEN:

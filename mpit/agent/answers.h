@@ -7,6 +7,8 @@
 #include "connection.h"
 #include "frames.h"
 
+#include <limits.h>
+
 /* The agent's thread's alone. */
 struct answering {
 	struct session *session; /* the gate's */
@@ -14,6 +16,11 @@ struct answering {
 	struct wire out;
 	uint64_t *request;                  /* WIRE_REQUEST_WORDS_MAX words */
 	struct agent_statistics statistics; /* as of the last sample */
+	struct under_way calls;             /* as last read under the gate */
+	/* Where a long call was made, looked up once: its module and offset, if the address isn't 0. */
+	uintptr_t placed;
+	char module[PATH_MAX];
+	uint64_t offset;
 };
 
 /* Waits for one request and answers it; false ends the connection: the peer has gone, or the rank has ended. */

@@ -251,8 +251,28 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_fill_length(w, record);
 }
 
+static void put_under_way(struct wire *w, const struct under_way *calls)
+{
+	const struct source_calls *is = &calls->is;
+	size_t record;
+
+	wire_word(w, calls->known ? 1 : 0);
+	if (!calls->known)
+		return;
+	record = wire_hole(w);
+	wire_word(w, is->inside_ns);
+	wire_word(w, is->observed_ns);
+	wire_word(w, is->running_ns);
+	wire_word(w, (uint64_t)is->bind);
+	wire_word(w, is->object);
+	wire_string(w, is->function == NULL ? "" : is->function);
+	wire_string(w, calls->module == NULL ? "" : calls->module);
+	wire_word(w, calls->offset);
+	wire_fill_length(w, record);
+}
+
 static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status,
-			 enum end_reason end)
+			 enum end_reason end, const struct under_way *calls)
 {
 	struct agent_statistics statistics = statistics_of(s);
 	uint64_t failed = 0;
@@ -280,6 +300,7 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 			failed++;
 		}
 	wire_fill(w, hole, failed);
+	put_under_way(w, calls);
 	wire_end(w);
 }
 
@@ -298,7 +319,7 @@ static void frame_kept(struct wire *w, uint32_t sequence, const struct session *
 }
 
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
-		  enum sample_status status, enum end_reason end)
+		  enum sample_status status, enum end_reason end, const struct under_way *calls)
 {
 	if (s->catalogue.generation != seen.catalogue) {
 		put_enums(w, sequence, &s->catalogue, seen.catalogue, false);
@@ -310,10 +331,11 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 		frame_remains(w, sequence, &s->remains);
 	if (s->pcontrol.keeps != seen.kept && s->pcontrol.keeps > 0)
 		frame_kept(w, sequence, s);
-	frame_sample(w, sequence, s, status, end);
+	frame_sample(w, sequence, s, status, end, calls);
 }
 
-void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics)
+void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics,
+		const struct under_way *calls)
 {
 	wire_begin(w, FRAME_SAMPLE, sequence);
 	wire_word(w, 0);
@@ -325,6 +347,7 @@ void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics
 	put_statistics(w, statistics);
 	wire_word(w, 0); /* no values */
 	wire_word(w, 0); /* none failed */
+	put_under_way(w, calls);
 	wire_end(w);
 }
 

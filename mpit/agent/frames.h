@@ -35,13 +35,14 @@ void frame_hello(struct wire *w, const struct identity *id, enum connection_kind
 /* ENUMS, VARIABLES, LAYOUT, REMAINS and KEPT where they differ from what was seen, then SAMPLE with the last values
  * read. */
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
-		  enum sample_status status, enum end_reason end);
+		  enum sample_status status, enum end_reason end, const struct under_way *calls);
 
 /* What the agent has counted so far. */
 struct agent_statistics statistics_of(const struct session *s);
 
 /* SAMPLE without values: the gate was taken. Needs no gate. */
-void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics);
+void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics,
+		const struct under_way *calls);
 
 /* ENUMS with the enumerations that a page of control variables names (enumeration.named), if there are any. */
 void frame_enums_named(struct wire *w, uint32_t sequence, const struct catalogue *c);

@@ -175,6 +175,7 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 	struct farewell f = { .c.fd = -1, .deadline = deadline };
 	static unsigned char last_words[LAST_WORDS_BYTES]; /* untouched, and so no memory, unless needed */
 	static struct wire w; /* not freed where it is still being sent at the deadline */
+	struct under_way calls = sources_under_way(s);
 	size_t hello;
 	int fd = -1;
 
@@ -185,7 +186,7 @@ struct farewell last_send(const struct socket_paths *paths, const struct identit
 		w = (struct wire){ .bytes = last_words, .room = sizeof last_words, .fixed = true };
 	frame_hello(&w, id, CONNECTION_FINAL);
 	hello = w.length;
-	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end);
+	frame_answer(&w, 0, s, (struct generations){ 0 }, SAMPLE_FINAL, end, &calls);
 	if (fd < 0 && !w.failed && hand_over(w.bytes + hello, w.length - hello, deadline, wait > 0)) {
 		f.handed_over = wait > 0;
 		agent_log("last sample: %zu bytes sent over the connection that stood", w.length - hello);

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 1
+#define SOURCE_VERSION 2
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -45,6 +45,22 @@ struct source_mpi {
 	void *(*find)(const char *symbol);
 };
 
+/* What happens at one moment. */
+struct source_calls {
+	/*
+	 * Of the thread that initialised MPI, in nanoseconds: time inside MPI to the moment, a call that it is in
+	 * included, and time for which measuring was on. Both read at the same instant, neither ever falls, and inside
+	 * never gains more than observed.
+	 */
+	uint64_t inside_ns, observed_ns;
+	/* The longest call under way of any thread; of 0 ns: there is none, and the rest is zeros. */
+	uint64_t running_ns;
+	const char *function; /* with MPI_; static storage */
+	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
+	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+	uintptr_t from;       /* address that it returns to, in whatever has called MPI */
+};
+
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */
 
@@ -60,7 +76,7 @@ struct source {
 	/*
 	 * Measuring is switched on and off: on after begin, off while MPI_Pcontrol(0) is in force, and for good before
 	 * the last sample. Any thread, the gate held or not; also in a child right after fork, and where a signal handler
-	 * has called exit. It sets a flag.
+	 * has called exit. It sets a flag and notes the time.
 	 */
 	void (*measure)(bool on);
 
@@ -78,6 +94,9 @@ struct source {
 
 	/* The values of a pair that has been told of: all elements. Never fails, allocates nothing, takes no lock. */
 	void (*read)(size_t variable, uint32_t object, uint64_t *elements);
+
+	/* What happens now; calls nothing of MPI's, takes microseconds. False: there was no memory to know it. */
+	bool (*calls)(struct source_calls *out);
 
 	/*
 	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h).

@@ -148,6 +148,16 @@ void sources_object_freed(const struct session *s, const struct object *o)
 		s->sourced.source->object_freed(o->kind, handle_of(o), o->number);
 }
 
+/* ---- calls under way ---- */
+
+struct under_way sources_under_way(const struct session *s)
+{
+	struct under_way u = { 0 };
+
+	u.known = s->sourced.source != NULL && s->sourced.source->calls(&u.is);
+	return u;
+}
+
 void sources_drop(struct session *s)
 {
 	agent_measure(false);

@@ -49,6 +49,17 @@ bool sources_discover(struct session *s, bool (*stop)(void));
 void sources_object_made(const struct session *s, const struct object *o);
 void sources_object_freed(const struct session *s, const struct object *o);
 
+/* Calls under way, as SAMPLE tells of them. */
+struct under_way {
+	bool known; /* false: nothing is measured, and the rest is zeros */
+	struct source_calls is;
+	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. The caller's. */
+	const char *module;
+	uint64_t offset;
+};
+/* The gate is held; calls nothing of MPI's. */
+struct under_way sources_under_way(const struct session *s);
+
 /* Frees the agent's memory; the source is switched off. For tests. */
 void sources_drop(struct session *s);
 

@@ -227,6 +227,21 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 		e.Word(uint64(f.Handle))
 		e.Word(uint64(f.Code))
 	}
+	if u := s.UnderWay; u == nil {
+		e.Word(0)
+	} else {
+		e.Word(1)
+		e.Record(func() {
+			e.Word(uint64(u.Inside))
+			e.Word(uint64(u.Observed))
+			e.Word(uint64(u.Running))
+			e.Word(uint64(u.Bind))
+			e.Word(uint64(u.Object))
+			e.String(u.Function)
+			e.String(u.Module)
+			e.Word(u.Offset)
+		})
+	}
 	e.Finish()
 }
 

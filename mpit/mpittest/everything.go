@@ -136,6 +136,9 @@ func Everything() Config {
 		Initial:  make(map[string]float64),
 		Clock:    func() time.Time { return fixedTime },
 		Objects:  allObjects(began),
+		UnderWay: &mpit.UnderWay{Inside: 42 * time.Second, Observed: time.Minute, Running: 1500 * time.Millisecond,
+			Function: "MPI_Win_fence", Bind: mpit.BindWin, Object: 9, Module: "/home/user/bin/simulated app",
+			Offset: 0x12ab},
 	}}
 	e.enums = []*mpit.Enum{
 		{ID: 0, Name: "phase", Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 1, Name: "eager"},

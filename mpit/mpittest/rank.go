@@ -38,6 +38,8 @@ type Config struct {
 	Values           []Value
 	ControlVariables []mpit.ControlVariable
 	Categories       []mpit.Category
+	// UnderWay is what the call profile says, until it is set anew; nil: there is no call profile.
+	UnderWay *mpit.UnderWay
 	// Page is how many control variables or categories stand in one answer; 0: as many as fit.
 	Page int
 	// MaxObjects bounds the objects that live at once, and the names in what remains of others; 0: DefaultMaxObjects.
@@ -109,6 +111,7 @@ type Rank struct {
 
 	selection wire.SelectRequest
 	stats     mpit.AgentStats
+	underWay  *mpit.UnderWay
 
 	starting bool // New is at work: handles are as old as what they are bound to
 
@@ -133,6 +136,7 @@ func New(cfg Config) *Rank {
 		// From 1 on, for 0 means none.
 		variablesGen: 1, layoutGen: 1, remainsGen: 1,
 		stamp:    1,
+		underWay: cfg.UnderWay,
 		refusing: make(map[int]mpit.ReturnCode),
 	}
 	r.stats.PcontrolLevel, r.stats.CategoryStamp = 1, r.stamp
@@ -529,6 +533,13 @@ func (r *Rank) Busy(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy = n
+}
+
+// UnderWay sets what the call profile says from now on, in every sample.
+func (r *Rank) UnderWay(u mpit.UnderWay) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.underWay = &u
 }
 
 // NotNow makes the rank answer "not now" to so many questions other than for samples.

@@ -87,6 +87,7 @@ type Contents struct {
 	Rules     uint64  // by which they were made
 	Sampled   bool    // Stats hold something
 	Stats     mpit.AgentStats
+	Calls     *api.Calls // nil: it has no call profile
 	Variables *mpit.Variables
 	ByState   [VariableStates]int // variables by their state
 	Layout    *mpit.Layout
@@ -229,6 +230,8 @@ type sheetKey struct {
 	end        mpit.EndReason
 	sampled    bool
 	controlled bool
+	profiled   bool
+	long       api.LongCall // zero: none
 }
 
 // clear takes a sheet from the page; nil is none.

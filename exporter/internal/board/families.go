@@ -1,6 +1,7 @@
 package board
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,10 @@ var (
 		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
 		rankLabels[:3],
 		[]exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
+	familyCallRunning = gauge("mpit_call_running_info", "",
+		"The longest call of MPI under way in the rank, of any thread, if it has taken longer than a second: its "+
+			"communicator, window or file, and the file and offset of where it returns to; always 1.",
+		rankLabels, self.PlainLabels("function", "comm", "win", "file", "module", "offset"))
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], self.PlainLabels("metric"))
 )
@@ -114,6 +119,8 @@ const (
 	onceSampled              // from the rank's first answer on
 	onceControlled           // once the program has called MPI_Pcontrol
 	whileControlled          // the same, while the rank is live
+	onceProfiled             // with a call profile
+	whileProfiled            // the same, while the rank is live
 )
 
 // rankFamily is a family whose value is a number of the rank, without further labels: filled in at each round.
@@ -174,13 +181,39 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_pcontrol_kept_total", "{sample}", onceControlled,
 		"Samples that MPI_Pcontrol(2) has kept. Only of ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return float64(r.stats.KeptSamples) }),
+	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
+		"Time inside MPI of the thread that initialised MPI, to the moment: a call that has not returned counts. Only "+
+			"of ranks with the call profile.",
+		func(r *portrait) float64 { return r.calls.Inside }),
+	ofRank("mpit_call_observed_seconds_total", "", onceProfiled,
+		"Time for which the rank's calls were measured, without pauses, read at the same instant as "+
+			"mpit_call_inside_seconds_total: the share of time in MPI is the ratio of their rates. Only of ranks with "+
+			"the call profile.",
+		func(r *portrait) float64 { return r.calls.Observed }),
+	ofRank("mpit_call_running_seconds", "", whileProfiled,
+		"How long the longest call of MPI under way in the rank, of any thread, has taken; 0: there was none. Only of "+
+			"ranks with the call profile.",
+		func(r *portrait) float64 { return r.calls.Running }),
+}
+
+// longCallLabels are those of mpit_call_running_info. What isn't there is left out.
+func longCallLabels(c *api.LongCall) []mapping.Label {
+	labels := []mapping.Label{{Name: "function", Value: c.Function}}
+	if c.Kind != "" {
+		labels = append(labels, mapping.Label{Name: c.Kind, Value: c.Object})
+	}
+	if c.Module != "" {
+		labels = append(labels, mapping.Label{Name: "module", Value: c.Module},
+			mapping.Label{Name: "offset", Value: fmt.Sprintf("%#x", c.Offset)})
+	}
+	return labels
 }
 
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyCategoryParent, familyControlRanks, familyNodeExtreme)
+		familyPvarCategory, familyCategoryParent, familyControlRanks, familyCallRunning, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}

@@ -6,6 +6,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -24,6 +25,7 @@ type portrait struct {
 	end       mpit.EndReason
 	sampled   bool
 	stats     mpit.AgentStats
+	calls     *api.Calls // nil: it has no call profile
 	variables *mpit.Variables
 	infos     []variables.Info
 	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
@@ -55,6 +57,27 @@ func (r *portrait) LeftOff() map[string]int { return r.left }
 
 // controlled says whether the program has called MPI_Pcontrol.
 func (r *portrait) controlled() bool { return r.stats.PcontrolCalls > 0 }
+
+// long is the call that mpit_call_running_info tells of; zero: none.
+func (r *portrait) long() api.LongCall {
+	if r.calls == nil || r.calls.Long == nil {
+		return api.LongCall{}
+	}
+	return *r.calls.Long
+}
+
+// has says whether the rank has a family now.
+func (r *portrait) has(when presence) bool {
+	switch when {
+	case onceSampled:
+		return r.sampled
+	case onceControlled, whileControlled:
+		return r.controlled()
+	case onceProfiled, whileProfiled:
+		return r.calls != nil
+	}
+	return true
+}
 
 // merged is a copy of the series of a rank that stand in its group.
 type merged struct {
@@ -151,7 +174,7 @@ func (d *describing) note(r *Rank, n int, infos []variables.Info) {
 // before (package budget).
 func (b *Board) Update(of *Rank, c *Contents) {
 	r, room := b.portrait(of), b.describing.room(of)
-	r.sampled, r.stats, r.variables, r.byState = c.Sampled, c.Stats, c.Variables, c.ByState
+	r.sampled, r.stats, r.calls, r.variables, r.byState = c.Sampled, c.Stats, c.Calls, c.Variables, c.ByState
 	if c.Figures == nil {
 		b.clear(r.objects)
 		b.clear(r.series)
@@ -216,7 +239,8 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 	r := b.portrait(of)
 	r.up, r.end = up, end
-	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled()}
+	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled(), profiled: r.calls != nil,
+		long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
 		r.process = &sheet{exposition.NewSheet(r), key}
@@ -263,10 +287,14 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
-		if f.when == always || f.when == onceSampled && r.sampled || f.when >= onceControlled && r.controlled() {
+		if r.has(f.when) {
 			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
-			b.AddOwn(s.Sheet, &f.Family, f.when == whileControlled, exposition.Row{Number: value})
+			liveOnly := f.when == whileControlled || f.when == whileProfiled
+			b.AddOwn(s.Sheet, &f.Family, liveOnly, exposition.Row{Number: value})
 		}
+	}
+	if long := r.long(); long != (api.LongCall{}) {
+		b.AddOwn(s.Sheet, &familyCallRunning, true, exposition.Row{Value: 1, Labels: longCallLabels(&long)})
 	}
 	if r.end != mpit.EndNone {
 		reason := []mapping.Label{{Name: "reason", Value: r.end.String()}}

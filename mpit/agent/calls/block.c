@@ -12,6 +12,7 @@
 struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
+struct block *blocks_first;
 
 /* A value for each thread that has a block, so that its end is heard of. */
 static pthread_key_t block_key;
@@ -29,21 +30,16 @@ static __thread unsigned patience __attribute__((tls_model("initial-exec")));
 static void thread_ends(void *own)
 {
 	struct block *b = own;
+	struct under_way *u = &b->under_way;
+	uint64_t inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
 
+	/* In a call that it has not returned from. */
+	if (is_running(inside))
+		atomic_store_explicit(&u->inside, inside + atomic_load_explicit(&u->begin, memory_order_relaxed),
+				      memory_order_release);
 	calls_thread = (struct calls_thread){ 0 };
-	atomic_store_explicit(&b->owned, false, memory_order_release);
-}
-
-bool blocks_open(const char **why)
-{
-	static bool open;
-
-	if (!open && pthread_key_create(&block_key, thread_ends) != 0) {
-		*why = "the program has used up all keys of thread-specific data";
-		return false;
-	}
-	open = true;
-	return true;
+	if (b != blocks_first)
+		atomic_store_explicit(&b->owned, false, memory_order_release);
 }
 
 static size_t block_bytes(void)
@@ -113,6 +109,7 @@ static struct block *block_take(void)
 		learn_stack(b);
 		calls_thread.block = b;
 		calls_thread.cache = b->cache;
+		calls_thread.under_way = &b->under_way;
 		errno = program;
 		return b;
 	}
@@ -122,6 +119,20 @@ static struct block *block_take(void)
 	patience = TRY_AGAIN_AFTER - 1;
 	errno = program;
 	return NULL;
+}
+
+bool blocks_open(const char **why)
+{
+	static bool open;
+
+	if (!open && pthread_key_create(&block_key, thread_ends) != 0) {
+		*why = "the program has used up all keys of thread-specific data";
+		return false;
+	}
+	open = true;
+	if (blocks_first == NULL)
+		blocks_first = calls_thread.block != NULL ? calls_thread.block : block_take();
+	return true;
 }
 
 /* ---- cells ---- */
@@ -182,6 +193,39 @@ const struct cell *block_cell(struct block *b, unsigned function, uint32_t objec
 		return &b->cells[function];
 	number = find(b, function, object);
 	return number == 0 ? NULL : &b->cells[function_count + number - 1];
+}
+
+#define INSIDE_TRIES 64
+
+bool block_inside(struct block *b, struct moment_inside *out)
+{
+	struct under_way *u = &b->under_way;
+
+	for (int i = 0; i < INSIDE_TRIES; i++) {
+		uint64_t inside = atomic_load_explicit(&u->inside, memory_order_acquire);
+		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
+		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
+		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
+		uint64_t key = 0, now;
+
+		/* The cell of a call that runs has the same key all the time. */
+		if (is_running(inside) && cell >= b->cells && cell < b->cells + function_count + CELLS)
+			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
+		now = clock_now(&calls_state.clock);
+		if (atomic_load_explicit(&u->inside, memory_order_acquire) != inside)
+			continue;
+		if (is_running(inside) && now < begin)
+			now = begin; /* cores' counters may differ */
+		*out = (struct moment_inside){
+			.ticks = is_running(inside) ? inside + now : inside,
+			.now = now,
+			.key = key,
+			.begin = begin,
+			.from = from,
+		};
+		return true;
+	}
+	return false;
 }
 
 static void announce(struct block *b)

@@ -56,6 +56,7 @@ struct block {
 	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
 	_Atomic uint64_t made; /* how often a cell has got a key */
 	_Atomic unsigned used; /* of the cells behind the functions' own */
+	struct under_way under_way;
 
 	/* the gate's */
 	uint64_t seen; /* of made */
@@ -73,14 +74,25 @@ struct block {
 	struct cell cells[];                       /* function_count + CELLS */
 };
 
-/* Once, in begin. False: *why says what is missing. */
+/* Once, in begin, by the thread that initialises MPI. False: *why says what is missing. */
 bool blocks_open(const char **why);
+/* That thread's, which no other one takes over; NULL: there was no memory. Written in begin. */
+extern struct block *blocks_first HIDDEN;
 
 /* The gate is held. */
 extern struct block *_Atomic blocks HIDDEN; /* the newest, each with the next */
 extern _Atomic uint64_t blocks_made HIDDEN; /* how often a cell of any has got a key */
 /* How many calls could not be counted. */
 extern _Atomic uint64_t calls_uncounted HIDDEN;
+/* A thread's time inside MPI at one moment, and the call it is in. */
+struct moment_inside {
+	uint64_t ticks, now; /* inside MPI, the call it is in included; of the clock, at that moment */
+	uint64_t key;        /* of the call's function and object; 0: it is in none, or just between two */
+	uint64_t begin;      /* ticks, of that call */
+	uintptr_t from;      /* the address that it returns to */
+};
+/* The gate is held. False: the thread makes call after call and is never met in one; then it is in no long one. */
+bool block_inside(struct block *b, struct moment_inside *out);
 /* The cell of a pair in a block; NULL: it has none. Its object lives (or is 0). */
 const struct cell *block_cell(struct block *b, unsigned function, uint32_t object);
 

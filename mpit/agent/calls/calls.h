@@ -65,16 +65,46 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 	return (size_t)(((uint64_t)handle + function * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u >> (64 - CACHE_BITS));
 }
 
+/*
+ * How long a thread has been inside MPI, and the call it is in. Written by the thread that owns the block with plain
+ * stores that are whole; read by whoever holds the agent's gate. A cache line of its own.
+ *
+ * inside is one word, so that it is right whenever it is read: ticks inside MPI of the calls that have ended, less,
+ * during a call, the tick at which that one began. A clock runs longer than anything is inside a call, so that during
+ * a call it is negative, and inside + now the time inside MPI to the moment.
+ *
+ * begin, cell and from belong to the call that inside is negative for if inside is the same before and after they are
+ * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
+ * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
+ * are one call to this clock.)
+ */
+struct under_way {
+	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
+	struct cell *_Atomic cell;
+	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
+	_Atomic uint64_t inside;
+};
+
+/* Ticks, of a word of under_way.inside or calls_state.observed. */
+static inline bool is_running(uint64_t word)
+{
+	return (int64_t)word < 0;
+}
+
 struct block;
 
-/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 40 bytes of a preloaded
- * library's static TLS. */
+/* What the thread is in the middle of. initial-exec: no call into the dynamic linker; 48 bytes of a preloaded
+ * library's static TLS, 56 where wrappers leave their return address there. */
 struct calls_thread {
-	struct cached_cell *cache; /* of its block; NULL: it has none */
+	struct cached_cell *cache;   /* of its block; NULL: it has none */
+	struct under_way *under_way; /* likewise */
 	struct block *block;
 	const void *mark;           /* where the frame of the outermost call's wrapper begins; NULL: it is in none */
 	const struct call *running; /* below, in a frame that is there as long as the call */
 	uint64_t types;             /* calls_state.types when that call began */
+#if !defined __x86_64__
+	uintptr_t from; /* see FRAME in wrappers.h */
+#endif
 };
 extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
 
@@ -87,6 +117,8 @@ struct calls_state {
 	uint64_t handle_mask;
 	_Atomic uint64_t epoch;  /* steps of EPOCH_STEP, from EPOCH_STEP on: changes when an object is made or freed */
 	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
+	/* Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
+	_Atomic uint64_t observed;
 };
 extern struct calls_state calls_state HIDDEN;
 
@@ -113,6 +145,49 @@ ALWAYS_INLINE uintptr_t call_there(const struct call *c, const void *frame)
 #else
 	return (uintptr_t)c ^ 0x5ca1ab1ebadcab1e ^ (uintptr_t)frame;
 #endif
+}
+
+/* Where the program called the wrapper whose frame begins there. */
+ALWAYS_INLINE uintptr_t call_from(const struct calls_thread *t, const void *frame)
+{
+#if defined __x86_64__
+	(void)t;
+	return ((const uintptr_t *)frame)[-1];
+#else
+	(void)frame;
+	return t->from;
+#endif
+}
+
+/* The thread is in a call, which began at c->begin. */
+ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, const void *frame)
+{
+	struct under_way *u = t->under_way;
+	uint64_t inside;
+
+	if (UNLIKELY(u == NULL))
+		return;
+	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
+	/* A call that was left by longjmp: how long it took isn't known. */
+	if (UNLIKELY(is_running(inside)))
+		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
+	atomic_store_explicit(&u->begin, c->begin, memory_order_release);
+	atomic_store_explicit(&u->cell, c->cell, memory_order_release);
+	atomic_store_explicit(&u->from, call_from(t, frame), memory_order_release);
+	atomic_store_explicit(&u->inside, inside - c->begin, memory_order_release);
+}
+
+/* It has returned. A call that returns on another thread than it began on leaves that one's as it is. */
+ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, uint64_t begin, uint64_t took)
+{
+	struct under_way *u = t->under_way;
+	uint64_t inside;
+
+	if (UNLIKELY(u == NULL))
+		return;
+	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
+	if (LIKELY(is_running(inside)) && LIKELY(atomic_load_explicit(&u->begin, memory_order_relaxed) == begin))
+		atomic_store_explicit(&u->inside, inside + begin + took, memory_order_release);
 }
 
 /* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only
@@ -168,6 +243,7 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	/* Before the call, which another thread's free may follow. */
 	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire);
 	c->begin = clock_now(&calls_state.clock);
+	under_way_begins(t, c, frame);
 	return true;
 }
 
@@ -175,9 +251,11 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 ALWAYS_INLINE void call_returns(struct call *c)
 {
 	uint64_t now = clock_now(&calls_state.clock);
-
 	/* Cores' counters may differ by less than a call takes. */
-	c->begin = now > c->begin ? now - c->begin : 0;
+	uint64_t took = now > c->begin ? now - c->begin : 0;
+
+	under_way_ends(&calls_thread, c->begin, took);
+	c->begin = took;
 	calls_thread.mark = NULL;
 	calls_thread.running = NULL;
 }

@@ -67,11 +67,23 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	return true;
 }
 
-/* Calls that are being made count to their end, or not, as they began. A flag, so that a signal handler may. Release:
+/* Calls that are being made count to their end, or not, as they began. No lock, so that a signal handler may. Release:
  * see call_begins. */
 static void measure(bool on)
 {
-	atomic_store_explicit(&calls_state.measuring, on, memory_order_release);
+	uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), changed;
+
+	if (!on)
+		atomic_store_explicit(&calls_state.measuring, false, memory_order_release);
+	/* Several may switch at once. */
+	do {
+		uint64_t now = clock_now(&calls_state.clock);
+
+		changed = is_running(observed) == on ? observed : on ? observed - now : observed + now;
+	} while (!atomic_compare_exchange_weak_explicit(&calls_state.observed, &observed, changed, memory_order_relaxed,
+							memory_order_relaxed));
+	if (on)
+		atomic_store_explicit(&calls_state.measuring, true, memory_order_release);
 }
 
 static size_t count(void)
@@ -231,6 +243,75 @@ static void read(size_t variable, uint32_t object, uint64_t *elements)
 	}
 }
 
+static uint64_t nanoseconds(uint64_t ticks)
+{
+	return (uint64_t)((unsigned __int128)ratio_units(&calls_state.clock.ratio, ticks) * 1000000000u >> 30);
+}
+
+static uint64_t gain(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * Time inside MPI and time observed of the first thread, as they have been told: what was told never falls.
+ *
+ * What is read may: a call that is left by longjmp counts until the thread's next one begins, and not after that. And
+ * a call that goes on while another thread has switched measuring off gains time that isn't observed. So what has been
+ * gained since the last reading is added, and no more than was observed; in nanoseconds, so that what is cut from ticks
+ * makes no share above 1.
+ */
+static bool tell_inside(struct source_calls *out)
+{
+	static struct {
+		uint64_t read, inside, observed; /* ns: inside as it was read; both as they have been told */
+	} last;
+	struct moment_inside m;
+
+	if (blocks_first == NULL)
+		return false;
+	if (block_inside(blocks_first, &m)) {
+		uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), inside, gained, passed;
+
+		if (is_running(observed))
+			observed += m.now;
+		if (is_running(observed)) /* switched on since */
+			observed = 0;
+		inside = nanoseconds(m.ticks);
+		gained = gain(inside, last.read);
+		passed = gain(nanoseconds(observed), last.observed);
+		last.read = inside;
+		last.observed += passed;
+		last.inside += gained < passed ? gained : passed;
+	}
+	out->inside_ns = last.inside;
+	out->observed_ns = last.observed;
+	return true;
+}
+
+static bool calls(struct source_calls *out)
+{
+	*out = (struct source_calls){ 0 };
+	if (!tell_inside(out))
+		return false;
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		struct moment_inside m;
+		uint64_t running;
+
+		if (!block_inside(b, &m) || m.key == 0)
+			continue;
+		running = nanoseconds(m.now - m.begin);
+		if (running <= out->running_ns)
+			continue;
+		out->running_ns = running;
+		out->function = functions[key_function(m.key)].name;
+		out->bind = functions[key_function(m.key)].bind;
+		out->object = key_object(m.key);
+		out->from = m.from;
+	}
+	return true;
+}
+
 static void object_made(int kind, uint64_t handle, uint32_t number, int rank, int size)
 {
 	struct place place = { .rank = rank, .size = size };
@@ -257,6 +338,7 @@ static const struct source source = {
 	.describe = describe,
 	.discover = discover,
 	.read = read,
+	.calls = calls,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

@@ -17,6 +17,11 @@
  * whatever function is called from there, and right also when the frame is gone, which gives way to that of the
  * function around the call where compilers can let it.
  */
+#if defined __x86_64__
 #define FRAME __builtin_dwarf_cfa()
+#else
+/* The return address is in a register, which is left where call_from finds it: another argument would cost more. */
+#define FRAME (calls_thread.from = (uintptr_t)__builtin_return_address(0), __builtin_dwarf_cfa())
+#endif
 
 #endif

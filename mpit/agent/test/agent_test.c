@@ -72,6 +72,9 @@ int main(void)
 	test_tools_are_refused_what_the_library_does_not_have();
 	test_a_source_has_a_category();
 	test_variables_of_a_source_on_the_wire();
+	test_calls_under_way_on_the_wire();
+	test_a_passive_rank_tells_of_calls_under_way();
+	test_where_an_address_is_mapped_from();
 	test_gate();
 	test_the_end_wakes_who_sleeps();
 	test_filters_that_come_are_noticed();

@@ -12,6 +12,7 @@ const char *fake_refusal;
 bool fake_measuring;
 int fake_switched;
 char fake_events[4096];
+struct source_calls fake_calls;
 
 static uint64_t values[FAKE_MEASURED][FAKE_NUMBERS][DISTRIBUTION_ELEMENTS];
 static bool come_up[FAKE_MEASURED][FAKE_NUMBERS], ended[FAKE_NUMBERS];
@@ -28,6 +29,7 @@ void fake_source_reset(void)
 	fake_measuring = false;
 	fake_switched = 0;
 	fake_events[0] = '\0';
+	fake_calls = (struct source_calls){ 0 };
 	memset(values, 0, sizeof values);
 	memset(come_up, 0, sizeof come_up);
 	memset(ended, 0, sizeof ended);
@@ -115,6 +117,12 @@ static void read_pair(size_t variable, uint32_t object, uint64_t *elements)
 	memcpy(elements, values[variable][object], count * sizeof *elements);
 }
 
+static bool calls(struct source_calls *out)
+{
+	*out = fake_calls;
+	return fake_calls.observed_ns != 0;
+}
+
 static void note(const char *what, int kind, uint64_t handle, uint32_t number)
 {
 	size_t length = strlen(fake_events);
@@ -149,6 +157,7 @@ const struct source fake_source = {
 	.describe = describe,
 	.discover = discover,
 	.read = read_pair,
+	.calls = calls,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

@@ -177,6 +177,47 @@ uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, 
 	return value;
 }
 
+static void take_string(struct frame *f, char *to, size_t size)
+{
+	uint64_t length = take(f);
+
+	CHECK(length < size);
+	memcpy(to, &f->words[f->at], length);
+	to[length] = '\0';
+	f->at += (length + 7) / 8;
+}
+
+struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status)
+{
+	struct told_calls told = { 0 };
+	struct frame f = next_frame(fd);
+
+	while (f.header.type != FRAME_SAMPLE) {
+		free(f.words);
+		f = next_frame(fd);
+	}
+	CHECK(f.header.sequence == sequence && f.words[1] == status);
+	f.at = 7;
+	f.at += take(&f);
+	f.at += take(&f);
+	f.at += 2 * take(&f);
+	told.known = take(&f);
+	if (told.known != 0) {
+		CHECK(told.known == 1 && take(&f) == f.header.words - f.at);
+		told.inside_ns = take(&f);
+		told.observed_ns = take(&f);
+		told.running_ns = take(&f);
+		told.bind = take(&f);
+		told.object = take(&f);
+		take_string(&f, told.function, sizeof told.function);
+		take_string(&f, told.module, sizeof told.module);
+		told.offset = take(&f);
+	}
+	CHECK(f.at == f.header.words);
+	free(f.words);
+	return told;
+}
+
 struct identity identity;
 struct link link_of_rank;
 char path[128];

@@ -248,8 +248,8 @@ void test_what_is_kept_gives_way_to_the_last_sample(void)
 	open_session("", 10);
 	CHECK(sample_with(NULL));
 	pcontrol_called(&session, 2);
-	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
-	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT);
+	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &(struct under_way){ 0 });
+	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &(struct under_way){ 0 });
 	CHECK(!small.failed && !large.failed && large.length == small.length + session.pcontrol.kept.length);
 	wire_free(&large);
 	session_drop(&session);

@@ -4,11 +4,14 @@
  */
 #include "fake_source.h"
 #include "gate.h"
+#include "mapped.h"
 #include "pcontrol.h"
 #include "test.h"
 #include "tools/tools.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void *find_nothing(const char *function)
@@ -601,4 +604,128 @@ void test_variables_of_a_source_on_the_wire(void)
 	free(f.words);
 	CHECK(expect_sample(fd, 1, SAMPLE_FRESH, 0) == 3);
 	close_conversation(fd, listening);
+}
+
+/* ---- calls under way ---- */
+
+static void sample_now(int fd, uint32_t sequence)
+{
+	request(fd, REQUEST_SAMPLE, sequence, (const uint64_t[4]){ 0 }, 4);
+}
+
+/* What the source says next, as the agent's thread reads it: under the gate. */
+static void happens(struct source_calls calls)
+{
+	CHECK(gate_enter());
+	fake_calls = calls;
+	gate_leave();
+}
+
+void test_calls_under_way_on_the_wire(void)
+{
+	const struct source_calls brief = {
+		.inside_ns = 5, .observed_ns = 7, .running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3,
+		.from = (uintptr_t)sample_now,
+	};
+	struct source_calls longer = brief;
+	char program[4096] = "";
+	struct told_calls told;
+	int listening, fd;
+
+	fake_reset();
+	fake_source_reset();
+	open_session("", 10);
+	sources_begin(&session, fake_source_function, &mpi);
+	fd = open_conversation(&listening);
+	sample_now(fd, 1);
+	CHECK(sample_calls(fd, 1, SAMPLE_FRESH).known == 0);
+
+	happens(brief);
+	sample_now(fd, 2);
+	told = sample_calls(fd, 2, SAMPLE_FRESH);
+	CHECK(told.known == 1 && told.inside_ns == 5 && told.observed_ns == 7 && told.running_ns == 999999999);
+	CHECK(told.bind == BIND_COMM && told.object == 3 && strcmp(told.function, "MPI_Send") == 0);
+	/* Where a short call was made nobody asks: it would be another place at each scrape. */
+	CHECK(told.module[0] == '\0' && told.offset == 0);
+
+	longer.running_ns = 1000000000;
+	happens(longer);
+	sample_now(fd, 3);
+	told = sample_calls(fd, 3, SAMPLE_FRESH);
+	CHECK(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+	CHECK(told.running_ns == 1000000000 && strcmp(told.module, program) == 0 && told.offset != 0);
+
+	/* Code that is in no file has no place; the next call's is not the last one's. */
+	longer.from = (uintptr_t)&longer;
+	happens(longer);
+	sample_now(fd, 4);
+	told = sample_calls(fd, 4, SAMPLE_FRESH);
+	CHECK(strcmp(told.function, "MPI_Send") == 0 && told.module[0] == '\0' && told.offset == 0);
+
+	/* Busy: what was read last. */
+	happens(brief);
+	sample_now(fd, 5);
+	CHECK(sample_calls(fd, 5, SAMPLE_FRESH).running_ns == 999999999);
+	CHECK(gate_enter());
+	fake_calls = (struct source_calls){ .inside_ns = 6, .observed_ns = 9 };
+	sample_now(fd, 6);
+	told = sample_calls(fd, 6, SAMPLE_BUSY);
+	CHECK(told.known == 1 && told.inside_ns == 5 && strcmp(told.function, "MPI_Send") == 0);
+	gate_leave();
+	close_conversation(fd, listening);
+}
+
+/* Its own thread may not call MPI_T, and needs not. */
+void test_a_passive_rank_tells_of_calls_under_way(void)
+{
+	const uint64_t nothing[2] = { 0, 0 };
+	struct told_calls told;
+	int listening, fd;
+
+	fake_reset();
+	fake_source_reset();
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1);
+	open_session("", 10);
+	sources_begin(&session, fake_source_function, &mpi);
+	CHECK(sample_with(NULL));
+	listening = begin_conversation(true);
+	fd = accept(listening, NULL, NULL);
+	expect_hello(fd, CONNECTION_STAYS);
+	happens((struct source_calls){ .inside_ns = 5, .observed_ns = 7, .running_ns = 2, .function = "MPI_Recv" });
+	sample_now(fd, 1);
+	told = sample_calls(fd, 1, SAMPLE_PASSIVE);
+	CHECK(told.known == 1 && told.inside_ns == 5 && told.running_ns == 2 && strcmp(told.function, "MPI_Recv") == 0);
+	/* Selected anew there are no values until the program's next call, in which it may hang. */
+	request(fd, REQUEST_SELECT, 2, nothing, 2);
+	happens((struct source_calls){ .inside_ns = 8, .observed_ns = 10 });
+	sample_now(fd, 3);
+	CHECK(sample_calls(fd, 3, SAMPLE_BUSY).inside_ns == 8);
+	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
+	close(fd);
+	end_conversation(listening);
+}
+
+/* Each byte of this program is where it is said to be. */
+void test_where_an_address_is_mapped_from(void)
+{
+	const uintptr_t addresses[] = {
+		(uintptr_t)test_where_an_address_is_mapped_from, (uintptr_t)"constant", (uintptr_t)strlen,
+	};
+	char path[4096];
+	uint64_t offset;
+
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+		unsigned char there[8];
+		int fd;
+
+		CHECK(mapped_from(addresses[i], path, sizeof path, &offset));
+		fd = open(path, O_RDONLY);
+		CHECK(fd >= 0 && pread(fd, there, sizeof there, (off_t)offset) == sizeof there);
+		CHECK(memcmp(there, (const void *)addresses[i], sizeof there) == 0);
+		close(fd);
+		CHECK(!mapped_from(addresses[i], path, strlen(path), &offset)); /* no room for its end */
+	}
+	CHECK(!mapped_from((uintptr_t)&offset, path, sizeof path, &offset)); /* [stack] */
+	CHECK(!mapped_from(1, path, sizeof path, &offset));
+	CHECK(!mapped_from(UINTPTR_MAX, path, sizeof path, &offset));
 }

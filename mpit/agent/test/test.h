@@ -80,6 +80,13 @@ enum statistic {
 /* Status of the sample that comes, whatever comes before it; the value of one word of its statistics. */
 uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, unsigned which);
 
+/* Calls under way, as the sample that comes tells of them, whatever comes before it. */
+struct told_calls {
+	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset;
+	char function[64], module[4096];
+};
+struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status);
+
 /* A page of control variables: the enumerations that stand before it, and the frame at its list. */
 struct frame cvars_page(int fd, uint64_t first, uint64_t enumerations[4], size_t *count);
 
@@ -188,6 +195,9 @@ void test_a_source_measures_only_while_the_agent_runs(void);
 void test_tools_are_refused_what_the_library_does_not_have(void);
 void test_a_source_has_a_category(void);
 void test_variables_of_a_source_on_the_wire(void);
+void test_calls_under_way_on_the_wire(void);
+void test_a_passive_rank_tells_of_calls_under_way(void);
+void test_where_an_address_is_mapped_from(void);
 
 /* conversation_test.c */
 void test_gate(void);

@@ -517,6 +517,13 @@ int main(void)
 	test_counts_outlive_their_threads();
 	test_calls_without_memory_are_counted();
 	test_a_child_measures_nothing();
-	puts("tests of the call profile's runtime: 28 passed, 0 failed");
+	test_a_call_under_way_is_told();
+	test_time_inside_is_that_of_the_calls();
+	test_a_pause_is_not_observed();
+	test_what_a_longjmp_leaves_under_way();
+	test_a_threads_end_clears_its_call();
+	test_a_call_returns_on_another_thread();
+	test_calls_under_way_against_a_reader();
+	puts("tests of the call profile's runtime: 35 passed, 0 failed");
 	return 0;
 }

@@ -30,6 +30,13 @@ struct calls_abi {
 	uint64_t handle_mask;
 };
 
+#if !defined __x86_64__
+struct calls_thread {
+	uintptr_t from;
+};
+extern __thread struct calls_thread calls_thread;
+#endif
+
 extern const struct calls_abi *calls_abi;
 extern intptr_t calls_no_op;
 

@@ -8,6 +8,9 @@ struct recorded recorded;
 bool fake_measuring;
 intptr_t calls_no_op;
 const struct calls_abi *calls_abi;
+#if !defined __x86_64__
+__thread struct calls_thread calls_thread;
+#endif
 
 /* In its first word how much has come. */
 static uint64_t status_bytes(const void *status)

@@ -1,0 +1,109 @@
+package exporter
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// callsOf are the figures of calls under way on a page, and the labels of the long one.
+func callsOf(page map[string]float64) (figures map[string]float64, long string) {
+	figures = map[string]float64{}
+	for name, value := range page {
+		family, labels, _ := strings.Cut(name, "{")
+		switch {
+		case family == "mpit_call_running_info":
+			long += labels
+		case strings.HasPrefix(family, "mpit_call_"):
+			figures[strings.TrimPrefix(family, "mpit_call_")] = value
+		}
+	}
+	return figures, long
+}
+
+// TestCallsUnderWay: what the call profile says of one moment, in every kind of answer.
+func TestCallsUnderWay(t *testing.T) {
+	e := startTold(t, Config{})
+	s := counting()
+	s.Layout.Objects = []mpit.Object{{ID: 3, Kind: mpit.BindComm, Name: "halo"}, {ID: 4, Kind: mpit.BindWin}}
+	figures, long := callsOf(e.take(s))
+	assert.Empty(t, figures, "no call profile")
+	assert.Nil(t, e.Ranks()[0].Calls)
+
+	shown := func(inside, observed, running float64) map[string]float64 {
+		return map[string]float64{"inside_seconds_total": inside, "observed_seconds_total": observed,
+			"running_seconds": running}
+	}
+	const second = time.Second
+	barrier := mpit.UnderWay{Inside: 2 * second, Observed: 10 * second, Running: second, Function: "MPI_Barrier",
+		Bind: mpit.BindComm, Object: 3, Module: "/opt/solver", Offset: 0x12ab}
+	s.UnderWay, s.Monotonic = &barrier, second
+	figures, long = callsOf(e.take(s))
+	assert.Equal(t, shown(2, 10, 1), figures)
+	assert.Empty(t, long, "others come and go between two scrapes")
+
+	hanging := barrier
+	hanging.Inside, hanging.Observed, hanging.Running = 17*second, 25*second, 16*second
+	s.UnderWay, s.Monotonic, s.Status = &hanging, 2*second, mpit.SamplePassive
+	figures, long = callsOf(e.take(s))
+	assert.Equal(t, shown(17, 25, 16), figures)
+	assert.Equal(t, `comm="halo",function="MPI_Barrier",jobid="1",module="/opt/solver",offset="0x12ab",rank="0",`+
+		`user="alice",world="0"}`, long)
+	assert.Equal(t, &api.Calls{Inside: 17, Observed: 25, Running: 16, Long: &api.LongCall{Function: "MPI_Barrier",
+		Kind: "comm", Object: "halo", Module: "/opt/solver", Offset: 0x12ab}}, e.Ranks()[0].Calls)
+	text, err := json.Marshal(e.Ranks()[0].Calls)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"inside_seconds": 17, "observed_seconds": 25, "running_seconds": 16, "long": {"function":
+		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
+
+	for what, c := range map[string]struct {
+		u    mpit.UnderWay
+		long string
+	}{
+		"a window without a name": {mpit.UnderWay{Running: 2 * second, Function: "MPI_Win_fence", Bind: mpit.BindWin,
+			Object: 4}, `function="MPI_Win_fence",jobid="1",rank="0",user="alice",win="unnamed",world="0"}`},
+		"an object that isn't tracked": {mpit.UnderWay{Running: 2 * second, Function: "MPI_Recv", Bind: mpit.BindComm},
+			`comm="unnamed",function="MPI_Recv",jobid="1",rank="0",user="alice",world="0"}`},
+		"another kind's number": {mpit.UnderWay{Running: 2 * second, Function: "MPI_Recv", Bind: mpit.BindComm,
+			Object: 4}, `comm="unnamed",function="MPI_Recv",jobid="1",rank="0",user="alice",world="0"}`},
+		"no object": {mpit.UnderWay{Running: 2 * second, Function: "MPI_Wait\x1b" + strings.Repeat("x", 1000)},
+			"function=\"MPI_Wait\ufffd" + strings.Repeat("x", 256-len("MPI_Wait\ufffd")) +
+				`",jobid="1",rank="0",user="alice",world="0"}`},
+	} {
+		s.UnderWay = &c.u
+		_, long = callsOf(e.take(s))
+		assert.Equal(t, c.long, long, what)
+	}
+
+	// Busy, with less than before: nothing falls.
+	busy := mpit.Sample{Status: mpit.SampleBusy, UnderWay: &mpit.UnderWay{Inside: second, Observed: 26 * second}}
+	figures, long = callsOf(e.take(busy))
+	assert.Equal(t, shown(17, 26, 0), figures)
+	assert.Empty(t, long, "it has returned")
+	busy.UnderWay = nil
+	figures, _ = callsOf(e.take(busy))
+	assert.Equal(t, shown(17, 26, 0), figures, "an answer that doesn't say")
+
+	final := s
+	final.Status, final.Monotonic = mpit.SampleFinal, 3*second
+	final.UnderWay = &mpit.UnderWay{Inside: 18 * second, Observed: 30 * second, Running: 5 * second, Function: "MPI_Recv"}
+	e.absorbed(e.r, &final)
+	g := e.lock()
+	g.finish(e.r, mpit.EndFinalize, e.now())
+	g.unlock()
+	families, done, err := e.Gather(t.Context())
+	require.NoError(t, err)
+	defer done()
+	figures, long = callsOf(valuesOf(families))
+	assert.Equal(t, map[string]float64{"inside_seconds_total": 18, "observed_seconds_total": 30}, figures,
+		"what counts stands, an ended rank is in no call")
+	assert.Empty(t, long)
+	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30}, e.Ranks()[0].Calls)
+}

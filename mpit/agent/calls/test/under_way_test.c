@@ -1,0 +1,296 @@
+/* under_way_test.c - what is told of calls that have not returned. */
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <string.h>
+#include <time.h>
+
+static struct source_calls now(void)
+{
+	struct source_calls c;
+
+	CHECK(source->calls(&c));
+	CHECK(c.inside_ns <= c.observed_ns);
+	return c;
+}
+
+/*
+ * Functions of which it is known where their code lies, and so whether a return address is theirs: each in a section of
+ * its own, whose ends the linker names.
+ */
+#define CALLS_FROM(name, expression)                                                             \
+	extern const char __start_code_of_##name[], __stop_code_of_##name[];                     \
+	static __attribute__((noinline, noclone, section("code_of_" #name))) int name(void)      \
+	{                                                                                        \
+		int rc = expression;                                                             \
+		__asm__ volatile("" ::: "memory"); /* so that it is no jump */                   \
+		return rc;                                                                       \
+	}                                                                                        \
+	static bool is_in_##name(uintptr_t at)                                                   \
+	{                                                                                        \
+		return at > (uintptr_t)__start_code_of_##name && at <= (uintptr_t)__stop_code_of_##name; \
+	}
+
+CALLS_FROM(barriers, MPI_Barrier(0, 0, 0, 0x100))
+CALLS_FROM(sends_from, MPI_Send(0, 1, 8, 0x200))
+CALLS_FROM(waits, PMPI_Wait(0, 0, 0, 0x300))
+CALLS_FROM(receives, MPI_Recv(0, 1, 8, 0x100))
+
+static struct source_calls seen;
+
+static void looks(void)
+{
+	seen = now();
+}
+
+/* In a call inside another one. */
+static void looks_from_inside(void)
+{
+	fake_inside = looks;
+	CHECK(MPI_Bcast(0, 1, 8, 0x200) == 0);
+}
+
+void test_a_call_under_way_is_told(void)
+{
+	uint32_t comm = make(BIND_COMM, 0x100);
+
+	looks();
+	CHECK(seen.running_ns == 0 && seen.function == NULL && seen.object == 0 && seen.from == 0);
+	fake_inside = looks;
+	CHECK(barriers() == 0);
+	CHECK(seen.running_ns > 0 && strcmp(seen.function, "MPI_Barrier") == 0 && seen.bind == BIND_COMM);
+	CHECK(seen.object == comm && is_in_barriers(seen.from));
+	CHECK(waits() == 0);
+	CHECK(strcmp(seen.function, "MPI_Wait") == 0 && seen.bind == BIND_NONE && seen.object == 0 && is_in_waits(seen.from));
+	CHECK(sends_from() == 0); /* on a communicator that isn't tracked */
+	CHECK(strcmp(seen.function, "MPI_Send") == 0 && seen.bind == BIND_COMM && seen.object == 0);
+	/* The outermost call counts. */
+	fake_inside = looks_from_inside;
+	CHECK(barriers() == 0);
+	CHECK(strcmp(seen.function, "MPI_Barrier") == 0 && is_in_barriers(seen.from));
+	fake_inside = NULL;
+	looks();
+	CHECK(seen.running_ns == 0);
+	freed(BIND_COMM, 0x100, comm);
+}
+
+static void sleeps(void)
+{
+	const struct timespec a_little = { .tv_nsec = 3000000 };
+
+	nanosleep(&a_little, NULL);
+}
+
+static void looks_twice(void)
+{
+	struct source_calls before = now(), after;
+
+	sleeps();
+	after = now();
+	CHECK(after.running_ns - before.running_ns >= 3000000);
+	/* All that passes in a call is inside MPI; ticks are cut to nanoseconds. */
+	CHECK(after.inside_ns - before.inside_ns + 3 >= after.observed_ns - before.observed_ns);
+	CHECK(after.inside_ns - before.inside_ns >= 3000000);
+}
+
+/* A call of this thread, the first one, ends between two readings: its time is what the histogram's sum gains. */
+void test_time_inside_is_that_of_the_calls(void)
+{
+	uint32_t comm = make(BIND_COMM, 0x100);
+	uint64_t elements[DISTRIBUTION_ELEMENTS], counted;
+	struct source_calls before, after;
+
+	before = now();
+	fake_inside = sleeps;
+	for (int i = 0; i < 5; i++) {
+		CHECK(barriers() == 0);
+		sleeps();
+	}
+	fake_inside = looks_twice;
+	CHECK(barriers() == 0);
+	fake_inside = NULL;
+	after = now();
+	source->read(variable("mpit_call_time_MPI_Barrier"), comm, elements);
+	counted = (uint64_t)((double)elements[0] / (1 << 30) * 1e9);
+	/* Nanoseconds are cut, and so are units; readings take no account of a tick. */
+	CHECK(after.inside_ns - before.inside_ns < counted + 1000 && after.inside_ns - before.inside_ns + 1000 > counted);
+	CHECK(after.observed_ns - before.observed_ns > counted + 5 * 3000000u);
+	freed(BIND_COMM, 0x100, comm);
+}
+
+static void is_paused_meanwhile(void)
+{
+	struct source_calls before, paused;
+
+	source->measure(false);
+	before = now();
+	sleeps();
+	paused = now();
+	CHECK(paused.observed_ns == before.observed_ns && paused.inside_ns == before.inside_ns);
+	CHECK(paused.running_ns >= 3000000); /* it is there all the same */
+	source->measure(false); /* again: nothing */
+	source->measure(true);
+	source->measure(true);
+}
+
+/* Another thread may pause while this one is in a call; that it counts on must not make a share above 1. */
+void test_a_pause_is_not_observed(void)
+{
+	struct source_calls before = now(), after;
+
+	source->measure(false);
+	before = now();
+	sleeps();
+	CHECK(barriers() == 0); /* passes through */
+	after = now();
+	CHECK(after.observed_ns == before.observed_ns && after.inside_ns == before.inside_ns);
+	source->measure(true);
+
+	before = now();
+	fake_inside = is_paused_meanwhile;
+	CHECK(barriers() == 0);
+	fake_inside = NULL;
+	after = now();
+	CHECK(after.inside_ns - before.inside_ns <= after.observed_ns - before.observed_ns);
+}
+
+static jmp_buf out;
+
+static void jumps_out(void)
+{
+	fake_inside = NULL;
+	longjmp(out, 1);
+}
+
+void test_what_a_longjmp_leaves_under_way(void)
+{
+	struct source_calls before, stale, after;
+
+	before = now();
+	fake_inside = jumps_out;
+	if (setjmp(out) == 0)
+		barriers();
+	sleeps();
+	/* Nobody knows that it has been left, until the thread calls again. */
+	stale = now();
+	CHECK(strcmp(stale.function, "MPI_Barrier") == 0 && stale.inside_ns >= before.inside_ns + 3000000);
+	CHECK(sends_from() == 0);
+	after = now();
+	CHECK(after.running_ns == 0 && after.inside_ns >= stale.inside_ns);
+	/* And it goes on from what was told. */
+	fake_inside = sleeps;
+	CHECK(sends_from() == 0);
+	fake_inside = NULL;
+	CHECK(now().inside_ns >= after.inside_ns + 3000000);
+}
+
+static void ends_the_thread(void)
+{
+	fake_inside = NULL;
+	looks();
+	pthread_exit(NULL);
+}
+
+static void *ends_inside(void *unused)
+{
+	fake_inside = ends_the_thread;
+	receives();
+	return unused;
+}
+
+void test_a_threads_end_clears_its_call(void)
+{
+	struct source_calls before = now();
+
+	in_a_thread(ends_inside, NULL);
+	CHECK(strcmp(seen.function, "MPI_Recv") == 0 && is_in_receives(seen.from));
+	CHECK(now().running_ns == 0);
+	/* Another thread's calls are not the first one's time. */
+	CHECK(seen.inside_ns == before.inside_ns);
+}
+
+static void *returns_here(void *call)
+{
+	sends_from(); /* so that it has a block */
+	call_returns(call);
+	CHECK(!is_running(atomic_load(&calls_thread.under_way->inside)));
+	CHECK(atomic_load(&calls_thread.under_way->inside) < (uint64_t)1 << 40);
+	return NULL;
+}
+
+void test_a_call_returns_on_another_thread(void)
+{
+	struct source_calls before = now();
+	struct call c;
+
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, __builtin_dwarf_cfa()));
+	in_a_thread(returns_here, &c);
+	CHECK(now().running_ns > 0);
+	calls_thread.mark = NULL;
+	CHECK(sends_from() == 0 && now().running_ns == 0 && now().inside_ns >= before.inside_ns);
+}
+
+/* ---- */
+
+#define TURNS 20000
+
+static _Atomic bool over;
+static _Atomic unsigned met; /* how often the reader has met a call */
+static uint32_t barrier_comm, send_comm;
+
+static void *calls_from_elsewhere(void *unused)
+{
+	while (!atomic_load(&over)) {
+		receives();
+		waits();
+	}
+	return unused;
+}
+
+static void *reads_all_the_time(void *unused)
+{
+	struct source_calls last = now();
+
+	while (!atomic_load(&over)) {
+		struct source_calls c = now();
+
+		CHECK(c.inside_ns >= last.inside_ns && c.observed_ns >= last.observed_ns);
+		CHECK(c.inside_ns - last.inside_ns <= c.observed_ns - last.observed_ns);
+		last = c;
+		if (c.running_ns == 0)
+			continue;
+		atomic_fetch_add(&met, 1);
+		/* What is told of a call is of one call. */
+		if (strcmp(c.function, "MPI_Barrier") == 0)
+			CHECK(c.object == barrier_comm && is_in_barriers(c.from));
+		else if (strcmp(c.function, "MPI_Send") == 0)
+			CHECK(c.object == send_comm && is_in_sends_from(c.from));
+		else if (strcmp(c.function, "MPI_Recv") == 0)
+			CHECK(c.object == barrier_comm && is_in_receives(c.from));
+		else
+			CHECK(strcmp(c.function, "MPI_Wait") == 0 && c.object == 0 && is_in_waits(c.from));
+	}
+	return unused;
+}
+
+void test_calls_under_way_against_a_reader(void)
+{
+	pthread_t reader, other;
+
+	barrier_comm = make(BIND_COMM, 0x100);
+	send_comm = make(BIND_COMM, 0x200);
+	CHECK(pthread_create(&other, NULL, calls_from_elsewhere, NULL) == 0);
+	CHECK(pthread_create(&reader, NULL, reads_all_the_time, NULL) == 0);
+	for (int i = 0; i < TURNS || atomic_load(&met) < 100; i++) {
+		barriers();
+		sends_from();
+		if (i % 100 == 0)
+			sched_yield();
+	}
+	atomic_store(&over, true);
+	CHECK(pthread_join(reader, NULL) == 0 && pthread_join(other, NULL) == 0);
+	freed(BIND_COMM, 0x100, barrier_comm);
+	freed(BIND_COMM, 0x200, send_comm);
+}
