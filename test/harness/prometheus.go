@@ -74,13 +74,10 @@ func version(tb testing.TB, binary string) (major, minor int) {
 	if err != nil {
 		tb.Fatalf("reading what %s was built of: %v", binary, err)
 	}
-	for _, m := range info.Deps {
-		if _, err := fmt.Sscanf(m.Version, "v0.%d", &minor); err == nil && m.Path == "github.com/prometheus/prometheus" {
-			return minor / 100, minor % 100
-		}
+	if _, err := fmt.Sscanf(info.Main.Version, "v0.%d", &minor); err != nil {
+		tb.Fatalf("%s doesn't know its version, nor is it built as CONTRIBUTING.md says", binary)
 	}
-	tb.Fatalf("%s doesn't know its version, nor is it built of the module: CONTRIBUTING.md says how", binary)
-	return 0, 0
+	return minor / 100, minor % 100
 }
 
 // Prometheus starts one that scrapes an exporter twice a second as job "mpit", and waits until it is ready.
