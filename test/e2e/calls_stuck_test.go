@@ -68,6 +68,11 @@ func TestCallsUnderWay(t *testing.T) {
 			assert.Zero(t, others.running)
 			assert.Greater(t, others.observed, other.observed+0.9)
 
+			top := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
+				"--interval=1s"}, nil).Wait(t)
+			assert.Regexp(t, `MPI_Barrier +halo +0 .* waits_for_the_others \(profile_stuck\.c:\d+\)`, top.Stdout)
+			assert.Regexp(t, `\(in no long call\) +- +1 `, top.Stdout)
+
 			run.Release(t, "late")
 			run.AtHold(t, "done")
 			scrape := exporter.Await(t, "no call", all(up(run), expect("mpit_call_running_seconds", run.Labels(0), 0),
