@@ -38,10 +38,10 @@ func ofFunctions(pattern string) string { return ofComms + `, function=~"` + pat
 // callProfile is the dashboard of what the call profile tells of one job.
 func callProfile() grafana.Dashboard {
 	function := anyOf(labels("function", "Function", "MPI functions of the job, for the row that has their names",
-		selector(callTime+"_count", ofOneJob), "function", grafana.SortAlphabetical))
+		named(callTime+"(_count)?", ofOneJob), "function", grafana.SortAlphabetical))
 	comms := anyOf(labels("comm", "Communicator", "By name. All takes in calls that have none: those on windows and "+
 		"files, and those that complete requests",
-		selector(callTime+"_count", ofOneJob+`, comm!=""`), "comm", grafana.SortNatural))
+		named(callTime+"(_count)?", ofOneJob+`, comm!=""`), "comm", grafana.SortNatural))
 	return board{
 		uid: uidCalls, title: "MPI calls of a job", from: "now-1h",
 		description: "The call profile of one job (exec --calls): where its time goes inside MPI, how long calls " +
@@ -60,7 +60,7 @@ func callProfile() grafana.Dashboard {
 
 // ofEachRank divides a sum over ranks by how many there are that have a call profile.
 func ofEachRank(sum string) string {
-	return sum + " / scalar(count(" + countBy(process, selector(callTime+"_count", ofRanks)) + "))"
+	return sum + " / scalar(count(" + countBy(process, here(selector(callTime+"_count", ofRanks))) + "))"
 }
 
 // share is the share of a rank's time that goes into calls, by labels, in the mean of the ranks.
@@ -75,9 +75,6 @@ func whole(over func(selector string) string) string {
 	return "(" + maxBy("jobid, world, comm", countBy("jobid, world, comm, object_rank",
 		countBy(process+", comm, object_rank", comms))) + " == 1)"
 }
-
-// here leaves a selector as it is.
-func here(selector string) string { return selector }
 
 // waited is how long each rank waited in each communicator for the last one to come, at least: what it took longer
 // than the rank that took least. That one is looked for among all ranks, whichever are chosen. by must have the
@@ -226,8 +223,8 @@ func callWaits() []*panel {
 // quantiles are durations that so many percent of the calls stay below, by labels: the ten longest.
 func (p *panel) quantiles(by, matchers, legend string, percent ...int) *panel {
 	for _, q := range percent {
-		p.query(fmt.Sprintf("topk(10, histogram_quantile(%g, %s))", float64(q)/100,
-			sumBy(by+", le", rateOf(selector(callTime+"_bucket", matchers)))), fmt.Sprintf("p%d %s", q, legend))
+		p.query("topk(10, "+quantileOf(float64(q)/100, by, selector(callTime+"_bucket", matchers))+")",
+			fmt.Sprintf("p%d %s", q, legend))
 	}
 	return p
 }
@@ -254,8 +251,7 @@ func callCollectives() []*panel {
 				sumBy(process+", comm", rateOf(selector(callTime+"_count", allreduce)))+" > 0)"), "{{comm}}"),
 		heat("Durations of MPI_Allreduce", "Calls of each duration, of all ranks and chosen communicators.", "short",
 			"duration").duration().size(24, 9).
-			target(sumBy("le", grow(selector(callTime+"_bucket", allreduce))), "heatmap",
-				"{{le}}", false),
+			target(durationsOf(selector(callTime+"_bucket", allreduce)), "heatmap", "{{le}}", false),
 	}
 }
 
@@ -302,7 +298,6 @@ func callDurations() []*panel {
 			query("topk(10, "+share(by, chosen)+")", legend),
 		heat("Durations", "Calls of each duration, of all ranks and chosen functions.", "short",
 			"duration").duration().size(24, 9).
-			target(sumBy("le", grow(selector(callTime+"_bucket", chosen))), "heatmap", "{{le}}",
-				false),
+			target(durationsOf(selector(callTime+"_bucket", chosen)), "heatmap", "{{le}}", false),
 	}
 }

@@ -64,9 +64,8 @@ func exporterNow() []*panel {
 }
 
 func exporterRounds() []*panel {
-	slowest := func(p *panel, quantile, name string) *panel {
-		return p.query("histogram_quantile("+quantile+", "+sumBy("le",
-			rateOf(own("round_duration_seconds_bucket")))+")", name)
+	slowest := func(p *panel, quantile float64, name string) *panel {
+		return p.query(quantileOf(quantile, "", own("round_duration_seconds_bucket")), name)
 	}
 	return []*panel{
 		graph("Scrapes", "HTTP requests for metrics, by result: refused are too many at once, aborted went away.",
@@ -74,13 +73,13 @@ func exporterRounds() []*panel {
 			query(sumBy("result", rateOf(own("scrapes_total"))), "{{result}}"),
 		slowest(slowest(graph("Duration of rounds", "From asking the first rank to having all answers that came in "+
 			"time: half of the rounds, and 99 in 100, of "+
-			"all exporters; and the mean of the slowest exporter.", "s"), "0.5", "median"), "0.99", "99th percentile").
+			"all exporters; and the mean of the slowest exporter.", "s"), 0.5, "median"), 0.99, "99th percentile").
 			query("max("+rateOf(own("round_duration_seconds_sum"))+" / "+rateOf(own("round_duration_seconds_count"))+")", "mean of the slowest"),
 		graph("Rounds", "Rounds over all ranks; scrapes at the same time share one.", "ops").
 			query("sum("+rateOf(own("rounds_total"))+")", "rounds").query("sum("+rateOf(own("scrapes_total"))+")",
 			"scrapes"),
 		heat("Duration of rounds, all exporters", "Rounds of each duration.", "short", "duration").duration().
-			target(sumBy("le", grow(own("round_duration_seconds_bucket"))), "heatmap", "{{le}}", false).size(12, 8),
+			target(durationsOf(own("round_duration_seconds_bucket")), "heatmap", "{{le}}", false).size(12, 8),
 		graph("What Prometheus sees", "How long the slowest scrape of an exporter takes for Prometheus, and on how "+
 			"many series it ends.", "s").
 			query("max("+selector("scrape_duration_seconds", ofNodes)+")", "slowest scrape"),
@@ -177,10 +176,8 @@ func exporterOTLP() []*panel {
 			query(sumBy("result", rateOf(own("otlp_points_total"))), "{{result}}"),
 		graph("Duration of pushes", "Reading the ranks, and all messages with their repetitions: half of the "+
 			"pushes, and 99 in 100, of all exporters."+only, "s").
-			query("histogram_quantile(0.5, "+sumBy("le", rateOf(own("otlp_push_duration_seconds_bucket")))+")",
-				"median").
-			query("histogram_quantile(0.99, "+sumBy("le", rateOf(own("otlp_push_duration_seconds_bucket")))+")",
-				"99th percentile"),
+			query(quantileOf(0.5, "", own("otlp_push_duration_seconds_bucket")), "median").
+			query(quantileOf(0.99, "", own("otlp_push_duration_seconds_bucket")), "99th percentile"),
 		graph("Since the last accepted push", "The five exporters whose last accepted push is longest ago; one that "+
 			"never had any is left out."+only, "dtdurations").
 			query("topk(5, time() - ("+own("otlp_last_success_timestamp_seconds")+" > 0))", "{{instance}}"),

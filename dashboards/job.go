@@ -4,8 +4,7 @@ import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 
 // Names of families by what they are, whatever library has them.
 const (
-	timerSums      = "mpit_.+_seconds_sum"
-	timerCounts    = "mpit_.+_seconds_count"
+	timers         = "mpit_.+_seconds"
 	highWatermarks = "mpit_.+_highwatermark(_[a-z]+)?"
 	lowWatermarks  = "mpit_.+_lowwatermark(_[a-z]+)?"
 	levelsInBytes  = "mpit_.+_bytes"
@@ -16,9 +15,14 @@ const (
 // notTogether leaves out what rules show for several ranks together beside the ranks' own.
 const notTogether = `, __name__!~"mpit_node_.+"`
 
-// ofTimer names the timer in a label, so that sums and counts meet.
-func ofTimer(names, end, matchers string) string {
-	return `label_replace(` + last(named(names, matchers+notTogether)) + `, "timer", "$1", "__name__", "(mpit_.+_seconds)_` + end + `")`
+// ofTimers is a part of each timer, sum or count, with the timer's name in a label: a native histogram's part has no
+// name, and sums and counts are to meet. What over makes of a selector must keep names.
+func ofTimers(part, matchers string, over func(selector string) string) string {
+	timer := func(end string) string {
+		return `label_replace(` + over(named(timers+end, matchers+notTogether)) + `, "timer", "$1", "__name__", "(.+)` +
+			end + `")`
+	}
+	return "(" + timer("_"+part) + " or histogram_" + part + "(" + timer("") + "))"
 }
 
 // spread is the ranks' highest, mean and lowest of what expr says of each.
@@ -30,13 +34,14 @@ func (p *panel) spread(expr string) *panel {
 // oneJob is the dashboard of one job, rank by rank.
 func oneJob() grafana.Dashboard {
 	timer := anyOf(labels("timer", "Timer", "Timers of the job; a row of panels for each",
-		named("mpit_.+_seconds_bucket", ofOneJob+notTogether), "__name__", grafana.SortAlphabetical))
-	timer.Regex, timer.AllValue = "(.+)_bucket", ""
+		named(timers+"(_bucket)?", ofOneJob+`, __name__!~"mpit_(node|rank|pcontrol)_.+"`), "__name__",
+		grafana.SortAlphabetical))
+	timer.Regex, timer.AllValue = "(.+?)(?:_bucket)?", ""
 	counter := labels("counter", "Counter", "Any counter or timer of the job, for the row Any variable",
 		`{__name__=~"mpit_[^:]+(_total|_seconds_sum)", __name__!~"mpit_(rank|pcontrol)_.+", `+ofOneJob+`}`,
 		"__name__", grafana.SortAlphabetical)
 	gauge := labels("gauge", "Gauge", "Any level, size, share or watermark of the job, for the row Any variable",
-		`{__name__=~"mpit_[^:]+", __name__!~"mpit_.+_(total|bucket|sum|count|info)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
+		`{__name__=~"mpit_[^:]+", __name__!~"mpit_.+_(total|bucket|sum|count|info|time_seconds)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
 			ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
 
 	return board{
@@ -136,8 +141,8 @@ func jobBalance() []*panel {
 		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job "+
 			"so far. "+even+" `exec --calls`, MPICH built with pvars, MVAPICH and Open MPI built with SPC have "+
 			"timers.", "none").
-			query("max by (__name__) ("+rankTimers+") / avg by (__name__) ("+rankTimers+")",
-				"{{__name__}}").thresholds(bad(uneven)).axis(1, uneven),
+			query("max by (timer) ("+rankTimers+") / avg by (timer) ("+rankTimers+")",
+				"{{timer}}").thresholds(bad(uneven)).axis(1, uneven),
 		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The "+
 			"label rank leads to the rank.",
 			column{label: "world"},
@@ -158,7 +163,7 @@ func jobBalance() []*panel {
 }
 
 // rankTimers is how long each rank has spent in each timer so far.
-var rankTimers = sumBy(process+", __name__", named(timerSums, ofRanks+notTogether))
+var rankTimers = sumBy(process+", timer", ofTimers("sum", ofRanks, here))
 
 func jobQueues() []*panel {
 	const unexpected = "Messages that have come and nobody has received yet. "
@@ -237,7 +242,7 @@ func jobCommunicators() []*panel {
 }
 
 func jobTimers() []*panel {
-	sums, counts := ofTimer(timerSums, "sum", ofRanks), ofTimer(timerCounts, "count", ofRanks)
+	sums, counts := ofTimers("sum", ofRanks, last), ofTimers("count", ofRanks, last)
 	perRank := sumBy(process+", timer", sums)
 	return []*panel{
 		table("Time spent, by timer", "Since the job began. Events are calls (`exec --calls`), the library's own "+
@@ -262,8 +267,7 @@ func jobTimer() []*panel {
 			"of their mean duration in each scrape interval; those of "+
 			"exec --calls are each by itself.", "short", "duration").
 			duration().
-			target(sumBy("le", grow(selector("${timer}_bucket", ofRanks))), "heatmap", "{{le}}",
-				false),
+			target(durationsOf(selector("${timer}_bucket", ofRanks)), "heatmap", "{{le}}", false),
 	}
 }
 

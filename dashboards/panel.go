@@ -268,8 +268,8 @@ func table(title, description string, columns ...column) *panel {
 		switch {
 		case len(asked) == 1:
 			names = []string{"Value"}
-		case i == 0:
-			names = append(names, "Value") // if none of the others has an answer
+		case i == 0 && c.rows:
+			names = append(names, "Value") // if none of the others has an answer: this one has, where any of them has
 		}
 		for _, name := range names {
 			organize.RenameByName[name] = c.title
@@ -287,6 +287,9 @@ func table(title, description string, columns ...column) *panel {
 			organize.IndexByName[c.label] = i
 		}
 		p.override(c)
+	}
+	if values > 1 && !asked[0].rows {
+		p.override(column{title: "Value", expr: "whichever query has an answer"})
 	}
 	if values > 1 {
 		p.Transformations = append(p.Transformations, grafana.Transformation{ID: "merge", Options: struct{}{}})

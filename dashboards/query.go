@@ -1,6 +1,9 @@
 package dashboards
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // What a panel looks at. The label job is the scraper's.
 const (
@@ -29,14 +32,60 @@ func named(names, matchers string) string {
 	return fmt.Sprintf(`{__name__=~"%s", %s}`, names, matchers)
 }
 
+// A Prometheus stores a histogram as series that end in _sum, _count and _bucket, or as a native histogram under the
+// family's own name. Callers name the former; rateOf, last, here, quantileOf and durationsOf ask for both.
+var (
+	ofHistogram = regexp.MustCompile(`^(.+)_(sum|count)(\{[^}]*\})$`)
+	ofBuckets   = regexp.MustCompile(`^(.+)_bucket(\{[^}]*\})$`)
+)
+
+// either asks for a counter; for a histogram's sum or count, also for what a native one has in its place.
+func either(selector string, counter, native func(selector string) string) string {
+	m := ofHistogram.FindStringSubmatch(selector)
+	if m == nil {
+		return counter(selector)
+	}
+	return "(" + counter(selector) + " or histogram_" + m[2] + "(" + native(m[1]+m[3]) + "))"
+}
+
 // rateOf is how fast a counter grows.
-func rateOf(selector string) string { return "rate(" + selector + atOnePoint + ")" }
+func rateOf(selector string) string {
+	rate := func(selector string) string { return "rate(" + selector + atOnePoint + ")" }
+	return either(selector, rate, rate)
+}
 
 // grow is how much a counter has grown between two points of a graph, so that single events are seen.
 func grow(selector string) string { return "increase(" + selector + atOnePoint + ")" }
 
 // last is the last value within the time range: also of what has ended since.
-func last(selector string) string { return "last_over_time(" + selector + inRange + ")" }
+func last(selector string) string {
+	last := func(selector string) string { return "last_over_time(" + selector + inRange + ")" }
+	// Before Prometheus 2.44, last_over_time loses native histograms: there what has not ended has its value at least.
+	return either(selector, last, func(selector string) string { return selector + " or " + last(selector) })
+}
+
+// here is the value at a point of a graph.
+func here(selector string) string {
+	itself := func(selector string) string { return selector }
+	return either(selector, itself, itself)
+}
+
+// quantileOf is a duration that this share of what a histogram has counted stays below, by labels if there are any.
+func quantileOf(q float64, by, buckets string) string {
+	m := ofBuckets.FindStringSubmatch(buckets)
+	le, all := "le", "sum(%s)"
+	if by != "" {
+		le, all = by+", le", "sum by ("+by+") (%s)"
+	}
+	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%[1]g, %[3]s)", q,
+		sumBy(le, rateOf(buckets)), fmt.Sprintf(all, rateOf(m[1]+m[2])))
+}
+
+// durationsOf is how many events of each duration there were, for a heat map.
+func durationsOf(buckets string) string {
+	m := ofBuckets.FindStringSubmatch(buckets)
+	return sumBy("le", grow(buckets)) + " or on () sum(" + grow(m[1]+m[2]) + ")"
+}
 
 // sumBy, maxBy and countBy are what they say.
 func sumBy(by, expr string) string   { return fmt.Sprintf("sum by (%s) (%s)", by, expr) }

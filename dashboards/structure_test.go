@@ -172,6 +172,18 @@ func TestTables(t *testing.T) {
 	assert.Greater(t, bars, 2)
 }
 
+// Where a single query of a table has an answer, Grafana calls its column Value: whose it is, is known only of the query
+// that has one wherever any has. Bytes were shown as time once.
+func TestALoneValueIsNobodyElses(t *testing.T) {
+	for _, rows := range []bool{false, true} {
+		p := table("Calls", "By function.", column{label: "function"}, column{rows: rows, title: "Time", expr: "a", unit: "s"},
+			column{title: "Bytes", expr: "b", unit: "bytes"})
+		organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
+		require.True(t, ok)
+		assert.Equal(t, map[bool]string{true: "Time"}[rows], organize.RenameByName["Value"])
+	}
+}
+
 // What a graph has a color for is the name of one of its series, and its highest series stand in the legend first,
 // for there is little room.
 func TestGraphs(t *testing.T) {

@@ -21,7 +21,7 @@ const docVariablesBegin = "<!-- begin variables: written by `go test ./exporter 
 // libraryTitles are the libraries in the order in which docs/metrics.md has them.
 var libraryTitles = []struct{ name, title string }{
 	{mapping.OpenMPI, "Open MPI"}, {mapping.MPICH, "MPICH"}, {mapping.MVAPICH, "MVAPICH"},
-	{mapping.IntelMPI, "Intel MPI"}, {mapping.CrayMPICH, "HPE Cray MPICH"}, {"", "The call profile"},
+	{mapping.IntelMPI, "Intel MPI"}, {mapping.CrayMPICH, "HPE Cray MPICH"}, {"", "Call profile and events"},
 }
 
 // outcome is a family that variables of one declared class become, or none of them does.

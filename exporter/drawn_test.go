@@ -245,7 +245,8 @@ func checkPoints(t *rapid.T) {
 				rest := h.Count - h.NativeZero
 				at := rapid.Int32Range(-200, 50).Draw(t, "index")
 				for rest > 0 {
-					n := rapid.Uint64Range(min(rest, 1<<40), rest).Draw(t, "n")
+					// So that it has few enough buckets to be had as an exponential one.
+					n := rapid.Uint64Range(min(rest, max(1<<40, h.Count>>7)), rest).Draw(t, "n")
 					h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
 					rest -= n
 					at += rapid.Int32Range(1, 3).Draw(t, "gap")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -17,6 +18,8 @@ type OTelConfig struct {
 	// of explicit buckets.
 	Exponential bool
 	Version     string // of the instrumentation scope: the build's. "": none
+	// Extra is read with the page, as Handler's extra gatherers are; of one that fails, what it has got. nil: none
+	Extra prometheus.Gatherer
 }
 
 func (cfg OTelConfig) way() way {
@@ -70,7 +73,7 @@ func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return r.cfg.scopes(l.points()), func() { r.took(l.ended) }, nil
+	return r.cfg.scopes(r.e.pointsOf(l, r.cfg)), func() { r.took(l.ended) }, nil
 }
 
 // ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the
@@ -126,7 +129,19 @@ func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error
 		return nil, err
 	}
 	p.e.delivered(l.ended)
-	return p.cfg.scopes(l.points()), nil
+	return p.cfg.scopes(p.e.pointsOf(l, p.cfg)), nil
+}
+
+// pointsOf is a reader's copy of the metric data, with what its extra gatherer has; it is called once.
+func (e *Exporter) pointsOf(l *lease, cfg OTelConfig) []metricdata.Metrics {
+	if cfg.Extra == nil {
+		return l.points()
+	}
+	extra, err := cfg.Extra.Gather()
+	if err != nil {
+		e.log.Warn("a reader's extra gatherer failed", "err", err)
+	}
+	return append(l.points(), exposition.OwnPoints(extra, nil, l.style, e.started)...)
 }
 
 // took notes that the reader has delivered what these ended ranks have left.
@@ -167,7 +182,8 @@ func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, 
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	style := exposition.PointStyle{At: r.e.now().Round(0), Exponential: r.cfg.Exponential, Only: wanted}
+	style := r.e.pointStyle()
+	style.Exponential, style.Only = r.cfg.Exponential, wanted
 	return b.Points(style), ended, nil
 }
 

@@ -2,11 +2,13 @@ package exporter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -482,4 +484,37 @@ func TestReadersChooseTheirHistograms(t *testing.T) {
 	n.finish(r, mpit.EndFinalize)
 	assert.False(t, isExponential(explicit.ReadEnded()))
 	assert.True(t, isExponential(exponential.ReadEnded()))
+}
+
+// What else a reader wants is read with the page, under names that are translated back; what doesn't say since when it
+// counts began with the exporter.
+func TestExtraPoints(t *testing.T) {
+	n := startNode(t, Config{}, startedAt(time.Now()))
+	extra := prometheus.NewRegistry()
+	extra.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lines_lost_total"}, func() float64 { return 3 }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mpit_exporter_seen_seconds", ConstLabels: prometheus.Labels{"rank": "1"},
+		}, func() float64 { return 7 }),
+		prometheus.NewSummary(prometheus.SummaryOpts{Name: "pauses"}),
+		failing{prometheus.NewDesc("bad", "", nil, nil)},
+	)
+	scopes, _, err := n.reader(OTelConfig{Extra: extra}).Read(t.Context())
+	require.NoError(t, err)
+	startsAreKnown(t, scopes[0].Metrics)
+	values := pointsOf(t, scopes)
+	assert.Equal(t, 3.0, values["lines_lost_total{}"])
+	assert.Equal(t, 7.0, values[`mpit_exporter_seen_seconds{rank="1"}`])
+	for key := range values {
+		assert.NotContains(t, key, "pauses")
+	}
+	assert.Contains(t, values, "mpit_exporter_rounds_total{}")
+}
+
+// failing is a collector that fails.
+type failing struct{ desc *prometheus.Desc }
+
+func (f failing) Describe(to chan<- *prometheus.Desc) { to <- f.desc }
+func (f failing) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.NewInvalidMetric(f.desc, errors.New("it fails"))
 }

@@ -116,8 +116,9 @@ func (p *page) make(want readers) *result {
 				want[w])
 		}
 	}
-	style := exposition.PointStyle{At: p.now().Round(0)}
+	r.style = p.pointStyle()
 	for _, w := range []way{asPoints, asExponential} {
+		style := r.style
 		style.Exponential = w == asExponential
 		for range want[w] {
 			r.data[w].list = append(r.data[w].list, b.Points(style))
@@ -135,10 +136,19 @@ func (p *page) make(want readers) *result {
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), style.At)...)
+			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.style, p.started)...)
 		}
 	}
 	return r
+}
+
+// pointStyle is that of metric data made now.
+func (b *base) pointStyle() exposition.PointStyle {
+	style := exposition.PointStyle{At: b.now().Round(0)}
+	if b.cfg.OTelLabels {
+		style.Naming = exposition.AsLabels
+	}
+	return style
 }
 
 // refresh brings the page up to date and returns the ended ranks on it.

@@ -137,8 +137,27 @@ func labelsBack(t require.TestingT, family string, set attribute.Set) string {
 	return nameOf(labels)
 }
 
+// labelsAsTheyAre are attributes that are called as labels are.
+func labelsAsTheyAre(t require.TestingT, family string, set attribute.Set) string {
+	var labels []string
+	for _, kv := range set.ToSlice() {
+		require.Equal(t, attribute.STRING, kv.Value.Type(), "%s of %s", kv.Key, family)
+		labels = append(labels, fmt.Sprintf("%s=%q", kv.Key, kv.Value.String()))
+	}
+	return nameOf(labels)
+}
+
 // saidInPoints is what metric data say, at that time, under the names and labels that they have on /metrics.
 func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) map[string]said {
+	return saidWithLabels(t, list, at, labelsBack)
+}
+
+// labelling makes labels of a family's attributes.
+type labelling func(t require.TestingT, family string, set attribute.Set) string
+
+func saidWithLabels(
+	t require.TestingT, list []metricdata.Metrics, at time.Time, labelsOf labelling,
+) map[string]said {
 	all := map[string]said{}
 	names := map[string]bool{}
 	for _, m := range list {
@@ -148,7 +167,7 @@ func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) m
 		add := func(kind otlptranslator.MetricType, set attribute.Set, moment time.Time, s said) {
 			name := prometheusName(t, m.Name, m.Unit, kind)
 			s.help = m.Description
-			key := name + labelsBack(t, name, set)
+			key := name + labelsOf(t, name, set)
 			require.Zero(t, all[key], "%s comes twice", key)
 			require.Equal(t, at, moment, key)
 			all[key] = s
@@ -236,13 +255,20 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 // sameSaid compares the page in three ways, series by series.
 func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics,
 	at time.Time) {
+	sameSaidWithLabels(t, families, explicit, exponential, at, labelsBack)
+}
+
+func sameSaidWithLabels(
+	t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics, at time.Time,
+	labelsOf labelling,
+) {
 	page := saidOnPage(families)
 	want := map[string]said{}
 	for key, s := range page {
 		s.native = ""
 		want[key] = s
 	}
-	assert.Equal(t, want, saidInPoints(t, explicit, at))
+	assert.Equal(t, want, saidWithLabels(t, explicit, at, labelsOf))
 
 	want = map[string]said{}
 	for key, s := range page {
@@ -254,7 +280,7 @@ func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, expone
 		}
 		want[key] = s
 	}
-	assert.Equal(t, want, saidInPoints(t, exponential, at))
+	assert.Equal(t, want, saidWithLabels(t, exponential, at, labelsOf))
 }
 
 // What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
@@ -275,9 +301,22 @@ func TestPointsOfLibraries(t *testing.T) {
 }
 
 func TestPointsOfEverything(t *testing.T) {
+	for name, test := range map[string]struct {
+		asLabels bool
+		labelsOf labelling
+	}{
+		"attributes": {false, labelsBack},
+		"labels":     {true, labelsAsTheyAre},
+	} {
+		t.Run(name, func(t *testing.T) { pointsOfEverything(t, test.asLabels, test.labelsOf) })
+	}
+}
+
+func pointsOfEverything(t *testing.T, asLabels bool, labelsOf labelling) {
 	clock := newTestClock()
-	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}},
-		withClock(clock))
+	n := startNode(t, Config{
+		UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}, OTelLabels: asLabels,
+	}, withClock(clock))
 	n.connect(mpittest.New(mpittest.Everything()), mpittest.New(small("1", 0)))
 	n.scrape()
 	n.settle()
@@ -294,7 +333,7 @@ func TestPointsOfEverything(t *testing.T) {
 				f.Name)
 		}
 	}
-	sameSaid(t, families, explicit, exponential, clock.Now())
+	sameSaidWithLabels(t, families, explicit, exponential, clock.Now(), labelsOf)
 }
 
 // Ranks that are late, have ended, share labels or series, and counters that have been reset.

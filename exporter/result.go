@@ -33,6 +33,7 @@ type result struct {
 	bodies   [ways]*exposition.Body // the page as text, without own; nil: nobody wants it
 	data     [ways]copies           // the page as metric data, with own
 	own      []*dto.MetricFamily    // the exporter's figures of itself, which nobody changes
+	style    exposition.PointStyle  // of metric data
 	ended    []ending
 }
 

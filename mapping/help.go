@@ -15,30 +15,38 @@ const (
 	onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
 )
 
-// Help is HELP of a variable whose companion has been found, or is not asked for any more.
+// Help is HELP of a variable whose companion has been found, or is not asked for any more. Of a family that a rule makes
+// of several variables, it says what is true of all of them, so that it doesn't matter which one comes first.
 func (b *Basis) Help(v *mpit.Variable, s *Spec, want *Wanted) string {
 	note := want.note
 	switch {
 	case s.Exact:
 		note = exactNote
+	case want.Kind == KindHistogram && s.Companion == "":
+		note = b.observations("")
+	case want.Kind == KindHistogram && want.set.several():
+		note = b.observations("a COUNTER for each")
 	case want.Kind == KindHistogram:
-		note = b.observations(s.Companion)
+		note = b.observations("COUNTER " + Fold(s.Companion, 100))
 	}
 	return helpText(v, want.set, s.Unit, note)
 }
 
+// several says whether a rule makes one family of several variables.
+func (set *Properties) several() bool { return set.Name != "" && set.Variables != "" }
+
 // observations says in words what the observations of a timer's histogram are.
 func (b *Basis) observations(companion string) string {
 	if companion != "" {
-		return fmt.Sprintf("The sum is exact, the count that of the events (COUNTER %s); the events of an interval "+
-			"of %v or more stand at their mean duration.",
-			Fold(companion, 100), b.Interval)
+		return fmt.Sprintf("The sum is exact, the count that of the events (%s); the events of an interval of %v or "+
+			"more stand at their mean duration.", companion, b.Interval)
 	}
 	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the "+
 		"count is of intervals in which the timer moved.", b.Interval)
 }
 
-// helpText is HELP: what the library says, then what the variable is called there.
+// helpText is HELP: what the library says, then what the variable is called there; of several variables what the rule
+// says.
 func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 	parts := make([]string, 0, 6)
 	add := func(s string) {
@@ -50,8 +58,15 @@ func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 		}
 		parts = append(parts, s)
 	}
-	add(Fold(v.Description, MaxDescription))
-	what := "MPI_T variable " + Fold(v.Name, 200) + ", class " + strings.ToUpper(NameOf(v.Class))
+	what, help := "", Fold(set.Help, MaxDescription)
+	if set.several() {
+		add(help)
+		what, help = "MPI_T variables "+set.Variables, ""
+	} else {
+		add(Fold(v.Description, MaxDescription))
+		what = "MPI_T variable " + Fold(v.Name, 200)
+	}
+	what += ", class " + strings.ToUpper(NameOf(v.Class))
 	if set.Class != v.Class {
 		what += " (really " + strings.ToUpper(NameOf(set.Class)) + ")"
 	}
@@ -63,6 +78,6 @@ func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 	if v.OnRequest {
 		add(onRequestNote)
 	}
-	add(Fold(set.Help, MaxDescription))
+	add(help)
 	return strings.Join(parts, " ")
 }

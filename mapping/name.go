@@ -180,7 +180,7 @@ func (s shape) escaped(name string, declared mpit.Class) familyNames {
 }
 
 // otelName gives the name in OpenTelemetry. Where no class word tells two classes apart, the ending does that the
-// translation would add: it does not add it twice.
+// translation would add: it does not add it twice. A total says of what it is one, where there is a word for it.
 func (s shape) otelName(base, word, hash string) string {
 	n := "mpit"
 	for _, part := range []string{base, word, hash} {
@@ -190,6 +190,9 @@ func (s shape) otelName(base, word, hash string) string {
 	}
 	switch {
 	case s.kind == KindCounter && s.word != classWords[mpit.ClassAggregate]:
+		if w := s.unitWord(); w != "" {
+			n += "." + w
+		}
 		n += ".total"
 	case s.unitWord() == "ratio":
 		n += ".ratio"

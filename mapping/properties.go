@@ -11,6 +11,7 @@ type Properties struct {
 	Name      string
 	Help      string
 	Labels    []Label // sorted by name, values clean; of the named groups
+	Variables string  // those that get labels from the same rule, in words
 	Merge     Merge
 	Elements  Elements
 	Nonzero   bool

@@ -40,7 +40,7 @@ type Plain struct {
 	Structure            // which values have a cell of their own
 	Objects   Merge      // of objects that share a name
 	Elements  Merge      // of elements, where they have no label
-	Nonzero   bool       // of the elements, those alone that are or have been something else than 0
+	Nonzero   bool       // what is 0, and always has been, has no cell
 	Ranks     RankMode   // whether the ranks of a world have a series each
 	Across    Merge      // of ranks
 	Offset    bool       // the source starts anywhere: a handle counts from its first value
@@ -206,7 +206,7 @@ func (s *Spec) merge(set Properties) {
 	if s.Across == MergeEach {
 		s.Ranks = RankKeep
 	}
-	s.Nonzero = set.Nonzero && s.Each != "" && !s.Numbered && s.Mode != ModeState
+	s.Nonzero = set.Nonzero && !s.Numbered && s.Mode != ModeState
 }
 
 // Measure is what values of the variable are of: its unit, or that they are states.

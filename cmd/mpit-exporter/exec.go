@@ -33,6 +33,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 		"programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls "+
 		"counts messages and bytes and harms nothing.").
 		BoolVar(&c.settings.Monitoring)
+	cmd.Flag("events", "Count the events of MPI_T (MPI-4), by type and object, where the library has any: Open MPI from "+
+		"6.0. Each event then costs the program a call-back that adds one.").BoolVar(&c.settings.Events)
 	c.settings.AddCalls(cmd, "Count and time every MPI call, by function and communicator: preloads "+
 		preload.CallsLibraryName+" as well ($"+preload.EnvCalls+"=1). It costs each call a little, and brings "+
 		"several series for each function.")

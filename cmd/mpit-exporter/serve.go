@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
@@ -134,6 +135,14 @@ func (c *serveCommand) runOwn(
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
 	}
+	// By this the rules for MPITExporterDown know that its end is no fault.
+	mark := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mpit_exporter_own", Help: "1: a job's own exporter (exec --own), which ends with it. Others don't have this.",
+	})
+	mark.Set(1)
+	if err := n.Registry.Register(mark); err != nil {
+		return fmt.Errorf("metric of an own exporter: %w", err)
+	}
 	if err := c.own.Prepare(page, n.Logger); err != nil {
 		return err
 	}
@@ -154,8 +163,8 @@ func (c *serveCommand) runOwn(
 // front is the HTTP server on the listeners.
 func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
-		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry), API: n.Exporter.API(), Pprof: c.pprof,
-		MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
+		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
+		Pprof: c.pprof, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {
 		config.Reload = n.Reload

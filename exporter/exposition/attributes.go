@@ -52,8 +52,20 @@ func (f *Family) attributes() map[string]Label {
 	return own
 }
 
+// Naming is what labels are called as attributes.
+type Naming uint8
+
+// What labels are called as attributes.
+const (
+	AsAttributes Naming = iota // as CommonLabels and the families say
+	AsLabels                   // the same as on the page, and all of them are text
+)
+
 // keyValue is a label as an attribute. own is what the family calls it.
-func keyValue(own map[string]Label, label, value string) attribute.KeyValue {
+func (n Naming) keyValue(own map[string]Label, label, value string) attribute.KeyValue {
+	if n == AsLabels {
+		return attribute.String(label, value)
+	}
 	l, found := own[label]
 	if !found {
 		l, found = commonByName()[label]
@@ -70,7 +82,10 @@ func keyValue(own map[string]Label, label, value string) attribute.KeyValue {
 }
 
 // attributeSets makes sets of attributes, one for all series that have the same: those of a rank mostly do.
-type attributeSets struct{ made map[setKey]attribute.Set }
+type attributeSets struct {
+	naming Naming
+	made   map[setKey]attribute.Set
+}
 
 type setKey struct {
 	family string // one of the exporter's own where its labels have names of their own
@@ -91,10 +106,10 @@ func (s *attributeSets) of(f *family, in *Sheet, i int) attribute.Set {
 	shared := in.sharedLabels()
 	list := make([]attribute.KeyValue, 0, len(shared)+len(own))
 	for _, l := range shared {
-		list = append(list, keyValue(names, l.GetName(), l.GetValue()))
+		list = append(list, s.naming.keyValue(names, l.GetName(), l.GetValue()))
 	}
 	for _, l := range own {
-		list = append(list, keyValue(names, l.Name, l.Value))
+		list = append(list, s.naming.keyValue(names, l.Name, l.Value))
 	}
 	set = attribute.NewSet(list...)
 	if s.made == nil {

@@ -39,7 +39,9 @@ func TestAttributes(t *testing.T) {
 		{described.attributes(), "size", "3", attribute.Int("mpi.object.size", 3)},
 		{described.attributes(), "result", "late", attribute.String("result", "late")},
 	} {
-		assert.Equal(t, test.want, keyValue(test.own, test.label, test.value), "%s %s", test.label, test.value)
+		assert.Equal(t, test.want, AsAttributes.keyValue(test.own, test.label, test.value), "%s %s", test.label,
+			test.value)
+		assert.Equal(t, attribute.String(test.label, test.value), AsLabels.keyValue(test.own, test.label, test.value))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 type PointStyle struct {
 	At          time.Time // of all points
 	Exponential bool
+	Naming      Naming            // the same for all that reads the page: sets of attributes are kept
 	Only        map[Owner]Portion // nil: all that stands on the page; else of these owners only
 }
 
@@ -42,7 +43,7 @@ func (s *PointStyle) of(o Owner) Portion {
 // Points makes metric data of the page's families, in their order. All are cumulative.
 func (p *Page) Points(s PointStyle) []metricdata.Metrics {
 	p.Arrange()
-	w := pointWriter{PointStyle: s, incomplete: map[Owner]int{}}
+	w := pointWriter{PointStyle: s, sets: attributeSets{naming: s.Naming}, incomplete: map[Owner]int{}}
 	list := make([]metricdata.Metrics, 0, len(p.families))
 	for _, f := range p.families {
 		if m, found := w.family(f); found {

@@ -140,7 +140,7 @@ func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricd
 	if err != nil {
 		p.metrics.failed(begun)
 		p.log(ctx, last, err)
-		return sent.accepted, fmt.Errorf("pushing to %s: %w", p.cfg.Target(), err)
+		return sent.accepted, fmt.Errorf("pushing to %s: %w; %s", p.cfg.Target(), err, remedy(p.cfg, last, err))
 	}
 	delivered()
 	p.metrics.succeeded(begun)

@@ -413,8 +413,9 @@ func TestRemedies(t *testing.T) {
 		{"the port of gRPC", ProtocolHTTP, overGRPC.URL(), "", "set the protocol to grpc"},
 		{"no TLS there", ProtocolGRPC, "https://" + overGRPC.Addr(), "", "write http:// instead"},
 		{"no TLS there", ProtocolHTTP, "https://" + overHTTP.Addr(), "", "write http:// instead"},
-		{"TLS there", ProtocolGRPC, "http://" + tlsGRPC.Addr(), "", "https://"},
+		{"TLS there", ProtocolGRPC, "http://" + tlsGRPC.Addr(), "", "write https:// instead"},
 		{"TLS there", ProtocolHTTP, "http://" + tlsHTTP.Addr(), "", "write https:// instead"},
+		{"TLS there, which says nothing", ProtocolHTTP, "http://" + tlsGRPC.Addr(), "", "write https:// instead"},
 		{"its own authority", ProtocolGRPC, tlsGRPC.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
 		{"its own authority", ProtocolHTTP, tlsHTTP.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
 		{"wants a certificate", ProtocolGRPC, strictGRPC.URL(), ca, "CLIENT_CERTIFICATE"},
@@ -426,22 +427,24 @@ func TestRemedies(t *testing.T) {
 			t.Parallel()
 			endpoint := strings.Replace(tt.to, "://", "://me:secret@", 1)
 			var log *logged
+			var err error
 			for timeout := 100 * time.Millisecond; timeout < time.Minute; timeout *= 3 { // a machine may be slow
 				log = &logged{}
 				p := pusher(t, Config{Protocol: tt.protocol, Endpoint: endpoint, Certificate: tt.ca,
 					Timeout: timeout, Logger: log.logger()}, one())
 				for range 2 {
-					_, err := p.Push(patient(t))
+					_, err = p.Push(patient(t))
 					require.Error(t, err)
 					assert.NotContains(t, err.Error(), "secret")
 				}
 				assert.Equal(t, 1, strings.Count(log.String(), "\n"))
 				assert.NotContains(t, log.String(), "secret")
-				if _, remedy, _ := strings.Cut(log.String(), "remedy="); strings.Contains(remedy, tt.want) {
+				_, remedy, _ := strings.Cut(log.String(), "remedy=")
+				if strings.Contains(remedy, tt.want) && strings.Contains(err.Error(), tt.want) {
 					return
 				}
 			}
-			t.Error(log.String())
+			t.Errorf("%v\n%s", err, log)
 		})
 	}
 	r := receiver(t, otlptest.Options{Headers: map[string]string{"authorization": "x"}})

@@ -19,7 +19,7 @@ func permanent(err error) bool {
 		strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, context.Canceled)
 }
 
-// remedy is what to do about a failed message, for the log.
+// remedy is what to do about a failed message.
 func remedy(cfg Config, r *reply, err error) string {
 	text := err.Error()
 	has := func(parts ...string) bool {
@@ -30,6 +30,7 @@ func remedy(cfg Config, r *reply, err error) string {
 		}
 		return false
 	}
+	hangsUp := []string{"broken pipe", "connection reset by peer", "EOF"}
 	var authority x509.UnknownAuthorityError
 	switch {
 	case r.http == http.StatusUnauthorized || r.http == http.StatusForbidden || r.grpc == codes.Unauthenticated ||
@@ -49,16 +50,19 @@ func remedy(cfg Config, r *reply, err error) string {
 		return "write the endpoint with a name that the receiver's certificate is for"
 	case has("certificate required", "bad certificate"):
 		return "the receiver wants a client's certificate: set " + general + "CLIENT_CERTIFICATE and " + general + "CLIENT_KEY"
-	case cfg.done.tls != nil && cfg.ClientCert == "" && has("broken pipe", "connection reset by peer", "EOF"):
+	case has("client sent an HTTP request to an HTTPS server", "HTTP request to an HTTPS",
+		"plain HTTP request was sent to HTTPS port", `malformed HTTP response "\x15\x03`): // the last: an alert of TLS
+		return "the receiver wants TLS: write https:// instead of http://"
+	case cfg.done.tls == nil && has(hangsUp...):
+		return "the receiver hangs up on what is not encrypted: if it wants TLS, write https:// instead of http://"
+	case cfg.done.tls != nil && cfg.ClientCert == "" && has(hangsUp...):
 		return "the receiver hangs up: if it wants a client's certificate, set " + general + "CLIENT_CERTIFICATE and " + general + "CLIENT_KEY"
 	case has("server gave HTTP response to HTTPS client", "first record does not look like a TLS handshake"):
 		return "the receiver does without TLS: write http:// instead of https://"
-	case has("client sent an HTTP request to an HTTPS server", "HTTP request to an HTTPS"):
-		return "the receiver wants TLS: write https:// instead of http://"
 	case cfg.Protocol == ProtocolGRPC && has("error reading server preface", "unexpected HTTP status code",
 		"unexpected content-type"):
-		return "this is no gRPC, perhaps the port of HTTP (usually 4318; gRPC's is 4317), or TLS: set the protocol " +
-			"to " + ProtocolHTTP + ", or write https://"
+		return "this is no gRPC, perhaps the port of HTTP (usually 4318; gRPC's is 4317): set the protocol to " +
+			ProtocolHTTP
 	case cfg.Protocol == ProtocolHTTP && has("malformed HTTP response"):
 		return "this is no HTTP/1.1, perhaps the port of gRPC (usually 4317; HTTP's is 4318): set the protocol to " + ProtocolGRPC
 	case has("connection refused"):

@@ -17,12 +17,6 @@ func checkRule(c *compiledRule) []finding {
 	if !slices.Contains(c.sets[:], true) {
 		note("", "write what it sets: drop, class, name …", "this rule sets nothing")
 	}
-	merged := slices.Contains([]mapping.Elements{"", mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
-		mapping.ElementsMean}, c.Elements)
-	if c.Nonzero != nil && *c.Nonzero && merged {
-		note("nonzero", "write elements: peer or elements: index as well",
-			"nonzero chooses elements that have series of their own, and here they have none")
-	}
 	if c.Object != nil && len(c.binds) == 1 && c.binds[0] == mpit.BindNone {
 		note("object", "take it out, or another bind under match", "variables of bind none have no object")
 	}
@@ -49,11 +43,14 @@ func checkRule(c *compiledRule) []finding {
 				"%s only grows: its elements are always summed, or each", said)
 		}
 	}
+	if c.Nonzero != nil && *c.Nonzero && all(func(class mpit.Class) bool { return class == mpit.ClassState }) {
+		note("nonzero", remedy, "%s is never 0: one of its states is always there", said)
+	}
 	if all(func(class mpit.Class) bool { return class == mpit.ClassState || class == mpit.ClassGeneric }) {
 		if c.Merge != "" && c.Merge != mapping.MergeEach {
 			note("merge", remedy, "%s is never merged", said)
 		}
-		if c.Elements != "" && merged {
+		if c.Elements != "" && c.Elements != mapping.ElementsPeer && c.Elements != mapping.ElementsIndex {
 			note("elements", "write peer or index, or say by class what the variable really is",
 				"%s is never merged", said)
 		}

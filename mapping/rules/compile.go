@@ -33,6 +33,7 @@ type compiledRule struct {
 	template  template // Name
 	companion template // Companion
 	groups    []groupLabel
+	labelled  string // the variables that get these labels, in words
 }
 
 // groupLabel is a named group that becomes a label.
@@ -160,6 +161,13 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 		}
 		r.groups = append(r.groups, groupLabel{name, i})
 		note("match.regexp", checkLabel(name))
+	}
+	if len(r.groups) > 0 {
+		names := make([]string, len(r.groups))
+		for i, g := range r.groups {
+			names[i] = g.label
+		}
+		r.labelled = mapping.Fold(r.prefix, 200) + "…, one for each " + strings.Join(names, ", ")
 	}
 	if len(r.groups) > maxGroups {
 		note("match.regexp", complain("use (?:…) for those that are to be no labels",

@@ -125,7 +125,8 @@ rules:
 		Properties: mapping.Properties{
 			Class: mpit.ClassTimer, Unit: mapping.Unit{Base: "s", Scale: 1e-6}, Scale: 2, Name: "x_time",
 			Help:   "From the second rule.",
-			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Merge: mapping.MergeSum,
+			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Variables: "x_…, one for each function",
+			Merge:    mapping.MergeSum,
 			Elements: mapping.ElementsPeer, Nonzero: true, Object: false,
 			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankBoth, Open: true,
 		},

@@ -103,7 +103,9 @@ var properties = [propertyCount]property{
 	{
 		name:  "labels", // they have no key: they are named groups of match.regexp
 		isSet: func(r *compiledRule) bool { return len(r.groups) > 0 },
-		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Labels = r.labelsOf(groups) },
+		take: func(p *mapping.Properties, r *compiledRule, groups []string) {
+			p.Labels, p.Variables = r.labelsOf(groups), r.labelled
+		},
 		show: func(_ *mapping.Spec, set *decided, _ *explaining) string {
 			return strings.Join(labelTexts(set.Labels), ",")
 		},

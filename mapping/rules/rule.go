@@ -47,7 +47,7 @@ type Rule struct {
 
 	Merge    mapping.Merge    `yaml:"merge,omitempty"`    // of objects that share a name, and of ranks
 	Elements mapping.Elements `yaml:"elements,omitempty"` // of an array
-	// with elements peer or index: those alone that are not, or have not always been, 0
+	// a series only once it is not 0; with elements peer or index, for each element
 	Nonzero *bool `yaml:"nonzero,omitempty"`
 	// false: no label for the object's name, all objects become one
 	Object *bool `yaml:"object,omitempty"`

@@ -263,8 +263,9 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"many labels": {oneRule("match: {regexp: '" + manyGroups(17) + "'}\ndrop: true"),
 			"2:19: 17 named groups would be labels; at most 16 may; use (?:…) for those that are to be no labels"},
 
-		"nonzero": {oneRule("elements: sum\nnonzero: true"), "3:12: nonzero chooses elements that have series of " +
-			"their own, and here they have none; write elements: peer or elements: index as well"},
+		"nonzero": {oneRule("elements: sum\nnonzero: true"), ""},
+		"nonzero state": {oneRule("class: state\nnonzero: true"), "3:12: class state is never 0: one of its states is " +
+			"always there; take it out, or say by class what the variable really is"},
 		"maximum of counts": {oneRule("class: counter\nmerge: max"), "3:10: class counter only grows: it is always " +
 			"summed, or each; write sum or each, or say by class what the variable really is"},
 		"matched counts": {oneRule("match: {class: [counter, timer]}\nelements: mean"),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,15 +102,35 @@ func TestKnownLies(t *testing.T) {
 		})
 	}
 	t.Run("garbage is left out", func(t *testing.T) {
-		_, reason, ok := newMapper(t, rules.Defaults()...).Metric(mpich,
-			mpit.Variable{Name: "rma_pref_phy_nic_put_bytes_count", Class: mpit.ClassCounter, Datatype: u})
-		assert.False(t, ok)
-		assert.Equal(t, mapping.ReasonRule, reason)
-		_, reason, ok = newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI,
+		_, reason, ok := newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI,
 			Version: "5.0.7"}, mpit.Variable{Name: "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE", Class: mpit.ClassSize,
 			Datatype: u})
 		assert.False(t, ok)
 		assert.Equal(t, mapping.ReasonRule, reason)
+	})
+	t.Run("garbage that a handle was made with is subtracted", func(t *testing.T) {
+		for _, c := range []struct {
+			lib         mapping.Library
+			name, shown string
+		}{
+			{mpich, "nic_recvd_bytes_count", "nic_recvd_bytes_total"},
+			{mpich, "rma_pref_phy_nic_put_bytes_count", "rma_pref_phy_nic_put_bytes_total"},
+			{mpich, "striped_nic_sent_bytes_count", "striped_nic_sent_bytes_total"},
+			{mapping.Library{Name: mapping.MVAPICH, Version: "4.0"}, "mvp_mpic_send_byte_counter_array",
+				"mvp_mpic_send_bytes_total"},
+			{mapping.Library{Name: mapping.MVAPICH, Version: "4.0"}, "mvp_bcast_call_counter",
+				"mvp_coll_calls_total{collective=bcast}"},
+		} {
+			a := newAgent(mpit.Variable{Name: c.name, Class: mpit.ClassCounter, Datatype: u})
+			h := a.handles[0]
+			h.First, h.values[0] = []uint64{math.MaxUint64 - 1}, math.MaxUint64-1
+			r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: c.lib})
+			r.Update(a.sample())
+			assert.Zero(t, show(r)[c.shown])
+			h.values[0] += 1000
+			r.Update(a.after(time.Second).sample())
+			assert.Equal(t, m{c.shown: 1000}, show(r))
+		}
 	})
 	t.Run("MPICH's watermarks say what they are", func(t *testing.T) {
 		m, _, _ := newMapper(t, rules.Defaults()...).Metric(mpich,

@@ -50,7 +50,7 @@ func (d *exact) totals(in *intake, to []uint64) {
 			if w == 0 && plain {
 				continue
 			}
-			base, _ := h.v.baseOf(h.of, k+1)
+			base := h.v.baseOf(h.of, k+1)
 			n, good := countOf(w, base, int64(excludedOf(h.of, k+1)))
 			wrong = wrong || !good
 			to[k] = min(to[k]+n, maxEvents)

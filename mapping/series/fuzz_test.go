@@ -16,6 +16,7 @@ import (
 var fuzzRules = [][]rules.Rule{
 	nil,
 	{{Merge: mapping.MergeEach, Elements: mapping.ElementsPeer, Nonzero: &yes}},
+	{{Nonzero: &yes}},
 	{{Object: &no, Elements: mapping.ElementsMean, Merge: mapping.MergeMean, Buckets: []float64{1, 2}}},
 	{{Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"counter", "timer", "size"}}, Class: "level"}},

@@ -88,16 +88,16 @@ func (h *handle) words(values []uint64) ([]uint64, bool) {
 }
 
 // baseOf is what is subtracted from an element: the value at its last rename, or, where the variable goes on from an
-// offset, when the handle was made.
-func (v *variable) baseOf(of *mpit.Handle, i int) (base uint64, based bool) {
+// offset, when the handle was made; of a TIMER what all of the process began at, if the handle was made later.
+func (v *variable) baseOf(of *mpit.Handle, i int) uint64 {
 	switch {
 	case of.Earlier == nil:
 	case i < len(of.Earlier.Origin):
-		return of.Earlier.Origin[i], true
+		return of.Earlier.Origin[i]
 	case v.Offset && i < len(of.Earlier.First):
-		return of.Earlier.First[i], true
+		return v.start.of(of.Earlier.First[i], of.Created)
 	}
-	return 0, false
+	return 0
 }
 
 // excludedOf is what MPI_Pcontrol(0) has kept out of an element, as int64 or double bits.
@@ -111,8 +111,7 @@ func excludedOf(of *mpit.Handle, i int) uint64 {
 // amountOf is what an element of that value has counted since the handle was made, or the object got its name, but
 // for what MPI_Pcontrol(0) kept out.
 func (v *variable) amountOf(of *mpit.Handle, i int, w uint64, wraps uint32) float64 {
-	base, _ := v.baseOf(of, i)
-	return v.Number.Grown(w, base, excludedOf(of, i), wraps, v.Bits)
+	return v.Number.Grown(w, v.baseOf(of, i), excludedOf(of, i), wraps, v.Bits)
 }
 
 // amount is the same of the last good value. It is never below zero: a value from before the object's rename counts

@@ -166,6 +166,65 @@ func TestNonzeroElements(t *testing.T) {
 	})
 }
 
+// What has never moved has no series at all: neither lines of a histogram, nor a place in the limits.
+func TestNonzeroVariables(t *testing.T) {
+	list := []rules.Rule{{Nonzero: &yes}}
+	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt),
+		mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble},
+		mpit.Variable{Name: "t", Class: mpit.ClassCounter, Datatype: tULong},
+		mpit.Variable{Name: "untouched", Class: mpit.ClassTimer, Datatype: tDouble})
+	r := newRank(t, list...)
+	x, y := a.object("c", 3), a.object("c", 3)
+	r.Update(a.sample())
+	assert.Empty(t, show(r))
+	assert.Zero(t, r.Weight())
+	_, ids, _ := r.Select()
+	for id, read := range ids {
+		assert.True(t, read, "variable %d: how else would it be known when it moves?", id)
+	}
+
+	a.handle("n", y).values[2], a.handle("l", x).values[0] = 5, 1
+	a.handles[0].values[0], a.handles[1].values[0] = word(0.5), 2
+	want := m{"n_total{comm=c}": 5, "l_level{comm=c}": 1, "t_time_seconds sum": 0.5, "t_time_seconds count": 2,
+		"t_total": 2}
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, want, show(r))
+	assert.Equal(t, 3+17, r.Weight())
+	for _, s := range r.Series() {
+		assert.Equal(t, a.start, s.Created(), "%s counts from the making of the handles", s.Metric.Name)
+	}
+
+	a.handle("n", x).values[0], a.handle("l", x).values[0] = 7, 0
+	want["n_total{comm=c}"], want["l_level{comm=c}"] = 12, 0
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, want, show(r), "0 again: the series stays")
+	a.free(x)
+	a.free(y)
+	delete(want, "l_level{comm=c}")
+	r.Update(a.after(time.Minute).sample())
+	assert.Equal(t, want, show(r), "what was counted stays")
+
+	t.Run("an event too short to be measured", func(t *testing.T) {
+		short := newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble},
+			mpit.Variable{Name: "t", Class: mpit.ClassCounter, Datatype: tULong})
+		r := newRank(t, append(list, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})...)
+		r.Update(short.sample())
+		assert.Empty(t, show(r))
+		short.handles[1].values[0] = 1
+		r.Update(short.after(time.Minute).sample())
+		assert.Equal(t, m{"t_time_seconds sum": 0, "t_time_seconds count": 1}, show(r))
+		assert.Equal(t, short.start, r.Series()[0].Created())
+		short.handles[0].values[0], short.handles[1].values[0] = word(0.5), 3
+		r.Update(short.after(time.Minute).sample())
+		assert.Equal(t, m{"t_time_seconds sum": 0.5, "t_time_seconds count": 3}, show(r))
+	})
+
+	again := restart(t, r, a, list...)
+	again.Update(a.sample())
+	assert.Equal(t, m{"n_total{comm=c}": 12, "t_time_seconds sum": 0, "t_time_seconds count": 0, "t_total": 2},
+		show(again))
+}
+
 // Which ranks' series become one on a node, and how.
 func TestRankModes(t *testing.T) {
 	none := func(class mpit.Class, d mpit.Datatype) mpit.Variable {

@@ -182,6 +182,24 @@ func TestEscapedNames(t *testing.T) {
 	}
 }
 
+// A total says in OpenTelemetry, too, what it is a total of: not mpit.call.total, of bytes.
+func TestNamesOfTotals(t *testing.T) {
+	for _, c := range []struct{ name, unit, want, otel string }{
+		{"call_bytes", "By", "mpit_call_bytes_total", "mpit.call.bytes.total"},
+		{"bytes_sent", "By", "mpit_sent_bytes_total", "mpit.sent.bytes.total"},
+		{"sent", "By", "mpit_sent_bytes_total", "mpit.sent.bytes.total"},
+		{"calls", "{call}", "mpit_calls_total", "mpit.calls.total"},
+	} {
+		m, reason, ok := newMapper(t, rules.Rule{
+			Match: rules.Match{Name: "foo"}, Name: c.name, Unit: c.unit,
+		}).Metric(mapping.Library{}, mpit.Variable{Name: "foo", Class: mpit.ClassAggregate,
+			Datatype: mpit.DatatypeUnsignedLong})
+		require.True(t, ok, reason)
+		assert.Equal(t, [2]string{c.want, c.otel}, [2]string{m.Name, m.OTelName})
+		checkMetric(t, m)
+	}
+}
+
 // variableNames draws names that provoke clashes: of words that names are made of, names that others have on the
 // page, anything that MPI allows, which is any bytes but NUL.
 func variableNames() *rapid.Generator[string] {

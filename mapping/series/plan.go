@@ -21,9 +21,10 @@ type plan struct {
 
 	handles map[uint32]*handle // by their number, once index needs it
 	reading []*handle          // those of the layout, in the order of their objects' names
-	sparse  []*handle          // of reading, those of variables whose elements have a cell only once they are not 0
+	sparse  []*handle          // of reading, those of variables that have a cell only once they are not 0
 	pairs   []pair
 	slabs   slabs
+	start   timersStart
 
 	generation uint32                    // of the plan, to find what is no longer there
 	at         int64                     // of the sample, in Unix nanoseconds
@@ -65,6 +66,7 @@ func (p *plan) arrange() {
 			}
 		}
 	}
+	p.findStart()
 	p.follow()
 	p.takeRemains()
 	p.pairUp()
@@ -226,9 +228,6 @@ func (p *plan) assign(h *handle) {
 			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
 		}
 		p.fill(h, v, h.cells())
-		if v.Nonzero && !v.Merged(int(h.n)) {
-			p.sparse = append(p.sparse, h)
-		}
 		for _, c := range h.cells() {
 			if c != nil && v.Exact {
 				c.timer.exact.handles = append(c.timer.exact.handles, h)
@@ -239,13 +238,16 @@ func (p *plan) assign(h *handle) {
 	if len(p.timers[v]) > 0 {
 		p.follows(h)
 	}
+	if v.Nonzero && v.Metric != nil || slices.ContainsFunc(p.timers[v], func(t *variable) bool { return t.Nonzero }) {
+		p.sparse = append(p.sparse, h)
+	}
 }
 
 // follows finds the cells of the timers that a handle counts the events of.
 func (p *plan) follows(h *handle) {
 	h.timers = nil
 	for _, t := range p.timers[h.v] {
-		if t.Metric == nil || t.Metric.Kind != mapping.KindHistogram {
+		if !t.observes() {
 			continue
 		}
 		n := int(h.n)
@@ -261,16 +263,12 @@ func (p *plan) follows(h *handle) {
 	}
 }
 
-// fill finds cells of a variable for a handle: one, or one for each element. Where only elements that are not 0 get
-// one, it makes none.
+// fill finds cells of a variable for a handle: one, or one for each element. Where only what is not 0 gets one, it makes
+// none.
 func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 	for i := range cells {
-		id := h.element(v, i)
-		if v.Merged(int(h.n)) {
-			id.elem = -1
-		}
-		c := (*cell)(nil)
-		if v.Nonzero && id.elem >= 0 {
+		c, id := (*cell)(nil), h.element(v, i)
+		if v.Nonzero {
 			if c, _ = p.lookup(v, id); c != nil {
 				c.seen = p.generation
 			}
@@ -287,37 +285,54 @@ func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 // it was 0, lacks nothing of what has come since its variable counts.
 func (h *handle) began(i int) int64 {
 	at := mapping.UnixNano(h.of.Created)
-	if elems := h.elems(); h.v.Nonzero && len(elems) > 0 && elems[i].ok && h.amount(i) == 0 {
+	if h.v.Nonzero && h.v.Mode == mapping.ModeCount && h.idle(i) {
 		return max(at, h.v.of.Since)
 	}
 	return at
 }
 
-// element is the cell of an element in a variable: the handle's own, or a timer's.
-func (h *handle) element(v *variable, i int) cellID {
-	return cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+// idle says whether an element has been read, and was 0; where elements are merged, whether all of them were.
+func (h *handle) idle(i int) bool {
+	elems := h.elems()
+	if h.v.Merged(int(h.n)) {
+		for i := range elems {
+			if !elems[i].ok || h.amount(i) != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return elems[i].ok && h.amount(i) == 0
 }
 
-// reveal makes cells for elements that are not 0 any more, of variables that have no others.
+// element is the cell of an element in a variable: the handle's own, or a timer's.
+func (h *handle) element(v *variable, i int) cellID {
+	id := cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+	if v.Merged(int(h.n)) {
+		id.elem = -1
+	}
+	return id
+}
+
+// observes says whether the variable is a timer whose cells count the events of its companion.
+func (v *variable) observes() bool { return v.Metric != nil && v.Metric.Kind == mapping.KindHistogram }
+
+// reveal makes cells for what is not 0 any more, of variables that have no others. A timer has one as soon as its
+// companion has counted an event, too short to be measured.
 func (p *plan) reveal(values []uint64) {
 	var grown map[*variable]bool
 	for _, h := range p.sparse {
 		words, _ := h.words(values)
-		cells := h.cells()
-		for i, w := range words {
-			if cells[i] != nil || !h.moved(i, w) {
-				continue
+		grown = p.revealOf(h, h.v, h.cells(), words, grown)
+		if h.timers == nil {
+			continue
+		}
+		k := 0
+		for _, t := range p.timers[h.v] {
+			if t.observes() {
+				grown = p.revealOf(h, t, (*h.timers)[k], words, grown)
+				k++
 			}
-			c := p.cell(h.v, h.element(h.v, i))
-			if c == nil {
-				continue
-			}
-			cells[i] = c
-			c.since(h.began(i))
-			if grown == nil {
-				grown = map[*variable]bool{}
-			}
-			grown[h.v] = true
 		}
 	}
 	if grown == nil {
@@ -339,13 +354,41 @@ func (p *plan) reveal(values []uint64) {
 	p.slabs, p.relist = slabs{}, true
 }
 
+// revealOf makes cells of v for the elements of a handle that are not 0 any more, and notes in grown that it has.
+func (p *plan) revealOf(h *handle, v *variable, cells []*cell, words []uint64, grown map[*variable]bool,
+) map[*variable]bool {
+	if !v.Nonzero || v.Metric == nil || len(cells) == 0 {
+		return grown
+	}
+	for i, w := range words {
+		at := min(i, len(cells)-1) // merged elements have one for all
+		if cells[at] != nil || !h.moved(i, w) {
+			continue
+		}
+		c := p.cell(v, h.element(v, i))
+		if c == nil {
+			continue
+		}
+		cells[at] = c
+		if v == h.v {
+			c.since(h.began(i))
+		}
+		if grown == nil {
+			grown = map[*variable]bool{}
+		}
+		grown[v] = true
+	}
+	return grown
+}
+
 // moved says whether an element is not 0, or has counted anything.
 func (h *handle) moved(i int, w uint64) bool {
 	if h.v.Mode != mapping.ModeCount {
 		return h.v.Number.Float(w) != 0
 	}
-	e := &h.elems()[i]
-	return e.wraps > 0 || h.v.amountOf(h.of, i, w, 0) > 0
+	e := h.elems()[i]
+	e.take(h.v.Spec, w, alike(h.base, h.of))
+	return e.wraps > 0 || h.v.amountOf(h.of, i, w, e.wraps) > 0
 }
 
 // variable is the one with that number, if it is to be read and has been found out about.

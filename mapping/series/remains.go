@@ -22,7 +22,7 @@ func (p *plan) takeRemains() {
 			p.takeRemain(v, rm, v)
 		}
 		for _, t := range p.timers[v] {
-			if t.Metric != nil && t.Metric.Kind == mapping.KindHistogram {
+			if t.observes() {
 				p.takeRemain(v, rm, t)
 			}
 		}

@@ -72,8 +72,9 @@ var untouched = map[string][]string{
 		"osc_rdma_*_retry_count", "coll_monitoring_*_count", "btl_usnic_devices", "btl_usnic_pml_*", "btl_ugni_*",
 		"pml_monitoring_flush", // a string
 	},
-	"mpich":   {"rma_*"}, // counters of timers
-	"mvapich": {"rdma_ud_retransmissions", "*_recvs_rendezvous", "mv2_reg_cache_*"},
+	"mvapich": {
+		"rdma_ud_retransmissions", "*_recvs_rendezvous", "mv2_reg_cache_*",
+	},
 }
 
 // Whoever adds a variable to a catalogue has to say what becomes of it.
@@ -173,5 +174,51 @@ func TestLibrariesShareFamilies(t *testing.T) {
 			}
 			shapes[metric.Name], from[metric.Name] = s, c.Name
 		}
+	}
+}
+
+// HELP of a family that rules make of several variables is the same whichever of them comes first: it describes all of
+// them, and not one.
+func TestFamiliesAreDescribedAlike(t *testing.T) {
+	for _, c := range catalogues(t) {
+		m, help := newMapper(t, rules.Defaults()...), map[string]string{}
+		for _, v := range c.MPIT() {
+			v.Description = "what the library says of " + v.Name
+			metric, _, ok := m.Metric(mapping.ParseLibrary(c.Version), v)
+			if !ok {
+				continue
+			}
+			have, ok := help[metric.Name]
+			if help[metric.Name] = metric.Help; ok {
+				assert.Equal(t, have, metric.Help, "%s of %s: with %s first", metric.Name, c.Name, v.Name)
+				assert.Regexp(t, "^[A-Z].*[.] MPI_T variables .*…, one for each ", metric.Help, "a rule says what it is")
+			}
+		}
+	}
+}
+
+// A library that counts each of its algorithms costs series for those that a program uses, and not for all of them.
+func TestWhatHasNeverMovedCostsNoSeries(t *testing.T) {
+	for _, c := range catalogues(t) {
+		if c.Library != mapping.MVAPICH {
+			continue
+		}
+		r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: mapping.ParseLibrary(c.Version)})
+		a := newAgent(c.MPIT()...)
+		a.objectOf(mpit.BindComm, "MPI_COMM_WORLD", 1)
+		r.Update(a.sample())
+		collectives := regexp.MustCompile(`^mpit_mv(2|p)_coll_`)
+		for _, s := range r.Series() {
+			assert.NotRegexp(t, collectives, s.Metric.Name, c.Name)
+		}
+		idle := r.Weight()
+		for _, h := range a.handles {
+			if v := a.vars[h.Variable]; strings.Contains(v.Name, "bcast") && mapping.Grows(v.Class) {
+				h.values[0] = map[bool]uint64{true: word(0.5), false: 3}[v.Class == mpit.ClassTimer]
+			}
+		}
+		r.Update(a.sample())
+		assert.Greater(t, r.Weight(), idle+50, c.Name)
+		r.Close()
 	}
 }

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -171,5 +172,91 @@ func TestObservationsDoNotOverflow(t *testing.T) {
 		count := show(r)["timer_time_seconds{comm=a} count"]
 		require.GreaterOrEqual(t, count, last)
 		last = count
+	}
+}
+
+// MPICH's TIMERs begin at one number of the process's. What a TIMER had accumulated when its handle was made, at the
+// library's first use of it, counts with the events that its COUNTER had.
+func TestTimerFoundAfterItsFirstUse(t *testing.T) {
+	const start = -1.8e9
+	variable := func(name string, class mpit.Class, datatype mpit.Datatype) mpit.Variable {
+		return mpit.Variable{Name: name, Class: class, Datatype: datatype}
+	}
+	begun := func(a *agent, timer mpit.Variable, first, value float64, events int) {
+		a.add(timer)
+		h := a.handles[len(a.handles)-1]
+		h.First, h.values[0] = []uint64{word(first)}, word(value)
+		a.add(variable(timer.Name, mpit.ClassCounter, tULong))
+		n := a.handles[len(a.handles)-1]
+		n.First, n.values[0] = []uint64{uint64(events)}, uint64(events)
+	}
+	timer := variable("v", mpit.ClassTimer, tDouble)
+	bound := on("v", mpit.ClassTimer, tDouble)
+	requested := timer
+	requested.OnRequest = true
+	for _, c := range []struct {
+		name         string
+		other        float64 // where another TIMER was found, in MPI_Init
+		timer        mpit.Variable
+		first, value float64
+		want         float64
+	}{
+		{"it has run", start, timer, start + 0.25, start + 0.25, 0.25},
+		{"it goes on", start, timer, start + 0.25, start + 1, 1},
+		{"it has not run", start, timer, start, start + 1, 1},
+		{"all begin at zero", 0, timer, 0.25, 0.5, 0.5},
+		{"the other had run for longer", start + 0.5, timer, start + 0.25, start + 1, 0.75},
+		{"it can't have run for so long", start, timer, start + 3600, start + 3601, 1},
+		{"the other is no number", math.NaN(), timer, start + 0.25, start + 1, 0.75},
+		{"the other can't be", math.Inf(-1), timer, start + 0.25, start + 1, 0.75},
+		{"it has run for somebody else", start, requested, start + 0.25, start + 1, 0.75},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent()
+			begun(a, variable("other", mpit.ClassTimer, tDouble), c.other, c.other, 0)
+			r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"timer"}}, Offset: &yes})
+			r.Update(a.sample())
+			a.after(time.Minute)
+			begun(a, c.timer, c.first, c.value, 3)
+			final := a.sample()
+			final.Status = mpit.SampleFinal
+			r.Update(final)
+			assert.Equal(t, c.want, show(r)["v_time_seconds sum"])
+			assert.Equal(t, 3.0, show(r)["v_time_seconds count"])
+			again := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"timer"}}, Offset: &yes},
+				rules.Rule{Match: rules.Match{Name: "other"}, Drop: &yes})
+			again.Update(final)
+			assert.Equal(t, c.want, show(again)["v_time_seconds sum"], "the last sample is the first, the other dropped")
+		})
+	}
+	t.Run("an object's begins with the object", func(t *testing.T) {
+		a := newAgent()
+		begun(a, variable("other", mpit.ClassTimer, tDouble), start, start, 0)
+		a.add(bound)
+		x := a.after(time.Minute).object("c", 1)
+		h := a.handle("v", x)
+		h.First, h.values[0] = []uint64{word(start + 0.25)}, word(start+1.0)
+		a.lastLayout = nil
+		r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"timer"}}, Offset: &yes})
+		r.Update(a.sample())
+		assert.Equal(t, 0.75, show(r)["v_time_seconds{comm=c} sum"])
+	})
+}
+
+// What starts anywhere can start just below the end of its range, and goes on behind it.
+func TestOffsetNearTheEndOfTheRange(t *testing.T) {
+	a := newAgent(mpit.Variable{Name: "v", Class: mpit.ClassCounter, Datatype: tULong})
+	a.open(0, 0, 2)
+	a.handles = a.handles[1:]
+	h := a.handles[0]
+	h.First, h.values[0], h.values[1] = []uint64{math.MaxUint64 - 4, 1 << 40}, math.MaxUint64-4, 1<<40
+	r := newRank(t, rules.Rule{Offset: &yes})
+	for _, step := range []struct {
+		first, second uint64
+		want          float64
+	}{{math.MaxUint64 - 4, 1 << 40, 0}, {math.MaxUint64, 1<<40 + 1, 5}, {5, 1<<40 + 1, 11}, {1005, 1<<40 + 1, 1011}} {
+		h.values[0], h.values[1] = step.first, step.second
+		r.Update(a.after(time.Second).sample())
+		assert.Equal(t, step.want, show(r)["v_total"])
 	}
 }

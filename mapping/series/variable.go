@@ -15,6 +15,7 @@ type variable struct {
 	cells    map[cellID]*cell // of list, once find needs it
 	overflow *overflow        // nil: everything has found room
 	next     int32            // in list, where find looks first
+	start    *timersStart     // of a TIMER with an offset; nil: its handles count from their first value
 	meaning  uint32           // of its series
 
 	bucketCount int32 // of a distribution; 0: not known yet

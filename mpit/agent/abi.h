@@ -42,7 +42,7 @@ enum mpit_code {
 };
 
 /* docs/protocol.md, VARIABLES. Between them are LOWWATERMARK, COUNTER and AGGREGATE. */
-enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
+enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_COUNTER = 6, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
 enum mpit_bind {
 	BIND_NONE,
 	BIND_COMM,
@@ -121,6 +121,13 @@ struct object_description {
 	struct details details;
 };
 
+/* Where a library's events come from (events/events.h). */
+struct event_source {
+	bool ordered;
+	int64_t ticks_per_second;
+};
+struct event_count;
+
 /* What happens to marked objects; called in the program's thread, from inside the library. */
 struct abi_events {
 	void (*freed)(void *mark);  /* right before an object is gone */
@@ -193,6 +200,16 @@ struct abi {
 	 * CODE_NOT_ACCESSIBLE: it would crash.
 	 */
 	int (*cvar_write)(int index, union mpi_object *object, int datatype, const void *bytes, int count, int *room);
+
+	/* MPI_T's events (events/events.h), and the sources that they come from. */
+	int (*event_count)(int *count);
+	int (*event_describe)(int index, int *verbosity, int *bind, struct text *name, struct text *description);
+	int (*event_source_count)(int *count);
+	int (*event_source_describe)(int index, struct event_source *out, struct text *name, struct text *description);
+	/* Registers for a type on an object, whose storage must outlive the registration; fills in count->registration. */
+	int (*event_open)(int index, union mpi_object *object, struct event_count *count);
+	/* Sets count->freed as soon as no callback runs any more, maybe later and in another thread. */
+	int (*event_close)(struct event_count *count);
 
 	int (*category_count)(int *count);
 	int (*category_describe)(int index, int *pvars, int *cvars, int *categories, struct text *name,

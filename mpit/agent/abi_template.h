@@ -22,6 +22,7 @@
 
 #include "abi/functions.h"
 #include "agent.h"
+#include "events/events.h"
 #include "openmpi.h"
 
 #include <dlfcn.h>
@@ -53,6 +54,7 @@ LIBRARY_FUNCTIONS(DECLARE)
 OPTIONAL_FUNCTIONS(DECLARE)
 static void *library;
 static MPI_Comm comm_world, comm_self, comm_null;
+static MPI_Info info_null;
 static MPI_Datatype datatype_null, datatypes[TYPE_BOOL + 1];
 
 /* The P-names: what other tools have interposed is none of our business. */
@@ -73,6 +75,7 @@ static bool resolve(void *opened)
 	comm_world = ABI_HANDLE(MPI_COMM_WORLD, "ompi_mpi_comm_world");
 	comm_self = ABI_HANDLE(MPI_COMM_SELF, "ompi_mpi_comm_self");
 	comm_null = ABI_HANDLE(MPI_COMM_NULL, "ompi_mpi_comm_null");
+	info_null = ABI_HANDLE(MPI_INFO_NULL, "ompi_mpi_info_null");
 	datatype_null = ABI_HANDLE(MPI_DATATYPE_NULL, "ompi_mpi_datatype_null");
 #define LEARN(ours, name, symbol, type) datatypes[TYPE_##ours] = ABI_HANDLE(MPI_##name, symbol);
 	KNOWN_DATATYPES(LEARN)
@@ -234,6 +237,7 @@ static int enum_item(void *enumeration, int item, int *value, struct text *name)
 
 #include "abi_objects.h"
 #include "byhandle/abi.h"
+#include "events/abi.h"
 #include "tools/abi.h"
 
 const struct abi ABI_IDENTIFIER = {
@@ -271,6 +275,12 @@ const struct abi ABI_IDENTIFIER = {
 	.cvar_index = cvar_index,
 	.cvar_read = cvar_read,
 	.cvar_write = cvar_write,
+	.event_count = event_count,
+	.event_describe = event_describe,
+	.event_source_count = event_source_count,
+	.event_source_describe = event_source_describe,
+	.event_open = event_open,
+	.event_close = event_close,
 	.category_count = category_count,
 	.category_describe = category_describe,
 	.category_index = category_index,

@@ -4,6 +4,7 @@
 
 #include "agent.h"
 #include "deny.h"
+#include "events/events.h"
 
 #include <float.h>
 #include <math.h>
@@ -189,15 +190,20 @@ static void variable_free(struct variable *v)
 static struct variable *describe(struct catalogue *c, const struct abi *abi, int index)
 {
 	struct variable *v = calloc(1, sizeof *v);
-	bool costly;
+	bool costly, unstoppable;
+	int code;
 
 	if (v == NULL)
 		return NULL;
-	if (abi->pvar_describe(index, &v->is, &name_text, &description_text) != CODE_SUCCESS) {
+	v->event = index >= EVENT_INDEX;
+	code = v->event ? events_describe(abi, index - EVENT_INDEX, &v->is, &name_text, &description_text)
+			: abi->pvar_describe(index, &v->is, &name_text, &description_text);
+	if (code != CODE_SUCCESS) {
 		free(v);
 		return NULL;
 	}
-	costly = deny_matches(abi->on_request, name_text.bytes);
+	costly = v->event || deny_matches(abi->on_request, name_text.bytes);
+	unstoppable = v->is.continuous && !v->event;
 	v->index = index;
 	v->name = keep(&name_text);
 	v->description = keep(&description_text);
@@ -206,8 +212,8 @@ static struct variable *describe(struct catalogue *c, const struct abi *abi, int
 		return NULL;
 	}
 	v->enumeration = catalogue_enumeration(c, abi, v->is.enumeration);
-	v->on_request = costly && !v->is.continuous;
-	if (deny_matches(c->deny, v->name) || (costly && v->is.continuous))
+	v->on_request = costly && !unstoppable;
+	if (deny_matches(c->deny, v->name) || (costly && unstoppable))
 		v->state = VARIABLE_DENIED;
 	else if (!readable(&v->is))
 		v->state = VARIABLE_BAD_DATATYPE;
@@ -283,44 +289,63 @@ struct variable *catalogue_add(struct catalogue *c, const struct source *source,
 	return v;
 }
 
+/* Looks at `count` indices from first on. */
+static void find(struct catalogue *c, const struct abi *abi, struct found *f, int first, int count, bool again,
+		 bool (*stop)(void))
+{
+	if (count > MAX_VARIABLES || (count == f->seen && !again))
+		return;
+	if (count > f->seen) {
+		bool *grown = realloc(f->dead, (size_t)count * sizeof *grown);
+
+		if (grown == NULL)
+			return;
+		f->dead = grown;
+	}
+	for (int i = again ? 0 : f->seen; i < count && c->count < MAX_VARIABLES; i++) {
+		struct variable *v;
+
+		if (i < f->seen && !f->dead[i])
+			continue;
+		if (stop != NULL && stop()) {
+			c->interrupted = true;
+			return; /* the rest at the next call: seen says how far this one came */
+		}
+		v = describe(c, abi, first + i);
+		if (v != NULL && !add(c, v)) {
+			variable_free(v);
+			v = NULL;
+		}
+		f->dead[i] = v == NULL;
+		if (i == f->seen)
+			f->seen = i + 1;
+	}
+}
+
 size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again, bool (*stop)(void))
 {
 	size_t before = c->count;
 	int count = 0;
 
 	c->interrupted = false;
-	if (abi->pvar_count(&count) != CODE_SUCCESS || count > MAX_VARIABLES)
-		return 0;
-	if (count == c->seen && !again)
-		return 0;
-	if (count > c->seen) {
-		bool *grown = realloc(c->dead, (size_t)count * sizeof *grown);
-
-		if (grown == NULL)
-			return 0;
-		c->dead = grown;
-	}
-	for (int i = again ? 0 : c->seen; i < count && c->count < MAX_VARIABLES; i++) {
-		struct variable *v;
-
-		if (i < c->seen && !c->dead[i])
-			continue;
-		if (stop != NULL && stop()) {
-			c->interrupted = true;
-			break; /* the rest at the next call: seen says how far this one came */
-		}
-		v = describe(c, abi, i);
-		if (v != NULL && !add(c, v)) {
-			variable_free(v);
-			v = NULL;
-		}
-		c->dead[i] = v == NULL;
-		if (i == c->seen)
-			c->seen = i + 1;
-	}
+	if (abi->pvar_count(&count) == CODE_SUCCESS)
+		find(c, abi, &c->pvars, 0, count, again, stop);
+	if (!c->interrupted)
+		find(c, abi, &c->events, EVENT_INDEX, events_count(abi), again, stop);
 	if (c->count != before)
 		c->generation++;
 	return c->count - before;
+}
+
+int catalogue_index(const struct catalogue *c, const char *name, int mpi_class)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		const struct variable *v = c->variables[i];
+
+		if ((v->source != NULL || v->event) && v->is.mpi_class == mpi_class && strcmp(v->name, name) == 0)
+			return v->index;
+	}
+	return -1;
 }
 
 void catalogue_note(struct catalogue *c, struct variable *v, enum variable_state state, int code)
@@ -345,6 +370,7 @@ void catalogue_free(struct catalogue *c)
 		enumeration_free(c->enumerations[i]);
 	free(c->variables);
 	free(c->enumerations);
-	free(c->dead);
+	free(c->pvars.dead);
+	free(c->events.dead);
 	*c = (struct catalogue){ 0 };
 }

@@ -1,6 +1,6 @@
 /*
- * catalogue.h - performance variables, the library's and those of a source (source.h), as the agent has found them.
- * All of it belongs to the gate.
+ * catalogue.h - performance variables, the library's, those that count its events (events/events.h), and those of a
+ * source (source.h), as the agent has found them. All of it belongs to the gate.
  */
 #ifndef MPIT_CATALOGUE_H
 #define MPIT_CATALOGUE_H
@@ -36,7 +36,8 @@ struct enumeration {
 
 struct variable {
 	uint32_t number; /* dense from 0, never used again */
-	int index;       /* MPI_T's, or SOURCE_INDEX and of_source */
+	int index;       /* MPI_T's, SOURCE_INDEX and of_source, or EVENT_INDEX (events/events.h) and the event's */
+	bool event;                  /* it counts events */
 	const struct source *source; /* NULL: the library's */
 	size_t of_source;            /* its number there */
 	bool distribution;           /* docs/protocol.md, Distributions */
@@ -58,6 +59,12 @@ struct selection {
 	uint64_t map[MAX_VARIABLES / 64];
 };
 
+/* Of one kind of indices. */
+struct found {
+	int seen;   /* so many have been looked at */
+	bool *dead; /* of those, the ones that could not be described */
+};
+
 struct catalogue {
 	/* Lists (deny.h): of what is never opened, and of what has been requested from the beginning. */
 	const char *deny, *open;
@@ -65,8 +72,7 @@ struct catalogue {
 	size_t count, room;
 	struct enumeration **enumerations;
 	size_t enumeration_count;
-	int seen;            /* MPI_T indices looked at so far */
-	bool *dead;          /* of those, the ones that could not be described */
+	struct found pvars, events;
 	bool interrupted;    /* the last refresh stopped before its end */
 	uint64_t generation; /* 0: nothing found yet */
 	struct selection selection; /* of those whose values are read */
@@ -84,6 +90,9 @@ size_t catalogue_refresh(struct catalogue *c, const struct abi *abi, bool again,
  * left for it. Who has added some raises the catalogue's generation by one.
  */
 struct variable *catalogue_add(struct catalogue *c, const struct source *source, size_t i);
+
+/* The index of a variable that is none of the library's own; -1: there is none of that name and class. */
+int catalogue_index(const struct catalogue *c, const char *name, int mpi_class);
 
 /* Which variables are read, those not found yet included. map may be longer than the catalogue. */
 void catalogue_select(struct catalogue *c, bool beyond, const uint64_t *map, size_t words);

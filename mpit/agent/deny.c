@@ -18,13 +18,16 @@ void deny_list(const char *value, char list[DENY_BYTES])
 
 void open_list(const char *value, const char *monitoring, const char *attached, char list[DENY_BYTES])
 {
-	if (value != NULL) {
-		snprintf(list, DENY_BYTES, "%s", value);
+	bool more = value != NULL && *value == '+';
+
+	snprintf(list, DENY_BYTES, "%s", value == NULL ? "" : value + more);
+	if (value != NULL && !more)
 		return;
+	if (monitoring != NULL && *monitoring != '\0' && strcmp(monitoring, "0") != 0) {
+		size_t used = strlen(list);
+
+		snprintf(list + used, DENY_BYTES - used, ",*_monitoring_*");
 	}
-	list[0] = '\0';
-	if (monitoring != NULL && *monitoring != '\0' && strcmp(monitoring, "0") != 0)
-		snprintf(list, DENY_BYTES, "*_monitoring_*");
 	while (attached != NULL && *attached != '\0') {
 		size_t n = strcspn(attached, ","), used = strlen(list);
 		const char *name = n == 3 && strncmp(attached, "all", n) == 0 ? "*" : attached;

@@ -37,9 +37,9 @@
 void deny_list(const char *value, char list[DENY_BYTES]);
 
 /*
- * The same of MPIT_AGENT_OPEN. Where it isn't set, who has switched such variables on in the environment has
- * requested them, by Open MPI's parameters pml_monitoring_enable (a number) and mpi_spc_attach (names with commas
- * between them, or all).
+ * The same of MPIT_AGENT_OPEN. Where it isn't set, or begins with +, who has switched such variables on in the
+ * environment has requested them, by Open MPI's parameters pml_monitoring_enable (a number) and mpi_spc_attach (names
+ * with commas between them, or all).
  */
 void open_list(const char *value, const char *monitoring, const char *attached, char list[DENY_BYTES]);
 

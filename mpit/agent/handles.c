@@ -2,6 +2,7 @@
 #include "handles.h"
 
 #include "agent.h"
+#include "events/events.h"
 #include "now.h"
 
 #include <stdlib.h>
@@ -21,6 +22,11 @@ void handle_read(struct session *s, struct handle *h, uint64_t *to)
 
 	if (v->source != NULL) {
 		v->source->read(v->of_source, h->object, to);
+		h->code = CODE_SUCCESS;
+		return;
+	}
+	if (v->event) {
+		to[0] = events_read(h->mpi);
 		h->code = CODE_SUCCESS;
 		return;
 	}
@@ -115,12 +121,29 @@ static void add_handle(struct session *s, struct object *o, struct handle *h)
 	o->handles[o->count++] = *h;
 }
 
+/* Of the library's variables and of those that count its events. */
+static int open_mpi(struct session *s, const struct variable *v, union mpi_object *bound, struct handle *h)
+{
+	if (!v->event)
+		return s->abi->handle_open(s->mpi, v->index, bound, &h->mpi, &h->count);
+	h->count = 1;
+	return events_open(s->abi, &s->closed_events, v->index - EVENT_INDEX, bound, &h->mpi);
+}
+
+static void close_mpi(struct session *s, const struct variable *v, struct handle *h)
+{
+	if (v->event)
+		events_close(s->abi, &s->closed_events, h->mpi);
+	else
+		s->abi->handle_close(s->mpi, &h->mpi);
+}
+
 static void open_handle(struct session *s, struct object *o, struct variable *v)
 {
 	struct catalogue *c = &s->catalogue;
 	struct handle h = { .variable = v, .created = realtime_ns() };
 	union mpi_object *bound = o->number == 0 ? NULL : &o->mpi;
-	int code = s->abi->handle_open(s->mpi, v->index, bound, &h.mpi, &h.count);
+	int code = open_mpi(s, v, bound, &h);
 
 	if (code != CODE_SUCCESS) {
 		catalogue_note(c, v, VARIABLE_ALLOC_FAILED, code);
@@ -158,7 +181,7 @@ static void open_handle(struct session *s, struct object *o, struct variable *v)
 	add_handle(s, o, &h);
 	return;
 close:
-	s->abi->handle_close(s->mpi, &h.mpi);
+	close_mpi(s, v, &h);
 }
 
 void handle_pair(struct session *s, struct object *o, struct variable *v)
@@ -186,7 +209,7 @@ void handle_pair(struct session *s, struct object *o, struct variable *v)
 static void close_handle(struct session *s, struct handle *h)
 {
 	if (h->variable->source == NULL)
-		s->abi->handle_close(s->mpi, &h->mpi);
+		close_mpi(s, h->variable, h);
 	s->handles--;
 	s->values_in_all -= (size_t)h->count;
 	s->layout_words -= handle_words(h->variable, h->count);

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "byhandle/byhandle.h"
+#include "events/events.h"
 #include "handles.h"
 #include "now.h"
 #include "objects.h"
@@ -106,7 +107,9 @@ uint64_t session_category_stamp(const struct session *s)
 {
 	int stamp = 0;
 
-	return s->abi->category_stamp(&stamp) == CODE_SUCCESS ? (uint64_t)(uint32_t)stamp + 1 + s->sourced.count : 0;
+	if (s->abi->category_stamp(&stamp) != CODE_SUCCESS)
+		return 0;
+	return (uint64_t)(uint32_t)stamp + 1 + s->sourced.count + (uint64_t)s->catalogue.events.seen;
 }
 
 bool session_discover(struct session *s, bool (*stop)(void))
@@ -165,6 +168,7 @@ void session_drop(struct session *s)
 	free(s->buckets);
 	free(s->values);
 	free(s->raw);
+	events_drop(&s->closed_events);
 	catalogue_free(&s->catalogue);
 	remains_free(&s->remains);
 	*s = (struct session){ 0 };

@@ -88,6 +88,7 @@ struct session {
 	size_t layout_words; /* of the frame that carries it; handles at most */
 	uint64_t layout_generation;
 
+	struct event_count *closed_events; /* registrations that have ended (events/events.h) */
 	struct sourced sourced; /* variables of another library than MPI's (sources.h) */
 
 	struct remains remains;
@@ -123,7 +124,8 @@ void session_select(struct session *s, bool beyond, const uint64_t *map, size_t 
 void session_request(struct session *s, const uint64_t *map, size_t words);
 
 /*
- * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source.
+ * Another number when categories have changed: MPI_T_category_changed's + 1, and one for each variable of a source or
+ * of events.
  * 0: the library doesn't say.
  */
 uint64_t session_category_stamp(const struct session *s);

@@ -158,25 +158,6 @@ struct under_way sources_under_way(const struct session *s)
 	return u;
 }
 
-/* ---- indices ---- */
-
-int sources_index(const struct session *s, const char *name, int mpi_class)
-{
-	const struct sourced *d = &s->sourced;
-
-	for (size_t i = 0; i < d->count; i++)
-		if (d->variables[i]->is.mpi_class == mpi_class && strcmp(d->variables[i]->name, name) == 0)
-			return d->variables[i]->index;
-	return -1;
-}
-
-int sources_category_index(const struct session *s, const char *name, int categories)
-{
-	const struct source *source = s->sourced.source;
-
-	return source != NULL && strcmp(source->category, name) == 0 ? categories : -1;
-}
-
 void sources_drop(struct session *s)
 {
 	agent_measure(false);

@@ -60,11 +60,6 @@ struct under_way {
 /* The gate is held; calls nothing of MPI's. */
 struct under_way sources_under_way(const struct session *s);
 
-/* A variable's index by its name and class, the category's of the source behind `categories` of the library; -1:
- * there is none. */
-int sources_index(const struct session *s, const char *name, int mpi_class);
-int sources_category_index(const struct session *s, const char *name, int categories);
-
 /* Frees the agent's memory; the source is switched off. For tests. */
 void sources_drop(struct session *s);
 

@@ -1,26 +1,179 @@
 package conformance
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/test/fixture"
 )
 
-// 15.3.8: Open MPI 6 alone has any: of the lives of objects and of MPI, which the agent sees by itself.
+const eventPrefix = "mpit_event_"
+
+// 15.3.8: event types are variables that count, opened with `exec --events`.
 func events() section {
-	return section{"15.3.8 Events", []feature{{"event types, sources, callbacks",
-		func(t *testing.T, s *subject) outcome {
-			count := s.Do(t, "tool-events")
-			if count == "none" {
+	return section{"15.3.8 Events", append([]feature{
+		{"event types with their descriptions", eventTypes},
+		{"sources of events", eventSources},
+		{"nothing is registered unless asked for", unregistered},
+		{"dropped events", droppedEvents},
+	}, append(
+		each([]string{"none", "restricted", "thread", "signal"},
+			func(promise string) string { return "callbacks in a context that wants: " + promise }, promised),
+		append(each(fixture.Binds, func(b mpit.Bind) string { return "events bound to " + code(b) }, eventsOn),
+			feature{"elements and time of an event", func(t *testing.T, s *subject) outcome {
+				if !s.hasEvents(t) {
+					return notOffered
+				}
+				return notSupported("Events are counted: they come in the middle of the program's calls, and nobody " +
+					"keeps each of them.")
+			}})...)...)}
+}
+
+// hasEvents says whether the library has types of events: those that the program is told of.
+func (s *subject) hasEvents(t *testing.T) bool {
+	if s.fixture() {
+		return true
+	}
+	count := s.Do(t, "tool-events")
+	return count != "none" && count != "0"
+}
+
+// eventful is a rank whose library has events, which are counted if that is asked for.
+func (s *subject) eventful(t *testing.T, exec ...string) *rank {
+	t.Helper()
+	return s.start(t, fixture.WithEvents(), fixture.Options{Exec: exec})
+}
+
+func (r *rank) eventTypes(t *testing.T) []mpit.Variable {
+	var types []mpit.Variable
+	for _, v := range r.sample(t).Variables.ByID {
+		if strings.HasPrefix(v.Name, eventPrefix) {
+			types = append(types, v)
+		}
+	}
+	return types
+}
+
+func eventTypes(t *testing.T, s *subject) outcome {
+	if !s.hasEvents(t) {
+		return notOffered
+	}
+	r := s.eventful(t)
+	types := r.eventTypes(t)
+	if s.fixture() {
+		var listed []fixture.EventType
+		for _, v := range types {
+			listed = append(listed, fixture.EventType{Name: strings.TrimPrefix(v.Name, eventPrefix),
+				Description: v.Description, Bind: v.Bind})
+		}
+		assert.Equal(t, fixture.WithEvents().Events, listed)
+	} else {
+		assert.Equal(t, s.Do(t, "tool-events"), strconv.Itoa(len(types)))
+	}
+	s.end(t, r.Program)
+	return works
+}
+
+func eventSources(t *testing.T, s *subject) outcome {
+	if !s.hasEvents(t) {
+		return notOffered
+	}
+	r := s.eventful(t)
+	graph, _, err := r.session.CategoryGraph(within(t))
+	require.NoError(t, err)
+	var about string
+	for _, c := range graph.Topological() {
+		if c.Name == "mpit_events" {
+			about = c.Description
+		}
+	}
+	assert.Contains(t, about, "; sources: ")
+	if s.fixture() {
+		assert.Contains(t, about, "clock (Ticks.; ordered, 1000000 ticks a second), chaos (In any order.; unordered, 1")
+	}
+	s.end(t, r.Program)
+	return works
+}
+
+func unregistered(t *testing.T, s *subject) outcome {
+	if !s.hasEvents(t) {
+		return notOffered
+	}
+	r := s.eventful(t)
+	for _, v := range r.eventTypes(t) {
+		assert.Equal(t, mpit.VariableOnRequest, v.State, v.Name)
+	}
+	if s.fixture() {
+		assert.Zero(t, r.Stats(t).Calls["MPI_T_event_handle_alloc"])
+	}
+	s.end(t, r.Program)
+	return works
+}
+
+func droppedEvents(t *testing.T, s *subject) outcome {
+	if !s.fixture() {
+		if !s.hasEvents(t) {
+			return notOffered
+		}
+		return cannotTest("Nothing makes the library drop one.")
+	}
+	r := s.eventful(t, "--events")
+	r.Do(t, "drop on.none - none 5")
+	dropped := r.variable(t, "mpit_events_dropped", mpit.ClassCounter)
+	assert.Equal(t, []float64{5}, values(t, r.sample(t), dropped, 0))
+	s.end(t, r.Program)
+	return works
+}
+
+func promised(promise string) check {
+	return func(t *testing.T, s *subject) outcome {
+		if !s.fixture() {
+			if !s.hasEvents(t) {
 				return notOffered
 			}
-			if s.mpi != nil && s.mpi.Name == "openmpi" && s.mpi.Major >= 6 {
-				return notSupported("Events are delivered by callbacks in the middle of the program's calls, where " +
-					"an observer has no business. Nothing is lost: the library has them for objects and the end of " +
-					"MPI, which the agent sees by itself.")
+			return cannotTest("The library alone knows from where it reports.")
+		}
+		r := s.eventful(t, "--events")
+		r.Do(t, "raise on.none - %s 3", promise)
+		v := r.variable(t, eventPrefix+"on.none", mpit.ClassCounter)
+		assert.Equal(t, []float64{3}, values(t, r.sample(t), v, 0))
+		s.end(t, r.Program)
+		return works
+	}
+}
+
+func eventsOn(bind mpit.Bind) check {
+	return func(t *testing.T, s *subject) outcome {
+		if !s.fixture() {
+			if !s.hasEvents(t) {
+				return notOffered
 			}
-			assert.Equal(t, "0", count, "the library has events: time to look at them")
-			return notSupported("Events are delivered by callbacks in the middle of the program's calls, where an " +
-				"observer has no business. Nothing is lost: MPI_T_event_get_num says that the library has none.")
-		}}}}
+			return cannotTest("test/e2e has the library's own events.")
+		}
+		if bind == mpit.BindMessage {
+			return notSupported(noMessages)
+		}
+		r := s.eventful(t, "--events")
+		name := "-"
+		var object uint32
+		if bind != mpit.BindNone {
+			name = "object"
+			create(t, r.Program, bind, name)
+			object = r.newest(t, bind).ID
+		}
+		v := r.variable(t, eventPrefix+"on."+bindWord(bind), mpit.ClassCounter)
+		assert.Equal(t, []float64{0}, values(t, r.sample(t), v, object))
+		r.Do(t, "raise on.%s %s none 7", bindWord(bind), name)
+		assert.Equal(t, []float64{7}, values(t, r.sample(t), v, object))
+		if bind != mpit.BindNone {
+			r.Free(t, name) // with a registration on it that would be a violation
+		}
+		s.end(t, r.Program)
+		return works
+	}
 }

@@ -169,3 +169,30 @@ func TestQueriesParse(t *testing.T) {
 		})
 	}
 }
+
+// What docs/dashboards.md has sed do for those that don't know functions of native histograms leaves queries that they
+// understand, and whose other half is as it was.
+func TestQueriesWithoutNativeHistograms(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "dashboards.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `sed -i 's/histogram_\(sum\|count\)(/abs(/g' *.json`)
+	native := regexp.MustCompile(`histogram_(sum|count)\(`)
+	changed := 0
+	for _, d := range read(t) {
+		for _, p := range d.all() {
+			for _, q := range p.Targets {
+				query := native.ReplaceAllString(q.Expr, "abs(")
+				if query != q.Expr {
+					changed++
+				}
+				for _, v := range d.Templating.List {
+					query = fill(query, map[string]string{v.Name: "mpit_some_family"})
+				}
+				_, err := parse(fill(query, map[string]string{"__rate_interval": "1m0s", "__range": "1h", "__interval": "15s"}))
+				require.NoError(t, err, p.Title)
+				assert.NotRegexp(t, `histogram_(sum|count|avg|fraction)`, query, p.Title)
+			}
+		}
+	}
+	assert.Greater(t, changed, 50)
+}

@@ -31,7 +31,9 @@ func TestAlerts(t *testing.T) {
 		killed  = suite.Exporter(t)
 		limited = suite.Exporter(t, "--config.file="+limits)
 	)
-	prometheus := suite.PrometheusWith(t, alertRules(t), near, far, killed, limited)
+	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
+		Rules: alertRules(t), Exporters: []*harness.Exporter{near, far, killed, limited},
+	})
 
 	// Jobs of real Open MPI.
 	mpi := harness.OpenMPI(t)
@@ -229,8 +231,9 @@ func alertRules(t *testing.T) []string {
 var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
 
 // inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for,
-// keep_firing_for, interval, offset and ranges. Nothing else is changed.
+// keep_firing_for, interval, offset and ranges, and the 300 seconds of a young job. Nothing else is changed.
 func inSeconds(rules string) string {
+	rules = strings.Replace(rules, ") / 300,", ") / 5,", 1)
 	return duration.ReplaceAllStringFunc(rules, func(found string) string {
 		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]
 		return found[:len(found)-1] + unit

@@ -64,8 +64,30 @@ func seriesKey(family string, labels harness.Labels) string {
 	return family + "{" + strings.Join(values, ",") + "}"
 }
 
+// labelledKey is the same for a series on the page and for the same series pushed, as Prometheus calls its labels.
+func labelledKey(family string, labels harness.Labels) string {
+	namer := otlptranslator.LabelNamer{}
+	var pairs []string
+	for label, value := range labels {
+		name, err := namer.Build(label)
+		if err != nil {
+			return fmt.Sprintf("%s: %s: %v", family, label, err)
+		}
+		pairs = append(pairs, name+"="+strconv.Quote(value))
+	}
+	slices.Sort(pairs)
+	return family + "{" + strings.Join(pairs, ",") + "}"
+}
+
 // pushes are all points that a receiver has accepted, by series and in their order.
 func pushes(t *testing.T, r *otlptest.Receiver) map[string][]pushed {
+	t.Helper()
+	return pushesBy(t, r, seriesKey)
+}
+
+func pushesBy(
+	t *testing.T, r *otlptest.Receiver, keyOf func(family string, labels harness.Labels) string,
+) map[string][]pushed {
 	t.Helper()
 	all := map[string][]pushed{}
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
@@ -86,7 +108,7 @@ func pushes(t *testing.T, r *otlptest.Receiver) map[string][]pushed {
 					if err != nil {
 						t.Fatal(err)
 					}
-					for key, p := range points(t, name, m) {
+					for key, p := range points(t, name, m, keyOf) {
 						all[key] = append(all[key], p)
 					}
 				}
@@ -97,11 +119,13 @@ func pushes(t *testing.T, r *otlptest.Receiver) map[string][]pushed {
 }
 
 // points are those of one metric.
-func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
+func points(
+	t *testing.T, name string, m *metrics.Metric, keyOf func(family string, labels harness.Labels) string,
+) map[string]pushed {
 	t.Helper()
 	found := map[string]pushed{}
 	add := func(list []*common.KeyValue, p pushed) {
-		key := seriesKey(name, attributes(list))
+		key := keyOf(name, attributes(list))
 		if _, twice := found[key]; twice {
 			t.Fatalf("two points of %s in one message", key)
 		}

@@ -215,6 +215,66 @@ func TestOTLPNames(t *testing.T) {
 	run.Finish(t, "queued", "drained")
 }
 
+// With --otlp.labels a receiver gets, under the names that Prometheus makes of them, exactly the series of /metrics
+// but those of the Go runtime, the exporter's own included: so what asks for the ones finds the others.
+func TestOTLPLabels(t *testing.T) {
+	t.Parallel()
+	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
+	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.labels", "--cvar.name=btl_base_*", never)
+	run := suite.Run(t, harness.Job{
+		MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
+		Exec: []string{"--monitoring", "--calls"}, Socket: exporter.Socket,
+	})
+	program := countingProgram(t, exporter)
+	run.AtHold(t, "ready")
+	exporter.Await(t, "the ranks", all(up(run), program.Shows(countedEvents, "-")))
+	run.Release(t, "ready")
+	run.AtHold(t, "half")
+	harness.Await(t, "a push that is the page", func(context.Context) error { // what is asked for later comes by and by
+		receiver.Forget()
+		pushNow(t, exporter)
+		return asOnPage(t, pushesBy(t, receiver, labelledKey), exporter.Scrape(t))
+	})
+	program.Finish(t)
+	run.Finish(t, "half", "done")
+}
+
+// asOnPage compares what was pushed, by labelledKey, with all of a page.
+func asOnPage(t *testing.T, pushed map[string][]pushed, page *harness.Scrape) error {
+	t.Helper()
+	var failed []error
+	compared := map[string]int{} // by the first word of their names
+	for _, name := range page.Names("") {
+		if strings.HasPrefix(name, "go_") {
+			continue
+		}
+		for _, series := range page.Select(name, nil) {
+			key := labelledKey(name, series.Labels)
+			list := pushed[key]
+			delete(pushed, key)
+			space, _, _ := strings.Cut(name, "_")
+			compared[space]++
+			switch {
+			case len(list) != 1:
+				failed = append(failed, fmt.Errorf("%s was pushed %d times", key, len(list)))
+			case space != "process" && !moving(name):
+				failed = append(failed, compare(series, list[0]))
+			}
+		}
+	}
+	for key := range pushed {
+		failed = append(failed, fmt.Errorf("%s was pushed and is not on the page", key))
+	}
+	for _, name := range []string{"mpit_cvar_ranks", "mpit_pvar_category_info", "mpit_call_bytes_total",
+		"mpit_exporter_http_refused_total", "mpit_exporter_otlp_points_total", "process_cpu_seconds_total"} {
+		if len(page.Select(name, nil)) == 0 {
+			failed = append(failed, fmt.Errorf("%s is not on the page", name))
+		}
+	}
+	t.Logf("series compared: %v", compared)
+	return errors.Join(failed...)
+}
+
 // A scrape and a push that come together make one round: the rank is asked once, and both get the same, figures that
 // move by being read included.
 func TestOTLPSharesRounds(t *testing.T) {

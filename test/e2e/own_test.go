@@ -181,6 +181,43 @@ func TestOwnHoldsNoPipe(t *testing.T) {
 	}
 }
 
+// A Prometheus that isn't told when a file is gone, as on NFS, asks the address of an exporter that has ended with its job
+// until it looks again. No alert says that it is down; that of a node is, as long after its end.
+func TestOwnIsNotDown(t *testing.T) {
+	t.Parallel()
+	o := newOwn(t)
+	run := suite.Run(t, o.job(harness.OpenMPI(t), 1))
+	run.AtHold(t, "up")
+	targets := o.targets(t)
+	require.Len(t, targets, 1)
+	page := targets[0].exporter(t)
+	stale := filepath.Join(suite.Dir(t), "stale.json")
+	targets[0].Targets = []string{page.Address}
+	text, err := json.Marshal(targets)
+	require.NoError(t, err)
+	writeFile(t, stale, string(text))
+	node := suite.Exporter(t)
+	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
+		Rules: alertRules(t), Exporters: []*harness.Exporter{node}, Discovery: stale,
+	})
+	prometheus.Await(t, `sum(up)`, single(2))
+	prometheus.Await(t, `mpit_exporter_own`, single(1))
+	prometheus.Await(t, fmt.Sprintf(`mpit_node:exporter:known{instance=%q}`, node.Address), number(1))
+
+	run.Finish(t, "up")
+	o.nothingLeft(t, run)
+	prometheus.Await(t, fmt.Sprintf(`up{instance=%q}`, page.Address), single(0))
+	node.Kill(t)
+	harness.Await(t, "the alert on the node's exporter", func(ctx context.Context) error {
+		alerts, err := prometheus.Alerts(ctx)
+		if err != nil {
+			return err
+		}
+		return findAlert(alerts, "MPITExporterDown", harness.Labels{"instance": node.Address}, "no page")
+	})
+	expectAlerts(t, prometheus, map[string]string{"MPITExporterDown": node.Address})
+}
+
 // TestOwnUnscraped: an exporter that nobody asks ends by itself.
 func TestOwnUnscraped(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,40 +19,93 @@ type Prometheus struct {
 	address string
 }
 
-// Prometheus starts the installed Prometheus, which scrapes an exporter twice a second as job "mpit", and waits until
-// it is ready.
-func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
-	tb.Helper()
-	return s.PrometheusWith(tb, nil, exporter)
+// PrometheusConfig is what a Prometheus is to do.
+type PrometheusConfig struct {
+	Server    PrometheusServer // none: the installed one, with classic histograms
+	Rules     []string         // files, evaluated every second
+	Exporters []*Exporter      // scraped twice a second as job "mpit"
+	Discovery string           // pattern of files with more targets of that job; none if empty
 }
 
-// PrometheusWith does the same with several exporters and with files of rules, which are evaluated every second.
-func (s *Suite) PrometheusWith(tb testing.TB, rules []string, exporters ...*Exporter) *Prometheus {
+// PrometheusServer is a program, and how it stores histograms.
+type PrometheusServer struct {
+	Name   string
+	Native bool // as native ones; otherwise as series that end in _sum, _count and _bucket
+	// LastNative says that last_over_time knows native histograms.
+	LastNative bool
+
+	binary string
+	flags  []string
+	scrape string // of the scrape's configuration
+}
+
+// PrometheusServers are those that all rules and dashboards are for: the installed one with each kind of histograms,
+// and with native ones those that $MPIT_TEST_PROMETHEUS names, separated by colons.
+func PrometheusServers(tb testing.TB) []PrometheusServer {
 	tb.Helper()
-	binary := Tool(tb, "prometheus")
+	installed := Tool(tb, "prometheus")
+	list := []PrometheusServer{{Name: "classic", binary: installed}}
+	for _, binary := range append([]string{installed}, filepath.SplitList(os.Getenv("MPIT_TEST_PROMETHEUS"))...) {
+		out, err := exec.CommandContext(tb.Context(), binary, "--version").CombinedOutput()
+		if err != nil {
+			tb.Fatalf("asking %s for its version: %v\n%s", binary, err, out)
+		}
+		var major, minor int
+		server := PrometheusServer{Native: true, binary: binary}
+		if _, err := fmt.Sscanf(string(out), "prometheus, version %d.%d", &major, &minor); err == nil {
+			server.Name = fmt.Sprintf("native in %d.%d", major, minor)
+		} else { // built from a module: it doesn't know, and is a new one
+			server.Name, major, minor = "native in "+filepath.Base(binary), 3, 9
+		}
+		server.LastNative = major > 2 || minor >= 44
+		if major > 3 || major == 3 && minor >= 8 {
+			server.scrape = "    scrape_native_histograms: true\n"
+		} else {
+			server.flags = []string{"--enable-feature=native-histograms"}
+		}
+		list = append(list, server)
+	}
+	return list
+}
+
+// Prometheus starts one that scrapes an exporter twice a second as job "mpit", and waits until it is ready.
+func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
+	tb.Helper()
+	return s.PrometheusWith(tb, PrometheusConfig{Exporters: []*Exporter{exporter}})
+}
+
+// PrometheusWith starts a Prometheus, and waits until it is ready.
+func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
+	tb.Helper()
+	if c.Server.binary == "" {
+		c.Server.binary = Tool(tb, "prometheus")
+	}
 	dir := s.Dir(tb)
 	config := filepath.Join(dir, "prometheus.yml")
 	var addresses []string
-	for _, exporter := range exporters {
+	for _, exporter := range c.Exporters {
 		addresses = append(addresses, exporter.Address)
 	}
 	text := fmt.Sprintf(`global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
 rule_files: [%s]
 scrape_configs:
   - job_name: mpit
-    static_configs: [{targets: [%s]}]
-`, quoted(rules), quoted(addresses))
+%s    static_configs: [{targets: [%s]}]
+`, quoted(c.Rules), c.Server.scrape, quoted(addresses))
+	if c.Discovery != "" {
+		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
+	}
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
 	p := &Prometheus{address: FreeAddress(tb)}
-	p.Process = s.Start(tb, []string{
-		binary,
+	p.Process = s.Start(tb, append([]string{
+		c.Server.binary,
 		"--config.file=" + config,
 		"--storage.tsdb.path=" + filepath.Join(dir, "data"),
 		"--web.listen-address=" + p.address,
 		"--log.level=warn",
-	}, nil)
+	}, c.Server.flags...), nil)
 	Await(tb, "a ready Prometheus", func(ctx context.Context) error {
 		if p.Ended() {
 			tb.Fatalf("Prometheus has ended: %+v", p.Wait(tb))

@@ -5,17 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
 
-// QueryAt asks for an instant vector. A scalar is a vector of one sample without labels.
+// QueryAt asks for an instant vector. A scalar is a vector of one sample without labels; of a native histogram the value
+// is its count.
 func (p *Prometheus) QueryAt(ctx context.Context, expression string, at time.Time) ([]Sample, error) {
 	var answer struct {
 		Data struct {
 			Result []struct {
-				Metric Labels
-				Value  [2]any
+				Metric    Labels
+				Value     [2]any
+				Histogram [2]any
 			}
 		}
 	}
@@ -24,6 +27,9 @@ func (p *Prometheus) QueryAt(ctx context.Context, expression string, at time.Tim
 	}
 	var samples []Sample
 	for _, result := range answer.Data.Result {
+		if result.Histogram[1] != nil {
+			result.Value = result.Histogram
+		}
 		sample, err := sampleOf(result.Metric, result.Value)
 		if err != nil {
 			return nil, fmt.Errorf("reading Prometheus' answer to %s: %w", expression, err)
@@ -39,8 +45,9 @@ func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to
 	var answer struct {
 		Data struct {
 			Result []struct {
-				Metric Labels
-				Values [][2]any
+				Metric     Labels
+				Values     [][2]any
+				Histograms [][2]any
 			}
 		}
 	}
@@ -53,7 +60,7 @@ func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to
 	}
 	var samples []Sample
 	for _, result := range answer.Data.Result {
-		for _, value := range result.Values {
+		for _, value := range slices.Concat(result.Values, result.Histograms) {
 			sample, err := sampleOf(result.Metric, value)
 			if err != nil {
 				return nil, fmt.Errorf("reading Prometheus' answer to %s: %w", expression, err)
@@ -90,6 +97,9 @@ func timestamp(t time.Time) string {
 }
 
 func sampleOf(labels Labels, value [2]any) (Sample, error) {
+	if histogram, ok := value[1].(map[string]any); ok {
+		value[1] = histogram["count"]
+	}
 	text, _ := value[1].(string)
 	v, err := strconv.ParseFloat(text, 64)
 	return Sample{Labels: labels, Value: v}, err

@@ -153,7 +153,7 @@ static void rest(void)
     DO(data, NONE, NONE, MPI_File_set_atomicity, file, 1);
     MPI_File_get_atomicity(file, &flag);
     DO(data, NONE, NONE, MPI_File_set_atomicity, file, 0);
-    MPI_File_get_size(file, &number);
+    DO(data, NONE, NONE, MPI_File_get_size, file, &number);
     MPI_File_get_position(file, &number);
     DO(data, NONE, NONE, MPI_File_get_position_shared, file, &number);
     MPI_File_get_byte_offset(file, 0, &number);

@@ -45,6 +45,11 @@
 	X(MPI_T_PVAR_CLASS_GENERIC,         9,        249,     10)                      \
 	X(MPI_T_SCOPE_CONSTANT,             0,      60438,      1)                      \
 	X(MPI_T_SCOPE_ALL_EQ,               6,      60444,      7)                      \
+	X(MPI_T_CB_REQUIRE_NONE,            0,          0,      0) /* MPI-4's */        \
+	X(MPI_T_CB_REQUIRE_MPI_RESTRICTED,  1,          1,   0x03) /* MPI-4's */        \
+	X(MPI_T_CB_REQUIRE_THREAD_SAFE,     2,          2,   0x0f) /* MPI-4's */        \
+	X(MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, 3,        3,   0x3f) /* MPI-4's */        \
+	X(MPI_T_SOURCE_ORDERED,             0,          0,      1) /* MPI-4's */        \
 	X(MPI_UNDEFINED,               -32766,     -32766, -32766)                      \
 	X(MPI_KEYVAL_INVALID,              -1, 0x24000000,      0)                      \
 	X(MPI_PROC_NULL,                   -2,         -1,     -3)                      \

@@ -73,7 +73,7 @@
 
 /*
  * Without these the agent's own session works all the same: NULL where the library lacks one, CODE_NOT_SUPPORTED for
- * who asks for it. The last two are MPI-4's.
+ * who asks for it. From MPI_T_event_get_num on they are MPI-4's, and the events' come together.
  */
 #define OPTIONAL_FUNCTIONS(X)                                                                                       \
 	X(MPI_T_pvar_session_free, (MPI_T_pvar_session *session))                                                   \
@@ -86,6 +86,24 @@
 	X(MPI_T_cvar_get_index, (const char *name, int *index))                                                     \
 	X(MPI_T_category_get_index, (const char *name, int *index))                                                 \
 	X(MPI_T_category_changed, (int *stamp))                                                                     \
+	X(MPI_T_event_get_num, (int *count))                                                                        \
+	X(MPI_T_event_get_info, (int index, char *name, int *name_length, int *verbosity, MPI_Datatype types[],     \
+				 MPI_Aint displacements[], int *elements, MPI_T_enum *enumeration, MPI_Info *info,  \
+				 char *description, int *description_length, int *bind))                            \
+	X(MPI_T_event_handle_alloc, (int index, void *object, MPI_Info info, MPI_T_event_registration *registration)) \
+	X(MPI_T_event_handle_free, (MPI_T_event_registration registration, void *data,                              \
+				    void (*freed)(MPI_T_event_registration, MPI_T_cb_safety, void *)))              \
+	X(MPI_T_event_register_callback, (MPI_T_event_registration registration, MPI_T_cb_safety safety,            \
+					  MPI_Info info, void *data,                                                \
+					  void (*raised)(MPI_T_event_instance, MPI_T_event_registration,            \
+							 MPI_T_cb_safety, void *)))                                 \
+	X(MPI_T_event_set_dropped_handler, (MPI_T_event_registration registration,                                  \
+					    void (*dropped)(MPI_Count, MPI_T_event_registration, int,               \
+							    MPI_T_cb_safety, void *)))                              \
+	X(MPI_T_source_get_num, (int *count))                                                                       \
+	X(MPI_T_source_get_info, (int index, char *name, int *name_length, char *description,                       \
+				  int *description_length, MPI_T_source_order *order, MPI_Count *ticks,             \
+				  MPI_Count *most, MPI_Info *info))                                                 \
 	X(MPI_Type_get_envelope_c, (MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *counts, \
 				    MPI_Count *types, int *combiner))                                               \
 	X(MPI_Group_from_session_pset, (MPI_Session session, const char *pset, MPI_Group *group))

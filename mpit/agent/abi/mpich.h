@@ -39,6 +39,8 @@ enum { MPI_CONSTANTS(CONSTANT) };
 #define MPI_COMM_SELF  ((MPI_Comm)0x44000001)
 #define MPI_COMM_NULL  ((MPI_Comm)0x4000000)
 
+#define MPI_INFO_NULL ((MPI_Info)0x1c000000)
+
 #define MPI_NO_OP ((MPI_Op)0x5800000e)
 
 #define MPI_DATATYPE_NULL      ((MPI_Datatype)0xc000000)

@@ -43,6 +43,8 @@ enum { MPI_CONSTANTS(CONSTANT) };
 #define MPI_COMM_SELF  ((MPI_Comm)0x102)
 #define MPI_COMM_NULL  ((MPI_Comm)0x100)
 
+#define MPI_INFO_NULL ((MPI_Info)0x130)
+
 #define MPI_NO_OP ((MPI_Op)0x3d)
 
 #define MPI_DATATYPE_NULL      ((MPI_Datatype)0x200)

@@ -20,6 +20,9 @@ int main(void)
 	test_continuous_variables_are_never_started();
 	test_what_costs_something_is_opened_on_request();
 	test_what_is_requested_from_the_beginning();
+	test_events_are_variables();
+	test_events_are_counted();
+	test_a_registration_in_use_is_kept();
 	test_a_request_is_held_to_what_may_be_opened();
 	test_variables_appear_later_and_come_to_life();
 	test_a_sample_gives_way();

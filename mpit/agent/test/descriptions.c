@@ -12,8 +12,13 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
-#if MPI_VERSION < 4 && !defined MPI_SESSION_NULL
+#if MPI_VERSION < 4
+#ifndef MPI_SESSION_NULL
 typedef MPI_Info MPI_Session;
+#endif
+typedef struct event_instance *MPI_T_event_instance;
+typedef struct event_registration *MPI_T_event_registration;
+typedef int MPI_T_cb_safety, MPI_T_source_order;
 #endif
 #endif
 #include "abi/functions.h"
@@ -51,6 +56,10 @@ int main(void)
 	SIZE(MPI_T_cvar_handle)
 	SIZE(MPI_T_pvar_handle)
 	SIZE(MPI_T_pvar_session)
+	SIZE(MPI_T_event_instance)
+	SIZE(MPI_T_event_registration)
+	SIZE(MPI_T_cb_safety)
+	SIZE(MPI_T_source_order)
 	SIZE(MPI_Status)
 	OFFSET(MPI_SOURCE)
 	OFFSET(MPI_TAG)

@@ -2,6 +2,7 @@
 #include "fake_abi.h"
 
 #include "catalogue.h"
+#include "events/events.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 struct fake_variable fake_variables[FAKE_VARIABLES];
 int fake_count, fake_open_handles, fake_started, fake_reads;
-int fake_open_sessions, fake_stopped, fake_stamp;
+int fake_open_sessions, fake_stopped, fake_stamp, fake_event_types;
+bool fake_raises;
 void (*fake_on_read)(void);
 char fake_string[16];
 int fake_bound[8];
@@ -31,7 +33,9 @@ void fake_reset(void)
 {
 	memset(fake_variables, 0, sizeof fake_variables);
 	fake_count = fake_open_handles = fake_started = fake_reads = 0;
-	fake_open_sessions = fake_stopped = fake_stamp = 0;
+	fake_open_sessions = fake_stopped = fake_stamp = fake_event_types = 0;
+	fake_let_go();
+	atomic_store(&events_dropped, 0);
 	fake_on_read = NULL;
 	fake_refuses = fake_has = false;
 	fake_dead_object = 0;
@@ -327,6 +331,97 @@ static int cvar_write(int index, union mpi_object *object, int datatype, const v
 	return CODE_SUCCESS;
 }
 
+/* ---- events ---- */
+
+static struct fake_registration {
+	int type, object;
+	struct event_count *count; /* NULL: unused */
+	bool closed;
+} registrations[16];
+
+static int event_count(int *count)
+{
+	*count = fake_event_types;
+	return CODE_SUCCESS;
+}
+
+static int event_describe(int index, int *verbosity, int *bind, struct text *name, struct text *description)
+{
+	static const char *const names[] = { "begin", "made" };
+
+	if (index > 1)
+		return CODE_INVALID_INDEX;
+	*verbosity = 2;
+	*bind = index == 0 ? BIND_NONE : BIND_COMM;
+	snprintf(name->bytes, sizeof name->bytes, "%s", names[index]);
+	snprintf(description->bytes, sizeof description->bytes, "what %s is", names[index]);
+	return CODE_SUCCESS;
+}
+
+static int event_source_count(int *count)
+{
+	*count = 2;
+	return CODE_SUCCESS;
+}
+
+static int event_source_describe(int index, struct event_source *out, struct text *name, struct text *description)
+{
+	*out = (struct event_source){ .ordered = index == 0, .ticks_per_second = 1000 };
+	snprintf(name->bytes, sizeof name->bytes, "source %d", index);
+	snprintf(description->bytes, sizeof description->bytes, "where it comes from");
+	return CODE_SUCCESS;
+}
+
+static int event_open(int index, union mpi_object *object, struct event_count *count)
+{
+	for (size_t i = 0; i < sizeof registrations / sizeof *registrations; i++) {
+		struct fake_registration *r = &registrations[i];
+
+		if (r->count != NULL)
+			continue;
+		*r = (struct fake_registration){ index, object == NULL ? 0 : object->integer, count, false };
+		count->registration = r;
+		fake_open_handles++;
+		return CODE_SUCCESS;
+	}
+	return CODE_OUT_OF_HANDLES;
+}
+
+void fake_let_go(void)
+{
+	fake_raises = false;
+	for (size_t i = 0; i < sizeof registrations / sizeof *registrations; i++) {
+		struct fake_registration *r = &registrations[i];
+
+		if (r->count == NULL || !r->closed)
+			continue;
+		atomic_store(&r->count->freed, true);
+		r->count = NULL;
+	}
+}
+
+static int event_close(struct event_count *count)
+{
+	struct fake_registration *r = count->registration;
+
+	assert(!r->closed && r->count == count);
+	fake_open_handles--;
+	r->closed = true;
+	if (!fake_raises)
+		fake_let_go();
+	return CODE_SUCCESS;
+}
+
+void fake_raise(int type, int object)
+{
+	for (size_t i = 0; i < sizeof registrations / sizeof *registrations; i++) {
+		struct fake_registration *r = &registrations[i];
+
+		if (r->count != NULL && r->type == type && r->object == object)
+			atomic_fetch_add(&r->count->raised, 1);
+	}
+}
+
 static int category_count(int *count)
 {
 	*count = 1;
@@ -405,6 +500,12 @@ const struct abi fake_abi = {
 	.cvar_index = cvar_index,
 	.cvar_read = cvar_read,
 	.cvar_write = cvar_write,
+	.event_count = event_count,
+	.event_describe = event_describe,
+	.event_source_count = event_source_count,
+	.event_source_describe = event_source_describe,
+	.event_open = event_open,
+	.event_close = event_close,
 	.category_count = category_count,
 	.category_describe = category_describe,
 	.category_index = category_index,

@@ -34,6 +34,13 @@ extern int fake_dead_object;          /* one that has been freed: reading its va
 extern bool fake_has;                 /* an info object has whatever key is asked for */
 extern const char *fake_detail;       /* "keys" of every object; NULL: no details */
 
+/* Event types: 0 without an object, 1 on communicators, 2 can't be described. */
+extern int fake_event_types; /* how many the library admits to */
+extern bool fake_raises; /* a callback of every registration is running */
+/* Calls the callbacks of all registrations for a type on an object; object: its integer handle, 0: none. */
+void fake_raise(int type, int object);
+void fake_let_go(void); /* no callback runs any more */
+
 /*
  * Control variables 0 to 8 are one of each kind, the rest plain ints of their negative index: 0 a string of 16 bytes,
  * 1 CONSTANT, 2 READONLY, 3 bound to a communicator and with an enumeration, 4 a bool with it, 5 three unsigned of 8

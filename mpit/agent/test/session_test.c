@@ -41,6 +41,9 @@ void test_open_list(void)
 	CHECK(!deny_matches(list, "coll_monitoring_a2a_count"));
 	open_list(NULL, "2", NULL, list); /* who has switched Open MPI's monitoring on */
 	CHECK(deny_matches(list, "coll_monitoring_a2a_count") && !deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
+	open_list("+mpit_event*", "2", "OMPI_SPC_SEND", list);
+	CHECK(deny_matches(list, "mpit_event_made") && deny_matches(list, "coll_monitoring_a2a_count"));
+	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND") && !deny_matches(list, "runtime_spc_OMPI_SPC_RECV"));
 	open_list("*", NULL, NULL, list);
 	CHECK(deny_matches(list, "runtime_spc_OMPI_SPC_SEND"));
 	open_list("", "2", "all", list);

@@ -1,6 +1,7 @@
 /* lists.c - control variables and categories: the lists of them, and one variable for a tool. */
 #include "lists.h"
 
+#include "../events/events.h"
 #include "../gate.h"
 #include "../objects.h"
 #include "refused.h"
@@ -302,38 +303,84 @@ static bool put_category(struct wire *w, const struct session *s, int index)
 	return true;
 }
 
-/* The one that a source's variables stand in. */
-static void put_category_of_source(struct wire *w, const struct sourced *d, int index)
+/* The agent's own ones stand behind the library's: what a source measures, and what counts events. */
+struct own_category {
+	const char *name, *description;
+	bool of_events;
+};
+
+/* The number of them; about: of the events', at least 512 bytes. NULL: it isn't asked for. */
+static int own_categories(const struct session *s, struct own_category own[2], char *about, size_t size)
 {
-	size_t record = wire_hole(w);
+	const struct source *source = s->sourced.source;
+	int count = 0;
+
+	if (source != NULL)
+		own[count++] = (struct own_category){ source->category, source->category_description, false };
+	if (s->catalogue.events.seen > 0) {
+		if (about != NULL)
+			events_about(s->abi, about, size);
+		own[count++] = (struct own_category){ EVENTS_CATEGORY, about, true };
+	}
+	return count;
+}
+
+static bool stands_in(const struct own_category *own, const struct variable *v)
+{
+	return own->of_events ? v->event : v->source != NULL;
+}
+
+static void put_own_category(struct wire *w, const struct catalogue *all, const struct own_category *own, int index)
+{
+	uint64_t members = 0;
+	size_t record = wire_hole(w), hole;
 
 	wire_word(w, (uint64_t)index);
-	wire_string(w, d->source->category);
-	wire_string(w, d->source->category_description);
-	wire_word(w, d->count);
-	for (size_t i = 0; i < d->count; i++)
-		wire_word(w, (uint64_t)d->variables[i]->index);
+	wire_string(w, own->name);
+	wire_string(w, own->description);
+	hole = wire_hole(w);
+	for (size_t i = 0; i < all->count; i++)
+		if (stands_in(own, all->variables[i])) {
+			wire_word(w, (uint64_t)all->variables[i]->index);
+			members++;
+		}
+	wire_fill(w, hole, members);
 	put_indices(w, NULL, 0);
 	put_indices(w, NULL, 0);
 	wire_fill_length(w, record);
+}
+
+int lists_category_index(const struct session *s, const char *name)
+{
+	struct own_category own[2];
+	int first = 0, count = own_categories(s, own, NULL, 0);
+
+	if (s->abi->category_count(&first) != CODE_SUCCESS || first < 0)
+		return -1;
+	for (int i = 0; i < count; i++)
+		if (strcmp(own[i].name, name) == 0)
+			return first + i;
+	return -1;
 }
 
 void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first)
 {
 	uint64_t records = 0;
 	size_t next, list;
-	int own = 0, count, i; /* the library's, and that of a source behind them */
+	struct own_category own[2];
+	static char about[4096]; /* the gate's */
+	int librarys = 0, count, i;
 
-	if (s->abi->category_count(&own) != CODE_SUCCESS || own < 0)
-		own = 0;
-	count = own + (s->sourced.source != NULL ? 1 : 0);
+	if (s->abi->category_count(&librarys) != CODE_SUCCESS || librarys < 0)
+		librarys = 0;
+	count = librarys + own_categories(s, own, about, sizeof about);
 	wire_begin(w, FRAME_CATEGORIES, sequence);
 	wire_word(w, (uint64_t)count);
 	next = wire_hole(w);
 	list = wire_hole(w);
 	for (i = first < (uint64_t)count ? (int)first : count; i < count && !page_is_full(w, i, first); i++) {
-		if (i == own)
-			put_category_of_source(w, &s->sourced, i);
+		if (i >= librarys)
+			put_own_category(w, &s->catalogue, &own[i - librarys], i);
 		else if (!put_category(w, s, i))
 			continue;
 		records++;

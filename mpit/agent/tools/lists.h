@@ -16,6 +16,9 @@
 void frame_cvars(struct wire *w, uint32_t sequence, struct session *s, uint64_t first);
 void frame_categories(struct wire *w, uint32_t sequence, const struct session *s, uint64_t first);
 
+/* The index of a category of the agent's own; -1: there is none of that name. */
+int lists_category_index(const struct session *s, const char *name);
+
 /* Whether all control variables and all categories have been told to somebody. Any thread. */
 bool lists_told(void);
 

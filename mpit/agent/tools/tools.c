@@ -79,8 +79,9 @@ static int check_variable(struct call *c, uint64_t number, uint64_t object, stru
 		return refused(&c->why, CODE_NOT_ACCESSIBLE, "the variable is on the deny list (MPIT_AGENT_DENY)");
 	if ((*v)->is.datatype == TYPE_OTHER || (*v)->is.datatype_bytes <= 0 || (*v)->is.datatype_bytes > 8)
 		return refused(&c->why, CODE_NOT_SUPPORTED, UNKNOWN_DATATYPE);
-	if ((*v)->source != NULL)
-		return refused(&c->why, CODE_NOT_SUPPORTED, "the MPI library doesn't have it: its values stand in samples alone");
+	if ((*v)->source != NULL || (*v)->event)
+		return refused(&c->why, CODE_NOT_SUPPORTED,
+			       "it is no performance variable of the MPI library: its values stand in samples alone");
 	*o = NULL;
 	if ((*v)->is.bind == BIND_NONE)
 		return CODE_SUCCESS;
@@ -269,18 +270,6 @@ static uint64_t variable_with_index(const struct catalogue *all, int index)
 	return 0;
 }
 
-/* What the library doesn't know may be of a source; -1: it isn't. */
-static int index_of_source(const struct call *c, const char *name, int mpi_class)
-{
-	int categories = 0;
-
-	if (c->operation == TOOL_PVAR_INDEX)
-		return sources_index(c->s, name, mpi_class);
-	if (c->operation != TOOL_CATEGORY_INDEX || c->s->abi->category_count(&categories) != CODE_SUCCESS)
-		return -1;
-	return sources_category_index(c->s, name, categories);
-}
-
 static int find_index(struct call *c, uint64_t given[2])
 {
 	const struct abi *abi = c->s->abi;
@@ -298,8 +287,9 @@ static int find_index(struct call *c, uint64_t given[2])
 		code = abi->pvar_index(name, (int)mpi_class, &index);
 	else
 		code = c->operation == TOOL_CVAR_INDEX ? abi->cvar_index(name, &index) : abi->category_index(name, &index);
-	if (code != CODE_SUCCESS) {
-		index = index_of_source(c, name, (int)mpi_class);
+	if (code != CODE_SUCCESS && c->operation != TOOL_CVAR_INDEX) { /* it may be the agent's own */
+		index = c->operation == TOOL_PVAR_INDEX ? catalogue_index(&c->s->catalogue, name, (int)mpi_class)
+							: lists_category_index(c->s, name);
 		code = index < 0 ? code : CODE_SUCCESS;
 	}
 	given[0] = (uint64_t)(int64_t)index;

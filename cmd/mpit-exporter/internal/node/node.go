@@ -49,7 +49,8 @@ type Node struct {
 	Exporter *exporter.Exporter
 	reload   *reloader
 	hangups  <-chan os.Signal
-	Registry *prometheus.Registry // what is known of this process
+	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
+	Runtime  *prometheus.Registry // Go's figures of it
 	Pushing  *pushing.Pushing     // nil: none
 
 	closers []func() error
@@ -106,6 +107,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		MaxRanks:   n.Budget.Ranks,
 		MaxScrapes: options.Requests,
 		Created:    options.Created,
+		OTelLabels: flags.OTLP.Labels(),
 		UserName:   users.Name,
 
 		ControlVariables:        flags.cvars,
@@ -118,7 +120,8 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		return n, fmt.Errorf("exporter: %w", err)
 	}
 	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
-	n.Registry = newRegistry(n.logs.LostLines())
+	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
+	n.Runtime.MustRegister(collectors.NewGoCollector())
 	if flags.OTLP.Asked() {
 		return n, n.openPushing(ctx, since)
 	}
@@ -149,7 +152,8 @@ func (n *Node) openSockets(options Options) (err error) {
 }
 
 func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
-	if n.Pushing, err = pushing.New(ctx, n.flags.OTLP, n.Exporter, n.socket.Path(), since, n.Logger); err != nil {
+	n.Pushing, err = pushing.New(ctx, n.flags.OTLP, n.Exporter, n.Registry, n.socket.Path(), since, n.Logger)
+	if err != nil {
 		return err
 	}
 	n.closers = append(n.closers, n.Pushing.Close)
@@ -204,7 +208,6 @@ func newRegistry(more ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(more...)
 	r.MustRegister(
-		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("mpit_exporter"),
 	)

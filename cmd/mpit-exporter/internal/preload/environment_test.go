@@ -134,22 +134,26 @@ func TestAgentEnvironment(t *testing.T) {
 			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other",
 				"MPIT_AGENT_LOG=0"},
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b",
-				"MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=*"}, []string{"--monitoring leaves Open MPI's monitoring " +
+				"MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, []string{"--monitoring leaves Open MPI's monitoring " +
 				"component off, for it ends programs that are correct; if yours is known to run with it, set " +
 				"OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
+		{"events", Settings{Events: true}, nil, []string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+mpit_event*"}, nil},
+		{"events and monitoring", Settings{Events: true, Monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so",
+				"MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*,mpit_event*"}, nil},
 		{"what is not asked for stays", Settings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
 			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"monitoring is on already", Settings{Monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
 		{"what is to be opened has been said", Settings{Monitoring: true},
 			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2"},
 			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"},
 			nil},
 		{"the user has decided about monitoring", Settings{Monitoring: true},
 			[]string{"OMPI_MCA_pml_monitoring_enable=0"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
 		{"monitoring stays off", Settings{Monitoring: true}, nil,
-			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=*"},
+			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"},
 			[]string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are " +
 				"correct; if yours is known to run with it, set OMPI_MCA_pml_monitoring_enable=2. --calls counts " +
 				"messages and bytes and harms nothing"}},

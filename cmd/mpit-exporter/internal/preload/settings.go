@@ -31,6 +31,7 @@ type Settings struct {
 	Deny         []string
 	Log          bool
 	Monitoring   bool
+	Events       bool
 	AllowWrite   bool
 	FinalWait    time.Duration // exec --own's: how long MPI_Finalize waits for the last values to be pushed
 	Linger       time.Duration // list's: how long MPI_Finalize waits to be asked
@@ -65,16 +66,29 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 	if s.Linger > 0 {
 		e.Set(envLinger, strconv.FormatInt(s.Linger.Milliseconds(), 10))
 	}
+	if _, said := e.Lookup(envOpen); !said && (s.Monitoring || s.Events) {
+		e.Set(envOpen, s.open())
+	}
 	if s.Monitoring {
-		if _, ok := e.Lookup(envOpen); !ok {
-			e.Set(envOpen, "*") // what is opened on request only
-		}
 		notes = append(notes, e.monitor()...)
 	}
 	if !s.file.alone {
 		e.sanitizers(s.file)
 	}
 	return e, notes
+}
+
+// open returns what is opened of those variables that are opened on request only. The plus: besides what the environment
+// has switched on for Open MPI.
+func (s *Settings) open() string {
+	var patterns []string
+	if s.Monitoring {
+		patterns = append(patterns, "runtime_spc_*", "*_monitoring_*")
+	}
+	if s.Events {
+		patterns = append(patterns, "mpit_event*")
+	}
+	return "+" + strings.Join(patterns, ",")
 }
 
 // wantsCalls says whether a call profile is to be made: the command line's word, else the environment's, as the agent

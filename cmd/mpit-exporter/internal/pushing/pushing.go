@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/version"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
@@ -23,17 +24,20 @@ type Pushing struct {
 	logger *slog.Logger
 }
 
-// New makes a pusher of what an exporter has, and lets it be asked for. instance is the agent socket's path.
+// New makes a pusher of what an exporter has, and extra, and lets it be asked for. instance is the agent socket's path.
 // since is when no earlier exporter can have pushed any more: with deltas, what began then or later is sent in whole.
 func New(
-	ctx context.Context, flags *Flags, e *exporter.Exporter, instance string, since time.Time, logger *slog.Logger,
+	ctx context.Context, flags *Flags, e *exporter.Exporter, extra prometheus.Gatherer, instance string,
+	since time.Time, logger *slog.Logger,
 ) (*Pushing, error) {
 	config, err := flags.complete(instance, version.Version, logger)
 	if err != nil {
 		return nil, err
 	}
 	config.Since = since
-	reader := e.OTelReader(exporter.OTelConfig{Exponential: config.Exponential, Version: config.Version})
+	reader := e.OTelReader(exporter.OTelConfig{
+		Exponential: config.Exponential, Version: config.Version, Extra: extra,
+	})
 	p := &Pushing{Config: config, logger: logger, reader: reader}
 	if p.Pusher, err = otlp.New(ctx, config, p.reader); err != nil {
 		p.reader.Close()

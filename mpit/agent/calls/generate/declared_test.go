@@ -41,7 +41,7 @@ var leftOut = []struct{ reason, patterns string }{
 	{"local: what a window is, and memory of a dynamic one",
 		"MPI_Win_get_* MPI_Win_set_* MPI_Win_shared_query* MPI_Win_attach MPI_Win_detach"},
 	{"local: what a file is, and where this process's pointer stands", "MPI_File_get_amode MPI_File_get_atomicity " +
-		"MPI_File_get_byte_offset MPI_File_get_group MPI_File_get_info MPI_File_get_position MPI_File_get_size " +
+		"MPI_File_get_byte_offset MPI_File_get_group MPI_File_get_info MPI_File_get_position " +
 		"MPI_File_get_type_extent* MPI_File_get_view MPI_File_seek"},
 	{"local: ends a request, or asks for its end", "MPI_Cancel MPI_Request_free MPI_Grequest_* MPIX_Grequest_*"},
 	{"local: gives memory; what takes it back waits, and is measured",
