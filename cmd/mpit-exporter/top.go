@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/where"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -32,8 +34,10 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
 	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move "+
 		"most, again and again. What counts is added up over the ranks of a job; of levels, watermarks and shares "+
-		"the largest is shown. In a terminal: q ends it, r, v and n sort by rate, value and name, space looks again "+
-		"at once. Otherwise it writes one table after the other.")
+		"the largest is shown. Of ranks with the call profile it shows the share of time inside MPI, and where "+
+		"in your own programs calls were made that have taken longer than a second. In a terminal: q ends it, r, v "+
+		"and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the "+
+		"other.")
 	c.exporter.AddFlags(cmd)
 	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
@@ -70,7 +74,7 @@ func (c *topCommand) look(ctx context.Context) (list api.ValueList, err error) {
 // write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates
 // before.
 func (c *topCommand) write(ctx context.Context, w io.Writer) error {
-	var m movement.Movement
+	m := movement.Movement{Place: placeOfOwn()}
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	for shown := 0; c.count == 0 || shown < c.count; {
@@ -99,7 +103,7 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
 func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
-	var m movement.Movement
+	m := movement.Movement{Place: placeOfOwn()}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer)
@@ -158,6 +162,18 @@ func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
 		case <-tick.C:
 			nudge(looks)
 		}
+	}
+}
+
+// placeOfOwn returns what says where in a program a call was made, of the ranks of whoever runs this: of others no file
+// is opened that they have named.
+func placeOfOwn() func(r *api.RankStatus) string {
+	var files where.Resolver
+	return func(r *api.RankStatus) string {
+		if int(r.UID) != os.Getuid() {
+			return ""
+		}
+		return files.Caller(r.PID, r.Calls.Long.Module, r.Calls.Long.Offset)
 	}
 }
 

@@ -25,12 +25,18 @@ const (
 
 // Movement is what has changed between two looks.
 type Movement struct {
+	// Place says where in a program a rank's long call was made; "": not known. nil: nobody knows, and module and
+	// offset are shown.
+	Place func(r *api.RankStatus) string
+
 	at      time.Time
 	ranks   []api.RankValues
 	more    int
 	before  map[seriesKey]figure
 	values  map[seriesKey]figure
 	elapsed float64 // seconds; 0: there was one look only
+
+	callsBefore, calls map[rankKey]*api.Calls
 }
 
 // figure is a series' value.
@@ -64,6 +70,7 @@ func (m *Movement) Take(list *api.ValueList) bool {
 	}
 	m.at, m.ranks, m.more = list.Time, list.Ranks, list.More
 	m.before, m.values = m.values, map[seriesKey]figure{}
+	m.takeCalls(list.Ranks)
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
 		m.more += r.Cut

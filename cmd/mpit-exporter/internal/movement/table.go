@@ -29,6 +29,7 @@ func (m *Movement) Table(order string, lines, columns int) string {
 	var b strings.Builder
 	m.writeSummary(&b)
 	m.writeRanks(&b, room)
+	m.writeCalls(&b, room)
 	b.WriteString("\n")
 	m.writeMoving(&b, order)
 	return crop(b.String(), lines, columns)
@@ -58,15 +59,24 @@ func (m *Movement) writeSummary(b *strings.Builder) {
 // writeRanks writes the first ranks, a line for each.
 func (m *Movement) writeRanks(b *strings.Builder, room int) {
 	t := table.New(b)
-	table.Line(t, "JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY", "PROGRAM"+terminal.Heading)
+	headings := []string{"JOBID", "WORLD", "RANK", "STATE", "IN MPI", "USER", "HOST", "PID", "LIBRARY",
+		"PROGRAM" + terminal.Heading}
+	if len(m.calls) == 0 {
+		headings = slices.Delete(headings, 4, 5)
+	}
+	table.Line(t, headings...)
 	for i := range m.ranks[:min(len(m.ranks), room)] {
 		r := &m.ranks[i].Rank
 		number := strconv.Itoa(r.Rank)
 		if r.Dup > 0 {
 			number += fmt.Sprintf(" (dup %d)", r.Dup)
 		}
-		table.Row(t, r.JobID, r.World, number, r.State, r.User, r.Host, strconv.Itoa(r.PID),
-			r.Library+" "+r.LibraryVersion, r.Executable)
+		cells := []string{r.JobID, r.World, number, r.State, m.insideCell(r), r.User, r.Host, strconv.Itoa(r.PID),
+			r.Library + " " + r.LibraryVersion, r.Executable}
+		if len(m.calls) == 0 {
+			cells = slices.Delete(cells, 4, 5)
+		}
+		table.Row(t, cells...)
 	}
 	_ = t.Flush()
 	if left := len(m.ranks) - room; left > 0 {

@@ -1,0 +1,97 @@
+package movement
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// callsAt is a look at six ranks of a job that waits, and one of a job that doesn't.
+func callsAt(second float64) *api.ValueList {
+	l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC).Add(time.Duration(second * float64(time.Second)))}
+	add := func(job string, rank int, state string, calls *api.Calls) {
+		l.Ranks = append(l.Ranks, api.RankValues{Rank: api.RankStatus{JobID: job, World: "0", User: "ada", Rank: rank,
+			State: state, Calls: calls}})
+	}
+	waiting := func(since float64, object string) *api.Calls {
+		return &api.Calls{Inside: second, Observed: second, Running: second - since, Long: &api.LongCall{
+			Function: "MPI_Barrier", Kind: "comm", Object: object, Module: "/opt/solver", Offset: 0x12ab}}
+	}
+	add("17", 0, "up", waiting(5, "halo"))
+	add("17", 1, "passive", waiting(2, "halo"))
+	add("17", 2, "up", waiting(3, "halo"))
+	add("17", 3, "up", &api.Calls{Inside: second / 4, Observed: second})
+	add("17", 4, "late", waiting(0, "halo"))
+	add("17", 5, "up", waiting(3, "rows"))
+	add("17", 6, "ended", &api.Calls{Inside: 1, Observed: 2})
+	add("18", 0, "up", &api.Calls{Inside: second / 2, Observed: second})
+	add("19", 0, "up", nil)
+	return l
+}
+
+func TestWhereRanksAre(t *testing.T) {
+	m := Movement{Place: func(r *api.RankStatus) string {
+		if r.Calls.Long.Object == "rows" {
+			return ""
+		}
+		return "exchange (solver.c:12)"
+	}}
+	m.Take(callsAt(10))
+	require.True(t, m.Take(callsAt(12)))
+	lines := strings.Split(m.Table(ByRate, Unlimited, 0), "\n")
+	shares := map[string]string{}
+	for _, l := range lines[2:11] {
+		f := strings.Fields(l)
+		shares[f[0]+"/"+f[2]] = strings.Join(f[4:6], " ")
+	}
+	assert.Equal(t, map[string]string{"17/0": "100 %", "17/1": "100 %", "17/2": "100 %", "17/3": "25 %", "17/4": "- ada",
+		"17/5": "100 %", "17/6": "- ada", "18/0": "50 %", "19/0": "- ada"}, shares)
+
+	var got []string
+	for _, l := range lines[12:17] {
+		got = append(got, strings.Join(strings.Fields(l), " "))
+	}
+	assert.Equal(t, []string{
+		"FOR CALL ON RANKS JOBID WORLD USER FROM" + terminal.Heading,
+		"10s MPI_Barrier halo 0-2 17 0 ada exchange (solver.c:12)",
+		"9s MPI_Barrier rows 5 17 0 ada /opt/solver+0x12ab",
+		"- (in no long call) - 3 17 0 ada -",
+		"- (doesn't answer) - 4 17 0 ada -",
+	}, got)
+	assert.Contains(t, m.Table(ByRate, 10, 0), "… and 2 more\n", "a screen has room for something else, too")
+
+	m.Place = nil
+	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "/opt/solver+0x12ab")
+}
+
+// Nobody is in a long call, or nobody has a call profile: nothing is said of either.
+func TestNobodyIsInALongCall(t *testing.T) {
+	l := callsAt(10)
+	l.Ranks = l.Ranks[7:]
+	var m Movement
+	m.Take(l)
+	assert.NotContains(t, m.Table(ByRate, Unlimited, 0), "FROM")
+	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "IN MPI")
+	l.Ranks = l.Ranks[1:]
+	l.Time = l.Time.Add(time.Second)
+	m.Take(l)
+	assert.NotContains(t, m.Table(ByRate, Unlimited, 0), "IN MPI")
+}
+
+func TestNumbers(t *testing.T) {
+	for want, ranks := range map[string][]int{"7": {7}, "0-2,7": {2, 0, 1, 7}, "1,3,5-6": {5, 6, 3, 1, 1}} {
+		assert.Equal(t, want, numbers(ranks))
+	}
+	many := make([]int, 100)
+	for i := range many {
+		many[i] = 2 * i
+	}
+	assert.Len(t, []rune(numbers(many)), 40, fmt.Sprint(many))
+}

@@ -1,0 +1,119 @@
+package where
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+const program = `#include <stdlib.h>
+__attribute__((noinline)) int first(void) { return rand(); }
+__attribute__((noinline)) int second(void)
+{
+	int n = rand();
+	return n + rand();
+}
+int main(void) { return first() + second(); }
+`
+
+// compiled is a program with what flags leave in it, and the offset in it at which the first call in second returns.
+func compiled(t *testing.T, flags ...string) (path string, returns uint64) {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "program.c")
+	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
+	path = filepath.Join(dir, "program")
+	build := exec.Command("cc", append([]string{"-O1", "-rdynamic", "-o", path, source}, flags...)...)
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	f, err := elf.Open(path)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, s := range symbols {
+		if s.Name == "second" {
+			for _, p := range f.Progs {
+				if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+					return path, s.Value - p.Vaddr + p.Off + s.Size/2
+				}
+			}
+		}
+	}
+	t.Fatal("no function second")
+	return "", 0
+}
+
+func TestCaller(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"with lines":               {[]string{"-g"}, `^second \(program\.c:[3-7]\)$`},
+		"at a fixed address":       {[]string{"-g", "-no-pie"}, `^second \(program\.c:[3-7]\)$`},
+		"with symbols":             {nil, `^second$`},
+		"with those of its linker": {[]string{"-s"}, `^second$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, offset := compiled(t, test.flags...)
+			var r Resolver
+			assert.Regexp(t, test.want, r.Caller(0, path, offset))
+			assert.Regexp(t, test.want, r.Caller(os.Getpid(), path, offset), "as this process sees it")
+			assert.Regexp(t, test.want, r.Caller(1<<30, path, offset), "its process has gone")
+			require.NoError(t, os.Remove(path))
+			assert.Regexp(t, test.want, r.Caller(0, path, offset), "it is remembered")
+		})
+	}
+}
+
+// The call is the last of its function: the address that it returns to is the next one's.
+func TestCallerAtTheEndOfAFunction(t *testing.T) {
+	path, _ := compiled(t)
+	f, err := elf.Open(path)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	var r Resolver
+	for _, s := range symbols {
+		if s.Name != "second" {
+			continue
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+				assert.Equal(t, "second", r.Caller(0, path, s.Value-p.Vaddr+p.Off+s.Size))
+				assert.NotEqual(t, "second", r.Caller(0, path, s.Value-p.Vaddr+p.Off))
+			}
+		}
+	}
+}
+
+func TestWhatHasNoSymbolsIsNowhere(t *testing.T) {
+	dir := t.TempDir()
+	text, pipe := filepath.Join(dir, "text"), filepath.Join(dir, "pipe")
+	require.NoError(t, os.WriteFile(text, []byte("no program"), 0o600))
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var r Resolver
+	for name, c := range map[string]place{
+		"no file":           {filepath.Join(dir, "none"), 1},
+		"no program":        {text, 1},
+		"nobody writes":     {pipe, 1},
+		"a directory":       {dir, 1},
+		"not known":         {"", 0x1000},
+		"beyond its end":    {self, 1 << 40},
+		"at its very start": {self, 0},
+	} {
+		assert.Empty(t, r.Caller(0, c.path, c.offset), name)
+	}
+}

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// inside are a rank's figures of time inside MPI.
+type inside struct{ inside, observed, running float64 }
+
+func insideOf(s *harness.Scrape, run *harness.Run, rank int) (i inside, err error) {
+	for name, to := range map[string]*float64{
+		"mpit_call_inside_seconds_total":   &i.inside,
+		"mpit_call_observed_seconds_total": &i.observed,
+		"mpit_call_running_seconds":        &i.running,
+	} {
+		series, err := s.One(name, run.Labels(rank))
+		if err != nil {
+			return i, err
+		}
+		*to = series.Value
+	}
+	return i, nil
+}
+
+// A rank that is stuck says so while it is, with where it is; when it goes on, its time inside MPI is what it has
+// measured by its own clock.
+func TestCallsUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			run := suite.Run(t, harness.Job{
+				MPI: mpi, Program: "profile_stuck.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+				Exec: []string{"--calls"}, Env: []string{"MPIT_AGENT_FINAL_WAIT=60000"},
+			})
+			run.AtHold(t, "late", 1)
+			of := func(s *harness.Scrape, rank int) inside {
+				t.Helper()
+				i, err := insideOf(s, run, rank)
+				require.NoError(t, err)
+				return i
+			}
+			barrier := run.Labels(0).With("function", "MPI_Barrier").With("comm", "halo")
+			first := exporter.Await(t, "the call", all(up(run), expect("mpit_call_running_info", barrier, 1)))
+			call, err := first.One("mpit_call_running_info", barrier)
+			require.NoError(t, err)
+			assert.Equal(t, suite.Program(t, mpi, "profile_stuck.c"), call.Labels["module"])
+			assert.True(t, strings.HasPrefix(call.Labels["offset"], "0x"), "%v", call)
+			before, other := of(first, 0), of(first, 1)
+			later := exporter.Await(t, "another second of it", func(s *harness.Scrape) error {
+				if now, err := insideOf(s, run, 0); err != nil || now.running < before.running+1 {
+					return fmt.Errorf("%v after %v: %w", now, before, err)
+				}
+				return absent("mpit_call_running_info", run.Labels(1))(s)
+			})
+			now, others := of(later, 0), of(later, 1)
+			assert.Greater(t, now.inside-before.inside, 0.9)
+			assert.LessOrEqual(t, now.inside-before.inside, now.observed-before.observed+1e-8, "a share is never above 1")
+			assert.InDelta(t, now.observed-before.observed, now.inside-before.inside, 1e-6, "and 1 in a hang")
+			assert.InDelta(t, other.inside, others.inside, 0, "the other one is in no call")
+			assert.Zero(t, others.running)
+			assert.Greater(t, others.observed, other.observed+0.9)
+
+			top := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
+				"--interval=1s"}, nil).Wait(t)
+			assert.Regexp(t, `MPI_Barrier +halo +0 .* waits_for_the_others \(profile_stuck\.c:\d+\)`, top.Stdout)
+			assert.Regexp(t, `\(in no long call\) +- +1 `, top.Stdout)
+
+			run.Release(t, "late")
+			run.AtHold(t, "done")
+			scrape := exporter.Await(t, "no call", all(up(run), expect("mpit_call_running_seconds", run.Labels(0), 0),
+				absent("mpit_call_running_info", run.Labels(0))))
+			seconds := 0.0
+			for _, calls := range readBooks(t, run, "done")[0] {
+				seconds += calls.seconds
+			}
+			went := of(scrape, 0)
+			assert.InEpsilon(t, seconds, went.inside, 0.01, "by the program's own clock")
+			assert.LessOrEqual(t, went.inside, went.observed)
+			assert.GreaterOrEqual(t, went.inside, now.inside, "it never falls")
+			run.Finish(t, "done")
+			end := exporter.Await(t, "the end", all(ended(run, "finalize"),
+				absent("mpit_call_running_seconds", harness.Labels{"jobid": run.ID}), healthy))
+			last, err := end.One("mpit_call_inside_seconds_total", run.Labels(0))
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, last.Value, went.inside)
+		})
+	}
+}
