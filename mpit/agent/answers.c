@@ -6,7 +6,6 @@
 #include "filter.h"
 #include "gate.h"
 #include "last.h"
-#include "mapped.h"
 #include "now.h"
 #include "tools/lists.h"
 #include "tools/sessions.h"
@@ -59,33 +58,33 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 	return false;
 }
 
+/* Where the program has made a long call. What it has loaded since MPI_Init is in no list yet. */
+static void place_call(struct answering *a, bool private)
+{
+	struct under_way *u = &a->calls;
+
+	if (u->is.running_ns < LONG_CALL_NS || mapped_find(&a->code, u->is.from, &u->module, &u->offset))
+		return;
+	/* No file in the program's own table of descriptors, and none that a filter may forbid. */
+	if (a->unplaced == u->is.from || !private || filter_came())
+		return;
+	a->unplaced = u->is.from;
+	mapped_read(&a->code);
+	mapped_find(&a->code, u->is.from, &u->module, &u->offset);
+}
+
 /*
  * Needs nothing of MPI's, so that a passive rank is read too, and is no part of the sample, so that nobody waits at the
- * gate while the place of a call is looked up.
+ * gate while the place of a call is looked up. In a busy rank those of the last time stand.
  */
 static void read_calls(struct answering *a, bool private)
 {
-	if (try_gate()) {
-		if (agent_state() == AGENT_RUNNING)
-			a->calls = sources_under_way(a->session);
-		gate_leave();
-	}
-	if (a->calls.is.running_ns < LONG_CALL_NS) {
-		a->placed = 0;
+	if (!try_gate())
 		return;
-	}
-	/* No file in the program's own table of descriptors, and none that a filter may forbid. */
-	if (a->placed != a->calls.is.from && private && !filter_came()) {
-		a->placed = a->calls.is.from;
-		if (!mapped_from(a->placed, a->module, sizeof a->module, &a->offset)) {
-			a->module[0] = '\0';
-			a->offset = 0;
-		}
-	}
-	if (a->placed == a->calls.is.from) {
-		a->calls.module = a->module;
-		a->calls.offset = a->offset;
-	}
+	if (agent_state() == AGENT_RUNNING)
+		a->calls = sources_under_way(a->session);
+	gate_leave();
+	place_call(a, private);
 }
 
 static void answer_sample(struct answering *a, uint32_t sequence, struct wire_reader *r, bool private)

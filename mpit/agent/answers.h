@@ -6,8 +6,7 @@
 
 #include "connection.h"
 #include "frames.h"
-
-#include <limits.h>
+#include "mapped.h"
 
 /* The agent's thread's alone. */
 struct answering {
@@ -17,10 +16,8 @@ struct answering {
 	uint64_t *request;                  /* WIRE_REQUEST_WORDS_MAX words */
 	struct agent_statistics statistics; /* as of the last sample */
 	struct under_way calls;             /* as last read under the gate */
-	/* Where a long call was made, looked up once: its module and offset, if the address isn't 0. */
-	uintptr_t placed;
-	char module[PATH_MAX];
-	uint64_t offset;
+	struct mapped code;                 /* empty: there is no call profile */
+	uintptr_t unplaced;                 /* the address that it was last read anew for */
 };
 
 /* Waits for one request and answers it; false ends the connection: the peer has gone, or the rank has ended. */

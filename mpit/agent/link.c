@@ -194,6 +194,8 @@ static void *run(void *argument)
 
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	standing.private = own_table();
+	if (standing.private && l->session->sourced.source != NULL)
+		mapped_read(&a.code);
 	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
 	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
 		agent_log("no second thread can be made: only the last sample will be sent");
@@ -233,6 +235,7 @@ static void *run(void *argument)
 	wake_threads(); /* the other one, too, where this one leaves by itself */
 	free(a.request);
 	wire_free(&a.out);
+	mapped_free(&a.code);
 	return NULL;
 }
 

@@ -1,12 +1,14 @@
-/* mapped.c - reads /proc/self/maps. */
+/* mapped.c - the code of this process, by /proc/self/maps. */
 #define _GNU_SOURCE
 #include "mapped.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LINE_BYTES 8192 /* a path of PATH_MAX and what stands before it */
+#define FIRST_BYTES 4096u
 
 /* The number in hexadecimal digits that the text begins with; it is left at what follows them. */
 static uint64_t take_hex(const char **text)
@@ -47,34 +49,75 @@ static bool covers(const char *line, uintptr_t address, const char **path, uint6
 	return true;
 }
 
-bool mapped_from(uintptr_t address, char *path, size_t size, uint64_t *offset)
+/* Whether a line is of code in a file. Others are memory without one, as just-in-time compilers make it, or [vdso]. */
+static bool is_code(const char *line)
 {
+	const char *permissions = skip_word(line);
+
+	return strcspn(permissions, " ") == 4 && permissions[2] == 'x' && strchr(permissions, '/') != NULL;
+}
+
+static bool keep(struct mapped *m, size_t *room, const char *line)
+{
+	size_t bytes = strlen(line) + 1, wanted = *room == 0 ? FIRST_BYTES : *room;
+	char *more;
+
+	while (wanted - m->length < bytes)
+		wanted *= 2;
+	if (wanted != *room) {
+		more = realloc(m->lines, wanted);
+		if (more == NULL)
+			return false;
+		m->lines = more;
+		*room = wanted;
+	}
+	memcpy(m->lines + m->length, line, bytes);
+	m->length += bytes;
+	return true;
+}
+
+void mapped_read(struct mapped *m)
+{
+	struct mapped fresh = { 0 };
 	char bytes[LINE_BYTES];
-	size_t held = 0;
+	size_t held = 0, room = 0;
 	ssize_t length;
-	bool found = false;
-	const char *name = "";
+	bool whole = true;
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return false;
-	while (!found && (length = read(fd, bytes + held, sizeof bytes - held)) > 0) {
+		return;
+	while (whole && (length = read(fd, bytes + held, sizeof bytes - held)) > 0) {
 		char *line = bytes, *end;
 
 		held += (size_t)length;
-		while (!found && (end = memchr(line, '\n', held - (size_t)(line - bytes))) != NULL) {
+		while (whole && (end = memchr(line, '\n', held - (size_t)(line - bytes))) != NULL) {
 			*end = '\0';
-			found = covers(line, address, &name, offset);
+			whole = !is_code(line) || keep(&fresh, &room, line);
 			line = end + 1;
 		}
 		held -= (size_t)(line - bytes);
-		if (!found)
-			memmove(bytes, line, held);
+		memmove(bytes, line, held);
 	}
 	close(fd);
-	/* Others are memory without a file, as just-in-time compilers make it, [vdso] and their like. */
-	if (!found || name[0] != '/' || strlen(name) >= size)
-		return false;
-	strcpy(path, name);
-	return true;
+	if (!whole || fresh.length == 0) {
+		free(fresh.lines);
+		return;
+	}
+	free(m->lines);
+	*m = fresh;
+}
+
+bool mapped_find(const struct mapped *m, uintptr_t address, const char **path, uint64_t *offset)
+{
+	for (const char *line = m->lines; line < m->lines + m->length; line += strlen(line) + 1)
+		if (covers(line, address, path, offset))
+			return true;
+	return false;
+}
+
+void mapped_free(struct mapped *m)
+{
+	free(m->lines);
+	*m = (struct mapped){ 0 };
 }

@@ -1,5 +1,9 @@
 /*
- * mapped.h - which file an address of this process is mapped from.
+ * mapped.h - which files the code of this process is mapped from.
+ *
+ * The kernel's list is read when the agent's thread begins, and kept, so that a program that denies itself files
+ * afterwards loses nothing. dladdr would take the dynamic linker's lock, which the program may hold for as long as it
+ * hangs.
  */
 #ifndef MPIT_MAPPED_H
 #define MPIT_MAPPED_H
@@ -8,13 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The agent's thread's; zeros: nothing has been read. */
+struct mapped {
+	char *lines; /* of /proc/self/maps, of code in files, each ended by a zero */
+	size_t length;
+};
+
+/* Reads the list anew: opens a file, allocates, takes up to milliseconds. Where that fails the old one stays. */
+void mapped_read(struct mapped *m);
+
 /*
- * The file's path, as the kernel tells it in /proc/self/maps, and the address as an offset in the file. False: it is
- * mapped from none, its path is longer than size, or the list can't be read.
- *
- * The agent's thread, without the gate: it opens a file and reads for up to milliseconds. dladdr would take the dynamic
- * linker's lock, which the program may hold for as long as it hangs.
+ * The file's path, valid until the list is read anew, and the address as an offset in the file. False: no code that is
+ * in the list is there.
  */
-bool mapped_from(uintptr_t address, char *path, size_t size, uint64_t *offset);
+bool mapped_find(const struct mapped *m, uintptr_t address, const char **path, uint64_t *offset);
+
+void mapped_free(struct mapped *m);
 
 #endif

@@ -2,6 +2,7 @@
  * source_test.c - variables that another library measures: which of it is taken, what becomes of its variables and
  * pairs, when it is switched on and off, and how the exporter is told.
  */
+#define _GNU_SOURCE
 #include "fake_source.h"
 #include "gate.h"
 #include "mapped.h"
@@ -9,8 +10,10 @@
 #include "test.h"
 #include "tools/tools.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -630,7 +633,8 @@ void test_calls_under_way_on_the_wire(void)
 	struct source_calls longer = brief;
 	char program[4096] = "";
 	struct told_calls told;
-	int listening, fd;
+	int listening, fd, file;
+	void *loaded;
 
 	fake_reset();
 	fake_source_reset();
@@ -654,6 +658,16 @@ void test_calls_under_way_on_the_wire(void)
 	told = sample_calls(fd, 3, SAMPLE_FRESH);
 	CHECK(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
 	CHECK(told.running_ns == 1000000000 && strcmp(told.module, program) == 0 && told.offset != 0);
+
+	/* Code that was loaded meanwhile. */
+	loaded = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file = open(program, O_RDONLY), 0);
+	CHECK(loaded != MAP_FAILED && close(file) == 0);
+	longer.from = (uintptr_t)loaded + 16;
+	happens(longer);
+	sample_now(fd, 7);
+	told = sample_calls(fd, 7, SAMPLE_FRESH);
+	CHECK(strcmp(told.module, program) == 0 && told.offset == 16);
+	CHECK(munmap(loaded, 4096) == 0);
 
 	/* Code that is in no file has no place; the next call's is not the last one's. */
 	longer.from = (uintptr_t)&longer;
@@ -705,27 +719,30 @@ void test_a_passive_rank_tells_of_calls_under_way(void)
 	end_conversation(listening);
 }
 
-/* Each byte of this program is where it is said to be. */
+/* Each byte of this program's code is where it is said to be. */
 void test_where_an_address_is_mapped_from(void)
 {
 	const uintptr_t addresses[] = {
-		(uintptr_t)test_where_an_address_is_mapped_from, (uintptr_t)"constant", (uintptr_t)strlen,
+		(uintptr_t)test_where_an_address_is_mapped_from, (uintptr_t)sample_now, (uintptr_t)dlsym(RTLD_DEFAULT, "strtol"),
 	};
-	char path[4096];
+	struct mapped m = { 0 };
+	const char *path = NULL;
 	uint64_t offset;
 
+	CHECK(!mapped_find(&m, addresses[0], &path, &offset));
+	mapped_read(&m);
+	mapped_read(&m);
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
 		unsigned char there[8];
 		int fd;
 
-		CHECK(mapped_from(addresses[i], path, sizeof path, &offset));
+		CHECK(mapped_find(&m, addresses[i], &path, &offset));
 		fd = open(path, O_RDONLY);
 		CHECK(fd >= 0 && pread(fd, there, sizeof there, (off_t)offset) == sizeof there);
 		CHECK(memcmp(there, (const void *)addresses[i], sizeof there) == 0);
 		close(fd);
-		CHECK(!mapped_from(addresses[i], path, strlen(path), &offset)); /* no room for its end */
 	}
-	CHECK(!mapped_from((uintptr_t)&offset, path, sizeof path, &offset)); /* [stack] */
-	CHECK(!mapped_from(1, path, sizeof path, &offset));
-	CHECK(!mapped_from(UINTPTR_MAX, path, sizeof path, &offset));
+	CHECK(!mapped_find(&m, (uintptr_t)&offset, &path, &offset)); /* [stack] */
+	CHECK(!mapped_find(&m, 1, &path, &offset) && !mapped_find(&m, UINTPTR_MAX, &path, &offset));
+	mapped_free(&m);
 }
