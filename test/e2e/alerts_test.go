@@ -40,20 +40,18 @@ func TestAlerts(t *testing.T) {
 	queue := suite.Run(t, harness.Job{
 		MPI: mpi, Program: "unexpected.c", Args: []string{"12000", harness.HoldDir}, Socket: near.Socket, ID: "queue",
 	})
-	ends := suite.Run(t, harness.Job{MPI: mpi, Program: "ends.c", Args: []string{"kill", harness.HoldDir},
-		Socket: near.Socket, ID: "gone"})
 
 	// Jobs whose ranks do what the test says.
 	well := startAlertJob(t, "well", near, near, far, far)
 	sick := startAlertJob(t, "sick", near, near, far, far)
 	odd := startAlertJob(t, "odd", near, near, far)
-	late := startAlertJob(t, "late", far)
+	late := startAlertJob(t, "late", far, far)
+	gone := startAlertJob(t, "gone", near, far)
 	many := startAlertJob(t, "many", limited)
 	well.set(t, "buffers", mpit.ClassPercentage, 0.5)
 	odd.set(t, "unexpected_recvq_length", mpit.ClassLevel, 10)
 	sick[3].Do(t, "add pvar calls counter - 5")
 	queue.AtHold(t, "queued")
-	ends.AtHold(t, "up")
 
 	// Ranks that get on do so whenever Prometheus is asked.
 	move := func() {
@@ -85,13 +83,13 @@ func TestAlerts(t *testing.T) {
 		})
 	}
 	await(`count(up{job="mpit"} == 1)`, single(4))
-	await(`count(mpit_rank_up == 1)`, single(17))
+	await(`count(mpit_rank_up == 1)`, single(18))
 	await(`count(mpit_cvar_ranks)`, single(7))
 	await(`sum(mpit_exporter_series_dropped_total{reason="variable_over_limit"})`, single(0))
 	await(`min(mpit_rank:lowwatermark:min{jobid="sick"})`, single(64))
 	await(`count(mpit_node:exporter:known)`, single(4)) // only of one that is known is it said that it is down
 
-	ends.Release(t, "up")
+	gone[0].End(t, "kill", 128+9)
 	killed.Kill(t)
 	late[0].Signal(t, syscall.SIGSTOP)
 	for i := range 12 {
