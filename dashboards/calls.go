@@ -63,6 +63,13 @@ func ofEachRank(sum string) string {
 	return sum + " / scalar(count(" + countBy(process, here(selector(callTime+"_count", ofRanks))) + "))"
 }
 
+// insideMPI is each rank's share of time inside MPI, of the thread that initialised MPI. Both counters are read at one
+// instant, and a call that has not returned counts.
+func insideMPI(over func(selector string) string) string {
+	of := func(family string) string { return sumBy(process, over(selector(family, ofRanks))) }
+	return of("mpit_call_inside_seconds_total") + " / (" + of("mpit_call_observed_seconds_total") + " > 0)"
+}
+
 // share is the share of a rank's time that goes into calls, by labels, in the mean of the ranks.
 func share(by, matchers string) string {
 	return ofEachRank(sumBy(by, rateOf(selector(callTime+"_sum", matchers))))
@@ -94,13 +101,13 @@ const waitedMeans = "At least: in collectives that no rank leaves before all hav
 
 func callsThemselves() []*panel {
 	plain := steps(step{color: "text"})
-	sum, count := last(selector(callTime+"_sum", ofRanks)), last(selector(callTime+"_count", ofRanks))
+	count := last(selector(callTime+"_count", ofRanks))
 	ran := "(" + ranTime("jobid", ofOneJob) + ")"
 	ranks := countBy("jobid", countBy(process, count))
 	return []*panel{
-		stat("Time in MPI", "Share of its ranks' time that the job has spent inside MPI calls so far. Threads are "+
-			"added up: with several in MPI at once it can be more than 100%.",
-			"percentunit", bad(mostlyInMPI)).instant(sumBy("jobid", sum)+" / "+ranks+" / "+ran, "in MPI"),
+		stat("Time in MPI", "Share of its ranks' time that the job has spent inside MPI calls so far, of the threads "+
+			"that initialised MPI: the rest is useful time.",
+			"percentunit", bad(mostlyInMPI)).instant("avg("+insideMPI(last)+")", "in MPI"),
 		stat("Waited for late ranks", "Share of its ranks' time that the job has lost in this way so far. "+waitedMeans, "percentunit", bad(muchWaited)).
 			instant(sumBy("jobid", waited(process+", comm", last, last))+" / "+ranks+" / "+ran, "waited"),
 		stat("Calls", "Of all ranks so far.", "short", plain).instant("sum("+count+")", "calls"),
@@ -114,7 +121,7 @@ func callsThemselves() []*panel {
 }
 
 func callTimes() []*panel {
-	perRank := sumBy(process, rateOf(selector(callTime+"_sum", ofComms)))
+	perRank := insideMPI(rateOf)
 	kinds := graph("By kind of call", "Share of the mean rank's time. What requests stand for is not known when "+
 		"they complete.", "percentunit").stacked()
 	for _, kind := range []struct{ name, functions string }{
@@ -127,13 +134,11 @@ func callTimes() []*panel {
 	const row = "function, comm, win, file"
 	return []*panel{
 		graph("Time inside MPI", "Share of a rank's time inside MPI calls: the highest rank, the mean and the "+
-			"lowest. A call counts when it returns: one that takes long stands where it ended, and one that never "+
-			"does nowhere. Threads are added up: with several in MPI at once it "+
-			"can be more than 100%.", "percentunit").
+			"lowest. A call counts while it lasts. Of the thread that initialised MPI.", "percentunit").
 			spread(perRank).thresholds(bad(mostlyInMPI)).axis(0, 1),
 		heat("Time inside MPI, rank by rank", "A row for each rank: even rows are an even job, a light one is a "+
 			"rank that the others wait for.", "percentunit", "rank").
-			query(sumBy("rank", rateOf(selector(callTime+"_sum", ofComms))), "{{rank}}").size(12, 8),
+			query(maxBy("rank", perRank), "{{rank}}").size(12, 8),
 		kinds,
 		graph("By function", "Share of the mean rank's time: the ten functions that take most.",
 			"percentunit").stacked().
@@ -159,7 +164,8 @@ func callTimes() []*panel {
 }
 
 func callWaits() []*panel {
-	perRank := sumBy(process, rateOf(selector(callTime+"_sum", ofRanks)))
+	useful := "(1 - " + insideMPI(rateOf) + ")"
+	ofNode := "max(avg by (instance) (" + useful + "))"
 	synchronised := ofRanks + ", " + namedComms + `, comm=~"$comm", function=~"` + synchronising + `"`
 	link := grafana.DataLink{Title: "This rank", URL: ofRank(inRow("world"), cell)}
 	const row = "world, comm, function"
@@ -178,11 +184,13 @@ func callWaits() []*panel {
 				"rank {{rank}}").
 			query("avg("+sumBy(process, rateOf(selector(callTime+"_sum", synchronised)))+")", "mean of all").
 			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		graph("Difference between ranks", "Time inside MPI, the rank that spends most less the one that spends "+
-			"least, as a share of time; and the same as a share of the mean: a job "+
-			"whose ranks are even has 0.", "percentunit").
-			query("max("+perRank+") - min("+perRank+")", "of the time").
-			query("(max("+perRank+") - min("+perRank+")) / avg("+perRank+")", "of the mean rank's time in MPI"),
+		graph("Efficiency", "Useful time is time outside MPI. Parallel efficiency is the mean rank's, and the product of "+
+			"communication efficiency (the rank's that has most) and load balance, which is the product of that "+
+			"between nodes and that within nodes.", "percentunit").
+			query("avg("+useful+")", "parallel efficiency").
+			query("max("+useful+")", "communication efficiency").
+			query("avg("+useful+") / "+ofNode, "load balance between nodes").
+			query(ofNode+" / max("+useful+")", "load balance within nodes").axis(0, 1),
 		graph("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait "+
 			"most for late ones. "+waitedMeans, "percentunit").stacked().
 			query("topk(10, "+ofEachRank(sumBy("comm", waited(process+", comm", rateOf, here)))+")", "{{comm}}"),

@@ -58,15 +58,15 @@ func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 		}
 		parts = append(parts, s)
 	}
-	what, help := "", Fold(set.Help, MaxDescription)
+	subject, names, help := "MPI_T variable ", "", Fold(set.Help, MaxDescription)
 	if set.several() {
 		add(help)
-		what, help = "MPI_T variables "+set.Variables, ""
+		subject, names, help = "MPI_T variables ", set.Variables, ""
 	} else {
 		add(Fold(v.Description, MaxDescription))
-		what = "MPI_T variable " + Fold(v.Name, 200)
+		names = Fold(v.Name, 200)
 	}
-	what += ", class " + strings.ToUpper(NameOf(v.Class))
+	what := subject + names + ", class " + strings.ToUpper(NameOf(v.Class))
 	if set.Class != v.Class {
 		what += " (really " + strings.ToUpper(NameOf(set.Class)) + ")"
 	}

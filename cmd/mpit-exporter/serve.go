@@ -107,6 +107,16 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	if err != nil {
 		return err
 	}
+	// By this the rules for MPITExporterDown know whose end is no fault.
+	mark := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mpit_exporter_own", Help: "1: a job's own exporter (exec --own), which ends with it. 0: a node's.",
+	})
+	if c.own != nil {
+		mark.Set(1)
+	}
+	if err := n.Registry.Register(mark); err != nil {
+		return fmt.Errorf("metric of whose exporter it is: %w", err)
+	}
 
 	needs := sandbox.Needs{WebConfig: *c.web.WebConfigFile}
 	if c.addressFile != "" {
@@ -134,14 +144,6 @@ func (c *serveCommand) runOwn(
 ) error {
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
-	}
-	// By this the rules for MPITExporterDown know that its end is no fault.
-	mark := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "mpit_exporter_own", Help: "1: a job's own exporter (exec --own), which ends with it. Others don't have this.",
-	})
-	mark.Set(1)
-	if err := n.Registry.Register(mark); err != nil {
-		return fmt.Errorf("metric of an own exporter: %w", err)
 	}
 	if err := c.own.Prepare(page, n.Logger); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,7 @@ func TestWhatOTLPDoesNotBring(t *testing.T) {
 		for _, selector := range selectors {
 			for _, m := range selector.LabelMatchers {
 				of, _, _ := strings.Cut(m.Value, "_")
-				if m.Name == labels.MetricName && m.Type == labels.MatchEqual &&
+				if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual &&
 					!strings.HasPrefix(of, "mpit") && of != "process" {
 					asked = append(asked, m.Value)
 				}

@@ -231,8 +231,10 @@ func alertRules(t *testing.T) []string {
 var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
 
 // inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for,
-// keep_firing_for, interval, offset and ranges, and the 300 seconds of a young job. Nothing else is changed.
+// keep_firing_for, interval, offset and ranges, the 300 seconds of a young job and those of a long call. Nothing else
+// is changed.
 func inSeconds(rules string) string {
+	rules = strings.Replace(rules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 5", 1)
 	rules = strings.Replace(rules, ") / 300,", ") / 5,", 1)
 	return duration.ReplaceAllStringFunc(rules, func(found string) string {
 		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]

@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"context"
+	"strconv"
+	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
@@ -61,6 +65,66 @@ func TestAlertsOfCalls(t *testing.T) {
 				"MPIMessagesTiny": "chatty", "MPICollectiveSlow": "chatty", "MPIJobMostlyInMPI": "chatty",
 				"MPIRanksWaitForOne": "uneven",
 			})
+		})
+	}
+}
+
+// A job that hangs is told from one that waits for a rank, and that rank is named with where it is, while the job
+// hangs; nothing is said of a job that computes, nor of one that is suspended as a whole.
+func TestAlertsOfHungJobs(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
+				Rules: alertRules(t), Exporters: []*harness.Exporter{exporter},
+			})
+			start := func(id, how string) *harness.Run {
+				return suite.Run(t, harness.Job{MPI: mpi, Ranks: 3, Program: "stuck.c",
+					Args: []string{how, harness.HoldDir}, Socket: exporter.Socket, ID: id, Exec: []string{"--calls"}})
+			}
+			// stop sends SIGSTOP to ranks; they go on when the test ends, so that they can be ended.
+			stop := func(run *harness.Run, ranks ...int) {
+				page := exporter.Await(t, "the ranks of "+run.ID, up(run))
+				for _, rank := range ranks {
+					info, err := page.One("mpit_process_info", run.Labels(rank))
+					require.NoError(t, err)
+					pid, err := strconv.Atoi(info.Labels["pid"])
+					require.NoError(t, err)
+					require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+					t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+				}
+			}
+			start("deadlock", "deadlock")
+			start("mismatch", "mismatch")
+			start("asleep", "asleep").AtHold(t, "away", 1)
+			start("computing", "compute").AtHold(t, "away")
+			stop(start("stopped", "steps"), 1)
+			stop(start("suspended", "steps"), 0, 1, 2)
+			fires := func(name, job, text string) {
+				t.Helper()
+				harness.Await(t, "the alert "+name+" of "+job, func(ctx context.Context) error {
+					alerts, err := prometheus.Alerts(ctx)
+					if err != nil {
+						return err
+					}
+					return findAlert(alerts, name, harness.Labels{"jobid": job}, text)
+				})
+			}
+			fires("MPIJobHung", "deadlock", ": 3 in MPI_Recv on communicator halo.")
+			fires("MPIJobHung", "mismatch", ": 2 in MPI_Barrier on communicator halo, 1 in MPI_Barrier on communicator other.")
+			fires("MPIJobWaitsForRank", "asleep", "rank 1 on "+exporter.Address+" is in no MPI call.")
+			fires("MPIJobWaitsForRank", "stopped", "rank 1 on "+exporter.Address+" doesn't answer, as if it were stopped.")
+			hung := map[string]bool{}
+			alerts, err := prometheus.Alerts(t.Context())
+			require.NoError(t, err)
+			for _, alert := range alerts {
+				switch alert.Labels["alertname"] {
+				case "MPIJobHung", "MPIJobWaitsForRank":
+					hung[alert.Labels["jobid"]] = true
+				}
+			}
+			require.Equal(t, map[string]bool{"deadlock": true, "mismatch": true, "asleep": true, "stopped": true}, hung)
 		})
 	}
 }

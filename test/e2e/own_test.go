@@ -201,7 +201,7 @@ func TestOwnIsNotDown(t *testing.T) {
 		Rules: alertRules(t), Exporters: []*harness.Exporter{node}, Discovery: stale,
 	})
 	prometheus.Await(t, `sum(up)`, single(2))
-	prometheus.Await(t, `mpit_exporter_own`, single(1))
+	prometheus.Await(t, `sum(mpit_exporter_own)`, single(1))
 	prometheus.Await(t, fmt.Sprintf(`mpit_node:exporter:known{instance=%q}`, node.Address), number(1))
 
 	run.Finish(t, "up")

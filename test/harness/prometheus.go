@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -46,17 +47,8 @@ func PrometheusServers(tb testing.TB) []PrometheusServer {
 	installed := Tool(tb, "prometheus")
 	list := []PrometheusServer{{Name: "classic", binary: installed}}
 	for _, binary := range append([]string{installed}, filepath.SplitList(os.Getenv("MPIT_TEST_PROMETHEUS"))...) {
-		out, err := exec.CommandContext(tb.Context(), binary, "--version").CombinedOutput()
-		if err != nil {
-			tb.Fatalf("asking %s for its version: %v\n%s", binary, err, out)
-		}
-		var major, minor int
-		server := PrometheusServer{Native: true, binary: binary}
-		if _, err := fmt.Sscanf(string(out), "prometheus, version %d.%d", &major, &minor); err == nil {
-			server.Name = fmt.Sprintf("native in %d.%d", major, minor)
-		} else { // built from a module: it doesn't know, and is a new one
-			server.Name, major, minor = "native in "+filepath.Base(binary), 3, 9
-		}
+		major, minor := version(tb, binary)
+		server := PrometheusServer{Name: fmt.Sprintf("native in %d.%d", major, minor), Native: true, binary: binary}
 		server.LastNative = major > 2 || minor >= 44
 		if major > 3 || major == 3 && minor >= 8 {
 			server.scrape = "    scrape_native_histograms: true\n"
@@ -66,6 +58,26 @@ func PrometheusServers(tb testing.TB) []PrometheusServer {
 		list = append(list, server)
 	}
 	return list
+}
+
+// version asks a Prometheus for it. One that go build has made of the module doesn't know, but Go does: 3.9 is v0.309.
+func version(tb testing.TB, binary string) (major, minor int) {
+	tb.Helper()
+	out, err := exec.CommandContext(tb.Context(), binary, "--version").CombinedOutput()
+	if err != nil {
+		tb.Fatalf("asking %s for its version: %v\n%s", binary, err, out)
+	}
+	if _, err := fmt.Sscanf(string(out), "prometheus, version %d.%d", &major, &minor); err == nil {
+		return major, minor
+	}
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		tb.Fatalf("reading what %s was built of: %v", binary, err)
+	}
+	if _, err := fmt.Sscanf(info.Main.Version, "v0.%d", &minor); err != nil {
+		tb.Fatalf("%s doesn't know its version, nor is it built as CONTRIBUTING.md says", binary)
+	}
+	return minor / 100, minor % 100
 }
 
 // Prometheus starts one that scrapes an exporter twice a second as job "mpit", and waits until it is ready.
