@@ -35,6 +35,7 @@ func TestCallsUnderWay(t *testing.T) {
 	s.Layout.Objects = []mpit.Object{{ID: 3, Kind: mpit.BindComm, Name: "halo"}, {ID: 4, Kind: mpit.BindWin}}
 	figures, long := callsOf(e.take(s))
 	assert.Empty(t, figures, "no call profile")
+	assert.Empty(t, long)
 	assert.Nil(t, e.Ranks()[0].Calls)
 
 	shown := func(inside, observed, running float64) map[string]float64 {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -130,4 +134,24 @@ func (l *lockedBuffer) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Len()
+}
+
+// TestTopOpensNoFileOfOthers: where a call was made is looked up for the ranks of whoever runs it alone.
+func TestTopOpensNoFileOfOthers(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	compile := exec.Command("cc", "-g", "-o", program, "-x", "c", "-")
+	compile.Stdin = strings.NewReader("int main(void) { return 0; }\n")
+	out, err := compile.CombinedOutput()
+	require.NoError(t, err, string(out))
+	file, err := elf.Open(program)
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	symbols, err := file.Symbols()
+	require.NoError(t, err)
+	at := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "main" })
+	code := file.Section(".text")
+	call := &api.LongCall{Module: program, Offset: symbols[at].Value - code.Addr + code.Offset + 1}
+	for uid, want := range map[uint32]string{uint32(os.Getuid()): "main (<stdin>:1)", uint32(os.Getuid()) + 1: ""} {
+		assert.Equal(t, want, placeOfOwn()(&api.RankStatus{UID: uid, Calls: &api.Calls{Long: call}}), "user %d", uid)
+	}
 }
