@@ -55,9 +55,15 @@ enum fate { LIVES, FREED, UNKNOWN };
 static enum fate fate_of(intptr_t handle, uint64_t begin, uint64_t *bytes)
 {
 	struct freed *f = &freed[call_hash(0, handle)];
-	uint64_t epoch = atomic_load(&f->epoch), before = atomic_load(&f->before);
-	intptr_t which = atomic_load(&f->handle);
+	uint64_t epoch, before;
+	intptr_t which;
 
+	/* Whose freeing has changed calls_state.types may just be about to write the epoch. */
+	for (int yields = 0; atomic_load(&f->epoch) == 0 && atomic_load(&f->handle) != 0 && yields < MOST_YIELDS; yields++)
+		sched_yield();
+	epoch = atomic_load(&f->epoch);
+	before = atomic_load(&f->before);
+	which = atomic_load(&f->handle);
 	*bytes = atomic_load(&f->bytes);
 	if (epoch == 0 && which == 0)
 		return LIVES; /* nothing has ever stood here */

@@ -10,7 +10,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -135,9 +134,13 @@ func lineAt(f *elf.File, address uint64) string {
 	if err != nil || lines == nil {
 		return ""
 	}
-	var entry dwarf.LineEntry
-	if err := lines.SeekPC(address, &entry); err != nil && !errors.Is(err, io.EOF) || entry.File == nil {
-		return ""
+	// Not SeekPC, which supposes that the sequences of a table are in the order of their addresses: compilers put main
+	// before all others.
+	var before, entry dwarf.LineEntry
+	for ; lines.Next(&entry) == nil; before = entry {
+		if before.File != nil && !before.EndSequence && before.Address <= address && address < entry.Address {
+			return filepath.Base(before.File.Name) + ":" + strconv.Itoa(before.Line)
+		}
 	}
-	return filepath.Base(entry.File.Name) + ":" + strconv.Itoa(entry.Line)
+	return ""
 }

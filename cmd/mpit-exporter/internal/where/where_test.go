@@ -22,8 +22,8 @@ __attribute__((noinline)) int second(void)
 int main(void) { return first() + second(); }
 `
 
-// compiled is a program with what flags leave in it, and the offset in it at which the first call in second returns.
-func compiled(t *testing.T, flags ...string) (path string, returns uint64) {
+// compiled is a program with what flags leave in it, and an offset in the middle of a function.
+func compiled(t *testing.T, function string, flags ...string) (path string, offset uint64) {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler")
@@ -32,7 +32,7 @@ func compiled(t *testing.T, flags ...string) (path string, returns uint64) {
 	source := filepath.Join(dir, "program.c")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
 	path = filepath.Join(dir, "program")
-	build := exec.Command("cc", append([]string{"-O1", "-rdynamic", "-o", path, source}, flags...)...)
+	build := exec.Command("cc", append([]string{"-O2", "-rdynamic", "-o", path, source}, flags...)...)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	f, err := elf.Open(path)
@@ -41,7 +41,7 @@ func compiled(t *testing.T, flags ...string) (path string, returns uint64) {
 	symbols, err := f.DynamicSymbols()
 	require.NoError(t, err)
 	for _, s := range symbols {
-		if s.Name == "second" {
+		if s.Name == function {
 			for _, p := range f.Progs {
 				if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
 					return path, s.Value - p.Vaddr + p.Off + s.Size/2
@@ -49,22 +49,24 @@ func compiled(t *testing.T, flags ...string) (path string, returns uint64) {
 			}
 		}
 	}
-	t.Fatal("no function second")
+	t.Fatal("no function " + function)
 	return "", 0
 }
 
 func TestCaller(t *testing.T) {
 	for name, test := range map[string]struct {
-		flags []string
-		want  string
+		function string
+		flags    []string
+		want     string
 	}{
-		"with lines":               {[]string{"-g"}, `^second \(program\.c:[3-7]\)$`},
-		"at a fixed address":       {[]string{"-g", "-no-pie"}, `^second \(program\.c:[3-7]\)$`},
-		"with symbols":             {nil, `^second$`},
-		"with those of its linker": {[]string{"-s"}, `^second$`},
+		"with lines":               {"second", []string{"-g"}, `^second \(program\.c:[3-7]\)$`},
+		"before the others":        {"main", []string{"-g"}, `^main \(program\.c:8\)$`},
+		"at a fixed address":       {"second", []string{"-g", "-no-pie"}, `^second \(program\.c:[3-7]\)$`},
+		"with symbols":             {"second", nil, `^second$`},
+		"with those of its linker": {"second", []string{"-s"}, `^second$`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, offset := compiled(t, test.flags...)
+			path, offset := compiled(t, test.function, test.flags...)
 			var r Resolver
 			assert.Regexp(t, test.want, r.Caller(0, path, offset))
 			assert.Regexp(t, test.want, r.Caller(os.Getpid(), path, offset), "as this process sees it")
@@ -77,7 +79,7 @@ func TestCaller(t *testing.T) {
 
 // The call is the last of its function: the address that it returns to is the next one's.
 func TestCallerAtTheEndOfAFunction(t *testing.T) {
-	path, _ := compiled(t)
+	path, _ := compiled(t, "second")
 	f, err := elf.Open(path)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
