@@ -12,8 +12,9 @@ const (
 	states         = "mpit_.+_state"
 )
 
-// notTogether leaves out what rules show for several ranks together beside the ranks' own.
-const notTogether = `, __name__!~"mpit_node_.+"`
+// notTogether leaves out what rules show for several ranks together beside the ranks' own, and the one gauge that is
+// named as timers are.
+const notTogether = `, __name__!~"mpit_node_.+|mpit_call_running_seconds"`
 
 // ofTimers is a part of each timer, sum or count, with the timer's name in a label: a native histogram's part has no
 // name, and sums and counts are to meet. What over makes of a selector must keep names.
@@ -34,7 +35,7 @@ func (p *panel) spread(expr string) *panel {
 // oneJob is the dashboard of one job, rank by rank.
 func oneJob() grafana.Dashboard {
 	timer := anyOf(labels("timer", "Timer", "Timers of the job; a row of panels for each",
-		named(timers+"(_bucket)?", ofOneJob+`, __name__!~"mpit_(node|rank|pcontrol)_.+"`), "__name__",
+		named(timers+"(_bucket)?", ofOneJob+`, __name__!~"mpit_(node|rank|pcontrol)_.+|mpit_call_running_seconds"`), "__name__",
 		grafana.SortAlphabetical))
 	timer.Regex, timer.AllValue = "(.+?)(?:_bucket)?", ""
 	counter := labels("counter", "Counter", "Any counter or timer of the job, for the row Any variable",

@@ -84,7 +84,7 @@ func TestAlerts(t *testing.T) {
 	}
 	await(`count(up{job="mpit"} == 1)`, single(4))
 	await(`count(mpit_rank_up == 1)`, single(18))
-	await(`count(mpit_cvar_ranks)`, single(7))
+	await(`count(mpit_cvar_ranks)`, single(9))
 	await(`sum(mpit_exporter_series_dropped_total{reason="variable_over_limit"})`, single(0))
 	await(`min(mpit_rank:lowwatermark:min{jobid="sick"})`, single(64))
 	await(`count(mpit_node:exporter:known)`, single(4)) // only of one that is known is it said that it is down
@@ -136,7 +136,7 @@ func TestAlerts(t *testing.T) {
 	}
 	prometheus.Await(t, `mpit_rank_end_info{jobid=~"well|queue", reason="finalize"}`, number(6))
 	prometheus.Await(t, `mpit_job:ranks:live{jobid=~"well|queue"}`, number(0))
-	expectAlerts(t, prometheus, map[string]string{
+	expectAlerts(t, prometheus, "", map[string]string{
 		"MPIUnexpectedQueueLong":      "queue",
 		"MPIUnexpectedQueueAboveNorm": "odd",
 		"MPIUnexpectedHighWatermark":  "sick",
@@ -262,12 +262,13 @@ next:
 	return err
 }
 
-// expectAlerts compares what has fired at any time: by alert the job, or the exporter where it concerns one.
-func expectAlerts(t *testing.T, prometheus *harness.Prometheus, want map[string]string) {
+// expectAlerts compares what has fired at any time, of alerts with these labels: by alert the job, or the exporter where
+// it concerns one.
+func expectAlerts(t *testing.T, prometheus *harness.Prometheus, matchers string, want map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	samples, err := prometheus.Query(ctx, `group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"}[10m]))`)
+	samples, err := prometheus.Query(ctx, `group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"`+matchers+`}[10m]))`)
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, s := range samples {

@@ -61,7 +61,8 @@ func TestAlertsOfCalls(t *testing.T) {
 
 	for server, prometheus := range servers {
 		t.Run(server, func(t *testing.T) {
-			expectAlerts(t, prometheus, map[string]string{
+			// Not those of exporters: where cores are scarce, a page doesn't come within the half second that there is.
+			expectAlerts(t, prometheus, `, jobid!=""`, map[string]string{
 				"MPIMessagesTiny": "chatty", "MPICollectiveSlow": "chatty", "MPIJobMostlyInMPI": "chatty",
 				"MPIRanksWaitForOne": "uneven",
 			})

@@ -215,7 +215,7 @@ func TestOwnIsNotDown(t *testing.T) {
 		}
 		return findAlert(alerts, "MPITExporterDown", harness.Labels{"instance": node.Address}, "no page")
 	})
-	expectAlerts(t, prometheus, map[string]string{"MPITExporterDown": node.Address})
+	expectAlerts(t, prometheus, "", map[string]string{"MPITExporterDown": node.Address})
 }
 
 // TestOwnUnscraped: an exporter that nobody asks ends by itself.
