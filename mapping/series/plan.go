@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -478,5 +479,42 @@ func (p *plan) sweep() {
 		v.list = kept
 		p.room.reserved += v.reserve() - reserved
 		v.sort()
+	}
+}
+
+// findStart takes in the layout's handles of such TIMERs. Those of objects begin with their object, and those that are
+// opened on request may have counted for somebody else.
+func (p *plan) findStart() {
+	sooner := func(at time.Time) {
+		if p.start.since.IsZero() || at.Before(p.start.since) {
+			p.start.since = at
+		}
+	}
+	for i := range p.layout.Objects {
+		sooner(p.layout.Objects[i].Created)
+	}
+	for i := range p.layout.Handles {
+		h := &p.layout.Handles[i]
+		sooner(h.Created)
+		if uint64(h.Variable) >= uint64(len(p.byID)) {
+			continue
+		}
+		v := p.byID[h.Variable]
+		v.start = nil
+		if !v.Offset || v.Real != mpit.ClassTimer || v.Number != mapping.Floating || v.of.Info.OnRequest ||
+			v.of.Info.Bind != mpit.BindNone {
+			continue
+		}
+		v.start = &p.start
+		first := h.Before().First
+		for k := range max(1, len(first)) {
+			x := 0.0
+			if first != nil {
+				x = math.Float64frombits(first[k])
+			}
+			if mapping.Finite(x) && (!p.start.known || x < p.start.value) {
+				p.start.value, p.start.known = x, true
+			}
+		}
 	}
 }

@@ -2,10 +2,8 @@ package series
 
 import (
 	"math"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // timer is what a cell of a timer keeps besides the time that has been counted.
@@ -95,66 +93,4 @@ func (c *cell) observe() {
 	}
 	e.seconds = t.hist.Sum
 	t.hist.Add(gained/float64(n), n)
-}
-
-// timersStart is where the TIMERs of a process begin that have an offset. A library has one clock for all of them, and
-// MPICH's begin at minus the time of day, in whole hours. A handle that is made when the library first uses a TIMER
-// finds time in it already; the least that any TIMER was found at is without it.
-type timersStart struct {
-	value float64
-	known bool
-	since time.Time // when the agent began; zero: not known
-}
-
-// maxInit is the most time that a TIMER is believed to have accumulated in MPI_Init, before the agent began.
-const maxInit = time.Minute
-
-// findStart takes in the layout's handles of such TIMERs. Those of objects begin with their object, and those that are
-// opened on request may have counted for somebody else.
-func (p *plan) findStart() {
-	sooner := func(at time.Time) {
-		if p.start.since.IsZero() || at.Before(p.start.since) {
-			p.start.since = at
-		}
-	}
-	for i := range p.layout.Objects {
-		sooner(p.layout.Objects[i].Created)
-	}
-	for i := range p.layout.Handles {
-		h := &p.layout.Handles[i]
-		sooner(h.Created)
-		if uint64(h.Variable) >= uint64(len(p.byID)) {
-			continue
-		}
-		v := p.byID[h.Variable]
-		v.start = nil
-		if !v.Offset || v.Real != mpit.ClassTimer || v.Number != mapping.Floating || v.of.Info.OnRequest ||
-			v.of.Info.Bind != mpit.BindNone {
-			continue
-		}
-		v.start = &p.start
-		first := h.Before().First
-		for k := range max(1, len(first)) {
-			x := 0.0
-			if first != nil {
-				x = math.Float64frombits(first[k])
-			}
-			if mapping.Finite(x) && (!p.start.known || x < p.start.value) {
-				p.start.value, p.start.known = x, true
-			}
-		}
-	}
-}
-
-// of is where a TIMER began whose handle read that value first. It can't have accumulated more than there has been
-// time for: one that would have begins at that value.
-func (s *timersStart) of(first uint64, created time.Time) uint64 {
-	if s == nil || !s.known {
-		return first
-	}
-	earlier := math.Float64frombits(first) - s.value
-	if !(earlier <= (created.Sub(s.since) + maxInit).Seconds()) {
-		return first
-	}
-	return math.Float64bits(s.value)
 }
