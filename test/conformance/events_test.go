@@ -16,22 +16,34 @@ const eventPrefix = "mpit_event_"
 
 // 15.3.8: event types are variables that count, opened with `exec --events`.
 func events() section {
-	return section{"15.3.8 Events", append([]feature{
+	features := []feature{
 		{"event types with their descriptions", eventTypes},
 		{"sources of events", eventSources},
 		{"nothing is registered unless asked for", unregistered},
 		{"dropped events", droppedEvents},
-	}, append(
-		each([]string{"none", "restricted", "thread", "signal"},
-			func(promise string) string { return "callbacks in a context that wants: " + promise }, promised),
-		append(each(fixture.Binds, func(b mpit.Bind) string { return "events bound to " + code(b) }, eventsOn),
-			feature{"elements and time of an event", func(t *testing.T, s *subject) outcome {
-				if !s.hasEvents(t) {
-					return notOffered
-				}
-				return notSupported("Events are counted: they come in the middle of the program's calls, and nobody " +
-					"keeps each of them.")
-			}})...)...)}
+	}
+	features = append(features, each([]string{"none", "restricted", "thread", "signal"},
+		func(promise string) string { return "callbacks in a context that wants: " + promise }, promised)...)
+	features = append(features, each(fixture.Binds,
+		func(b mpit.Bind) string { return "events bound to " + code(b) }, eventsOn)...)
+	features = append(features, feature{"elements and time of an event", func(*testing.T, *subject) outcome {
+		return notSupported("Events are counted: they come in the middle of the program's calls, and nobody keeps each " +
+			"of them.")
+	}})
+	for i := range features {
+		features[i].check = ifOffered(features[i].check)
+	}
+	return section{"15.3.8 Events", features}
+}
+
+// ifOffered makes a check only where the library has events.
+func ifOffered(c check) check {
+	return func(t *testing.T, s *subject) outcome {
+		if !s.hasEvents(t) {
+			return notOffered
+		}
+		return c(t, s)
+	}
 }
 
 // hasEvents says whether the library has types of events: those that the program is told of.
@@ -60,9 +72,6 @@ func (r *rank) eventTypes(t *testing.T) []mpit.Variable {
 }
 
 func eventTypes(t *testing.T, s *subject) outcome {
-	if !s.hasEvents(t) {
-		return notOffered
-	}
 	r := s.eventful(t)
 	types := r.eventTypes(t)
 	if s.fixture() {
@@ -80,9 +89,6 @@ func eventTypes(t *testing.T, s *subject) outcome {
 }
 
 func eventSources(t *testing.T, s *subject) outcome {
-	if !s.hasEvents(t) {
-		return notOffered
-	}
 	r := s.eventful(t)
 	graph, _, err := r.session.CategoryGraph(within(t))
 	require.NoError(t, err)
@@ -101,9 +107,6 @@ func eventSources(t *testing.T, s *subject) outcome {
 }
 
 func unregistered(t *testing.T, s *subject) outcome {
-	if !s.hasEvents(t) {
-		return notOffered
-	}
 	r := s.eventful(t)
 	for _, v := range r.eventTypes(t) {
 		assert.Equal(t, mpit.VariableOnRequest, v.State, v.Name)
@@ -117,9 +120,6 @@ func unregistered(t *testing.T, s *subject) outcome {
 
 func droppedEvents(t *testing.T, s *subject) outcome {
 	if !s.fixture() {
-		if !s.hasEvents(t) {
-			return notOffered
-		}
 		return cannotTest("Nothing makes the library drop one.")
 	}
 	r := s.eventful(t, "--events")
@@ -133,9 +133,6 @@ func droppedEvents(t *testing.T, s *subject) outcome {
 func promised(promise string) check {
 	return func(t *testing.T, s *subject) outcome {
 		if !s.fixture() {
-			if !s.hasEvents(t) {
-				return notOffered
-			}
 			return cannotTest("The library alone knows from where it reports.")
 		}
 		r := s.eventful(t, "--events")
@@ -150,9 +147,6 @@ func promised(promise string) check {
 func eventsOn(bind mpit.Bind) check {
 	return func(t *testing.T, s *subject) outcome {
 		if !s.fixture() {
-			if !s.hasEvents(t) {
-				return notOffered
-			}
 			return cannotTest("test/e2e has the library's own events.")
 		}
 		if bind == mpit.BindMessage {

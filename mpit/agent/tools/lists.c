@@ -309,7 +309,8 @@ struct own_category {
 	bool of_events;
 };
 
-/* The number of them; about: of the events', at least 512 bytes. NULL: it isn't asked for. */
+/* Returns how many there are. about: where the description of the events' is written, cut to size; NULL: nobody asks
+ * for it. */
 static int own_categories(const struct session *s, struct own_category own[2], char *about, size_t size)
 {
 	const struct source *source = s->sourced.source;
