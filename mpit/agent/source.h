@@ -69,7 +69,8 @@ struct source {
 
 	/*
 	 * Once, after the real MPI_Init or MPI_Session_init, before anything else of the source is called. False: it
-	 * can't measure here, with the reason in *why (static storage), and the agent forgets it.
+	 * can't measure here, with the reason in *why (static storage), and the agent forgets it. True: it can, and what
+	 * the log should say of it besides may be in *why.
 	 */
 	bool (*begin)(const struct source_mpi *mpi, const char **why);
 

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "source.h"
 
+#include "asked.h"
 #include "block.h"
 #include "functions.h"
 #include "library.h"
@@ -64,6 +65,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
+	*why = calls_asked_unknown();
 	return true;
 }
 

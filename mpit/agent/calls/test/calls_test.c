@@ -489,6 +489,7 @@ int main(void)
 	source->measure(true);
 	CHECK(source->count() == 1);
 
+	test_words_of_the_environment();
 	test_buckets_end_where_they_should();
 	test_buckets_of_nanoseconds_are_exact();
 	test_sums_are_exact_and_never_fall();

@@ -51,6 +51,9 @@ unsigned block_count(void);
 /* Whether mmap fails. */
 extern _Atomic bool no_memory;
 
+/* asked_test.c */
+void test_words_of_the_environment(void);
+
 /* clock_test.c */
 void test_buckets_end_where_they_should(void);
 void test_buckets_of_nanoseconds_are_exact(void);
