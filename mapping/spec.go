@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -190,7 +191,10 @@ func (s *Spec) merge(set Properties) {
 	s.Separate = s.Separate || s.Objects == MergeEach
 	switch set.Elements {
 	case ElementsPeer, ElementsIndex:
-		s.Each, s.Numbered = string(set.Elements), false
+		taken := func(l Label) bool { return l.Name == string(set.Elements) } // a rule has given a label peer
+		if !slices.ContainsFunc(s.Labels, taken) {
+			s.Each, s.Numbered = string(set.Elements), false
+		}
 	case ElementsSum, ElementsMax, ElementsMin, ElementsMean:
 		if s.Mode != ModeCount {
 			s.Elements = Merge(set.Elements)

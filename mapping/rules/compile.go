@@ -262,7 +262,7 @@ var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
 
 // reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
 var reservedLabels = []string{
-	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "peer", "index", "object",
+	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "index", "object",
 	"metric", "bound",
 }
 

@@ -11,6 +11,18 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
+// A rule that names the peer itself: whoever wants elements by peer as well has none of that variable.
+func TestLabelPeer(t *testing.T) {
+	a := newAgent(on("to_3", mpit.ClassCounter, tULong), on("to", mpit.ClassCounter, tULong))
+	x := a.object("c", 2)
+	a.set("to_3", x, 1, 2)
+	a.set("to", x, 3, 4)
+	r := newRank(t, rules.Rule{Match: rules.Match{Regexp: "to_(?P<peer>[0-9]+)"}, Name: "sent"},
+		rules.Rule{Elements: mapping.ElementsPeer})
+	r.Update(a.sample())
+	assert.Equal(t, m{"sent_total{comm=c,peer=3}": 3, "to_total{comm=c,peer=0}": 3, "to_total{comm=c,peer=1}": 4}, show(r))
+}
+
 // Variables whose labels differ are one family; the labels stand with those of objects and elements, sorted.
 func TestLabelsOfRules(t *testing.T) {
 	list := []rules.Rule{

@@ -19,6 +19,11 @@ static intptr_t no_op(void *(*find)(const char *symbol))
 	return ABI_HANDLE(MPI_NO_OP, "ompi_mpi_op_no_op", find);
 }
 
+static intptr_t comm_world(void *(*find)(const char *symbol))
+{
+	return ABI_HANDLE(MPI_COMM_WORLD, "ompi_mpi_comm_world", find);
+}
+
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
 	.in_place = MPI_IN_PLACE,
@@ -34,4 +39,5 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.status_bytes = abi_status_bytes,
 	.datatype_null = datatype_null,
 	.no_op = no_op,
+	.comm_world = comm_world,
 };

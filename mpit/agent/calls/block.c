@@ -13,6 +13,7 @@ struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
 struct block *blocks_first;
+size_t block_peers;
 
 /* A value for each thread that has a block, so that its end is heard of. */
 static pthread_key_t block_key;
@@ -44,7 +45,7 @@ static void thread_ends(void *own)
 
 static size_t block_bytes(void)
 {
-	return sizeof(struct block) + (function_count + CELLS) * sizeof(struct cell);
+	return sizeof(struct block) + (function_count + CELLS) * sizeof(struct cell) + block_peers * sizeof(struct peer_count);
 }
 
 /* One that a thread has left. */
@@ -70,6 +71,7 @@ static struct block *block_map(void)
 	/* Where huge pages come unasked a thread that makes one call would take 2 MiB. */
 	madvise(b, block_bytes(), MADV_NOHUGEPAGE);
 	atomic_init(&b->owned, true);
+	b->peers = (struct peer_count *)&b->cells[function_count + CELLS];
 	b->next = atomic_load_explicit(&blocks, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&blocks, &b->next, b, memory_order_release, memory_order_relaxed))
 		;

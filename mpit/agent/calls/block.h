@@ -50,8 +50,14 @@ struct type_size {
 	uint64_t bytes;
 };
 
+/* What a thread has sent to a peer (peers.h). */
+struct peer_count {
+	_Atomic uint64_t messages, bytes;
+};
+
 struct block {
-	struct block *next;   /* written before the block is in the list */
+	struct block *next;   /* written before the block is in the list, as is peers */
+	struct peer_count *peers; /* of block_peers, behind the cells */
 	_Atomic bool owned;   /* by a thread that lives */
 	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
 	_Atomic uint64_t made; /* how often a cell has got a key */
@@ -76,6 +82,8 @@ struct block {
 
 /* Once, in begin, by the thread that initialises MPI. False: *why says what is missing. */
 bool blocks_open(const char **why);
+/* How many peers a block has room for. Written before blocks_open. */
+extern size_t block_peers HIDDEN;
 /* That thread's, which no other one takes over; NULL: there was no memory. Written in begin. */
 extern struct block *blocks_first HIDDEN;
 

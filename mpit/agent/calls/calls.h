@@ -27,6 +27,7 @@
 #include "abi.h"
 #include "clock.h"
 #include "source.h"
+#include "world.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -112,6 +113,7 @@ extern __thread struct calls_thread calls_thread __attribute__((tls_model("initi
  * cache line of its own. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
+	bool peers; /* messages are counted by peer (peers.h) */
 	struct clock clock;
 	/* Bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere. */
 	uint64_t handle_mask;
@@ -291,9 +293,17 @@ uint64_t type_bytes(intptr_t datatype) HIDDEN;
 struct place {
 	int rank, size, remote_size, indegree, outdegree; /* remote_size: 0 unless inter */
 	bool inter;
+	struct world_ranks world; /* of a window, too */
 };
 /* Of a function of BIND_COMM; valid until the thread asks again. Program's threads, after a successful call. */
 const struct place *call_place(const struct call *c) HIDDEN;
+
+ALWAYS_INLINE bool counts_peers(void)
+{
+	return UNLIKELY(calls_state.peers);
+}
+/* peers.c: the call has sent something to a rank of its communicator or window. Where counts_peers, after call_counts. */
+void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN;
 
 /* What differs between the ABIs and is no handle. */
 struct calls_abi {
@@ -307,9 +317,10 @@ struct calls_abi {
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing
 	 * cancels that. */
 	uint64_t (*status_bytes)(const void *status);
-	/* Handles that a call may name though they stand for nothing: what they are in a register. find is source_mpi's. */
+	/* Handles that a call may name though they stand for nothing: what they are in a register, and MPI_COMM_WORLD. find is source_mpi's. */
 	intptr_t (*datatype_null)(void *(*find)(const char *symbol));
 	intptr_t (*no_op)(void *(*find)(const char *symbol));
+	intptr_t (*comm_world)(void *(*find)(const char *symbol));
 };
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;

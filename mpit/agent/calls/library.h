@@ -15,6 +15,14 @@ struct library {
 	int (*comm_size)(intptr_t comm, int *size);
 	int (*comm_test_inter)(intptr_t comm, int *inter);
 	int (*comm_remote_size)(intptr_t comm, int *size);
+	int (*comm_group)(intptr_t comm, intptr_t *group); /* where zeros stand */
+	int (*comm_remote_group)(intptr_t comm, intptr_t *group);
+	int (*win_get_group)(intptr_t win, intptr_t *group);
+	int (*group_size)(intptr_t group, int *size);
+	int (*group_range_incl)(intptr_t group, intptr_t count, const int *ranges, intptr_t *part);
+	int (*group_translate_ranks)(intptr_t group, intptr_t count, const int *ranks, intptr_t other, int *others);
+	int (*group_free)(intptr_t *group);
+	int (*initialized)(int *flag);
 	int (*topo_test)(intptr_t comm, int *topology);
 	int (*cartdim_get)(intptr_t comm, int *dimensions);
 	int (*graph_neighbors_count)(intptr_t comm, intptr_t rank, int *neighbors);

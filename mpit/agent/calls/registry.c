@@ -128,6 +128,7 @@ bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place
 	} else if (used < REGISTRY_SLOTS) {
 		slot = ++used;
 	} else {
+		world_drop(&place->world);
 		next_epoch();
 		return false;
 	}
@@ -150,13 +151,16 @@ bool registry_remove(int kind, intptr_t handle, uint32_t number)
 {
 	uint32_t known = 0;
 	unsigned slot = registry_find(kind, handle, &known);
+	struct place place;
 
 	if (slot == 0 || known != number)
 		return false;
+	registry_place(slot, number, &place);
 	atomic_store_explicit(&slots[slot].number, 0, memory_order_release);
 	index_remove(table, PLACES, hash_of(kind, handle), slot);
 	slots[slot].next_free = first_free;
 	first_free = slot;
+	world_drop(&place.world);
 	next_epoch();
 	return true;
 }

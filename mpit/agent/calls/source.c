@@ -16,6 +16,7 @@
 #include "block.h"
 #include "functions.h"
 #include "library.h"
+#include "peers.h"
 #include "place.h"
 
 #include <stdio.h>
@@ -23,10 +24,10 @@
 
 enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
 
-enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, and no other's */
+enum what { UNCOUNTED, TIME, OUT, IN, MESSAGES, BYTES }; /* UNCOUNTED is the first variable's, and no other's */
 
 #define NAME_BYTES 96
-#define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS)
+#define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS + 2 * (PEERS_MOST + 1))
 
 /*
  * The gate's: filled as functions are called for the first time, but for the first, which is always there. A
@@ -34,13 +35,14 @@ enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, an
  */
 static struct variable {
 	enum what what;
-	unsigned function;
+	unsigned of; /* the function, or the peer's place */
 	char name[NAME_BYTES];
 } variables[MOST_VARIABLES];
 static size_t variable_count = 1;
 static size_t first_variable[MOST_FUNCTIONS]; /* of a function, its others follow; 0: it has none yet */
 static bool uncounted_told;
 static bool zero_told[MOST_FUNCTIONS]; /* on object 0 */
+static unsigned peers_told;            /* places */
 static uint64_t seen;                  /* of blocks_made */
 
 static bool begin(const struct source_mpi *mpi, const char **why)
@@ -56,7 +58,10 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
-	if (!library_find(mpi->find, why) || !blocks_open(why) || !clock_choose(&calls_state.clock, why))
+	if (!library_find(mpi->find, why))
+		return false;
+	peers_open(mpi->find);
+	if (!blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {
 		*why = "no memory";
@@ -93,6 +98,11 @@ static size_t count(void)
 	return variable_count;
 }
 
+static bool of_function(const struct variable *v)
+{
+	return v->what == TIME || v->what == OUT || v->what == IN;
+}
+
 static void describe(size_t i, struct source_variable *out)
 {
 	static const struct {
@@ -107,6 +117,8 @@ static void describe(size_t i, struct source_variable *out)
 		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
 		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
 		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },
+		[MESSAGES] = { COUNTER, false, "Messages sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
+		[BYTES] = { AGGREGATE, false, "Bytes sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
 	};
 	const struct variable *v = &variables[i];
 
@@ -115,18 +127,18 @@ static void describe(size_t i, struct source_variable *out)
 		.description = kinds[v->what].description,
 		.mpi_class = kinds[v->what].mpi_class,
 		.verbosity = USER_BASIC,
-		.bind = v->what == UNCOUNTED ? BIND_NONE : functions[v->function].bind,
+		.bind = of_function(v) ? functions[v->of].bind : BIND_NONE,
 		.distribution = kinds[v->what].distribution,
 	};
 }
 
-static void add_variable(enum what what, unsigned function, const char *prefix, const char *direction)
+static void add_variable(enum what what, unsigned of, const char *prefix, const char *direction, const char *name)
 {
 	struct variable *v = &variables[variable_count++];
 
 	v->what = what;
-	v->function = function;
-	snprintf(v->name, sizeof v->name, "%s%s_%s", prefix, direction, functions[function].name);
+	v->of = of;
+	snprintf(v->name, sizeof v->name, "%s%s_%s", prefix, direction, name);
 }
 
 /* The first of a function's variables, made at its first call that is seen. */
@@ -137,11 +149,11 @@ static size_t variables_of(unsigned function)
 	if (first_variable[function] != 0)
 		return first_variable[function];
 	first_variable[function] = variable_count;
-	add_variable(TIME, function, "mpit_call_time", "");
+	add_variable(TIME, function, "mpit_call_time", "", f->name);
 	if (f->out != NULL)
-		add_variable(OUT, function, "mpit_call_bytes_", f->out);
+		add_variable(OUT, function, "mpit_call_bytes_", f->out, f->name);
 	if (f->in != NULL)
-		add_variable(IN, function, "mpit_call_bytes_", f->in);
+		add_variable(IN, function, "mpit_call_bytes_", f->in, f->name);
 	return first_variable[function];
 }
 
@@ -186,6 +198,21 @@ static void discover_block(struct block *b, found_function *found, void *context
 	}
 }
 
+static void discover_peers(found_function *found, void *context)
+{
+	for (unsigned count = peers_look(); peers_told < count; peers_told++) {
+		int rank = peers_rank(peers_told);
+		char name[16] = "other";
+
+		if (rank != WORLD_NOBODY)
+			snprintf(name, sizeof name, "%d", rank);
+		add_variable(MESSAGES, peers_told, "mpit_call_peer", "_messages", name);
+		found(context, variable_count - 1, 0);
+		add_variable(BYTES, peers_told, "mpit_call_peer", "_bytes", name);
+		found(context, variable_count - 1, 0);
+	}
+}
+
 /* What is made while it looks is met now or the next time: blocks_made was read first. */
 static void discover(found_function *found, void *context)
 {
@@ -195,6 +222,7 @@ static void discover(found_function *found, void *context)
 		uncounted_told = true;
 		found(context, 0, 0);
 	}
+	discover_peers(found, context);
 	if (made == seen)
 		return;
 	seen = made;
@@ -239,9 +267,11 @@ static void read(size_t variable, uint32_t object, uint64_t *elements)
 
 	switch (v->what) {
 	case UNCOUNTED: *elements = atomic_load_explicit(&calls_uncounted, memory_order_relaxed); break;
-	case TIME: read_times(v->function, object, elements); break;
+	case TIME: read_times(v->of, object, elements); break;
 	case OUT:
-	case IN: *elements = read_bytes(v->function, object, v->what); break;
+	case IN: *elements = read_bytes(v->of, object, v->what); break;
+	case MESSAGES: *elements = peers_messages(v->of); break;
+	case BYTES: *elements = peers_bytes(v->of); break;
 	}
 }
 
@@ -322,6 +352,8 @@ static void object_made(int kind, uint64_t handle, uint32_t number, int rank, in
 		return;
 	if (kind == BIND_COMM)
 		place_complete((intptr_t)handle, &place);
+	if (calls_state.peers && kind != BIND_FILE)
+		world_ranks(kind, (intptr_t)handle, place.inter, &place.world);
 	registry_add(kind, (intptr_t)handle, number, &place);
 }
 

@@ -91,11 +91,12 @@ func descriptions(t *testing.T) map[string]string {
 	for _, m := range regexp.MustCompile(`\[([A-Z]+)\] = \{\s+[A-Z]+, (?:true|false),\s+"(.*)"\s+\}`).FindAllStringSubmatch(string(source), -1) {
 		all[m[1]] = m[2]
 	}
-	require.Len(t, all, 4, "kinds of variables in source.c")
+	require.Len(t, all, 6, "kinds of variables in source.c")
 	return all
 }
 
-// catalogue has what source.c declares: of each function its time, what goes out and what comes in.
+// catalogue has what source.c declares: of each function its time, what goes out and what comes in;
+// and what is sent to rank 0, and to all others.
 func catalogue(functions []function, descriptions map[string]string) string {
 	binds := map[binding]string{bindComm: " bind: comm,", bindWin: " bind: win,", bindFile: " bind: file,",
 		bindNone: ""}
@@ -118,5 +119,11 @@ func catalogue(functions []function, descriptions map[string]string) string {
 	}
 	variable("mpit_call_uncounted", "class: counter, datatype: uint64, verbosity: user_basic,",
 		descriptions["UNCOUNTED"])
+	for _, peer := range []string{"0", "other"} {
+		variable("mpit_call_peer_messages_"+peer, "class: counter, datatype: uint64, verbosity: user_basic,",
+			descriptions["MESSAGES"])
+		variable("mpit_call_peer_bytes_"+peer, "class: aggregate, datatype: uint64, verbosity: user_basic,",
+			descriptions["BYTES"])
+	}
 	return b.String()
 }

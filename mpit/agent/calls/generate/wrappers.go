@@ -131,6 +131,10 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 		fmt.Fprintf(b, "\tstruct moved moved = NOTHING_MOVED;\n\tif (rc == 0)\n\t\tmoved = %s;\n", moved)
 		b.WriteString("\tcall_counts(&call, moved.out, moved.in);\n")
 	}
+	if to, conditions := f.sendsTo(w); to != "" {
+		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0 && %s)\n\t\tcall_sends(&call, %s, %s, moved.out);\n",
+			strings.Join(conditions, " && "), f.bind, to)
+	}
 	b.WriteString("\treturn rc;\n}\n")
 
 	for _, symbol := range []string{w.symbol, "P" + w.symbol} {
@@ -203,15 +207,11 @@ func bytesExpression(f function, w wrapper, from []string) string {
 	if from[0] == "status" {
 		return "bytes_in_status(seen)"
 	}
-	var conditions []string
+	conditions := moves(f, w, from)
 	count, datatype := "1", ""
 	for _, role := range from {
 		a := argument(f, w, role)
 		switch roles[role] {
-		case kindPeer:
-			conditions = append(conditions, "is_peer("+a+")")
-		case kindOp:
-			conditions = append(conditions, "reads_origin("+a+")")
 		case kindCount:
 			count = a
 		case kindType:
@@ -223,6 +223,29 @@ func bytesExpression(f function, w wrapper, from []string) string {
 		return expression
 	}
 	return strings.Join(conditions, " && ") + " ? " + expression + " : 0"
+}
+
+// moves is C for when a buffer's bytes are moved at all.
+func moves(f function, w wrapper, from []string) (conditions []string) {
+	for _, role := range from {
+		switch roles[role] {
+		case kindPeer:
+			conditions = append(conditions, "is_peer("+argument(f, w, role)+")")
+		case kindOp:
+			conditions = append(conditions, "reads_origin("+argument(f, w, role)+")")
+		}
+	}
+	return conditions
+}
+
+// sendsTo is C for the rank that a call sends something to, and for when it does; "": none, or all.
+func (f function) sendsTo(w wrapper) (to string, conditions []string) {
+	for _, role := range f.movement.outFrom {
+		if roles[role] == kindPeer {
+			return argument(f, w, role), moves(f, w, f.movement.outFrom)
+		}
+	}
+	return "", nil
 }
 
 // argument is C for what the program has given, from the register that it came in: of an int only the lower half

@@ -4,7 +4,17 @@
 
 #include "wrappers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
 
 __thread void (*fake_inside)(void);
 int fake_answer;
@@ -38,6 +48,12 @@ static intptr_t null_type(void *(*find)(const char *))
 	return FAKE_NULL_TYPE;
 }
 
+static intptr_t comm_world(void *(*find)(const char *))
+{
+	(void)find;
+	return FAKE_WORLD;
+}
+
 static const struct calls_abi fake = {
 	.number = 7,
 	.proc_null = -1,
@@ -50,6 +66,7 @@ static const struct calls_abi fake = {
 	.status_bytes = status_bytes,
 	.datatype_null = null_type,
 	.no_op = null_type,
+	.comm_world = comm_world,
 };
 
 const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
@@ -86,9 +103,74 @@ static int comm_rank(intptr_t comm, int *rank)
 
 static int comm_size(intptr_t comm, int *size)
 {
-	(void)comm;
 	atomic_fetch_add(&fake_places_asked, 1);
-	*size = fake_place.size;
+	*size = comm == FAKE_WORLD ? FAKE_WORLD_SIZE : fake_place.size;
+	return 0;
+}
+
+/* Groups: all of the world, that of what is asked about, and a part of the world. */
+enum { WORLD = 1, ASKED, PART };
+
+int fake_ranks[FAKE_WORLD_SIZE], fake_rank_count, fake_groups, fake_translated;
+static int part[FAKE_WORLD_SIZE], part_count;
+
+static int group_of(intptr_t handle, intptr_t *group)
+{
+	fake_groups++;
+	*group = handle == FAKE_WORLD ? WORLD : ASKED;
+	return 0;
+}
+
+static int group_size(intptr_t group, int *size)
+{
+	CHECK(group == ASKED);
+	*size = fake_rank_count;
+	return 0;
+}
+
+static int group_range_incl(intptr_t group, intptr_t count, const int *range, intptr_t *out)
+{
+	CHECK(group == WORLD && count == 1 && range[2] != 0);
+	part_count = 0;
+	for (int rank = range[0]; range[2] > 0 ? rank <= range[1] : rank >= range[1]; rank += range[2]) {
+		CHECK(rank >= 0 && rank < FAKE_WORLD_SIZE);
+		part[part_count++] = rank;
+	}
+	fake_groups++;
+	*out = PART;
+	return 0;
+}
+
+static int in_part(int rank)
+{
+	for (int i = 0; i < part_count; i++)
+		if (part[i] == rank)
+			return i;
+	return FAKE_NOBODY;
+}
+
+static int group_translate_ranks(intptr_t group, intptr_t count, const int *ranks, intptr_t other, int *others)
+{
+	CHECK(group == ASKED && (other == WORLD || other == PART));
+	fake_translated += other == WORLD ? (int)count : 0;
+	for (int i = 0; i < count; i++) {
+		CHECK(ranks[i] >= 0 && ranks[i] < fake_rank_count);
+		others[i] = other == WORLD ? fake_ranks[ranks[i]] : in_part(fake_ranks[ranks[i]]);
+	}
+	return 0;
+}
+
+static int group_free(intptr_t *group)
+{
+	CHECK(*group >= WORLD && *group <= PART);
+	fake_groups--;
+	*group = 0;
+	return 0;
+}
+
+static int initialized(int *flag)
+{
+	*flag = 1;
 	return 0;
 }
 
@@ -153,6 +235,14 @@ void *fake_find(const char *function)
 		{ "PMPI_Comm_size", comm_size },
 		{ "PMPI_Comm_test_inter", comm_test_inter },
 		{ "PMPI_Comm_remote_size", comm_remote_size },
+		{ "PMPI_Comm_group", group_of },
+		{ "PMPI_Comm_remote_group", group_of },
+		{ "PMPI_Win_get_group", group_of },
+		{ "PMPI_Group_size", group_size },
+		{ "PMPI_Group_range_incl", group_range_incl },
+		{ "PMPI_Group_translate_ranks", group_translate_ranks },
+		{ "PMPI_Group_free", group_free },
+		{ "PMPI_Initialized", initialized },
 		{ "PMPI_Topo_test", topo_test },
 		{ "PMPI_Cartdim_get", cartdim_get },
 		{ "PMPI_Graph_neighbors_count", graph_neighbors_count },
@@ -188,6 +278,13 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 
 #define HAS(direction, bytes) ((direction) != NULL ? (bytes) : 0)
 
+/* To which rank: what stands where the buffer's address would. */
+static bool to_a_peer(unsigned function)
+{
+	return function == FUNCTION_MPI_Send || function == FUNCTION_MPI_Isend || function == FUNCTION_MPI_Sendrecv ||
+	       function == FUNCTION_MPI_Put;
+}
+
 #define WRAPPER(symbol, name, bind, has_out, has_in)                                                            \
 	EXPORT int symbol(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)                      \
 	{                                                                                                       \
@@ -208,6 +305,8 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                            \
 			bytes = (uint64_t)count * type_bytes(type);                                             \
 		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                    \
+		if (counts_peers() && rc == 0 && to_a_peer(FUNCTION_##name))                                    \
+			call_sends(&call, BIND_##bind, (int)buffer, bytes);                                     \
 		return rc;                                                                                      \
 	}                                                                                                       \
 	WRAPPER(name, name, bind, has_out, has_in)                                                              \

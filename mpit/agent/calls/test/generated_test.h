@@ -37,13 +37,16 @@ struct recorded {
 	int kind;
 	intptr_t handle;
 	const void *frame;
-	int begun, returned, counted;
+	int begun, returned, counted, sent;
+	int to; /* if sent */
 	uint64_t out, in;
 };
 extern struct recorded recorded;
 
 /* What call_begins answers. */
 extern bool fake_measuring;
+/* What counts_peers answers. */
+extern bool fake_peers;
 
 void test_bytes(void);
 void test_wrappers(void);

@@ -103,4 +103,13 @@ void test_a_threads_end_clears_its_call(void);
 void test_a_call_returns_on_another_thread(void);
 void test_calls_under_way_against_a_reader(void);
 
+
+/* peers_test.c */
+void test_ranks_of_the_world(void);
+void test_tables_are_shared_and_bounded(void);
+void test_peers_have_what_was_sent(void);
+void test_no_place_of_a_peer_ever_falls(void);
+void test_peers_of_threads(void);
+void test_an_object_freed_while_it_is_sent_on(void);
+
 #endif

@@ -272,6 +272,45 @@ static void test_bytes_of_windows_and_files(void)
 	status_at = 0;
 }
 
+#define SENDS(wrapper, times, rank)                                             \
+	do {                                                                    \
+		forget();                                                       \
+		CHECK((wrapper) == answer);                                     \
+		CHECK(recorded.sent == (times) && recorded.to == (rank));       \
+	} while (0)
+
+/* Whatever is sent to one rank, and nothing else. */
+static void test_peers(void)
+{
+	fake_peers = true;
+	SENDS(MPI_Send(0, I(3), DOUBLE, I(7), I(0), 0), 1, 7);
+	SENDS(PMPI_Send(0, I(0), GARBAGE, I(7), I(0), 0), 1, 7);
+	SENDS(MPI_Irsend_c(0, WIDE, DOUBLE, I(7), I(0), 0, 0), 1, 7);
+	SENDS(MPI_Send(0, I(3), GARBAGE, I(PROC_NULL), I(0), 0), 0, 0);
+	status_at = 12;
+	SENDS(MPI_Sendrecv(0, I(3), DOUBLE, I(7), 0, 0, I(90), GARBAGE, I(2), 0, 0, STATUS_IGNORE), 1, 7);
+	status_at = 9;
+	SENDS(MPI_Sendrecv_replace(0, I(3), DOUBLE, I(7), 0, I(2), 0, 0, STATUS_IGNORE), 1, 7);
+	status_at = 0;
+	SENDS(MPI_Isendrecv(0, I(3), DOUBLE, I(7), 0, 0, I(2), INT, I(2), 0, 0, 0), 1, 7);
+	SENDS(MPI_Isendrecv_replace(0, I(3), DOUBLE, I(PROC_NULL), 0, I(2), 0, 0, 0), 0, 0);
+	SENDS(MPI_Put(0, I(2), INT, I(7), GARBAGE, GARBAGE, GARBAGE, 0), 1, 7);
+	SENDS(MPI_Raccumulate(0, I(2), INT, I(7), GARBAGE, GARBAGE, GARBAGE, GARBAGE, 0, 0), 1, 7);
+	SENDS(MPI_Get_accumulate(0, I(2), INT, 0, I(1), DOUBLE, I(7), 0, I(1), DOUBLE, 5, 0), 1, 7);
+	SENDS(MPI_Get_accumulate(0, I(2), INT, 0, I(1), DOUBLE, I(7), 0, I(1), DOUBLE, NO_OP, 0), 0, 0);
+	SENDS(MPI_Compare_and_swap(0, 0, 0, DOUBLE, I(7), 0, 0), 1, 7);
+	SENDS(MPI_Get(0, I(2), INT, I(7), GARBAGE, GARBAGE, GARBAGE, 0), 0, 0);
+	SENDS(MPI_Irecv(0, I(3), DOUBLE, I(7), I(0), 0, 0), 0, 0);
+	fake_place = (struct place){ .rank = 1, .size = 3 };
+	SENDS(MPI_Bcast(0, I(5), INT, I(1), 0), 0, 0);
+	SENDS(MPI_Send_init(0, I(3), DOUBLE, I(7), I(0), 0, 0), 0, 0);
+	answer = 5;
+	SENDS(MPI_Send(GARBAGE, I(3), GARBAGE, I(7), 0, 0), 0, 0);
+	answer = 0;
+	fake_peers = false;
+	SENDS(MPI_Send(0, I(3), DOUBLE, I(7), I(0), 0), 0, 0);
+}
+
 /* In a call that has failed no argument is looked at. */
 static void test_failure(void)
 {
@@ -311,5 +350,6 @@ void test_wrappers(void)
 	test_bytes_of_messages();
 	test_bytes_of_collectives();
 	test_bytes_of_windows_and_files();
+	test_peers();
 	test_failure();
 }

@@ -5,7 +5,7 @@
 
 struct place fake_place;
 struct recorded recorded;
-bool fake_measuring;
+bool fake_measuring, fake_peers;
 intptr_t calls_no_op;
 const struct calls_abi *calls_abi;
 #if !defined __x86_64__
@@ -77,6 +77,18 @@ void call_counts(struct call *call, uint64_t out, uint64_t in)
 	recorded.counted++;
 	recorded.out = out;
 	recorded.in = in;
+}
+
+bool counts_peers(void)
+{
+	return fake_peers;
+}
+
+void call_sends(const struct call *call, int kind, int rank, uint64_t bytes)
+{
+	CHECK(call != NULL && recorded.counted == 1 && kind == recorded.kind && bytes == recorded.out);
+	recorded.sent++;
+	recorded.to = rank;
 }
 
 int main(void)
