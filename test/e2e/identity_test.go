@@ -67,13 +67,14 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 	}
 }
 
-// A spawned world has ranks of the same numbers in the same job. (Debian's MPICH can't spawn.)
+// A spawned world has ranks of the same numbers in the same job, which are no peers of the first one's. (Debian's MPICH can't spawn.)
 func TestSpawnedWorld(t *testing.T) {
 	exporter := suite.Exporter(t)
 	mpi := harness.OpenMPI(t)
 	command := append(suite.ExecCommand(), suite.Program(t, mpi, "spawn.c"), harness.HoldDir)
 	run := suite.Run(t, harness.Job{
 		MPI: mpi, Program: "spawn.c", Args: append([]string{harness.HoldDir}, command...), Socket: exporter.Socket,
+		Exec: []string{"--calls=peers"},
 	})
 	run.AtHold(t, "up")
 	run.AtHold(t, "child")
@@ -94,6 +95,9 @@ func TestSpawnedWorld(t *testing.T) {
 	for _, info := range scrape.Select("mpit_process_info", nil) {
 		assert.Equal(t, "2", info.Labels["world_size"])
 	}
+	// What goes to another world's rank 0 doesn't go to rank 0.
+	exporter.Await(t, "the messages to the spawned world", all(expect(peerMessages, run.Labels(0).With("peer", "other"), 1),
+		expect(peerBytes, run.Labels(1).With("peer", "other"), 4), absent(peerMessages, run.Labels(0).With("peer", "0"))))
 	run.Release(t, "child")
 	result := run.Finish(t, "up")
 	require.Equal(t, "spawn: the children's sum is 2\n", result.Stdout)

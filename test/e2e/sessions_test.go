@@ -91,9 +91,11 @@ func TestSessionsOnThePage(t *testing.T) {
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.MPICH(t), Program: "sessions.c", Args: []string{harness.HoldDir, "one"}, Socket: exporter.Socket,
+		Exec: []string{"--calls=peers"}, // there is no MPI_COMM_WORLD by whose ranks it could count
 	})
 	run.AtHold(t, "made")
-	exporter.Await(t, "the ranks and their communicator", all(up(run), objects(run, "comm", "crew", 1)))
+	exporter.Await(t, "the ranks and their communicator", all(up(run), objects(run, "comm", "crew", 1),
+		expect(callUncounted, run.Labels(0), 0), absent(peerMessages, nil)))
 	run.Finish(t, "made")
 	exporter.Await(t, "a regular end", all(ended(run, "finalize"), healthy))
 }
