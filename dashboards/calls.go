@@ -10,6 +10,9 @@ import (
 const (
 	callTime  = "mpit_call_time_seconds"
 	callBytes = "mpit_call_bytes_total"
+
+	peerBytes    = "mpit_call_peer_bytes_total"
+	peerMessages = "mpit_call_peer_messages_total"
 )
 
 // From where on things are bad, as the alerts have it.
@@ -53,6 +56,7 @@ func callProfile() grafana.Dashboard {
 			{title: "Who waits, and who is late", panels: callWaits()},
 			{title: "Collectives", panels: callCollectives()},
 			{title: "Messages", panels: callMessages()},
+			{title: "Who sends to whom (exec --calls=peers)", collapsed: true, panels: callPeers()},
 			{title: "How long calls take: $function", panels: callDurations()},
 		},
 	}.grafana()
@@ -286,6 +290,28 @@ func callMessages() []*panel {
 			spread(sumBy(process, rateOf(selector(callTime+"_count", ofFunctions(sendingCalls))))),
 		graph("Calls by function", "Of all ranks: the ten most frequent functions.", "cps").
 			query("topk(10, "+sumBy("function", rateOf(selector(callTime+"_count", ofComms)))+")", "{{function}}"),
+	}
+}
+
+// callPeers is what exec --calls=peers counts.
+func callPeers() []*panel {
+	const row = "world, rank, peer"
+	link := grafana.DataLink{Title: "This rank", URL: ofRank(inRow("world"), cell)}
+	bytes, messages := last(selector(peerBytes, ofRanks)), last(selector(peerMessages, ofRanks))
+	const peers = "A peer is a rank of MPI_COMM_WORLD, whatever communicator or window was used; other is all that have " +
+		"no series of their own. Collectives have no peer."
+	return []*panel{
+		matrix("Bytes from rank to rank", "Since the job began: a row for each sender, a column for each peer. Of more than "+
+			"two thousand pairs those with most; choose ranks above to see others. "+peers, "bytes",
+			"topk(2000, "+sumBy("rank, peer", bytes)+")", "rank", "peer").size(24, 14),
+		table("Busiest pairs", "Since the job began: the hundred with most bytes. "+peers,
+			column{label: "world"}, column{label: "rank", link: &link}, column{label: "peer"},
+			column{rows: true, title: "Bytes", expr: "topk(100, " + sumBy(row, bytes) + ")", unit: "bytes", gauge: true},
+			column{title: "Messages", expr: sumBy(row, messages), unit: "short"},
+			column{title: "Mean message", expr: sumBy(row, bytes) + " / (" + sumBy(row, messages) + " > 0)", unit: "bytes"},
+		).sorted("Bytes", true).size(24, 9),
+		graph("Bytes sent, by rank and peer", "The ten busiest pairs.", "binBps").
+			query("topk(10, "+sumBy("rank, peer", rateOf(selector(peerBytes, ofRanks)))+")", "{{rank}} to {{peer}}").size(24, 8),
 	}
 }
 

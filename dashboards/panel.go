@@ -298,6 +298,32 @@ func table(title, description string, columns ...column) *panel {
 	return p
 }
 
+// matrix is a table of one instant query: a row and a column for each value of two labels, cells colored by value.
+func matrix(title, description, unit, expr, rows, columns string) *panel {
+	p := newPanel("table", title, description, unit, grafana.Columns, 14)
+	corner := rows + `\` + columns // as Grafana calls the first column
+	p.FieldConfig.Defaults.Custom = &grafana.TableField{Align: "center", MinWidth: 72,
+		CellOptions: grafana.CellOptions{Type: "color-background", Mode: "basic"}}
+	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "continuous-blues"}
+	p.Options = &grafana.TableOptions{CellHeight: "sm", ShowHeader: true, SortBy: []grafana.SortBy{{DisplayName: corner}}}
+	p.target(aligned(columns, expr), "table", "", true)
+	p.Transformations = []grafana.Transformation{
+		{ID: "sortBy", Options: grafana.Sort{Fields: struct{}{}, Sort: []grafana.SortField{{Field: columns}}}},
+		{ID: "groupingToMatrix", Options: grafana.Matrix{RowField: rows, ColumnField: columns, ValueField: "Value"}},
+		{ID: "organize", Options: grafana.Organize{
+			ExcludeByName: map[string]bool{}, IndexByName: map[string]int{rows: 0, columns: 1, corner: 0},
+			RenameByName: map[string]string{},
+		}},
+	}
+	p.FieldConfig.Overrides = []grafana.Override{{
+		Matcher: grafana.Matcher{ID: "byName", Options: corner},
+		Properties: []grafana.Property{
+			{ID: "unit", Value: "string"}, {ID: "custom.cellOptions", Value: grafana.CellOptions{Type: "auto"}},
+		},
+	}}
+	return p
+}
+
 // without leaves labels out that queries have.
 func (p *panel) without(names ...string) *panel {
 	organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
@@ -328,7 +354,7 @@ var widths = map[string]int{
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
 	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115,
 	"Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
-	"function": 200, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130,
+	"function": 200, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130,
 	"Completing requests": 180, "In collectives": 135, "Bytes sent": 115,
 	"Calls of a rank": 140, "Least": 110, "Mean": 110,
 }

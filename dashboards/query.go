@@ -3,6 +3,7 @@ package dashboards
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // What a panel looks at. The label job is the scraper's.
@@ -92,6 +93,15 @@ func sumBy(by, expr string) string   { return fmt.Sprintf("sum by (%s) (%s)", by
 func maxBy(by, expr string) string   { return fmt.Sprintf("max by (%s) (%s)", by, expr) }
 func minBy(by, expr string) string   { return fmt.Sprintf("min by (%s) (%s)", by, expr) }
 func countBy(by, expr string) string { return fmt.Sprintf("count by (%s) (%s)", by, expr) }
+
+// aligned puts blanks before a label's numbers of fewer than four digits: then texts are in the order of the numbers.
+func aligned(label, expr string) string {
+	for digits := 1; digits < 4; digits++ {
+		blanks := strings.Repeat(" ", 4-digits)
+		expr = fmt.Sprintf(`label_replace(%s, "%s", "%s$1", "%[2]s", "([0-9]{%[4]d})")`, expr, label, blanks, digits)
+	}
+	return expr
+}
 
 // orZero is 0 where nothing is there to be counted.
 func orZero(expr string) string { return expr + " or vector(0)" }

@@ -7,7 +7,11 @@ import {
   valueMappingsOverrideProcessor,
 } from '@grafana/data';
 
-standardTransformersRegistry.setInit(() => [standardTransformers.mergeTransformer, standardTransformers.organizeFieldsTransformer].map((transformation) => ({
+const used = [
+  standardTransformers.mergeTransformer, standardTransformers.organizeFieldsTransformer, standardTransformers.sortByTransformer,
+  standardTransformers.groupingToMatrixTransformer,
+];
+standardTransformersRegistry.setInit(() => used.map((transformation) => ({
   id: transformation.id, name: transformation.name, transformation: async () => transformation, editor: () => null,
 })));
 

@@ -33,7 +33,7 @@ type profiled struct {
 func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Exporter) *harness.Run {
 	t.Helper()
 	return suite.Run(t, harness.Job{
-		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls"},
+		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls=peers"},
 		Args: []string{
 			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20",
 			fmt.Sprintf("--slow=%d", slow),
@@ -125,6 +125,15 @@ func (s site) testProfile(t *testing.T, d dashboard, job profiled, values map[st
 	written := rows["MPI_File_write_all "+job.file(rows)]
 	assert.Equal(t, ranks*steps/every*1.0, written.values[letter(t, functions, "Calls")])
 	assert.Equal(t, ranks*steps/every*(cells+2)*(cells+2)*8.0, written.values[letter(t, functions, "Bytes")])
+
+	// In one dimension each rank has the other one at both sides, in the other dimension itself.
+	pairs := panelOf(t, d.UID, "Busiest pairs")
+	sent := s.rows(t, pairs, values)
+	assert.Len(t, sent, ranks*ranks)
+	for _, row := range sent {
+		assert.Equal(t, sides/2*steps*cells*8.0, row.values[letter(t, pairs, "Bytes")], "%v", row.labels)
+		assert.Equal(t, sides/2*steps*1.0, row.values[letter(t, pairs, "Messages")], "%v", row.labels)
+	}
 
 	// Rank 0 waits for rank 1, as long as its allreduces take longer.
 	balance := panelOf(t, d.UID, "Rank by rank")

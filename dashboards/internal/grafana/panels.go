@@ -55,6 +55,25 @@ type Organize struct {
 	RenameByName  map[string]string `json:"renameByName"`
 }
 
+// Sort are the options of the transformation sortBy.
+type Sort struct {
+	Fields struct{}    `json:"fields"`
+	Sort   []SortField `json:"sort"`
+}
+
+// SortField is a field by which rows are sorted.
+type SortField struct {
+	Field string `json:"field"`
+	Desc  bool   `json:"desc"`
+}
+
+// Matrix are the options of the transformation groupingToMatrix: what the rows, the columns and the cells are.
+type Matrix struct {
+	RowField    string `json:"rowField"`
+	ColumnField string `json:"columnField"`
+	ValueField  string `json:"valueField"`
+}
+
 // FieldConfig says how values are shown.
 type FieldConfig struct {
 	Defaults  Field      `json:"defaults"`
@@ -246,6 +265,7 @@ type SortBy struct {
 // TableField is custom of a table.
 type TableField struct {
 	Align       string      `json:"align"`
+	MinWidth    int         `json:"minWidth,omitempty"` // of columns, in pixels
 	CellOptions CellOptions `json:"cellOptions"`
 	Filterable  bool        `json:"filterable"`
 	Inspect     bool        `json:"inspect"`
