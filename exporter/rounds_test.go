@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -598,6 +599,36 @@ func TestWhatDescribesOneRankIsBounded(t *testing.T) {
 		dropped := (4-test.objects)/2 + 4 - test.infos
 		assert.Equal(t, float64(dropped), page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`], test)
 	}
+}
+
+// Each rank has talked to others: what describes its other variables is shared all the same, and peers aren't described.
+func TestVariablesByPeerAreNotDescribed(t *testing.T) {
+	own := len(small("1", 0).Variables)
+	n := startNode(t, Config{}, func(e *Exporter) { e.describing = own }) // enough for what both have
+	for rank := range 2 {
+		cfg := small("1", rank)
+		for peer := range 2 {
+			name := "mpit_call_peer_messages_" + strconv.Itoa(10*rank+peer)
+			cfg.Variables = append(cfg.Variables, mpit.Variable{Name: name, Class: mpit.ClassCounter,
+				Datatype: mpit.DatatypeUint64, DatatypeBytes: 8, Continuous: true})
+			cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassCounter, Values: []any{7}})
+		}
+		n.connect(mpittest.New(cfg))
+	}
+	described, shown := 0, 0
+	page := n.scrape()
+	for key := range page {
+		if strings.HasPrefix(key, "mpit_pvar_info{") {
+			described++
+			assert.NotContains(t, key, "peer")
+		}
+		if strings.HasPrefix(key, "mpit_call_peer_messages_total{") {
+			shown++
+		}
+	}
+	assert.Equal(t, 4, shown)
+	assert.Equal(t, own, described)
+	assert.Zero(t, page[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
 }
 
 // lastWords is what a rank says when it ends: HELLO and the last sample.

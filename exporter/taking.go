@@ -38,6 +38,7 @@ type contents struct {
 	layout    *mpit.Layout
 	structure uint64 // of figures, for which variables were selected last
 	infos     []variables.Info
+	alike     []variables.Info          // without those by peer
 	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
@@ -146,7 +147,7 @@ func (c *contents) takeIn(s *mpit.Sample) bool {
 		c.dropped = dropped
 		if s.Variables != nil && (c.anew || s.Variables != c.variables || len(c.infos) != len(s.Variables.ByID)) {
 			c.variables = s.Variables
-			c.infos = c.rank.world.shared.describe(c.figures.Infos())
+			c.infos, c.alike = c.rank.world.shared.describe(c.figures.Infos())
 			c.countVariables()
 			c.anew = false
 			c.logConflicts()
@@ -231,7 +232,7 @@ func (c *contents) public() (f facts, tell outbox, sound bool) {
 func (c *contents) shown() *board.Contents {
 	return &board.Contents{
 		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Calls: c.calls,
-		Variables: c.variables, ByState: c.byState, Layout: c.layout, Infos: c.infos,
+		Variables: c.variables, ByState: c.byState, Layout: c.layout, Infos: c.infos, Alike: c.alike,
 	}
 }
 

@@ -78,18 +78,28 @@ func (ws *worlds) leave(r *rank) (last bool) {
 type shared struct {
 	mu    sync.Mutex
 	infos []variables.Info // of the rank that described its variables last
+	alike []variables.Info // likewise, without those by peer
 	told  bool             // what follows is known: where rules match by category
 	where categories.Standing
 }
 
-// describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is.
-func (s *shared) describe(infos []variables.Info) []variables.Info {
+// describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is. Variables by
+// peer, of which each rank has others, are left out of alike.
+func (s *shared) describe(infos []variables.Info) (all, alike []variables.Info) {
+	byPeer := func(i variables.Info) bool { return i.ByPeer() }
+	alike = infos
+	if slices.ContainsFunc(infos, byPeer) {
+		alike = slices.DeleteFunc(slices.Clone(infos), byPeer)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Equal(infos, s.infos) {
 		s.infos = infos
 	}
-	return s.infos
+	if !slices.Equal(alike, s.alike) {
+		s.alike = alike
+	}
+	return s.infos, s.alike
 }
 
 // tell notes where variables stand in the world's categories, or that this is not known, or (nil) can't be.

@@ -28,6 +28,11 @@ type Info struct {
 	spec *mapping.Spec // shared, so that what two ranks have can be compared
 }
 
+// ByPeer says whether there may be such a variable for each process of a job: a rule has given it a label peer.
+func (i *Info) ByPeer() bool {
+	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.ElementsPeer) })
+}
+
 // Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these.
 // Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
 func (i *Info) Owns(s *mapping.Series) int {

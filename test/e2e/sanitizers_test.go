@@ -33,7 +33,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 				job = stormJob(mpi, 1, 2, "multiple")
 				job.Flags, job.Socket = sanitizer.Flags, sampler.socket
 				if calls {
-					job.Exec = []string{"--calls"}
+					job.Exec = []string{"--calls=peers"}
 				}
 				job.Env = append(job.Env, agent...)
 				job.Env = append(job.Env, "PMIX_MCA_gds=hash")
@@ -66,7 +66,7 @@ func TestSanitizedPrograms(t *testing.T) {
 			t.Run(strings.Join(sanitizer.flags, "")+"/"+mpi.Name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir},
-					Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls"}}
+					Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls=peers"}}
 				result, end := visit(t, exporter, job, "finalize", "made", "freed")
 				assert.Zero(t, result.Status)
 				exporter.Await(t, "the end", all(end, healthy))

@@ -59,7 +59,7 @@ func TestMemcheckOfCallProfile(t *testing.T) {
 			MPI: harness.OpenMPI(t), Program: "profile_messages.c",
 			Args: []string{harness.HoldDir, "blocking", "types", "errors", "completion", "probes"},
 			Wrap: memcheckCommand(valgrind, dir),
-			Bare: bare, Socket: exporter.Socket, Exec: []string{"--calls"},
+			Bare: bare, Socket: exporter.Socket, Exec: []string{"--calls=peers"},
 		})
 		run.AtHold(t, "half")
 		if !bare {

@@ -92,6 +92,7 @@ type Contents struct {
 	ByState   [VariableStates]int // variables by their state
 	Layout    *mpit.Layout
 	Infos     []variables.Info
+	Alike     []variables.Info // those that stand in mpit_pvar_info
 }
 
 // VariableStates is how many states a variable may be in.
@@ -258,7 +259,7 @@ func (b *Board) addInfos() {
 		if r == nil {
 			continue
 		}
-		for _, info := range r.infos[:r.shown] {
+		for _, info := range r.alike[:r.shown] {
 			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
 			if seen[k] {
 				continue

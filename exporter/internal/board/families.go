@@ -49,7 +49,7 @@ var (
 		"How a rank ended (finalize, exit, abort; lost: without a last sample); always 1, only on ended ranks.",
 		rankLabels, self.PlainLabels("reason"))
 	familyPvarInfo = gauge("mpit_pvar_info", "",
-		"Performance variables that the ranks have, as MPI_T describes them; always 1.",
+		"Performance variables that the ranks have, as MPI_T describes them, but those by peer; always 1.",
 		variableLabels)
 	familyObjectInfo = gauge("mpit_object_info", "",
 		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, "+

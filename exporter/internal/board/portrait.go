@@ -28,7 +28,8 @@ type portrait struct {
 	calls     *api.Calls // nil: it has no call profile
 	variables *mpit.Variables
 	infos     []variables.Info
-	shown     int // so many of infos stand in mpit_pvar_info, if nobody else has the same
+	alike     []variables.Info
+	shown     int // so many of alike stand in mpit_pvar_info, if nobody else has the same
 	byState   [VariableStates]int
 	merged    *merged
 
@@ -190,12 +191,12 @@ func (b *Board) Update(of *Rank, c *Contents) {
 		}
 		room -= taken
 	}
-	shown := min(len(c.Infos), b.describing.known(c.Infos)+room)
-	others := len(c.Infos) > 0 && (len(r.infos) == 0 || &r.infos[0] != &c.Infos[0])
+	shown := min(len(c.Alike), b.describing.known(c.Alike)+room)
+	others := len(c.Alike) > 0 && (len(r.alike) == 0 || &r.alike[0] != &c.Alike[0])
 	if shown != r.shown || others {
 		r.shown, b.outdated = shown, true
 	}
-	r.infos = c.Infos
+	r.infos, r.alike = c.Infos, c.Alike
 }
 
 // updateSeries copies the rank's series. It has figures.
@@ -252,13 +253,13 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 	if r.objects != nil {
 		describing += r.objects.key.room
 	}
-	b.describing.note(of, describing, r.infos[:r.shown])
+	b.describing.note(of, describing, r.alike[:r.shown])
 }
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
 // many times, but a scraper is told once.
 func (b *Board) count(r *portrait) {
-	over := len(r.infos) - r.shown
+	over := len(r.alike) - r.shown
 	sheets := [...]*sheet{r.process, r.objects, r.series}
 	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
