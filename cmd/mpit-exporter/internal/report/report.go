@@ -7,6 +7,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,13 @@ type Report struct {
 	// call profile.
 	Calls []Call `json:"calls,omitempty"`
 	// Ranks are from late to early: the others wait for the first.
-	Ranks  []Rank  `json:"ranks"`
-	Levels []Level `json:"levels,omitempty"` // of the library: queues and watermarks, by name
+	Ranks []Rank `json:"ranks"`
+	// Sizes are of calls, by function and object; empty: they were not measured (exec --calls=sizes).
+	Sizes []Sizes `json:"sizes,omitempty"`
+	// Messages are those of each pair of ranks, those with most bytes first; empty: they were not counted (exec
+	// --calls=peers).
+	Messages []Messages `json:"messages,omitempty"`
+	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 }
@@ -75,6 +81,43 @@ type Call struct {
 	// Most is the rank that has spent most time in them.
 	Most        int     `json:"most_rank"`
 	MostSeconds float64 `json:"most_seconds"`
+}
+
+// Sizes is how large the calls of one function on one object were, of all ranks.
+type Sizes struct {
+	Function string   `json:"function"`
+	Kind     string   `json:"kind,omitempty"`
+	Object   string   `json:"object,omitempty"`
+	Calls    float64  `json:"calls"`
+	Buckets  []Bucket `json:"buckets"` // those that have calls, from small to large
+}
+
+// Bucket is how many calls had at most so many bytes, and more than the bucket before.
+type Bucket struct {
+	Bytes float64 `json:"bytes"` // LargestSize: there is no bound
+	Calls float64 `json:"calls"`
+}
+
+// LargestSize stands for sizes above the last bound, as JSON has no infinity.
+const LargestSize = math.MaxFloat64
+
+// AtMost is the bound of the bucket in which the sorted calls reach a share: nine of ten are no larger than AtMost(0.9).
+func (s *Sizes) AtMost(share float64) float64 {
+	passed := 0.0
+	for _, b := range s.Buckets {
+		if passed += b.Calls; passed >= share*s.Calls {
+			return b.Bytes
+		}
+	}
+	return LargestSize
+}
+
+// Messages is what one rank has sent to another, point-to-point and one-sided.
+type Messages struct {
+	From     int     `json:"from"`
+	To       string  `json:"to"` // number of the rank in MPI_COMM_WORLD; other: of all that were not told apart
+	Messages float64 `json:"messages"`
+	Bytes    float64 `json:"bytes"`
 }
 
 // Rank is one rank. The times are those of the thread that initialised MPI; all zero without a call profile.
