@@ -21,6 +21,10 @@ func callsOf(page map[string]float64) (figures map[string]float64, long string) 
 		switch {
 		case family == "mpit_call_running_info":
 			long += labels
+		case family == "mpit_call_kind_seconds_total":
+			_, kind, _ := strings.Cut(labels, `kind="`)
+			kind, _, _ = strings.Cut(kind, `"`)
+			figures[kind] = value
 		case strings.HasPrefix(family, "mpit_call_"):
 			figures[strings.TrimPrefix(family, "mpit_call_")] = value
 		}
@@ -38,30 +42,34 @@ func TestCallsUnderWay(t *testing.T) {
 	assert.Empty(t, long)
 	assert.Nil(t, e.Ranks()[0].Calls)
 
-	shown := func(inside, observed, running float64) map[string]float64 {
+	shown := func(inside, observed, running, collective float64) map[string]float64 {
 		return map[string]float64{"inside_seconds_total": inside, "observed_seconds_total": observed,
-			"running_seconds": running}
+			"running_seconds": running, "send": 0.5, "wait": 0, "collective": collective, "file": 0}
 	}
 	const second = time.Second
 	barrier := mpit.UnderWay{Inside: 2 * second, Observed: 10 * second, Running: second, Function: "MPI_Barrier",
-		Bind: mpit.BindComm, Object: 3, Module: "/opt/solver", Offset: 0x12ab}
+		Bind: mpit.BindComm, Object: 3, Module: "/opt/solver", Offset: 0x12ab,
+		InsideBy: [mpit.CallKinds]time.Duration{mpit.CallSend: second / 2, mpit.CallCollective: 3 * second / 2}}
 	s.UnderWay, s.Monotonic = &barrier, second
 	figures, long = callsOf(e.take(s))
-	assert.Equal(t, shown(2, 10, 1), figures)
+	assert.Equal(t, shown(2, 10, 1, 1.5), figures)
 	assert.Empty(t, long, "others come and go between two scrapes")
 
 	hanging := barrier
 	hanging.Inside, hanging.Observed, hanging.Running = 17*second, 25*second, 16*second
+	hanging.InsideBy[mpit.CallCollective] = 33 * second / 2
 	s.UnderWay, s.Monotonic, s.Status = &hanging, 2*second, mpit.SamplePassive
 	figures, long = callsOf(e.take(s))
-	assert.Equal(t, shown(17, 25, 16), figures)
+	assert.Equal(t, shown(17, 25, 16, 16.5), figures)
 	assert.Equal(t, `comm="halo",function="MPI_Barrier",jobid="1",module="/opt/solver",offset="0x12ab",rank="0",`+
 		`user="alice",world="0"}`, long)
-	assert.Equal(t, &api.Calls{Inside: 17, Observed: 25, Running: 16, Long: &api.LongCall{Function: "MPI_Barrier",
-		Kind: "comm", Object: "halo", Module: "/opt/solver", Offset: 0x12ab}}, e.Ranks()[0].Calls)
+	assert.Equal(t, &api.Calls{Inside: 17, Observed: 25, Running: 16,
+		Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}, Long: &api.LongCall{Function: "MPI_Barrier",
+			Kind: "comm", Object: "halo", Module: "/opt/solver", Offset: 0x12ab}}, e.Ranks()[0].Calls)
 	text, err := json.Marshal(e.Ranks()[0].Calls)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"inside_seconds": 17, "observed_seconds": 25, "running_seconds": 16, "long": {"function":
+	assert.JSONEq(t, `{"inside_seconds": 17, "observed_seconds": 25, "running_seconds": 16,
+		"kind_seconds": {"send": 0.5, "wait": 0, "collective": 16.5, "file": 0}, "long": {"function":
 		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
 
 	for what, c := range map[string]struct {
@@ -86,11 +94,11 @@ func TestCallsUnderWay(t *testing.T) {
 	// Busy, with less than before: nothing falls.
 	busy := mpit.Sample{Status: mpit.SampleBusy, UnderWay: &mpit.UnderWay{Inside: second, Observed: 26 * second}}
 	figures, long = callsOf(e.take(busy))
-	assert.Equal(t, shown(17, 26, 0), figures)
+	assert.Equal(t, shown(17, 26, 0, 16.5), figures)
 	assert.Empty(t, long, "it has returned")
 	busy.UnderWay = nil
 	figures, _ = callsOf(e.take(busy))
-	assert.Equal(t, shown(17, 26, 0), figures, "an answer that doesn't say")
+	assert.Equal(t, shown(17, 26, 0, 16.5), figures, "an answer that doesn't say")
 
 	final := s
 	final.Status, final.Monotonic = mpit.SampleFinal, 3*second
@@ -103,8 +111,9 @@ func TestCallsUnderWay(t *testing.T) {
 	require.NoError(t, err)
 	defer done()
 	figures, long = callsOf(valuesOf(families))
-	assert.Equal(t, map[string]float64{"inside_seconds_total": 18, "observed_seconds_total": 30}, figures,
+	assert.Equal(t, map[string]float64{"inside_seconds_total": 18, "observed_seconds_total": 30, "send": 0.5, "wait": 0,
+		"collective": 16.5, "file": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
-	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30}, e.Ranks()[0].Calls)
+	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}}, e.Ranks()[0].Calls)
 }

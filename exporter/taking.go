@@ -104,6 +104,7 @@ func (c *contents) countCalls(now *api.Calls, ended bool) {
 	}
 	if was := c.calls; was != nil {
 		now.Inside, now.Observed = max(was.Inside, now.Inside), max(was.Observed, now.Observed)
+		now.Kind = now.Kind.Most(was.Kind)
 	}
 	c.calls = now // a new one each time: others have the one before
 }

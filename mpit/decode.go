@@ -406,21 +406,28 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 	return s, layout, err
 }
 
-// decodeUnderWay reads what is at the end of SAMPLE. Of no call there is nothing to say.
+// decodeUnderWay reads what is at the end of SAMPLE.
 func decodeUnderWay(r wire.Decoder) *UnderWay {
 	u := &UnderWay{
 		Inside:   r.Duration("time inside MPI"),
 		Observed: r.Duration("time observed"),
 		Running:  r.Duration("time of a call"),
 	}
-	if u.Running == 0 {
+	bind, object := r.Word(), r.Uint32("object of a call")
+	function, module, offset := text(&r, "function of a call"), text(&r, "module of a call"), r.Word()
+	if u.Running > 0 { // of no call there is nothing to say
+		u.Bind = known(bind, BindLast, BindUnknown)
+		u.Object, u.Function, u.Module, u.Offset = object, function, module, offset
+	}
+	if r.Remaining() == 0 {
 		return u
 	}
-	u.Bind = known(r.Word(), BindLast, BindUnknown)
-	u.Object = r.Uint32("object of a call")
-	u.Function = text(&r, "function of a call")
-	u.Module = text(&r, "module of a call")
-	u.Offset = r.Word()
+	for i := range r.Count("kinds of calls", wire.MaxVariables) {
+		d := r.Duration("time inside MPI, by kind of call")
+		if i < int(CallKinds) { // a newer agent may know more
+			u.InsideBy[i] = d
+		}
+	}
 	return u
 }
 

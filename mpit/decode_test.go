@@ -266,7 +266,12 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		idle, calling := want, want
 		idle.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9}
 		calling.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9, Running: 5, Bind: mpit.BindComm, Object: 3,
-			Function: "MPI_Barrier", Module: "/opt/é", Offset: 16}
+			Function: "MPI_Barrier", Module: "/opt/é", Offset: 16,
+			InsideBy: [mpit.CallKinds]time.Duration{11, 12, 13, 14}}
+		older := *calling.UnderWay
+		older.InsideBy = [mpit.CallKinds]time.Duration{}
+		old := want
+		old.UnderWay = &older
 		for name, c := range map[string]struct {
 			fields fields
 			want   mpit.Sample
@@ -295,10 +300,21 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.Words([]uint64{8, 9, 5, 1, 3})
 					e.String("MPI_Barrier")
 					e.String("/opt/\xe9")
-					e.Words([]uint64{16, 99})
+					e.Words([]uint64{16, 5, 11, 12, 13, 14, 15, 99})
 				})
 				e.Word(99)
 			}, calling},
+			"of an older agent": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 1})
+				e.Record(func() {
+					e.Words([]uint64{8, 9, 5, 1, 3})
+					e.String("MPI_Barrier")
+					e.String("/opt/\xe9")
+					e.Words([]uint64{16})
+				})
+				e.Word(99)
+			}, old},
 			"a call that has ended": {func(e *wire.Encoder) {
 				e.Words(head)
 				e.Words([]uint64{0, 0, 0, 1})

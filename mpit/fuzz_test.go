@@ -52,7 +52,8 @@ func FuzzAnswer(f *testing.F) {
 	r.Busy(1)
 	seed(f, "FuzzAnswer", "busy", encoded(a.answer(wire.SampleRequest{})...))
 	r.UnderWay(mpit.UnderWay{Inside: 3 * time.Second, Observed: 4 * time.Second, Running: 2 * time.Second,
-		Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/opt/solver", Offset: 0x1234})
+		Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/opt/solver", Offset: 0x1234,
+		InsideBy: [mpit.CallKinds]time.Duration{time.Second, time.Second, time.Second}})
 	seed(f, "FuzzAnswer", "underway", encoded(a.answer(wire.SampleRequest{})...))
 
 	f.Fuzz(func(t *testing.T, stream []byte) {
@@ -102,7 +103,7 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 		}
 	}
 	if u := s.UnderWay; u != nil && (u.Inside < 0 || u.Observed < 0 || u.Running < 0 ||
-		u.Running == 0 && *u != (mpit.UnderWay{Inside: u.Inside, Observed: u.Observed})) {
+		u.Running == 0 && *u != (mpit.UnderWay{Inside: u.Inside, Observed: u.Observed, InsideBy: u.InsideBy})) {
 		t.Fatalf("under way: %+v", u)
 	}
 	if s.Layout == nil {

@@ -217,6 +217,33 @@ type AgentStats struct {
 	CategoryStamp uint64        // changes with the categories; 0: not known
 }
 
+// CallKind is what a call of MPI does, as far as it says who waits for whom (docs/protocol.md, SAMPLE).
+type CallKind int
+
+// The kinds of calls.
+const (
+	CallSend       CallKind = iota // hands data over, or begins something that ends later
+	CallWait                       // waits for messages, requests, windows
+	CallCollective                 // returns when all of a communicator have taken part
+	CallFile                       // works on a file
+	CallKinds                      // how many there are
+)
+
+// String is the kind in lower case, as in labels.
+func (k CallKind) String() string {
+	switch k {
+	case CallSend:
+		return "send"
+	case CallWait:
+		return "wait"
+	case CallCollective:
+		return "collective"
+	case CallFile:
+		return "file"
+	}
+	return "unknown"
+}
+
 // UnderWay is what the call profile says of one moment: that of the request, whatever the sample's Status is. None of
 // it needs MPI_T, so that a passive rank tells it too.
 type UnderWay struct {
@@ -224,6 +251,9 @@ type UnderWay struct {
 	// Observed is the time for which calls were measured, read at the same instant. Neither falls, and Inside never
 	// gains more than Observed.
 	Inside, Observed time.Duration
+	// InsideBy is Inside by kind of call. None falls, and together they are no more than Inside; less, where nobody
+	// knows: an older agent tells none.
+	InsideBy [CallKinds]time.Duration
 	// Running is how long the longest call under way of any thread has taken; 0: there is none.
 	Running  time.Duration
 	Function string // that call's, with MPI_

@@ -50,9 +50,40 @@ type Calls struct {
 	// Of the thread that initialised MPI: inside MPI to that moment, a call that it is in included, and measured at all.
 	Inside   float64 `json:"inside_seconds"`
 	Observed float64 `json:"observed_seconds"`
+	// Inside by kind of call.
+	Kind KindSeconds `json:"kind_seconds"`
 	// How long the longest call under way of any thread has taken; 0: there was none.
 	Running float64   `json:"running_seconds"`
 	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
+}
+
+// KindSeconds are seconds for each kind of call (mpit.CallKind).
+type KindSeconds struct {
+	Send       float64 `json:"send"`
+	Wait       float64 `json:"wait"`
+	Collective float64 `json:"collective"`
+	File       float64 `json:"file"`
+}
+
+// Of returns the seconds of one kind; 0: there is no such kind.
+func (k *KindSeconds) Of(kind mpit.CallKind) float64 {
+	switch kind {
+	case mpit.CallSend:
+		return k.Send
+	case mpit.CallWait:
+		return k.Wait
+	case mpit.CallCollective:
+		return k.Collective
+	case mpit.CallFile:
+		return k.File
+	}
+	return 0
+}
+
+// Most returns what is larger of each kind.
+func (k KindSeconds) Most(other KindSeconds) KindSeconds {
+	return KindSeconds{Send: max(k.Send, other.Send), Wait: max(k.Wait, other.Wait),
+		Collective: max(k.Collective, other.Collective), File: max(k.File, other.File)}
 }
 
 // LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
@@ -73,7 +104,13 @@ func CallsOf(s *mpit.Sample) *Calls {
 	if u == nil {
 		return nil
 	}
-	c := &Calls{Inside: u.Inside.Seconds(), Observed: u.Observed.Seconds(), Running: u.Running.Seconds()}
+	c := &Calls{Inside: u.Inside.Seconds(), Observed: u.Observed.Seconds(), Running: u.Running.Seconds(),
+		Kind: KindSeconds{
+			Send:       u.InsideBy[mpit.CallSend].Seconds(),
+			Wait:       u.InsideBy[mpit.CallWait].Seconds(),
+			Collective: u.InsideBy[mpit.CallCollective].Seconds(),
+			File:       u.InsideBy[mpit.CallFile].Seconds(),
+		}}
 	if u.Running <= LongCallTime {
 		return c
 	}

@@ -42,6 +42,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	}
 	texts := newLabelTexts(s.owner)
 	labels := make([]mapping.Series, len(rows))
+	numbers := map[*mapping.Series]func(o Owner) float64{}
 	from := len(s.entries)
 	for i, r := range rows {
 		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
@@ -49,10 +50,15 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value,
 			valid: true, lasting: true})
 		if r.Number != nil {
-			s.own = append(s.own, ownNumber{len(s.entries) - 1, r.Number})
+			numbers[&labels[i]] = r.Number
 		}
 	}
 	s.sort(from)
+	for at := from; at < len(s.entries); at++ {
+		if number := numbers[s.entries[at].series]; number != nil {
+			s.own = append(s.own, ownNumber{at, number})
+		}
+	}
 	s.plain = len(s.entries)
 	f := p.byName[of.Name]
 	if f == nil {

@@ -268,6 +268,9 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	wire_string(w, is->function == NULL ? "" : is->function);
 	wire_string(w, calls->module == NULL ? "" : calls->module);
 	wire_word(w, calls->offset);
+	wire_word(w, ACTIVITIES);
+	for (size_t i = 0; i < ACTIVITIES; i++)
+		wire_word(w, is->activity_ns[i]);
 	wire_fill_length(w, record);
 }
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 2
+#define SOURCE_VERSION 3
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -46,6 +46,15 @@ struct source_mpi {
 	void *(*find)(const char *symbol);
 };
 
+/* What a call does, as far as it says who waits for whom. Numbers of docs/protocol.md, SAMPLE. */
+enum activity {
+	SENDING,       /* hands data over, or begins something that ends later */
+	WAITING,       /* for messages, requests, windows */
+	IN_COLLECTIVE, /* all of a communicator take part, and it returns when they have */
+	IN_FILE,       /* works on a file */
+	ACTIVITIES
+};
+
 /* What happens at one moment. */
 struct source_calls {
 	/*
@@ -54,6 +63,8 @@ struct source_calls {
 	 * never gains more than observed.
 	 */
 	uint64_t inside_ns, observed_ns;
+	/* inside_ns by what the calls do. None falls, and together they are no more; less, where nobody knows. */
+	uint64_t activity_ns[ACTIVITIES];
 	/* The longest call under way of any thread; of 0 ns: there is none, and the rest is zeros. */
 	uint64_t running_ns;
 	const char *function; /* with MPI_; static storage */

@@ -240,6 +240,10 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			e.String(u.Function)
 			e.String(u.Module)
 			e.Word(u.Offset)
+			e.Word(uint64(len(u.InsideBy)))
+			for _, d := range u.InsideBy {
+				e.Word(uint64(d))
+			}
 		})
 	}
 	e.Finish()

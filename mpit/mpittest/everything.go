@@ -138,7 +138,8 @@ func Everything() Config {
 		Objects:  allObjects(began),
 		UnderWay: &mpit.UnderWay{Inside: 42 * time.Second, Observed: time.Minute, Running: 1500 * time.Millisecond,
 			Function: "MPI_Win_fence", Bind: mpit.BindWin, Object: 9, Module: "/home/user/bin/simulated app",
-			Offset: 0x12ab},
+			Offset: 0x12ab, InsideBy: [mpit.CallKinds]time.Duration{mpit.CallSend: 2 * time.Second,
+				mpit.CallWait: 4 * time.Second, mpit.CallCollective: 35 * time.Second, mpit.CallFile: time.Second}},
 	}}
 	e.enums = []*mpit.Enum{
 		{ID: 0, Name: "phase", Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 1, Name: "eager"},

@@ -13,6 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
@@ -71,12 +72,33 @@ var (
 		"The longest call of MPI under way in the rank, of any thread, if it has taken longer than a second: its "+
 			"communicator, window or file, and the file and offset of where it returns to; always 1.",
 		rankLabels, self.PlainLabels("function", "comm", "win", "file", "module", "offset"))
+	familyCallKind = counter("mpit_call_kind_seconds_total", "",
+		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or begins something), wait (for "+
+			"messages, requests, windows), collective, file. Only of ranks with the call profile.",
+		rankLabels, self.PlainLabels("kind"))
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], self.PlainLabels("metric"))
 )
 
 func gauge(name, counts, help string, labels ...[]exposition.Label) Family {
 	return Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: slices.Concat(labels...)}
+}
+
+func counter(name, counts, help string, labels ...[]exposition.Label) Family {
+	f := gauge(name, counts, help, labels...)
+	f.Type = dto.MetricType_COUNTER
+	return f
+}
+
+// kindRows are the rows of familyCallKind, of a rank with the call profile.
+func kindRows() (rows []exposition.Row) {
+	for kind := range mpit.CallKinds {
+		rows = append(rows, exposition.Row{
+			Labels: []mapping.Label{{Name: "kind", Value: kind.String()}},
+			Number: func(o exposition.Owner) float64 { return o.(*portrait).calls.Kind.Of(kind) },
+		})
+	}
+	return rows
 }
 
 // processLabelled are the labels of mpit_process_info, besides the rank's, with their attributes and values.
@@ -133,7 +155,7 @@ type rankFamily struct {
 func ofRank(name, counts string, when presence, help string, value func(r *portrait) float64) rankFamily {
 	f := gauge(name, counts, help, rankLabels)
 	if strings.HasSuffix(name, "_total") {
-		f.Type = dto.MetricType_COUNTER
+		f = counter(name, counts, help, rankLabels)
 	}
 	return rankFamily{f, when, value}
 }
@@ -213,7 +235,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyCategoryParent, familyControlRanks, familyCallRunning, familyNodeExtreme)
+		familyPvarCategory, familyCategoryParent, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}

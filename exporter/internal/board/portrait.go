@@ -293,6 +293,9 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 			b.AddOwn(s.Sheet, &f.Family, liveOnly, exposition.Row{Number: value})
 		}
 	}
+	if r.calls != nil {
+		b.AddOwn(s.Sheet, &familyCallKind, false, kindRows()...)
+	}
 	if long := r.long(); long != (api.LongCall{}) {
 		b.AddOwn(s.Sheet, &familyCallRunning, true, exposition.Row{Value: 1, Labels: longCallLabels(&long)})
 	}

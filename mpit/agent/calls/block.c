@@ -223,8 +223,10 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
-		uint64_t key = 0, now;
+		uint64_t key = 0, now, ended[ACTIVITIES];
 
+		for (size_t k = 0; k < ACTIVITIES; k++)
+			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
 		/* The cell of a call that runs has the same key all the time. */
 		if (is_running(inside) && has_cell(b, cell))
 			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
@@ -240,6 +242,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			.begin = begin,
 			.from = from,
 		};
+		memcpy(out->ended, ended, sizeof ended);
 		return true;
 	}
 	return false;

@@ -94,6 +94,7 @@ extern _Atomic uint64_t calls_uncounted HIDDEN;
 /* A thread's time inside MPI at one moment, and the call it is in. */
 struct moment_inside {
 	uint64_t ticks, now; /* inside MPI, the call it is in included; of the clock, at that moment */
+	uint64_t ended[ACTIVITIES]; /* ticks inside, without that call */
 	uint64_t key;        /* of the call's function and object; 0: it is in none, or just between two */
 	uint64_t begin;      /* ticks, of that call */
 	uintptr_t from;      /* the address that it returns to */

@@ -7,7 +7,7 @@
  *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_dwarf_cfa()))
  *		return next(...);
  *	int rc = next(...);
- *	call_returns(&call);
+ *	call_returns(&call, SENDING);
  *	call_counts(&call, rc == 0 ? count * type_bytes(type) : 0, 0);
  *	return rc;
  *
@@ -76,13 +76,14 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * begin, cell and from belong to the call that inside is negative for if inside is the same before and after they are
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
- * are one call to this clock.)
+ * are one call to this clock.) So does ended, which has changed before inside says that a call is over.
  */
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
 	_Atomic uint64_t inside;
+	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls that have ended */
 };
 
 /* Ticks, of a word of under_way.inside or calls_state.observed. */
@@ -179,7 +180,7 @@ ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct c
 }
 
 /* It has returned. A call that returns on another thread than it began on leaves that one's as it is. */
-ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, uint64_t begin, uint64_t took)
+ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, enum activity activity, uint64_t begin, uint64_t took)
 {
 	struct under_way *u = t->under_way;
 	uint64_t inside;
@@ -187,8 +188,12 @@ ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, uint64_t begin, 
 	if (UNLIKELY(u == NULL))
 		return;
 	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
-	if (LIKELY(is_running(inside)) && LIKELY(atomic_load_explicit(&u->begin, memory_order_relaxed) == begin))
+	if (LIKELY(is_running(inside)) && LIKELY(atomic_load_explicit(&u->begin, memory_order_relaxed) == begin)) {
+		atomic_store_explicit(&u->ended[activity],
+				      atomic_load_explicit(&u->ended[activity], memory_order_relaxed) + took,
+				      memory_order_release);
 		atomic_store_explicit(&u->inside, inside + begin + took, memory_order_release);
+	}
 }
 
 /* block.c: whether the call that the thread is marked as being in is really there, so that the new one, of which only
@@ -248,14 +253,15 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	return true;
 }
 
-/* Right after the real call, whatever it has returned: reads the clock and ends the mark. */
-ALWAYS_INLINE void call_returns(struct call *c)
+/* Right after the real call, whatever it has returned: reads the clock and ends the mark. The activity is always the
+ * same of a function. */
+ALWAYS_INLINE void call_returns(struct call *c, enum activity activity)
 {
 	uint64_t now = clock_now(&calls_state.clock);
 	/* Cores' counters may differ by less than a call takes. */
 	uint64_t took = now > c->begin ? now - c->begin : 0;
 
-	under_way_ends(&calls_thread, c->begin, took);
+	under_way_ends(&calls_thread, activity, c->begin, took);
 	c->begin = took;
 	calls_thread.mark = NULL;
 	calls_thread.running = NULL;

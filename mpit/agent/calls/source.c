@@ -283,6 +283,14 @@ static uint64_t gain(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* Ticks inside by what the calls do, the one that goes on included. */
+static uint64_t ticks_of(const struct moment_inside *m, unsigned activity)
+{
+	bool goes_on = m->key != 0 && functions[key_function(m->key)].activity == activity;
+
+	return m->ended[activity] + (goes_on ? m->now - m->begin : 0);
+}
+
 /*
  * Time inside MPI and time observed of the first thread, as they have been told: what was told never falls.
  *
@@ -294,7 +302,8 @@ static uint64_t gain(uint64_t now, uint64_t before)
 static bool tell_inside(struct source_calls *out)
 {
 	static struct {
-		uint64_t read, inside, observed; /* ns: inside as it was read; both as they have been told */
+		uint64_t read, read_by[ACTIVITIES]; /* ns, as it was read */
+		uint64_t inside, observed, by[ACTIVITIES]; /* ns, as they have been told */
 	} last;
 	struct moment_inside m;
 
@@ -312,10 +321,20 @@ static bool tell_inside(struct source_calls *out)
 		passed = gain(nanoseconds(observed), last.observed);
 		last.read = inside;
 		last.observed += passed;
-		last.inside += gained < passed ? gained : passed;
+		gained = gained < passed ? gained : passed;
+		last.inside += gained;
+		for (unsigned i = 0; i < ACTIVITIES; i++) {
+			uint64_t now = nanoseconds(ticks_of(&m, i)), more = gain(now, last.read_by[i]);
+
+			last.read_by[i] = now;
+			more = more < gained ? more : gained;
+			last.by[i] += more;
+			gained -= more;
+		}
 	}
 	out->inside_ns = last.inside;
 	out->observed_ns = last.observed;
+	memcpy(out->activity_ns, last.by, sizeof last.by);
 	return true;
 }
 

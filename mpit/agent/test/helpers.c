@@ -212,6 +212,9 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 		take_string(&f, told.function, sizeof told.function);
 		take_string(&f, told.module, sizeof told.module);
 		told.offset = take(&f);
+		CHECK(take(&f) == ACTIVITIES);
+		for (size_t i = 0; i < ACTIVITIES; i++)
+			told.activity_ns[i] = take(&f);
 	}
 	CHECK(f.at == f.header.words);
 	free(f.words);

@@ -628,7 +628,7 @@ void test_calls_under_way_on_the_wire(void)
 {
 	const struct source_calls brief = {
 		.inside_ns = 5, .observed_ns = 7, .running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3,
-		.from = (uintptr_t)sample_now,
+		.from = (uintptr_t)sample_now, .activity_ns = { 1, 0, 3, 1 },
 	};
 	struct source_calls longer = brief;
 	char program[4096] = "";
@@ -649,6 +649,7 @@ void test_calls_under_way_on_the_wire(void)
 	told = sample_calls(fd, 2, SAMPLE_FRESH);
 	CHECK(told.known == 1 && told.inside_ns == 5 && told.observed_ns == 7 && told.running_ns == 999999999);
 	CHECK(told.bind == BIND_COMM && told.object == 3 && strcmp(told.function, "MPI_Send") == 0);
+	CHECK(memcmp(told.activity_ns, brief.activity_ns, sizeof told.activity_ns) == 0);
 	/* Where a short call was made nobody asks: it would be another place at each scrape. */
 	CHECK(told.module[0] == '\0' && told.offset == 0);
 

@@ -82,7 +82,7 @@ uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, 
 
 /* Calls under way, as the sample that comes tells of them, whatever comes before it. */
 struct told_calls {
-	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset;
+	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset, activity_ns[ACTIVITIES];
 	char function[64], module[4096];
 };
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status);

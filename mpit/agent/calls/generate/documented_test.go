@@ -37,20 +37,21 @@ func TestDocumentedTable(t *testing.T) {
 	uptodate.Check(t, page, table, want, updating)
 }
 
-// documentation is a row for all functions of a section that have the same object and directions.
+// documentation is a row for all functions of a section that have the same object, directions and kind.
 func documentation(functions []function) string {
 	objects := map[binding]string{bindComm: "communicator", bindWin: "window", bindFile: "file", bindNone: "none"}
+	kinds := map[activity]string{sending: "send", waiting: "wait", inCollective: "collective", inFile: "file"}
 	names := map[string][]string{}
 	var rows []string
 	for _, f := range functions {
-		row := fmt.Sprintf("| %s | %s | %s |", f.section, objects[f.bind], directions(f.movement))
+		row := fmt.Sprintf("| %s | %s | %s | %s |", f.section, kinds[f.activity()], objects[f.bind], directions(f.movement))
 		if names[row] == nil {
 			rows = append(rows, row)
 		}
 		names[row] = append(names[row], strings.TrimPrefix(f.name, "MPI_"))
 	}
 	var b strings.Builder
-	b.WriteString("\n| family | object | bytes | functions, without `MPI_` |\n|---|---|---|---|\n")
+	b.WriteString("\n| family | kind | object | bytes | functions, without `MPI_` |\n|---|---|---|---|---|\n")
 	for _, row := range rows {
 		fmt.Fprintf(&b, "%s %s |\n", row, strings.Join(names[row], ", "))
 	}

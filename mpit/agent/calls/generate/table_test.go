@@ -180,3 +180,24 @@ func TestShippedTable(t *testing.T) {
 		assert.True(t, used[name], "no function's bytes are %q", name)
 	}
 }
+
+// What calls do that wait for others, and what they do that don't.
+func TestActivities(t *testing.T) {
+	got := map[string]activity{}
+	for _, f := range shipped(t) {
+		got[f.name] = f.activity()
+	}
+	for name, want := range map[string]activity{
+		"MPI_Send": sending, "MPI_Ssend": sending, "MPI_Isend": sending, "MPI_Irecv": sending, "MPI_Start": sending,
+		"MPI_Send_init": sending, "MPI_Pready": sending, "MPI_Ibarrier": sending, "MPI_Allreduce_init": sending,
+		"MPI_Put": sending, "MPI_Rget": sending, "MPI_Comm_idup": sending, "MPI_Isendrecv": sending,
+		"MPI_Recv": waiting, "MPI_Mrecv": waiting, "MPI_Probe": waiting, "MPI_Improbe": waiting, "MPI_Sendrecv": waiting,
+		"MPI_Sendrecv_replace": waiting, "MPI_Waitall": waiting, "MPI_Test": waiting, "MPI_Parrived": waiting,
+		"MPI_Buffer_detach": waiting, "MPI_Comm_flush_buffer": waiting, "MPI_Win_fence": waiting,
+		"MPI_Win_unlock": waiting, "MPI_Barrier": inCollective, "MPI_Bcast": inCollective,
+		"MPI_Neighbor_alltoall": inCollective, "MPI_Comm_split": inCollective, "MPI_Win_allocate_shared": inCollective,
+		"MPI_Win_free": inCollective, "MPI_File_open": inFile, "MPI_File_write_all": inFile, "MPI_File_iread": inFile,
+	} {
+		assert.Equal(t, want, got[name], name)
+	}
+}

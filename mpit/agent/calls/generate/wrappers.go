@@ -20,6 +20,7 @@ struct function {
 	const char *name;
 	int bind; /* BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	const char *out, *in;
+	unsigned activity; /* enum activity */
 };
 
 enum function_number {
@@ -51,8 +52,8 @@ const unsigned function_count = FUNCTION_COUNT;
 const struct function functions[] = {
 `)
 	for _, f := range functions {
-		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out),
-			quoted(f.movement.in))
+		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out),
+			quoted(f.movement.in), f.activity())
 	}
 	b.WriteString("};\n")
 	return b.Bytes()
@@ -124,7 +125,7 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	if f.movement.needsStatus() {
 		b.WriteString("\tintptr_t seen = status_or_own(status, &own);\n")
 	}
-	fmt.Fprintf(b, "\tint rc = next(%s);\n\tcall_returns(&call);\n", strings.Join(given, ", "))
+	fmt.Fprintf(b, "\tint rc = next(%s);\n\tcall_returns(&call, %s);\n", strings.Join(given, ", "), f.activity())
 	if moved := movedExpression(f, w); moved == "" {
 		b.WriteString("\tcall_counts(&call, 0, 0);\n")
 	} else {

@@ -175,7 +175,7 @@ void test_a_duration_goes_into_its_bucket(void)
 	calls_state.clock.ratio = ratio_of(1, 1);
 	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
 		CHECK(call_begins(&c, FUNCTION_MPI_Recv, BIND_COMM, 0x100, __builtin_dwarf_cfa()));
-		call_returns(&c);
+		call_returns(&c, WAITING);
 		c.begin = durations[i];
 		call_counts(&c, 0, 7);
 		sum += durations[i];
@@ -190,7 +190,7 @@ void test_a_duration_goes_into_its_bucket(void)
 	/* A clock that runs backwards between two cores. */
 	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x100, __builtin_dwarf_cfa()));
 	c.begin = UINT64_MAX;
-	call_returns(&c);
+	call_returns(&c, IN_COLLECTIVE);
 	call_counts(&c, 0, 0);
 	source->read(variable("mpit_call_time_MPI_Barrier"), comm, elements);
 	CHECK(elements[0] == 0 && elements[1] == 1);
@@ -328,7 +328,7 @@ static struct place place_in(intptr_t comm)
 	struct call c;
 
 	CHECK(call_begins(&c, FUNCTION_MPI_Bcast, BIND_COMM, comm, __builtin_dwarf_cfa()));
-	call_returns(&c);
+	call_returns(&c, IN_COLLECTIVE);
 	place = *call_place(&c);
 	call_counts(&c, 0, 0);
 	return place;
@@ -529,6 +529,7 @@ int main(void)
 	test_a_child_measures_nothing();
 	test_a_call_under_way_is_told();
 	test_time_inside_is_that_of_the_calls();
+	test_time_inside_by_activity();
 	test_a_pause_is_not_observed();
 	test_what_a_longjmp_leaves_under_way();
 	test_a_threads_end_clears_its_call();

@@ -16,7 +16,7 @@ int fake_topology = -1;
 /* ---- the table ---- */
 
 const struct function functions[] = {
-#define ROW(name, bind, out, in) { #name, BIND_##bind, out, in },
+#define ROW(name, bind, out, in, activity) { #name, BIND_##bind, out, in, activity },
 	FUNCTIONS(ROW)
 #undef ROW
 };
@@ -56,7 +56,7 @@ const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
 
 /* ---- the library ---- */
 
-#define LIBRARY(name, bind, out, in)                                                                            \
+#define LIBRARY(name, bind, out, in, activity)                                                                            \
 	__attribute__((noinline)) int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle) \
 	{                                                                                                       \
 		(void)buffer;                                                                                   \
@@ -159,7 +159,7 @@ void *fake_find(const char *function)
 		{ "PMPI_Dist_graph_neighbors_count", dist_graph_neighbors_count },
 		{ "PMPI_Type_size_x", type_size_x },
 		{ "PMPI_Type_free", free_type },
-#define KNOWN(name, bind, out, in) { "P" #name, fake_##name },
+#define KNOWN(name, bind, out, in, activity) { "P" #name, fake_##name },
 		FUNCTIONS(KNOWN)
 #undef KNOWN
 	};
@@ -188,13 +188,13 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 
 #define HAS(direction, bytes) ((direction) != NULL ? (bytes) : 0)
 
-#define WRAPPER(symbol, name, bind, has_out, has_in)                                                            \
+#define WRAPPER(symbol, name)                                                                                   \
 	EXPORT int symbol(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle)                      \
 	{                                                                                                       \
 		NEXT(next_4, symbol);                                                                           \
 		return measure_##name(next, FRAME, buffer, count, type, handle);                                \
 	}
-#define WRAPPERS(name, bind, has_out, has_in)                                                                   \
+#define WRAPPERS(name, bind, has_out, has_in, activity)                                                         \
 	static MEASURES int measure_##name(next_4 *next, const void *frame, intptr_t buffer, intptr_t count, intptr_t type, \
 					   intptr_t handle)                                                                   \
 	{                                                                                                       \
@@ -204,7 +204,7 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, frame))                           \
 			return next(buffer, count, type, handle);                                               \
 		int rc = next(buffer, count, type, handle);                                                     \
-		call_returns(&call);                                                                            \
+		call_returns(&call, activity);                                                                  \
 		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                            \
 			bytes = (uint64_t)count * type_bytes(type);                                             \
 		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                    \
@@ -212,6 +212,6 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 			call_size(&call, bytes);                                                                \
 		return rc;                                                                                      \
 	}                                                                                                       \
-	WRAPPER(name, name, bind, has_out, has_in)                                                              \
-	WRAPPER(P##name, name, bind, has_out, has_in)
+	WRAPPER(name, name)                                                                                     \
+	WRAPPER(P##name, name)
 FUNCTIONS(WRAPPERS)

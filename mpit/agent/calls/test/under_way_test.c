@@ -7,12 +7,22 @@
 #include <string.h>
 #include <time.h>
 
+static uint64_t all_activities(const struct source_calls *c)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < ACTIVITIES; i++)
+		all += c->activity_ns[i];
+	return all;
+}
+
 static struct source_calls now(void)
 {
 	struct source_calls c;
 
 	CHECK(source->calls(&c));
 	CHECK(c.inside_ns <= c.observed_ns);
+	CHECK(all_activities(&c) <= c.inside_ns);
 	return c;
 }
 
@@ -120,6 +130,40 @@ void test_time_inside_is_that_of_the_calls(void)
 	freed(BIND_COMM, 0x100, comm);
 }
 
+static void looks_twice_from_a_barrier(void)
+{
+	struct source_calls before = now(), after;
+
+	sleeps();
+	after = now();
+	CHECK(after.activity_ns[IN_COLLECTIVE] - before.activity_ns[IN_COLLECTIVE] >= 3000000);
+	CHECK(after.activity_ns[SENDING] == before.activity_ns[SENDING]);
+	CHECK(after.activity_ns[WAITING] == before.activity_ns[WAITING]);
+}
+
+/* By what the call does, one under way included; together they are all the time inside. */
+void test_time_inside_by_activity(void)
+{
+	struct source_calls before, after;
+
+	fake_inside = looks_twice_from_a_barrier;
+	before = now();
+	CHECK(barriers() == 0);
+	fake_inside = sleeps;
+	CHECK(sends_from() == 0);
+	CHECK(waits() == 0);
+	CHECK(receives() == 0);
+	CHECK(MPI_File_write(0, 1, 8, 0x400) == 0);
+	fake_inside = NULL;
+	after = now();
+	CHECK(after.activity_ns[SENDING] - before.activity_ns[SENDING] >= 3000000);
+	CHECK(after.activity_ns[WAITING] - before.activity_ns[WAITING] >= 6000000);
+	CHECK(after.activity_ns[IN_COLLECTIVE] - before.activity_ns[IN_COLLECTIVE] >= 3000000);
+	CHECK(after.activity_ns[IN_FILE] - before.activity_ns[IN_FILE] >= 3000000);
+	/* Each is cut to nanoseconds. */
+	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >= after.inside_ns - before.inside_ns);
+}
+
 static void is_paused_meanwhile(void)
 {
 	struct source_calls before, paused;
@@ -214,7 +258,7 @@ void test_a_threads_end_clears_its_call(void)
 static void *returns_here(void *call)
 {
 	sends_from(); /* so that it has a block */
-	call_returns(call);
+	call_returns(call, IN_COLLECTIVE);
 	CHECK(!is_running(atomic_load(&calls_thread.under_way->inside)));
 	CHECK(atomic_load(&calls_thread.under_way->inside) < (uint64_t)1 << 40);
 	return NULL;
@@ -258,6 +302,10 @@ static void *reads_all_the_time(void *unused)
 
 		CHECK(c.inside_ns >= last.inside_ns && c.observed_ns >= last.observed_ns);
 		CHECK(c.inside_ns - last.inside_ns <= c.observed_ns - last.observed_ns);
+		for (size_t i = 0; i < ACTIVITIES; i++)
+			CHECK(c.activity_ns[i] >= last.activity_ns[i]);
+		/* Nobody knows in which of them what has just begun is, but for an instant. */
+		CHECK(c.inside_ns - all_activities(&c) < 1000000);
 		last = c;
 		if (c.running_ns == 0)
 			continue;

@@ -6,7 +6,7 @@ static MEASURES int measure_MPI_Gatherv(next_9 *next, const void *frame, intptr_
 	if (!call_begins(&call, FUNCTION_MPI_Gatherv, BIND_COMM, comm, frame))
 		return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-	call_returns(&call);
+	call_returns(&call, IN_COLLECTIVE);
 	struct moved moved = NOTHING_MOVED;
 	if (rc == 0)
 		moved = bytes_gatherv(&call, sendbuf, (int)sendcount, sendtype, int_counts(recvcounts), recvtype, (int)root);

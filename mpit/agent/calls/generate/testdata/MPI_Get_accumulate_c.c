@@ -6,7 +6,7 @@ static MEASURES int measure_MPI_Get_accumulate_c(next_12 *next, const void *fram
 	if (!call_begins(&call, FUNCTION_MPI_Get_accumulate, BIND_WIN, win, frame))
 		return next(buf, count, type, resultbuf, resultcount, resulttype, target, disp, targetcount, targettype, op, win);
 	int rc = next(buf, count, type, resultbuf, resultcount, resulttype, target, disp, targetcount, targettype, op, win);
-	call_returns(&call);
+	call_returns(&call, SENDING);
 	struct moved moved = NOTHING_MOVED;
 	if (rc == 0)
 		moved = (struct moved){ .out = is_peer((int)target) && reads_origin(op) ? bytes_of(count, type) : 0, .in = is_peer((int)target) ? bytes_of(resultcount, resulttype) : 0 };

@@ -8,7 +8,7 @@ static MEASURES int measure_MPI_Recv(next_7 *next, const void *frame, intptr_t b
 		return next(buf, count, type, source, tag, comm, status);
 	intptr_t seen = status_or_own(status, &own);
 	int rc = next(buf, count, type, source, tag, comm, seen);
-	call_returns(&call);
+	call_returns(&call, WAITING);
 	struct moved moved = NOTHING_MOVED;
 	if (rc == 0)
 		moved = (struct moved){ .in = bytes_in_status(seen) };

@@ -6,25 +6,26 @@ struct function {
 	const char *name;
 	int bind;
 	const char *out, *in;
+	unsigned activity; /* enum activity */
 };
 
-/* name, bind, direction out, direction in */
+/* name, bind, direction out, direction in, activity */
 #define FUNCTIONS(X)                             \
-	X(MPI_Send, COMM, "sent", NULL)          \
-	X(MPI_Recv, COMM, NULL, "received")      \
-	X(MPI_Isend, COMM, "sent", NULL)         \
-	X(MPI_Irecv, COMM, NULL, "posted")       \
-	X(MPI_Sendrecv, COMM, "sent", "received") \
-	X(MPI_Barrier, COMM, NULL, NULL)         \
-	X(MPI_Bcast, COMM, "sent", "received")   \
-	X(MPI_Allreduce, COMM, "sent", "received") \
-	X(MPI_Allgather, COMM, "sent", "received") \
-	X(MPI_Put, WIN, "sent", NULL)            \
-	X(MPI_File_write, FILE, "written", NULL) \
-	X(MPI_Wait, NONE, NULL, NULL)
+	X(MPI_Send, COMM, "sent", NULL, SENDING) \
+	X(MPI_Recv, COMM, NULL, "received", WAITING) \
+	X(MPI_Isend, COMM, "sent", NULL, SENDING) \
+	X(MPI_Irecv, COMM, NULL, "posted", SENDING) \
+	X(MPI_Sendrecv, COMM, "sent", "received", WAITING) \
+	X(MPI_Barrier, COMM, NULL, NULL, IN_COLLECTIVE) \
+	X(MPI_Bcast, COMM, "sent", "received", IN_COLLECTIVE) \
+	X(MPI_Allreduce, COMM, "sent", "received", IN_COLLECTIVE) \
+	X(MPI_Allgather, COMM, "sent", "received", IN_COLLECTIVE) \
+	X(MPI_Put, WIN, "sent", NULL, SENDING) \
+	X(MPI_File_write, FILE, "written", NULL, IN_FILE) \
+	X(MPI_Wait, NONE, NULL, NULL, WAITING)
 
 enum function_number {
-#define NUMBER(name, bind, out, in) FUNCTION_##name,
+#define NUMBER(name, bind, out, in, activity) FUNCTION_##name,
 	FUNCTIONS(NUMBER)
 #undef NUMBER
 	FUNCTION_COUNT

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 enum { BIND_NONE, BIND_COMM, BIND_FILE = 4, BIND_WIN = 8 };
+enum activity { SENDING, WAITING, IN_COLLECTIVE, IN_FILE };
 
 struct call {
 	int unused;
@@ -41,7 +42,7 @@ extern const struct calls_abi *calls_abi;
 extern intptr_t calls_no_op;
 
 bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame);
-void call_returns(struct call *call);
+void call_returns(struct call *call, enum activity activity);
 void call_counts(struct call *call, uint64_t out, uint64_t in);
 bool counts_sizes(void);
 void call_size(const struct call *call, uint64_t bytes);

@@ -66,8 +66,9 @@ bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle
 	return fake_measuring;
 }
 
-void call_returns(struct call *call)
+void call_returns(struct call *call, enum activity activity)
 {
+	CHECK(activity <= IN_FILE);
 	CHECK(call != NULL && recorded.counted == 0);
 	recorded.returned++;
 }
