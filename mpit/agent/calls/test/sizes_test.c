@@ -87,7 +87,7 @@ void test_sizes_are_counted_if_asked_for(void)
 static void *counts_here(void *call)
 {
 	CHECK(MPI_Send(0, 1, 1, 0x999) == 0); /* it has a block of its own */
-	call_returns(call);
+	call_returns(call, SENDING);
 	call_counts(call, 5, 0);
 	call_size(call, 5);
 	return NULL;
