@@ -12,6 +12,7 @@ import (
 // maker gathers what goes into one report.
 type maker struct {
 	report    *Report
+	place     func(r *api.RankStatus) string // nil: not known
 	running   bool
 	nodes     map[string]bool
 	programs  map[string]int
@@ -26,8 +27,9 @@ type levels struct {
 	all []float64
 }
 
-func newMaker(of *api.RankStatus) *maker {
+func newMaker(of *api.RankStatus, place func(r *api.RankStatus) string) *maker {
 	return &maker{
+		place:  place,
 		report: &Report{Format: Format, Job: Job{ID: of.JobID, World: of.World, User: of.User, Name: of.JobName}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
 		calls: map[string]*Call{}, levels: map[string]*levels{},
@@ -58,6 +60,9 @@ func (m *maker) add(of *api.RankValues, answer *api.ValueList) {
 		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
 		if s.Ended == nil {
 			rank.Running, rank.Long = c.Running, c.Long
+			if c.Long != nil && m.place != nil {
+				rank.Place = m.place(s)
+			}
 		}
 	}
 	r.Ranks = append(r.Ranks, rank)
@@ -163,6 +168,7 @@ func (m *maker) done() *Report {
 		l.Median = l.all[(len(l.all)-1)/2]
 		r.Levels = append(r.Levels, l.Level)
 	}
+	r.Verdict = r.judge()
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -23,6 +24,8 @@ type Report struct {
 	Format int       `json:"format"`
 	Time   time.Time `json:"time"` // when the last of its ranks was asked
 	Job    Job       `json:"job"`
+	// Verdict says what is wrong with it, if anything.
+	Verdict verdict.Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
 	// call profile.
 	Calls []Call `json:"calls,omitempty"`
@@ -86,6 +89,7 @@ type Rank struct {
 	Kind     api.KindSeconds `json:"kind_seconds"`
 	Running  float64         `json:"running_seconds,omitempty"`
 	Long     *api.LongCall   `json:"long,omitempty"`
+	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
@@ -112,8 +116,8 @@ type Level struct {
 }
 
 // Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, one answer for each node, in
-// the order of their labels.
-func Of(answers []api.ValueList) []*Report {
+// the order of their labels. place says where in its program a rank's long call was made; nil: nobody knows.
+func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
 	type key struct{ jobID, world, user string }
 	made := map[key]*maker{}
 	var all []*maker
@@ -123,7 +127,7 @@ func Of(answers []api.ValueList) []*Report {
 			of := &answer.Ranks[j]
 			k := key{of.Rank.JobID, of.Rank.World, of.Rank.User}
 			if made[k] == nil {
-				made[k] = newMaker(&of.Rank)
+				made[k] = newMaker(&of.Rank, place)
 				all = append(all, made[k])
 			}
 			made[k].add(of, answer)

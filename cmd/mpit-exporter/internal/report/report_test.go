@@ -56,7 +56,7 @@ func late() []api.ValueList {
 }
 
 func TestWhatIsKnownOfAJob(t *testing.T) {
-	reports := Of(late())
+	reports := Of(late(), nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	ended := began.Add(100 * time.Second)
@@ -84,7 +84,7 @@ func TestAJobThatRuns(t *testing.T) {
 	lists := late()
 	lists[0].Ranks[1].Rank.Ended = nil
 	lists[0].Ranks[1].Rank.Calls.Long = &api.LongCall{Function: "MPI_Barrier"}
-	r := Of(lists)[0]
+	r := Of(lists, nil)[0]
 	assert.Nil(t, r.Job.Ended)
 	assert.Equal(t, 102.0, r.Seconds())
 	var text bytes.Buffer
@@ -94,7 +94,7 @@ func TestAJobThatRuns(t *testing.T) {
 
 func TestText(t *testing.T) {
 	var text bytes.Buffer
-	require.NoError(t, Of(late())[0].Text(&text))
+	require.NoError(t, Of(late(), nil)[0].Text(&text))
 	for _, line := range []string{
 		"Job 17 (heat <3>): solver",
 		"user ada, world 0, 4 of 4 ranks, 2 nodes, openmpi 5.0.7, began ",
@@ -115,7 +115,7 @@ func TestManyRanks(t *testing.T) {
 		list.Ranks = append(list.Ranks, rankOf(i, "node1", 50+float64(i)/100))
 	}
 	var text bytes.Buffer
-	require.NoError(t, Of([]api.ValueList{list})[0].Text(&text))
+	require.NoError(t, Of([]api.ValueList{list}, nil)[0].Text(&text))
 	assert.Regexp(t, `(?m)^999 .*\n998 `, text.String())
 	assert.Contains(t, text.String(), "… 975 more")
 	assert.Regexp(t, `(?m)^1 .*\n0 `, text.String())
@@ -128,7 +128,7 @@ func TestWithoutACallProfile(t *testing.T) {
 		list.Ranks[i].Rank.Calls = nil
 		list.Ranks[i].Variables = nil
 	}
-	r := Of([]api.ValueList{list})[0]
+	r := Of([]api.ValueList{list}, nil)[0]
 	assert.Empty(t, r.Calls)
 	var text bytes.Buffer
 	require.NoError(t, r.Text(&text))
@@ -142,7 +142,7 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 	list := late()[0]
 	list.Ranks[0].Rank.JobName = "<script>\x1b[2J</script>"
 	list.Ranks[0].Variables[0].Series[0].Labels["comm"] = `</script><b onload="x">`
-	r := Of([]api.ValueList{list})[0]
+	r := Of([]api.ValueList{list}, nil)[0]
 	var page, text bytes.Buffer
 	require.NoError(t, r.HTML(&page))
 	assert.NotContains(t, page.String(), "<b onload")
@@ -156,7 +156,7 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 
 // Pages and JSON are read as what was written; anything else is an error.
 func TestReadWhatWasWritten(t *testing.T) {
-	r := Of(late())[0]
+	r := Of(late(), nil)[0]
 	for name, writes := range map[string]func(b *bytes.Buffer) error{
 		"page": func(b *bytes.Buffer) error { return r.HTML(b) },
 		"json": func(b *bytes.Buffer) error { return r.JSON(b) },
@@ -183,7 +183,7 @@ func FuzzRead(f *testing.F) {
 		func(r *Report, b *bytes.Buffer) error { return r.JSON(b) },
 	} {
 		var text bytes.Buffer
-		if err := writes(Of(late())[0], &text); err != nil {
+		if err := writes(Of(late(), nil)[0], &text); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(text.Bytes())
@@ -219,7 +219,7 @@ func TestCompare(t *testing.T) {
 			even[i].Ranks[j].Variables[0].Series[0].Sum = "1"
 		}
 	}
-	c, err := Compare(Of(late())[0], Of(even)[0])
+	c, err := Compare(Of(late(), nil)[0], Of(even, nil)[0])
 	require.NoError(t, err)
 	assert.Equal(t, Change{What: "time observed", Before: 100, After: 32}, c.Observed)
 	assert.Equal(t, []Change{
@@ -246,7 +246,7 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	}
 	whole, err := Load(path)
 	require.NoError(t, err)
-	assert.Equal(t, Of(late())[0], whole)
+	assert.Equal(t, Of(late(), nil)[0], whole)
 	again, err := Load(path + ".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
@@ -334,7 +334,7 @@ func TestFromPrometheus(t *testing.T) {
 	for _, query := range queries {
 		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
 	}
-	reports := Of(answers)
+	reports := Of(answers, nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	assert.Equal(t, "mpich 4.2", r.Job.Library)

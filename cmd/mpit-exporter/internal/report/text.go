@@ -32,7 +32,9 @@ func (r *Report) Text(w io.Writer) error {
 	for _, s := range v.sections() {
 		fmt.Fprintf(&b, "\n%s\n", s.Title)
 		t := table.New(&b)
-		table.Line(t, s.Heads...)
+		if s.Heads[0] != "" {
+			table.Line(t, s.Heads...)
+		}
 		for _, row := range s.Rows {
 			table.Row(t, slices.Clone(row.Cells)...)
 		}
@@ -93,7 +95,7 @@ func (r *Report) view() *view {
 	if j.Started != nil {
 		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Seconds()))
 	}
-	return &view{Title: title, About: strings.Join(about, ", "), Verdict: r.verdict(), report: r}
+	return &view{Title: title, About: strings.Join(about, ", "), Verdict: r.Verdict.Text, report: r}
 }
 
 func (r *Report) state() string {
