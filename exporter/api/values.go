@@ -42,7 +42,7 @@ type VariableValues struct {
 	Name         string        `json:"name"`            // as in a catalogue; empty, as Class: not known any more
 	Class        string        `json:"class,omitempty"` // the same
 	Metric       string        `json:"metric"`
-	Distribution bool          `json:"distribution,omitempty"` // see mpit.Variable: Count is of calls, Sum their time
+	Distribution bool          `json:"distribution,omitempty"` // see mpit.Variable: Count is of calls, Sum their time or bytes
 	Kind         string        `json:"kind"`                   // counter, gauge, histogram, untyped
 	Unit         string        `json:"unit,omitempty"`         // of the values, in UCUM
 	Series       []SeriesValue `json:"series"`
