@@ -24,10 +24,10 @@
 
 enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
 
-enum what { UNCOUNTED, TIME, OUT, IN, MESSAGES, BYTES }; /* UNCOUNTED is the first variable's, and no other's */
+enum what { UNCOUNTED, TIME, OUT, IN, SIZE, MESSAGES, BYTES }; /* UNCOUNTED is the first variable's, and no other's */
 
 #define NAME_BYTES 96
-#define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS + 2 * (PEERS_MOST + 1))
+#define MOST_VARIABLES (1 + 4 * MOST_FUNCTIONS + 2 * (PEERS_MOST + 1))
 
 /*
  * The gate's: filled as functions are called for the first time, but for the first, which is always there. A
@@ -58,6 +58,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
+	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why))
 		return false;
 	peers_open(mpi->find);
@@ -100,7 +101,7 @@ static size_t count(void)
 
 static bool of_function(const struct variable *v)
 {
-	return v->what == TIME || v->what == OUT || v->what == IN;
+	return v->what == TIME || v->what == OUT || v->what == IN || v->what == SIZE;
 }
 
 static void describe(size_t i, struct source_variable *out)
@@ -117,6 +118,7 @@ static void describe(size_t i, struct source_variable *out)
 		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
 		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
 		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },
+		[SIZE] = { AGGREGATE, true, "How many calls of this function from outside MPI were of which size, in bytes of the larger buffer" },
 		[MESSAGES] = { COUNTER, false, "Messages sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
 		[BYTES] = { AGGREGATE, false, "Bytes sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
 	};
@@ -141,6 +143,17 @@ static void add_variable(enum what what, unsigned of, const char *prefix, const 
 	snprintf(v->name, sizeof v->name, "%s%s_%s", prefix, direction, name);
 }
 
+static bool has_sizes(const struct function *f)
+{
+	return counts_sizes() && (f->out != NULL || f->in != NULL);
+}
+
+/* How many variables a function has. */
+static size_t count_of(const struct function *f)
+{
+	return 1u + (f->out != NULL) + (f->in != NULL) + has_sizes(f);
+}
+
 /* The first of a function's variables, made at its first call that is seen. */
 static size_t variables_of(unsigned function)
 {
@@ -154,6 +167,8 @@ static size_t variables_of(unsigned function)
 		add_variable(OUT, function, "mpit_call_bytes_", f->out, f->name);
 	if (f->in != NULL)
 		add_variable(IN, function, "mpit_call_bytes_", f->in, f->name);
+	if (has_sizes(f))
+		add_variable(SIZE, function, "mpit_call_size", "", f->name);
 	return first_variable[function];
 }
 
@@ -174,11 +189,8 @@ static void tell(uint64_t key, found_function *found, void *context)
 		return;
 	}
 	variable = variables_of(function);
-	found(context, variable++, object);
-	if (functions[function].out != NULL)
-		found(context, variable++, object);
-	if (functions[function].in != NULL)
-		found(context, variable, object);
+	for (size_t i = 0, n = count_of(&functions[function]); i < n; i++)
+		found(context, variable + i, object);
 }
 
 static void discover_block(struct block *b, found_function *found, void *context)
@@ -248,6 +260,21 @@ static void read_times(unsigned function, uint32_t object, uint64_t *elements)
 	elements[0] = ratio_units(&calls_state.clock.ratio, ticks);
 }
 
+static void read_sizes(unsigned function, uint32_t object, uint64_t *elements)
+{
+	memset(elements, 0, DISTRIBUTION_ELEMENTS * sizeof *elements);
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		const struct cell *c = block_cell(b, function, object);
+		struct sizes *sizes = c == NULL ? NULL : block_sizes(b, c);
+
+		if (sizes == NULL)
+			continue;
+		elements[0] += atomic_load_explicit(&sizes->bytes, memory_order_relaxed);
+		for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
+			elements[1 + i] += atomic_load_explicit(&sizes->buckets[i], memory_order_relaxed);
+	}
+}
+
 static uint64_t read_bytes(unsigned function, uint32_t object, enum what what)
 {
 	uint64_t bytes = 0;
@@ -270,6 +297,7 @@ static void read(size_t variable, uint32_t object, uint64_t *elements)
 	case TIME: read_times(v->of, object, elements); break;
 	case OUT:
 	case IN: *elements = read_bytes(v->of, object, v->what); break;
+	case SIZE: read_sizes(v->of, object, elements); break;
 	case MESSAGES: *elements = peers_messages(v->of); break;
 	case BYTES: *elements = peers_bytes(v->of); break;
 	}

@@ -106,17 +106,29 @@ func (s *Settings) wantsCalls(env Environment) bool {
 	return value != "" && value != "0"
 }
 
+// NeedCalls asks for a call profile unless the command line has said whether there is one. What it measures besides is
+// what the environment says.
+func (s *Settings) NeedCalls(env Environment) {
+	if !s.CallsSaid {
+		s.Calls, s.CallsSaid, s.CallsWords = true, true, env.Get(EnvCalls)
+	}
+}
+
 // callsWords are what --calls can measure besides; mpit/agent/calls/asked.c knows them too.
 var callsWords = []string{"sizes", "peers"}
 
-// callsFlag is the value of --calls, a cli.Wordy.
+// callsFlag is the value of --calls.
 type callsFlag Settings
 
+var _ cli.Wordy = (*callsFlag)(nil)
+
+// Set takes the switch: true or false.
 func (f *callsFlag) Set(value string) (err error) {
 	f.Calls, err = strconv.ParseBool(value)
 	return err
 }
 
+// SetWords takes what is measured besides.
 func (f *callsFlag) SetWords(words string) error {
 	for word := range strings.SplitSeq(words, ",") {
 		if !slices.Contains(callsWords, word) {
@@ -128,7 +140,9 @@ func (f *callsFlag) SetWords(words string) error {
 	return nil
 }
 
-func (f *callsFlag) String() string   { return strconv.FormatBool(f.Calls) }
+func (f *callsFlag) String() string { return strconv.FormatBool(f.Calls) }
+
+// IsBoolFlag lets it stand without a value.
 func (f *callsFlag) IsBoolFlag() bool { return true }
 
 // AddCalls adds the flag --calls.

@@ -242,10 +242,11 @@ void test_variables_and_pairs_are_told_of_once(void)
 	CHECK(MPI_Allreduce(0, 1, 1, 0x100) == 0 && MPI_Allreduce(0, 1, 1, 0x999) == 0);
 	in_a_thread(allreduces, NULL); /* the same pair in another block */
 	tells(&told);
-	CHECK(told.count == 6 && source->count() == before + 3);
+	CHECK(told.count == 8 && source->count() == before + 4);
 	CHECK(tells_of(&told, "mpit_call_time_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_time_MPI_Allreduce", 0));
 	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", comm) &&
-	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm));
+	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm) &&
+	      tells_of(&told, "mpit_call_size_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_size_MPI_Allreduce", 0));
 	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", 0) &&
 	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", 0));
 	in_a_thread(allreduces, NULL);
@@ -258,6 +259,9 @@ void test_variables_and_pairs_are_told_of_once(void)
 	source->describe(before + 1, &v);
 	CHECK(strcmp(v.name, "mpit_call_bytes_sent_MPI_Allreduce") == 0 && v.mpi_class == 7 && !v.distribution &&
 	      v.bind == BIND_COMM);
+	source->describe(before + 3, &v);
+	CHECK(strcmp(v.name, "mpit_call_size_MPI_Allreduce") == 0 && v.mpi_class == 7 && v.distribution &&
+	      v.bind == BIND_COMM);
 	source->describe(0, &v);
 	CHECK(strcmp(v.name, "mpit_call_uncounted") == 0 && v.mpi_class == 6 && !v.distribution && v.bind == BIND_NONE);
 
@@ -266,7 +270,7 @@ void test_variables_and_pairs_are_told_of_once(void)
 	comm = make(BIND_COMM, 0x100);
 	CHECK(MPI_Allreduce(0, 1, 1, 0x100) == 0);
 	tells(&later);
-	CHECK(later.count == 3 && tells_of(&later, "mpit_call_time_MPI_Allreduce", comm));
+	CHECK(later.count == 4 && tells_of(&later, "mpit_call_time_MPI_Allreduce", comm));
 	later.count = 0;
 
 	/* An object that has gone before anybody has asked is told of no more. */
@@ -480,13 +484,14 @@ int main(void)
 	const struct timespec while_calibrating = { .tv_nsec = 30000000 };
 	const char *why = NULL;
 
-	setenv("MPIT_CALLS", "sizes,peers", 1);
 	nanosleep(&while_calibrating, NULL);
 	CHECK(mpit_agent_source(SOURCE_VERSION + 1) == NULL);
 	source = mpit_agent_source(SOURCE_VERSION);
 	CHECK(!source->begin(&nobodys, &why) && strstr(why, "ABI") != NULL);
 	CHECK(MPI_Send(0, 1, 1, 0x999) == 0); /* nobody has switched it on */
-	CHECK(source->begin(&mpi, &why) && calls_state.peers);
+	CHECK(setenv("MPIT_CALLS", "1,sise,sizes,peers", 1) == 0);
+	CHECK(source->begin(&mpi, &why) && strstr(why, "\"sise\"") != NULL); /* the rest is measured */
+	CHECK(calls_state.peers);
 	calls_state.peers = false; /* but for the tests that are about it */
 	source->measure(true);
 	CHECK(source->count() == 1);
@@ -499,6 +504,10 @@ int main(void)
 	test_calls_and_bytes();
 	test_a_failed_call_has_no_bytes();
 	test_a_duration_goes_into_its_bucket();
+	test_a_size_goes_into_its_bucket();
+	test_a_call_has_one_size();
+	test_sizes_are_counted_if_asked_for();
+	test_a_size_is_counted_where_its_call_began();
 	test_nothing_is_counted_while_switched_off();
 	test_variables_and_pairs_are_told_of_once();
 	test_sizes_of_types_are_kept_until_one_is_freed();
@@ -534,6 +543,6 @@ int main(void)
 	test_no_place_of_a_peer_ever_falls();
 	test_peers_of_threads();
 	test_an_object_freed_while_it_is_sent_on();
-	puts("tests of the call profile's runtime: 43 passed, 0 failed");
+	puts("tests of the call profile's runtime: 47 passed, 0 failed");
 	return 0;
 }

@@ -305,6 +305,8 @@ static bool to_a_peer(unsigned function)
 		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                            \
 			bytes = (uint64_t)count * type_bytes(type);                                             \
 		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                    \
+		if (((has_out) != NULL || (has_in) != NULL) && counts_sizes() && rc == 0)                       \
+			call_size(&call, bytes);                                                                \
 		if (counts_peers() && rc == 0 && to_a_peer(FUNCTION_##name))                                    \
 			call_sends(&call, BIND_##bind, (int)buffer, bytes);                                     \
 		return rc;                                                                                      \

@@ -40,13 +40,15 @@ struct recorded {
 	int begun, returned, counted, sent;
 	int to; /* if sent */
 	uint64_t out, in;
+	int sized;
+	uint64_t size;
 };
 extern struct recorded recorded;
 
 /* What call_begins answers. */
 extern bool fake_measuring;
-/* What counts_peers answers. */
-extern bool fake_peers;
+/* What counts_sizes and counts_peers answer. */
+extern bool fake_sizes, fake_peers;
 
 void test_bytes(void);
 void test_wrappers(void);
