@@ -73,8 +73,8 @@ func TestAttributesOfTheSemanticConventions(t *testing.T) {
 	}
 }
 
-// What any series may have can't be a label that a rule gives, of whatever meaning, but for a peer, which is one whoever
-// names it.
+// What any series may have can't be a label that a rule gives, of whatever meaning, but for a peer, which is one
+// whoever names it.
 func TestNoRuleGivesALabelOfTheTable(t *testing.T) {
 	for _, l := range exposition.CommonLabels() {
 		_, err := variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<" + l.Name + ">x)"}}}})

@@ -601,7 +601,8 @@ func TestWhatDescribesOneRankIsBounded(t *testing.T) {
 	}
 }
 
-// Each rank has talked to others: what describes its other variables is shared all the same, and peers aren't described.
+// Each rank has talked to others: what describes its other variables is shared all the same, and peers aren't
+// described.
 func TestVariablesByPeerAreNotDescribed(t *testing.T) {
 	own := len(small("1", 0).Variables)
 	n := startNode(t, Config{}, func(e *Exporter) { e.describing = own }) // enough for what both have

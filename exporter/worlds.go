@@ -83,8 +83,8 @@ type shared struct {
 	where categories.Standing
 }
 
-// describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is. Variables by
-// peer, of which each rank has others, are left out of alike.
+// describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is. Variables
+// by peer, of which each rank has others, are left out of alike.
 func (s *shared) describe(infos []variables.Info) (all, alike []variables.Info) {
 	byPeer := func(i variables.Info) bool { return i.ByPeer() }
 	alike = infos

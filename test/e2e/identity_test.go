@@ -67,7 +67,8 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 	}
 }
 
-// A spawned world has ranks of the same numbers in the same job, which are no peers of the first one's. (Debian's MPICH can't spawn.)
+// A spawned world has ranks of the same numbers in the same job, which are no peers of the first one's. (Debian's MPICH
+// can't spawn.)
 func TestSpawnedWorld(t *testing.T) {
 	exporter := suite.Exporter(t)
 	mpi := harness.OpenMPI(t)

@@ -89,8 +89,8 @@ static void around(MPI_Comm comm, const int *world, int n, int me)
     MPI_Request_free(&request);
 }
 
-/* On communicators of which no two give the same ranks. The program says itself who is who, by the colours and keys that it
- * has chosen. */
+/* On communicators of which no two give the same ranks. The program says itself who is who, by the colours and keys that
+ * it has chosen. */
 static void messages(void)
 {
     MPI_Comm comm;

@@ -1,7 +1,7 @@
 /*
  * spawn DIR COMMAND ARGS...: starts two processes of COMMAND as a second world, which runs this program again with
- * "child" as last argument. Each rank of the first sends an int to the one of the same number in the second. Both worlds
- * stop at "up" (the first) and "child" (the second).
+ * "child" as last argument. Each rank of the first sends an int to the one of the same number in the
+ * second. Both worlds stop at "up" (the first) and "child" (the second).
  */
 #include "hold.h"
 #include <mpi.h>

@@ -317,7 +317,8 @@ ALWAYS_INLINE bool counts_peers(void)
 {
 	return UNLIKELY(calls_state.peers);
 }
-/* peers.c: the call has sent something to a rank of its communicator or window. Where counts_peers, after call_counts. */
+/* peers.c: the call has sent something to a rank of its communicator or window. Where counts_peers, after
+ * call_counts. */
 void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN;
 
 /* What differs between the ABIs and is no handle. */
@@ -332,7 +333,8 @@ struct calls_abi {
 	/* Bytes that the status of a receive or a file's access tells of, one that has waited for its end: nothing
 	 * cancels that. */
 	uint64_t (*status_bytes)(const void *status);
-	/* Handles that a call may name though they stand for nothing: what they are in a register, and MPI_COMM_WORLD. find is source_mpi's. */
+	/* Handles that a call may name though they stand for nothing, and MPI_COMM_WORLD: what they are in a register. find
+	 * is source_mpi's. */
 	intptr_t (*datatype_null)(void *(*find)(const char *symbol));
 	intptr_t (*no_op)(void *(*find)(const char *symbol));
 	intptr_t (*comm_world)(void *(*find)(const char *symbol));

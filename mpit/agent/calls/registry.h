@@ -19,8 +19,8 @@
 /* Once, in begin. False: no memory. */
 bool registry_open(void);
 
-/* The gate is held. place: of a communicator; of a window only where its ranks are in the world. False: there is no slot, and the
- * object isn't known. */
+/* The gate is held. place: of a communicator; of a window, its world. False: there is no slot, and the object isn't
+ * known. */
 bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place *place);
 /* The gate is held. False: it isn't there. */
 bool registry_remove(int kind, intptr_t handle, uint32_t number);

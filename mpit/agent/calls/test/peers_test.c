@@ -35,7 +35,8 @@ void test_ranks_of_the_world(void)
 
 	CHECK(ranks.count == FAKE_WORLD_SIZE && ranks.table == 0 && world_rank(&ranks, 77) == 77);
 
-	/* Lines, of which two ranks are looked for in the whole world: a duplicate, rows and columns, one turned round, one's own. */
+	/* Lines, of which two ranks are looked for in the whole world: a duplicate, rows and columns, one turned round,
+	 * one's own. */
 	const struct { int count, first, stride; } lines[] = {
 		{ FAKE_WORLD_SIZE, 0, 1 }, { 10, 20, 1 }, { 20, 3, 10 }, { FAKE_WORLD_SIZE, FAKE_WORLD_SIZE - 1, -1 }, { 64, 0, 1 },
 		{ 65, 130, -2 }, { 2, 7, -7 }, { 1, 199, 1 }, { 1, 0, 1 },
