@@ -92,10 +92,12 @@ type nodes struct {
 func (f fault) start(t *testing.T, mpi *harness.MPI, n nodes) *harness.Run {
 	t.Helper()
 	job := harness.Job{MPI: mpi, Ranks: f.ranks, Program: "faults.c", Args: []string{f.name, harness.HoldDir},
-		Socket: n.near.Socket, ID: f.name, Exec: []string{"--calls"}}
+		Socket: n.near.Socket, ID: f.name, Exec: []string{"--calls"},
+		// Room for a burst of messages: with MPICH's 64 a rank has to wait for the other one to have a core.
+		Env: []string{"UCX_MM_FIFO_SIZE=4096"}}
 	if f.slow != "" {
 		library := suite.PlainProgram(t, "libslow.c", "library", "-shared", "-fPIC")
-		job.Env = append(strings.Fields(f.slow), "LD_PRELOAD="+library)
+		job.Env = append(append(job.Env, strings.Fields(f.slow)...), "LD_PRELOAD="+library)
 	}
 	if strings.Contains(f.slow, "sockets") {
 		job.Env = append(job.Env, "OMPI_MCA_btl=self,tcp", "UCX_TLS=self,tcp")
