@@ -27,6 +27,12 @@ func (e *Exporter) API() http.Handler { return e.api }
 // Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
 func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 
+// Values returns what stands on the page for the variables of the ranks that are meant: what GET /api/v1/values
+// answers, see api.Source.
+func (e *Exporter) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
+	return source{e}.Values(ctx, which)
+}
+
 // source is an Exporter as the API has it.
 type source struct{ e *Exporter }
 

@@ -61,6 +61,9 @@ func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) erro
 	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
 	}
+	if c.own.Reports() && !c.settings.CallsSaid {
+		c.settings.Calls, c.settings.CallsSaid = true, true
+	}
 	path, err := c.settings.Complete(env, c.program[0])
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@
 //   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and
 //     serves no HTTP;
 //   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
-//   - list shows what variables there are, top what moves in them, cvar reads and sets those that control the library;
+//   - list shows what variables there are, top what moves in them, report how a job does, cvar reads and sets those that control the library;
 //   - config is about the rules that say what variables become.
 package main
 
@@ -64,6 +64,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	list := newListCommand(app)
 	top := newTopCommand(app)
 	cvar := newCvarCommand(app)
+	report := newReportCommand(app)
 	config := newConfigCommand(app)
 
 	command, err := cli.Parse(app, args)
@@ -79,6 +80,8 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 		return list.run(ctx, std)
 	case top.name:
 		return top.run(ctx, std)
+	case report.name:
+		return report.run(ctx, std)
 	case cvar.setName, cvar.getName:
 		return cvar.run(ctx, command, std)
 	case config.checkName, config.showName, config.explainName:

@@ -145,12 +145,15 @@ func (c *serveCommand) runOwn(
 	if n.Pushing != nil {
 		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
 	}
+	if err := c.own.Reports(n.Exporter.Values, n.Logger); err != nil {
+		return err
+	}
 	if err := c.own.Prepare(page, n.Logger); err != nil {
 		return err
 	}
 	defer c.own.Withdraw()
 	dirs, removed := c.own.Removes()
-	needs.Dirs, needs.Removed = dirs, append(needs.Removed, removed...)
+	needs.Dirs, needs.Removed, needs.Written = dirs, append(needs.Removed, removed...), c.own.Written()
 	enclosed, err := n.Enclose(needs)
 	if err != nil {
 		return err

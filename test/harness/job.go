@@ -31,6 +31,7 @@ type Job struct {
 	Bare    bool     // without the agent
 	Socket  string   // where the agent looks for an exporter
 	Exec    []string // flags of "mpit-exporter exec"
+	Before  []string // a command in front of "mpit-exporter exec"
 	Wrap    []string // a command in front of the program, such as valgrind
 	ID      string   // MPIT_JOB_ID; empty: one of its own
 	NoID    bool     // no MPIT_JOB_ID at all
@@ -63,6 +64,7 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	if !job.Alone {
 		command = append(job.MPI.launcher(), "-n", strconv.Itoa(job.Ranks))
 	}
+	command = append(command, job.Before...)
 	if !job.Bare {
 		command = append(command, s.ExecCommand(job.Exec...)...)
 	}

@@ -86,6 +86,9 @@ func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
 	return s.PrometheusWith(tb, PrometheusConfig{Exporters: []*Exporter{exporter}})
 }
 
+// URL is where it answers.
+func (p *Prometheus) URL() string { return "http://" + p.address }
+
 // PrometheusWith starts a Prometheus, and waits until it is ready.
 func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 	tb.Helper()

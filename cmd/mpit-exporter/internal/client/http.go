@@ -47,6 +47,9 @@ func (c *HTTP) AddFlags(cmd *kingpin.CmdClause) {
 // ChoosesRanks says whether only some ranks are meant.
 func (c *HTTP) ChoosesRanks() bool { return c.query() != "" }
 
+// Labels are those of the ranks that are meant; "" stands for any.
+func (c *HTTP) Labels() (jobID, world, user, rank string) { return c.jobID, c.world, c.user, c.rank }
+
 func (c *HTTP) query() string {
 	query := url.Values{}
 	for name, value := range map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank} {

@@ -2,6 +2,7 @@ package own
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,11 +11,11 @@ import (
 // pushAgain is the pause after a push that has failed, while ranks wait.
 const pushAgain = 100 * time.Millisecond
 
-// finalPush pushes the last values of ranks while they wait in MPI_Finalize. Ranks end together: one push is for all
-// that had ended when it began. It is safe for concurrent use.
+// finalPush pushes the last values of ranks, or reports them, while they wait in MPI_Finalize. Ranks end together: one
+// push is for all that had ended when it began. It is safe for concurrent use.
 type finalPush struct {
-	push func(ctx context.Context) (points int, err error)
-	wait time.Duration // how long a rank waits
+	push []func(ctx context.Context) error // one for each that wants them
+	wait time.Duration                     // how long a rank waits
 	log  *slog.Logger
 
 	mu      sync.Mutex
@@ -77,7 +78,10 @@ func (f *finalPush) run() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), f.wait)
-		_, err := f.push(ctx)
+		var err error
+		for _, push := range f.push {
+			err = errors.Join(err, push(ctx))
+		}
 		cancel()
 		if err != nil {
 			f.log.Warn("Last values were not delivered while their ranks waited", "err", err)

@@ -16,6 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -25,6 +27,8 @@ const (
 	firstWait = 30 * time.Second
 	// lookInterval is how often it checks whether all is over, once no process is there.
 	lookInterval = 200 * time.Millisecond
+	// reportTimeout is how long the last report may take.
+	reportTimeout = 10 * time.Second
 )
 
 // Mode is what makes an exporter one launch's own.
@@ -36,8 +40,9 @@ type Mode struct {
 
 	first, look time.Duration // firstWait, lookInterval, but in tests
 
-	endpoint string     // to which figures are pushed; empty: nowhere
-	finals   *finalPush // nil: nothing is pushed
+	endpoint string                          // to which figures are pushed; empty: nowhere
+	finals   *finalPush                      // nil: nothing is pushed
+	report   func(ctx context.Context) error // writes the report; nil: there is none
 
 	page     Page
 	sd       string // path of the file-SD file; empty: none
@@ -133,7 +138,40 @@ func (o *Mode) FinalTaken() func(ctx context.Context) {
 // Pushes says how ended ranks' figures are pushed and where to, before any rank is listened to.
 func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), endpoint string, logger *slog.Logger) {
 	o.endpoint = endpoint
-	o.finals = &finalPush{push: push, wait: o.order.Wait, log: logger}
+	o.deliver(func(ctx context.Context) error {
+		_, err := push(ctx)
+		return err
+	}, logger)
+}
+
+// Reports says how the values for the report are had, before any rank is listened to; nothing is done without one.
+func (o *Mode) Reports(
+	values func(ctx context.Context, which api.Selector) (api.ValueList, error), logger *slog.Logger,
+) error {
+	if o.order.Report == "" {
+		return nil
+	}
+	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path))
+	if err != nil {
+		return err
+	}
+	o.report = func(ctx context.Context) error {
+		list, err := values(ctx, api.Selector{})
+		if err != nil {
+			return fmt.Errorf("getting the values for the report: %w", err)
+		}
+		return file.Write(list)
+	}
+	o.deliver(o.report, logger)
+	return nil
+}
+
+// deliver lets ranks that end wait for this, too.
+func (o *Mode) deliver(push func(ctx context.Context) error, logger *slog.Logger) {
+	if o.finals == nil {
+		o.finals = &finalPush{wait: o.order.Wait, log: logger}
+	}
+	o.finals.push = append(o.finals.push, push)
 }
 
 // Prepare makes its files and its socket, before the sandbox is raised.
@@ -166,6 +204,14 @@ func (o *Mode) Removes() (dirs, files []string) {
 	return dirs, files
 }
 
+// Written are the files that it writes anew, for the sandbox.
+func (o *Mode) Written() []string {
+	if o.order.Report == "" {
+		return nil
+	}
+	return []string{o.order.Report}
+}
+
 // Begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
 // have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
 // has taken.
@@ -180,14 +226,30 @@ func (o *Mode) Begin(
 	if o.endpoint != "" {
 		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)
 	}
+	if o.order.Report != "" {
+		answer.Lines = append(answer.Lines, "the report of this job will be "+o.order.Report)
+	}
 	reply(o.pipe, answer)
 	o.begun = true
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
 		o.awaitEnd(ctx, remaining, logger)
+		o.lastReport(ctx, logger)
 	}()
 	return ctx
+}
+
+// lastReport writes the report once more: of ranks that were killed nobody has waited for it.
+func (o *Mode) lastReport(ctx context.Context, logger *slog.Logger) {
+	if o.report == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	if err := o.report(ctx); err != nil {
+		logger.Error("The report of the job was not written", "err", err)
+	}
 }
 
 // awaitEnd returns when all processes have ended and the last values have been taken, or nobody takes them.
@@ -200,6 +262,9 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 		present, came := o.presence.Count()
 		if present == 0 {
 			living, untaken := remaining()
+			if o.report != nil && !o.order.Page && o.endpoint == "" {
+				untaken = 0 // the report is all that is wanted
+			}
 			seen = seen || came || living > 0 || untaken > 0
 			switch {
 			case living > 0:

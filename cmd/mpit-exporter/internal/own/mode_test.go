@@ -106,11 +106,11 @@ func TestFinalPush(t *testing.T) {
 	var began atomic.Int64
 	hold := make(chan struct{})
 	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
-		push: func(context.Context) (int, error) {
+		push: []func(context.Context) error{func(context.Context) error {
 			began.Add(1)
 			<-hold
-			return 1, nil
-		}}
+			return nil
+		}}}
 	wait := func() chan struct{} {
 		done := make(chan struct{})
 		go func() {
@@ -148,12 +148,12 @@ func TestFinalPush(t *testing.T) {
 func TestFinalPushIsTriedAgain(t *testing.T) {
 	began := 0
 	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
-		push: func(context.Context) (int, error) {
+		push: []func(context.Context) error{func(context.Context) error {
 			if began++; began < 3 {
-				return 0, errors.New("the receiver is away")
+				return errors.New("the receiver is away")
 			}
-			return 1, nil
-		}}
+			return nil
+		}}}
 	f.await(t.Context())
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,10 +163,10 @@ func TestFinalPushIsTriedAgain(t *testing.T) {
 // TestFinalPushIsBounded: a receiver that never answers keeps nobody.
 func TestFinalPushIsBounded(t *testing.T) {
 	f := &finalPush{wait: 20 * time.Millisecond, log: slog.New(slog.DiscardHandler),
-		push: func(ctx context.Context) (int, error) {
+		push: []func(context.Context) error{func(ctx context.Context) error {
 			<-ctx.Done()
-			return 0, ctx.Err()
-		}}
+			return ctx.Err()
+		}}}
 	f.await(t.Context())
 	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
 		time.Millisecond)

@@ -25,6 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
@@ -49,6 +50,7 @@ type Settings struct {
 	linger    time.Duration
 	config    []string
 	log       string
+	report    string
 	wait      time.Duration
 	otlp      *pushing.Flags
 	forwarded []string // flags of OTLP, as they were given
@@ -82,6 +84,9 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 		StringVar(&o.log)
 	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made.").
 		Default(defaultDir).PlaceHolder("DIR").StringVar(&o.parent)
+	cmd.Flag("report", "Write a page about the job to this file when it ends: .html, .json or .txt. Brings --own and "+
+		"--calls; on several nodes the file must be in a directory that they share.").PlaceHolder("FILE").
+		StringVar(&o.report)
 	o.otlp = pushing.AddFlags(cmd, false)
 	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
 		o.forward(parsed)
@@ -120,16 +125,25 @@ func (o *Settings) forward(parsed *kingpin.ParseContext) {
 // otlpFiles are the flags of OTLP that name files.
 var otlpFiles = []string{"otlp.header-file", "otlp.certificate", "otlp.client-certificate", "otlp.client-key"}
 
-// paged says whether the exporter has a page: not where its figures are pushed, unless one is asked for.
+// paged says whether the exporter has a page: not where its figures are pushed or reported, unless one is asked for.
 func (o *Settings) paged() bool {
 	if o.named {
 		return o.listen != noPage
 	}
-	return !o.otlp.Asked()
+	return !o.otlp.Asked() && o.report == ""
 }
+
+// Reports says whether a report is to be written.
+func (o *Settings) Reports() bool { return o.report != "" }
 
 // Check finds what the flag parser can't, before any process depends on it.
 func (o *Settings) Check(socket string) error {
+	if o.report != "" {
+		o.Enabled = true
+		if _, err := report.NewFile(o.report, ""); err != nil {
+			return cli.Usagef("--report %v", err)
+		}
+	}
 	switch {
 	case !o.Enabled && len(o.meant) > 0:
 		return cli.Usagef("exec: %s is for an exporter that exec starts: add --own, or give it to the exporter of "+
@@ -141,8 +155,9 @@ func (o *Settings) Check(socket string) error {
 			"out")
 	case o.wait < 0 || o.wait > maxWait:
 		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
-	case !o.paged() && !o.otlp.Asked():
-		return cli.Usagef("--own.listen none: then the figures must be pushed: add --otlp or --otlp.endpoint")
+	case !o.paged() && !o.otlp.Asked() && o.report == "":
+		return cli.Usagef("--own.listen none: then the figures must be pushed or reported: add --otlp, " +
+			"--otlp.endpoint or --report")
 	case o.linger < 0:
 		return cli.Usagef("--own.linger %v: must not be negative", o.linger)
 	case o.listen == "":
@@ -153,7 +168,7 @@ func (o *Settings) Check(socket string) error {
 
 // absolute makes all paths absolute, because the exporter's directory is /.
 func (o *Settings) absolute() error {
-	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log}
+	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log, &o.report}
 	for i := range o.config {
 		paths = append(paths, &o.config[i])
 	}
@@ -262,9 +277,10 @@ func (o *Settings) elect(
 	return path, nil
 }
 
-// FinalWait is how long ranks should wait in MPI_Finalize for their last values to be pushed; 0: nothing is pushed.
+// FinalWait is how long ranks should wait in MPI_Finalize for their last values to be pushed, or reported; 0: neither
+// is asked for.
 func (o *Settings) FinalWait() time.Duration {
-	if !o.otlp.Asked() {
+	if !o.otlp.Asked() && o.report == "" {
 		return 0
 	}
 	return o.wait

@@ -51,7 +51,8 @@ type order struct {
 	Wait   time.Duration // that ranks wait in MPI_Finalize; 0: they don't
 	SDDir  string
 	Log    string
-	Page   bool // on a port
+	Report string // file; empty: none
+	Page   bool   // on a port
 	JobID  string
 	World  string
 	Host   string
@@ -116,10 +117,10 @@ func (o *Settings) start(
 
 func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
 	order := order{
-		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Page: o.paged(), JobID: l.ID.JobID, World: l.ID.World,
+		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, Page: o.paged(), JobID: l.ID.JobID, World: l.ID.World,
 	}
+	order.Wait = o.FinalWait()
 	if o.otlp.Asked() {
-		order.Wait = o.wait
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
 	order.Serve = append(order.Serve, o.forwarded...)

@@ -36,6 +36,9 @@ const (
 	mayListen landlock.AccessFSSet = lowlevel.AccessFSReadDir | lowlevel.AccessFSMakeSock | lowlevel.AccessFSRemoveFile
 	mayRemove landlock.AccessFSSet = lowlevel.AccessFSRemoveFile
 	mayRmdir  landlock.AccessFSSet = lowlevel.AccessFSRemoveDir
+	// mayWrite: files that are written beside their place and renamed.
+	mayWrite landlock.AccessFSSet = mayRead | lowlevel.AccessFSWriteFile | lowlevel.AccessFSTruncate |
+		lowlevel.AccessFSMakeReg | lowlevel.AccessFSMakeDir | lowlevel.AccessFSRemoveFile | lowlevel.AccessFSRefer
 )
 
 // Needs is what the exporter has to do with files once it serves.
@@ -46,6 +49,7 @@ type Needs struct {
 	Sockets   []string // that it makes again when their files are gone, and removes
 	Dirs      []string // that it has made and removes at its end
 	Removed   []string // files that it removes at its end
+	Written   []string // files that it writes anew, with others and directories beside them
 
 	Receiver     bool     // it connects to a receiver of OTLP
 	Certificates []string // files that it reads for that
@@ -58,11 +62,13 @@ type fence struct {
 	names   []string // files in directories that are not read, but for these
 	removed []string // directories out of which it removes files
 	rmdir   []string // directories out of which it removes directories
+	written []string // directories into which it writes
 }
 
 // fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
 func fenceOf(needs Needs) fence {
-	f := fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs)}
+	f := fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs),
+		written: dirsOf(needs.Written)}
 	for _, path := range needs.Rules {
 		f.config = append(f.config, placesOfRules(path)...)
 	}
@@ -220,6 +226,7 @@ func (f fence) rules(uid int) []landlock.Rule {
 		landlock.PathAccess(mayListen, present(f.sockets)...),
 		landlock.PathAccess(mayRemove, present(f.removed)...),
 		landlock.PathAccess(mayRmdir, present(f.rmdir)...),
+		landlock.PathAccess(mayWrite, present(f.written)...),
 	}
 	if uid == 0 {
 		rules = append(rules, landlock.PathAccess(mayReadOne, present(nameFiles)...))

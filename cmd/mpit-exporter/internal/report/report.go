@@ -1,0 +1,148 @@
+// Package report is a page about one job, running or just ended: how efficient it is, where its time goes, which of
+// its ranks are late, and what waits in the library.
+//
+// It asks nobody: Of makes reports of what exporters have answered, all totals since the job began. Text and HTML
+// write one, Compare two.
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// Format is the version of a report's JSON.
+const Format = 1
+
+// Report is what is known of the ranks of one MPI_COMM_WORLD of a job. Times are in seconds, shares from 0 to 1.
+type Report struct {
+	Format int       `json:"format"`
+	Time   time.Time `json:"time"` // when the last of its ranks was asked
+	Job    Job       `json:"job"`
+	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
+	// call profile.
+	Calls []Call `json:"calls,omitempty"`
+	// Ranks are from late to early: the others wait for the first.
+	Ranks  []Rank  `json:"ranks"`
+	Levels []Level `json:"levels,omitempty"` // of the library: queues and watermarks, by name
+	// LeftOut is how many ranks and series the exporters have left out of their answers.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// Job is what its ranks say of it.
+type Job struct {
+	ID        string     `json:"jobid"`
+	World     string     `json:"world"`
+	User      string     `json:"user"`
+	Name      string     `json:"name,omitempty"`
+	Program   string     `json:"program,omitempty"` // path of the executable of most ranks
+	Library   string     `json:"library,omitempty"` // with its version
+	WorldSize int        `json:"world_size"`
+	Observed  int        `json:"observed"` // ranks that are in this report
+	Nodes     int        `json:"nodes"`
+	Started   *time.Time `json:"started,omitempty"`
+	Ended     *time.Time `json:"ended,omitempty"` // absent: a rank that is observed has not
+}
+
+// Seconds is how long the job has run; 0: nobody knows.
+func (r *Report) Seconds() float64 {
+	switch {
+	case r.Job.Started == nil:
+		return 0
+	case r.Job.Ended != nil:
+		return r.Job.Ended.Sub(*r.Job.Started).Seconds()
+	}
+	return r.Time.Sub(*r.Job.Started).Seconds()
+}
+
+// Call is all calls of one function on one object, of all ranks and threads.
+type Call struct {
+	Function string  `json:"function"`       // with MPI_
+	Kind     string  `json:"kind,omitempty"` // comm, win or file; empty: it names no object
+	Object   string  `json:"object,omitempty"`
+	Calls    float64 `json:"calls"`
+	Seconds  float64 `json:"seconds"`
+	// Share is Seconds of all the time observed, of all ranks.
+	Share float64            `json:"share"`
+	Bytes map[string]float64 `json:"bytes,omitempty"` // by direction: sent, received, posted, written, read
+	// Most is the rank that has spent most time in them.
+	Most        int     `json:"most_rank"`
+	MostSeconds float64 `json:"most_seconds"`
+}
+
+// Rank is one rank. The times are those of the thread that initialised MPI; all zero without a call profile.
+type Rank struct {
+	Rank     int             `json:"rank"`
+	Dup      int             `json:"dup,omitempty"`
+	Node     string          `json:"node"`
+	State    string          `json:"state"`
+	End      string          `json:"end_reason,omitempty"`
+	Observed float64         `json:"observed_seconds"`
+	Inside   float64         `json:"inside_seconds"`
+	Kind     api.KindSeconds `json:"kind_seconds"`
+	Running  float64         `json:"running_seconds,omitempty"`
+	Long     *api.LongCall   `json:"long,omitempty"`
+}
+
+// Useful is the rank's share of time outside MPI; 0 where nothing is known.
+func (r *Rank) Useful() float64 { return r.share(r.Observed - r.Inside) }
+
+// Busy is its share of time in which it waits for nobody.
+func (r *Rank) Busy() float64 { return r.share(r.Observed - r.Kind.Wait - r.Kind.Collective) }
+
+func (r *Rank) share(seconds float64) float64 {
+	if r.Observed <= 0 {
+		return 0
+	}
+	return min(max(seconds/r.Observed, 0), 1)
+}
+
+// Level is what is or was in the library at most, and in which rank.
+type Level struct {
+	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Unit   string            `json:"unit,omitempty"`
+	Most   float64           `json:"most"`
+	Rank   int               `json:"rank"`
+	Median float64           `json:"median"` // of the ranks that have it
+}
+
+// Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, one answer for each node, in
+// the order of their labels.
+func Of(answers []api.ValueList) []*Report {
+	type key struct{ jobID, world, user string }
+	made := map[key]*maker{}
+	var all []*maker
+	for i := range answers {
+		answer := &answers[i]
+		for j := range answer.Ranks {
+			of := &answer.Ranks[j]
+			k := key{of.Rank.JobID, of.Rank.World, of.Rank.User}
+			if made[k] == nil {
+				made[k] = newMaker(&of.Rank)
+				all = append(all, made[k])
+			}
+			made[k].add(of, answer)
+		}
+	}
+	slices.SortFunc(all, func(a, b *maker) int {
+		return cmp.Or(strings.Compare(a.report.Job.ID, b.report.Job.ID),
+			strings.Compare(a.report.Job.World, b.report.Job.World),
+			strings.Compare(a.report.Job.User, b.report.Job.User))
+	})
+	var reports []*Report
+	for _, m := range all {
+		reports = append(reports, m.done())
+	}
+	return reports
+}
+
+// number reads a value as it stands in an answer; NaN and what is none are false.
+func number(text string) (float64, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && v == v
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// reportCommand writes a page about one job, or what has changed between two of its runs.
+type reportCommand struct {
+	name string
+
+	exporter   client.HTTP
+	prometheus string
+	since      time.Duration
+	compare    bool
+	output     string
+	files      []string
+}
+
+func newReportCommand(app *kingpin.Application) *reportCommand {
+	c := &reportCommand{name: "report"}
+	cmd := app.Command(c.name, "Write a page about one job that runs or has just ended: how efficient it is, where its "+
+		"time goes, which ranks are late. It asks the exporter of this node, or, for a job over many nodes or one that "+
+		"is over, Prometheus. With a file it shows a report that exec --report has written; with two, and --compare, "+
+		"what has changed from the first to the second.")
+	c.exporter.AddFlags(cmd)
+	cmd.Flag("prometheus", "Address of a Prometheus that scrapes the exporters of all nodes, to be asked instead.").
+		PlaceHolder("URL").StringVar(&c.prometheus)
+	cmd.Flag("since", "How far Prometheus looks back for a job that is over.").Default("24h").DurationVar(&c.since)
+	cmd.Flag("compare", "Compare two reports, of files as JSON or as pages.").BoolVar(&c.compare)
+	cmd.Flag("output", "text, html (a page that needs no other host) or json.").Short('o').Default("text").
+		EnumVar(&c.output, "text", "html", "json")
+	cmd.Arg("file", "Report to show, or two to compare; or a directory REPORT.nodes.").StringsVar(&c.files)
+	return c
+}
+
+func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
+	var err error
+	switch {
+	case c.compare && len(c.files) != 2:
+		return cli.Usagef("report: --compare compares two files: mpit-exporter report --compare before.html after.html")
+	case c.compare && c.output == "html":
+		return cli.Usagef("report: a comparison is text or json")
+	case !c.compare && len(c.files) > 1:
+		return cli.Usagef("report: one file is shown; add --compare to compare two")
+	case c.since < time.Second:
+		return cli.Usagef("report: --since %s: must be at least 1s", c.since)
+	case c.compare:
+		err = c.writeComparison(std)
+	default:
+		var r *report.Report
+		if r, err = c.find(ctx); err == nil {
+			err = write(r, c.output, std)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (c *reportCommand) which() (which report.Which) {
+	which.JobID, which.World, which.User, which.Rank = c.exporter.Labels()
+	return which
+}
+
+func write(r *report.Report, output string, std cli.Stdio) error {
+	switch output {
+	case "html":
+		return r.HTML(std.Out)
+	case "json":
+		return r.JSON(std.Out)
+	}
+	return r.Text(std.Out)
+}
+
+func (c *reportCommand) writeComparison(std cli.Stdio) error {
+	before, err := report.Load(c.files[0])
+	if err != nil {
+		return err
+	}
+	after, err := report.Load(c.files[1])
+	if err != nil {
+		return err
+	}
+	compared, err := report.Compare(before, after)
+	switch {
+	case err != nil:
+		return err
+	case c.output == "json":
+		return compared.JSON(std.Out)
+	}
+	return compared.Text(std.Out)
+}
+
+// find finds the one job that is meant.
+func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
+	if len(c.files) == 1 {
+		return report.Load(c.files[0])
+	}
+	var answers []api.ValueList
+	var err error
+	if c.prometheus != "" {
+		answers, err = report.FromPrometheus(ctx, c.prometheus, c.which(), time.Now(), c.since)
+	} else {
+		answers = make([]api.ValueList, 1)
+		err = c.exporter.Get(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL", "values", &answers[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := report.Of(answers)
+	switch len(found) {
+	case 0:
+		return nil, errors.New("there is no job: nothing has run here under mpit-exporter exec lately")
+	case 1:
+		return found[0], nil
+	}
+	var jobs []string
+	for _, r := range found {
+		jobs = append(jobs, fmt.Sprintf("--jobid=%s --world=%s --user=%s", table.Clean(r.Job.ID),
+			table.Clean(r.Job.World), table.Clean(r.Job.User)))
+	}
+	return nil, fmt.Errorf("there are %d jobs; choose one:\n  %s", len(jobs), strings.Join(jobs, "\n  "))
+}

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// reported is a report as far as these tests look at it.
+type reported struct {
+	Job struct {
+		ID        string `json:"jobid"`
+		WorldSize int    `json:"world_size"`
+		Observed  int    `json:"observed"`
+		Nodes     int    `json:"nodes"`
+		Ended     string `json:"ended"`
+	} `json:"job"`
+	Calls []struct {
+		Function string  `json:"function"`
+		Object   string  `json:"object"`
+		Calls    float64 `json:"calls"`
+		Seconds  float64 `json:"seconds"`
+	} `json:"calls"`
+	Ranks []struct {
+		Rank     int     `json:"rank"`
+		End      string  `json:"end_reason"`
+		Observed float64 `json:"observed_seconds"`
+		Inside   float64 `json:"inside_seconds"`
+	} `json:"ranks"`
+}
+
+func reportIn(t *testing.T, text []byte) (r reported) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(text, &r), string(text))
+	return r
+}
+
+// seconds are all ranks' in a function.
+func (r *reported) seconds(function, object string) (seconds, calls float64) {
+	for _, c := range r.Calls {
+		if c.Function == function && c.Object == object {
+			return c.Seconds, c.Calls
+		}
+	}
+	return 0, 0
+}
+
+// stencilClock is what the ranks of the stencil say of themselves with --report: seconds in a call, of all ranks.
+func stencilClock(t *testing.T, output, call string) (seconds float64) {
+	t.Helper()
+	found := regexp.MustCompile(call+` ([0-9.]+) s`).FindAllStringSubmatch(output, -1)
+	require.NotEmpty(t, found, output)
+	for _, one := range found {
+		s, err := strconv.ParseFloat(one[1], 64)
+		require.NoError(t, err)
+		seconds += s
+	}
+	return seconds
+}
+
+const reportSteps = 40
+
+// uneven is a job of the stencil in which the others wait for rank 2.
+func uneven(mpi *harness.MPI, exec ...string) harness.Job {
+	return harness.Job{MPI: mpi, Ranks: 4, Program: "examples/calls/stencil.c", Exec: exec,
+		Args: []string{"--steps=" + strconv.Itoa(reportSteps), "--cells=32", "--pause=10", "--slow=2", "--factor=5", "--report"}}
+}
+
+// expectUneven compares a report of that job with the program's own clock.
+func expectUneven(t *testing.T, r *reported, output string) {
+	t.Helper()
+	assert.Equal(t, 4, r.Job.WorldSize)
+	assert.Equal(t, 4, r.Job.Observed)
+	assert.NotEmpty(t, r.Job.Ended)
+	require.Len(t, r.Ranks, 4)
+	assert.Equal(t, 2, r.Ranks[0].Rank, "the late one comes first")
+	own := stencilClock(t, output, "MPI_Allreduce")
+	seconds, calls := r.seconds("MPI_Allreduce", "residual")
+	assert.InDelta(t, 4*reportSteps, calls, 4, "a last step agrees to stop")
+	assert.LessOrEqual(t, seconds, own)
+	assert.Greater(t, seconds, 0.9*own, "the program's clock is read around the calls")
+}
+
+// One word on the command line, one file after the run, with no exporter installed; it names the late rank and has the
+// program's own figures. On two nodes the exporters make it together.
+func TestReportOfAJob(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		for _, nodes := range []int{1, 2} {
+			if nodes > 1 && mpi.Name == "mpich" {
+				continue // Hydra 4 doesn't tell nodes that they are of one job
+			}
+			t.Run(fmt.Sprintf("%s/%d nodes", mpi.Name, nodes), func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(suite.Dir(t), "report.json")
+				job := uneven(mpi, "--report="+file, "--own.dir="+suite.Dir(t))
+				if nodes > 1 {
+					job.Before = onNodes(t, nodes)
+				}
+				result := suite.Run(t, job).Finish(t)
+				require.Zero(t, result.Status, result.Stderr)
+				assert.Contains(t, result.Stderr, "the report of this job will be "+file)
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				r := reportIn(t, text)
+				assert.Equal(t, nodes, r.Job.Nodes)
+				expectUneven(t, &r, result.Stdout)
+
+				page := suite.Start(t, []string{suite.Binary(), "report", "--output=html", file}, nil).Wait(t)
+				assert.Contains(t, page.Stdout, "MPI_Allreduce")
+				compared := suite.Start(t, []string{suite.Binary(), "report", "--compare", file, file}, nil).Wait(t)
+				assert.Contains(t, compared.Stdout, "MPI_Allreduce residual")
+			})
+		}
+	}
+}
+
+// onNodes is a command that gives every so many-th rank a node of its own, as far as names make nodes.
+func onNodes(t *testing.T, nodes int) []string {
+	t.Helper()
+	if tried := suite.Start(t, []string{"unshare", "--uts", "true"}, nil).Wait(t); tried.Status != 0 {
+		t.Skip("names of nodes can't be made here: ", tried.Stderr)
+	}
+	return []string{"unshare", "--uts", "sh", "-c",
+		fmt.Sprintf(`hostname node$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} %% %d)); exec "$@"`, nodes), "sh"}
+}
+
+// The same of a job that a node's exporter has seen, when it is over: from Prometheus, on every kind of histograms.
+func TestReportFromElsewhere(t *testing.T) {
+	t.Parallel()
+	exporter := suite.Exporter(t)
+	var servers []*harness.Prometheus
+	for _, server := range harness.PrometheusServers(t) {
+		if !server.Native || server.LastNative {
+			servers = append(servers, suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
+				Exporters: []*harness.Exporter{exporter}}))
+		}
+	}
+	job := uneven(harness.OpenMPI(t), "--calls")
+	job.Socket = exporter.Socket
+	run := suite.Run(t, job)
+	result := run.Finish(t)
+	require.Zero(t, result.Status, result.Stderr)
+	ask := func(flags ...string) *reported {
+		t.Helper()
+		command := append([]string{suite.Binary(), "report", "--output=json", "--jobid=" + run.ID}, flags...)
+		answer := suite.Start(t, command, nil).Wait(t)
+		require.Zero(t, answer.Status, answer.Stderr)
+		r := reportIn(t, []byte(answer.Stdout))
+		return &r
+	}
+	for _, prometheus := range servers {
+		prometheus.Await(t, `last_over_time(mpit_rank_end_info{jobid="`+run.ID+`"}[1h])`, number(4))
+		r := ask("--prometheus=" + prometheus.URL())
+		assert.Equal(t, run.ID, r.Job.ID)
+		expectUneven(t, r, result.Stdout)
+	}
+}
