@@ -10,6 +10,7 @@ import (
 const (
 	callTime  = "mpit_call_time_seconds"
 	callBytes = "mpit_call_bytes_total"
+	callSizes = "mpit_call_size_bytes"
 )
 
 // From where on things are bad, as the alerts have it.
@@ -228,14 +229,16 @@ func callWaits() []*panel {
 	}
 }
 
-// quantiles are durations that so many percent of the calls stay below, by labels: the ten longest.
-func (p *panel) quantiles(by, matchers, legend string, percent ...int) *panel {
+// quantiles are durations, or sizes, that so many percent of the calls stay below, by labels: the ten most.
+func (p *panel) quantiles(family, by, matchers, legend string, percent ...int) *panel {
 	for _, q := range percent {
-		p.query("topk(10, "+quantileOf(float64(q)/100, by, selector(callTime+"_bucket", matchers))+")",
+		p.query("topk(10, "+quantileOf(float64(q)/100, by, selector(family+"_bucket", matchers))+")",
 			fmt.Sprintf("p%d %s", q, legend))
 	}
 	return p
 }
+
+const measureSizes = "Needs `exec --calls=sizes`."
 
 const coarse = "Between the bounds of the buckets, a factor of 4 apart as they are shipped, it is a guess."
 
@@ -252,14 +255,14 @@ func callCollectives() []*panel {
 		graph("MPI_Allreduce by communicator", "How long an allreduce takes, waiting for late ranks included: the "+
 			"median, and what 90 and 99 of 100 stay below, on the ten communicators where it is longest. "+coarse,
 			"s").logarithmic().
-			quantiles("comm", allreduce, "{{comm}}", 50, 90, 99),
+			quantiles(callTime, "comm", allreduce, "{{comm}}", 50, 90, 99),
 		graph("MPI_Allreduce without waiting", "The mean duration in the rank in which it is shortest: of the rank "+
 			"that comes last, so how long the operation itself takes.", "s").logarithmic().
 			query(minBy("comm", sumBy(process+", comm", rateOf(selector(callTime+"_sum", allreduce)))+" / ("+
 				sumBy(process+", comm", rateOf(selector(callTime+"_count", allreduce)))+" > 0)"), "{{comm}}"),
 		heat("Durations of MPI_Allreduce", "Calls of each duration, of all ranks and chosen communicators.", "short",
 			"duration").duration().size(24, 9).
-			target(durationsOf(selector(callTime+"_bucket", allreduce)), "heatmap", "{{le}}", false),
+			target(bucketsOf(selector(callTime+"_bucket", allreduce)), "heatmap", "{{le}}", false),
 	}
 }
 
@@ -276,6 +279,13 @@ func callMessages() []*panel {
 				ofFunctions(sendingCalls)+`, direction="sent"`)))+" / ("+
 				sumBy("comm, win", rateOf(selector(callTime+"_count", ofFunctions(sendingCalls))))+" > 0))",
 				"{{comm}}{{win}}"),
+		heat("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks and chosen communicators. "+
+			measureSizes, "short", "size").bytes().
+			target(bucketsOf(selector(callSizes+"_bucket", ofFunctions(sendingCalls))), "heatmap", "{{le}}", false),
+		graph("Sizes of calls", "What 90 of 100 calls are no larger than, by function and what they work on: the ten "+
+			"largest. "+coarse+" "+measureSizes, "bytes").logarithmic().
+			quantiles(callSizes, "function, comm, win, file", ofComms, "{{function}} {{comm}}{{win}}{{file}}", 90).
+			size(12, 9),
 		graph("Bytes by direction", "What stood in the buffers of calls, all ranks together.", "binBps").
 			query(sumBy("direction", rateOf(selector(callBytes, ofComms))), "{{direction}}"),
 		graph("Bytes sent by communicator", "Of all ranks: the ten communicators and windows with most.", "binBps").
@@ -295,9 +305,9 @@ func callDurations() []*panel {
 	const legend = "{{function}} {{comm}}{{win}}{{file}}"
 	return []*panel{
 		graph("Median", "Of the chosen functions, by what they work on: the ten longest. "+coarse,
-			"s").logarithmic().quantiles(by, chosen, legend, 50),
+			"s").logarithmic().quantiles(callTime, by, chosen, legend, 50),
 		graph("99th percentile", "Of the chosen functions, by what they work on: the ten longest. "+coarse,
-			"s").logarithmic().quantiles(by, chosen, legend, 99),
+			"s").logarithmic().quantiles(callTime, by, chosen, legend, 99),
 		graph("Mean", "Of the chosen functions, by what they work on: the ten longest.", "s").logarithmic().
 			query("topk(10, "+sumBy(by, rateOf(selector(callTime+"_sum", chosen)))+" / ("+sumBy(by,
 				rateOf(selector(callTime+"_count", chosen)))+" > 0))", legend),
@@ -306,6 +316,6 @@ func callDurations() []*panel {
 			query("topk(10, "+share(by, chosen)+")", legend),
 		heat("Durations", "Calls of each duration, of all ranks and chosen functions.", "short",
 			"duration").duration().size(24, 9).
-			target(durationsOf(selector(callTime+"_bucket", chosen)), "heatmap", "{{le}}", false),
+			target(bucketsOf(selector(callTime+"_bucket", chosen)), "heatmap", "{{le}}", false),
 	}
 }

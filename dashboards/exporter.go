@@ -79,7 +79,7 @@ func exporterRounds() []*panel {
 			query("sum("+rateOf(own("rounds_total"))+")", "rounds").query("sum("+rateOf(own("scrapes_total"))+")",
 			"scrapes"),
 		heat("Duration of rounds, all exporters", "Rounds of each duration.", "short", "duration").duration().
-			target(durationsOf(own("round_duration_seconds_bucket")), "heatmap", "{{le}}", false).size(12, 8),
+			target(bucketsOf(own("round_duration_seconds_bucket")), "heatmap", "{{le}}", false).size(12, 8),
 		graph("What Prometheus sees", "How long the slowest scrape of an exporter takes for Prometheus, and on how "+
 			"many series it ends.", "s").
 			query("max("+selector("scrape_duration_seconds", ofNodes)+")", "slowest scrape"),

@@ -268,7 +268,7 @@ func jobTimer() []*panel {
 			"of their mean duration in each scrape interval; those of "+
 			"exec --calls are each by itself.", "short", "duration").
 			duration().
-			target(durationsOf(selector("${timer}_bucket", ofRanks)), "heatmap", "{{le}}", false),
+			target(bucketsOf(selector("${timer}_bucket", ofRanks)), "heatmap", "{{le}}", false),
 	}
 }
 

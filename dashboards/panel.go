@@ -165,13 +165,16 @@ func heat(title, description, unit, rows string) *panel {
 	return p
 }
 
-// duration says that a heat map's rows are buckets of seconds.
-func (p *panel) duration() *panel {
+// duration says that a heat map's rows are buckets of seconds, bytes that they are buckets of bytes.
+func (p *panel) duration() *panel { return p.buckets("s") }
+func (p *panel) bytes() *panel    { return p.buckets("bytes") }
+
+func (p *panel) buckets(unit string) *panel {
 	options, ok := p.Options.(*grafana.HeatmapOptions)
 	if !ok {
 		panic("dashboards: " + p.Title + " is no heat map")
 	}
-	options.YAxis.Unit, options.FilterValues.Le = "s", 1e-9
+	options.YAxis.Unit, options.FilterValues.Le = unit, 1e-9
 	return p
 }
 

@@ -33,7 +33,7 @@ func named(names, matchers string) string {
 }
 
 // A Prometheus stores a histogram as series that end in _sum, _count and _bucket, or as a native histogram under the
-// family's own name. Callers name the former; rateOf, last, here, quantileOf and durationsOf ask for both.
+// family's own name. Callers name the former; rateOf, last, here, quantileOf and bucketsOf ask for both.
 var (
 	ofHistogram = regexp.MustCompile(`^(.+)_(sum|count)(\{[^}]*\})$`)
 	ofBuckets   = regexp.MustCompile(`^(.+)_bucket(\{[^}]*\})$`)
@@ -70,7 +70,8 @@ func here(selector string) string {
 	return either(selector, itself, itself)
 }
 
-// quantileOf is a duration that this share of what a histogram has counted stays below, by labels if there are any.
+// quantileOf is a duration or size that this share of what a histogram has counted stays below, by labels if there are
+// any.
 func quantileOf(q float64, by, buckets string) string {
 	m := ofBuckets.FindStringSubmatch(buckets)
 	le, all := "le", "sum(%s)"
@@ -81,8 +82,8 @@ func quantileOf(q float64, by, buckets string) string {
 		sumBy(le, rateOf(buckets)), fmt.Sprintf(all, rateOf(m[1]+m[2])))
 }
 
-// durationsOf is how many events of each duration there were, for a heat map.
-func durationsOf(buckets string) string {
+// bucketsOf is how many events of each duration or size there were, for a heat map.
+func bucketsOf(buckets string) string {
 	m := ofBuckets.FindStringSubmatch(buckets)
 	return sumBy("le", grow(buckets)) + " or on () sum(" + grow(m[1]+m[2]) + ")"
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -68,6 +69,35 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 		}
 	}
 	return all
+}
+
+// Sizes are in bytes wherever they go: their native histograms' zero bucket ends at a byte, of a rank and of the ranks of
+// a node together.
+func TestPagesOfSizes(t *testing.T) {
+	for _, rank := range []mapping.RankMode{mapping.RankKeep, mapping.RankNode} {
+		t.Run(string(rank), func(t *testing.T) {
+			n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: rules.Match{Name: "mpit_call_size_*"},
+				Rank: rank}).Mapper})
+			cfg := small("1", 0)
+			cfg.Variables = append(cfg.Variables, mpittest.SizesVariable("mpit_call_size_MPI_Send", mpit.BindNone))
+			cfg.Values = append(cfg.Values, mpittest.Value{Name: "mpit_call_size_MPI_Send", Class: mpit.ClassAggregate,
+				Values: mpittest.Sizes(0, 1, 8, 1<<43)})
+			n.connect(mpittest.New(cfg))
+			families := decoded(t, n.Handler())
+			at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool {
+				return f.GetName() == "mpit_call_size_bytes"
+			})
+			require.GreaterOrEqual(t, at, 0)
+			h := families[at].Metric[0].Histogram
+			assert.EqualValues(t, mapping.ExactSchema, h.GetSchema())
+			assert.Equal(t, 1.0, h.GetZeroThreshold())
+			assert.EqualValues(t, 2, h.GetZeroCount())
+			assert.Equal(t, 9+float64(1<<43), h.GetSampleSum())
+			require.Len(t, h.PositiveSpan, 2)
+			assert.EqualValues(t, 3, h.PositiveSpan[0].GetOffset(), "from 4 to 8 bytes")
+			assert.Equal(t, []int64{1, 0}, h.PositiveDelta)
+		})
+	}
 }
 
 // Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which

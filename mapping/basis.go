@@ -19,13 +19,14 @@ type Basis struct {
 	Ranks    RankMode
 	Interval time.Duration // least time between two observations of a timer whose durations are estimated
 	Buckets  []float64     // of such timers' histograms, upper bounds in seconds
-	Exact    []float64     // the same of distributions
+	Exact    []float64     // the same of distributions of time
+	Sizes    []float64     // the same of distributions of sizes, in bytes
 }
 
 // NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s, nil buckets are DefaultBuckets.
 func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis, error) {
 	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
-		Buckets: DefaultBuckets(), Exact: distributionBounds()}
+		Buckets: DefaultBuckets(), Exact: powers(-20, 4), Sizes: powers(0, 26)}
 	if !slices.Contains(rankModes[:], b.Ranks) {
 		return nil, fmt.Errorf("rank of variables: %q is none of %s, %s, %s", b.Ranks, RankKeep, RankNode, RankBoth)
 	}
@@ -41,7 +42,7 @@ func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis
 	return b, nil
 }
 
-// CheckBuckets says what is wrong with upper bounds of a histogram in seconds: there are 1 to 64, above zero, and they rise.
+// CheckBuckets says what is wrong with upper bounds of a histogram: there are 1 to 64, above zero, and they rise.
 func CheckBuckets(b []float64) error {
 	if len(b) == 0 || len(b) > maxBuckets {
 		return fmt.Errorf("%d bounds; there must be 1 to %d", len(b), maxBuckets)
@@ -66,11 +67,11 @@ func DefaultBuckets() []float64 {
 	}
 }
 
-// distributionBounds are the upper bounds of distributions' histograms in seconds, if no rule says otherwise: every
-// second power of two from about a microsecond to 16 s.
-func distributionBounds() []float64 {
+// powers are the upper bounds of distributions' histograms, if no rule says otherwise: every second power of two, of
+// durations from about a microsecond to 16 s, of sizes from a byte, which has messages without data too, to 64 MiB.
+func powers(from, to int) []float64 {
 	var bounds []float64
-	for exponent := -20; exponent <= 4; exponent += 2 {
+	for exponent := from; exponent <= to; exponent += 2 {
 		bounds = append(bounds, math.Ldexp(1, exponent))
 	}
 	return bounds

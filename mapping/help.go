@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// exactNote is what HELP says of a distribution.
+	// exactNote is what HELP says of a distribution of time.
 	exactNote = "The durations are single ones, measured by the agent and counted in buckets of powers of two."
+
+	// sizesNote is what HELP says of a distribution of sizes.
+	sizesNote = "The sizes are single ones, counted by the agent in buckets of powers of two."
 
 	// onRequestNote is what HELP says of a variable that is opened on request only.
 	onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
@@ -20,6 +23,8 @@ const (
 func (b *Basis) Help(v *mpit.Variable, s *Spec, want *Wanted) string {
 	note := want.note
 	switch {
+	case s.Sizes():
+		note = sizesNote
 	case s.Exact:
 		note = exactNote
 	case want.Kind == KindHistogram && s.Companion == "":

@@ -24,7 +24,7 @@ const (
 type Spec struct {
 	Plain
 	Labels  []Label   // that rules give, sorted by name
-	Buckets []float64 // upper bounds of a timer's histogram in seconds
+	Buckets []float64 // upper bounds of a histogram, in its unit
 	Items   []Item    // of a STATE's enumeration; nil: only the present value is shown
 }
 
@@ -35,7 +35,7 @@ type Plain struct {
 	Mode      Mode       // how values are treated
 	Real      mpit.Class // the class that it really is
 	Number    Number     // how the words of a sample are read
-	Bits      uint       // of a value; 64 of a distribution's time
+	Bits      uint       // of a value; 64 of a distribution's sum
 	Scale     float64    // a value times this is shown; of a PERCENTAGE, that is what must be from 0 to 1
 	Structure            // which values have a cell of their own
 	Objects   Merge      // of objects that share a name
@@ -79,11 +79,13 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 		Real: set.Class, Number: NumberOf(v.Datatype), Bits: 64, Scale: set.Unit.Scale * set.Scale,
 		Ranks: set.Rank, Open: set.Open, Unit: set.Unit.Base, Objects: MergeSum, Elements: MergeSum,
 	}}
-	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 {
+	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 && !v.Distribution {
 		s.Bits = uint(8 * v.DatatypeBytes)
 	}
 	switch {
 	case s.Buckets != nil:
+	case v.Distribution && set.Class == mpit.ClassAggregate:
+		s.Buckets = b.Sizes
 	case v.Distribution:
 		s.Buckets = b.Exact
 	default:
@@ -150,10 +152,11 @@ func (s *Spec) ofClass(set Properties, v *mpit.Variable) (sh shape, note string)
 		}
 	case mpit.ClassAggregate:
 		s.Mode, sh.kind, sh.otel = ModeCount, KindCounter, OTelSum
-	case mpit.ClassTimer:
-		if s.Mode, s.Exact = ModeCount, v.Distribution; s.Exact {
-			s.Bits = 64
+		if s.Exact = v.Distribution; s.Exact {
+			sh.kind, sh.otel = KindHistogram, OTelHistogram
 		}
+	case mpit.ClassTimer:
+		s.Mode, s.Exact = ModeCount, v.Distribution
 		switch {
 		case sh.unit == "s" || sh.unit == "" && s.Number == Floating:
 			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
@@ -209,6 +212,9 @@ func (s *Spec) merge(set Properties) {
 	s.Nonzero = set.Nonzero && !s.Numbered && s.Mode != ModeState
 }
 
+// Sizes says whether the variable is a distribution of sizes in bytes.
+func (s *Spec) Sizes() bool { return s.Exact && s.Real == mpit.ClassAggregate }
+
 // Measure is what values of the variable are of: its unit, or that they are states.
 func (s *Spec) Measure() string {
 	if s.Mode == ModeState {
@@ -219,7 +225,7 @@ func (s *Spec) Measure() string {
 
 // checkDistribution says why a variable can't be the distribution that it says it is; "": it can.
 func checkDistribution(v *mpit.Variable) Reason {
-	if v.Class != mpit.ClassTimer || v.Datatype != mpit.DatatypeUint64 {
+	if v.Class != mpit.ClassTimer && v.Class != mpit.ClassAggregate || v.Datatype != mpit.DatatypeUint64 {
 		return ReasonDistribution
 	}
 	return ""

@@ -318,7 +318,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			"a call that has ended": {func(e *wire.Encoder) {
 				e.Words(head)
 				e.Words([]uint64{0, 0, 0, 1})
-				e.Record(func() { e.Words([]uint64{8, 9, 0, 1, 1 << 40}) })
+				e.Record(func() { e.Words([]uint64{8, 9, 0, 1, 7}) })
 			}, idle},
 			"statistics of the first agents": {func(e *wire.Encoder) {
 				e.Words(head)

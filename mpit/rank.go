@@ -73,8 +73,9 @@ type Variable struct {
 	ReadOnly      bool
 	Continuous    bool
 	Atomic        bool
-	// Distribution says that the elements are not alike: the first is the accumulated time, the others are the
-	// numbers of durations in buckets. See DistributionUnit.
+	// Distribution says that the elements are not alike: the first is a sum, of durations where the class is TIMER, of
+	// sizes in bytes where it is AGGREGATE; the others are the numbers of durations or sizes in buckets. See
+	// DistributionUnit.
 	Distribution bool
 	// OnRequest says that the program pays for it from when it is opened on, so that it is opened only on request: by
 	// MPIT_AGENT_OPEN in the rank's environment, or by Session.Open. What counts begins then.
@@ -84,9 +85,9 @@ type Variable struct {
 	Code      ReturnCode // belongs to State
 }
 
-// DistributionUnit is the unit of a Variable's first element where it is a Distribution, in seconds: 2⁻³⁰. The second
-// element counts durations of at most one unit, element k+1 those above 2^(k-1) and up to 2^k units, the last one all
-// that are longer.
+// DistributionUnit is the unit of a TIMER's first element where it is a Distribution, in seconds: 2⁻³⁰; an AGGREGATE's
+// is a byte. The second element counts durations or sizes of at most one unit, element k+1 those above 2^(k-1) and up to
+// 2^k units, the last one all that are longer or larger.
 const DistributionUnit = 1.0 / (1 << 30)
 
 // Enum is an enumeration of MPI_T (MPI-4.1 §15.3.5).

@@ -235,6 +235,11 @@ func TestConfigExplain(t *testing.T) {
 			`mpit_call_time_seconds_count{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
 			"name defaults/calls.yaml:4 call_time", "class the agent timer", "unit the agent s", "object default true",
 		}, []string{"any other library"}},
+		{"sizes that the agent itself counts", []string{"mpit_call_size_MPI_Send", "--bind=comm"}, []string{
+			"mpit_call_size_MPI_Send of class AGGREGATE, MPI_UINT64_T, in any library",
+			`mpit_call_size_bytes_count{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
+			"class the agent aggregate", "unit the agent By",
+		}, []string{"any other library"}},
 		{"rules for any library", []string{"my_fire", "--class=level", "--config.file=" + mine},
 			[]string{"my_fire of class LEVEL, MPI_UNSIGNED_LONG_LONG, in any library"}, []string{"any other"}},
 		{"classes that rules say something of", []string{"my_fire", "--library=intelmpi", file},

@@ -61,8 +61,8 @@ func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) erro
 	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
 	}
-	if c.own.Reports() && !c.settings.CallsSaid {
-		c.settings.Calls, c.settings.CallsSaid = true, true
+	if c.own.Reports() {
+		c.settings.NeedCalls(env)
 	}
 	path, err := c.settings.Complete(env, c.program[0])
 	if err != nil {

@@ -100,6 +100,19 @@ func TestExecWithTheCallProfile(t *testing.T) {
 			assert.Equal(t, test.want+"\n", got.stdout)
 		})
 	}
+	for _, test := range []struct{ name, flag, environment, want string }{
+		{"nothing besides", "--calls", "sizes", "1"}, // the command line goes before the environment
+		{"one", "--calls=sizes", "1", "sizes"},
+		{"all", "--calls=sizes,peers", "", "sizes,peers"},
+		{"as the environment says", "--log", "sizes,peers", "sizes,peers"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := runBinary(t, []string{"MPIT_CALLS=" + test.environment}, "exec", test.flag, "--", "printenv",
+				"MPIT_CALLS", "LD_PRELOAD")
+			assert.Zero(t, got.status, got.stderr)
+			assert.Equal(t, test.want+"\n"+calls+":"+agent+"\n", got.stdout)
+		})
+	}
 	for _, command := range []string{"exec", "list"} {
 		got := runBinary(t, []string{"MPIT_CALLS_LIBRARY=/no/such.so"}, command, "--calls", "--", "echo", "run")
 		assert.Equal(t, outcome{stderr: "mpit-exporter: call profile's library: /no/such.so, which " +

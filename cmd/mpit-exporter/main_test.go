@@ -249,8 +249,16 @@ func TestErrorLines(t *testing.T) {
 			"unknown long flag '--bogus' (see mpit-exporter serve --help)"},
 		{"unknown command", nil, []string{"bogus"}, cli.Usage,
 			"unexpected bogus (see mpit-exporter --help)"},
-		{"a value for a switch", nil, []string{"exec", "--job-id", "7", "--calls=yes", "--", "true"}, cli.Usage,
-			"--calls takes no value: write --calls or --no-calls (see mpit-exporter exec --help)"},
+		{"a value for a switch", nil, []string{"exec", "--job-id", "7", "--log=yes", "--", "true"}, cli.Usage,
+			"--log takes no value: write --log or --no-log (see mpit-exporter exec --help)"},
+		{"an unknown word for the call profile", nil, []string{"exec", "--calls=sizes,yes", "--", "true"}, cli.Usage,
+			`--calls=sizes,yes: "yes" is not known: what can be measured besides is sizes and peers; several with ` +
+				"commas (see mpit-exporter exec --help)"},
+		{"no word for the call profile", nil, []string{"list", "--calls=", "--", "true"}, cli.Usage,
+			`--calls=: "" is not known: what can be measured besides is sizes and peers; several with commas (see ` +
+				"mpit-exporter list --help)"},
+		{"a word for no call profile", nil, []string{"exec", "--no-calls=sizes", "--", "true"}, cli.Usage,
+			"--no-calls takes no value: write --calls or --no-calls (see mpit-exporter exec --help)"},
 		{"a value for a switch that is off", nil, []string{"--no-otlp=1"}, cli.Usage,
 			"--no-otlp takes no value: write --otlp or --no-otlp (see mpit-exporter serve --help)"},
 		{"no value for a switch of the program's", noLibrary, []string{"exec", "./app", "--calls=yes"}, cli.ExecFailed,

@@ -120,7 +120,11 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := report.Of(answers)
+	place := placeOfOwn()
+	if c.prometheus != "" {
+		place = nil // what runs there isn't here
+	}
+	found := report.Of(answers, place)
 	switch len(found) {
 	case 0:
 		return nil, errors.New("there is no job: nothing has run here under mpit-exporter exec lately")

@@ -42,7 +42,7 @@ type VariableValues struct {
 	Name         string        `json:"name"`            // as in a catalogue; empty, as Class: not known any more
 	Class        string        `json:"class,omitempty"` // the same
 	Metric       string        `json:"metric"`
-	Distribution bool          `json:"distribution,omitempty"` // see mpit.Variable: Count is of calls, Sum their time
+	Distribution bool          `json:"distribution,omitempty"` // see mpit.Variable: Count is of calls, Sum their time or bytes
 	Kind         string        `json:"kind"`                   // counter, gauge, histogram, untyped
 	Unit         string        `json:"unit,omitempty"`         // of the values, in UCUM
 	Series       []SeriesValue `json:"series"`
@@ -54,6 +54,8 @@ type SeriesValue struct {
 	Value  string            `json:"value,omitempty"`  // empty: it is a histogram
 	Count  string            `json:"count,omitempty"`  // of a histogram
 	Sum    string            `json:"sum,omitempty"`    // of a histogram, in Unit
+	// Buckets are a histogram's that have observations: how many, by the bound that they are at most.
+	Buckets map[string]string `json:"buckets,omitempty"`
 }
 
 // Values builds a ValueList of what is on the page, as far as there is room.
@@ -115,6 +117,7 @@ func (r *room) take(v *SeriesValue) bool {
 	for name, value := range v.Labels {
 		r.bytes -= len(name) + len(value) + 16
 	}
+	r.bytes -= 24 * len(v.Buckets)
 	return true
 }
 
@@ -205,9 +208,20 @@ func seriesValue(of *exposition.Shown, i int) SeriesValue {
 	}
 	if h := of.Histogram(i); h != nil {
 		var sum uint64
-		for _, n := range h.Counts[:len(h.Bounds)] {
-			sum += n
+		bucket := func(bound string, n uint64) {
+			if n == 0 {
+				return
+			}
+			if v.Buckets == nil {
+				v.Buckets = map[string]string{}
+			}
+			v.Buckets[bound] = strconv.FormatUint(n, 10)
 		}
+		for i, n := range h.Counts[:len(h.Bounds)] {
+			sum += n
+			bucket(string(exposition.AppendNumber(nil, h.Bounds[i])), n)
+		}
+		bucket("+Inf", exposition.CountOfAll(h, sum)-sum)
 		v.Count, v.Sum = strconv.FormatUint(exposition.CountOfAll(h, sum), 10),
 			string(exposition.AppendNumber(nil, h.Sum))
 		return v

@@ -138,7 +138,7 @@ func (m *message) makeHistogram(bounds []float64) {
 		h.Bucket[i] = &buckets[i]
 	}
 	m.Histogram = h
-	m.native = newNative()
+	m.native = &native{}
 }
 
 // set copies an entry's numbers into its message.

@@ -16,14 +16,10 @@ type native struct {
 	spans     []*dto.BucketSpan // all that were ever made
 }
 
-func newNative() *native {
-	return &native{threshold: mapping.NativeZeroThreshold}
-}
-
 // set writes h's buckets into the message to. Prometheus refuses a whole page for a histogram whose buckets don't add
 // up to its count, so such a one stays classic.
 func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
-	n.schema, n.deltas, n.zero = h.Schema, n.deltas[:0], h.NativeZero
+	n.schema, n.threshold, n.deltas, n.zero = h.Schema, h.ZeroThreshold(), n.deltas[:0], h.NativeZero
 	total, before, used := h.NativeZero, uint64(0), 0
 	for i, b := range h.Native {
 		if i > 0 && b.Index == h.Native[i-1].Index+1 {

@@ -194,7 +194,7 @@ func exponentialPoint(h *mapping.Histogram) (point metricdata.ExponentialHistogr
 	}
 	point = metricdata.ExponentialHistogramDataPoint[float64]{
 		Count: CountOfAll(h, classic), Sum: h.Sum,
-		Scale: h.Schema, ZeroCount: h.NativeZero, ZeroThreshold: mapping.NativeZeroThreshold,
+		Scale: h.Schema, ZeroCount: h.NativeZero, ZeroThreshold: h.ZeroThreshold(),
 	}
 	total := h.NativeZero
 	if n := len(h.Native); n > 0 {

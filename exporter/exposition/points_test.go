@@ -51,6 +51,19 @@ func TestExponentialPointOfDistribution(t *testing.T) {
 	}
 }
 
+// Of sizes, the agent's first bucket ends at a byte, and is the zero bucket.
+func TestExponentialPointOfSizes(t *testing.T) {
+	p, whole := exponentialPoint(&mapping.Histogram{
+		Bytes: true, Bounds: []float64{1}, Counts: []uint64{3, 2}, Count: 5, Sum: 1026, Schema: mapping.ExactSchema,
+		NativeZero: 3, Native: []mapping.NativeBucket{{Index: 1, Count: 1}, {Index: 10, Count: 1}},
+	})
+	require.True(t, whole)
+	assert.Equal(t, 1.0, p.ZeroThreshold)
+	assert.EqualValues(t, 3, p.ZeroCount)
+	assert.EqualValues(t, 0, p.PositiveBucket.Offset, "from 1 to 2 bytes")
+	assert.Equal(t, []uint64{1, 0, 0, 0, 0, 0, 0, 0, 0, 1}, p.PositiveBucket.Counts)
+}
+
 // What comes from a rank is not believed.
 func TestNoFalseExponentialPoint(t *testing.T) {
 	for name, h := range map[string]*mapping.Histogram{

@@ -163,7 +163,7 @@ func (c *cell) mean(s *mapping.Series) {
 	c.meaning, c.series.Histogram = s.Meaning, nil
 	if s.Histogram != nil {
 		bounds := s.Histogram.Bounds
-		c.series.Histogram = &mapping.Histogram{Schema: s.Histogram.Schema, Bounds: bounds,
+		c.series.Histogram = &mapping.Histogram{Bytes: s.Histogram.Bytes, Schema: s.Histogram.Schema, Bounds: bounds,
 			Counts: make([]uint64, len(bounds)+1)}
 	}
 }

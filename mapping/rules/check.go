@@ -55,13 +55,13 @@ func checkRule(c *compiledRule) []finding {
 				"%s is never merged", said)
 		}
 	}
-	if all(func(class mpit.Class) bool { return class != mpit.ClassTimer }) {
-		if c.Companion != "" {
-			note("companion", remedy, "%s is no timer, which alone has a companion", said)
-		}
-		if c.Buckets != nil {
-			note("buckets", remedy, "%s is no timer, which alone has buckets", said)
-		}
+	if c.Companion != "" && all(func(class mpit.Class) bool { return class != mpit.ClassTimer }) {
+		note("companion", remedy, "%s is no timer, which alone has a companion", said)
+	}
+	if c.Buckets != nil && all(func(class mpit.Class) bool {
+		return class != mpit.ClassTimer && class != mpit.ClassAggregate // which may be a distribution of sizes
+	}) {
+		note("buckets", remedy, "%s has no buckets, but timers and sizes of calls have", said)
 	}
 	is := func(one mpit.Class) bool { return all(func(class mpit.Class) bool { return class == one }) }
 	if base := c.unit.Base; c.Unit != "" && c.Unit != mapping.NoUnit {

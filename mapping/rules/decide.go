@@ -60,9 +60,11 @@ type decided struct {
 func decide(rules []*compiledRule, v *mpit.Variable, categories []string, known bool) (s decided,
 	undecided bool) {
 	s.Properties = mapping.Properties{Class: v.Class, Unit: mapping.Unit{Scale: 1}, Scale: 1, Object: true}
-	if s.measured = v.Distribution; s.measured {
-		s.Class, s.Unit, s.Scale = mpit.ClassTimer, mapping.Unit{Base: "s", Scale: 1}, mpit.DistributionUnit
-		s.Companion = mapping.NoCompanion
+	switch s.measured = v.Distribution; {
+	case s.measured && v.Class == mpit.ClassAggregate:
+		s.Unit.Base = "By"
+	case s.measured:
+		s.Class, s.Unit.Base, s.Scale, s.Companion = mpit.ClassTimer, "s", mpit.DistributionUnit, mapping.NoCompanion
 	}
 	for _, r := range rules {
 		groups, ok := r.matches(v)

@@ -164,7 +164,7 @@ var properties = [propertyCount]property{
 		isSet: func(r *compiledRule) bool { return r.Buckets != nil },
 		check: func(r *compiledRule) error {
 			if err := mapping.CheckBuckets(r.Buckets); err != nil {
-				return complain("write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]", "buckets: %v",
+				return complain("write upper bounds that rise, in seconds or bytes, such as [0.001, 0.01, 0.1]", "buckets: %v",
 					err)
 			}
 			return nil

@@ -53,7 +53,7 @@ type Rule struct {
 	Object *bool `yaml:"object,omitempty"`
 	// of a timer: the COUNTER of its events, where it is not the one of the same name
 	Companion string    `yaml:"companion,omitempty"`
-	Buckets   []float64 `yaml:"buckets,omitempty"` // of a timer's histogram: upper bounds in seconds
+	Buckets   []float64 `yaml:"buckets,omitempty"` // of a histogram: upper bounds in seconds, or in bytes
 	// the source starts anywhere: count from the value at handle allocation
 	Offset *bool            `yaml:"offset,omitempty"`
 	Rank   mapping.RankMode `yaml:"rank,omitempty"` // default: that of Settings

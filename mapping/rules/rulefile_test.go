@@ -212,7 +212,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"help": {oneRule("help: " + strings.Repeat("x", 301)),
 			"2:9: the help has 301 bytes; write at most 300"},
 		"buckets": {oneRule("class: timer\nbuckets: [1, 1]"),
-			"3:12: buckets: bounds must rise; write upper bounds in seconds that rise, such as [0.001, 0.01, 0.1]"},
+			"3:12: buckets: bounds must rise; write upper bounds that rise, in seconds or bytes, such as [0.001, 0.01, 0.1]"},
 		"bucket":  {oneRule("class: timer\nbuckets: [1, x]"), `3:16: buckets[1] is "x"; write a number`},
 		"capital": {oneRule("name: Foo"), `2:9: name "Foo" may have a-z, 0-9 and _ only; write small letters, and _ between words`},
 		"no word": {oneRule("name: __"), `2:9: name "__" has no letter; write a word`},
@@ -279,8 +279,8 @@ func TestMistakesInRuleFiles(t *testing.T) {
 			"3:13: class state is never merged; write peer or index, or say by class what the variable really is"},
 		"no timer": {oneRule("match: {class: counter}\ncompanion: none\nbuckets: [1]"),
 			"3:14: class counter is no timer, which alone has a companion; take it out, or say by class what the " +
-				"variable really is\n4:12: class counter is no timer, which alone has buckets; take it out, or say " +
-				"by class what the variable really is"},
+				"variable really is\n4:12: class counter has no buckets, but timers and sizes of calls have; take it " +
+				"out, or say by class what the variable really is"},
 		"offset": {oneRule("class: level\noffset: true"), "3:11: class level does not count: it has no beginning to " +
 			"subtract; take it out, or say by class what the variable really is"},
 		"object of none": {oneRule("match: {bind: none}\nobject: false"),

@@ -60,19 +60,21 @@ func checkedBuckets(t fataler, h *mapping.Histogram, exactly bool) map[string]ui
 		out[fmt.Sprintf("2^%d", b.Index)] = b.Count
 		total += b.Count
 	}
-	classic := uint64(0)
+	classic, last := uint64(0), int32(mpittest.DistributionElements-2-30)
+	if h.Bytes {
+		last += 30
+	}
 	for i, n := range h.Counts {
 		classic += n
 		// What the bounds say is what the native buckets say.
 		below := h.NativeZero
 		for _, b := range h.Native {
-			if i < len(h.Bounds) && math.Ldexp(1, int(b.Index)) <= h.Bounds[i] &&
-				b.Index < mpittest.DistributionElements-2-30 {
+			if i < len(h.Bounds) && math.Ldexp(1, int(b.Index)) <= h.Bounds[i] && b.Index < last {
 				below += b.Count
 			}
 		}
 		if i < len(h.Bounds) && (below < classic || below > classic && exactly) {
-			t.Fatalf("%d durations of at most %v s, by the native buckets %d", classic, h.Bounds[i], below)
+			t.Fatalf("%d of at most %v, by the native buckets %d", classic, h.Bounds[i], below)
 		}
 	}
 	if h.Schema != mapping.ExactSchema || total != h.Count || classic != h.Count {
@@ -143,6 +145,79 @@ func TestDistributionIsExact(t *testing.T) {
 			for bound, want := range c.le {
 				assert.Equal(t, want, le[bound], bound)
 			}
+		})
+	}
+}
+
+// The same of sizes, in bytes; of messages without data are as many as there are.
+func TestDistributionOfSizesIsExact(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		sizes []uint64
+		want  pows
+		le    m // cumulative counts
+		sum   float64
+	}{
+		{"nothing", nil, pows{}, m{"+Inf": 0}, 0},
+		{"no data, and a byte", []uint64{0, 0, 1}, pows{"zero": 3}, m{"1": 3, "+Inf": 3}, 1},
+		{"two bytes", []uint64{2}, pows{"2^1": 1}, m{"1": 0, "4": 1}, 2},
+		{"a power of two stands in the bucket that it ends", []uint64{512, 1024}, pows{"2^9": 1, "2^10": 1},
+			m{"256": 0, "1024": 2}, 1536},
+		{"above a bound", []uint64{1025}, pows{"2^11": 1}, m{"1024": 0, "4096": 1}, 1025},
+		{"the largest that has a bucket of its own", []uint64{1 << 42}, pows{"2^42": 1},
+			m{"6.7108864e+07": 0, "+Inf": 1}, 1 << 42},
+		{"larger than any bucket", []uint64{1<<42 + 1, 1 << 50}, pows{"2^43": 2}, m{"6.7108864e+07": 0, "+Inf": 2},
+			1<<42 + 1 + 1<<50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAgent(mpittest.SizesVariable("v", mpit.BindComm))
+			r := newRank(t)
+			h := a.handle("v", a.object("halo", 1))
+			for i, w := range mpittest.Sizes(c.sizes...) {
+				h.values[i] += w.(uint64)
+			}
+			r.Update(a.sample())
+			require.Len(t, r.Series(), 1)
+			s := r.Series()[0]
+			assert.Equal(t, "mpit_v_aggregate_bytes[{comm halo}]", s.Metric.Name+fmt.Sprint(s.Labels))
+			assert.Contains(t, s.Metric.Help, "class AGGREGATE, unit By. The sizes are single ones")
+			checkMetric(t, s.Metric)
+			assert.Equal(t, c.want, exactBuckets(t, s.Histogram))
+			assert.Equal(t, c.sum, s.Histogram.Sum)
+			assert.Equal(t, 1.0, s.Histogram.ZeroThreshold())
+			all := uint64(0)
+			for i, bound := range append(slices.Clone(s.Histogram.Bounds), math.Inf(1)) {
+				all += s.Histogram.Counts[i]
+				if want, ok := c.le[strconv.FormatFloat(bound, 'g', -1, 64)]; ok {
+					assert.Equal(t, want, float64(all), bound)
+				}
+			}
+		})
+	}
+}
+
+// Of sizes, too, only the agent knows the class and the unit.
+func TestRulesOfDistributionsOfSizes(t *testing.T) {
+	micro, yes := 1e-6, true
+	for name, rule := range map[string]rules.Rule{
+		"unit and scale": {Unit: "us", Scale: &micro},
+		"class":          {Class: "timer"},
+		"elements":       {Elements: mapping.ElementsPeer, Nonzero: &yes, Offset: &yes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule.Buckets = []float64{1000, 1024, 5000}
+			a := newAgent(mpittest.SizesVariable("v", mpit.BindNone))
+			r := newRank(t, rule)
+			h := a.handle("v", 0)
+			for i, w := range mpittest.Sizes(1, 1000, 1025, 5000) {
+				h.values[i] += w.(uint64)
+			}
+			r.Update(a.sample())
+			require.Len(t, r.Series(), 1)
+			s := r.Series()[0]
+			assert.Equal(t, "mpit_v_aggregate_bytes", s.Metric.Name)
+			assert.Equal(t, []uint64{1, 1, 1, 1}, s.Histogram.Counts, "the first bound that is not below")
+			assert.Equal(t, 7026.0, s.Histogram.Sum)
 		})
 	}
 }

@@ -66,6 +66,8 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			Bind: mpit.BindWin}, `mpit_call_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",function="MPI_Win_complete",win="unnamed",le="1.52587890625e-05"}`},
 		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_bytes_sent_MPI_Send", Class: mpit.ClassAggregate,
 			Bind: mpit.BindComm}, `mpit_call_bytes_total{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",direction="sent",function="MPI_Send"}`},
+		{"calls", mapping.MPICH, mpit.Variable{Name: "mpit_call_size_MPI_Send", Class: mpit.ClassAggregate,
+			Distribution: true, Bind: mpit.BindComm}, `mpit_call_size_bytes_bucket{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send",le="64"}`},
 		{"limits", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassTimer},
 			`mpit_x_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="0.0001"}`},
 	} {
@@ -74,7 +76,9 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			require.NoError(t, err)
 			m, err := variables.New(variables.Config{Rules: s.Rules, Rank: s.Rank})
 			require.NoError(t, err)
-			c.v.Datatype = tDouble
+			if c.v.Datatype = tDouble; c.v.Distribution {
+				c.v.Datatype = mpit.DatatypeUint64
+			}
 			e := m.Explain(mapping.Library{Name: c.library}, c.v, nil)
 			if e.Drop != "" {
 				assert.Equal(t, c.want, string(e.Drop))

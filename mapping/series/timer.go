@@ -6,7 +6,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// timer is what a cell of a timer keeps besides the time that has been counted.
+// timer is what a cell of a timer, or of a distribution of sizes, keeps besides the sum that has been counted.
 type timer struct {
 	hist mapping.Histogram
 
@@ -29,7 +29,7 @@ type estimate struct {
 }
 
 func (t *timer) begin(v *variable) {
-	t.hist = mapping.Histogram{Schema: mapping.NativeSchema, Bounds: v.Buckets,
+	t.hist = mapping.Histogram{Bytes: v.Sizes(), Schema: mapping.NativeSchema, Bounds: v.Buckets,
 		Counts: make([]uint64, len(v.Buckets)+1)}
 	if v.Exact {
 		t.hist.Schema, t.exact = mapping.ExactSchema, &exact{}

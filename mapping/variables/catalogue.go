@@ -75,7 +75,7 @@ const (
 	highRatio  mpit.Class = 254
 	levelRatio mpit.Class = 253
 
-	// distribution stands for TIMER in the keys of distributions: they are no timers with a companion.
+	// distribution stands for the class in the keys of distributions: they are no timers with a companion.
 	distribution mpit.Class = 252
 )
 

@@ -23,9 +23,10 @@
 #define SOURCE_SYMBOL "mpit_agent_source"
 
 /*
- * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the accumulated time in units of
- * 2^-30 s, then how many durations fell into each bucket. Bucket 0 holds those of at most one unit, bucket k those
- * above 2^(k-1) and up to 2^k units, the last one all that are longer than 2^(DISTRIBUTION_BUCKETS-2) units (4096 s).
+ * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the sum in units, which are 2^-30 s
+ * of a TIMER and bytes of an AGGREGATE, then how many durations or sizes fell into each bucket. Bucket 0 holds those of
+ * at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one all that are more than
+ * 2^(DISTRIBUTION_BUCKETS-2) units (4096 s, 4 TiB).
  */
 #define DISTRIBUTION_BUCKETS 44
 #define DISTRIBUTION_ELEMENTS (1 + DISTRIBUTION_BUCKETS)
@@ -80,7 +81,8 @@ struct source {
 
 	/*
 	 * Once, after the real MPI_Init or MPI_Session_init, before anything else of the source is called. False: it
-	 * can't measure here, with the reason in *why (static storage), and the agent forgets it.
+	 * can't measure here, with the reason in *why (static storage), and the agent forgets it. True: it can, and what
+	 * the log should say of it besides may be in *why.
 	 */
 	bool (*begin)(const struct source_mpi *mpi, const char **why);
 

@@ -10,7 +10,7 @@
 void sources_begin(struct session *s, source_function *offered, const struct source_mpi *mpi)
 {
 	const struct source *source = offered == NULL ? NULL : offered(SOURCE_VERSION);
-	const char *why = "it doesn't say why";
+	const char *why = NULL;
 
 	if (offered == NULL)
 		return;
@@ -20,12 +20,12 @@ void sources_begin(struct session *s, source_function *offered, const struct sou
 		return;
 	}
 	if (!source->begin(mpi, &why)) {
-		agent_log("%s can't be measured: %s", source->category, why);
+		agent_log("%s can't be measured: %s", source->category, why == NULL ? "it doesn't say why" : why);
 		return;
 	}
 	s->sourced.source = source;
 	agent_measures_by(source->measure);
-	agent_log("%s is measured in this process", source->category);
+	agent_log("%s is measured in this process%s%s", source->category, why == NULL ? "" : "; ", why == NULL ? "" : why);
 }
 
 /* ---- variables ---- */

@@ -50,6 +50,20 @@ func TestDistribution(t *testing.T) {
 	assert.Equal(t, uint64(3), Distribution(1, 1, 2)[1].(uint64)+Distribution(1, 1, 2)[2].(uint64))
 }
 
+// Each size stands in the bucket of docs/protocol.md, Distributions.
+func TestSizes(t *testing.T) {
+	for size, bucket := range map[uint64]int{
+		0: 0, 1: 0, 2: 1, 3: 2, 4: 2, 1024: 10, 1025: 11, 1 << 42: 42, 1<<42 + 1: 43, math.MaxUint64: 43,
+	} {
+		words := Sizes(size)
+		require.Len(t, words, DistributionElements)
+		assert.Equal(t, size, words[0])
+		assert.Equal(t, uint64(1), words[1+bucket], size)
+	}
+	assert.Equal(t, uint64(3), Sizes(1, 1, 2)[1].(uint64)+Sizes(1, 1, 2)[2].(uint64))
+	assert.Equal(t, mpit.ClassAggregate, SizesVariable("v", mpit.BindComm).Class)
+}
+
 // A rank has the elements that its distribution needs, and sends them as they are.
 func TestRankWithADistribution(t *testing.T) {
 	r := New(Config{

@@ -33,7 +33,7 @@ type profiled struct {
 func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Exporter) *harness.Run {
 	t.Helper()
 	return suite.Run(t, harness.Job{
-		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls"},
+		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls=sizes"},
 		Args: []string{
 			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20",
 			fmt.Sprintf("--slow=%d", slow),
@@ -126,6 +126,8 @@ func (s site) testProfile(t *testing.T, d dashboard, job profiled, values map[st
 	assert.Equal(t, ranks*steps/every*1.0, written.values[letter(t, functions, "Calls")])
 	assert.Equal(t, ranks*steps/every*(cells+2)*(cells+2)*8.0, written.values[letter(t, functions, "Bytes")])
 
+	s.testSizes(t, panelOf(t, d.UID, "Sizes of calls"), values)
+
 	// Rank 0 waits for rank 1, as long as its allreduces take longer.
 	balance := panelOf(t, d.UID, "Rank by rank")
 	seen := 0
@@ -144,6 +146,30 @@ func (s site) testProfile(t *testing.T, d dashboard, job profiled, values map[st
 		if row.labels["comm"] == "residual" {
 			assert.Equal(t, strconv.Itoa(slow), row.labels["rank"])
 		}
+	}
+}
+
+// All calls of a function have the same size here, so that any quantile lies between the bounds around it.
+func (s site) testSizes(t *testing.T, p panel, values map[string]string) {
+	between := map[string][2]float64{ // on /metrics, the factor between two bounds is 4
+		"MPI_Isend grid": {256, 1024}, "MPI_Irecv grid": {256, 1024}, "MPI_Allreduce residual": {4, 16},
+	}
+	seen := map[string]int{}
+	for _, q := range p.Targets {
+		samples, err := s.ask(t.Context(), q, values)
+		require.NoError(t, err)
+		for _, sample := range samples {
+			of := sample.Labels["function"] + " " + sample.Labels["comm"]
+			bounds, known := between[of]
+			if !known {
+				continue
+			}
+			seen[of]++
+			assert.True(t, sample.Value > bounds[0] && sample.Value <= bounds[1], "%s of %v bytes", of, sample.Value)
+		}
+	}
+	for of := range between {
+		assert.Positive(t, seen[of], "sizes of %s", of)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ import (
 const (
 	callTimes     = "mpit_call_time_seconds"
 	callBytes     = "mpit_call_bytes_total"
+	callSizes     = "mpit_call_size_bytes"
 	callUncounted = "mpit_call_uncounted_total"
 )
 
@@ -36,13 +38,30 @@ type account struct {
 	seconds float64            // in all calls, as the program's own clock says; zero where it has none
 	longest float64
 	buckets []*dto.Bucket // of /metrics
+	sizes   sizes
+}
+
+// sizes is how large calls were: their sum, and how many were at most a power of two, and above the one below it.
+type sizes struct {
+	sum    float64
+	powers map[int]uint64
+}
+
+// upTo is how many sizes are at most so many bytes, a power of two.
+func (s sizes) upTo(bytes float64) (n uint64) {
+	for power, calls := range s.powers {
+		if math.Ldexp(1, power) <= bytes {
+			n += calls
+		}
+	}
+	return n
 }
 
 type books map[callers]*account
 
 func (b books) account(key callers) *account {
 	if b[key] == nil {
-		b[key] = &account{bytes: map[string]float64{}}
+		b[key] = &account{bytes: map[string]float64{}, sizes: sizes{powers: map[int]uint64{}}}
 	}
 	return b[key]
 }
@@ -69,8 +88,16 @@ func readBooks(tb testing.TB, run *harness.Run, point string) []books {
 				a.seconds = value / 1e9
 			case "longest":
 				a.longest = value / 1e9
+			case "size":
+				a.sizes.sum = value
 			default:
-				a.bytes[field[1]] = value
+				if power, ok := strings.CutPrefix(field[1], "size:"); ok {
+					exponent, err := strconv.Atoi(power)
+					require.NoError(tb, err, "a line of the books: %q", lines.Text())
+					a.sizes.powers[exponent] = uint64(value)
+				} else {
+					a.bytes[field[1]] = value
+				}
 			}
 		}
 		require.NoError(tb, lines.Err())
@@ -135,6 +162,54 @@ func profiled(run *harness.Run, all []books) check {
 		}
 		return errors.Join(failed...)
 	}
+}
+
+// sized: the page shows how large each rank's calls were, as its books say, of those functions that have bytes; of none
+// if nobody has asked for it.
+func sized(run *harness.Run, all []books, asked bool, haveBytes map[string]bool) check {
+	return func(s *harness.Scrape) error {
+		var failed []error
+		for rank, own := range all {
+			shown := map[callers]bool{}
+			for _, series := range s.Select(callSizes, run.Labels(rank)) {
+				key := callersOf(series.Labels)
+				if shown[key] {
+					return fmt.Errorf("rank %d: %v has two series of %s", rank, key, callSizes)
+				}
+				shown[key] = true
+				want, h := own.there(key).sizes, series.Metric.GetHistogram()
+				if h.GetSampleSum() != want.sum {
+					failed = append(failed, fmt.Errorf("rank %d: %v: sizes of %v bytes in all, %v in the books", rank, key,
+						h.GetSampleSum(), want.sum))
+				}
+				for _, b := range h.GetBucket() {
+					if n := want.upTo(b.GetUpperBound()); b.GetCumulativeCount() != n {
+						failed = append(failed, fmt.Errorf("rank %d: %v: %d calls of at most %v bytes, %d in the books", rank,
+							key, b.GetCumulativeCount(), b.GetUpperBound(), n))
+					}
+				}
+			}
+			for key := range own {
+				if want := asked && haveBytes[key.function]; want != shown[key] {
+					failed = append(failed, fmt.Errorf("rank %d: %v has sizes: %t, and should: %t", rank, key, shown[key], want))
+				}
+			}
+		}
+		return errors.Join(failed...)
+	}
+}
+
+// functionsWithBytes are those of which the library says that it can count sizes.
+func functionsWithBytes(tb testing.TB) map[string]bool {
+	tb.Helper()
+	declared, err := os.ReadFile("../../mapping/testdata/catalogues/calls.yaml")
+	require.NoError(tb, err)
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`mpit_call_size_(MPI_\w+)`).FindAllSubmatch(declared, -1) {
+		all[string(m[1])] = true
+	}
+	require.NotEmpty(tb, all)
+	return all
 }
 
 // differences says in which calls and bytes the two differ.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -18,6 +19,23 @@ func TestCallProfile(t *testing.T) {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				p.run(t, exporter, harness.Job{MPI: mpi, Exec: []string{"--calls"}})
+			})
+		}
+	}
+}
+
+const asksForSizes = "MPIT_CALLS=sise,sizes"
+
+// The same with sizes, and a word that nobody knows: those are what the programs' buffers have, and without having been
+// asked for there are none (the test above). The log tells of the word.
+func TestCallSizes(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		for _, p := range profilePrograms {
+			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				end := p.run(t, exporter, harness.Job{MPI: mpi, Env: []string{asksForSizes, "MPIT_AGENT_LOG=1"}})
+				assert.Contains(t, end.Stderr, `nobody knows the word "sise"`)
 			})
 		}
 	}
@@ -43,38 +61,40 @@ var profilePrograms = []profileProgram{
 
 // run runs the program as the job says, and compares the page with the books: in the middle, before the end, and
 // after it.
-func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harness.Job) {
+func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harness.Job) harness.Result {
 	t.Helper()
+	asked, haveBytes := slices.Contains(job.Env, asksForSizes), functionsWithBytes(t)
 	job.Ranks, job.Program, job.Socket = p.ranks, p.file, exporter.Socket
 	job.Args = []string{harness.HoldDir}
 	if p.rounds > 0 {
 		job.Args = []string{strconv.Itoa(p.rounds), harness.HoldDir}
 	}
 	job.Args = append(job.Args, p.families...)
-	job.Env = []string{"MPIT_AGENT_FINAL_WAIT=60000"} // the last sample comes, however busy the machine
+	job.Env = append(job.Env, "MPIT_AGENT_FINAL_WAIT=60000") // the last sample comes, however busy the machine
 	run := suite.Run(t, job)
 	run.AtHold(t, "half")
 	half := readBooks(t, run, "half")
-	scrape := exporter.Await(t, "the calls so far", all(up(run), profiled(run, half)))
+	scrape := exporter.Await(t, "the calls so far", all(up(run), profiled(run, half), sized(run, half, asked, haveBytes)))
 	assertDurations(t, scrape, run, half)
 	if p.restart {
 		// The ranks keep their figures, so another exporter shows the same.
 		exporter.Kill(t)
 		exporter.Restart(t)
-		again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half)))
+		again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half), sized(run, half, asked, haveBytes)))
 		assertDurations(t, again, run, half)
 	}
 
 	run.Release(t, "half")
 	run.AtHold(t, "done")
 	done := readBooks(t, run, "done")
-	scrape = exporter.Await(t, "all calls", all(up(run), profiled(run, done)))
+	scrape = exporter.Await(t, "all calls", all(up(run), profiled(run, done), sized(run, done, asked, haveBytes)))
 	assertDurations(t, scrape, run, done)
 
-	run.Finish(t, "done")
+	result := run.Finish(t, "done")
 	end := readBooks(t, run, "end")
-	scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), healthy))
+	scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), sized(run, end, asked, haveBytes), healthy))
 	assertDurations(t, scrape, run, end)
+	return result
 }
 
 // Each of Fortran's bindings, and mpi4py: their calls count as C's, once.

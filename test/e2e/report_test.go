@@ -24,6 +24,14 @@ type reported struct {
 		Nodes     int    `json:"nodes"`
 		Ended     string `json:"ended"`
 	} `json:"job"`
+	Verdict struct {
+		State string `json:"state"`
+		Text  string `json:"text"`
+		Late  struct {
+			Rank int    `json:"rank"`
+			Node string `json:"node"`
+		} `json:"late"`
+	} `json:"verdict"`
 	Calls []struct {
 		Function string  `json:"function"`
 		Object   string  `json:"object"`
@@ -83,6 +91,9 @@ func expectUneven(t *testing.T, r *reported, output string) {
 	assert.NotEmpty(t, r.Job.Ended)
 	require.Len(t, r.Ranks, 4)
 	assert.Equal(t, 2, r.Ranks[0].Rank, "the late one comes first")
+	assert.Equal(t, "late rank", r.Verdict.State, r.Verdict.Text)
+	assert.Equal(t, 2, r.Verdict.Late.Rank)
+	assert.Contains(t, r.Verdict.Text, "ranks wait in MPI_Allreduce on residual for rank 2 on ")
 	own := stencilClock(t, output, "MPI_Allreduce")
 	seconds, calls := r.seconds("MPI_Allreduce", "residual")
 	assert.InDelta(t, 4*reportSteps, calls, 4, "a last step agrees to stop")

@@ -197,6 +197,11 @@ func distributions(began time.Time) mpittest.Config {
 		cfg.Variables = append(cfg.Variables, v)
 		cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Values: values})
 	}
+	for i, values := range [][]any{mpittest.Sizes(0, 1, 2, 8, 1024, 1<<42, 1<<43), lies} {
+		v := mpittest.SizesVariable(fmt.Sprint("mpit_call_size_MPI_", i), mpit.BindNone)
+		cfg.Variables = append(cfg.Variables, v)
+		cfg.Values = append(cfg.Values, mpittest.Value{Name: v.Name, Class: v.Class, Values: values})
+	}
 	return cfg
 }
 
@@ -268,7 +273,7 @@ func TestFormatsAreWhatPromhttpServes(t *testing.T) {
 			if name == "distributions" {
 				natives, empty := 0, 0
 				for series, h := range pages["protobuf"].natives {
-					if strings.Contains(series, "mpit_call_time_seconds") {
+					if strings.Contains(series, "mpit_call_time_seconds") || strings.Contains(series, "mpit_call_size_bytes") {
 						natives++
 						empty += strings.Count(h, "{count:0, sum:0}")
 					}

@@ -80,6 +80,20 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 	})
 }
 
+// Of a job of which one rank waits and the other is in no call the page says how efficient that is, of how many ranks.
+func TestPageOfAJobThatWaits(t *testing.T) {
+	server := suite.Exporter(t)
+	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
+		Socket: server.Socket, Exec: []string{"--calls"}})
+	run.AtHold(t, "late", 1)
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.await(`document.querySelector("#jobs tbody").rows[0].cells[3].textContent ===
+		"50 % useful = 50 % load balance × 100 % communication; 2 of 2 ranks"`)
+	run.Release(t, "late")
+	run.AtHold(t, "done")
+	run.Finish(t, "done")
+}
+
 // The page shows what /metrics shows, of the rank that is chosen.
 func TestPageOfARealJob(t *testing.T) {
 	server, run := standing(t)

@@ -41,9 +41,10 @@ struct moved {
         const long long took_ = books_clock() - began_;                                 \
         books_expect(#function, code_, 1);                                              \
         books_enter(#function, object, out, in, took_);                                 \
+        books_size(#function, object, out, in);                                         \
     } while (0)
 
-/* A call that fails: it counts, and has moved nothing. */
+/* A call that fails: it counts, has moved nothing, and has no size. */
 #define DO_IN_VAIN(object, function, ...)                                               \
     do {                                                                                \
         const long long began_ = books_clock();                                         \
@@ -62,7 +63,7 @@ struct moved {
         }                                                                               \
     } while (0)
 
-enum { BOOKS_ENTRIES = 1024, BOOKS_DIRECTIONS = 5 };
+enum { BOOKS_ENTRIES = 1024, BOOKS_DIRECTIONS = 5, BOOKS_POWERS = 63 };
 
 static const char *const books_directions[BOOKS_DIRECTIONS] = {"sent", "received", "posted", "written", "read"};
 
@@ -71,7 +72,7 @@ static struct books {
     int count;
     struct books_entry {
         char function[40], object[200];
-        long long calls, bytes[BOOKS_DIRECTIONS], nanoseconds, longest;
+        long long calls, bytes[BOOKS_DIRECTIONS], nanoseconds, longest, size, powers[BOOKS_POWERS];
     } entries[BOOKS_ENTRIES];
 } books = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -136,6 +137,22 @@ static inline void books_enter(const char *function, const char *object, struct 
     pthread_mutex_unlock(&books.mutex);
 }
 
+/* The size of a call, the larger of the two: in the sum, and by the least power of two that isn't below. */
+static inline void books_size(const char *function, const char *object, struct moved out, struct moved in)
+{
+    long long size = out.bytes > in.bytes ? out.bytes : in.bytes;
+    struct books_entry *entry;
+    int power = 0;
+
+    while (1LL << power < size)
+        power++;
+    pthread_mutex_lock(&books.mutex);
+    entry = books_entry(function, object);
+    entry->size += size;
+    entry->powers[power]++;
+    pthread_mutex_unlock(&books.mutex);
+}
+
 /* Leaves the books in the file DIR/POINT.books.RANK: lines of function, what is counted, value, object. With "-" as
  * DIR, nothing. */
 static inline void books_leave(const char *dir, const char *point, int rank)
@@ -158,6 +175,10 @@ static inline void books_leave(const char *dir, const char *point, int rank)
         fprintf(out, "%s calls %lld %s\n", entry->function, entry->calls, entry->object);
         fprintf(out, "%s nanoseconds %lld %s\n", entry->function, entry->nanoseconds, entry->object);
         fprintf(out, "%s longest %lld %s\n", entry->function, entry->longest, entry->object);
+        fprintf(out, "%s size %lld %s\n", entry->function, entry->size, entry->object);
+        for (int power = 0; power < BOOKS_POWERS; power++)
+            if (entry->powers[power] != 0)
+                fprintf(out, "%s size:%d %lld %s\n", entry->function, power, entry->powers[power], entry->object);
         for (int direction = 0; direction < BOOKS_DIRECTIONS; direction++)
             if (entry->bytes[direction] != 0)
                 fprintf(out, "%s %s %lld %s\n", entry->function, books_directions[direction], entry->bytes[direction], entry->object);

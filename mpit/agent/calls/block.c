@@ -42,9 +42,14 @@ static void thread_ends(void *own)
 		atomic_store_explicit(&b->owned, false, memory_order_release);
 }
 
+static size_t cell_count(void)
+{
+	return function_count + CELLS;
+}
+
 static size_t block_bytes(void)
 {
-	return sizeof(struct block) + (function_count + CELLS) * sizeof(struct cell);
+	return sizeof(struct block) + cell_count() * (sizeof(struct cell) + (calls_state.sizes ? sizeof(struct sizes) : 0));
 }
 
 /* One that a thread has left. */
@@ -70,6 +75,8 @@ static struct block *block_map(void)
 	/* Where huge pages come unasked a thread that makes one call would take 2 MiB. */
 	madvise(b, block_bytes(), MADV_NOHUGEPAGE);
 	atomic_init(&b->owned, true);
+	if (calls_state.sizes)
+		b->sizes = (struct sizes *)(b->cells + cell_count());
 	b->next = atomic_load_explicit(&blocks, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&blocks, &b->next, b, memory_order_release, memory_order_relaxed))
 		;
@@ -195,6 +202,16 @@ const struct cell *block_cell(struct block *b, unsigned function, uint32_t objec
 	return number == 0 ? NULL : &b->cells[function_count + number - 1];
 }
 
+static bool has_cell(const struct block *b, const struct cell *cell)
+{
+	return b != NULL && cell >= b->cells && cell < b->cells + cell_count();
+}
+
+struct sizes *block_sizes(const struct block *b, const struct cell *cell)
+{
+	return b->sizes == NULL ? NULL : &b->sizes[cell - b->cells];
+}
+
 #define INSIDE_TRIES 64
 
 bool block_inside(struct block *b, struct moment_inside *out)
@@ -211,7 +228,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
 		/* The cell of a call that runs has the same key all the time. */
-		if (is_running(inside) && cell >= b->cells && cell < b->cells + function_count + CELLS)
+		if (is_running(inside) && has_cell(b, cell))
 			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
 		now = clock_now(&calls_state.clock);
 		if (atomic_load_explicit(&u->inside, memory_order_acquire) != inside)
@@ -237,13 +254,24 @@ static void announce(struct block *b)
 	atomic_fetch_add_explicit(&blocks_made, 1, memory_order_release);
 }
 
-static void zero(struct cell *c)
+static void zero_buckets(_Atomic uint64_t *buckets)
 {
+	for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
+		atomic_store_explicit(&buckets[i], 0, memory_order_relaxed);
+}
+
+static void zero(const struct block *b, struct cell *c)
+{
+	struct sizes *sizes = block_sizes(b, c);
+
 	atomic_store_explicit(&c->ticks, 0, memory_order_relaxed);
 	atomic_store_explicit(&c->out, 0, memory_order_relaxed);
 	atomic_store_explicit(&c->in, 0, memory_order_relaxed);
-	for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
-		atomic_store_explicit(&c->buckets[i], 0, memory_order_relaxed);
+	zero_buckets(c->buckets);
+	if (sizes == NULL)
+		return;
+	atomic_store_explicit(&sizes->bytes, 0, memory_order_relaxed);
+	zero_buckets(sizes->buckets);
 }
 
 /*
@@ -268,7 +296,7 @@ static unsigned reclaim(struct block *b, unsigned used, uint64_t epoch)
 		index_remove(b->index, CELL_PLACES, hash_of(key_function(was), key_object(was)), number);
 		/* No key while it is emptied; release: not before the entry has gone. */
 		atomic_store_explicit(key, 0, memory_order_release);
-		zero(&b->cells[function_count + number - 1]);
+		zero(b, &b->cells[function_count + number - 1]);
 		return number;
 	}
 	if (looks == used)
@@ -344,7 +372,7 @@ bool call_counts_late(const struct call *c)
 		size_t number;
 
 		/* On another thread than it began on: it is counted where it began. */
-		if (b == NULL || c->cell < b->cells || c->cell >= b->cells + function_count + CELLS)
+		if (!has_cell(b, c->cell))
 			return true;
 		number = (size_t)(c->cell - b->cells);
 		key = atomic_load_explicit(&b->keys[number], memory_order_relaxed);
@@ -353,6 +381,30 @@ bool call_counts_late(const struct call *c)
 	}
 	atomic_fetch_add_explicit(&calls_uncounted, 1, memory_order_relaxed);
 	return false;
+}
+
+/* Bucket 0 has sizes of 0 and 1. */
+static unsigned size_bucket(uint64_t bytes)
+{
+	unsigned bucket = bytes > 1 ? 64 - (unsigned)__builtin_clzll(bytes - 1) : 0;
+
+	return bucket < DISTRIBUTION_BUCKETS ? bucket : DISTRIBUTION_BUCKETS - 1;
+}
+
+/* Of an object that is gone it is written to a cell that nobody reads any more. */
+void call_size(const struct call *c, uint64_t bytes)
+{
+	const struct block *b = calls_thread.block;
+	struct sizes *sizes;
+
+	/* A call that returns on another thread than it began on. */
+	if (!has_cell(b, c->cell))
+		for (b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL && !has_cell(b, c->cell);)
+			b = b->next;
+	if (b == NULL || (sizes = block_sizes(b, c->cell)) == NULL)
+		return;
+	cell_add(&sizes->bytes, bytes);
+	cell_add(&sizes->buckets[size_bucket(bytes)], 1);
 }
 
 /*

@@ -8,7 +8,7 @@
  *
  * A block has one cell for each function without an object (object 0), which also takes what finds no other, and
  * CELLS more for pairs of a function and an object. A cell's key says whose it is. Cells are made, and those of
- * objects that have gone made anew, by the owner alone.
+ * objects that have gone made anew, by the owner alone. Where sizes are asked for, each cell has its own of them.
  */
 #ifndef MPIT_CALLS_BLOCK_H
 #define MPIT_CALLS_BLOCK_H
@@ -44,6 +44,12 @@ static inline unsigned key_slot(uint64_t key)
 	return (unsigned)(key & 0xffff);
 }
 
+/* What one thread counts of the sizes of a cell's calls; as a cell. Whole cache lines. */
+struct sizes {
+	_Alignas(64) _Atomic uint64_t bytes; /* of all */
+	_Atomic uint64_t buckets[DISTRIBUTION_BUCKETS];
+};
+
 struct type_size {
 	intptr_t handle;
 	uint64_t epoch; /* 0: nothing */
@@ -51,7 +57,8 @@ struct type_size {
 };
 
 struct block {
-	struct block *next;   /* written before the block is in the list */
+	struct block *next;   /* written before the block is in the list, as is sizes */
+	struct sizes *sizes;  /* of the cells, in their order, behind them; NULL: not asked for */
 	_Atomic bool owned;   /* by a thread that lives */
 	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
 	_Atomic uint64_t made; /* how often a cell has got a key */
@@ -96,5 +103,7 @@ struct moment_inside {
 bool block_inside(struct block *b, struct moment_inside *out);
 /* The cell of a pair in a block; NULL: it has none. Its object lives (or is 0). */
 const struct cell *block_cell(struct block *b, unsigned function, uint32_t object);
+/* What a cell of the block's counts of sizes; NULL: not asked for. */
+struct sizes *block_sizes(const struct block *b, const struct cell *cell);
 
 #endif

@@ -22,6 +22,12 @@ struct moved {
 
 #define NOTHING_MOVED ((struct moved){ 0, 0 })
 
+/* The size of a call: what an operation moves may stand in one buffer or in both, and at a root in all blocks of one. */
+static inline uint64_t larger(struct moved moved)
+{
+	return moved.out > moved.in ? moved.out : moved.in;
+}
+
 /* An array of counts: ints, or MPI_Counts (8 bytes) in a form for large counts. */
 struct counts {
 	const void *at;

@@ -113,6 +113,7 @@ extern __thread struct calls_thread calls_thread __attribute__((tls_model("initi
  * cache line of its own. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
+	bool sizes; /* calls are counted by size, too: written in begin */
 	struct clock clock;
 	/* Bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere. */
 	uint64_t handle_mask;
@@ -284,6 +285,14 @@ ALWAYS_INLINE void call_counts(struct call *c, uint64_t out, uint64_t in)
 	if (in != 0)
 		cell_add(&c->cell->in, in);
 }
+
+/* Whether the call's size is to be counted, too. */
+ALWAYS_INLINE bool counts_sizes(void)
+{
+	return UNLIKELY(calls_state.sizes);
+}
+/* block.c: the size of a call that has succeeded. Where counts_sizes, after call_counts. */
+void call_size(const struct call *c, uint64_t bytes) HIDDEN;
 
 /*
  * Size of a datatype in bytes, from the argument's register; 0: it has none. Cached per thread until a datatype is

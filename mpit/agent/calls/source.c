@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "source.h"
 
+#include "asked.h"
 #include "block.h"
 #include "functions.h"
 #include "library.h"
@@ -22,10 +23,10 @@
 
 enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
 
-enum what { UNCOUNTED, TIME, OUT, IN }; /* UNCOUNTED is the first variable's, and no other's */
+enum what { UNCOUNTED, TIME, OUT, IN, SIZE }; /* UNCOUNTED is the first variable's, and no other's */
 
 #define NAME_BYTES 96
-#define MOST_VARIABLES (1 + 3 * MOST_FUNCTIONS)
+#define MOST_VARIABLES (1 + 4 * MOST_FUNCTIONS)
 
 /*
  * The gate's: filled as functions are called for the first time, but for the first, which is always there. A
@@ -55,6 +56,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
+	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why) || !blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {
@@ -64,6 +66,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
+	*why = calls_asked_unknown();
 	return true;
 }
 
@@ -105,6 +108,7 @@ static void describe(size_t i, struct source_variable *out)
 		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
 		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
 		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },
+		[SIZE] = { AGGREGATE, true, "How many calls of this function from outside MPI were of which size, in bytes of the larger buffer" },
 	};
 	const struct variable *v = &variables[i];
 
@@ -127,6 +131,17 @@ static void add_variable(enum what what, unsigned function, const char *prefix, 
 	snprintf(v->name, sizeof v->name, "%s%s_%s", prefix, direction, functions[function].name);
 }
 
+static bool has_sizes(const struct function *f)
+{
+	return counts_sizes() && (f->out != NULL || f->in != NULL);
+}
+
+/* How many variables a function has. */
+static size_t count_of(const struct function *f)
+{
+	return 1u + (f->out != NULL) + (f->in != NULL) + has_sizes(f);
+}
+
 /* The first of a function's variables, made at its first call that is seen. */
 static size_t variables_of(unsigned function)
 {
@@ -140,6 +155,8 @@ static size_t variables_of(unsigned function)
 		add_variable(OUT, function, "mpit_call_bytes_", f->out);
 	if (f->in != NULL)
 		add_variable(IN, function, "mpit_call_bytes_", f->in);
+	if (has_sizes(f))
+		add_variable(SIZE, function, "mpit_call_size", "");
 	return first_variable[function];
 }
 
@@ -160,11 +177,8 @@ static void tell(uint64_t key, found_function *found, void *context)
 		return;
 	}
 	variable = variables_of(function);
-	found(context, variable++, object);
-	if (functions[function].out != NULL)
-		found(context, variable++, object);
-	if (functions[function].in != NULL)
-		found(context, variable, object);
+	for (size_t i = 0, n = count_of(&functions[function]); i < n; i++)
+		found(context, variable + i, object);
 }
 
 static void discover_block(struct block *b, found_function *found, void *context)
@@ -218,6 +232,21 @@ static void read_times(unsigned function, uint32_t object, uint64_t *elements)
 	elements[0] = ratio_units(&calls_state.clock.ratio, ticks);
 }
 
+static void read_sizes(unsigned function, uint32_t object, uint64_t *elements)
+{
+	memset(elements, 0, DISTRIBUTION_ELEMENTS * sizeof *elements);
+	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		const struct cell *c = block_cell(b, function, object);
+		struct sizes *sizes = c == NULL ? NULL : block_sizes(b, c);
+
+		if (sizes == NULL)
+			continue;
+		elements[0] += atomic_load_explicit(&sizes->bytes, memory_order_relaxed);
+		for (size_t i = 0; i < DISTRIBUTION_BUCKETS; i++)
+			elements[1 + i] += atomic_load_explicit(&sizes->buckets[i], memory_order_relaxed);
+	}
+}
+
 static uint64_t read_bytes(unsigned function, uint32_t object, enum what what)
 {
 	uint64_t bytes = 0;
@@ -240,6 +269,7 @@ static void read(size_t variable, uint32_t object, uint64_t *elements)
 	case TIME: read_times(v->function, object, elements); break;
 	case OUT:
 	case IN: *elements = read_bytes(v->function, object, v->what); break;
+	case SIZE: read_sizes(v->function, object, elements); break;
 	}
 }
 

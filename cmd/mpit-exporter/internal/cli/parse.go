@@ -2,20 +2,33 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 )
 
+// Wordy is the value of a switch that may also be given words: --calls, --no-calls, --calls=sizes.
+type Wordy interface {
+	kingpin.Value
+	IsBoolFlag() bool
+	// SetWords takes what stands behind the equals sign, after Set has been given "true".
+	SetWords(words string) error
+}
+
 // Parse parses the arguments and returns the name of the subcommand that they select. Its errors end the program with
 // the status Usage, and say whose help to read.
 func Parse(app *kingpin.Application, args []string) (command string, err error) {
-	command, err = app.Parse(args)
-	if misplaced := valueOfSwitch(app, args); misplaced != nil {
-		err = misplaced
+	switches, wrong := takeValues(app, args)
+	command, err = app.Parse(switches.args)
+	if err == nil {
+		err = switches.set()
+	}
+	if wrong != nil {
+		err = wrong
 	}
 	if err != nil {
-		return "", Usagef("%w (see %s --help)", naming(app, args, err), helpOf(app, args))
+		return "", Usagef("%w (see %s --help)", naming(app, switches.args, err), helpOf(app, switches.args))
 	}
 	return command, nil
 }
@@ -49,12 +62,35 @@ func naming(app *kingpin.Application, args []string, err error) error {
 	return err
 }
 
-// valueOfSwitch is an error if args give a value to a flag that takes none: the parser would take the value for the
-// next argument, and exec --calls=1 run a program 1. What belongs to a program that is started is not looked at.
-func valueOfSwitch(app *kingpin.Application, args []string) error {
+// valuedSwitches are arguments without the values of switches, which kingpin would take for arguments: exec --calls=1
+// would run a program 1.
+type valuedSwitches struct {
+	args   []string
+	values []valuedSwitch
+}
+
+type valuedSwitch struct {
+	name  string
+	value Wordy
+	words string
+}
+
+func (v valuedSwitches) set() error {
+	for _, s := range v.values {
+		if err := s.value.SetWords(s.words); err != nil {
+			return fmt.Errorf("--%s=%s: %w", s.name, s.words, err)
+		}
+	}
+	return nil
+}
+
+// takeValues takes the values of switches out of args; a value for one that takes none is an error. What belongs to a
+// program that is started is not looked at.
+func takeValues(app *kingpin.Application, args []string) (valuedSwitches, error) {
+	taken := valuedSwitches{args: slices.Clone(args)}
 	parsed, _ := app.ParseContext(args)
 	if parsed == nil || parsed.SelectedCommand == nil {
-		return nil
+		return taken, nil
 	}
 	flags := map[string]*kingpin.FlagModel{}
 	for _, flag := range append(app.Model().Flags, parsed.SelectedCommand.Model().Flags...) {
@@ -66,9 +102,9 @@ func valueOfSwitch(app *kingpin.Application, args []string) error {
 			if i < len(strings.Fields(parsed.SelectedCommand.FullCommand())) {
 				continue // the command's name
 			}
-			return nil // a program or another argument, or a short flag
+			return taken, nil // a program or another argument, or a short flag
 		}
-		name, _, valued := strings.Cut(given, "=")
+		name, words, valued := strings.Cut(given, "=")
 		flag := flags[name]
 		if flag == nil {
 			flag = flags[strings.TrimPrefix(name, "no-")]
@@ -76,10 +112,15 @@ func valueOfSwitch(app *kingpin.Application, args []string) error {
 		switch {
 		case flag == nil:
 		case flag.IsBoolFlag() && valued:
-			return fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
+			value, wordy := flag.Value.(Wordy)
+			if !wordy || name != flag.Name {
+				return taken, fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
+			}
+			taken.args[i] = "--" + name
+			taken.values = append(taken.values, valuedSwitch{name, value, words})
 		case !flag.IsBoolFlag() && !valued:
 			i++ // its value
 		}
 	}
-	return nil
+	return taken, nil
 }

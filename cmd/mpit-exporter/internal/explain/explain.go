@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
@@ -90,7 +89,7 @@ func (q *question) answer(m *variables.Mapper, categories []string) (list []Expl
 		v.Class = class
 		switch {
 		case q.datatype:
-		case class == mpit.ClassTimer && strings.HasPrefix(v.Name, callTimes):
+		case ownDistribution(v.Name, class):
 			v.Datatype, v.Distribution = mpit.DatatypeUint64, true
 		default:
 			v.Datatype = usualDatatype(class)

@@ -146,8 +146,11 @@ func (x *Flags) question() (q question, err error) {
 	return q, nil
 }
 
-// callTimes begins the names of the agent's own distributions (docs/protocol.md, Distributions).
-const callTimes = "mpit_call_time_"
+// ownDistribution says whether the agent's own variable of this name and class is a distribution (docs/protocol.md).
+func ownDistribution(name string, c mpit.Class) bool {
+	return c == mpit.ClassTimer && strings.HasPrefix(name, "mpit_call_time_") ||
+		c == mpit.ClassAggregate && strings.HasPrefix(name, "mpit_call_size_")
+}
 
 // usualDatatype is the usual datatype of a class, one of those that MPI-4.1 §15.3.7 allows.
 func usualDatatype(c mpit.Class) mpit.Datatype {

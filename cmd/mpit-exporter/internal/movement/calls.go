@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -127,30 +126,10 @@ func (m *Movement) writeCalls(b *strings.Builder, room int) {
 		if at.longest > 0 {
 			took = time.Duration(at.longest * float64(time.Second)).Truncate(time.Second).String()
 		}
-		table.Row(t, took, at.call, at.on, numbers(at.ranks), at.world.jobID, at.world.world, at.world.user, at.from)
+		table.Row(t, took, at.call, at.on, table.Shorten(table.Numbers(at.ranks), table.MaxCell), at.world.jobID, at.world.world, at.world.user, at.from)
 	}
 	_ = t.Flush()
 	if left := len(list) - room; left > 0 {
 		fmt.Fprintf(b, "… and %d more\n", left)
 	}
-}
-
-// numbers writes ranks shortly: 0-2,7.
-func numbers(ranks []int) string {
-	slices.Sort(ranks)
-	ranks = slices.Compact(ranks)
-	var parts []string
-	for i := 0; i < len(ranks); {
-		end := i
-		for end+1 < len(ranks) && ranks[end+1] == ranks[end]+1 {
-			end++
-		}
-		part := strconv.Itoa(ranks[i])
-		if end > i {
-			part += "-" + strconv.Itoa(ranks[end])
-		}
-		parts = append(parts, part)
-		i = end + 1
-	}
-	return table.Shorten(strings.Join(parts, ","), table.MaxCell)
 }

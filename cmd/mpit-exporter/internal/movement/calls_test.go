@@ -1,7 +1,6 @@
 package movement
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ func callsAt(second float64) *api.ValueList {
 	l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC).Add(time.Duration(second * float64(time.Second)))}
 	add := func(job string, rank int, state string, calls *api.Calls) {
 		l.Ranks = append(l.Ranks, api.RankValues{Rank: api.RankStatus{JobID: job, World: "0", User: "ada", Rank: rank,
-			State: state, Calls: calls}})
+			State: state, Calls: calls, Host: "vm", WorldSize: 8}})
 	}
 	waiting := func(since float64, object string) *api.Calls {
 		return &api.Calls{Inside: second, Observed: second, Running: second - since, Long: &api.LongCall{
@@ -47,6 +46,14 @@ func TestWhereRanksAre(t *testing.T) {
 	require.True(t, m.Take(callsAt(12)))
 	lines := strings.Split(m.Table(ByRate, Unlimited, 0), "\n")
 	shares := map[string]string{}
+	words := func(line string) string { return strings.Join(strings.Fields(line), " ") }
+	assert.Equal(t, []string{
+		"JOBID WORLD USER RANKS HERE PARALLEL BALANCE COMMUNICATION VERDICT, OF THIS NODE" + terminal.Heading,
+		"17 0 ada 5 of 8 15 % 20 % 75 % 15 % useful; 60 % of the time ranks wait for rank 3 on vm, which computes more, " +
+			"or does I/O of its own",
+		"18 0 ada 1 of 8 50 % 100 % 50 % 50 % useful; 50 % of the time is communication, and nobody is late",
+	}, []string{words(lines[1]), words(lines[2]), words(lines[3])})
+	lines = lines[4:]
 	for _, l := range lines[2:11] {
 		f := strings.Fields(l)
 		shares[f[0]+"/"+f[2]] = strings.Join(f[4:6], " ")
@@ -56,7 +63,7 @@ func TestWhereRanksAre(t *testing.T) {
 
 	var got []string
 	for _, l := range lines[12:17] {
-		got = append(got, strings.Join(strings.Fields(l), " "))
+		got = append(got, words(l))
 	}
 	assert.Equal(t, []string{
 		"FOR CALL ON RANKS JOBID WORLD USER FROM" + terminal.Heading,
@@ -65,7 +72,7 @@ func TestWhereRanksAre(t *testing.T) {
 		"- (in no long call) - 3 17 0 ada -",
 		"- (doesn't answer) - 4 17 0 ada -",
 	}, got)
-	assert.Contains(t, m.Table(ByRate, 10, 0), "… and 2 more\n", "a screen has room for something else, too")
+	assert.Contains(t, m.Table(ByRate, 15, 0), "… and 1 more\n", "a screen has room for something else, too")
 
 	m.Place = nil
 	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "/opt/solver+0x12ab")
@@ -83,15 +90,4 @@ func TestNobodyIsInALongCall(t *testing.T) {
 	l.Time = l.Time.Add(time.Second)
 	m.Take(l)
 	assert.NotContains(t, m.Table(ByRate, Unlimited, 0), "IN MPI")
-}
-
-func TestNumbers(t *testing.T) {
-	for want, ranks := range map[string][]int{"7": {7}, "0-2,7": {2, 0, 1, 7}, "1,3,5-6": {5, 6, 3, 1, 1}} {
-		assert.Equal(t, want, numbers(ranks))
-	}
-	many := make([]int, 100)
-	for i := range many {
-		many[i] = 2 * i
-	}
-	assert.Len(t, []rune(numbers(many)), 40, fmt.Sprint(many))
 }

@@ -28,6 +28,7 @@ func (m *Movement) Table(order string, lines, columns int) string {
 	}
 	var b strings.Builder
 	m.writeSummary(&b)
+	m.writeJobs(&b, max(1, room/2))
 	m.writeRanks(&b, room)
 	m.writeCalls(&b, room)
 	b.WriteString("\n")

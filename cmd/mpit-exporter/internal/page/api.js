@@ -27,6 +27,9 @@ async function ask(path, parameters) {
 
 const labels = ({ jobid, world, user, rank }) => ({ jobid, world, user, rank });
 
+// keyOf is a text that names a rank.
+export const keyOf = (r) => JSON.stringify([r.jobid, r.world, r.user, r.rank, r.dup ?? 0]);
+
 // sameRank says whether two things are of one rank.
 export const sameRank = (a, b) => a.jobid === b.jobid && a.world === b.world && a.user === b.user && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
 

@@ -3,6 +3,7 @@
 
 import { Refused, askCatalogue, askRanks, askValues, sameRank } from "./api.js";
 import { byId, say } from "./dom.js";
+import { Efficiencies } from "./efficiency.js";
 import { inAddress, parametersOf, rankOf, showAbout, showJobs, showRanks } from "./ranks.js";
 import { History, chosen, groups } from "./series.js";
 import { Table } from "./table.js";
@@ -26,6 +27,7 @@ const tree = new Tree(byId("tree"), (branch) => {
 
 const state = {
   ranks: [], ranksAt: -Infinity,
+  efficiencies: new Efficiencies(),
   rank: null, // that is looked at
   catalogue: null, catalogueAt: -Infinity,
   values: null,
@@ -49,7 +51,7 @@ function showAll() {
   byId("live").hidden = false;
   const title = rank ? `${nameOf(rank)} – MPI_T exporter` : "MPI_T exporter";
   if (document.title !== title) document.title = title;
-  showJobs(ranks, rank);
+  showJobs(ranks, rank, state.efficiencies);
   byId("rank").hidden = byId("variables").hidden = !rank;
   if (!rank) return;
   showRanks(ranks, rank);
@@ -110,6 +112,7 @@ async function askAll() {
   const here = (rank) => state.ranks.some((r) => sameRank(r, rank));
   if (performance.now() - state.ranksAt >= ranksEvery || !state.rank || !here(state.rank)) {
     state.ranks = await askRanks();
+    state.efficiencies.add(state.ranks);
     state.ranksAt = performance.now();
     if (!state.rank) state.rank = inAddress() ?? state.ranks[0] ?? null;
     showAll();

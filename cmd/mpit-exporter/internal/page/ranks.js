@@ -1,9 +1,8 @@
 // Jobs and their ranks.
 
-import { sameRank } from "./api.js";
+import { keyOf, sameRank } from "./api.js";
 import { byId, element, foreign, link, plain, say } from "./dom.js";
 
-const keyOf = (r) => JSON.stringify([r.jobid, r.world, r.user, r.rank, r.dup ?? 0]);
 const jobOf = (r) => JSON.stringify([r.jobid, r.world, r.uid]);
 
 // parametersOf names a rank in the page's address.
@@ -39,7 +38,7 @@ function states(ranks) {
 }
 
 // showJobs fills the table of jobs; chosen is the rank that is looked at, or null.
-export function showJobs(ranks, chosen) {
+export function showJobs(ranks, chosen, efficiencies) {
   const jobs = grouped(ranks);
   byId("no-jobs").hidden = jobs.length > 0;
   byId("jobs").hidden = jobs.length === 0;
@@ -49,7 +48,7 @@ export function showJobs(ranks, chosen) {
     body.signature = signature;
     body.replaceChildren(...jobs.map(([first]) => {
       const name = link(parametersOf(first), foreign(first.jobid));
-      return element("tr", {}, element("th", { scope: "row" }, name), ...Array.from({ length: 5 }, () => element("td")));
+      return element("tr", {}, element("th", { scope: "row" }, name), ...Array.from({ length: 6 }, () => element("td")));
     }));
   }
   const current = chosen && ranks.find((r) => sameRank(r, chosen));
@@ -57,7 +56,7 @@ export function showJobs(ranks, chosen) {
     const [name, ...cells] = body.rows[i].cells;
     const [first] = job;
     const program = first.jobname ? `${first.executable} (${first.jobname})` : first.executable;
-    const texts = [first.world, states(job), first.user, program, `${first.library} ${first.library_version}`.trim()];
+    const texts = [first.world, states(job), efficiencies.of(job), first.user, program, `${first.library} ${first.library_version}`.trim()];
     texts.forEach((text, k) => say(cells[k], plain(text)));
     if (current && jobOf(current) === jobOf(first)) name.firstChild.setAttribute("aria-current", "true");
     else name.firstChild.removeAttribute("aria-current");

@@ -104,6 +104,26 @@ func TestWantsCalls(t *testing.T) {
 	}
 }
 
+// What needs a call profile takes no words away.
+func TestNeedCalls(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		settings Settings
+		env      Environment
+		want     Settings
+	}{
+		{"nobody says anything", Settings{}, nil, Settings{Calls: true, CallsSaid: true}},
+		{"the environment has words", Settings{}, Environment{"MPIT_CALLS=sizes"},
+			Settings{Calls: true, CallsSaid: true, CallsWords: "sizes"}},
+		{"so has the command line", Settings{Calls: true, CallsSaid: true, CallsWords: "peers"},
+			Environment{"MPIT_CALLS=sizes"}, Settings{Calls: true, CallsSaid: true, CallsWords: "peers"}},
+		{"--no-calls", Settings{CallsSaid: true}, Environment{"MPIT_CALLS=sizes"}, Settings{CallsSaid: true}},
+	} {
+		test.settings.NeedCalls(test.env)
+		assert.Equal(t, test.want, test.settings, test.name)
+	}
+}
+
 func TestAgentEnvironment(t *testing.T) {
 	const library = "/lib/agent.so"
 	for _, test := range []struct {

@@ -6,6 +6,7 @@
 package preload
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ type Settings struct {
 	library      string // absolute path
 	Calls        bool   // with the call profile
 	CallsSaid    bool   // calls is the command line's word, which goes before the environment's
+	CallsWords   string // what it measures besides, with commas; of the command line alone
 	callsLibrary string // absolute path
 	Socket       string
 	JobID        string
@@ -53,6 +55,9 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 	}
 	if len(s.Deny) > 0 {
 		e.Set(EnvDeny, "+"+strings.Join(s.Deny, ",")) // the plus: to what is denied by default
+	}
+	if s.Calls && s.CallsSaid {
+		e.Set(EnvCalls, cmp.Or(s.CallsWords, "1"))
 	}
 	if s.Log {
 		e.Set(EnvLog, "1")
@@ -101,9 +106,49 @@ func (s *Settings) wantsCalls(env Environment) bool {
 	return value != "" && value != "0"
 }
 
+// NeedCalls asks for a call profile unless the command line has said whether there is one. What it measures besides is
+// what the environment says.
+func (s *Settings) NeedCalls(env Environment) {
+	if !s.CallsSaid {
+		s.Calls, s.CallsSaid, s.CallsWords = true, true, env.Get(EnvCalls)
+	}
+}
+
+// callsWords are what --calls can measure besides; mpit/agent/calls/asked.c knows them too.
+var callsWords = []string{"sizes", "peers"}
+
+// callsFlag is the value of --calls.
+type callsFlag Settings
+
+var _ cli.Wordy = (*callsFlag)(nil)
+
+// Set takes the switch: true or false.
+func (f *callsFlag) Set(value string) (err error) {
+	f.Calls, err = strconv.ParseBool(value)
+	return err
+}
+
+// SetWords takes what is measured besides.
+func (f *callsFlag) SetWords(words string) error {
+	for word := range strings.SplitSeq(words, ",") {
+		if !slices.Contains(callsWords, word) {
+			return fmt.Errorf("%q is not known: what can be measured besides is %s; several with commas", word,
+				strings.Join(callsWords, " and "))
+		}
+	}
+	f.CallsWords = words
+	return nil
+}
+
+func (f *callsFlag) String() string { return strconv.FormatBool(f.Calls) }
+
+// IsBoolFlag lets it stand without a value.
+func (f *callsFlag) IsBoolFlag() bool { return true }
+
 // AddCalls adds the flag --calls.
 func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
-	cmd.Flag("calls", help).IsSetByUser(&s.CallsSaid).BoolVar(&s.Calls)
+	cmd.Flag("calls", help+" --calls=sizes also counts how large messages are, --calls=peers who sends how much to "+
+		"whom, --calls=sizes,peers both.").IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
 }
 
 // Complete finds the libraries and the program, looks at its file, makes the socket's path one that a change of

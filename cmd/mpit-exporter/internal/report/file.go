@@ -50,7 +50,7 @@ func (f *File) Dir() string { return f.path + ".nodes" }
 // Write writes what this node knows, and the report anew. Nodes may write at the same time: each writes until it has
 // seen nothing new, so that the last one has all of it. What another job has written to the directory is left alone.
 func (f *File) Write(own api.ValueList) error {
-	reports := Of([]api.ValueList{own})
+	reports := Of([]api.ValueList{own}, nil)
 	if len(reports) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (f *File) Write(own api.ValueList) error {
 			return err
 		}
 		known = parts
-		for _, r := range Of(parts) {
+		for _, r := range Of(parts, nil) {
 			if r.Job.ID == largest.Job.ID && r.Job.World == largest.Job.World && r.Job.User == largest.Job.User {
 				if err := f.write(r); err != nil {
 					return err
@@ -151,7 +151,7 @@ func Load(path string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports := Of(parts)
+	reports := Of(parts, nil)
 	if len(reports) == 0 {
 		return nil, fmt.Errorf("%s: no part of a report is in this directory", path)
 	}

@@ -12,12 +12,27 @@ import (
 // maker gathers what goes into one report.
 type maker struct {
 	report    *Report
+	place     func(r *api.RankStatus) string // nil: not known
 	running   bool
 	nodes     map[string]bool
 	programs  map[string]int
 	libraries map[string]int
-	calls     map[string]*Call   // by function and object
+	calls     map[string]*Call  // by function and object
+	sizes     map[string]*sizes // the same
+	messages  map[pair]*Messages
 	levels    map[string]*levels // by metric and labels
+}
+
+// sizes are those of calls, and how many there were by the bound that they are at most.
+type sizes struct {
+	Sizes
+	bounds map[float64]float64
+}
+
+// pair is who sends to whom.
+type pair struct {
+	from int
+	to   string
 }
 
 // levels are the values of one series in the ranks.
@@ -26,11 +41,13 @@ type levels struct {
 	all []float64
 }
 
-func newMaker(of *api.RankStatus) *maker {
+func newMaker(of *api.RankStatus, place func(r *api.RankStatus) string) *maker {
 	return &maker{
+		place:  place,
 		report: &Report{Format: Format, Job: Job{ID: of.JobID, World: of.World, User: of.User, Name: of.JobName}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[string]*Call{}, levels: map[string]*levels{},
+		calls: map[string]*Call{}, levels: map[string]*levels{}, sizes: map[string]*sizes{},
+		messages: map[pair]*Messages{},
 	}
 }
 
@@ -58,6 +75,9 @@ func (m *maker) add(of *api.RankValues, answer *api.ValueList) {
 		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
 		if s.Ended == nil {
 			rank.Running, rank.Long = c.Running, c.Long
+			if c.Long != nil && m.place != nil {
+				rank.Place = m.place(s)
+			}
 		}
 	}
 	r.Ranks = append(r.Ranks, rank)
@@ -88,6 +108,19 @@ func (m *maker) addSeries(rank int, v *api.VariableValues, s api.SeriesValue) {
 			}
 			c.Bytes[s.Labels["direction"]] += bytes
 		}
+	case v.Metric == "mpit_call_size_bytes":
+		m.addSizes(s)
+	case v.Metric == "mpit_call_peer_messages_total", v.Metric == "mpit_call_peer_bytes_total":
+		at := pair{rank, s.Labels["peer"]}
+		if m.messages[at] == nil {
+			m.messages[at] = &Messages{From: rank, To: at.to}
+		}
+		n, _ := number(s.Value)
+		if v.Metric == "mpit_call_peer_bytes_total" {
+			m.messages[at].Bytes += n
+		} else {
+			m.messages[at].Messages += n
+		}
 	case isLevel(v):
 		value, known := number(s.Value)
 		if !known {
@@ -116,17 +149,62 @@ var objectLabels = [...]string{"comm", "win", "file"}
 
 // call is the row of a function and an object.
 func (m *maker) call(labels map[string]string) *Call {
-	c := Call{Function: labels["function"]}
-	for _, kind := range objectLabels {
-		if name, is := labels[kind]; is {
-			c.Kind, c.Object = kind, name
-		}
-	}
-	key := c.Function + "\x00" + c.Kind + "\x00" + c.Object
+	function, kind, object := callOf(labels)
+	key := function + "\x00" + kind + "\x00" + object
 	if m.calls[key] == nil {
-		m.calls[key] = &c
+		m.calls[key] = &Call{Function: function, Kind: kind, Object: object}
 	}
 	return m.calls[key]
+}
+
+func callOf(labels map[string]string) (function, kind, object string) {
+	for _, label := range objectLabels {
+		if name, is := labels[label]; is {
+			kind, object = label, name
+		}
+	}
+	return labels["function"], kind, object
+}
+
+func (m *maker) addSizes(s api.SeriesValue) {
+	function, kind, object := callOf(s.Labels)
+	key := function + "\x00" + kind + "\x00" + object
+	of := m.sizes[key]
+	if of == nil {
+		of = &sizes{Sizes: Sizes{Function: function, Kind: kind, Object: object}, bounds: map[float64]float64{}}
+		m.sizes[key] = of
+	}
+	for text, count := range s.Buckets {
+		bound, _ := number(text)
+		calls, _ := number(count)
+		of.bounds[min(bound, LargestSize)] += calls
+		of.Calls += calls
+	}
+}
+
+// addSizesTo adds sizes and messages to the report, those that are most first.
+func (m *maker) addSizesTo(r *Report) {
+	for _, of := range m.sizes {
+		for _, bound := range slices.Sorted(maps.Keys(of.bounds)) {
+			of.Buckets = append(of.Buckets, Bucket{bound, of.bounds[bound]})
+		}
+		if of.Calls > 0 {
+			r.Sizes = append(r.Sizes, of.Sizes)
+		}
+	}
+	slices.SortFunc(r.Sizes, func(a, b Sizes) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Function, b.Function),
+			strings.Compare(a.Object, b.Object))
+	})
+	for _, of := range m.messages {
+		if of.Messages > 0 {
+			r.Messages = append(r.Messages, *of)
+		}
+	}
+	slices.SortFunc(r.Messages, func(a, b Messages) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.From, b.From),
+			strings.Compare(a.To, b.To))
+	})
 }
 
 // done completes the report.
@@ -163,6 +241,8 @@ func (m *maker) done() *Report {
 		l.Median = l.all[(len(l.all)-1)/2]
 		r.Levels = append(r.Levels, l.Level)
 	}
+	m.addSizesTo(r)
+	r.Verdict = r.judge()
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 )
 
 //go:embed page.html
@@ -26,6 +27,7 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	v := r.view()
 	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
+		"Matrix":   v.matrix(),
 		"Sections": v.sections(), "JSON": r})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -49,6 +51,37 @@ func (v *view) whole() []part {
 		return nil
 	}
 	return all.parts()
+}
+
+// maxMatrix is up to how many ranks there is a matrix of who sends to whom.
+const maxMatrix = 64
+
+// cell is a pair of ranks in the matrix.
+type cell struct {
+	Text  string // when the pointer is on it
+	Share string // of the largest, from 0 to 1; empty: nothing was sent
+}
+
+// matrix is bytes by sender (row) and receiver; nil: nothing was counted, or there are too many ranks.
+func (v *view) matrix() [][]cell {
+	size := v.report.Job.WorldSize
+	if len(v.report.Messages) == 0 || size < 1 || size > maxMatrix {
+		return nil
+	}
+	rows := make([][]cell, size)
+	for i := range rows {
+		rows[i] = make([]cell, size)
+	}
+	most := max(v.report.Messages[0].Bytes, 1)
+	for _, m := range v.report.Messages {
+		to, err := strconv.Atoi(m.To)
+		if err != nil || to < 0 || to >= size || m.From < 0 || m.From >= size {
+			continue // other
+		}
+		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, bytesText(m.Bytes), number3(m.Messages)),
+			strconv.FormatFloat(max(m.Bytes/most, 0.05), 'f', 2, 64)}
+	}
+	return rows
 }
 
 // parts are a rank's time by what it does.

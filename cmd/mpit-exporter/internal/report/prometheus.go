@@ -35,7 +35,7 @@ func (w Which) selector() string {
 
 // What of a job a report needs: what the call profile and the exporter say, and queues and watermarks.
 const (
-	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|bytes_total|(inside|observed|kind)_seconds_total)|` +
+	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|size_bytes(_bucket)?|bytes_total|peer_(bytes|messages)_total|(inside|observed|kind)_seconds_total)|` +
 		`rank_(up|end_info|start_time_seconds)|process_info)|` + levelNames + `", %s}`
 	levelNames = `mpit_.*unexpected.*|mpit_.+_highwatermark(_.+)?|mpit_.+_level`
 	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
@@ -51,7 +51,7 @@ func FromPrometheus(ctx context.Context, url string, which Which, at time.Time, 
 	if err != nil {
 		return nil, fmt.Errorf("asking Prometheus: %w", err)
 	}
-	v := &vector{at: at, ranks: map[rankID]*api.RankValues{}}
+	v := &vector{at: at, ranks: map[rankID]*api.RankValues{}, buckets: map[histogram]*buckets{}}
 	for _, query := range []struct {
 		text string
 		take func(s *model.Sample)
@@ -79,8 +79,9 @@ type rankID struct{ jobID, world, user, rank, dup, instance string }
 
 // vector makes of the samples in Prometheus' answers what exporters would have answered.
 type vector struct {
-	at    time.Time
-	ranks map[rankID]*api.RankValues
+	at      time.Time
+	ranks   map[rankID]*api.RankValues
+	buckets map[histogram]*buckets
 }
 
 func (v *vector) rank(m model.Metric) *api.RankValues {
@@ -132,7 +133,9 @@ func (v *vector) takeLasting(s *model.Sample) {
 		}
 	case strings.HasPrefix(name, "mpit_call_time_seconds"):
 		addTime(r, s)
-	case name == "mpit_call_bytes_total":
+	case strings.HasPrefix(name, "mpit_call_size_bytes"):
+		v.addSize(r, s)
+	case name == "mpit_call_bytes_total", strings.HasPrefix(name, "mpit_call_peer_"):
 		add(r, api.VariableValues{Metric: name, Kind: "counter"}, api.SeriesValue{Labels: labelsOf(s.Metric),
 			Value: s.Value.String()})
 	case isLevelName.MatchString(name):
@@ -177,6 +180,55 @@ func addTime(r *api.RankValues, s *model.Sample) {
 	add(r, api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram"}, series)
 }
 
+// addSize adds a native histogram's buckets, or keeps a cumulative one until all of them are known.
+func (v *vector) addSize(r *api.RankValues, s *model.Sample) {
+	labels := labelsOf(s.Metric)
+	if s.Histogram == nil {
+		le, _ := number(labels["le"])
+		delete(labels, "le")
+		key := histogram{r, labelText(labels)}
+		if v.buckets[key] == nil {
+			v.buckets[key] = &buckets{labels, map[float64]float64{}}
+		}
+		v.buckets[key].upTo[le] = float64(s.Value)
+		return
+	}
+	all := map[string]string{}
+	for _, b := range s.Histogram.Buckets {
+		all[b.Upper.String()] = b.Count.String()
+	}
+	addSizes(r, labels, all)
+}
+
+func addSizes(r *api.RankValues, labels, buckets map[string]string) {
+	add(r, api.VariableValues{Metric: "mpit_call_size_bytes", Kind: "histogram"}, api.SeriesValue{Labels: labels,
+		Buckets: buckets})
+}
+
+// histogram names one of a rank's; buckets are its: how many observations are no larger than each bound.
+type histogram struct {
+	of     *api.RankValues
+	labels string
+}
+type buckets struct {
+	labels map[string]string
+	upTo   map[float64]float64
+}
+
+// addBuckets adds the histograms whose buckets are all known now.
+func (v *vector) addBuckets() {
+	for h, b := range v.buckets {
+		all, below := map[string]string{}, 0.0
+		for _, bound := range slices.Sorted(maps.Keys(b.upTo)) {
+			if n := b.upTo[bound] - below; n > 0 {
+				all[model.SampleValue(bound).String()] = model.SampleValue(n).String()
+			}
+			below = max(below, b.upTo[bound])
+		}
+		addSizes(h.of, b.labels, all)
+	}
+}
+
 // add adds a series to its variable.
 func add(r *api.RankValues, v api.VariableValues, s api.SeriesValue) {
 	i := slices.IndexFunc(r.Variables, func(other api.VariableValues) bool { return other.Metric == v.Metric })
@@ -202,6 +254,7 @@ func labelsOf(m model.Metric) map[string]string {
 
 // answers is one answer, as if one exporter had all ranks.
 func (v *vector) answers() []api.ValueList {
+	v.addBuckets()
 	list := api.ValueList{Time: v.at}
 	for _, id := range slices.SortedFunc(maps.Keys(v.ranks), func(a, b rankID) int {
 		return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world),

@@ -7,11 +7,13 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -23,12 +25,19 @@ type Report struct {
 	Format int       `json:"format"`
 	Time   time.Time `json:"time"` // when the last of its ranks was asked
 	Job    Job       `json:"job"`
+	// Verdict says what is wrong with it, if anything.
+	Verdict verdict.Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
 	// call profile.
 	Calls []Call `json:"calls,omitempty"`
 	// Ranks are from late to early: the others wait for the first.
-	Ranks  []Rank  `json:"ranks"`
-	Levels []Level `json:"levels,omitempty"` // of the library: queues and watermarks, by name
+	Ranks []Rank `json:"ranks"`
+	// Sizes are of calls, by function and object; empty: they were not measured (exec --calls=sizes).
+	Sizes []Sizes `json:"sizes,omitempty"`
+	// Messages are those of each pair of ranks, those with most bytes first; empty: they were not counted (exec
+	// --calls=peers).
+	Messages []Messages `json:"messages,omitempty"`
+	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 }
@@ -74,6 +83,43 @@ type Call struct {
 	MostSeconds float64 `json:"most_seconds"`
 }
 
+// Sizes is how large the calls of one function on one object were, of all ranks.
+type Sizes struct {
+	Function string   `json:"function"`
+	Kind     string   `json:"kind,omitempty"`
+	Object   string   `json:"object,omitempty"`
+	Calls    float64  `json:"calls"`
+	Buckets  []Bucket `json:"buckets"` // those that have calls, from small to large
+}
+
+// Bucket is how many calls had at most so many bytes, and more than the bucket before.
+type Bucket struct {
+	Bytes float64 `json:"bytes"` // LargestSize: there is no bound
+	Calls float64 `json:"calls"`
+}
+
+// LargestSize stands for sizes above the last bound, as JSON has no infinity.
+const LargestSize = math.MaxFloat64
+
+// AtMost is the bound of the bucket in which the sorted calls reach a share: nine of ten are no larger than AtMost(0.9).
+func (s *Sizes) AtMost(share float64) float64 {
+	passed := 0.0
+	for _, b := range s.Buckets {
+		if passed += b.Calls; passed >= share*s.Calls {
+			return b.Bytes
+		}
+	}
+	return LargestSize
+}
+
+// Messages is what one rank has sent to another, point-to-point and one-sided.
+type Messages struct {
+	From     int     `json:"from"`
+	To       string  `json:"to"` // number of the rank in MPI_COMM_WORLD; other: of all that were not told apart
+	Messages float64 `json:"messages"`
+	Bytes    float64 `json:"bytes"`
+}
+
 // Rank is one rank. The times are those of the thread that initialised MPI; all zero without a call profile.
 type Rank struct {
 	Rank     int             `json:"rank"`
@@ -86,6 +132,7 @@ type Rank struct {
 	Kind     api.KindSeconds `json:"kind_seconds"`
 	Running  float64         `json:"running_seconds,omitempty"`
 	Long     *api.LongCall   `json:"long,omitempty"`
+	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
@@ -112,8 +159,8 @@ type Level struct {
 }
 
 // Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, one answer for each node, in
-// the order of their labels.
-func Of(answers []api.ValueList) []*Report {
+// the order of their labels. place says where in its program a rank's long call was made; nil: nobody knows.
+func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
 	type key struct{ jobID, world, user string }
 	made := map[key]*maker{}
 	var all []*maker
@@ -123,7 +170,7 @@ func Of(answers []api.ValueList) []*Report {
 			of := &answer.Ranks[j]
 			k := key{of.Rank.JobID, of.Rank.World, of.Rank.User}
 			if made[k] == nil {
-				made[k] = newMaker(&of.Rank)
+				made[k] = newMaker(&of.Rank, place)
 				all = append(all, made[k])
 			}
 			made[k].add(of, answer)

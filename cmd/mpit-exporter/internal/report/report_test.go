@@ -38,6 +38,13 @@ func rankOf(rank int, node string, useful float64) api.RankValues {
 				series("MPI_Allreduce", "residual", 1000, inside-1), series("MPI_Send", "halo", 500, 1)}},
 			{Metric: "mpit_call_bytes_total", Kind: "counter", Series: []api.SeriesValue{{Labels: map[string]string{
 				"function": "MPI_Send", "comm": "halo", "direction": "sent"}, Value: "1024000"}}},
+			{Metric: "mpit_call_size_bytes", Kind: "histogram", Series: []api.SeriesValue{{Labels: map[string]string{
+				"function": "MPI_Send", "comm": "halo"}, Buckets: map[string]string{"1024": "400", "4096": "99",
+				"+Inf": "1"}}}},
+			{Metric: "mpit_call_peer_bytes_total", Kind: "counter", Series: []api.SeriesValue{{Labels: map[string]string{
+				"peer": strconv.Itoa((rank + 1) % 4)}, Value: "1024000"}, {Labels: map[string]string{"peer": "9"}, Value: "0"}}},
+			{Metric: "mpit_call_peer_messages_total", Kind: "counter", Series: []api.SeriesValue{{Labels: map[string]string{
+				"peer": strconv.Itoa((rank + 1) % 4)}, Value: "500"}}},
 			{Metric: "mpit_unexpected_recvq_length", Class: "LEVEL", Kind: "gauge", Unit: "{message}",
 				Series: []api.SeriesValue{{Value: strconv.Itoa(10 * rank)}}},
 			{Metric: "mpit_posted_recvq_length", Class: "LEVEL", Kind: "gauge", Series: []api.SeriesValue{{Value: "0"}}},
@@ -56,7 +63,7 @@ func late() []api.ValueList {
 }
 
 func TestWhatIsKnownOfAJob(t *testing.T) {
-	reports := Of(late())
+	reports := Of(late(), nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	ended := began.Add(100 * time.Second)
@@ -69,6 +76,12 @@ func TestWhatIsKnownOfAJob(t *testing.T) {
 		{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Seconds: 4, Share: 0.01, Most: 0,
 			MostSeconds: 1, Bytes: map[string]float64{"sent": 4096000}},
 	}, r.Calls)
+	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Buckets: []Bucket{
+		{1024, 1600}, {4096, 396}, {LargestSize, 4}}}}, r.Sizes)
+	assert.Equal(t, []float64{1024, 4096, LargestSize},
+		[]float64{r.Sizes[0].AtMost(0.5), r.Sizes[0].AtMost(0.9), r.Sizes[0].AtMost(1)})
+	assert.Equal(t, []Messages{{0, "1", 500, 1024000}, {1, "2", 500, 1024000}, {2, "3", 500, 1024000},
+		{3, "0", 500, 1024000}}, r.Messages)
 	var ranks []int
 	for i := range r.Ranks {
 		ranks = append(ranks, r.Ranks[i].Rank)
@@ -84,7 +97,7 @@ func TestAJobThatRuns(t *testing.T) {
 	lists := late()
 	lists[0].Ranks[1].Rank.Ended = nil
 	lists[0].Ranks[1].Rank.Calls.Long = &api.LongCall{Function: "MPI_Barrier"}
-	r := Of(lists)[0]
+	r := Of(lists, nil)[0]
 	assert.Nil(t, r.Job.Ended)
 	assert.Equal(t, 102.0, r.Seconds())
 	var text bytes.Buffer
@@ -94,7 +107,7 @@ func TestAJobThatRuns(t *testing.T) {
 
 func TestText(t *testing.T) {
 	var text bytes.Buffer
-	require.NoError(t, Of(late())[0].Text(&text))
+	require.NoError(t, Of(late(), nil)[0].Text(&text))
 	for _, line := range []string{
 		"Job 17 (heat <3>): solver",
 		"user ada, world 0, 4 of 4 ranks, 2 nodes, openmpi 5.0.7, began ",
@@ -103,6 +116,8 @@ func TestText(t *testing.T) {
 		"1 %    4.00s  2.00k  2.00ms  MPI_Send       halo      0: 1.00s      2.00 KiB sent",
 		"2     node2  finalize  98 %    1 %   0 %   1 %         0 %",
 		"30    3        10      mpit_unexpected_recvq_length",
+		"2.00k  1.00 KiB    4.00 KiB       more       MPI_Send  halo",
+		"1000 KiB  500       2.00 KiB  3     0",
 	} {
 		assert.Contains(t, text.String(), line)
 	}
@@ -115,7 +130,7 @@ func TestManyRanks(t *testing.T) {
 		list.Ranks = append(list.Ranks, rankOf(i, "node1", 50+float64(i)/100))
 	}
 	var text bytes.Buffer
-	require.NoError(t, Of([]api.ValueList{list})[0].Text(&text))
+	require.NoError(t, Of([]api.ValueList{list}, nil)[0].Text(&text))
 	assert.Regexp(t, `(?m)^999 .*\n998 `, text.String())
 	assert.Contains(t, text.String(), "… 975 more")
 	assert.Regexp(t, `(?m)^1 .*\n0 `, text.String())
@@ -128,7 +143,7 @@ func TestWithoutACallProfile(t *testing.T) {
 		list.Ranks[i].Rank.Calls = nil
 		list.Ranks[i].Variables = nil
 	}
-	r := Of([]api.ValueList{list})[0]
+	r := Of([]api.ValueList{list}, nil)[0]
 	assert.Empty(t, r.Calls)
 	var text bytes.Buffer
 	require.NoError(t, r.Text(&text))
@@ -142,10 +157,11 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 	list := late()[0]
 	list.Ranks[0].Rank.JobName = "<script>\x1b[2J</script>"
 	list.Ranks[0].Variables[0].Series[0].Labels["comm"] = `</script><b onload="x">`
-	r := Of([]api.ValueList{list})[0]
+	r := Of([]api.ValueList{list}, nil)[0]
 	var page, text bytes.Buffer
 	require.NoError(t, r.HTML(&page))
 	assert.NotContains(t, page.String(), "<b onload")
+	assert.Contains(t, page.String(), `title="1 to 2: 1000 KiB, 500 messages"><span class="send" style="opacity:1.00"`)
 	assert.NotContains(t, page.String(), "<script>\x1b")
 	require.NoError(t, r.Text(&text))
 	assert.NotContains(t, text.String(), "\x1b")
@@ -156,7 +172,7 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 
 // Pages and JSON are read as what was written; anything else is an error.
 func TestReadWhatWasWritten(t *testing.T) {
-	r := Of(late())[0]
+	r := Of(late(), nil)[0]
 	for name, writes := range map[string]func(b *bytes.Buffer) error{
 		"page": func(b *bytes.Buffer) error { return r.HTML(b) },
 		"json": func(b *bytes.Buffer) error { return r.JSON(b) },
@@ -183,7 +199,7 @@ func FuzzRead(f *testing.F) {
 		func(r *Report, b *bytes.Buffer) error { return r.JSON(b) },
 	} {
 		var text bytes.Buffer
-		if err := writes(Of(late())[0], &text); err != nil {
+		if err := writes(Of(late(), nil)[0], &text); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(text.Bytes())
@@ -219,7 +235,7 @@ func TestCompare(t *testing.T) {
 			even[i].Ranks[j].Variables[0].Series[0].Sum = "1"
 		}
 	}
-	c, err := Compare(Of(late())[0], Of(even)[0])
+	c, err := Compare(Of(late(), nil)[0], Of(even, nil)[0])
 	require.NoError(t, err)
 	assert.Equal(t, Change{What: "time observed", Before: 100, After: 32}, c.Observed)
 	assert.Equal(t, []Change{
@@ -246,7 +262,7 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	}
 	whole, err := Load(path)
 	require.NoError(t, err)
-	assert.Equal(t, Of(late())[0], whole)
+	assert.Equal(t, Of(late(), nil)[0], whole)
 	again, err := Load(path + ".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
@@ -307,6 +323,13 @@ func TestFromPrometheus(t *testing.T) {
 		sample(of0+`"mpit_call_time_seconds_count","function":"MPI_Recv","comm":"halo"`, "50"),
 		sample(of0+`"mpit_call_bytes_total","function":"MPI_Recv","comm":"halo","direction":"received"`, "5000"),
 		sample(of1+`"mpit_unexpected_recvq_length"`, "7"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"16"`, "5"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"+Inf"`, "7"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"4"`, "5"),
+		`{"metric":{` + rank + of1 + `"mpit_call_size_bytes","function":"MPI_Send","comm":"halo"},` +
+			`"histogram":[0,{"count":"3","sum":"30","buckets":[[0,"8","16","3"]]}]}`,
+		sample(of0+`"mpit_call_peer_bytes_total","peer":"1"`, "100"),
+		sample(of0+`"mpit_call_peer_messages_total","peer":"1"`, "10"),
 		`{"metric":{` + rank + of1 + `"mpit_call_time_seconds","function":"MPI_Recv","comm":"halo"},` +
 			`"histogram":[0,{"count":"10","sum":"1"}]}`,
 	}
@@ -334,7 +357,7 @@ func TestFromPrometheus(t *testing.T) {
 	for _, query := range queries {
 		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
 	}
-	reports := Of(answers)
+	reports := Of(answers, nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	assert.Equal(t, "mpich 4.2", r.Job.Library)
@@ -342,6 +365,9 @@ func TestFromPrometheus(t *testing.T) {
 	assert.Nil(t, r.Job.Ended, "rank 1 is there")
 	assert.Equal(t, []Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 60, Seconds: 3, Share: 0.3,
 		MostSeconds: 2, Bytes: map[string]float64{"received": 5000}}}, r.Calls)
+	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
+		Buckets: []Bucket{{4, 5}, {16, 3}, {LargestSize, 2}}}}, r.Sizes)
+	assert.Equal(t, []Messages{{0, "1", 10, 100}}, r.Messages)
 	assert.Equal(t, "mpit_unexpected_recvq_length", r.Levels[0].Metric)
 	for i := range r.Ranks {
 		if r.Ranks[i].Rank == 1 {

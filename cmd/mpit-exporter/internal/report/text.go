@@ -21,6 +21,7 @@ const (
 	shownLate   = 20 // ranks, from the late end
 	shownEarly  = 5  // and from the early one
 	shownLevels = 15
+	shownPairs  = 10
 )
 
 // Text writes the report for a terminal.
@@ -32,7 +33,9 @@ func (r *Report) Text(w io.Writer) error {
 	for _, s := range v.sections() {
 		fmt.Fprintf(&b, "\n%s\n", s.Title)
 		t := table.New(&b)
-		table.Line(t, s.Heads...)
+		if s.Heads[0] != "" {
+			table.Line(t, s.Heads...)
+		}
 		for _, row := range s.Rows {
 			table.Row(t, slices.Clone(row.Cells)...)
 		}
@@ -93,7 +96,7 @@ func (r *Report) view() *view {
 	if j.Started != nil {
 		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Seconds()))
 	}
-	return &view{Title: title, About: strings.Join(about, ", "), Verdict: r.verdict(), report: r}
+	return &view{Title: title, About: strings.Join(about, ", "), Verdict: r.Verdict.Text, report: r}
 }
 
 func (r *Report) state() string {
@@ -104,7 +107,8 @@ func (r *Report) state() string {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.levels()} {
+	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.sizes(), v.messages(),
+		v.levels()} {
 		if len(s.Rows) > 0 {
 			all = append(all, s)
 		}
@@ -179,6 +183,42 @@ func (v *view) ranks() section {
 			cells = append(cells, percent(p.Share))
 		}
 		s.Rows = append(s.Rows, row{Cells: cells, Parts: parts})
+	}
+	return s
+}
+
+func (v *view) sizes() section {
+	s := section{Title: "Sizes of calls", Heads: []string{"CALLS", "HALF UP TO", "9 OF 10 UP TO", "ALL UP TO", "FUNCTION",
+		"ON"}}
+	list := v.report.Sizes
+	for i := range list[:min(len(list), shownCalls)] {
+		of := &list[i]
+		s.Rows = append(s.Rows, row{Cells: []string{number3(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
+			upTo(of.AtMost(1)), of.Function, of.Object}})
+	}
+	if more := len(list) - shownCalls; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
+	}
+	return s
+}
+
+func upTo(size float64) string {
+	if size == LargestSize {
+		return "more"
+	}
+	return bytesText(size)
+}
+
+func (v *view) messages() section {
+	s := section{Title: "Messages, by sender and receiver", Heads: []string{"BYTES", "MESSAGES", "MEAN", "FROM", "TO"}}
+	list := v.report.Messages
+	for i := range list[:min(len(list), shownPairs)] {
+		m := &list[i]
+		s.Rows = append(s.Rows, row{Cells: []string{bytesText(m.Bytes), number3(m.Messages),
+			bytesText(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes, 1)}}})
+	}
+	if more := len(list) - shownPairs; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more pairs", more))
 	}
 	return s
 }

@@ -8,6 +8,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -48,4 +50,23 @@ func Shorten(s string, n int) string {
 		return s
 	}
 	return string(runes[:n-1]) + "…"
+}
+
+// Numbers writes numbers, of ranks, shortly and in their order: 0-2,7.
+func Numbers(all []int) string {
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
+	var parts []string
+	for i := 0; i < len(all); {
+		end := i
+		for end+1 < len(all) && all[end+1] == all[end]+1 {
+			end++
+		}
+		part := strconv.Itoa(all[i])
+		if end > i {
+			part += "-" + strconv.Itoa(all[end])
+		}
+		parts = append(parts, part)
+		i = end + 1
+	}
+	return strings.Join(parts, ",")
 }

@@ -23,3 +23,9 @@ func TestShorten(t *testing.T) {
 	assert.Equal(t, "äöü", Shorten("äöü", 3))
 	assert.Equal(t, "äö…", Shorten("äöüß", 3))
 }
+
+func TestNumbers(t *testing.T) {
+	for want, all := range map[string][]int{"": nil, "7": {7}, "0-2,7": {2, 0, 1, 7}, "1,3,5-6": {5, 6, 3, 1, 1}} {
+		assert.Equal(t, want, Numbers(all))
+	}
+}

@@ -92,11 +92,12 @@ func descriptions(t *testing.T) map[string]string {
 	for _, m := range regexp.MustCompile(`\[([A-Z]+)\] = \{\s+[A-Z]+, (?:true|false),\s+"(.*)"\s+\}`).FindAllStringSubmatch(string(source), -1) {
 		all[m[1]] = m[2]
 	}
-	require.Len(t, all, 4, "kinds of variables in source.c")
+	require.Len(t, all, 5, "kinds of variables in source.c")
 	return all
 }
 
-// catalogue has what source.c declares: of each function its time, what goes out and what comes in.
+// catalogue has what source.c declares: of each function its time, what goes out and what comes in, and
+// the sizes of its calls.
 func catalogue(functions []function, descriptions map[string]string) string {
 	binds := map[binding]string{bindComm: " bind: comm,", bindWin: " bind: win,", bindFile: " bind: file,",
 		bindNone: ""}
@@ -116,6 +117,10 @@ func catalogue(functions []function, descriptions map[string]string) string {
 		}
 		bytes(f.movement.out, descriptions["OUT"])
 		bytes(f.movement.in, descriptions["IN"])
+		if f.movement.out != noDirection || f.movement.in != noDirection {
+			variable("mpit_call_size_"+f.name, "class: aggregate, datatype: uint64,"+binds[f.bind]+" verbosity: user_basic, "+
+				"count: 45, distribution: true,", descriptions["SIZE"])
+		}
 	}
 	variable("mpit_call_uncounted", "class: counter, datatype: uint64, verbosity: user_basic,",
 		descriptions["UNCOUNTED"])

@@ -131,6 +131,7 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	} else {
 		fmt.Fprintf(b, "\tstruct moved moved = NOTHING_MOVED;\n\tif (rc == 0)\n\t\tmoved = %s;\n", moved)
 		b.WriteString("\tcall_counts(&call, moved.out, moved.in);\n")
+		b.WriteString("\tif (counts_sizes() && rc == 0)\n\t\tcall_size(&call, larger(moved));\n")
 	}
 	b.WriteString("\treturn rc;\n}\n")
 

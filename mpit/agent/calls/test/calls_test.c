@@ -242,10 +242,11 @@ void test_variables_and_pairs_are_told_of_once(void)
 	CHECK(MPI_Allreduce(0, 1, 1, 0x100) == 0 && MPI_Allreduce(0, 1, 1, 0x999) == 0);
 	in_a_thread(allreduces, NULL); /* the same pair in another block */
 	tells(&told);
-	CHECK(told.count == 6 && source->count() == before + 3);
+	CHECK(told.count == 8 && source->count() == before + 4);
 	CHECK(tells_of(&told, "mpit_call_time_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_time_MPI_Allreduce", 0));
 	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", comm) &&
-	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm));
+	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", comm) &&
+	      tells_of(&told, "mpit_call_size_MPI_Allreduce", comm) && tells_of(&told, "mpit_call_size_MPI_Allreduce", 0));
 	CHECK(tells_of(&told, "mpit_call_bytes_sent_MPI_Allreduce", 0) &&
 	      tells_of(&told, "mpit_call_bytes_received_MPI_Allreduce", 0));
 	in_a_thread(allreduces, NULL);
@@ -258,6 +259,9 @@ void test_variables_and_pairs_are_told_of_once(void)
 	source->describe(before + 1, &v);
 	CHECK(strcmp(v.name, "mpit_call_bytes_sent_MPI_Allreduce") == 0 && v.mpi_class == 7 && !v.distribution &&
 	      v.bind == BIND_COMM);
+	source->describe(before + 3, &v);
+	CHECK(strcmp(v.name, "mpit_call_size_MPI_Allreduce") == 0 && v.mpi_class == 7 && v.distribution &&
+	      v.bind == BIND_COMM);
 	source->describe(0, &v);
 	CHECK(strcmp(v.name, "mpit_call_uncounted") == 0 && v.mpi_class == 6 && !v.distribution && v.bind == BIND_NONE);
 
@@ -266,7 +270,7 @@ void test_variables_and_pairs_are_told_of_once(void)
 	comm = make(BIND_COMM, 0x100);
 	CHECK(MPI_Allreduce(0, 1, 1, 0x100) == 0);
 	tells(&later);
-	CHECK(later.count == 3 && tells_of(&later, "mpit_call_time_MPI_Allreduce", comm));
+	CHECK(later.count == 4 && tells_of(&later, "mpit_call_time_MPI_Allreduce", comm));
 	later.count = 0;
 
 	/* An object that has gone before anybody has asked is told of no more. */
@@ -485,10 +489,12 @@ int main(void)
 	source = mpit_agent_source(SOURCE_VERSION);
 	CHECK(!source->begin(&nobodys, &why) && strstr(why, "ABI") != NULL);
 	CHECK(MPI_Send(0, 1, 1, 0x999) == 0); /* nobody has switched it on */
-	CHECK(source->begin(&mpi, &why));
+	CHECK(setenv("MPIT_CALLS", "1,sise,sizes", 1) == 0);
+	CHECK(source->begin(&mpi, &why) && strstr(why, "\"sise\"") != NULL); /* the rest is measured */
 	source->measure(true);
 	CHECK(source->count() == 1);
 
+	test_words_of_the_environment();
 	test_buckets_end_where_they_should();
 	test_buckets_of_nanoseconds_are_exact();
 	test_sums_are_exact_and_never_fall();
@@ -496,6 +502,10 @@ int main(void)
 	test_calls_and_bytes();
 	test_a_failed_call_has_no_bytes();
 	test_a_duration_goes_into_its_bucket();
+	test_a_size_goes_into_its_bucket();
+	test_a_call_has_one_size();
+	test_sizes_are_counted_if_asked_for();
+	test_a_size_is_counted_where_its_call_began();
 	test_nothing_is_counted_while_switched_off();
 	test_variables_and_pairs_are_told_of_once();
 	test_sizes_of_types_are_kept_until_one_is_freed();
@@ -525,6 +535,6 @@ int main(void)
 	test_a_threads_end_clears_its_call();
 	test_a_call_returns_on_another_thread();
 	test_calls_under_way_against_a_reader();
-	puts("tests of the call profile's runtime: 35 passed, 0 failed");
+	puts("tests of the call profile's runtime: 41 passed, 0 failed");
 	return 0;
 }

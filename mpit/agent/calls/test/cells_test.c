@@ -5,7 +5,7 @@
 void test_cells_of_gone_objects_are_used_again(void)
 {
 	uint32_t stays = make(BIND_COMM, 0x500);
-	uint64_t unnamed = 0;
+	uint64_t unnamed = 0, sizes[DISTRIBUTION_ELEMENTS];
 
 	CHECK(MPI_Send(0, 1, 1, 0x599) == 0);
 	unnamed = calls("MPI_Send", 0);
@@ -16,6 +16,8 @@ void test_cells_of_gone_objects_are_used_again(void)
 		/* From zero, whatever the cell held. */
 		CHECK(calls("MPI_Send", passes) == 1 && bytes("mpit_call_bytes_sent_MPI_Send", passes) == i &&
 		      calls("MPI_Barrier", passes) == 1);
+		source->read(variable("mpit_call_size_MPI_Send"), passes, sizes);
+		CHECK(sizes[0] == i && sizes[1] == (i <= 1) && sizes[2] == (i == 2));
 		freed(BIND_COMM, 0x501, passes);
 	}
 	CHECK(calls("MPI_Send", stays) == 20 * CELLS && calls("MPI_Send", 0) == unnamed);

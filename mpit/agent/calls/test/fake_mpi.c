@@ -208,6 +208,8 @@ typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 		if (rc == 0 && count > 0 && ((has_out) != NULL || (has_in) != NULL))                            \
 			bytes = (uint64_t)count * type_bytes(type);                                             \
 		call_counts(&call, HAS(has_out, bytes), HAS(has_in, bytes));                                    \
+		if (((has_out) != NULL || (has_in) != NULL) && counts_sizes() && rc == 0)                       \
+			call_size(&call, bytes);                                                                \
 		return rc;                                                                                      \
 	}                                                                                                       \
 	WRAPPER(name, name)                                                                                     \

@@ -39,11 +39,15 @@ struct recorded {
 	const void *frame;
 	int begun, returned, counted;
 	uint64_t out, in;
+	int sized;
+	uint64_t size;
 };
 extern struct recorded recorded;
 
 /* What call_begins answers. */
 extern bool fake_measuring;
+/* What counts_sizes answers. */
+extern bool fake_sizes;
 
 void test_bytes(void);
 void test_wrappers(void);

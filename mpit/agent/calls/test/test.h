@@ -51,6 +51,15 @@ unsigned block_count(void);
 /* Whether mmap fails. */
 extern _Atomic bool no_memory;
 
+/* asked_test.c */
+void test_words_of_the_environment(void);
+
+/* sizes_test.c */
+void test_a_size_goes_into_its_bucket(void);
+void test_a_call_has_one_size(void);
+void test_sizes_are_counted_if_asked_for(void);
+void test_a_size_is_counted_where_its_call_began(void);
+
 /* clock_test.c */
 void test_buckets_end_where_they_should(void);
 void test_buckets_of_nanoseconds_are_exact(void);

@@ -36,15 +36,16 @@ static void reads_on(size_t variable, uint32_t object, uint64_t *last)
 
 void test_threads_against_a_reader(void)
 {
-	static uint64_t last[2 * OBJECTS + 1][DISTRIBUTION_ELEMENTS];
+	static uint64_t last[2 * OBJECTS + 1][DISTRIBUTION_ELEMENTS], last_sizes[2 * OBJECTS][DISTRIBUTION_ELEMENTS];
 	static struct told told;
 	uint32_t objects[2 * OBJECTS];
 	uint64_t waits, uncounted;
 	pthread_t threads[THREADS];
-	size_t time, wait;
+	size_t time, wait, size;
 
 	CHECK(MPI_Wait(0, 0, 0, 0) == 0 && MPI_Send(0, 1, 1, 0x699) == 0 && MPI_Sendrecv(0, 1, 1, 0x699) == 0);
 	time = variable("mpit_call_time_MPI_Send");
+	size = variable("mpit_call_size_MPI_Send");
 	wait = variable("mpit_call_time_MPI_Wait");
 	waits = calls("MPI_Wait", 0);
 	uncounted = bytes("mpit_call_uncounted", 0);
@@ -57,8 +58,10 @@ void test_threads_against_a_reader(void)
 		CHECK(pthread_create(&threads[i], NULL, counts, (void *)i) == 0);
 	while (atomic_load(&running) > 0) {
 		tells(&told);
-		for (int i = 0; i < 2 * OBJECTS; i++)
+		for (int i = 0; i < 2 * OBJECTS; i++) {
 			reads_on(time, objects[i], last[i]);
+			reads_on(size, objects[i], last_sizes[i]);
+		}
 		reads_on(wait, 0, last[2 * OBJECTS]);
 		/* Objects that come and go meanwhile change nothing for the others. */
 		freed(BIND_COMM, 0x650, make(BIND_COMM, 0x650));
@@ -69,6 +72,8 @@ void test_threads_against_a_reader(void)
 	for (int i = 0; i < 2 * OBJECTS; i++) {
 		uint64_t each = THREADS / 2 * (uint64_t)(ROUNDS / OBJECTS + (i % OBJECTS < ROUNDS % OBJECTS));
 
+		reads_on(size, objects[i], last_sizes[i]);
+		CHECK(last_sizes[i][0] == 8 * each && last_sizes[i][1 + 3] == each);
 		CHECK(calls("MPI_Send", objects[i]) == each && bytes("mpit_call_bytes_sent_MPI_Send", objects[i]) == 8 * each);
 		CHECK(calls("MPI_Sendrecv", objects[i]) == each &&
 		      bytes("mpit_call_bytes_received_MPI_Sendrecv", objects[i]) == 16 * each);
@@ -76,7 +81,7 @@ void test_threads_against_a_reader(void)
 		      tells_of(&told, "mpit_call_bytes_sent_MPI_Sendrecv", objects[i]));
 		freed(BIND_COMM, 0x600 + i, objects[i]);
 	}
-	CHECK(told.count == 2 * OBJECTS * 5 && calls("MPI_Wait", 0) == waits + THREADS * ROUNDS);
+	CHECK(told.count == 2 * OBJECTS * 7 && calls("MPI_Wait", 0) == waits + THREADS * ROUNDS);
 	CHECK(bytes("mpit_call_uncounted", 0) == uncounted);
 }
 

@@ -194,6 +194,15 @@ static void test_every_status(void)
 #define I(value) ((intptr_t)((uint64_t)0xfeedbeef << 32 | (uint32_t)(value)))
 #define WIDE ((int64_t)3 << 32)
 
+/* Once in a call that may have bytes, those of the larger buffer. */
+static void check_size(void)
+{
+	const struct function *f = &functions[recorded.function];
+
+	CHECK(recorded.sized == (f->out != NULL || f->in != NULL));
+	CHECK(recorded.size == larger((struct moved){ recorded.out, recorded.in }));
+}
+
 #define COUNTED(wrapper, bytes_out, bytes_in)                                   \
 	do {                                                                    \
 		forget();                                                       \
@@ -201,6 +210,7 @@ static void test_every_status(void)
 		CHECK(recorded.counted == 1);                                   \
 		CHECK(recorded.out == (bytes_out));                             \
 		CHECK(recorded.in == (bytes_in));                               \
+		check_size();                                                   \
 	} while (0)
 
 static void test_bytes_of_messages(void)
@@ -278,7 +288,7 @@ static void test_failure(void)
 	answer = 5;
 	forget();
 	CHECK(MPI_Send(GARBAGE, I(3), GARBAGE, I(1), 0, 0) == 5);
-	CHECK(recorded.counted == 1 && recorded.out == 0);
+	CHECK(recorded.counted == 1 && recorded.out == 0 && recorded.sized == 0);
 	forget();
 	CHECK(MPI_Gatherv(GARBAGE, I(3), GARBAGE, 0, GARBAGE, GARBAGE, GARBAGE, I(1), 0) == 5);
 	CHECK(recorded.counted == 1 && recorded.out == 0);
@@ -306,7 +316,7 @@ void test_wrappers(void)
 	test_missing();
 	test_every_wrapper();
 	test_every_status();
-	fake_measuring = true;
+	fake_measuring = fake_sizes = true;
 	answer = 0;
 	test_bytes_of_messages();
 	test_bytes_of_collectives();

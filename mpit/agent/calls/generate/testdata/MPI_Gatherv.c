@@ -11,6 +11,8 @@ static MEASURES int measure_MPI_Gatherv(next_9 *next, const void *frame, intptr_
 	if (rc == 0)
 		moved = bytes_gatherv(&call, sendbuf, (int)sendcount, sendtype, int_counts(recvcounts), recvtype, (int)root);
 	call_counts(&call, moved.out, moved.in);
+	if (counts_sizes() && rc == 0)
+		call_size(&call, larger(moved));
 	return rc;
 }
 

@@ -11,6 +11,8 @@ static MEASURES int measure_MPI_Get_accumulate_c(next_12 *next, const void *fram
 	if (rc == 0)
 		moved = (struct moved){ .out = is_peer((int)target) && reads_origin(op) ? bytes_of(count, type) : 0, .in = is_peer((int)target) ? bytes_of(resultcount, resulttype) : 0 };
 	call_counts(&call, moved.out, moved.in);
+	if (counts_sizes() && rc == 0)
+		call_size(&call, larger(moved));
 	return rc;
 }
 

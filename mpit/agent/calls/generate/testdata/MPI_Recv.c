@@ -13,6 +13,8 @@ static MEASURES int measure_MPI_Recv(next_7 *next, const void *frame, intptr_t b
 	if (rc == 0)
 		moved = (struct moved){ .in = bytes_in_status(seen) };
 	call_counts(&call, moved.out, moved.in);
+	if (counts_sizes() && rc == 0)
+		call_size(&call, larger(moved));
 	return rc;
 }
 

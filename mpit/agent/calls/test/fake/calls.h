@@ -44,6 +44,8 @@ extern intptr_t calls_no_op;
 bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame);
 void call_returns(struct call *call, enum activity activity);
 void call_counts(struct call *call, uint64_t out, uint64_t in);
+bool counts_sizes(void);
+void call_size(const struct call *call, uint64_t bytes);
 uint64_t type_bytes(intptr_t datatype);
 const struct place *call_place(const struct call *call);
 

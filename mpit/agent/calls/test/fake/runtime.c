@@ -6,6 +6,7 @@
 struct place fake_place;
 struct recorded recorded;
 bool fake_measuring;
+bool fake_sizes;
 intptr_t calls_no_op;
 const struct calls_abi *calls_abi;
 #if !defined __x86_64__
@@ -78,6 +79,18 @@ void call_counts(struct call *call, uint64_t out, uint64_t in)
 	recorded.counted++;
 	recorded.out = out;
 	recorded.in = in;
+}
+
+bool counts_sizes(void)
+{
+	return fake_sizes;
+}
+
+void call_size(const struct call *call, uint64_t bytes)
+{
+	CHECK(call != NULL && recorded.counted == 1 && fake_sizes);
+	recorded.sized++;
+	recorded.size = bytes;
 }
 
 int main(void)

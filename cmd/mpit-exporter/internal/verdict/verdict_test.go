@@ -1,0 +1,124 @@
+package verdict
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// of is a rank of which 100 s were observed.
+func of(rank int, node string, send, wait, collective, file float64) Rank {
+	return Rank{Rank: rank, Node: node, Observed: 100, Inside: send + wait + collective + file, Send: send, Wait: wait,
+		Collective: collective, File: file}
+}
+
+// in is a rank that has been in a call for so many seconds.
+func in(rank int, function, object string, seconds float64) Rank {
+	return Rank{Rank: rank, Node: "node1", Observed: 100, Inside: min(seconds, 100), Function: function, Object: object,
+		Running: seconds}
+}
+
+func TestVerdicts(t *testing.T) {
+	silent := in(2, "", "", 0)
+	silent.Silent = true
+	ended := of(3, "node1", 0, 99, 0, 0)
+	ended.Ended = true
+	unmeasured := Rank{Rank: 1, Node: "node1"}
+	for name, c := range map[string]struct {
+		ranks []Rank
+		where string
+		state string
+		text  string
+	}{
+		"nothing is wrong": {
+			[]Rank{of(0, "a", 1, 4, 2, 0), of(1, "a", 1, 4, 2, 0)}, "MPI_Wait", Healthy, "healthy: 93 % useful"},
+		"one rank": {
+			[]Rank{of(0, "a", 1, 1, 0, 0)}, "", Healthy, "healthy: 98 % useful"},
+		"no call profile": {
+			[]Rank{unmeasured}, "", Unknown, "nothing is known of its time: it runs without exec --calls"},
+		"no rank": {nil, "", Unknown, "nothing is known of its time: it runs without exec --calls"},
+		"a slow rank in a halo exchange": {
+			[]Rank{of(0, "a", 0, 66, 0, 0), of(1, "a", 0, 66, 0, 0), of(2, "b", 0, 1, 0, 0), of(3, "b", 0, 66, 0, 0)},
+			"MPI_Waitall", WaitsForOne, "50 % useful; 49 % of the time ranks wait in MPI_Waitall for rank 2 on b, which " +
+				"computes more, or does I/O of its own"},
+		"a slow rank in collectives": {
+			[]Rank{of(0, "a", 0, 0, 66, 0), of(1, "a", 0, 0, 66, 0), of(2, "b", 0, 0, 1, 0)},
+			"", WaitsForOne, "56 % useful; 43 % of the time ranks wait for rank 2 on b, which computes more, or does I/O " +
+				"of its own"},
+		"a little late": {
+			[]Rank{of(0, "a", 0, 24, 0, 0), of(1, "a", 0, 0, 0, 0)}, "", Healthy,
+			"88 % useful; 12 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
+		"a late receiver, whose senders can't send": {
+			[]Rank{of(0, "a", 80, 0, 0, 0), of(1, "a", 80, 0, 0, 0), of(2, "a", 0, 1, 0, 0)}, "MPI_Send on world",
+			WaitsForOne, "46 % useful; 53 % of the time ranks wait in MPI_Send on world for rank 2 on a, which computes " +
+				"more, or does I/O of its own"},
+		"a slow network": {
+			[]Rank{of(0, "a", 0, 80, 0, 0), of(1, "a", 79, 1, 0, 0), of(2, "a", 0, 80, 0, 0)}, "MPI_Waitall", WaitsForOne,
+			"20 % useful; 53 % of the time ranks wait in MPI_Waitall for rank 1 on a, which takes long to send: a slow " +
+				"network, or more messages"},
+		"I/O by one rank": {
+			[]Rank{of(0, "a", 0, 0, 1, 79), of(1, "a", 0, 0, 80, 0), of(2, "a", 0, 0, 80, 0)}, "MPI_Barrier on world",
+			WaitsForOne, "20 % useful; 53 % of the time ranks wait in MPI_Barrier on world for rank 0 on a, which works " +
+				"on files"},
+		"communication itself": {
+			[]Rank{of(0, "a", 20, 20, 40, 0), of(1, "a", 20, 20, 40, 0)}, "MPI_Alltoall on world", Communication,
+			"20 % useful; 80 % of the time is communication, mostly in MPI_Alltoall on world, and nobody is late"},
+		"a master of three that waits by design": {
+			[]Rank{of(0, "a", 0, 99, 0, 0), of(1, "a", 0, 2, 0, 0), of(2, "a", 0, 2, 0, 0), of(3, "a", 0, 2, 0, 0)}, "",
+			Healthy, "74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
+		"hung": {
+			[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482), ended}, "", IsHung,
+			"hung: all 2 ranks have been in MPI_Barrier on halo for 8m0s"},
+		"hung in different calls": {
+			[]Rank{in(0, "MPI_Recv", "halo", 480), in(1, "MPI_Barrier", "halo", 482)}, "", IsHung,
+			"hung: all 2 ranks have been in 2 different calls for 8m0s"},
+		"one alone": {
+			[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", IsHung, "hung: rank 0 on node1 has been in MPI_Recv on halo for 8m0s"},
+		"not yet hung": {
+			[]Rank{in(0, "MPI_Barrier", "halo", 40), in(1, "MPI_Barrier", "halo", 41)}, "", Waits,
+			"waiting: all 2 ranks have been in MPI_Barrier on halo for 40s"},
+		"a rank that others wait for": {
+			[]Rank{in(0, "MPI_Barrier", "halo", 400), in(1, "", "", 0)}, "", IsHung,
+			"waiting for rank 1 on node1, which is in no long call: 1 rank has been in MPI_Barrier on halo for 6m40s"},
+		"a stopped rank": {
+			[]Rank{in(0, "MPI_Wait", "", 400), in(1, "MPI_Wait", "", 400), silent}, "", IsHung,
+			"waiting for rank 2 on node1, which does not answer, as if it were stopped: 2 ranks have been in MPI_Wait for " +
+				"6m40s"},
+		"two of many elsewhere": {
+			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", IsHung,
+			"waiting for rank 20 on node1, which is in MPI_Recv on rows: 19 ranks have been in MPI_Barrier on halo for " +
+				"5m0s; elsewhere, too: 1"},
+		"a file takes its time": {
+			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
+			Communication, "0 % useful; 100 % of the time is communication, and nobody is late"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Of(c.ranks, c.where)
+			assert.Equal(t, c.state, v.State)
+			assert.Equal(t, c.text, v.Text)
+		})
+	}
+}
+
+func many(n int) (ranks []Rank) {
+	for i := range n {
+		ranks = append(ranks, in(i, "MPI_Barrier", "halo", 300))
+	}
+	return ranks
+}
+
+// By construction: one node's ranks compute twice as long as the other's, and one of each node's two half of that.
+func TestEfficiencies(t *testing.T) {
+	v := Of([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, "")
+	e := v.Efficiency
+	assert.InDelta(t, 0.45, e.Parallel, 1e-9)
+	assert.InDelta(t, 0.8, e.Communication, 1e-9)
+	assert.InDelta(t, 0.45/0.8, e.LoadBalance, 1e-9)
+	assert.InDelta(t, 0.45/0.6, e.BetweenNodes, 1e-9)
+	assert.InDelta(t, 0.6/0.8, e.WithinNodes, 1e-9)
+	assert.InDelta(t, e.LoadBalance, e.BetweenNodes*e.WithinNodes, 1e-9)
+	assert.Equal(t, 4, e.Ranks)
+
+	never := Of([]Rank{of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)}, "").Efficiency
+	assert.Equal(t, Efficiency{Ranks: 2}, *never, "of nothing useful there is no balance")
+}

@@ -1,0 +1,19 @@
+/*
+ * asked.h - what more than counts and times is to be measured: MPIT_CALLS, the words that exec --calls=WORDS puts there.
+ *
+ * A list with commas. Words: sizes, peers; 1 and 0 are the command's own (they say whether this library is loaded) and
+ * ask for nothing here.
+ */
+#ifndef MPIT_CALLS_ASKED_H
+#define MPIT_CALLS_ASKED_H
+
+#include <stdbool.h>
+
+/* Is this word in MPIT_CALLS? Reads the environment: in begin, not in a call. */
+bool calls_asked(const char *word);
+
+/* A sentence about the first word that nobody knows, for the agent's log (static storage); NULL: all are known. In
+ * begin. */
+const char *calls_asked_unknown(void);
+
+#endif
