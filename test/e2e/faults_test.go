@@ -24,18 +24,19 @@ type fault struct {
 
 var faults = []fault{
 	{name: "compute", ranks: 3, fires: map[string]string{
-		"MPIRanksWaitForOne": "Most time outside MPI has rank 1 on NEAR: ",
+		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
 	}},
 	{name: "nodes", ranks: 4, far: 2, fires: map[string]string{
-		"MPIRanksWaitForOne": " on FAR: ",
+		"MPIRanksWaitForOne": " on FAR, with most time outside MPI: ",
 	}},
 	{name: "receive", ranks: 3, fires: map[string]string{
-		"MPIRanksWaitForOne": "Most time outside MPI has rank 1 on NEAR: ",
+		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
 	}},
 	{name: "send", ranks: 3, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=5", fires: map[string]string{
-		"MPIJobMostlyInMPI": "",
+		"MPIRanksWaitForOne": "It is rank 1 on NEAR, which waits least for others: sends take ",
+		"MPIJobMostlyInMPI":  "",
 	}},
-	// Nobody can tell: the long messages go while all ranks are in MPI_Waitall.
+	// Nobody is named: long messages go while all ranks are in MPI_Waitall.
 	{name: "isend", ranks: 2, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=20", fires: map[string]string{
 		"MPIJobMostlyInMPI": "Most of it is MPI_Waitall.",
 	}},
@@ -44,11 +45,11 @@ var faults = []fault{
 		"MPIJobMostlyInMPI": "",
 	}},
 	{name: "file", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
-		"MPIRanksWaitForOne": "",
+		"MPIRanksWaitForOne": "It is rank 0 on NEAR, which waits least for others: files take ",
 		"MPIJobMostlyInMPI":  "",
 	}},
 	{name: "posix", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
-		"MPIRanksWaitForOne": "Most time outside MPI has rank 0 on NEAR: ",
+		"MPIRanksWaitForOne": "It is rank 0 on NEAR, with most time outside MPI: ",
 	}},
 }
 
