@@ -251,18 +251,18 @@ func TestValuesAreShared(t *testing.T) {
 func TestValuesOfNow(t *testing.T) {
 	n := startNode(t, Config{}, func(e *Exporter) { e.recent = time.Hour })
 	r := mpittest.New(small("1", 0))
-	require.NoError(t, r.Set("messages", mpit.ClassCounter, 0, 1))
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 1))
 	n.connect(r)
 	n.scrape()
 	for value := 2; value < 5; value++ {
-		require.NoError(t, r.Set("messages", mpit.ClassCounter, 0, float64(value)))
+		require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, value))
 		list, err := n.Values(t.Context(), api.Selector{})
 		require.NoError(t, err)
 		require.Len(t, list.Ranks, 1)
 		var got []string
 		for _, v := range list.Ranks[0].Variables {
 			for _, s := range v.Series {
-				if v.Metric == "mpit_messages_total" {
+				if v.Metric == "mpit_calls_total" {
 					got = append(got, s.Value)
 				}
 			}
