@@ -33,6 +33,7 @@ const (
 	pageDir       = "docs/runbooks"
 	tableFile     = "docs/alerts.md"
 	metricsFile   = "docs/metrics.md"
+	otlpFile      = "docs/otlp.md"
 
 	runbooks = "https://github.com/mpit-exporter/mpit-exporter/blob/main/docs/runbooks/"
 )
@@ -196,6 +197,8 @@ func TestProblemsAreFound(t *testing.T) {
 			"MPINew has no summary"},
 		"an alert of no severity": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
 			`MPINew has severity ""`},
+		"an alert for nobody": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
+			`MPINew has audience ""`},
 		"an alert that is not in the table": {alert("{alert: MPINew, expr: mpit_rank_up == 0}"),
 			"docs/alerts.md: MPINew"},
 		"an alert twice": {alert("{alert: MPIRankStuck, expr: mpit_rank_up == 0}"),
@@ -251,11 +254,13 @@ func TestProblemsAreFound(t *testing.T) {
 // foo stands there for the name of a variable that nobody knows.
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(metricsFile)))
-	require.NoError(t, err)
 	names := map[string]bool{"up": true, "ALERTS": true}
-	for _, name := range regexp.MustCompile("`(mpit_[a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
-		names[name[1]] = true
+	for _, file := range []string{metricsFile, otlpFile} {
+		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(file)))
+		require.NoError(t, err)
+		for _, name := range regexp.MustCompile("`(mpit_[a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
+			names[name[1]] = true
+		}
 	}
 	for _, f := range exporter.Families() {
 		names[f.Name] = true
@@ -266,7 +271,7 @@ func documented(t *testing.T) map[string]bool {
 var (
 	nameSelector = regexp.MustCompile(`__name__(=~|!~)\\?"([^"\\]*)\\?"`)
 	metricName   = regexp.MustCompile(`\bmpit_[a-zA-Z0-9_:]+`)
-	tableRow     = regexp.MustCompile(`(?m)^\| \[(\w+)\]\(runbooks/(\w+)\.md\) \| (\w+) \| ([^|]*) \|`)
+	tableRow     = regexp.MustCompile(`(?m)^\| \[(\w+)\]\(runbooks/(\w+)\.md\) \| (\w+) \| (\w+) \| ([^|]*) \|`)
 	recordedRow  = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+:[a-z0-9_:]+)` \\|")
 )
 
@@ -311,7 +316,7 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 		if row[1] != row[2] {
 			p.add("docs/alerts.md: %s has the page of %s", row[1], row[2])
 		}
-		entries[row[1]] = strings.TrimSpace(row[3] + " " + strings.TrimSpace(row[4]))
+		entries[row[1]] = strings.TrimSpace(row[3] + " " + row[4] + " " + strings.TrimSpace(row[5]))
 	}
 	known := map[string]bool{}
 	for _, r := range alerts {
@@ -320,7 +325,7 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 		}
 		known[r.Alert] = true
 		p.alert(r)
-		want := strings.TrimSpace(r.Labels["severity"] + " " + r.For)
+		want := strings.TrimSpace(r.Labels["severity"] + " " + r.Labels["audience"] + " " + r.For)
 		if row, ok := entries[r.Alert]; !ok || row != want {
 			p.add("docs/alerts.md: %s is %q there, not %q", r.Alert, row, want)
 		}
@@ -369,6 +374,9 @@ func (p *linter) alert(r rule) {
 	}
 	if severity := r.Labels["severity"]; severity != "warning" && severity != "info" {
 		p.add("%s has severity %q", r.Alert, severity)
+	}
+	if audience := r.Labels["audience"]; audience != "operator" && audience != "owner" {
+		p.add("%s has audience %q", r.Alert, audience)
 	}
 	p.page(r.Alert)
 	p.tests(r.Alert)

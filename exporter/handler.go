@@ -121,7 +121,11 @@ func wayOf(format expfmt.Format) way {
 
 // render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
 func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
-	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(req.Header, h.e.pages.bytes(wayOf(format))))
+	timeout, said := timeoutOf(req.Header)
+	if said {
+		h.e.self.ScrapeTimeout.Set(timeout.Seconds())
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(timeout, said, h.e.pages.bytes(wayOf(format))))
 	defer cancel()
 	l, err := h.e.rounds.gather(ctx, wayOf(format))
 	if err != nil {
@@ -213,16 +217,23 @@ func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
 	return nil
 }
 
-// scrapeTimeout is the time that the ranks have for a page of so many bytes: the scraper's, less what rendering and
-// sending may take; 10 s where it says nothing sensible.
-func scrapeTimeout(header http.Header, bytes int) time.Duration {
+// timeoutOf is how long the scraper waits for the page; said is false where it says nothing sensible.
+func timeoutOf(header http.Header) (timeout time.Duration, said bool) {
 	s, err := strconv.ParseFloat(header.Get(timeoutHeader), 64)
 	if err != nil || math.IsNaN(s) || s <= 0 {
-		return defaultTimeout
+		return 0, false
 	}
-	timeout := maxTimeout
 	if s < maxTimeout.Seconds() {
-		timeout = time.Duration(s * float64(time.Second))
+		return time.Duration(s * float64(time.Second)), true
+	}
+	return maxTimeout, true
+}
+
+// scrapeTimeout is the time that the ranks have for a page of so many bytes: the scraper's, if it has said so, less
+// what rendering and sending may take; else 10 s.
+func scrapeTimeout(timeout time.Duration, said bool, bytes int) time.Duration {
+	if !said {
+		return defaultTimeout
 	}
 	rendering := time.Duration(float64(bytes) / renderRate * float64(time.Second))
 	return max(timeout/2, timeout-min(timeoutMargin, timeout/4)-rendering)

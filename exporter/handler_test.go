@@ -324,11 +324,11 @@ func TestScrapeTimeout(t *testing.T) {
 		"180":     99500 * time.Millisecond, // a server gives up on an answer that takes two minutes
 		"1000000": maxTimeout - timeoutMargin,
 	} {
-		assert.Equal(t, want, scrapeTimeout(http.Header{timeoutHeader: {header}}, 0), "%q", header)
+		timeout, said := timeoutOf(http.Header{timeoutHeader: {header}})
+		assert.Equal(t, want, scrapeTimeout(timeout, said, 0), "%q", header)
 	}
-	ten := http.Header{timeoutHeader: {"10"}}
-	assert.Equal(t, 7500*time.Millisecond, scrapeTimeout(ten, 16<<20), "a large page takes time")
-	assert.Equal(t, 5*time.Second, scrapeTimeout(ten, 1<<30), "but ranks have half of it")
+	assert.Equal(t, 7500*time.Millisecond, scrapeTimeout(10*time.Second, true, 16<<20), "a large page takes time")
+	assert.Equal(t, 5*time.Second, scrapeTimeout(10*time.Second, true, 1<<30), "but ranks have half of it")
 }
 
 func TestScrapersDeadlineIsKept(t *testing.T) {

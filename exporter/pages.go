@@ -41,7 +41,7 @@ func newPages(rs *ranks) *pages {
 // bytes is about how large the last page was.
 func (ps *pages) bytes(w way) int { return int(ps.sizes[w].Load()) }
 
-// committed is when the last round's page was made; zero: none has been.
+// committed is when the last round's page was begun: it has all that ranks had given until then. Zero: none has been.
 func (ps *pages) committed() time.Time {
 	if at := ps.at.Load(); at != nil {
 		return *at
@@ -55,6 +55,7 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	p := ps.page.Lock()
 	defer ps.page.Unlock()
 	defer p.recover(&err)
+	at := time.Now()
 	ps.with(func(g *registry) { g.judge(asked) })
 	r = p.make(want)
 	if r.messages != nil {
@@ -65,7 +66,6 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 			ps.sizes[w].Store(int64(len(b.Text())))
 		}
 	}
-	at := time.Now()
 	ps.at.Store(&at)
 	g := ps.lock()
 	defer g.unlock()

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -27,10 +28,25 @@ func (e *Exporter) API() http.Handler { return e.api }
 // Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
 func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 
-// Values returns what stands on the page for the variables of the ranks that are meant: what GET /api/v1/values
-// answers, see api.Source.
+// Values returns what stands on the page for the variables of the ranks that are meant, as GET /api/v1/values does, but
+// nothing that is older than the call: the last sample of a rank that has ended before is in it.
 func (e *Exporter) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
-	return source{e}.Values(ctx, which)
+	for began := time.Now(); e.pages.committed().Before(began); {
+		l, err := e.rounds.gather(ctx, asValues)
+		if err != nil {
+			return api.ValueList{}, err
+		}
+		l.release()
+		if !e.pages.committed().Before(began) {
+			break
+		}
+		select { // it was a round that others had begun
+		case <-time.After(e.shareable / 10):
+		case <-ctx.Done():
+			return api.ValueList{}, fmt.Errorf("exporter: waiting for the ranks' values: %w", ctx.Err())
+		}
+	}
+	return source{e}.values(which), nil
 }
 
 // source is an Exporter as the API has it.
@@ -111,6 +127,12 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 		}
 		l.release()
 	}
+	return s.values(which), nil
+}
+
+// values returns what stands on the page now.
+func (s source) values(which api.Selector) api.ValueList {
+	e := s.e
 	type chosen struct {
 		rank   *rank
 		status api.RankStatus
@@ -118,7 +140,7 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 	var ranks []chosen
 	e.with(func(g *registry) {
 		for _, r := range g.table.ordered {
-			if such(r) && r.visible() {
+			if which.Selects(r.ID) && r.visible() {
 				ranks = append(ranks, chosen{r, r.status()})
 			}
 		}
@@ -137,7 +159,7 @@ func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, 
 			}
 		}
 	}
-	return values.List(), nil
+	return values.List()
 }
 
 // upToDate says whether what the page has of such ranks need not be asked for.

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -244,6 +245,34 @@ func TestValuesAreShared(t *testing.T) {
 	n.recent = 0
 	valuesFrom(t, n, "")
 	assert.Equal(t, asked+3, samples())
+}
+
+// What is asked for in this process is never older than the question, however many have just been told.
+func TestValuesOfNow(t *testing.T) {
+	n := startNode(t, Config{}, func(e *Exporter) { e.recent = time.Hour })
+	r := mpittest.New(small("1", 0))
+	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 1))
+	n.connect(r)
+	n.scrape()
+	for value := 2; value < 5; value++ {
+		require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, value))
+		list, err := n.Values(t.Context(), api.Selector{})
+		require.NoError(t, err)
+		require.Len(t, list.Ranks, 1)
+		var got []string
+		for _, v := range list.Ranks[0].Variables {
+			for _, s := range v.Series {
+				if v.Metric == "mpit_calls_total" {
+					got = append(got, s.Value)
+				}
+			}
+		}
+		assert.Equal(t, []string{strconv.Itoa(value)}, got)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := n.Values(canceled, api.Selector{})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // Who looks on has not scraped: what an ended rank has left stays for a scraper.

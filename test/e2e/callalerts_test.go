@@ -50,7 +50,7 @@ func TestAlertsOfCalls(t *testing.T) {
 		}
 	}
 	fires("MPIMessagesTiny", "chatty", "of 8 bytes on average")
-	fires("MPIRanksWaitForOne", "uneven", "on communicator residual, where rank 1 on "+exporter.Address+" comes last.")
+	fires("MPIRanksWaitForOne", "uneven", "It is rank 1 on "+exporter.Address+", with most time outside MPI: ")
 	for _, prometheus := range servers {
 		// The norm is that of the time until ten seconds ago.
 		prometheus.Await(t, `mpit_job:collective_duration:min{jobid="chatty"} offset 10s`, number(1))

@@ -125,6 +125,16 @@ func TestReportOfAJob(t *testing.T) {
 				r := reportIn(t, text)
 				assert.Equal(t, nodes, r.Job.Nodes)
 				expectUneven(t, &r, result.Stdout)
+				for _, function := range []string{"MPI_Comm_free", "MPI_Gather"} {
+					calls := 0.0
+					for _, c := range r.Calls {
+						if c.Function == function {
+							calls += c.Calls
+						}
+					}
+					assert.Equal(t, map[string]float64{"MPI_Comm_free": 8, "MPI_Gather": 4}[function], calls,
+						"what ranks do last is in it: %s", function)
+				}
 
 				page := suite.Start(t, []string{suite.Binary(), "report", "--output=html", file}, nil).Wait(t)
 				assert.Contains(t, page.Stdout, "MPI_Allreduce")

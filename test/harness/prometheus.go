@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Prometheus is a running server with a port and a storage of its own.
@@ -26,6 +27,7 @@ type PrometheusConfig struct {
 	Rules     []string         // files, evaluated every second
 	Exporters []*Exporter      // scraped twice a second as job "mpit"
 	Discovery string           // pattern of files with more targets of that job; none if empty
+	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
 }
 
 // PrometheusServer is a program, and how it stores histograms.
@@ -101,12 +103,16 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 	for _, exporter := range c.Exporters {
 		addresses = append(addresses, exporter.Address)
 	}
-	text := fmt.Sprintf(`global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
-rule_files: [%s]
+	scrape, evaluation := 500*time.Millisecond, time.Second
+	if c.Interval != 0 {
+		scrape, evaluation = c.Interval, c.Interval
+	}
+	text := fmt.Sprintf(`global: {scrape_interval: %[4]dms, scrape_timeout: %[4]dms, evaluation_interval: %[5]dms}
+rule_files: [%[1]s]
 scrape_configs:
   - job_name: mpit
-%s    static_configs: [{targets: [%s]}]
-`, quoted(c.Rules), c.Server.scrape, quoted(addresses))
+%[2]s    static_configs: [{targets: [%[3]s]}]
+`, quoted(c.Rules), c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds())
 	if c.Discovery != "" {
 		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
 	}
@@ -160,6 +166,34 @@ func (p *Prometheus) Alerts(ctx context.Context) ([]Alert, error) {
 		return nil, fmt.Errorf("reading Prometheus' alerts: %w", err)
 	}
 	return answer.Data.Alerts, nil
+}
+
+// RuleGroup is a group of rules with how long, in seconds, its last evaluation took.
+type RuleGroup struct {
+	Name           string
+	Interval       float64
+	EvaluationTime float64
+	LastEvaluation time.Time
+	Rules          []struct {
+		Name, Health, LastError string
+		EvaluationTime          float64
+		LastEvaluation          time.Time
+	}
+}
+
+// Rules are the groups of rules that it evaluates.
+func (p *Prometheus) Rules(ctx context.Context) ([]RuleGroup, error) {
+	body, _, err := get(ctx, "http://"+p.address+"/api/v1/rules", "")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct{ Groups []RuleGroup }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("reading Prometheus' rules: %w", err)
+	}
+	return answer.Data.Groups, nil
 }
 
 // Sample is one element of an instant vector.

@@ -26,7 +26,7 @@ type Metrics struct {
 	instruments
 
 	Ranks, Variables, Connections, SeriesLimit, SeriesUsed           *prometheus.GaugeVec
-	Series, InFlight, Reloaded, ReloadTime                           prometheus.Gauge
+	Series, InFlight, ScrapeTimeout, Reloaded, ReloadTime            prometheus.Gauge
 	Rounds, Evicted, Panics, Clashes, Mismatches                     prometheus.Counter
 	Samples, Dropped, ProtocolErrors, Refused, Accepted, ScrapesDone *prometheus.CounterVec
 	CvarWrites, Reloads                                              *prometheus.CounterVec
@@ -82,6 +82,8 @@ func New() *Metrics {
 		ScrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
 			"HTTP requests for metrics, by result.",
 			ScrapeOK, ScrapeRefused, ScrapeFailed, ScrapeAborted),
+		ScrapeTimeout: i.gauge("mpit_exporter_scrape_timeout_seconds", "",
+			"How long the last scraper that has said so waits for a page; 0: none has."),
 		InFlight: i.gauge("mpit_exporter_scrapes_in_flight", "{request}",
 			"HTTP requests for metrics that are being served."),
 		CvarWrites: i.counters("mpit_exporter_cvar_writes_total", "result", "{request}",

@@ -1,0 +1,97 @@
+package rules
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// interval is that of scrapes and, where a group of rules has none of its own, of evaluations.
+const interval = 15 * time.Second
+
+// BenchmarkRules reports what each group of rules costs a minute, and each rule a thousandth of that when it is read as
+// a group's: a Prometheus scrapes made-up ranks with the call profile on nodes of 128. $BENCH_RANKS is how many,
+// $BENCH_MINUTES how long: before the eleventh minute there is nothing yet for a rule that looks ten minutes back.
+func BenchmarkRules(b *testing.B) {
+	ranks, minutes := fromEnvironment(b, "BENCH_RANKS", 1024), fromEnvironment(b, "BENCH_MINUTES", 13)
+	started := time.Now()
+	var targets []string
+	for first := 0; first < ranks; first += ranksOfNode {
+		server := httptest.NewServer(node{first: first, count: min(ranksOfNode, ranks-first), started: started})
+		b.Cleanup(server.Close)
+		targets = append(targets, server.Listener.Addr().String())
+	}
+	discovery := filepath.Join(b.TempDir(), "targets.json")
+	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
+	require.NoError(b, err)
+	require.NoError(b, os.WriteFile(discovery, text, 0o600))
+	prometheus := suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval, Discovery: discovery,
+		Rules: []string{filepath.Join(suite.Root(), "alerts", "recording.yaml"),
+			filepath.Join(suite.Root(), "alerts", "alerts.yaml")}})
+	b.Logf("%d ranks on %d nodes, at %s", ranks, len(targets), prometheus.URL())
+
+	evaluations := map[string]*evaluation{}
+	for ticker := time.NewTicker(interval / 5); time.Since(started) < time.Duration(minutes)*time.Minute; <-ticker.C {
+		groups, err := prometheus.Rules(b.Context())
+		require.NoError(b, err)
+		for _, g := range groups {
+			look(evaluations, g.Name, g.LastEvaluation, g.EvaluationTime, g.Interval)
+			for _, r := range g.Rules {
+				look(evaluations, g.Name+" "+r.Name, r.LastEvaluation, r.EvaluationTime, g.Interval)
+			}
+		}
+	}
+	b.Log("median of the last evaluations [ms], seconds of a minute")
+	for _, name := range slices.Sorted(maps.Keys(evaluations)) {
+		e := evaluations[name]
+		b.Logf("%10.1f %8.3f  %s", 1000*e.median(), e.perMinute(), name)
+	}
+}
+
+// evaluation is how long the latest evaluations of a rule or a group took.
+type evaluation struct {
+	last     time.Time
+	interval float64
+	seconds  []float64
+}
+
+func look(evaluations map[string]*evaluation, name string, at time.Time, seconds, interval float64) {
+	e := evaluations[name]
+	if e == nil {
+		e = &evaluation{interval: interval}
+		evaluations[name] = e
+	}
+	if at.Equal(e.last) {
+		return
+	}
+	e.last = at
+	e.seconds = append(e.seconds, seconds)
+}
+
+// median is that of the last three: the first ones have not all data.
+func (e *evaluation) median() float64 {
+	last := slices.Sorted(slices.Values(e.seconds[max(0, len(e.seconds)-3):]))
+	return last[len(last)/2]
+}
+
+func (e *evaluation) perMinute() float64 { return e.median() * 60 / e.interval }
+
+func fromEnvironment(b *testing.B, name string, otherwise int) int {
+	text, ok := os.LookupEnv(name)
+	if !ok {
+		return otherwise
+	}
+	number, err := strconv.Atoi(text)
+	require.NoError(b, err, name)
+	return number
+}
