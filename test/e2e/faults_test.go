@@ -55,7 +55,7 @@ var faults = []fault{
 
 // Of each of these programs, the alerts name the rank that has the fault, or none where no rank is late; the figures
 // are those of the program's own clock. TestAlertsOfHungJobs has programs that hang.
-func TestFaults(t *testing.T) {
+func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
