@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +59,7 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 	case c.since < time.Second:
 		return cli.Usagef("report: --since %s: must be at least 1s", c.since)
 	case c.compare:
-		err = c.writeComparison(std)
+		err = c.writeComparison(ctx, std)
 	default:
 		var r *report.Report
 		if r, err = c.find(ctx); err == nil {
@@ -85,12 +87,12 @@ func write(r *report.Report, output string, std cli.Stdio) error {
 	return r.Text(std.Out)
 }
 
-func (c *reportCommand) writeComparison(std cli.Stdio) error {
-	before, err := report.Load(c.files[0])
+func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) error {
+	before, err := report.Load(ctx, c.files[0])
 	if err != nil {
 		return err
 	}
-	after, err := report.Load(c.files[1])
+	after, err := report.Load(ctx, c.files[1])
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (c *reportCommand) writeComparison(std cli.Stdio) error {
 // find finds the one job that is meant.
 func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	if len(c.files) == 1 {
-		return report.Load(c.files[0])
+		return report.Load(ctx, c.files[0])
 	}
 	var answers []api.ValueList
 	var err error
@@ -127,14 +129,23 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	found := report.Of(answers, place)
 	switch len(found) {
 	case 0:
-		return nil, errors.New("there is no job: nothing has run here under mpit-exporter exec lately")
+		return nil, errors.New("there is no such job, or nothing has run under mpit-exporter exec lately")
 	case 1:
 		return found[0], nil
 	}
+	// The one that runs, if there is one.
+	running := slices.DeleteFunc(slices.Clone(found), func(r *report.Report) bool { return r.Job.Ended != nil })
+	if len(running) == 1 {
+		return running[0], nil
+	}
 	var jobs []string
 	for _, r := range found {
-		jobs = append(jobs, fmt.Sprintf("--jobid=%s --world=%s --user=%s", table.Clean(r.Job.ID),
-			table.Clean(r.Job.World), table.Clean(r.Job.User)))
+		state := "runs"
+		if r.Job.Ended != nil {
+			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)
+		}
+		jobs = append(jobs, fmt.Sprintf("%s (--world=%s, %s, %s)", table.Clean(r.Job.ID), table.Clean(r.Job.World),
+			table.Clean(path.Base(r.Job.Program)), state))
 	}
-	return nil, fmt.Errorf("there are %d jobs; choose one:\n  %s", len(jobs), strings.Join(jobs, "\n  "))
+	return nil, fmt.Errorf("there are %d jobs; choose one with --jobid: %s", len(jobs), strings.Join(jobs, ", "))
 }

@@ -226,7 +226,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
-		uint64_t key = 0, now, ended[ACTIVITIES];
+		uint64_t key = 0, now, ended[ACTIVITIES], all = 0;
 
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
@@ -235,6 +235,11 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
 		now = clock_now(&calls_state.clock);
 		if (atomic_load_explicit(&u->inside, memory_order_acquire) != inside)
+			continue;
+		/* A call is counted as ended right before inside says so. */
+		for (size_t k = 0; k < ACTIVITIES; k++)
+			all += ended[k];
+		if (all != (is_running(inside) ? inside + begin : inside))
 			continue;
 		if (is_running(inside) && now < begin)
 			now = begin; /* cores' counters may differ */

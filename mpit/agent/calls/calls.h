@@ -77,7 +77,7 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * begin, cell and from belong to the call that inside is negative for if inside is the same before and after they are
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
- * are one call to this clock.) So does ended, which has changed before inside says that a call is over.
+ * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
  */
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */

@@ -9,6 +9,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 )
 
+// endsWell is the reason of an orderly end.
+const endsWell = "finalize"
+
 // job is the ranks of one world on this node, as they were between the two looks.
 type job struct {
 	world rankKey // but its rank and dup
@@ -24,6 +27,9 @@ func (m *Movement) jobs() []*job {
 		r := &m.ranks[i].Rank
 		world := rankKey{jobID: r.JobID, world: r.World, user: r.User}
 		of := verdict.Rank{Rank: r.Rank, Dup: r.Dup, Node: r.Host, Ended: r.State == "ended", Silent: r.State == "late"}
+		if of.Ended && r.EndReason != endsWell {
+			of.Broken = r.EndReason
+		}
 		now, before := m.calls[keyOf(r)], m.callsBefore[keyOf(r)]
 		if now != nil && before != nil && answers(r) {
 			of.Observed, of.Inside = now.Observed-before.Observed, now.Inside-before.Inside
@@ -55,7 +61,7 @@ func (m *Movement) writeJobs(b *strings.Builder, room int) {
 		"VERDICT, OF THIS NODE"+terminal.Heading)
 	written := 0
 	for _, j := range m.jobs() {
-		v := verdict.Of(j.ranks, "")
+		v := verdict.Of(j.ranks, j.size, "")
 		e := v.Efficiency
 		if e == nil || written == room {
 			continue

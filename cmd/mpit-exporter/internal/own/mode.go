@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,8 +28,10 @@ const (
 	firstWait = 30 * time.Second
 	// lookInterval is how often it checks whether all is over, once no process is there.
 	lookInterval = 200 * time.Millisecond
-	// reportTimeout is how long the last report may take.
-	reportTimeout = 10 * time.Second
+	// The report is written for the first time after a second, and then each time after twice as long, until so often.
+	firstReport    = time.Second
+	reportInterval = 10 * time.Second
+	reportTimeout  = 10 * time.Second // of writing it once
 )
 
 // Mode is what makes an exporter one launch's own.
@@ -151,16 +154,22 @@ func (o *Mode) Reports(
 	if o.order.Report == "" {
 		return nil
 	}
-	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path))
-	if err != nil {
-		return err
+	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
+	if err == nil {
+		err = file.Try() // before the sandbox is raised, and while somebody listens
 	}
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	var one sync.Mutex // what is written last is newest
 	o.report = func(ctx context.Context) error {
+		one.Lock()
+		defer one.Unlock()
 		list, err := values(ctx, api.Selector{})
 		if err != nil {
 			return fmt.Errorf("getting the values for the report: %w", err)
 		}
-		return file.Write(list)
+		return file.Write(ctx, list)
 	}
 	o.deliver(o.report, logger)
 	return nil
@@ -234,20 +243,44 @@ func (o *Mode) Begin(
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
+		stop := o.reportNowAndThen(ctx, logger)
 		o.awaitEnd(ctx, remaining, logger)
-		o.lastReport(ctx, logger)
+		stop()
+		o.writeReport(context.WithoutCancel(ctx), logger)
 	}()
 	return ctx
 }
 
-// lastReport writes the report once more: of ranks that were killed nobody has waited for it.
-func (o *Mode) lastReport(ctx context.Context, logger *slog.Logger) {
+// reportNowAndThen writes the report again and again, so that what is known of ranks that are killed is not nothing,
+// and somebody may look at it while the job runs. It returns what ends it.
+func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop func()) {
+	if o.report == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for wait := firstReport; ; wait = min(2*wait, reportInterval) {
+			select {
+			case <-time.After(wait):
+				o.writeReport(ctx, logger)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// writeReport writes the report, if there is to be one.
+func (o *Mode) writeReport(ctx context.Context, logger *slog.Logger) {
 	if o.report == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	if err := o.report(ctx); err != nil {
+	if err := o.report(ctx); err != nil && ctx.Err() == nil {
 		logger.Error("The report of the job was not written", "err", err)
 	}
 }

@@ -51,10 +51,12 @@ type Settings struct {
 	config    []string
 	log       string
 	report    string
-	wait      time.Duration
-	otlp      *pushing.Flags
-	forwarded []string // flags of OTLP, as they were given
-	meant     []string // flags that make sense with --own alone
+	// reportAlone says that there is an exporter for the report's sake: --own was not given.
+	reportAlone bool
+	wait        time.Duration
+	otlp        *pushing.Flags
+	forwarded   []string // flags of OTLP, as they were given
+	meant       []string // flags that make sense with --own alone
 
 	patience time.Duration // startTimeout, but in tests
 }
@@ -130,7 +132,7 @@ func (o *Settings) paged() bool {
 	if o.named {
 		return o.listen != noPage
 	}
-	return !o.otlp.Asked() && o.report == ""
+	return !o.otlp.Asked() && !o.reportAlone
 }
 
 // Reports says whether a report is to be written.
@@ -139,8 +141,9 @@ func (o *Settings) Reports() bool { return o.report != "" }
 // Check finds what the flag parser can't, before any process depends on it.
 func (o *Settings) Check(socket string) error {
 	if o.report != "" {
+		o.reportAlone = !o.Enabled
 		o.Enabled = true
-		if _, err := report.NewFile(o.report, ""); err != nil {
+		if _, err := report.NewFile(o.report, "", 0); err != nil {
 			return cli.Usagef("--report %v", err)
 		}
 	}

@@ -52,10 +52,12 @@ type order struct {
 	SDDir  string
 	Log    string
 	Report string // file; empty: none
-	Page   bool   // on a port
-	JobID  string
-	World  string
-	Host   string
+	// ReportMode is the report's: what the user's umask allows.
+	ReportMode os.FileMode
+	Page       bool // on a port
+	JobID      string
+	World      string
+	Host       string
 }
 
 // answer is what the exporter says when it serves, or can't.
@@ -117,7 +119,7 @@ func (o *Settings) start(
 
 func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
 	order := order{
-		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, Page: o.paged(), JobID: l.ID.JobID, World: l.ID.World,
+		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, ReportMode: 0o666 &^ umask(), Page: o.paged(), JobID: l.ID.JobID, World: l.ID.World,
 	}
 	order.Wait = o.FinalWait()
 	if o.otlp.Asked() {
@@ -209,4 +211,11 @@ func inheritNothing() error {
 func reply(pipe *os.File, answer answer) {
 	_ = json.NewEncoder(pipe).Encode(answer)
 	_ = pipe.Close()
+}
+
+// umask is the process's, which can only be read by setting it.
+func umask() os.FileMode {
+	mask := unix.Umask(0o077)
+	unix.Umask(mask)
+	return os.FileMode(mask)
 }

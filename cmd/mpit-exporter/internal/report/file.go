@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,23 +12,41 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
+
+// maxPart bounds one node's part of a report, in bytes.
+const maxPart = 64 << 20
 
 // File is a report's file, to which the exporters of all nodes of a job write: each what it knows in a file of its
 // own, in the directory path.nodes, and what all of them know in the report. A job on one node has the report alone.
 type File struct {
 	path, node string
+	mode       os.FileMode
 }
 
 // NewFile returns the file at path, which ends in .html, .json or .txt, as the node writes it. The node's name is one
-// that no other node of the job has.
-func NewFile(path, node string) (*File, error) {
+// that no other node of the job has. mode is that of what is written.
+func NewFile(path, node string, mode os.FileMode) (*File, error) {
 	if _, err := writerOf(path); err != nil {
 		return nil, err
 	}
-	return &File{path, node}, nil
+	return &File{path, node, mode}, nil
+}
+
+// Try fails if the file can't be written.
+func (f *File) Try() error {
+	if about, err := os.Stat(f.path); err == nil && !about.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", f.path)
+	}
+	tried, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	return errors.Join(tried.Close(), os.Remove(tried.Name()))
 }
 
 // writerOf is what writes a report to a file with that name.
@@ -48,34 +66,38 @@ func writerOf(path string) (func(r *Report, w io.Writer) error, error) {
 func (f *File) Dir() string { return f.path + ".nodes" }
 
 // Write writes what this node knows, and the report anew. Nodes may write at the same time: each writes until it has
-// seen nothing new, so that the last one has all of it. What another job has written to the directory is left alone.
-func (f *File) Write(own api.ValueList) error {
+// seen nothing new, so that the last one has all of it. Parts of other jobs are left alone. Of several worlds, which a
+// job has that spawns, the report is of the one with most ranks.
+func (f *File) Write(ctx context.Context, own api.ValueList) error {
 	reports := Of([]api.ValueList{own}, nil)
 	if len(reports) == 0 {
 		return nil
 	}
-	// Of several worlds, which one launch has if it has spawned, the one with most ranks.
-	largest := slices.MaxFunc(reports, func(a, b *Report) int { return a.Job.Observed - b.Job.Observed })
-	if largest.Job.Observed >= largest.Job.WorldSize {
-		return f.write(largest)
+	if !slices.ContainsFunc(reports, func(r *Report) bool { return r.Job.Observed < r.Job.WorldSize }) {
+		return f.write(largest(reports))
 	}
-	if err := f.writePart(own); err != nil {
+	if err := f.writeParts(reports); err != nil {
 		return err
 	}
-	for known := []api.ValueList(nil); ; {
-		parts, err := readParts(f.Dir())
-		if err != nil || reflect.DeepEqual(parts, known) {
+	for known := []*Report(nil); ; {
+		parts, err := readParts(ctx, f.Dir())
+		if err != nil {
 			return err
 		}
+		parts = slices.DeleteFunc(parts, func(r *Report) bool { return r.Job.ID != reports[0].Job.ID })
+		if reflect.DeepEqual(parts, known) {
+			return nil
+		}
 		known = parts
-		for _, r := range Of(parts, nil) {
-			if r.Job.ID == largest.Job.ID && r.Job.World == largest.Job.World && r.Job.User == largest.Job.User {
-				if err := f.write(r); err != nil {
-					return err
-				}
-			}
+		if err := f.write(largest(Merge(parts))); err != nil {
+			return err
 		}
 	}
+}
+
+// largest is the report of the largest world.
+func largest(reports []*Report) *Report {
+	return slices.MaxFunc(reports, func(a, b *Report) int { return a.Job.WorldSize - b.Job.WorldSize })
 }
 
 func (f *File) write(r *Report) error {
@@ -83,77 +105,99 @@ func (f *File) write(r *Report) error {
 	if err != nil {
 		return err
 	}
+	return f.writeFile(f.path, r, writes)
+}
+
+func (f *File) writeFile(path string, r *Report, writes func(r *Report, w io.Writer) error) error {
 	var text bytes.Buffer
-	if err := writes(r, &text); err != nil {
-		return err
+	err := writes(r, &text)
+	if err == nil {
+		err = wholefile.WriteAs(path, text.Bytes(), f.mode)
 	}
-	if err := wholefile.Write(f.path, text.Bytes()); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
 }
 
-func (f *File) writePart(own api.ValueList) error {
-	text, err := json.Marshal(own)
-	if err == nil {
-		err = os.MkdirAll(f.Dir(), 0o755) //nolint:gosec // G301: the report's readers may read it
+// writeParts writes this node's part of each world's report.
+func (f *File) writeParts(reports []*Report) error {
+	err := os.Mkdir(f.Dir(), 0o700)
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("making the directory for the nodes' parts of the report: %w", err)
 	}
-	if err == nil {
-		err = wholefile.Write(filepath.Join(f.Dir(), f.node+".json"), text)
-	}
-	if err != nil {
-		return fmt.Errorf("writing this node's part of the report: %w", err)
+	for i, r := range reports {
+		path := filepath.Join(f.Dir(), fmt.Sprintf("%s.%d.json", f.node, i))
+		if err := f.writeFile(path, r, (*Report).JSON); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// readParts reads what the nodes have written to a directory.
-func readParts(dir string) ([]api.ValueList, error) {
+// readParts reads what the nodes have written to a directory. What isn't a plain file of this user's is left alone:
+// others may write to a directory that is shared.
+func readParts(ctx context.Context, dir string) (parts []*Report, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the nodes' parts of a report: %w", err)
 	}
-	var parts []api.ValueList
 	for _, file := range files {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("reading the nodes' parts of a report: %w", ctx.Err())
+		}
 		if !strings.HasSuffix(file.Name(), ".json") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+		text, err := readPart(filepath.Join(dir, file.Name()))
+		if err != nil || text == nil {
+			continue // it is being replaced, or somebody else's
 		}
-		var part api.ValueList
-		if err == nil {
-			err = json.Unmarshal(text, &part)
+		if r, err := Read(text); err == nil {
+			parts = append(parts, r)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the nodes' parts of a report: %s: %w", file.Name(), err)
-		}
-		parts = append(parts, part)
 	}
 	return parts, nil
 }
 
-// Load reads the report of a file, or makes the one of a directory with nodes' parts.
-func Load(path string) (*Report, error) {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		r, err := Read(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return r, nil
-	}
-	if about, statErr := os.Stat(path); statErr != nil || !about.IsDir() {
-		return nil, err
-	}
-	parts, err := readParts(path)
+// readPart reads a file that is this user's; nil: it is none of those.
+func readPart(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	reports := Of(parts, nil)
-	if len(reports) == 0 {
-		return nil, fmt.Errorf("%s: no part of a report is in this directory", path)
+	defer func() { _ = f.Close() }()
+	var about unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &about); err != nil {
+		return nil, err
 	}
-	return slices.MaxFunc(reports, func(a, b *Report) int { return a.Job.Observed - b.Job.Observed }), nil
+	if about.Mode&unix.S_IFMT != unix.S_IFREG || int(about.Uid) != os.Geteuid() || about.Size > maxPart {
+		return nil, nil
+	}
+	return io.ReadAll(io.LimitReader(f, maxPart))
+}
+
+// Load reads the report of a file, or makes the one of a directory with nodes' parts: of the job that has begun last.
+func Load(ctx context.Context, path string) (*Report, error) {
+	if about, err := os.Stat(path); err == nil && about.IsDir() {
+		parts, err := readParts(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if len(parts) == 0 {
+			return nil, fmt.Errorf("%s: no part of a report of yours is in this directory", path)
+		}
+		last := slices.MaxFunc(parts, func(a, b *Report) int { return begun(a).Compare(begun(b)) })
+		parts = slices.DeleteFunc(parts, func(r *Report) bool { return r.Job.ID != last.Job.ID })
+		return largest(Merge(parts)), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }

@@ -9,18 +9,27 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// maker gathers what goes into one report.
+// maker gathers what goes into one report: of ranks, or of reports on parts of them.
 type maker struct {
 	report    *Report
 	place     func(r *api.RankStatus) string // nil: not known
 	running   bool
 	nodes     map[string]bool
-	programs  map[string]int
+	programs  map[string]int // how many ranks say so
 	libraries map[string]int
-	calls     map[string]*Call  // by function and object
-	sizes     map[string]*sizes // the same
+	calls     map[called]*call
+	sizes     map[called]*sizes
 	messages  map[pair]*Messages
-	levels    map[string]*levels // by metric and labels
+	levels    map[string]*Level // by metric and labels
+}
+
+// called is a function and the object that it is called on.
+type called struct{ function, kind, object string }
+
+// call is one of them, with each rank's time, as far as it is told apart.
+type call struct {
+	Call
+	byRank map[int]float64
 }
 
 // sizes are those of calls, and how many there were by the bound that they are at most.
@@ -35,52 +44,36 @@ type pair struct {
 	to   string
 }
 
-// levels are the values of one series in the ranks.
-type levels struct {
-	Level
-	all []float64
-}
-
-func newMaker(of *api.RankStatus, place func(r *api.RankStatus) string) *maker {
+func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 	return &maker{
 		place:  place,
-		report: &Report{Format: Format, Job: Job{ID: of.JobID, World: of.World, User: of.User, Name: of.JobName}},
+		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[string]*Call{}, levels: map[string]*levels{}, sizes: map[string]*sizes{},
-		messages: map[pair]*Messages{},
+		calls: map[called]*call{}, sizes: map[called]*sizes{}, messages: map[pair]*Messages{},
+		levels: map[string]*Level{},
 	}
 }
 
-func (m *maker) add(of *api.RankValues, answer *api.ValueList) {
-	r, s := m.report, &of.Rank
-	if answer.Time.After(r.Time) {
-		r.Time = answer.Time
-	}
-	r.LeftOut += of.Cut
-	r.Job.Observed++
-	r.Job.WorldSize = max(r.Job.WorldSize, s.WorldSize)
-	m.nodes[s.Host] = true
-	m.programs[s.Executable]++
-	m.libraries[strings.TrimSpace(s.Library+" "+s.LibraryVersion)]++
-	if s.Started != nil && (r.Job.Started == nil || s.Started.Before(*r.Job.Started)) {
-		r.Job.Started = s.Started
-	}
-	if s.Ended == nil {
-		m.running = true
-	} else if r.Job.Ended == nil || s.Ended.After(*r.Job.Ended) {
-		r.Job.Ended = s.Ended
-	}
+// addRank adds a rank and what is known of its variables.
+func (m *maker) addRank(of *api.RankValues) {
+	s := &of.Rank
+	j := Job{WorldSize: s.WorldSize, Program: s.Executable, Observed: 1,
+		Library: strings.TrimSpace(s.Library + " " + s.LibraryVersion), Started: s.Started, Ended: s.Ended}
+	m.addJob(&j, s.State != "ended" && s.State != stateGone)
+	m.report.LeftOut += of.Cut
 	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, State: s.State, End: s.EndReason}
 	if c := s.Calls; c != nil {
 		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
-		if s.Ended == nil {
+		if c.Long != nil && s.EndReason != endsWell {
 			rank.Running, rank.Long = c.Running, c.Long
-			if c.Long != nil && m.place != nil {
+			if m.place != nil {
 				rank.Place = m.place(s)
 			}
+			// The histograms have it when it returns.
+			m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object}).add(s.Rank, c.Running)
 		}
 	}
-	r.Ranks = append(r.Ranks, rank)
+	m.report.Ranks = append(m.report.Ranks, rank)
 	for i := range of.Variables {
 		v := &of.Variables[i]
 		for _, series := range v.Series {
@@ -89,52 +82,79 @@ func (m *maker) add(of *api.RankValues, answer *api.ValueList) {
 	}
 }
 
+// addJob adds what ranks say of their job.
+func (m *maker) addJob(j *Job, running bool) {
+	to := &m.report.Job
+	to.Observed += j.Observed
+	to.WorldSize = max(to.WorldSize, j.WorldSize)
+	m.programs[j.Program] += j.Observed
+	m.libraries[j.Library] += j.Observed
+	m.running = m.running || running
+	if j.Started != nil && (to.Started == nil || j.Started.Before(*to.Started)) {
+		to.Started = j.Started
+	}
+	if j.Ended != nil && (to.Ended == nil || j.Ended.After(*to.Ended)) {
+		to.Ended = j.Ended
+	}
+}
+
+// addReport adds a report on a part of the job's ranks.
+func (m *maker) addReport(r *Report) {
+	m.addJob(&r.Job, r.Job.Ended == nil)
+	m.report.LeftOut += r.LeftOut
+	if r.Time.After(m.report.Time) {
+		m.report.Time = r.Time
+	}
+	m.report.Ranks = append(m.report.Ranks, r.Ranks...)
+	for i := range r.Calls {
+		from := &r.Calls[i]
+		c := m.callOf(called{from.Function, from.Kind, from.Object})
+		c.Calls += from.Calls
+		c.Seconds += from.Seconds
+		if from.MostSeconds > c.MostSeconds {
+			c.Most, c.MostSeconds = from.Most, from.MostSeconds
+		}
+		for direction, bytes := range from.Bytes {
+			c.addBytes(direction, bytes)
+		}
+	}
+	for i := range r.Sizes {
+		of := m.sizesOf(called{r.Sizes[i].Function, r.Sizes[i].Kind, r.Sizes[i].Object})
+		for _, b := range r.Sizes[i].Buckets {
+			of.add(b.Bytes, b.Calls)
+		}
+	}
+	for _, messages := range r.Messages {
+		m.messages[pair{messages.From, messages.To}] = &messages
+	}
+	for _, l := range r.Levels {
+		m.addLevel(l)
+	}
+}
+
 func (m *maker) addSeries(rank int, v *api.VariableValues, s api.SeriesValue) {
 	switch {
 	case v.Metric == "mpit_call_time_seconds":
-		c := m.call(s.Labels)
+		c := m.callOf(calledBy(s.Labels))
 		seconds, _ := number(s.Sum)
 		calls, _ := number(s.Count)
 		c.Calls += calls
-		c.Seconds += seconds
-		if seconds > c.MostSeconds {
-			c.Most, c.MostSeconds = rank, seconds
-		}
+		c.add(rank, seconds)
 	case v.Metric == "mpit_call_bytes_total":
 		if bytes, known := number(s.Value); known && bytes > 0 {
-			c := m.call(s.Labels)
-			if c.Bytes == nil {
-				c.Bytes = map[string]float64{}
-			}
-			c.Bytes[s.Labels["direction"]] += bytes
+			m.callOf(calledBy(s.Labels)).addBytes(s.Labels["direction"], bytes)
 		}
 	case v.Metric == "mpit_call_size_bytes":
-		m.addSizes(s)
+		of := m.sizesOf(calledBy(s.Labels))
+		for text, count := range s.Buckets {
+			calls, _ := number(count)
+			of.add(bound(text), calls)
+		}
 	case v.Metric == "mpit_call_peer_messages_total", v.Metric == "mpit_call_peer_bytes_total":
-		at := pair{rank, s.Labels["peer"]}
-		if m.messages[at] == nil {
-			m.messages[at] = &Messages{From: rank, To: at.to}
-		}
-		n, _ := number(s.Value)
-		if v.Metric == "mpit_call_peer_bytes_total" {
-			m.messages[at].Bytes += n
-		} else {
-			m.messages[at].Messages += n
-		}
+		m.addMessages(pair{rank, s.Labels["peer"]}, v.Metric == "mpit_call_peer_bytes_total", s.Value)
 	case isLevel(v):
-		value, known := number(s.Value)
-		if !known {
-			return
-		}
-		key := v.Metric + labelText(s.Labels)
-		l := m.levels[key]
-		if l == nil {
-			l = &levels{Level: Level{Metric: v.Metric, Labels: s.Labels, Unit: v.Unit, Most: value, Rank: rank}}
-			m.levels[key] = l
-		}
-		l.all = append(l.all, value)
-		if value > l.Most {
-			l.Most, l.Rank = value, rank
+		if value, known := number(s.Value); known {
+			m.addLevel(Level{Metric: v.Metric, Labels: s.Labels, Unit: v.Unit, Most: value, Rank: rank})
 		}
 	}
 }
@@ -147,103 +167,146 @@ func isLevel(v *api.VariableValues) bool {
 // objectLabels are the labels that name a call's object.
 var objectLabels = [...]string{"comm", "win", "file"}
 
-// call is the row of a function and an object.
-func (m *maker) call(labels map[string]string) *Call {
-	function, kind, object := callOf(labels)
-	key := function + "\x00" + kind + "\x00" + object
-	if m.calls[key] == nil {
-		m.calls[key] = &Call{Function: function, Kind: kind, Object: object}
-	}
-	return m.calls[key]
-}
-
-func callOf(labels map[string]string) (function, kind, object string) {
-	for _, label := range objectLabels {
-		if name, is := labels[label]; is {
-			kind, object = label, name
+func calledBy(labels map[string]string) called {
+	c := called{function: labels["function"]}
+	for _, kind := range objectLabels {
+		if name, is := labels[kind]; is {
+			c.kind, c.object = kind, name
 		}
 	}
-	return labels["function"], kind, object
+	return c
 }
 
-func (m *maker) addSizes(s api.SeriesValue) {
-	function, kind, object := callOf(s.Labels)
-	key := function + "\x00" + kind + "\x00" + object
-	of := m.sizes[key]
-	if of == nil {
-		of = &sizes{Sizes: Sizes{Function: function, Kind: kind, Object: object}, bounds: map[float64]float64{}}
-		m.sizes[key] = of
+func (m *maker) callOf(c called) *call {
+	if m.calls[c] == nil {
+		m.calls[c] = &call{Call{Function: c.function, Kind: c.kind, Object: c.object}, map[int]float64{}}
 	}
-	for text, count := range s.Buckets {
-		bound, _ := number(text)
-		calls, _ := number(count)
-		of.bounds[min(bound, LargestSize)] += calls
-		of.Calls += calls
+	return m.calls[c]
+}
+
+// add adds a rank's time.
+func (c *call) add(rank int, seconds float64) {
+	c.Seconds += seconds
+	c.byRank[rank] += seconds
+	if c.byRank[rank] > c.MostSeconds {
+		c.Most, c.MostSeconds = rank, c.byRank[rank]
 	}
 }
 
-// addSizesTo adds sizes and messages to the report, those that are most first.
-func (m *maker) addSizesTo(r *Report) {
-	for _, of := range m.sizes {
-		for _, bound := range slices.Sorted(maps.Keys(of.bounds)) {
-			of.Buckets = append(of.Buckets, Bucket{bound, of.bounds[bound]})
-		}
-		if of.Calls > 0 {
-			r.Sizes = append(r.Sizes, of.Sizes)
-		}
+func (c *call) addBytes(direction string, bytes float64) {
+	if c.Bytes == nil {
+		c.Bytes = map[string]float64{}
 	}
-	slices.SortFunc(r.Sizes, func(a, b Sizes) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Object, b.Object))
-	})
-	for _, of := range m.messages {
-		if of.Messages > 0 {
-			r.Messages = append(r.Messages, *of)
-		}
+	c.Bytes[direction] += bytes
+}
+
+func (m *maker) sizesOf(c called) *sizes {
+	if m.sizes[c] == nil {
+		m.sizes[c] = &sizes{Sizes{Function: c.function, Kind: c.kind, Object: c.object}, map[float64]float64{}}
 	}
-	slices.SortFunc(r.Messages, func(a, b Messages) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.From, b.From),
-			strings.Compare(a.To, b.To))
-	})
+	return m.sizes[c]
+}
+
+func (s *sizes) add(bound, calls float64) {
+	s.bounds[bound] += calls
+	s.Calls += calls
+}
+
+func (m *maker) addMessages(who pair, bytes bool, value string) {
+	if m.messages[who] == nil {
+		m.messages[who] = &Messages{From: who.from, To: who.to}
+	}
+	n, _ := number(value)
+	if bytes {
+		m.messages[who].Bytes += n
+	} else {
+		m.messages[who].Messages += n
+	}
+}
+
+func (m *maker) addLevel(l Level) {
+	key := l.Metric + labelText(l.Labels)
+	if known := m.levels[key]; known == nil || l.Most > known.Most {
+		m.levels[key] = &l
+	}
 }
 
 // done completes the report.
 func (m *maker) done() *Report {
 	r := m.report
+	for i := range r.Ranks {
+		m.nodes[r.Ranks[i].Node] = true
+	}
 	r.Job.Nodes = len(m.nodes)
 	r.Job.Program, r.Job.Library = mostOf(m.programs), mostOf(m.libraries)
 	if m.running {
 		r.Job.Ended = nil
 	}
+	m.listCalls()
+	m.listSizes()
+	m.listMessages()
+	for _, key := range slices.Sorted(maps.Keys(m.levels)) {
+		if m.levels[key].Most != 0 { // something was there
+			r.Levels = append(r.Levels, *m.levels[key])
+		}
+	}
+	slices.SortFunc(r.Ranks, func(a, b Rank) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Dup, b.Dup)) })
+	r.Verdict = r.judge()
+	r.sortRanks()
+	return r
+}
+
+func (m *maker) listCalls() {
 	observed := 0.0
-	for i := range r.Ranks {
-		observed += r.Ranks[i].Observed
+	for i := range m.report.Ranks {
+		observed += m.report.Ranks[i].Observed
 	}
 	for _, c := range m.calls {
 		if observed > 0 {
 			c.Share = c.Seconds / observed
 		}
-		r.Calls = append(r.Calls, *c)
+		m.report.Calls = append(m.report.Calls, c.Call)
 	}
-	slices.SortFunc(r.Calls, func(a, b Call) int {
+	slices.SortFunc(m.report.Calls, func(a, b Call) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function),
 			strings.Compare(a.Object, b.Object))
 	})
-	slices.SortFunc(r.Ranks, func(a, b Rank) int {
-		return cmp.Or(cmp.Compare(b.Busy(), a.Busy()), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Dup, b.Dup))
-	})
-	for _, key := range slices.Sorted(maps.Keys(m.levels)) {
-		l := m.levels[key]
-		if l.Most == 0 {
-			continue // nothing was ever there
+}
+
+func (m *maker) listSizes() {
+	for _, of := range m.sizes {
+		for _, b := range slices.Sorted(maps.Keys(of.bounds)) {
+			of.Buckets = append(of.Buckets, Bucket{b, of.bounds[b]})
 		}
-		slices.Sort(l.all)
-		l.Median = l.all[(len(l.all)-1)/2]
-		r.Levels = append(r.Levels, l.Level)
+		if of.Calls > 0 {
+			m.report.Sizes = append(m.report.Sizes, of.Sizes)
+		}
 	}
-	m.addSizesTo(r)
-	r.Verdict = r.judge()
-	return r
+	slices.SortFunc(m.report.Sizes, func(a, b Sizes) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Function, b.Function),
+			strings.Compare(a.Object, b.Object))
+	})
+}
+
+func (m *maker) listMessages() {
+	for _, of := range m.messages {
+		if of.Messages > 0 {
+			m.report.Messages = append(m.report.Messages, *of)
+		}
+	}
+	slices.SortFunc(m.report.Messages, func(a, b Messages) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.From, b.From),
+			strings.Compare(a.To, b.To))
+	})
+}
+
+// sortRanks sorts ranks from late to early, by what the verdict goes by: the late one is the first.
+func (r *Report) sortRanks() {
+	late := (*Rank).Busy
+	if l := r.Verdict.Late; l != nil && l.Useful {
+		late = (*Rank).Useful
+	}
+	slices.SortStableFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(late(&b), late(&a)) })
 }
 
 // mostOf is what most say; of as many the first by name.

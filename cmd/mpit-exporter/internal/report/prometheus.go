@@ -19,6 +19,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
+// askTimeout is how long Prometheus may take.
+const askTimeout = time.Minute
+
 // Which says which ranks are meant; "" stands for any.
 type Which struct{ JobID, World, User, Rank string }
 
@@ -37,7 +40,7 @@ func (w Which) selector() string {
 const (
 	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|size_bytes(_bucket)?|bytes_total|peer_(bytes|messages)_total|(inside|observed|kind)_seconds_total)|` +
 		`rank_(up|end_info|start_time_seconds)|process_info)|` + levelNames + `", %s}`
-	levelNames = `mpit_.*unexpected.*|mpit_.+_highwatermark(_.+)?|mpit_.+_level`
+	levelNames = `mpit_.+_(msgq_length|recvq_length|unexpected_in_queue|level|highwatermark(_bytes|_seconds)?)`
 	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
 )
 
@@ -51,6 +54,8 @@ func FromPrometheus(ctx context.Context, url string, which Which, at time.Time, 
 	if err != nil {
 		return nil, fmt.Errorf("asking Prometheus: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	v := &vector{at: at, ranks: map[rankID]*api.RankValues{}, buckets: map[histogram]*buckets{}}
 	for _, query := range []struct {
 		text string
@@ -87,6 +92,9 @@ type vector struct {
 func (v *vector) rank(m model.Metric) *api.RankValues {
 	id := rankID{string(m["jobid"]), string(m["world"]), string(m["user"]), string(m["rank"]), string(m["dup"]),
 		string(m["instance"])}
+	if cluster := string(m["cluster"]); cluster != "" {
+		id.world += " of " + cluster
+	}
 	if v.ranks[id] == nil {
 		number, _ := strconv.Atoi(id.rank)
 		dup, _ := strconv.Atoi(id.dup)
@@ -184,7 +192,7 @@ func addTime(r *api.RankValues, s *model.Sample) {
 func (v *vector) addSize(r *api.RankValues, s *model.Sample) {
 	labels := labelsOf(s.Metric)
 	if s.Histogram == nil {
-		le, _ := number(labels["le"])
+		le := bound(labels["le"])
 		delete(labels, "le")
 		key := histogram{r, labelText(labels)}
 		if v.buckets[key] == nil {
@@ -219,11 +227,11 @@ type buckets struct {
 func (v *vector) addBuckets() {
 	for h, b := range v.buckets {
 		all, below := map[string]string{}, 0.0
-		for _, bound := range slices.Sorted(maps.Keys(b.upTo)) {
-			if n := b.upTo[bound] - below; n > 0 {
-				all[model.SampleValue(bound).String()] = model.SampleValue(n).String()
+		for _, at := range slices.Sorted(maps.Keys(b.upTo)) {
+			if n := b.upTo[at] - below; n > 0 {
+				all[model.SampleValue(at).String()] = model.SampleValue(n).String()
 			}
-			below = max(below, b.upTo[bound])
+			below = max(below, b.upTo[at])
 		}
 		addSizes(h.of, b.labels, all)
 	}
@@ -235,6 +243,13 @@ func add(r *api.RankValues, v api.VariableValues, s api.SeriesValue) {
 	if i < 0 {
 		i = len(r.Variables)
 		r.Variables = append(r.Variables, v)
+	}
+	for j := range r.Variables[i].Series { // a histogram's other half, or what another job scrapes, too
+		if of := &r.Variables[i].Series[j]; maps.Equal(of.Labels, s.Labels) {
+			of.Value, of.Count, of.Sum = cmp.Or(s.Value, of.Value), cmp.Or(s.Count, of.Count), cmp.Or(s.Sum, of.Sum)
+			of.Buckets = s.Buckets
+			return
+		}
 	}
 	r.Variables[i].Series = append(r.Variables[i].Series, s)
 }

@@ -6,11 +6,10 @@
 package report
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
@@ -155,41 +154,76 @@ type Level struct {
 	Unit   string            `json:"unit,omitempty"`
 	Most   float64           `json:"most"`
 	Rank   int               `json:"rank"`
-	Median float64           `json:"median"` // of the ranks that have it
 }
 
-// Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, one answer for each node, in
-// the order of their labels. place says where in its program a rank's long call was made; nil: nobody knows.
-func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
-	type key struct{ jobID, world, user string }
-	made := map[key]*maker{}
-	var all []*maker
-	for i := range answers {
-		answer := &answers[i]
-		for j := range answer.Ranks {
-			of := &answer.Ranks[j]
-			k := key{of.Rank.JobID, of.Rank.World, of.Rank.User}
-			if made[k] == nil {
-				made[k] = newMaker(&of.Rank, place)
-				all = append(all, made[k])
-			}
-			made[k].add(of, answer)
-		}
+// makers are the reports that are being made.
+type makers map[[3]string]*maker
+
+// of is the maker of the report on a world.
+func (all makers) of(j Job, place func(r *api.RankStatus) string) *maker {
+	key := [3]string{j.ID, j.World, j.User}
+	if all[key] == nil {
+		all[key] = newMaker(j, place)
 	}
-	slices.SortFunc(all, func(a, b *maker) int {
-		return cmp.Or(strings.Compare(a.report.Job.ID, b.report.Job.ID),
-			strings.Compare(a.report.Job.World, b.report.Job.World),
-			strings.Compare(a.report.Job.User, b.report.Job.User))
-	})
-	var reports []*Report
-	for _, m := range all {
-		reports = append(reports, m.done())
+	return all[key]
+}
+
+// done are the reports, in the order of their labels.
+func (all makers) done() (reports []*Report) {
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+		reports = append(reports, all[key].done())
 	}
 	return reports
 }
 
-// number reads a value as it stands in an answer; NaN and what is none are false.
+// Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, in the order of their labels.
+// place says where in its program a rank's long call was made; nil: nobody knows.
+func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
+	all := makers{}
+	for i := range answers {
+		for j := range answers[i].Ranks {
+			of := &answers[i].Ranks[j]
+			m := all.of(Job{ID: of.Rank.JobID, World: of.Rank.World, User: of.Rank.User, Name: of.Rank.JobName}, place)
+			m.addRank(of)
+			if answers[i].Time.After(m.report.Time) {
+				m.report.Time = answers[i].Time
+			}
+			if j == len(answers[i].Ranks)-1 {
+				m.report.LeftOut += answers[i].More // of which job, the answer doesn't say
+			}
+		}
+	}
+	return all.done()
+}
+
+// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them.
+func Merge(parts []*Report) []*Report {
+	all := makers{}
+	for _, r := range parts {
+		all.of(r.Job, nil).addReport(r)
+	}
+	return all.done()
+}
+
+// begun is when a report's job began; zero: nobody knows.
+func begun(r *Report) time.Time {
+	if r.Job.Started == nil {
+		return time.Time{}
+	}
+	return *r.Job.Started
+}
+
+// number reads a value as it stands in an answer; what is none, or not finite, is false.
 func number(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && v == v
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// bound reads a bucket's.
+func bound(text string) float64 {
+	v, known := number(text)
+	if !known {
+		return LargestSize
+	}
+	return v
 }

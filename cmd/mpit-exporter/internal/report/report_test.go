@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
@@ -88,21 +89,23 @@ func TestWhatIsKnownOfAJob(t *testing.T) {
 	}
 	assert.Equal(t, []int{2, 1, 0, 3}, ranks, "from late to early")
 	assert.InDelta(t, 0.98, r.Ranks[0].Useful(), 1e-9)
-	assert.Equal(t, []Level{{Metric: "mpit_unexpected_recvq_length", Unit: "{message}", Most: 30, Rank: 3, Median: 10}},
+	assert.Equal(t, []Level{{Metric: "mpit_unexpected_recvq_length", Unit: "{message}", Most: 30, Rank: 3}},
 		r.Levels, "what was never there says nothing")
 }
 
 // A job that runs has no end, even if some of its ranks have ended.
 func TestAJobThatRuns(t *testing.T) {
 	lists := late()
-	lists[0].Ranks[1].Rank.Ended = nil
-	lists[0].Ranks[1].Rank.Calls.Long = &api.LongCall{Function: "MPI_Barrier"}
+	status := &lists[0].Ranks[1].Rank
+	status.Ended, status.State, status.EndReason = nil, "up", ""
+	status.Calls.Running, status.Calls.Long = 20, &api.LongCall{Function: "MPI_Barrier"}
 	r := Of(lists, nil)[0]
 	assert.Nil(t, r.Job.Ended)
 	assert.Equal(t, 102.0, r.Seconds())
 	var text bytes.Buffer
 	require.NoError(t, r.Text(&text))
 	assert.Contains(t, text.String(), "runs for 1m42s")
+	assert.Contains(t, text.String(), "MPI_Barrier", "a call that goes on is among the functions")
 }
 
 func TestText(t *testing.T) {
@@ -115,8 +118,8 @@ func TestText(t *testing.T) {
 		"52 %   3m27s  4.00k  51.8ms  MPI_Allreduce  residual  0: 69.0s      -",
 		"1 %    4.00s  2.00k  2.00ms  MPI_Send       halo      0: 1.00s      2.00 KiB sent",
 		"2     node2  finalize  98 %    1 %   0 %   1 %         0 %",
-		"30    3        10      mpit_unexpected_recvq_length",
-		"2.00k  1.00 KiB    4.00 KiB       more       MPI_Send  halo",
+		"30    3        mpit_unexpected_recvq_length",
+		"2.00k  1.00 KiB      4.00 KiB    more       MPI_Send  halo",
 		"1000 KiB  500       2.00 KiB  3     0",
 	} {
 		assert.Contains(t, text.String(), line)
@@ -147,7 +150,7 @@ func TestWithoutACallProfile(t *testing.T) {
 	assert.Empty(t, r.Calls)
 	var text bytes.Buffer
 	require.NoError(t, r.Text(&text))
-	assert.NotContains(t, text.String(), "USEFUL")
+	assert.Contains(t, text.String(), "0     node1  finalize  -", "which ranks there were, and how they ended")
 	_, err := Compare(r, r)
 	assert.ErrorContains(t, err, "without exec --calls")
 }
@@ -253,17 +256,17 @@ func TestCompare(t *testing.T) {
 func TestFileOfSeveralNodes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	for i, answer := range late() {
-		f, err := NewFile(path, fmt.Sprintf("node%d", i))
+		f, err := NewFile(path, fmt.Sprintf("node%d", i), 0o600)
 		require.NoError(t, err)
-		require.NoError(t, f.Write(answer))
-		r, err := Load(path)
+		require.NoError(t, f.Write(t.Context(), answer))
+		r, err := Load(t.Context(), path)
 		require.NoError(t, err)
 		assert.Equal(t, 2*(i+1), r.Job.Observed)
 	}
-	whole, err := Load(path)
+	whole, err := Load(t.Context(), path)
 	require.NoError(t, err)
 	assert.Equal(t, Of(late(), nil)[0], whole)
-	again, err := Load(path + ".nodes")
+	again, err := Load(t.Context(), path+".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
 
@@ -272,32 +275,75 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	for i := range other.Ranks {
 		other.Ranks[i].Rank.JobID = "18"
 	}
-	f, err := NewFile(path, "node3")
+	f, err := NewFile(path, "node3", 0o600)
 	require.NoError(t, err)
-	require.NoError(t, f.Write(other))
-	r, err := Load(path)
+	require.NoError(t, f.Write(t.Context(), other))
+	r, err := Load(t.Context(), path)
 	require.NoError(t, err)
 	assert.Equal(t, "18", r.Job.ID)
 	assert.Equal(t, 2, r.Job.Observed)
 }
 
+// Others may write to a shared directory: what isn't a plain file of one's own is no part, and nothing waits for it.
+func TestPartsOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	f, err := NewFile(path, "node1", 0o640)
+	require.NoError(t, err)
+	require.NoError(t, f.Write(t.Context(), late()[0]))
+	require.NoError(t, unix.Mkfifo(filepath.Join(f.Dir(), "pipe.json"), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(f.Dir(), "node1.0.json"), filepath.Join(f.Dir(), "link.json")))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "half.json"), []byte("{"), 0o600))
+	require.NoError(t, f.Write(t.Context(), late()[0]))
+	r, err := Load(t.Context(), path)
+	require.NoError(t, err)
+	assert.Equal(t, 2, r.Job.Observed)
+	about, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o640), about.Mode().Perm())
+}
+
+// What can't be written is known before the job begins.
+func TestFileThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none", "report.txt"): "no such file or directory",
+		dir + "/.txt":                            "",
+	} {
+		f, err := NewFile(path, "node1", 0o600)
+		require.NoError(t, err)
+		err = f.Try()
+		if want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.html"), 0o700))
+	f, err := NewFile(filepath.Join(dir, "a.html"), "node1", 0o600)
+	require.NoError(t, err)
+	assert.ErrorContains(t, f.Try(), "no regular file")
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "nothing is left of the trial")
+}
+
 // A job on one node leaves its report and nothing else.
 func TestFileOfOneNode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.html")
-	f, err := NewFile(path, "node1")
+	f, err := NewFile(path, "node1", 0o600)
 	require.NoError(t, err)
 	all := late()
 	all[0].Ranks = append(all[0].Ranks, all[1].Ranks...)
-	require.NoError(t, f.Write(api.ValueList{}), "nothing is known yet")
-	require.NoError(t, f.Write(all[0]))
+	require.NoError(t, f.Write(t.Context(), api.ValueList{}), "nothing is known yet")
+	require.NoError(t, f.Write(t.Context(), all[0]))
 	files, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Len(t, files, 1)
 
-	_, err = NewFile("report.pdf", "node1")
+	_, err = NewFile("report.pdf", "node1", 0o600)
 	assert.ErrorContains(t, err, "ends in .html, .json or .txt")
-	_, err = Load(t.TempDir())
-	assert.ErrorContains(t, err, "no part of a report")
+	_, err = Load(t.Context(), t.TempDir())
+	assert.ErrorContains(t, err, "no part of a report of yours")
 }
 
 // What Prometheus has of a job that is over, on two nodes: classic histograms, one native, and a rank that was killed.
@@ -363,8 +409,8 @@ func TestFromPrometheus(t *testing.T) {
 	assert.Equal(t, "mpich 4.2", r.Job.Library)
 	assert.Equal(t, 2, r.Job.Nodes)
 	assert.Nil(t, r.Job.Ended, "rank 1 is there")
-	assert.Equal(t, []Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 60, Seconds: 3, Share: 0.3,
-		MostSeconds: 2, Bytes: map[string]float64{"received": 5000}}}, r.Calls)
+	assert.Equal(t, []Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 60, Seconds: 36, Share: 3.6,
+		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.Calls)
 	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
 		Buckets: []Bucket{{4, 5}, {16, 3}, {LargestSize, 2}}}}, r.Sizes)
 	assert.Equal(t, []Messages{{0, "1", 10, 100}}, r.Messages)

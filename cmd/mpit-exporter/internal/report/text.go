@@ -96,7 +96,7 @@ func (r *Report) view() *view {
 	if j.Started != nil {
 		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Seconds()))
 	}
-	return &view{Title: title, About: strings.Join(about, ", "), Verdict: r.Verdict.Text, report: r}
+	return &view{Title: title, About: strings.Join(about, ", "), Verdict: table.Clean(r.Verdict.Text), report: r}
 }
 
 func (r *Report) state() string {
@@ -114,8 +114,8 @@ func (v *view) sections() (all []section) {
 		}
 	}
 	if v.report.LeftOut > 0 {
-		all = append(all, section{Title: "Left out", Rows: []row{{Cells: []string{fmt.Sprintf("%d ranks or series had "+
-			"no room in an exporter's answer: choose a rank with --rank", v.report.LeftOut)}}}})
+		all = append(all, section{Title: "Left out", Heads: []string{""}, Rows: []row{{Cells: []string{fmt.Sprintf(
+			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}}}})
 	}
 	return all
 }
@@ -132,7 +132,10 @@ func (v *view) calls() section {
 		}
 		s.Rows = append(s.Rows, row{Cells: []string{percent(c.Share), duration(c.Seconds), number3(c.Calls), mean,
 			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, duration(c.MostSeconds)), c.bytesACall()},
-			Parts: []part{{"collective", min(c.Share, 1)}}})
+			Parts: []part{{"mpi", min(c.Share, 1)}}})
+	}
+	if secondsOf(list) > 1.05*v.report.inside() {
+		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these threads' time.")
 	}
 	if more := len(list) - shownCalls; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, duration(secondsOf(list[shownCalls:]))))
@@ -143,6 +146,14 @@ func (v *view) calls() section {
 func secondsOf(calls []Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
+	}
+	return seconds
+}
+
+// inside is all ranks' time in MPI, of the threads that initialised it.
+func (r *Report) inside() (seconds float64) {
+	for i := range r.Ranks {
+		seconds += r.Ranks[i].Inside
 	}
 	return seconds
 }
@@ -162,9 +173,6 @@ func (v *view) ranks() section {
 	s := section{Title: "Ranks, from late to early", Heads: []string{"RANK", "NODE", "STATE", "USEFUL", "SEND", "FILE",
 		"COLLECTIVE", "WAIT"}}
 	list := v.report.Ranks
-	if !slices.ContainsFunc(list, func(r Rank) bool { return r.Observed > 0 }) {
-		return section{}
-	}
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
 			if i == shownLate {
@@ -180,7 +188,11 @@ func (v *view) ranks() section {
 		parts := r.parts()
 		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
 		for _, p := range parts {
-			cells = append(cells, percent(p.Share))
+			if r.Observed > 0 {
+				cells = append(cells, percent(p.Share))
+			} else {
+				cells = append(cells, "") // its calls are not measured
+			}
 		}
 		s.Rows = append(s.Rows, row{Cells: cells, Parts: parts})
 	}
@@ -188,7 +200,7 @@ func (v *view) ranks() section {
 }
 
 func (v *view) sizes() section {
-	s := section{Title: "Sizes of calls", Heads: []string{"CALLS", "HALF UP TO", "9 OF 10 UP TO", "ALL UP TO", "FUNCTION",
+	s := section{Title: "Sizes of calls", Heads: []string{"CALLS", "MEDIAN UP TO", "90 % UP TO", "ALL UP TO", "FUNCTION",
 		"ON"}}
 	list := v.report.Sizes
 	for i := range list[:min(len(list), shownCalls)] {
@@ -224,11 +236,11 @@ func (v *view) messages() section {
 }
 
 func (v *view) levels() section {
-	s := section{Title: "Queues and levels of the library, at most", Heads: []string{"MOST", "IN RANK", "MEDIAN", "OF"}}
+	s := section{Title: "Queues and watermarks of the library", Heads: []string{"MOST", "IN RANK", "OF"}}
 	list := v.report.Levels
 	for i := range list[:min(len(list), shownLevels)] {
 		l := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{number3(l.Most), strconv.Itoa(l.Rank), number3(l.Median),
+		s.Rows = append(s.Rows, row{Cells: []string{number3(l.Most), strconv.Itoa(l.Rank),
 			l.Metric + labelText(l.Labels)}})
 	}
 	if more := len(list) - shownLevels; more > 0 {

@@ -9,6 +9,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 )
 
+// endsWell is the reason of an orderly end.
+const endsWell = "finalize"
+
 // judge says what is to be said of the job.
 func (r *Report) judge() verdict.Verdict {
 	var ranks []verdict.Rank
@@ -17,6 +20,9 @@ func (r *Report) judge() verdict.Verdict {
 		rank := verdict.Rank{Rank: of.Rank, Dup: of.Dup, Node: table.Clean(of.Node), Observed: of.Observed,
 			Inside: of.Inside, Send: of.Kind.Send, Wait: of.Kind.Wait, Collective: of.Kind.Collective, File: of.Kind.File,
 			Ended: of.State == "ended" || of.State == stateGone, Silent: of.State == "late", Running: of.Running}
+		if of.End != endsWell {
+			rank.Broken = of.End
+		}
 		if of.Long != nil {
 			rank.Function, rank.Object = table.Clean(of.Long.Function), table.Clean(of.Long.Object)
 		}
@@ -27,7 +33,7 @@ func (r *Report) judge() verdict.Verdict {
 		where = strings.TrimSpace(table.Clean(r.Calls[0].Function) + " on " + table.Clean(r.Calls[0].Object))
 		where = strings.TrimSuffix(where, " on")
 	}
-	return verdict.Of(ranks, where)
+	return verdict.Of(ranks, r.Job.WorldSize, where)
 }
 
 func (v *view) efficiency() section {

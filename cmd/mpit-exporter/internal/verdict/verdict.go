@@ -40,7 +40,8 @@ type Rank struct {
 	Send, Wait, Collective, File float64
 
 	Ended  bool
-	Silent bool // it doesn't answer
+	Broken string // how it has ended, if not by MPI_Finalize: lost, abort, exit
+	Silent bool   // it doesn't answer
 	// The longest call that it is in; "": none, or none that has taken a second.
 	Function, Object string
 	Running          float64
@@ -77,6 +78,7 @@ type Efficiency struct {
 // States of a job.
 const (
 	Unknown       = "unknown" // nothing was observed
+	Broken        = "broken"  // ranks have ended without MPI_Finalize, or none answers
 	Healthy       = "healthy"
 	IsHung        = "hung"
 	Waits         = "waiting"       // all are in calls, or all but a few
@@ -95,51 +97,138 @@ type Verdict struct {
 // LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.
 type LateRank struct {
 	Rank int    `json:"rank"`
+	Dup  int    `json:"dup,omitempty"`
 	Node string `json:"node"`
 	Why  string `json:"why"` // what it does meanwhile
-	// Share of the mean rank's time that goes by waiting for it.
+	// Share of the mean rank's time that goes by waiting for it; 0: it is waited for in a call that goes on.
 	Share float64 `json:"share"`
+	// Useful says that it is found by its useful time; otherwise by what it does not wait.
+	Useful bool `json:"by_useful_time"`
 }
 
-// Of judges a job. where is in which call most time is spent, such as "MPI_Allreduce on residual"; "": nobody knows.
-func Of(ranks []Rank, where string) Verdict {
+// Of judges a job, of whose world so many ranks there are (0: nobody knows). where is in which call most time is spent,
+// such as "MPI_Allreduce on residual"; "": nobody knows.
+func Of(ranks []Rank, size int, where string) Verdict {
 	v := Verdict{State: Unknown}
 	var observed []*Rank
+	longest := 0.0
 	for i := range ranks {
-		if ranks[i].Observed > 0 {
-			observed = append(observed, &ranks[i])
+		longest = max(longest, ranks[i].Observed)
+	}
+	for i := range ranks {
+		// Of one that was observed for a moment nobody can say how it does.
+		if r := &ranks[i]; r.Observed > 0 && r.Observed >= longest/2 {
+			observed = append(observed, r)
 		}
 	}
+	if len(observed) > 0 {
+		v.Efficiency = efficiency(observed)
+	}
+	if broken(ranks, &v) || stuck(ranks, size, &v) {
+		return v
+	}
 	if len(observed) == 0 {
-		v.Text = "nothing is known of its time: it runs without exec --calls"
+		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
 		return v
 	}
-	v.Efficiency = efficiency(observed)
-	if stuck(ranks, &v) {
-		return v
-	}
-	e := v.Efficiency
-	v.Late = late(observed)
+	v.judge(observed, where)
+	return v
+}
+
+// judge says where the time of ranks goes that have been observed.
+func (v *Verdict) judge(observed []*Rank, where string) {
+	e, late := v.Efficiency, late(observed)
 	v.Text = percent(e.Parallel) + " useful"
 	mostly := ""
 	if where != "" {
-		mostly = ", mostly in " + where
+		mostly = " in " + where
+	}
+	var waits string
+	if late != nil && late.Share >= noted {
+		waits = fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", percent(late.Share), mostly,
+			late.Rank, late.Node, late.Why)
+		v.Late = late
 	}
 	switch {
-	case v.Late != nil && v.Late.Share >= noted:
-		v.Text += fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", percent(v.Late.Share),
-			strings.Replace(mostly, ", mostly", "", 1), v.Late.Rank, v.Late.Node, v.Late.Why)
-		if v.State = Healthy; v.Late.Share >= Late {
-			v.State = WaitsForOne
-		}
+	case late != nil && late.Share >= Late:
+		v.State = WaitsForOne
+		v.Text += waits
 	case e.Parallel < Efficient:
-		v.State, v.Late = Communication, nil
-		v.Text += fmt.Sprintf("; %s of the time is communication%s, and nobody is late", percent(1-e.Parallel), mostly)
+		v.State = Communication
+		what := "communication"
+		if files(observed) {
+			what = "I/O and communication"
+		}
+		if mostly != "" {
+			mostly = ", mostly" + mostly
+		}
+		v.Text += fmt.Sprintf("; %s of the time is %s%s", percent(1-e.Parallel), what, mostly)
+		if v.Late == nil {
+			v.Text += ", and nobody is late"
+		} else {
+			v.Text += strings.Replace(waits, mostlyOf(where), "", 1)
+		}
 	default:
-		v.State, v.Late = Healthy, nil
-		v.Text = Healthy + ": " + v.Text
+		v.State = Healthy
+		v.Text = Healthy + ": " + v.Text + waits
 	}
-	return v
+}
+
+func mostlyOf(where string) string {
+	if where == "" {
+		return ""
+	}
+	return " in " + where
+}
+
+// files says whether files take a good part of the time.
+func files(observed []*Rank) bool {
+	all := 0.0
+	for _, r := range observed {
+		all += r.share(r.File) / float64(len(observed))
+	}
+	return all >= noted
+}
+
+// broken says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.
+func broken(ranks []Rank, v *Verdict) bool {
+	var gone []*Rank
+	live, silent := 0, 0
+	for i := range ranks {
+		switch r := &ranks[i]; {
+		case r.Broken != "":
+			gone = append(gone, r)
+		case !r.Ended:
+			live++
+			if r.Silent {
+				silent++
+			}
+		}
+	}
+	switch {
+	case len(gone) == 1:
+		v.Text = fmt.Sprintf("%s ended without MPI_Finalize (%s)", gone[0].name(), gone[0].Broken)
+	case len(gone) > 1:
+		v.Text = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, such as %s (%s)", len(gone), len(ranks),
+			gone[0].name(), gone[0].Broken)
+	case live > 0 && silent == live:
+		v.Text = "no rank answers, as if all were stopped"
+	default:
+		return false
+	}
+	// Where they were: a job that hangs is killed in the end.
+	before := Verdict{}
+	if was := slices.Clone(ranks); live == 0 {
+		for i := range was {
+			was[i].Ended = was[i].Ended && was[i].Broken == ""
+		}
+		if stuck(was, 0, &before) {
+			v.Text += "; before that, " + before.Text
+			v.Late = before.Late
+		}
+	}
+	v.State = Broken
+	return true
 }
 
 func efficiency(observed []*Rank) *Efficiency {
@@ -170,19 +259,19 @@ func late(observed []*Rank) *LateRank {
 		return nil
 	}
 	by, share := most(observed, (*Rank).useful)
-	why := "computes more, or does I/O of its own"
+	why, useful := "computes more, or does I/O of its own", true
 	if share < Late {
 		if busy, more := most(observed, (*Rank).busy); more > share && more >= noted {
-			by, share = busy, more
+			by, share, why, useful = busy, more, "waits least for others", false
 			switch {
 			case by.File >= by.Send && by.share(by.File) >= noted:
 				why = "works on files"
 			case by.share(by.Send) >= noted:
-				why = "takes long to send: a slow network, or more messages"
+				why = "takes long to send: its network is slow or that of whom it sends to, or it sends more"
 			}
 		}
 	}
-	return &LateRank{Rank: by.Rank, Node: by.Node, Why: why, Share: share}
+	return &LateRank{Rank: by.Rank, Dup: by.Dup, Node: by.Node, Why: why, Share: share, Useful: useful}
 }
 
 // most is the rank of which a share is largest, and by how much it is larger than the mean rank's.
@@ -204,7 +293,7 @@ func most(observed []*Rank, of func(r *Rank) float64) (rank *Rank, more float64)
 }
 
 // stuck says whether all live ranks, or all but a few, have been in one call for long, and writes it down.
-func stuck(ranks []Rank, v *Verdict) bool {
+func stuck(ranks []Rank, size int, v *Verdict) bool {
 	var inCall, elsewhere []*Rank
 	shortest := 0.0
 	for i := range ranks {
@@ -226,7 +315,7 @@ func stuck(ranks []Rank, v *Verdict) bool {
 	}
 	took := time.Duration(shortest * float64(time.Second)).Truncate(time.Second)
 	v.State = Waits
-	if took >= Hung {
+	if took >= Hung && len(elsewhere) == 0 {
 		v.State = IsHung
 	}
 	where := place(inCall)
@@ -234,12 +323,16 @@ func stuck(ranks []Rank, v *Verdict) bool {
 	case len(elsewhere) == 0 && len(inCall) == 1:
 		v.Text = fmt.Sprintf("%s: %s has been in %s for %s", v.State, inCall[0].name(), where, took)
 	case len(elsewhere) == 0:
-		v.Text = fmt.Sprintf("%s: all %s been in %s for %s", v.State, have(len(inCall)), where, took)
+		all := "all " + have(len(inCall))
+		if len(ranks) < size {
+			all = fmt.Sprintf("all %d ranks that are observed, of %d, have", len(inCall), size)
+		}
+		v.Text = fmt.Sprintf("%s: %s been in %s for %s", v.State, all, where, took)
 	default:
 		r := elsewhere[0]
 		v.Text = fmt.Sprintf("%s for %s, which %s: %s been in %s for %s", Waits, r.name(), does(r),
 			have(len(inCall)), where, took)
-		v.Late = &LateRank{Rank: r.Rank, Node: r.Node, Why: does(r), Share: 1}
+		v.Late = &LateRank{Rank: r.Rank, Dup: r.Dup, Node: r.Node, Why: does(r)}
 		if more := len(elsewhere) - 1; more > 0 {
 			v.Text += fmt.Sprintf("; elsewhere, too: %d", more)
 		}

@@ -18,12 +18,22 @@ func in(rank int, function, object string, seconds float64) Rank {
 		Running: seconds}
 }
 
+func killed(r Rank) Rank {
+	r.Ended, r.Broken = true, "lost"
+	return r
+}
+
 func TestVerdicts(t *testing.T) {
 	silent := in(2, "", "", 0)
 	silent.Silent = true
 	ended := of(3, "node1", 0, 99, 0, 0)
 	ended.Ended = true
 	unmeasured := Rank{Rank: 1, Node: "node1"}
+	lost := of(1, "node1", 0, 0, 90, 0)
+	lost.Ended, lost.Broken = true, "lost"
+	brief := of(1, "a", 0, 0, 0, 0)
+	brief.Observed = 1
+	sizes := map[string]int{"part of a job hangs": 1000}
 	for name, c := range map[string]struct {
 		ranks []Rank
 		where string
@@ -35,8 +45,8 @@ func TestVerdicts(t *testing.T) {
 		"one rank": {
 			[]Rank{of(0, "a", 1, 1, 0, 0)}, "", Healthy, "healthy: 98 % useful"},
 		"no call profile": {
-			[]Rank{unmeasured}, "", Unknown, "nothing is known of its time: it runs without exec --calls"},
-		"no rank": {nil, "", Unknown, "nothing is known of its time: it runs without exec --calls"},
+			[]Rank{unmeasured}, "", Unknown, "nothing is known of its time: no MPI call has been measured (exec --calls)"},
+		"no rank": {nil, "", Unknown, "nothing is known of its time: no MPI call has been measured (exec --calls)"},
 		"a slow rank in a halo exchange": {
 			[]Rank{of(0, "a", 0, 66, 0, 0), of(1, "a", 0, 66, 0, 0), of(2, "b", 0, 1, 0, 0), of(3, "b", 0, 66, 0, 0)},
 			"MPI_Waitall", WaitsForOne, "50 % useful; 49 % of the time ranks wait in MPI_Waitall for rank 2 on b, which " +
@@ -47,15 +57,32 @@ func TestVerdicts(t *testing.T) {
 				"of its own"},
 		"a little late": {
 			[]Rank{of(0, "a", 0, 24, 0, 0), of(1, "a", 0, 0, 0, 0)}, "", Healthy,
-			"88 % useful; 12 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
+			"healthy: 88 % useful; 12 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
 		"a late receiver, whose senders can't send": {
 			[]Rank{of(0, "a", 80, 0, 0, 0), of(1, "a", 80, 0, 0, 0), of(2, "a", 0, 1, 0, 0)}, "MPI_Send on world",
 			WaitsForOne, "46 % useful; 53 % of the time ranks wait in MPI_Send on world for rank 2 on a, which computes " +
 				"more, or does I/O of its own"},
+		"little is useful, and one rank is a little late": {
+			[]Rank{of(0, "a", 0, 68, 0, 0), of(1, "a", 0, 83, 0, 0), of(2, "a", 0, 85, 0, 0)}, "MPI_Wait", Communication,
+			"21 % useful; 79 % of the time is communication, mostly in MPI_Wait; 11 % of the time ranks wait for rank 0 on a, " +
+				"which computes more, or does I/O of its own"},
+		"a rank that was observed for a moment": {
+			[]Rank{of(0, "a", 0, 50, 0, 0), brief}, "", Communication,
+			"50 % useful; 50 % of the time is communication, and nobody is late"},
+		"a rank that was killed": {
+			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Broken, "rank 1 on node1 ended without MPI_Finalize (lost)"},
+		"all were": {[]Rank{lost, lost}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
+		"a job that hung and was killed": {[]Rank{killed(in(0, "MPI_Barrier", "halo", 60)), killed(in(1, "", "", 0))}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize, such as rank 0 on node1 (lost); before that, waiting for rank 1 on " +
+				"node1, which is in no long call: 1 rank has been in MPI_Barrier on halo for 1m0s"},
+		"all are stopped": {[]Rank{silent, silent}, "", Broken, "no rank answers, as if all were stopped"},
+		"part of a job hangs": {[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482)}, "", IsHung,
+			"hung: all 2 ranks that are observed, of 1000, have been in MPI_Barrier on halo for 8m0s"},
 		"a slow network": {
 			[]Rank{of(0, "a", 0, 80, 0, 0), of(1, "a", 79, 1, 0, 0), of(2, "a", 0, 80, 0, 0)}, "MPI_Waitall", WaitsForOne,
-			"20 % useful; 53 % of the time ranks wait in MPI_Waitall for rank 1 on a, which takes long to send: a slow " +
-				"network, or more messages"},
+			"20 % useful; 53 % of the time ranks wait in MPI_Waitall for rank 1 on a, which takes long to send: its network " +
+				"is slow or that of whom it sends to, or it sends more"},
 		"I/O by one rank": {
 			[]Rank{of(0, "a", 0, 0, 1, 79), of(1, "a", 0, 0, 80, 0), of(2, "a", 0, 0, 80, 0)}, "MPI_Barrier on world",
 			WaitsForOne, "20 % useful; 53 % of the time ranks wait in MPI_Barrier on world for rank 0 on a, which works " +
@@ -65,7 +92,7 @@ func TestVerdicts(t *testing.T) {
 			"20 % useful; 80 % of the time is communication, mostly in MPI_Alltoall on world, and nobody is late"},
 		"a master of three that waits by design": {
 			[]Rank{of(0, "a", 0, 99, 0, 0), of(1, "a", 0, 2, 0, 0), of(2, "a", 0, 2, 0, 0), of(3, "a", 0, 2, 0, 0)}, "",
-			Healthy, "74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
+			Healthy, "healthy: 74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
 		"hung": {
 			[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482), ended}, "", IsHung,
 			"hung: all 2 ranks have been in MPI_Barrier on halo for 8m0s"},
@@ -78,14 +105,14 @@ func TestVerdicts(t *testing.T) {
 			[]Rank{in(0, "MPI_Barrier", "halo", 40), in(1, "MPI_Barrier", "halo", 41)}, "", Waits,
 			"waiting: all 2 ranks have been in MPI_Barrier on halo for 40s"},
 		"a rank that others wait for": {
-			[]Rank{in(0, "MPI_Barrier", "halo", 400), in(1, "", "", 0)}, "", IsHung,
+			[]Rank{in(0, "MPI_Barrier", "halo", 400), in(1, "", "", 0)}, "", Waits,
 			"waiting for rank 1 on node1, which is in no long call: 1 rank has been in MPI_Barrier on halo for 6m40s"},
 		"a stopped rank": {
-			[]Rank{in(0, "MPI_Wait", "", 400), in(1, "MPI_Wait", "", 400), silent}, "", IsHung,
+			[]Rank{in(0, "MPI_Wait", "", 400), in(1, "MPI_Wait", "", 400), silent}, "", Waits,
 			"waiting for rank 2 on node1, which does not answer, as if it were stopped: 2 ranks have been in MPI_Wait for " +
 				"6m40s"},
 		"two of many elsewhere": {
-			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", IsHung,
+			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", Waits,
 			"waiting for rank 20 on node1, which is in MPI_Recv on rows: 19 ranks have been in MPI_Barrier on halo for " +
 				"5m0s; elsewhere, too: 1"},
 		"a file takes its time": {
@@ -93,7 +120,7 @@ func TestVerdicts(t *testing.T) {
 			Communication, "0 % useful; 100 % of the time is communication, and nobody is late"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := Of(c.ranks, c.where)
+			v := Of(c.ranks, sizes[name], c.where)
 			assert.Equal(t, c.state, v.State)
 			assert.Equal(t, c.text, v.Text)
 		})
@@ -109,7 +136,7 @@ func many(n int) (ranks []Rank) {
 
 // By construction: one node's ranks compute twice as long as the other's, and one of each node's two half of that.
 func TestEfficiencies(t *testing.T) {
-	v := Of([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, "")
+	v := Of([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, 0, "")
 	e := v.Efficiency
 	assert.InDelta(t, 0.45, e.Parallel, 1e-9)
 	assert.InDelta(t, 0.8, e.Communication, 1e-9)
@@ -119,6 +146,6 @@ func TestEfficiencies(t *testing.T) {
 	assert.InDelta(t, e.LoadBalance, e.BetweenNodes*e.WithinNodes, 1e-9)
 	assert.Equal(t, 4, e.Ranks)
 
-	never := Of([]Rank{of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)}, "").Efficiency
+	never := Of([]Rank{of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)}, 0, "").Efficiency
 	assert.Equal(t, Efficiency{Ranks: 2}, *never, "of nothing useful there is no balance")
 }
