@@ -57,7 +57,7 @@ func TestAlertsOfCalls(t *testing.T) {
 	}
 	chatty.Release(t, "grown")
 	fires("MPICollectiveSlow", "chatty", "MPI_Allreduce on communicator sums takes")
-	fires("MPIJobMostlyInMPI", "chatty", "of their time in MPI calls, more than 80% for 15 minutes. Most of it is MPI_")
+	fires("MPIJobMostlyInMPI", "chatty", "of their time in MPI calls, more than 80% for 15 minutes. Since the job began most of it has been MPI_")
 
 	for server, prometheus := range servers {
 		t.Run(server, func(t *testing.T) {

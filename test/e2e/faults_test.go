@@ -38,7 +38,7 @@ var faults = []fault{
 	}},
 	// Nobody is named: long messages go while all ranks are in MPI_Waitall.
 	{name: "isend", ranks: 2, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=20", fires: map[string]string{
-		"MPIJobMostlyInMPI": "Most of it is MPI_Waitall.",
+		"MPIJobMostlyInMPI": "most of it has been MPI_Waitall.",
 	}},
 	{name: "tiny", ranks: 2, fires: map[string]string{
 		"MPIMessagesTiny":   "of 8 bytes on average",
