@@ -115,7 +115,10 @@ func callsThemselves() []*panel {
 			"percentunit", bad(mostlyInMPI)).instant("avg("+insideMPI(last)+")", "in MPI"),
 		stat("Waited for late ranks", "Share of its ranks' time that the job has lost in this way so far. "+waitedMeans, "percentunit", bad(muchWaited)).
 			instant(sumBy("jobid", waited(process+", comm", last, last))+" / "+ranks+" / "+ran, "waited"),
-		stat("Calls", "Of all ranks so far.", "short", plain).instant("sum("+count+")", "calls"),
+		stat("Ranks measured", "How many ranks of the job have a call profile, of how many there are: efficiencies are of "+
+			"these.", "short", plain).named().
+			instant(countBy("world_size", last(selector("mpit_process_info", ofRanks))+" and on ("+process+") "+
+				last(selector("mpit_call_observed_seconds_total", ofRanks))), "of {{world_size}}"),
 		stat("Bytes sent", "What stood in the send buffers of all calls of all ranks so far.", "bytes", plain).
 			instant("sum("+last(selector(callBytes, ofRanks+`, direction="sent"`))+")", "bytes"),
 		stat("Mean message", "Bytes of a point-to-point send or a put, over all so far.", "bytes", plain).

@@ -132,6 +132,14 @@ func stat(title, description, unit string, thresholds grafana.Thresholds) *panel
 	return p
 }
 
+// named shows the legend with the number.
+func (p *panel) named() *panel {
+	if o, is := p.Options.(*grafana.StatOptions); is {
+		o.TextMode = "value_and_name"
+	}
+	return p
+}
+
 // bars is the present values, one bar each.
 func bars(title, description, unit string) *panel {
 	p := newPanel("bargauge", title, description, unit, 12, 8)

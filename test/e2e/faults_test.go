@@ -20,37 +20,40 @@ type fault struct {
 	far   int               // but for so many, the last ones, on node FAR
 	slow  string            // what is slow in one rank's system, in libslow.c's words
 	fires map[string]string // what each alert that fires says, with the names of nodes
+	// What a report says of the whole run, and of which rank; -1: of none.
+	verdict string
+	late    int
 }
 
 var faults = []fault{
 	{name: "compute", ranks: 3, fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
-	}},
+	}, verdict: "computes more", late: 1},
 	{name: "nodes", ranks: 4, far: 2, fires: map[string]string{
 		"MPIRanksWaitForOne": " on FAR, with most time outside MPI: ",
-	}},
+	}, verdict: "computes more", late: 2},
 	{name: "receive", ranks: 3, fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
-	}},
+	}, verdict: "computes more", late: 1},
 	{name: "send", ranks: 3, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=5", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, which waits least for others: sends take ",
 		"MPIJobMostlyInMPI":  "",
-	}},
+	}, verdict: "takes long to send", late: 1},
 	// Nobody is named: long messages go while all ranks are in MPI_Waitall.
 	{name: "isend", ranks: 2, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=20", fires: map[string]string{
 		"MPIJobMostlyInMPI": "most of it has been MPI_Waitall.",
-	}},
+	}, verdict: "of the time is communication, mostly in MPI_Waitall", late: -1},
 	{name: "tiny", ranks: 2, fires: map[string]string{
 		"MPIMessagesTiny":   "of 8 bytes on average",
 		"MPIJobMostlyInMPI": "",
-	}},
+	}, verdict: "of the time is communication", late: -1},
 	{name: "file", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 0 on NEAR, which waits least for others: files take ",
 		"MPIJobMostlyInMPI":  "",
-	}},
+	}, verdict: "works on files", late: 0},
 	{name: "posix", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 0 on NEAR, with most time outside MPI: ",
-	}},
+	}, verdict: "computes more, or does I/O of its own", late: 0},
 }
 
 // Of each of these programs, the alerts name the rank that has the fault, or none where no rank is late; the figures
@@ -73,6 +76,7 @@ func TestPlantedFaults(t *testing.T) {
 					// MPICH's ranks may hang in MPI_Finalize if they have talked through TCP: nobody waits for their end.
 					runs[i].Release(t, "stop")
 					f.compareFigures(t, n, runs[i])
+					f.readReport(t, n)
 					want := map[string]string{}
 					for name := range f.fires {
 						want[name] = f.name
@@ -195,6 +199,24 @@ func (f fault) compareFigures(t *testing.T, n nodes, run *harness.Run) {
 		require.Len(t, samples, 1, rule)
 		t.Logf("%s: %.3f, by the rule %.3f", name, want, samples[0].Value)
 		assert.InDelta(t, want, samples[0].Value, 0.15, name)
+	}
+}
+
+// readReport looks at the verdict of a report of the whole run, over both nodes.
+func (f fault) readReport(t *testing.T, n nodes) {
+	t.Helper()
+	answer := suite.Start(t, []string{suite.Binary(), "report", "--output=json", "--prometheus=" + n.prometheus.URL(),
+		"--jobid=" + f.name}, nil).Wait(t)
+	require.Zero(t, answer.Status, answer.Stderr)
+	r := reportIn(t, []byte(answer.Stdout))
+	t.Logf("verdict: %s", r.Verdict.Text)
+	assert.Contains(t, r.Verdict.Text, f.verdict)
+	assert.Equal(t, f.late >= 0, r.Verdict.State == "late rank", r.Verdict.State)
+	switch {
+	case f.far > 0: // those of one node are equally late
+		assert.GreaterOrEqual(t, r.Verdict.Late.Rank, f.late)
+	case f.late >= 0:
+		assert.Equal(t, f.late, r.Verdict.Late.Rank)
 	}
 }
 

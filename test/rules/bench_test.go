@@ -19,9 +19,9 @@ import (
 // interval is that of scrapes and, where a group of rules has none of its own, of evaluations.
 const interval = 15 * time.Second
 
-// BenchmarkRules reports what each group of rules costs a minute, and each rule a thousandth of that when it is read as
-// a group's: a Prometheus scrapes made-up ranks with the call profile on nodes of 128. $BENCH_RANKS is how many,
-// $BENCH_MINUTES how long: before the eleventh minute there is nothing yet for a rule that looks ten minutes back.
+// BenchmarkRules reports how long the last evaluations of each group and each rule took, and what that is of a minute. A
+// Prometheus scrapes made-up ranks with the call profile, on nodes of 128: $BENCH_RANKS is how many, $BENCH_MINUTES how
+// long. Before the eleventh minute there is nothing yet for a rule that looks ten minutes back.
 func BenchmarkRules(b *testing.B) {
 	ranks, minutes := fromEnvironment(b, "BENCH_RANKS", 1024), fromEnvironment(b, "BENCH_MINUTES", 13)
 	started := time.Now()
