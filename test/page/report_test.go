@@ -1,0 +1,58 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// The page that exec --report leaves says who is late, asks no other host for anything, and keeps nobody out: names,
+// roles, headings, landmarks, contrast, in both themes, narrow and wide. -update makes its picture.
+func TestReportPage(t *testing.T) {
+	file := filepath.Join(suite.Dir(t), "report.html")
+	program := suite.Compile(t, "stencil", "report", "mpicc.openmpi", "-O2",
+		filepath.Join(suite.Root(), "examples", "calls", "stencil.c"), "-lm")
+	command := append([]string{"mpirun.openmpi", "-n", "4"}, suite.ExecCommand("--report="+file,
+		"--own.dir="+suite.Dir(t), "--calls=sizes,peers")...)
+	result := suite.Start(t, append(command, program, "--steps=40", "--cells=64", "--pause=20", "--slow=2", "--factor=3"),
+		append(harness.OpenMPI(t).Env(), "MPIT_JOB_ID=1045")).Wait(t)
+	require.Zero(t, result.Status, result.Stderr)
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(file))))
+	t.Cleanup(server.Close)
+	u := startBrowser(t).open(t, server.URL+"/report.html")
+	u.await(`document.querySelector(".verdict")?.textContent.includes("for rank 2 on ")`)
+	assert.Equal(t, 4, evaluate[int](u, `document.querySelector("table.matrix").rows.length`))
+	assert.Empty(t, evaluate[[]string](u, `performance.getEntriesByType("resource").map((e) => e.name)`))
+	u.script(axe(t))
+	for _, c := range []struct {
+		theme string
+		width int64
+	}{{"light", 1100}, {"dark", 1100}, {"light", 400}} {
+		t.Run(fmt.Sprintf("%s, %d pixels", c.theme, c.width), func(t *testing.T) {
+			require.NoError(t, chromedp.Do(u.ctx, theme(c.theme), chromedp.EmulateViewport(c.width, 900)))
+			u.keepsNobodyOut(t, c.width)
+		})
+	}
+	if !*update {
+		return
+	}
+	u.do(theme("light"), chromedp.EmulateViewport(1000, 1180))
+	shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	picture, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(t, err)
+	var small bytes.Buffer
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
+	require.NoError(t, os.WriteFile(filepath.Join(suite.Root(), "docs", "img", "report.png"), small.Bytes(), 0o644))
+}
