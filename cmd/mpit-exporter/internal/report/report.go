@@ -180,17 +180,17 @@ func (all makers) done() (reports []*Report) {
 // place says where in its program a rank's long call was made; nil: nobody knows.
 func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
 	all := makers{}
-	for i := range answers {
-		for j := range answers[i].Ranks {
-			of := &answers[i].Ranks[j]
-			m := all.of(Job{ID: of.Rank.JobID, World: of.Rank.World, User: of.Rank.User, Name: of.Rank.JobName}, place)
-			m.addRank(of)
-			if answers[i].Time.After(m.report.Time) {
-				m.report.Time = answers[i].Time
+	for _, answer := range answers {
+		var m *maker
+		for _, of := range answer.Ranks {
+			m = all.of(Job{ID: of.Rank.JobID, World: of.Rank.World, User: of.Rank.User, Name: of.Rank.JobName}, place)
+			m.addRank(&of)
+			if answer.Time.After(m.report.Time) {
+				m.report.Time = answer.Time
 			}
-			if j == len(answers[i].Ranks)-1 {
-				m.report.LeftOut += answers[i].More // of which job, the answer doesn't say
-			}
+		}
+		if m != nil {
+			m.report.LeftOut += answer.More // of which job, the answer doesn't say
 		}
 	}
 	return all.done()
