@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // callsOf are the figures of calls under way on a page, and the labels of the long one.
@@ -25,6 +27,8 @@ func callsOf(page map[string]float64) (figures map[string]float64, long string) 
 			_, kind, _ := strings.Cut(labels, `kind="`)
 			kind, _, _ = strings.Cut(kind, `"`)
 			figures[kind] = value
+		case strings.HasPrefix(family, "mpit_call_message"), strings.HasPrefix(family, "mpit_call_collective"):
+			// sums, see below
 		case strings.HasPrefix(family, "mpit_call_"):
 			figures[strings.TrimPrefix(family, "mpit_call_")] = value
 		}
@@ -116,4 +120,47 @@ func TestCallsUnderWay(t *testing.T) {
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
 	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}}, e.Ranks()[0].Calls)
+}
+
+// Sums of the call profile: sends and puts, and collectives that no rank leaves before all have come, on communicators
+// with a name of their own.
+func TestSumsOfCalls(t *testing.T) {
+	cfg := small("1", 0)
+	cfg.UnderWay = &mpit.UnderWay{Inside: time.Second, Observed: time.Minute}
+	cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Created: testTime},
+		mpit.Object{Kind: mpit.BindComm, Size: 2, Created: testTime})
+	named, unnamed := uint32(len(cfg.Objects)-1), uint32(len(cfg.Objects))
+	calls := func(function string, object uint32, durations ...time.Duration) {
+		name := "mpit_call_time_" + function
+		known := slices.ContainsFunc(cfg.Variables, func(v mpit.Variable) bool { return v.Name == name })
+		if !known {
+			cfg.Variables = append(cfg.Variables, mpittest.DistributionVariable(name, mpit.BindComm))
+		}
+		cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassTimer, Object: object,
+			Values: mpittest.Distribution(durations...)})
+	}
+	calls("MPI_Isend", named, time.Millisecond, time.Millisecond)
+	calls("MPI_Send", unnamed, time.Millisecond)
+	calls("MPI_Recv", named, time.Second)
+	calls("MPI_Allreduce", named, time.Second, 2*time.Second)
+	calls("MPI_Allreduce", unnamed, time.Second)
+	calls("MPI_Bcast", named, time.Second)
+	n := startNode(t, Config{})
+	r := mpittest.New(cfg)
+	n.connect(r)
+	sums := func() map[string]float64 {
+		page := n.scrape()
+		found := map[string]float64{}
+		for name, value := range page {
+			if family, _, _ := strings.Cut(name, "{"); strings.HasPrefix(family, "mpit_call_messages") ||
+				strings.HasPrefix(family, "mpit_call_collective") {
+				found[family] = value
+			}
+		}
+		return found
+	}
+	assert.Equal(t, map[string]float64{"mpit_call_messages_total": 3, "mpit_call_collectives_total": 2,
+		"mpit_call_collective_seconds_total": 3}, sums())
+	require.NoError(t, r.Add("mpit_call_time_MPI_Isend", mpit.ClassTimer, named, mpittest.Distribution(time.Second)...))
+	assert.InDelta(t, 4, sums()["mpit_call_messages_total"], 0)
 }

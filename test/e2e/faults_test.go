@@ -41,7 +41,7 @@ var faults = []fault{
 	}, verdict: "takes long to send", late: 1},
 	// Nobody is named: long messages go while all ranks are in MPI_Waitall.
 	{name: "isend", ranks: 2, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=20", fires: map[string]string{
-		"MPIJobMostlyInMPI": "most of it has been MPI_Waitall.",
+		"MPIJobMostlyInMPI": "most of it has been, in its first twenty ranks, MPI_Waitall.",
 	}, verdict: "of the time is communication, mostly in MPI_Waitall", late: -1},
 	{name: "tiny", ranks: 2, fires: map[string]string{
 		"MPIMessagesTiny":   "of 8 bytes on average",

@@ -93,6 +93,10 @@ func (n node) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			put("mpit_call_kind_seconds_total", `,kind="`+kind+`"`, share*passed)
 		}
 		put("mpit_call_inside_seconds_total", "", (waits+0.08)*passed)
+		put("mpit_call_messages_total", "", 800*passed)
+		put("mpit_call_message_bytes_total", "", 8e5*passed)
+		put("mpit_call_collectives_total", "", 1600*passed)
+		put("mpit_call_collective_seconds_total", "", waits*passed)
 	}
 	_, _ = w.Write(text)
 }

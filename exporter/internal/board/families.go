@@ -212,6 +212,22 @@ var rankFamilies = []rankFamily{
 			"mpit_call_inside_seconds_total: the share of time in MPI is the ratio of their rates. Only of ranks with "+
 			"the call profile.",
 		func(r *portrait) float64 { return r.calls.Observed }),
+	ofRank("mpit_call_messages_total", "{message}", onceProfiled,
+		"Point-to-point sends and puts, to MPI_PROC_NULL too: a sum of mpit_call_time_seconds_count. Only of ranks with "+
+			"the call profile.",
+		func(r *portrait) float64 { return r.sums.messages }),
+	ofRank("mpit_call_message_bytes_total", "By", onceProfiled,
+		"Bytes that mpit_call_messages_total were given to send: a sum of mpit_call_bytes_total. Only of ranks with the call "+
+			"profile.",
+		func(r *portrait) float64 { return r.sums.messageBytes }),
+	ofRank("mpit_call_collectives_total", "{call}", onceProfiled,
+		"Collectives that no rank leaves before all have come (barrier, allreduce, allgather, alltoall, reduce-scatter), "+
+			"on communicators with a name of their own: a sum of mpit_call_time_seconds_count. Only of ranks with the "+
+			"call profile.",
+		func(r *portrait) float64 { return r.sums.collectives }),
+	ofRank("mpit_call_collective_seconds_total", "", onceProfiled,
+		"Time in mpit_call_collectives_total: a sum of mpit_call_time_seconds_sum. Only of ranks with the call profile.",
+		func(r *portrait) float64 { return r.sums.collectiveS }),
 	ofRank("mpit_call_running_seconds", "", whileProfiled,
 		"How long the longest call of MPI under way in the rank, of any thread, has taken; 0: there was none. Only of "+
 			"ranks with the call profile.",

@@ -26,6 +26,8 @@ type portrait struct {
 	sampled   bool
 	stats     mpit.AgentStats
 	calls     *api.Calls // nil: it has no call profile
+	summands  []summand
+	sums      sums
 	variables *mpit.Variables
 	infos     []variables.Info
 	alike     []variables.Info
@@ -204,6 +206,7 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 	key := sheetKey{made: c.Made, generation: c.Figures.Structure()}
 	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
 		b.CopyNumbers(s.Sheet)
+		r.sum()
 		if r.merged != nil {
 			r.merged.rules = c.Rules
 			r.merged.copyNumbers()
@@ -224,6 +227,8 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 		}
 	}
 	b.Fill(s.Sheet, single, Reserved)
+	r.summands = summands(c.Figures.Series())
+	r.sum()
 	clear(single)
 	b.single = single
 	if len(m.from) > 0 {
