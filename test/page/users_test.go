@@ -69,7 +69,7 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 	for user, want := range map[string]string{"12345": "666", "root": "42"} {
 		// also after the page has been loaded again
 		u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`)
-		u.script(`[...document.querySelectorAll("#jobs tbody tr")].find((row) => row.cells[3].textContent === "` + user + `").querySelector("a").click()`)
+		u.script(`[...document.querySelectorAll("#jobs tbody tr")].find((row) => row.cells[4].textContent === "` + user + `").querySelector("a").click()`)
 		u.until(t, func() bool { return value() == want })
 		u.await(`document.querySelector("#about").textContent.includes("` + user + `")`)
 		assert.Contains(t, evaluate[string](u, "location.hash"), "user="+user)

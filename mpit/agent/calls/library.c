@@ -1,6 +1,7 @@
 /* library.c - looks up what library.h lists. */
 #include "library.h"
 
+#include "asked.h"
 #include "calls.h"
 
 #include <stddef.h>
@@ -9,6 +10,7 @@ struct library library;
 
 bool library_find(void *(*find)(const char *function), const char **why)
 {
+	const bool peers = calls_asked("peers"); /* who else needs no groups */
 	const struct {
 		void **where;
 		const char *name, *lacking;
@@ -20,14 +22,14 @@ bool library_find(void *(*find)(const char *function), const char **why)
 		WANTED(comm_size, Comm_size, false),
 		WANTED(comm_test_inter, Comm_test_inter, false),
 		WANTED(comm_remote_size, Comm_remote_size, false),
-		WANTED(comm_group, Comm_group, false),
-		WANTED(comm_remote_group, Comm_remote_group, false),
-		WANTED(win_get_group, Win_get_group, false),
-		WANTED(group_size, Group_size, false),
-		WANTED(group_range_incl, Group_range_incl, false),
-		WANTED(group_translate_ranks, Group_translate_ranks, false),
-		WANTED(group_free, Group_free, false),
-		WANTED(initialized, Initialized, false),
+		WANTED(comm_group, Comm_group, !peers),
+		WANTED(comm_remote_group, Comm_remote_group, !peers),
+		WANTED(win_get_group, Win_get_group, !peers),
+		WANTED(group_size, Group_size, !peers),
+		WANTED(group_range_incl, Group_range_incl, !peers),
+		WANTED(group_translate_ranks, Group_translate_ranks, !peers),
+		WANTED(group_free, Group_free, !peers),
+		WANTED(initialized, Initialized, !peers),
 		WANTED(topo_test, Topo_test, false),
 		WANTED(cartdim_get, Cartdim_get, false),
 		WANTED(graph_neighbors_count, Graph_neighbors_count, false),
