@@ -72,7 +72,7 @@ func TestCallsUnderWay(t *testing.T) {
 				"--interval=1s"}, nil).Wait(t)
 			assert.Regexp(t, `MPI_Barrier +halo +0 .* waits_for_the_others \(profile_stuck\.c:\d+\)`, top.Stdout)
 			assert.Regexp(t, `\(in no long call\) +- +1 `, top.Stdout)
-			assert.Regexp(t, `2 of 2 +50 % +50 % +100 % +50 % useful; 50 % of the time ranks wait for rank 1 on `, top.Stdout)
+			assert.Regexp(t, `2 of 2 +50 % +50 % +100 %\s+\S+: 50 % useful; 50 % of the time ranks wait for rank 1 on `, top.Stdout)
 
 			run.Release(t, "late")
 			run.AtHold(t, "done")

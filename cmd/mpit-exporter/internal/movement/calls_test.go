@@ -1,6 +1,7 @@
 package movement
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,12 +49,16 @@ func TestWhereRanksAre(t *testing.T) {
 	shares := map[string]string{}
 	words := func(line string) string { return strings.Join(strings.Fields(line), " ") }
 	assert.Equal(t, []string{
-		"JOBID WORLD USER RANKS HERE PARALLEL BALANCE COMMUNICATION VERDICT, OF THIS NODE" + terminal.Heading,
-		"17 0 ada 5 of 8 15 % 20 % 75 % 15 % useful; 60 % of the time ranks wait for rank 3 on vm, which computes more, " +
-			"or does I/O of its own",
-		"18 0 ada 1 of 8 50 % 100 % 50 % 50 % useful; 50 % of the time is communication, and nobody is late",
-	}, []string{words(lines[1]), words(lines[2]), words(lines[3])})
-	lines = lines[4:]
+		"JOBID WORLD USER RANKS HERE PARALLEL BALANCE COMMUNICATION" + terminal.Heading,
+		"17 0 ada 5 of 8 15 % 20 % 75 %",
+		"18 0 ada 1 of 8 50 % 100 % 50 %",
+		"17: 15 % useful; 60 % of the time ranks wait for rank 3 on vm, which computes more, or does I/O of its own",
+		"18: 50 % useful; 50 % of the time is communication, and nobody is late",
+		"",
+	}, []string{words(lines[1]), words(lines[2]), words(lines[3]), lines[4], lines[5], lines[6]})
+	assert.Contains(t, m.Table(ByRate, Unlimited, 80), "\n17: 15 % useful; 60 % of the time ranks wait for rank 3 on vm, which",
+		"in a narrow terminal, too")
+	lines = lines[6:]
 	for _, l := range lines[2:11] {
 		f := strings.Fields(l)
 		shares[f[0]+"/"+f[2]] = strings.Join(f[4:6], " ")
@@ -76,6 +81,45 @@ func TestWhereRanksAre(t *testing.T) {
 
 	m.Place = nil
 	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "/opt/solver+0x12ab")
+}
+
+// Of a job of which no rank answers any more that is said; not of one that has ended in order, nor of one without a
+// call profile. Where there is no room for all, it is said how many there are besides.
+func TestJobsThatAreGone(t *testing.T) {
+	look := func(second float64, gone bool) *api.ValueList {
+		l := callsAt(second)
+		l.Ranks = nil
+		for job, end := range map[string]string{"1": "", "2": "lost", "3": "finalize", "4": "lost"} {
+			r := api.RankStatus{JobID: job, World: "0", User: "ada", State: "up", Host: "vm", WorldSize: 1}
+			if job != "4" {
+				r.Calls = &api.Calls{Inside: 1, Observed: 10}
+			}
+			if gone {
+				r.State, r.EndReason = "late", end
+			}
+			if gone && end != "" {
+				r.State = "ended"
+			}
+			l.Ranks = append(l.Ranks, api.RankValues{Rank: r})
+		}
+		slices.SortFunc(l.Ranks, func(a, b api.RankValues) int { return strings.Compare(a.Rank.JobID, b.Rank.JobID) })
+		return l
+	}
+	var m Movement
+	m.Take(look(10, false))
+	require.True(t, m.Take(look(12, true)))
+	var got []string
+	for _, line := range strings.Split(m.Table(ByRate, Unlimited, 0), "\n")[2:7] {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	assert.Equal(t, []string{
+		"1 0 ada 0 of 1 - - -",
+		"2 0 ada 0 of 1 - - -",
+		"1: no rank answers, as if all were stopped",
+		"2: rank 0 on vm ended without MPI_Finalize (lost)",
+		"",
+	}, got)
+	assert.Contains(t, m.Table(ByRate, 10, 0), "as if all were stopped\n… and 1 more\n")
 }
 
 // Nobody is in a long call, or nobody has a call profile: nothing is said of either.

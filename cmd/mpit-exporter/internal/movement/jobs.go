@@ -2,6 +2,7 @@ package movement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -14,9 +15,10 @@ const endsWell = "finalize"
 
 // job is the ranks of one world on this node, as they were between the two looks.
 type job struct {
-	world rankKey // but its rank and dup
-	ranks []verdict.Rank
-	size  int // of its world
+	world    rankKey // but its rank and dup
+	ranks    []verdict.Rank
+	size     int  // of its world
+	profiled bool // a rank has a call profile
 }
 
 // jobs are those of which a rank has a call profile, in the order of the ranks.
@@ -46,34 +48,49 @@ func (m *Movement) jobs() []*job {
 		}
 		j := found[world]
 		j.ranks, j.size = append(j.ranks, of), max(j.size, r.WorldSize)
+		j.profiled = j.profiled || now != nil
 	}
-	return list
+	return slices.DeleteFunc(list, func(j *job) bool { return !j.profiled })
 }
 
-// writeJobs writes a line for each job whose calls are measured: at most so many. There is nothing to write if there
-// are none.
+// writeJobs writes a line for each job whose calls are measured, at most so many, and under them what is to be said of
+// each: a sentence would find no room in a narrow terminal behind the figures. There is nothing to write if there are
+// none.
 func (m *Movement) writeJobs(b *strings.Builder, room int) {
 	if len(m.callsBefore) == 0 || m.elapsed == 0 {
 		return
 	}
+	var sentences strings.Builder
 	t := table.New(b)
-	table.Line(t, "JOBID", "WORLD", "USER", "RANKS HERE", "PARALLEL", "BALANCE", "COMMUNICATION",
-		"VERDICT, OF THIS NODE"+terminal.Heading)
-	written := 0
+	table.Line(t, "JOBID", "WORLD", "USER", "RANKS HERE", "PARALLEL", "BALANCE", "COMMUNICATION"+terminal.Heading)
+	said, left := 0, 0
 	for _, j := range m.jobs() {
 		v := verdict.Of(j.ranks, j.size, "")
-		e := v.Efficiency
-		if e == nil || written == room {
+		switch {
+		case v.State == verdict.Unknown: // paused, or it has ended in order
+			continue
+		case said == room:
+			left++
 			continue
 		}
-		written++
-		table.Row(t, j.world.jobID, j.world.world, j.world.user, fmt.Sprintf("%d of %d", e.Ranks, j.size),
-			percent(e.Parallel), percent(e.LoadBalance), percent(e.Communication), v.Text)
+		said++
+		ranks, parallel, balance, communication := 0, "", "", "" // no rank has answered
+		if e := v.Efficiency; e != nil {
+			ranks, parallel, balance, communication = e.Ranks, percent(e.Parallel), percent(e.LoadBalance),
+				percent(e.Communication)
+		}
+		table.Row(t, j.world.jobID, j.world.world, j.world.user, fmt.Sprintf("%d of %d", ranks, j.size), parallel,
+			balance, communication)
+		fmt.Fprintf(&sentences, "%s: %s\n", table.Clean(j.world.jobID), table.Clean(v.Text))
 	}
-	if written == 0 {
+	if said == 0 {
 		return
 	}
 	_ = t.Flush()
+	b.WriteString(sentences.String())
+	if left > 0 {
+		fmt.Fprintf(b, "… and %d more\n", left)
+	}
 	b.WriteString("\n")
 }
 

@@ -321,7 +321,11 @@ func stuck(ranks []Rank, size int, v *Verdict) bool {
 	where := place(inCall)
 	switch {
 	case len(elsewhere) == 0 && len(inCall) == 1:
-		v.Text = fmt.Sprintf("%s: %s has been in %s for %s", v.State, inCall[0].name(), where, took)
+		only := ""
+		if len(ranks) < size {
+			only = fmt.Sprintf(", the only one of %d that is observed,", size)
+		}
+		v.Text = fmt.Sprintf("%s: %s%s has been in %s for %s", v.State, inCall[0].name(), only, where, took)
 	case len(elsewhere) == 0:
 		all := "all " + have(len(inCall))
 		if len(ranks) < size {

@@ -33,7 +33,7 @@ func TestVerdicts(t *testing.T) {
 	lost.Ended, lost.Broken = true, "lost"
 	brief := of(1, "a", 0, 0, 0, 0)
 	brief.Observed = 1
-	sizes := map[string]int{"part of a job hangs": 1000}
+	sizes := map[string]int{"part of a job hangs": 1000, "one of many": 1000}
 	for name, c := range map[string]struct {
 		ranks []Rank
 		where string
@@ -101,6 +101,8 @@ func TestVerdicts(t *testing.T) {
 			"hung: all 2 ranks have been in 2 different calls for 8m0s"},
 		"one alone": {
 			[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", IsHung, "hung: rank 0 on node1 has been in MPI_Recv on halo for 8m0s"},
+		"one of many": {[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", IsHung,
+			"hung: rank 0 on node1, the only one of 1000 that is observed, has been in MPI_Recv on halo for 8m0s"},
 		"not yet hung": {
 			[]Rank{in(0, "MPI_Barrier", "halo", 40), in(1, "MPI_Barrier", "halo", 41)}, "", Waits,
 			"waiting: all 2 ranks have been in MPI_Barrier on halo for 40s"},
