@@ -76,8 +76,8 @@ func (m *Movement) writeJobs(b *strings.Builder, room int) {
 		said++
 		ranks, parallel, balance, communication := 0, "", "", "" // no rank has answered
 		if e := v.Efficiency; e != nil {
-			ranks, parallel, balance, communication = e.Ranks, percent(e.Parallel), percent(e.LoadBalance),
-				percent(e.Communication)
+			ranks, parallel, balance, communication = e.Ranks, verdict.Percent(e.Parallel), verdict.Percent(e.LoadBalance),
+				verdict.Percent(e.Communication)
 		}
 		table.Row(t, j.world.jobID, j.world.world, j.world.user, fmt.Sprintf("%d of %d", ranks, j.size), parallel,
 			balance, communication)
@@ -93,5 +93,3 @@ func (m *Movement) writeJobs(b *strings.Builder, room int) {
 	}
 	b.WriteString("\n")
 }
-
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

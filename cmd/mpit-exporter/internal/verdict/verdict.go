@@ -138,47 +138,39 @@ func Of(ranks []Rank, size int, where string) Verdict {
 // judge says where the time of ranks goes that have been observed.
 func (v *Verdict) judge(observed []*Rank, where string) {
 	e, late := v.Efficiency, late(observed)
-	v.Text = percent(e.Parallel) + " useful"
 	mostly := ""
 	if where != "" {
-		mostly = " in " + where
+		where, mostly = " in "+where, ", mostly in "+where
 	}
-	var waits string
+	waiting := func(where string) string {
+		if v.Late == nil {
+			return ""
+		}
+		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", Percent(late.Share), where, late.Rank,
+			late.Node, late.Why)
+	}
 	if late != nil && late.Share >= noted {
-		waits = fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", percent(late.Share), mostly,
-			late.Rank, late.Node, late.Why)
 		v.Late = late
 	}
+	v.Text = Percent(e.Parallel) + " useful"
 	switch {
-	case late != nil && late.Share >= Late:
+	case v.Late != nil && late.Share >= Late:
 		v.State = WaitsForOne
-		v.Text += waits
+		v.Text += waiting(where)
 	case e.Parallel < Efficient:
 		v.State = Communication
 		what := "communication"
 		if files(observed) {
 			what = "I/O and communication"
 		}
-		if mostly != "" {
-			mostly = ", mostly" + mostly
-		}
-		v.Text += fmt.Sprintf("; %s of the time is %s%s", percent(1-e.Parallel), what, mostly)
+		v.Text += fmt.Sprintf("; %s of the time is %s%s", Percent(1-e.Parallel), what, mostly) + waiting("")
 		if v.Late == nil {
 			v.Text += ", and nobody is late"
-		} else {
-			v.Text += strings.Replace(waits, mostlyOf(where), "", 1)
 		}
 	default:
 		v.State = Healthy
-		v.Text = Healthy + ": " + v.Text + waits
+		v.Text = Healthy + ": " + v.Text + waiting(where)
 	}
-}
-
-func mostlyOf(where string) string {
-	if where == "" {
-		return ""
-	}
-	return " in " + where
 }
 
 // files says whether files take a good part of the time.
@@ -381,4 +373,5 @@ func have(ranks int) string {
 	return fmt.Sprintf("%d ranks have", ranks)
 }
 
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
+// Percent writes a share, from 0 to 1, in whole percents.
+func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,8 +15,12 @@ func of(rank int, node string, send, wait, collective, file float64) Rank {
 
 // in is a rank that has been in a call for so many seconds.
 func in(rank int, function, object string, seconds float64) Rank {
-	return Rank{Rank: rank, Node: "node1", Observed: 100, Inside: min(seconds, 100), Function: function, Object: object,
+	r := Rank{Rank: rank, Node: "node1", Observed: 100, Inside: min(seconds, 100), Function: function, Object: object,
 		Running: seconds}
+	if strings.HasPrefix(function, "MPI_File_") {
+		r.File = r.Inside
+	}
+	return r
 }
 
 func killed(r Rank) Rank {
@@ -119,7 +124,7 @@ func TestVerdicts(t *testing.T) {
 				"5m0s; elsewhere, too: 1"},
 		"a file takes its time": {
 			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
-			Communication, "0 % useful; 100 % of the time is communication, and nobody is late"},
+			Communication, "0 % useful; 100 % of the time is I/O and communication, and nobody is late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Of(c.ranks, sizes[name], c.where)
