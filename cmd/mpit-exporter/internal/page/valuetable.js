@@ -7,7 +7,7 @@ import { show, toNumber } from "./number.js";
 // mostRows is how many series are shown: a filter brings the others.
 const mostRows = 400;
 
-export class Table {
+export class ValueTable {
   constructor(table) {
     this.table = table;
     this.bodies = new Map(); // group's key → {body, signature, rows}
@@ -38,20 +38,15 @@ export class Table {
 }
 
 function makeBody(group, series) {
-  const n = String(Math.max(series.length, 1));
-  const about = element("th", { scope: "rowgroup", rowspan: n }, foreign(group.name, { class: "name" }));
+  const about = element("th", { scope: "rowgroup", colspan: "5" }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
   if (group.description) about.append(element("div", { class: "description" }, foreign(group.description)));
   const place = element("div", { class: "description" });
   if (group.metric) place.append(foreign(group.metric, { class: "metric" }), " ");
   if (group.categories.length > 0) place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
   about.append(place);
-  const first = [about, element("td", { rowspan: n }, group.class, element("div", { class: "description" }, group.verbosity), element("div", { class: "description" }, group.distribution ? "distribution" : ""))];
-  if (series.length === 0) {
-    return { rows: [], body: element("tbody", {}, element("tr", {}, ...first, element("td", { colspan: "4", class: "faint" }, foreign(group.why)))) };
-  }
   const rows = series.map((s) => makeRow(group, s));
-  const body = element("tbody", {}, ...rows.map((row, i) => element("tr", {}, ...(i === 0 ? first : []), ...row.cells)));
-  return { rows, body };
+  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "5", class: "faint" }, foreign(group.why))]];
+  return { rows, body: element("tbody", {}, element("tr", { class: "variable" }, about), ...lines.map((cells) => element("tr", { class: "series" }, ...cells))) };
 }
 
 function makeRow(group, series) {
@@ -61,10 +56,11 @@ function makeRow(group, series) {
   const sum = series.sum === undefined ? null : element("data", { class: "sum" });
   const mean = sum && element("span");
   const cell = element("td", { class: "number" }, value);
-  if (sum) cell.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
   const rate = element("td", { class: "number" });
+  const sums = element("td", { class: "number sums" });
+  if (sum) sums.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
   const curve = makeCurve();
-  return { cells: [of, cell, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
+  return { cells: [of, cell, sums, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
 }
 
 function fill(row, group, series, history) {
