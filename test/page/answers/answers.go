@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -57,6 +58,17 @@ func New(jobs ...Job) http.Handler {
 		w.WriteHeader(http.StatusNotFound)
 		write(w, object{"error": "there is no such job"})
 	})
+	mux.HandleFunc("GET /api/v1/values", func(w http.ResponseWriter, req *http.Request) {
+		ask := req.URL.Query()
+		rank, _ := strconv.Atoi(ask.Get("rank"))
+		write(w, object{"time": time.Now(), "ranks": []object{{"rank": object{"jobid": ask.Get("jobid"),
+			"world": ask.Get("world"), "user": ask.Get("user"), "rank": rank, "state": "up"},
+			"variables": []object{{"name": "steps", "class": "COUNTER", "metric": "mpit_steps_total", "kind": "counter",
+				"series": []object{{"labels": object{"comm": "grid"}, "value": strconv.FormatInt(time.Now().Unix(), 10)}}}}}}})
+	})
+	mux.HandleFunc("GET /api/v1/catalogue", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, object{"catalogues": []object{}})
+	})
 	return mux
 }
 
@@ -103,7 +115,7 @@ func (j *Job) report(began time.Time) object {
 				"most": 31, "rank": j.late()},
 			{"metric": "mpit_mpool_hugepage_bytes_allocated", "unit": "By", "most": 48 << 20, "rank": 0}}}
 	if j.Kind != Unmeasured {
-		r["calls"] = calls(names, shares, seconds*float64(j.Ranks))
+		r["calls"] = calls(names, shares, ranks, seconds*float64(j.Ranks))
 		r["sizes"], r["messages"] = sizes(j.Ranks), messages(j.Ranks)
 	}
 	return r
@@ -169,7 +181,7 @@ func (j *Job) verdict(useful, most float64) object {
 	return v
 }
 
-func calls(names []string, shares [][]float64, observed float64) (list []object) {
+func calls(names []string, shares [][]float64, ranks []object, observed float64) (list []object) {
 	for i, name := range names {
 		var function, on string
 		_, _ = fmt.Sscan(name, &function, &on)
@@ -180,8 +192,11 @@ func calls(names []string, shares [][]float64, observed float64) (list []object)
 				most = rank
 			}
 		}
+		if sum == 0 {
+			continue
+		}
 		list = append(list, object{"function": function, "kind": "comm", "object": on, "calls": 100 * len(shares[i]),
-			"seconds": sum, "share": sum / observed, "bytes": object{"sent": 1600 * len(shares[i])}, "most_rank": most,
+			"seconds": sum, "share": sum / observed, "bytes": object{"sent": 1600 * len(shares[i])}, "most_rank": ranks[most]["rank"],
 			"most_seconds": shares[i][most], "by_rank": shares[i]})
 	}
 	return list

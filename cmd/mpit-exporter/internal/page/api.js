@@ -32,8 +32,8 @@ const labels = (rank) => ({ ...jobLabels(rank), rank: rank.rank });
 export const sameJob = (a, b) => a.jobid === b.jobid && a.world === b.world && a.user === b.user;
 export const sameRank = (a, b) => sameJob(a, b) && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
 
-// askJobs returns the jobs of this node, with the verdict on each over that time.
-export const askJobs = async (window) => (await ask("jobs", { window })).jobs;
+// askJobs returns the jobs of this node, with the verdict on each over that time, and the time of day.
+export const askJobs = (window) => ask("jobs", { window });
 
 // askReport returns what is known of one job over that time, or null when it is there no more.
 export async function askReport(job, window) {

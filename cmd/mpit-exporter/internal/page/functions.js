@@ -30,14 +30,14 @@ export class Functions {
     let most = 0;
     for (const c of calls) for (const r of ranks) if (share(c, r) > most) most = share(c, r);
     const late = ranks.findIndex((r) => r.rank === report.verdict.late?.rank);
-    const feet = [0, ranks.length - 1, ...(ranks.length > 8 ? [Math.floor(ranks.length / 2)] : ranks.keys().toArray())].filter((c) => late < 0 || c === late || Math.abs(c - late) > ranks.length / 12);
-    if (late >= 0) feet.push(late);
+    const all = ranks.map((_, column) => column);
+    const feet = ranks.length <= 8 ? all : [0, ranks.length - 1].filter((c) => late < 0 || Math.abs(c - late) > ranks.length / 12).concat(late < 0 ? [] : late);
     this.heat.show({
       rows: calls.length, columns: ranks.length,
-      typical: 0,
+      typical: (i) => calls[i].share / (most || 1),
       each: (put) => calls.forEach((c, i) => ranks.forEach((r, column) => put(i, column, share(c, r) / (most || 1)))),
       rowName: (i) => nameOf(calls[i]),
-      feet: [...new Set(feet)].map((column) => ({ column, text: column === 0 ? `rank ${ranks[0].rank}` : `${ranks[column].rank}` })),
+      feet: feet.map((column) => ({ column, text: column === 0 ? `rank ${ranks[0].rank}` : `${ranks[column].rank}` })),
       text: (i, column) => `${nameOf(calls[i])}: ${percent(share(calls[i], ranks[column]))} of the time of rank ${ranks[column].rank}`,
     }, { caption: sentence(calls[0], ranks, share), high: `${percent(most)} of the rank's time`, table: () => ({ things: folded(calls, ranks, share), key: (x) => x.key }) });
     return true;

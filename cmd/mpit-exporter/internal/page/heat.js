@@ -22,7 +22,7 @@ export class Heat {
     const table = element("table");
     this.details = element("details", {}, element("summary", {}, "As a table"),
       element("div", { class: "wide", role: "region", tabindex: "0", "aria-label": `${title}, as a table` }, table));
-    figure.append(element("h3", { id: `${id}-title` }, title), this.caption, element("div", { class: "canvas" }, canvas), this.readout, legend, this.details);
+    figure.append(element("h3", { id: `${id}-title` }, title), this.caption, this.readout, element("div", { class: "canvas" }, canvas), legend, this.details);
     this.strip = new Strip(canvas, this.readout, `--${ramp}-ramp`);
     this.rows = new Rows(table, columns, { most });
     this.details.addEventListener("toggle", () => this.fill());

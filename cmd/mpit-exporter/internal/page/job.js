@@ -41,6 +41,8 @@ export class Job {
       });
       byId(id).hidden = false; // a canvas needs its width
       byId(id).hidden = !part.show(report, past);
+      const column = byId(id).parentElement;
+      column.classList.toggle("nothing", [...column.children].every((part) => part.hidden));
     }
   }
 
@@ -78,5 +80,5 @@ function legend(list, parts, report) {
     list.replaceChildren(...parts.map((p) => element("span", {}, shape("svg", { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" }, shape("rect", { class: p.name, width: 1, height: 1 })), element("span"))), element("span", { class: "faint" }));
   }
   parts.forEach((p, i) => say(list.children[i].lastChild, `${meanings[p.name] ?? p.name}${p.name === "hung" ? "" : ` ${percent(p.share)}`}`));
-  say(list.lastChild, report.whole ? "since the job began" : `in the last ${duration(report.seconds)}`);
+  say(list.lastChild, report.whole ? "since the job began" : `in the last ${Math.round(report.seconds)} s`);
 }

@@ -19,7 +19,7 @@ export const inOrder = (jobs) => [...jobs.filter((j) => !j.job.ended), ...jobs.f
 const lasted = (j, now) => (Date.parse(j.ended ?? now) - Date.parse(j.started)) / 1000;
 
 // about says in short what a job is.
-function about({ job, states, time }) {
+function about({ job, states }, time) {
   const here = Object.entries(states).filter(([state]) => state !== "up").map(([state, n]) => `${n} ${state}`);
   const ranks = job.observed < job.world_size ? `${job.observed} of ${job.world_size} ranks` : count(job.observed);
   const since = job.started ? `${job.ended ? "ended after" : "for"} ${duration(lasted(job, time))}` : "";
@@ -28,15 +28,16 @@ function about({ job, states, time }) {
 
 const shown = new Map(); // of each job its entry
 
-// showJobs shows them; chosen is the one that is looked at, or null.
-export function showJobs(jobs, chosen) {
+// showJobs shows them as they were at that time; chosen is the one that is looked at, or null.
+export function showJobs(jobs, time, chosen) {
   byId("no-jobs").hidden = jobs.length > 0;
   const list = byId("jobs");
+  list.hidden = jobs.length === 1 && chosen !== null && sameJob(jobs[0].job, chosen); // all of it stands below
   const keys = jobs.map((j) => keyOf(j.job));
   for (const key of [...shown.keys()].filter((k) => !keys.includes(k))) shown.delete(key);
   jobs.forEach((j, i) => {
     if (!shown.has(keys[i])) shown.set(keys[i], makeEntry());
-    fillEntry(shown.get(keys[i]), j, chosen);
+    fillEntry(shown.get(keys[i]), j, time, chosen);
   });
   const order = keys.join("\0");
   if (list.order === order) return;
@@ -52,13 +53,13 @@ function makeEntry() {
   return { link, small, verdict, bar, item: element("li", {}, element("div", {}, link, " ", small), verdict, bar) };
 }
 
-function fillEntry(entry, j, chosen) {
+function fillEntry(entry, j, time, chosen) {
   entry.item.className = `${stateClass(j.verdict)}${j.job.ended ? " over" : ""}`;
   entry.link.href = of({ jobid: j.job.jobid, world: j.job.world, user: j.job.user });
   say(entry.link.firstChild, plain(nameOf(j.job)));
   if (chosen && sameJob(j.job, chosen)) entry.link.setAttribute("aria-current", "true");
   else entry.link.removeAttribute("aria-current");
-  say(entry.small, plain(about(j)));
+  say(entry.small, plain(about(j, time)));
   say(entry.verdict.firstChild, plain(j.verdict.text));
   fillBar(entry.bar, partsOf(j.verdict));
 }

@@ -17,7 +17,7 @@ const job = new Job();
 const variables = new Variables();
 
 const state = {
-  jobs: [],
+  jobs: [], time: "",
   chosen: null, // the job that is looked at
   past: new Map(), // of each job, as long as it is here
   said: "", // the last state that has been read out
@@ -38,12 +38,14 @@ function choose() {
 }
 
 async function askAll() {
-  state.jobs = inOrder(await askJobs(window()));
+  const { jobs, time } = await askJobs(window());
+  state.jobs = inOrder(jobs);
+  state.time = time;
   const keys = new Set(state.jobs.map((j) => keyOf(j.job)));
   for (const key of state.past.keys()) if (!keys.has(key)) state.past.delete(key);
   choose();
   const { chosen } = state;
-  showJobs(state.jobs, chosen);
+  showJobs(state.jobs, time, chosen);
   byId("live").hidden = false;
   if (!chosen) {
     document.title = "MPI_T exporter";
@@ -121,7 +123,7 @@ addEventListener("hashchange", () => {
   byId("filter").value = filter;
   if (rank) variables.look(rank);
   choose();
-  showJobs(state.jobs, state.chosen);
+  showJobs(state.jobs, state.time, state.chosen);
   ask();
 });
 byId("rank-table").addEventListener("click", (event) => {

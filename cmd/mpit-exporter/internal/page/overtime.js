@@ -34,10 +34,11 @@ export class OverTime {
     const last = moments.length - 1;
     const now = ranks.map((r, i) => past.value(i, last));
     const measured = now.filter((v) => v <= 1);
+    const typical = measured.reduce((sum, v) => sum + v, 0) / (measured.length || 1);
     const row = ranks.findIndex((r) => late && r.rank === late.rank && r.dup === (late.dup ?? 0));
     this.heat.show({
       rows: ranks.length, columns: Math.max(moments.length, leastMoments),
-      typical: measured.reduce((sum, v) => sum + v, 0) / (measured.length || 1),
+      typical: () => typical,
       each: (put) => {
         for (let column = 0; column < moments.length; column++) for (let i = 0; i < ranks.length; i++) put(i, column, past.value(i, column));
       },

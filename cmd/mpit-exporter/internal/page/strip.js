@@ -4,6 +4,7 @@
 import { say } from "./dom.js";
 
 const line = 13; // pixels from one label to the next
+const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, Infinity]; // between labels of rows that are too many
 const foot = 16; // below the rows, for what stands under columns
 
 // colours reads a ramp from the style sheet: [red, green, blue] for each step from 0 to 1.
@@ -30,7 +31,7 @@ export class Strip {
   }
 
   // show draws what: so many rows and columns; each(put) puts values from 0 to 1, and above 1 for an alarm, into cells; of several
-  // values in one pixel that furthest from typical is seen. rowName and columnName label them, marked rows always; text says a cell.
+  // values in one pixel that furthest from what is typical of the row is seen. rowName and columnName label them, marked rows always; text says a cell.
   show(what) {
     this.what = what;
     this.draw();
@@ -52,8 +53,8 @@ export class Strip {
     const style = getComputedStyle(canvas);
     pen.setTransform(dots, 0, 0, dots, 0, 0);
     pen.clearRect(0, 0, width, height + foot);
-    pen.font = `12px ${style.fontFamily}`;
     const names = this.rowNames(each);
+    pen.font = `bold 12px ${style.fontFamily}`;
     const left = Math.min(Math.ceil(Math.max(...names.map((n) => pen.measureText(n.text).width), 8)) + 8, Math.round(width * 0.42));
     this.area = { left, width: width - left, height, each };
     this.fill(pen, style, dots);
@@ -72,8 +73,8 @@ export class Strip {
       names.push({ y, text: what.rowName(row), marked });
     };
     for (const row of (what.marked ?? []).slice(0, 8)) add(row, true);
-    const step = Math.max(1, Math.ceil((2 * line) / each));
-    for (let row = 0; row < what.rows; row += each >= line ? 1 : step) add(row, false);
+    const step = each >= line ? 1 : steps.find((n) => n * each >= 2 * line);
+    for (let row = 0; row < what.rows; row += step) add(row, false);
     return names;
   }
 
@@ -84,10 +85,10 @@ export class Strip {
     const rows = Math.min(what.rows, Math.floor(area.height * dots));
     const columns = Math.min(what.columns, Math.floor(area.width * dots));
     const values = new Float32Array(rows * columns).fill(NaN);
-    const typical = what.typical ?? 0;
+    const typical = Array.from({ length: what.rows }, (_, row) => what.typical?.(row) ?? 0);
     what.each((row, column, value) => {
       const at = Math.floor((row * rows) / what.rows) * columns + Math.floor((column * columns) / what.columns);
-      if (!(Math.abs(values[at] - typical) >= Math.abs(value - typical))) values[at] = value;
+      if (!(Math.abs(values[at] - typical[row]) >= Math.abs(value - typical[row]))) values[at] = value;
     });
     const picture = new ImageData(columns, rows);
     values.forEach((value, i) => {
