@@ -24,7 +24,7 @@ export class CallTable {
     this.rows = new Rows(byId("call-table"), [
       { ...what("Function"), by: (c) => c.function },
       { name: "share", title: "Share", number: true, by: (c) => c.share, text: (c) => percent(c.share) },
-      { name: "bar", title: "", class: "bars detail", make: makeBar, fill: (bar, c) => fillBar(bar, [{ name: "waiting", share: Math.min(c.share, 1) }]) },
+      { name: "bar", title: "Share as a bar", unseen: true, class: "bars detail", make: makeBar, fill: (bar, c) => fillBar(bar, [{ name: "waiting", share: Math.min(c.share, 1) }]) },
       { name: "calls", title: "Calls/s", number: true, by: (c) => c.calls / c.over, text: (c) => often(c.calls / c.over) },
       { name: "mean", title: "Mean", number: true, by: (c) => c.seconds / c.calls || 0, text: (c) => duration(c.seconds / c.calls) },
       { name: "bytes", title: "Bytes a call", number: true, class: "detail", by: bytes, text: (c) => (bytes(c) > 0 ? show(bytes(c), "By") : "–") },
@@ -68,7 +68,7 @@ export class UnderWay {
       group.ranks.push(r);
       group.longest = Math.max(group.longest, r.running_seconds ?? 0);
     }
-    const list = [...groups.values()].sort((a, b) => b.ranks.length - a.ranks.length);
+    const list = [...groups.values()].sort((a, b) => Boolean(b.function) - Boolean(a.function) || b.ranks.length - a.ranks.length);
     if (!list.some((g) => g.function)) return false;
     this.rows.show(list.map((g) => ({ ...g, function: g.function ?? (g.silent ? "(does not answer)" : "(in no long call)"), longest: g.function ? g.longest : NaN })), (g) => g.key);
     return true;

@@ -12,9 +12,6 @@ export const keyOf = (j) => JSON.stringify([j.jobid, j.world, j.user]);
 // nameOf is what a job is called: its number, and its name or that of its program.
 export const nameOf = (j) => [j.jobid, j.name || (j.program ?? "").split("/").at(-1)].filter(Boolean).join(" · ");
 
-// inOrder puts jobs that have ended behind the others, which the exporter has put in the order of their need.
-export const inOrder = (jobs) => [...jobs.filter((j) => !j.job.ended), ...jobs.filter((j) => j.job.ended)];
-
 // lasted is how long a job has run, to that time.
 const lasted = (j, now) => (Date.parse(j.ended ?? now) - Date.parse(j.started)) / 1000;
 

@@ -5,7 +5,7 @@ import { inAddress, note } from "./address.js";
 import { Refused, askJobs, askReport, sameJob } from "./api.js";
 import { byId, plain, say } from "./dom.js";
 import { Job } from "./job.js";
-import { inOrder, keyOf, nameOf, showJobs } from "./jobs.js";
+import { keyOf, nameOf, showJobs } from "./jobs.js";
 import { clock } from "./number.js";
 import { Past } from "./past.js";
 import { Variables } from "./variables.js";
@@ -39,8 +39,7 @@ function choose() {
 
 async function askAll() {
   const { jobs, time } = await askJobs(window());
-  state.jobs = inOrder(jobs);
-  state.time = time;
+  Object.assign(state, { jobs, time });
   const keys = new Set(state.jobs.map((j) => keyOf(j.job)));
   for (const key of state.past.keys()) if (!keys.has(key)) state.past.delete(key);
   choose();

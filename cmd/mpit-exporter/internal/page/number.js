@@ -37,7 +37,7 @@ export function duration(seconds) {
 }
 
 // often writes how often something happens in a second.
-export const often = (perSecond) => three.format(perSecond);
+export const often = (perSecond) => (Number.isFinite(perSecond) ? three.format(perSecond) : "–");
 
 // clock is a time of day.
 export const clock = (time) => new Date(time).toLocaleTimeString("en-GB");

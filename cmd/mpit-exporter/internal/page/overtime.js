@@ -30,7 +30,7 @@ export class OverTime {
   // show shows what has been seen of a job; late is the rank that others wait for, if any.
   show(past, late) {
     const { moments, ranks } = past;
-    if (moments.length === 0) return false;
+    if (!past.measured) return false;
     const last = moments.length - 1;
     const now = ranks.map((r, i) => past.value(i, last));
     const measured = now.filter((v) => v <= 1);

@@ -13,6 +13,7 @@ export class Past {
     this.index = new Map(); // rank's number and dup → its place in each moment
     this.ranks = []; // in the order of their numbers
     this.moments = []; // {time, of: Float32Array}
+    this.measured = false; // something has been seen
   }
 
   // add takes in a report of a short time. after is how many milliseconds may have passed since the one before.
@@ -32,6 +33,7 @@ export class Past {
     for (const r of report.ranks) {
       if (!isOver(r)) of[this.index.get(`${r.rank}/${r.dup ?? 0}`)] = r.running_seconds >= stuckFor ? stuck : useful(r);
     }
+    this.measured ||= of.some((v) => !Number.isNaN(v));
     this.moments.push({ time, of });
     while (this.moments.length > mostMoments) this.moments.shift();
   }

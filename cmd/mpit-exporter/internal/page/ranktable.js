@@ -17,9 +17,9 @@ export class RankTable {
   constructor() {
     this.rows = new Rows(byId("rank-table"), [
       { name: "rank", title: "Rank", class: "ranks", make: () => element("span", {}, element("a"), element("div", { class: "faint" })), fill: (made, g) => fillRank(made, g, this.job) },
-      { name: "useful", title: "Useful", number: true, text: ([r]) => share(useful(r)) },
-      { name: "bar", title: "", class: "bars", make: makeBar, fill: (bar, [r]) => fillBar(bar, parts(r)) },
-      ...kinds.map((name) => ({ name, title: name[0].toUpperCase() + name.slice(1), number: true, class: `detail swatched ${name}`, text: ([r]) => share(kind(r, name)) })),
+      { name: "useful", title: "Useful", number: true, class: "measured", text: ([r]) => share(useful(r)) },
+      { name: "bar", title: "As a bar", unseen: true, class: "bars measured", make: makeBar, fill: (bar, [r]) => fillBar(bar, parts(r)) },
+      ...kinds.map((name) => ({ name, title: name[0].toUpperCase() + name.slice(1), number: true, class: `detail measured swatched ${name}`, text: ([r]) => share(kind(r, name)) })),
       { name: "state", title: "State", class: "detail", text: ([r]) => stateOf(r) },
       { name: "node", title: "Node", class: "detail node", text: ([r]) => r.node },
     ], { most: 12 });
@@ -32,6 +32,7 @@ export class RankTable {
     byId("fold").parentElement.hidden = report.ranks.length <= few;
     const groups = report.ranks.length > few && byId("fold").checked ? alike(report.ranks) : report.ranks.map((r) => [r]);
     byId("rank-table").classList.toggle("one-node", report.job.nodes === 1);
+    byId("rank-table").classList.toggle("unmeasured", !report.verdict.efficiency);
     this.rows.show(groups, ([r]) => `${r.rank}/${r.dup ?? 0}`);
   }
 }

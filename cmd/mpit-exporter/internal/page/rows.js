@@ -3,14 +3,14 @@
 import { element, foreign, plain, say } from "./dom.js";
 
 // Rows shows things in a table. A column is {name, title, text(thing)}, or {make(thing), fill(made, thing)} for what is no text;
-// number says that it is one; by(thing) is what the table may be sorted by. sorted is told what the table is sorted by now.
+// number says that it is one, unseen that its title is only read out; by(thing) is what the table may be sorted by. sorted is told what the table is sorted by now.
 export class Rows {
   constructor(table, columns, { most = 20, sort = "", sorted = () => {} } = {}) {
     Object.assign(this, { table, columns, most, sorted, rows: new Map(), order: "", things: [], key: null });
     this.all = false;
     const heads = columns.map((c) => {
       const head = element("th", { scope: "col", class: classOf(c) });
-      if (!c.by) head.append(c.title);
+      if (!c.by) head.append(c.unseen ? element("span", { class: "unseen" }, c.title) : c.title);
       else {
         const button = element("button", { type: "button" }, c.title);
         button.addEventListener("click", () => this.sort(this.by === c.name ? "-" + c.name : c.name, true));

@@ -38,14 +38,14 @@ export class ValueTable {
 }
 
 function makeBody(group, series) {
-  const about = element("th", { scope: "rowgroup", colspan: "5" }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
+  const about = element("th", { scope: "colgroup", colspan: "4" }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
   if (group.description) about.append(element("div", { class: "description" }, foreign(group.description)));
   const place = element("div", { class: "description" });
   if (group.metric) place.append(foreign(group.metric, { class: "metric" }), " ");
   if (group.categories.length > 0) place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
   about.append(place);
   const rows = series.map((s) => makeRow(group, s));
-  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "5", class: "faint" }, foreign(group.why))]];
+  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "4", class: "faint" }, foreign(group.why))]];
   return { rows, body: element("tbody", {}, element("tr", { class: "variable" }, about), ...lines.map((cells) => element("tr", { class: "series" }, ...cells))) };
 }
 
@@ -57,10 +57,9 @@ function makeRow(group, series) {
   const mean = sum && element("span");
   const cell = element("td", { class: "number" }, value);
   const rate = element("td", { class: "number" });
-  const sums = element("td", { class: "number sums" });
-  if (sum) sums.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
+  if (sum) cell.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
   const curve = makeCurve();
-  return { cells: [of, cell, sums, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
+  return { cells: [of, cell, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
 }
 
 function fill(row, group, series, history) {
