@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -23,45 +24,112 @@ import (
 // maxPicture bounds a picture in the documentation.
 const maxPicture = 150_000 // bytes
 
-// TestPictures makes the pictures of the README with -update: each is of a real job that runs meanwhile.
+// pictures are those of the documentation; those of the live page are of real jobs that run meanwhile.
+var pictures = []string{"page-light", "page-dark", "page-narrow", "page-healthy", "page-killed", "page-hung", "page-128"}
+
+// TestPictures makes them with -update, which takes six minutes: so long it takes until a job is said to hang.
 func TestPictures(t *testing.T) {
-	dir := filepath.Join(suite.Root(), "docs", "img")
 	if *update {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		server := suite.Exporter(t)
-		program := suite.Compile(t, "halo", "demo", "mpicc.openmpi", "-O2",
-			filepath.Join(suite.Root(), "examples", "demo", "halo.c"))
-		run := suite.Start(t, append(append([]string{"mpirun.openmpi", "-n", "4"},
-			suite.ExecCommand("--monitoring")...), program),
-			append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID=4711"))
-		u := startBrowser(t).open(t, server.URL("/"), theme("light"), chromedp.EmulateViewport(1280, 720))
-		u.chooseInterval("1")
-		u.await(`document.querySelector("#jobs tbody")?.rows[0]?.cells[2].textContent === "4 up"`)
-		u.script(`(() => {
-			const filter = document.getElementById("filter");
-			filter.value = "MPI_COMM_WORLD";
-			filter.dispatchEvent(new Event("input"));
-		})()`)
-		u.await(`[...document.querySelectorAll("svg.curve path")].filter((p) => (p.getAttribute("d") ?? "").split("L").length > 30).length > 3`)
-		for _, name := range []string{"light", "dark"} {
-			u.do(theme(name))
-			shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
-			require.NoError(t, err)
-			picture, err := png.Decode(bytes.NewReader(shot))
-			require.NoError(t, err)
-			var small bytes.Buffer
-			require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small,
-				fewColours(picture)))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "page-"+name+".png"), small.Bytes(), 0o644))
+		hung := suite.Exporter(t)
+		politely(t, hung, "4712", 4, suite.Program(t, harness.OpenMPI(t), "stuck.c"), "mismatch", suite.Dir(t))
+		picturesOfJobs(t)
+		picturesOfManyRanks(t)
+		u := startBrowser(t).open(t, hung.URL("/"))
+		for !evaluate[bool](u, `document.title.startsWith("hung")`) && t.Context().Err() == nil {
+			tick(t, u, 1)
 		}
-		run.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and halo ends at
-		run.Wait(t)
+		u.take(t, "page-hung", "light", 1280, 720)
 	}
-	for _, name := range []string{"page-light.png", "page-dark.png"} {
-		at, err := os.Stat(filepath.Join(dir, name))
+	for _, name := range pictures {
+		at, err := os.Stat(filepath.Join(suite.Root(), "docs", "img", name+".png"))
 		require.NoError(t, err, "go test ./page -run TestPictures -update")
 		assert.Less(t, at.Size(), int64(maxPicture), name)
 	}
+}
+
+// politely starts a job of Open MPI that leaves the machine to everybody else.
+func politely(t *testing.T, server *harness.Exporter, id string, ranks int, program ...string) *harness.Process {
+	t.Helper()
+	command := append([]string{"nice", "-n", "19", "mpirun.openmpi", "-n", strconv.Itoa(ranks)},
+		suite.ExecCommand("--calls=sizes,peers", "--monitoring")...)
+	return suite.Start(t, append(command, program...),
+		append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID="+id))
+}
+
+// stencil is the example, whose ranks mostly sleep.
+func stencil(t *testing.T) string {
+	t.Helper()
+	return suite.Compile(t, "stencil", "pictures", "mpicc.openmpi", "-O2",
+		filepath.Join(suite.Root(), "examples", "calls", "stencil.c"), "-lm")
+}
+
+// picturesOfJobs are of one job whose ranks wait for one of them, beside one in which all is well; then a rank is
+// killed.
+func picturesOfJobs(t *testing.T) {
+	server, program := suite.Exporter(t), stencil(t)
+	politely(t, server, "4711", 4, program, "--seconds=0", "--cells=64", "--pause=60", "--slow=2", "--factor=3")
+	healthy := politely(t, server, "4710", 4, program, "--seconds=0", "--cells=64", "--pause=100")
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.watch(t, `document.title.startsWith("late rank: job 4711") && document.querySelectorAll("#jobs li").length === 2`)
+	u.take(t, "page-light", "light", 1280, 1040)
+	u.take(t, "page-dark", "dark", 1280, 1040)
+	u.take(t, "page-narrow", "light", 400, 1040)
+	u.script(`document.querySelectorAll("#jobs a")[1].click()`)
+	u.watch(t, `document.title.startsWith("healthy: job 4710")`)
+	u.take(t, "page-healthy", "light", 1280, 1040)
+	var list struct {
+		Reports []struct {
+			Ranks []struct{ Rank, PID int }
+		}
+	}
+	server.GetJSON(t, "/api/v1/report?jobid=4711", &list)
+	for _, r := range list.Reports[0].Ranks {
+		if r.Rank == 1 {
+			require.NoError(t, syscall.Kill(r.PID, syscall.SIGKILL))
+		}
+	}
+	u.await(`document.querySelectorAll("#jobs li")[1].textContent.includes("without MPI_Finalize")`)
+	u.script(`document.querySelectorAll("#jobs a")[1].click()`)
+	u.await(`document.title.startsWith("broken: job 4711")`)
+	u.take(t, "page-killed", "light", 1280, 1040)
+	healthy.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and stencil ends at
+	healthy.Wait(t)
+}
+
+// picturesOfManyRanks is of one late rank of 128.
+func picturesOfManyRanks(t *testing.T) {
+	server, program := suite.Exporter(t), stencil(t)
+	run := politely(t, server, "4713", 128, program, "--seconds=0", "--cells=16", "--pause=1500", "--slow=80", "--factor=2")
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.watch(t, `document.title.startsWith("late rank: job 4713")`)
+	u.take(t, "page-128", "light", 1280, 1040)
+	run.Signal(t, syscall.SIGUSR1)
+	run.Wait(t)
+}
+
+// watch waits until something is so, and then until the page has seen it for a while.
+func (u *tab) watch(t *testing.T, expression string) {
+	t.Helper()
+	u.chooseInterval("1")
+	for !evaluate[bool](u, expression) && t.Context().Err() == nil {
+		tick(t, u, 1)
+	}
+	tick(t, u, 24)
+}
+
+// take makes a picture in docs/img.
+func (u *tab) take(t *testing.T, name, in string, width, height int64) {
+	t.Helper()
+	u.do(theme(in), chromedp.EmulateViewport(width, height))
+	tick(t, u, 2) // drawn anew
+	shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	picture, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(t, err)
+	var small bytes.Buffer
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
+	require.NoError(t, os.WriteFile(filepath.Join(suite.Root(), "docs", "img", name+".png"), small.Bytes(), 0o644))
+	u.do(theme("light"), chromedp.EmulateViewport(1280, 900))
 }
 
 // fewColours makes do with the 256 colours that are used most, which takes half the bytes.

@@ -11,7 +11,7 @@ export function plain(text) {
 }
 
 const attributes = new Set([
-  "class", "scope", "colspan", "rowspan", "role", "id", "value", "title", "tabindex", "type", "open",
+  "class", "scope", "colspan", "rowspan", "role", "id", "value", "title", "tabindex", "type", "headers",
   "aria-label", "aria-current", "aria-expanded", "aria-selected", "aria-level", "aria-hidden", "aria-labelledby", "aria-describedby", "aria-live", "aria-sort",
   "x", "y", "width", "height", "viewBox", "preserveAspectRatio", "d",
 ]);

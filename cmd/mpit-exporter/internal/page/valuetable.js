@@ -32,34 +32,39 @@ export class ValueTable {
     }
     const changed = bodies.size !== this.bodies.size || [...bodies].some(([key, b]) => this.bodies.get(key) !== b);
     this.bodies = bodies;
+    this.table.hidden = bodies.size === 0;
     if (changed) this.table.replaceChildren(this.table.tHead, ...[...bodies.values()].map((b) => b.body));
     return cut;
   }
 }
 
+let bodies = 0;
+
 function makeBody(group, series) {
-  const about = element("th", { scope: "colgroup", colspan: "4" }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
+  const id = `variable-${++bodies}`;
+  const about = element("th", { scope: "rowgroup", colspan: "4", id }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
   if (group.description) about.append(element("div", { class: "description" }, foreign(group.description)));
   const place = element("div", { class: "description" });
   if (group.metric) place.append(foreign(group.metric, { class: "metric" }), " ");
   if (group.categories.length > 0) place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
   about.append(place);
-  const rows = series.map((s) => makeRow(group, s));
-  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "4", class: "faint" }, foreign(group.why))]];
+  const rows = series.map((s) => makeRow(group, s, id));
+  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "4", class: "faint", headers: id }, foreign(group.why))]];
   return { rows, body: element("tbody", {}, element("tr", { class: "variable" }, about), ...lines.map((cells) => element("tr", { class: "series" }, ...cells))) };
 }
 
-function makeRow(group, series) {
-  const of = element("td", { class: "of" }, group.together ? "all ranks " : "");
+// makeRow makes the cells of a series. Each names its headers: its column's, and that of its variable in a row above.
+function makeRow(group, series, id) {
+  const of = element("td", { class: "of", headers: `${id} values-of` }, group.together ? "all ranks " : "");
   for (const [name, value] of series.labels) of.append(element("div", {}, `${name} `, foreign(value)));
   const value = element("data", { class: "value" });
   const sum = series.sum === undefined ? null : element("data", { class: "sum" });
   const mean = sum && element("span");
-  const cell = element("td", { class: "number" }, value);
-  const rate = element("td", { class: "number" });
+  const cell = element("td", { class: "number", headers: `${id} values-value` }, value);
+  const rate = element("td", { class: "number", headers: `${id} values-rate` });
   if (sum) cell.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
   const curve = makeCurve();
-  return { cells: [of, cell, rate, element("td", { class: "curve" }, curve)], value, sum, mean, rate, curve };
+  return { cells: [of, cell, rate, element("td", { class: "curve", headers: `${id} values-curve` }, curve)], value, sum, mean, rate, curve };
 }
 
 function fill(row, group, series, history) {
