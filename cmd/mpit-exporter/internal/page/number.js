@@ -25,10 +25,11 @@ export function percent(share) {
   return `${x >= 1 || x === 0 ? Math.round(x) : x >= 0.1 ? x.toFixed(1) : "< 0.1"} %`;
 }
 
-// duration writes seconds: three digits up to a minute, whole seconds after that.
+// duration writes seconds: three digits, whole ones from ten seconds on.
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds >= 59.95) {
+  if (seconds >= 9.995 && seconds < 59.5) return `${Math.round(seconds)} s`;
+  if (seconds >= 59.5) {
     const s = Math.round(seconds);
     return s < 3600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
   }

@@ -32,7 +32,7 @@ export class RankTable {
     byId("fold").parentElement.hidden = report.ranks.length <= few;
     const groups = report.ranks.length > few && byId("fold").checked ? alike(report.ranks) : report.ranks.map((r) => [r]);
     byId("rank-table").classList.toggle("one-node", report.job.nodes === 1);
-    byId("rank-table").classList.toggle("unmeasured", !report.verdict.efficiency);
+    byId("late").classList.toggle("unmeasured", !report.verdict.efficiency);
     this.rows.show(groups, ([r]) => `${r.rank}/${r.dup ?? 0}`);
   }
 }
