@@ -123,9 +123,9 @@ func TestAccessibilityOfStrips(t *testing.T) {
 func TestThousandRanks(t *testing.T) {
 	u := startBrowser(t).open(t, pretend(t, answers.Job{ID: "4711", Kind: answers.Imbalanced, Ranks: 1000}))
 	u.await(`/^Now rank 625 is 9\d % useful, the others 3\d % to 3\d %\.$/.test(document.querySelector("#over-time .caption").textContent)`)
-	u.await(inStrip("over-time", 225.2, "--useful-ramp"))
-	assert.False(t, evaluate[bool](u, inStrip("over-time", 200, "--useful-ramp")), "the others are pale")
-	u.await(inStrip("functions", 10, "--waiting-ramp"))
+	u.await(inStrip("over-time", 225.2, "--useful-ramp", high))
+	assert.False(t, evaluate[bool](u, inStrip("over-time", 200, "--useful-ramp", high)), "the others are pale")
+	u.await(inStrip("functions", 10, "--waiting-ramp", high) + " && " + inStrip("functions", 10, "--waiting-ramp", low))
 	assert.Equal(t, []string{"625", "0–624, 626–999999 ranks"},
 		evaluate[[]string](u, `[...document.querySelectorAll("#rank-table tbody th")].map((h) => h.textContent)`))
 	assert.Less(t, evaluate[int](u, `document.querySelectorAll("*:not(option)").length`), 1000)

@@ -99,7 +99,7 @@ func TestPageOfAJobThatWaits(t *testing.T) {
 	u.await(`document.querySelector("#functions .caption").textContent === "MPI_Barrier on halo: 100 % of the time of rank 0, 0 % of rank 1."`)
 	u.part("a rank that has been in a call for ten seconds is red, the late one blue", func(*testing.T) {
 		u.await(`document.querySelector("#over-time .caption").textContent === "Now 1 rank has been in one call for more than 10 s; rank 1 is 100 % useful."`)
-		u.await(inStrip("over-time", 10, "--hung") + " && " + inStrip("over-time", 30, "--useful-ramp"))
+		u.await(inStrip("over-time", 10, "--hung", high) + " && " + inStrip("over-time", 30, "--useful-ramp", high))
 	})
 	u.part("a cell is read out, by keyboard", func(*testing.T) {
 		u.script(`document.querySelector("#over-time canvas").focus()`)
@@ -124,12 +124,18 @@ func TestPageOfAJobThatWaits(t *testing.T) {
 	run.Finish(t, "done")
 }
 
-// inStrip is an expression: a heat strip has, so many pixels from its top, one of a ramp's last two colours or one
-// between.
-func inStrip(figure string, y float64, ramp string) string {
+// Ends of a ramp of colours: its first two, or its last two.
+const (
+	low  = "0, 2"
+	high = "-2"
+)
+
+// inStrip is an expression: a heat strip has, so many pixels from its top, one of the two colours at an end of a ramp,
+// or one between.
+func inStrip(figure string, y float64, ramp, end string) string {
 	return fmt.Sprintf(`(() => {
 		const canvas = document.querySelector("#%s canvas");
-		const colours = getComputedStyle(canvas).getPropertyValue("%s").split(",").slice(-2).map((c) => [1, 3, 5].map((i) => parseInt(c.trim().slice(i, i + 2), 16)));
+		const colours = getComputedStyle(canvas).getPropertyValue("%s").split(",").slice(%s).map((c) => [1, 3, 5].map((i) => parseInt(c.trim().slice(i, i + 2), 16)));
 		const width = canvas.width;
 		const copy = new OffscreenCanvas(width, canvas.height).getContext("2d", {willReadFrequently: true});
 		copy.drawImage(canvas, 0, 0);
@@ -139,7 +145,7 @@ func inStrip(figure string, y float64, ramp string) string {
 			if (is.every((c, i) => Math.min(...colours.map((k) => k[i])) <= c && c <= Math.max(...colours.map((k) => k[i]))) && pixels[4 * x + 3] === 255) return true;
 		}
 		return false;
-	})()`, figure, ramp, y)
+	})()`, figure, ramp, end, y)
 }
 
 // The page shows what /metrics shows, of the rank that is chosen.

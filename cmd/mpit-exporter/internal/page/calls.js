@@ -70,6 +70,7 @@ export class UnderWay {
     }
     const list = [...groups.values()].sort((a, b) => Boolean(b.function) - Boolean(a.function) || b.ranks.length - a.ranks.length);
     if (!list.some((g) => g.function)) return false;
+    say(byId("under-way-title"), report.job.ended ? "Calls under way at the end" : "Calls under way");
     this.rows.show(list.map((g) => ({ ...g, function: g.function ?? (g.silent ? "(does not answer)" : "(in no long call)"), longest: g.function ? g.longest : NaN })), (g) => g.key);
     return true;
   }

@@ -6,6 +6,9 @@ import { numbers } from "./ranges.js";
 
 const mostFunctions = 10;
 
+// leastScale is the share that the strongest colour stands for at least: where little time is spent, all is pale.
+const leastScale = 0.25;
+
 // nameOf is a function and what it is called on.
 export const nameOf = (c) => (c.object ? `${c.function} on ${c.object}` : c.function);
 
@@ -27,15 +30,15 @@ export class Functions {
     if (calls.length === 0) return false;
     const ranks = report.ranks.map((r, at) => ({ ...r, at })).sort((a, b) => a.rank - b.rank || (a.dup ?? 0) - (b.dup ?? 0));
     const share = (c, r) => (r.observed_seconds > 0 ? Math.min(c.by_rank[r.at] / r.observed_seconds, 1) : NaN);
-    let most = 0;
+    let most = leastScale;
     for (const c of calls) for (const r of ranks) if (share(c, r) > most) most = share(c, r);
     const late = ranks.findIndex((r) => r.rank === report.verdict.late?.rank);
     const all = ranks.map((_, column) => column);
     const feet = ranks.length <= 8 ? all : [0, ranks.length - 1].filter((c) => late < 0 || Math.abs(c - late) > ranks.length / 12).concat(late < 0 ? [] : late);
     this.heat.show({
       rows: calls.length, columns: ranks.length,
-      typical: (i) => calls[i].share / (most || 1),
-      each: (put) => calls.forEach((c, i) => ranks.forEach((r, column) => put(i, column, share(c, r) / (most || 1)))),
+      typical: (i) => calls[i].share / most,
+      each: (put) => calls.forEach((c, i) => ranks.forEach((r, column) => put(i, column, share(c, r) / most))),
       rowName: (i) => nameOf(calls[i]),
       feet: feet.map((column) => ({ column, text: column === 0 ? `rank ${ranks[0].rank}` : `${ranks[column].rank}` })),
       text: (i, column) => `${nameOf(calls[i])}: ${percent(share(calls[i], ranks[column]))} of the time of rank ${ranks[column].rank}`,

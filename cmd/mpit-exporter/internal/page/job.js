@@ -19,7 +19,7 @@ export class Job {
     const overTime = new OverTime(byId("over-time"));
     // What is shown of a report, each under its heading, which goes if there is nothing.
     this.parts = [
-      ["under-way", new UnderWay()], ["over-time", { show: (report, past) => overTime.show(past, report.verdict.late) }], ["functions", new Functions(byId("functions"))],
+      ["under-way", new UnderWay()], ["over-time", { show: (report, past) => overTime.show(past, report) }], ["functions", new Functions(byId("functions"))],
       ["late", { table: new RankTable(), show(report) {
         this.table.show(report);
         return true;

@@ -27,8 +27,8 @@ export class OverTime {
     });
   }
 
-  // show shows what has been seen of a job; late is the rank that others wait for, if any.
-  show(past, late) {
+  // show shows what has been seen of a job, on which there is a report.
+  show(past, { job, verdict: { late } }) {
     const { moments, ranks } = past;
     if (!past.measured) return false;
     const last = moments.length - 1;
@@ -45,13 +45,13 @@ export class OverTime {
       rowName: (i) => named(ranks[i]), marked: row >= 0 ? [row] : [],
       feet: [{ column: 0, text: clock(moments[0].time) }, ...(last >= leastMoments / 2 ? [{ column: last, text: clock(moments[last].time) }] : [])],
       text: (i, column) => (column > last ? "" : `Rank ${named(ranks[i])} at ${clock(moments[column].time)}: ${words(past.value(i, column))}`),
-    }, { caption: sentence(ranks, now, row), table: () => ({ things: seen(past, now), key: named }) });
+    }, { caption: sentence(ranks, now, row, job.ended), table: () => ({ things: seen(past, now), key: named }) });
     return true;
   }
 }
 
 // sentence says what the last column shows.
-function sentence(ranks, now, late) {
+function sentence(ranks, now, late, ended) {
   const inCall = now.filter((v) => v === stuck).length;
   const measured = now.map((v, i) => [v, i]).filter(([v]) => v <= 1).sort((a, b) => a[0] - b[0]);
   const parts = [];
@@ -64,7 +64,7 @@ function sentence(ranks, now, late) {
     parts.push(`${inCall > 0 ? count(measured.length) : measured.length === 1 ? "the rank is" : "ranks are"} ${range(measured)} useful`);
   }
   const text = parts.join("; ");
-  return text === "" ? "No rank is observed now." : `Now ${text}.`;
+  return text === "" ? "No rank is observed now." : `${ended ? "At the end" : "Now"} ${text}.`;
 }
 
 // seen is what the table has of each rank.
