@@ -76,11 +76,16 @@ func picturesOfJobs(t *testing.T) {
 	measured(t, server, "4711", stencil(t, "--cells=64", "--pause=60", "--slow=2", "--factor=3"))
 	healthy := measured(t, server, "4710", stencil(t, "--cells=64", "--pause=400"))
 	u := startBrowser(t).open(t, server.URL("/"))
-	u.watch(t, `document.title.startsWith("late rank: job 4711") && document.querySelectorAll("#jobs li").length === 2`)
+	choose := func(id string) {
+		u.await(`document.querySelectorAll("#jobs li").length === 2`)
+		u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("` + id + `")).click()`)
+	}
+	choose("4711")
+	u.watch(t, `document.title.startsWith("late rank: job 4711")`)
 	u.take(t, "page-light", "light", 1280, 1040)
 	u.take(t, "page-dark", "dark", 1280, 1040)
 	u.take(t, "page-narrow", "light", 400, 1040)
-	u.script(`document.querySelectorAll("#jobs a")[1].click()`)
+	choose("4710")
 	u.watch(t, `document.title.startsWith("healthy: job 4710")`)
 	u.take(t, "page-healthy", "light", 1280, 1040)
 	var list struct {
@@ -95,7 +100,7 @@ func picturesOfJobs(t *testing.T) {
 		}
 	}
 	u.await(`document.querySelectorAll("#jobs li")[1].textContent.includes("without MPI_Finalize")`)
-	u.script(`document.querySelectorAll("#jobs a")[1].click()`)
+	choose("4711")
 	u.await(`document.title.startsWith("broken: job 4711")`)
 	u.take(t, "page-killed", "light", 1280, 1040)
 	healthy.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and stencil ends at

@@ -3,7 +3,8 @@
 import { element, foreign, plain, say } from "./dom.js";
 
 // Rows shows things in a table. A column is {name, title, text(thing)}, or {make(thing), fill(made, thing)} for what is no text;
-// number says that it is one, unseen that its title is only read out; by(thing) is what the table may be sorted by. sorted is told what the table is sorted by now.
+// number says that it is one, unseen that its title is only read out; by(thing) is what the table may be sorted by, and sorted is told
+// when somebody has sorted it.
 export class Rows {
   constructor(table, columns, { most = 20, sort = "", sorted = () => {} } = {}) {
     Object.assign(this, { table, columns, most, sorted, rows: new Map(), order: "", things: [], key: null });
