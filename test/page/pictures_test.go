@@ -121,7 +121,7 @@ func (u *tab) watch(t *testing.T, expression string) {
 	for !evaluate[bool](u, expression) && t.Context().Err() == nil {
 		tick(t, u, 1)
 	}
-	tick(t, u, 24)
+	tick(t, u, 30)
 }
 
 // take makes a picture in docs/img.
@@ -139,22 +139,32 @@ func (u *tab) take(t *testing.T, name, in string, width, height int64) {
 	u.do(theme("light"), chromedp.EmulateViewport(1280, 900))
 }
 
-// fewColours makes do with the 256 colours that are used most, which takes half the bytes; of as many uses rather with
-// those that are no grey.
+// fewColours makes do with 256 colours, which takes half the bytes: those that are used most, but none that looks like
+// another.
 func fewColours(picture image.Image) image.Image {
 	bounds := picture.Bounds()
-	uses := map[color.Color]int{}
+	uses := map[color.RGBA]int{}
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			uses[picture.At(x, y)]++
+			uses[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)]++
 		}
 	}
-	for c := range uses {
-		red, green, blue, _ := c.RGBA()
-		uses[c] *= 1 + int(max(red, green, blue)-min(red, green, blue))>>11
+	var colours color.Palette
+	for _, c := range slices.SortedFunc(maps.Keys(uses), func(a, b color.RGBA) int { return uses[b] - uses[a] }) {
+		if !slices.ContainsFunc(colours, func(k color.Color) bool { return alike(c, k.(color.RGBA)) }) {
+			colours = append(colours, c)
+		}
+		if len(colours) == 256 {
+			break
+		}
 	}
-	colours := slices.SortedFunc(maps.Keys(uses), func(a, b color.Color) int { return uses[b] - uses[a] })
-	small := image.NewPaletted(bounds, colours[:min(len(colours), 256)])
+	small := image.NewPaletted(bounds, colours)
 	draw.Draw(small, bounds, picture, bounds.Min, draw.Src)
 	return small
+}
+
+// alike says whether nobody can tell two colours apart in a picture.
+func alike(a, b color.RGBA) bool {
+	near := func(x, y uint8) bool { return max(x, y)-min(x, y) < 8 }
+	return near(a.R, b.R) && near(a.G, b.G) && near(a.B, b.B)
 }

@@ -139,12 +139,12 @@ func (j *Job) rank(rank int, seconds float64) (r object, spent [6]float64) {
 		"inside_seconds": seconds * (spent[0] + spent[1] + spent[2] + spent[3] + spent[4] + spent[5]),
 		"kind_seconds": object{"collective": seconds * (spent[0] + spent[5]), "wait": seconds * spent[1],
 			"send": seconds * (spent[2] + spent[4]), "file": seconds * spent[3]}}
-	switch {
-	case j.Kind == Unmeasured:
+	switch j.Kind {
+	case Unmeasured:
 		r["observed_seconds"] = 0
-	case j.Kind == Broken:
+	case Broken:
 		r["state"], r["end_reason"] = "ended", "lost"
-	case j.Kind == Hung:
+	case Hung:
 		r["running_seconds"] = 412.0 + noise
 		r["long"] = object{"function": "MPI_Allreduce", "kind": "comm", "object": "residual",
 			"module": "/home/ada/bin/stencil", "offset": 4779}

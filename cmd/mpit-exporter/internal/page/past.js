@@ -8,6 +8,9 @@ const mostMoments = 150;
 export const stuck = 2;
 const stuckFor = 10;
 
+// slack is how many milliseconds without a report are no gap.
+const slack = 1000;
+
 export class Past {
   constructor() {
     this.index = new Map(); // rank's number and dup → its place in each moment
@@ -16,12 +19,12 @@ export class Past {
     this.measured = false; // something has been seen
   }
 
-  // add takes in a report of a short time. after is how many milliseconds may have passed since the one before.
-  add(report, after) {
+  // add takes in a report of a short time. What no report tells of is a gap.
+  add(report) {
     const time = Date.parse(report.time);
     const last = this.moments.at(-1)?.time ?? time - 1;
     if (report.whole || time <= last) return;
-    if (time - last > after && this.moments.length > 0) this.moments.push({ time: (time + last) / 2, of: new Float32Array() });
+    if (time - last > 1000 * report.seconds + slack && this.moments.length > 0) this.moments.push({ time: (time + last) / 2, of: new Float32Array() });
     for (const r of report.ranks) {
       const key = `${r.rank}/${r.dup ?? 0}`;
       if (this.index.has(key)) continue;
