@@ -89,6 +89,7 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			assert.Regexp(t, `:v?\d+\.\d+\.\d+$`, s.Image, "an image of somebody else's has a version")
 			assert.NotEmpty(t, s.HealthCheck, "%s has no health check", name)
 		default:
+			assert.Empty(t, s.Image, "%s is built here: compose would ask a registry for an image by that name first", name)
 			stage := regexp.MustCompile(`(?ms)^FROM [^\n]* AS ` + s.Build.Target + `$(.*?)(?:^FROM |\z)`).FindStringSubmatch(dockerfile)
 			require.NotNil(t, stage, "Dockerfile has no stage %s", s.Build.Target)
 			assert.Contains(t, stage[1], "\nHEALTHCHECK ", s.Build.Target)
@@ -166,15 +167,22 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 }
 
-// The manifests are YAML, of kinds that are meant, and their exporter runs as the image's user.
+// The manifests are YAML, of kinds that are meant, say how their images are built, and their exporter runs as the
+// image's user.
 func TestKubernetesManifests(t *testing.T) {
 	kinds := map[string]bool{}
+	image := regexp.MustCompile(`(?m)^ *image: (\S+)$`)
 	require.NoError(t, filepath.WalkDir(filepath.Join(root, "examples", "kubernetes"),
 		func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			rel, err := filepath.Rel(root, path)
+			text := string(read(t, rel))
+			for _, m := range image.FindAllStringSubmatch(text, -1) {
+				assert.Regexp(t, `(?m)^# .*docker build .*-t `+regexp.QuoteMeta(m[1])+` \. && docker push `+
+					regexp.QuoteMeta(m[1])+`$`, text, "nobody publishes the image: %s says how to build it", rel)
+			}
 			for _, d := range documents(t, rel) {
 				kinds[d["kind"].(string)] = true
 				assert.NotEmpty(t, d["apiVersion"], path)
