@@ -149,7 +149,7 @@ func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), en
 
 // Reports says how the values for the report are had, before any rank is listened to; nothing is done without one.
 func (o *Mode) Reports(
-	values func(ctx context.Context, which api.Selector) (api.ValueList, error), logger *slog.Logger,
+	values func(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error), logger *slog.Logger,
 ) error {
 	if o.order.Report == "" {
 		return nil
@@ -165,7 +165,7 @@ func (o *Mode) Reports(
 	o.report = func(ctx context.Context) error {
 		one.Lock()
 		defer one.Unlock()
-		list, err := values(ctx, api.Selector{})
+		list, err := values(ctx, api.Selector{}, true)
 		if err != nil {
 			return fmt.Errorf("getting the values for the report: %w", err)
 		}

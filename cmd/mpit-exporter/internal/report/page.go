@@ -28,7 +28,7 @@ func (r *Report) HTML(w io.Writer) error {
 	v := r.view()
 	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
 		"Matrix":   v.matrix(),
-		"Sections": v.sections(), "JSON": r})
+		"Sections": v.sections(), "JSON": r.WithRanks(0)})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -92,7 +92,7 @@ func (r *Rank) parts() []part {
 
 // JSON writes the report as JSON.
 func (r *Report) JSON(w io.Writer) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(r.WithRanks(0), "", "  ")
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
 	}

@@ -70,12 +70,12 @@ func TestWhatIsKnownOfAJob(t *testing.T) {
 	ended := began.Add(100 * time.Second)
 	assert.Equal(t, Job{ID: "17", World: "0", User: "ada", Name: "heat <3>", Program: "/home/ada/solver",
 		Library: "openmpi 5.0.7", WorldSize: 4, Observed: 4, Nodes: 2, Started: &began, Ended: &ended}, r.Job)
-	assert.Equal(t, 100.0, r.Seconds())
+	assert.Equal(t, 100.0, r.Lasted())
 	assert.Equal(t, []Call{
 		{Function: "MPI_Allreduce", Kind: "comm", Object: "residual", Calls: 4000, Seconds: 207, Share: 207. / 400,
-			Most: 0, MostSeconds: 69},
+			Most: 0, MostSeconds: 69, ByRank: []float64{1, 68, 69, 69}},
 		{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Seconds: 4, Share: 0.01, Most: 0,
-			MostSeconds: 1, Bytes: map[string]float64{"sent": 4096000}},
+			MostSeconds: 1, Bytes: map[string]float64{"sent": 4096000}, ByRank: []float64{1, 1, 1, 1}},
 	}, r.Calls)
 	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Buckets: []Bucket{
 		{1024, 1600}, {4096, 396}, {LargestSize, 4}}}}, r.Sizes)
@@ -101,7 +101,7 @@ func TestAJobThatRuns(t *testing.T) {
 	status.Calls.Running, status.Calls.Long = 20, &api.LongCall{Function: "MPI_Barrier"}
 	r := Of(lists, nil)[0]
 	assert.Nil(t, r.Job.Ended)
-	assert.Equal(t, 102.0, r.Seconds())
+	assert.Equal(t, 102.0, r.Lasted())
 	var text bytes.Buffer
 	require.NoError(t, r.Text(&text))
 	assert.Contains(t, text.String(), "runs for 1m42s")
@@ -170,7 +170,7 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 	assert.NotContains(t, text.String(), "\x1b")
 	read, err := Read(page.Bytes())
 	require.NoError(t, err)
-	assert.Equal(t, r.Calls, read.Calls)
+	assert.Equal(t, r.WithRanks(0).Calls, read.Calls)
 }
 
 // Pages and JSON are read as what was written; anything else is an error.
@@ -184,7 +184,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 		require.NoError(t, writes(&text))
 		read, err := Read(text.Bytes())
 		require.NoError(t, err, name)
-		assert.Equal(t, r, read, name)
+		assert.Equal(t, r.WithRanks(0), read, name)
 	}
 	for text, want := range map[string]string{
 		"":              "no report",
@@ -265,7 +265,7 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	}
 	whole, err := Load(t.Context(), path)
 	require.NoError(t, err)
-	assert.Equal(t, Of(late(), nil)[0], whole)
+	assert.Equal(t, Of(late(), nil)[0].WithRanks(0), whole)
 	again, err := Load(t.Context(), path+".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
@@ -410,7 +410,7 @@ func TestFromPrometheus(t *testing.T) {
 	assert.Equal(t, 2, r.Job.Nodes)
 	assert.Nil(t, r.Job.Ended, "rank 1 is there")
 	assert.Equal(t, []Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 60, Seconds: 36, Share: 3.6,
-		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.Calls)
+		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.WithRanks(0).Calls)
 	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
 		Buckets: []Bucket{{4, 5}, {16, 3}, {LargestSize, 2}}}}, r.Sizes)
 	assert.Equal(t, []Messages{{0, "1", 10, 100}}, r.Messages)

@@ -94,7 +94,7 @@ func (r *Report) view() *view {
 		about = append(about, table.Clean(j.Library))
 	}
 	if j.Started != nil {
-		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Seconds()))
+		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Lasted()))
 	}
 	return &view{Title: title, About: strings.Join(about, ", "), Verdict: table.Clean(r.Verdict.Text), report: r}
 }
