@@ -32,7 +32,9 @@ func TestWalkthroughs(t *testing.T) {
 		t.Run(c.page, func(t *testing.T) {
 			t.Parallel()
 			harness.OpenMPI(t)
-			harness.Tool(t, "prometheus")
+			for _, tool := range []string{"prometheus", "promtool", "curl"} {
+				harness.Tool(t, tool)
+			}
 			text, err := os.ReadFile(filepath.Join(suite.Root(), c.page))
 			require.NoError(t, err)
 			steps := stepsOf(t, sectionOf(t, string(text), c.section))
