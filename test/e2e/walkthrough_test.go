@@ -157,6 +157,7 @@ func shows(page, printed string) error {
 var (
 	figure = regexp.MustCompile(`[0-9][0-9.,]*(?: %| [KMG]?i?B\b|[a-zµ]+[0-9a-z]*)?`)
 	plain  = regexp.MustCompile(`^[0-9]{1,2}$`)
+	job    = regexp.MustCompile(`^[0-9]{9,}$`) // which some libraries call by more than a number
 )
 
 func linePattern(line string) *regexp.Regexp {
@@ -175,6 +176,8 @@ func linePattern(line string) *regexp.Regexp {
 		switch {
 		case plain.MatchString(number):
 			literal(number)
+		case job.MatchString(number):
+			pattern.WriteString(`[^\s",:]+`)
 		case strings.HasSuffix(number, " %"):
 			pattern.WriteString(`[0-9.]+ %`)
 		case strings.HasSuffix(number, "B"):
@@ -205,6 +208,7 @@ func TestShows(t *testing.T) {
 		{"a rank", "for rank 2 on", "for rank 3 on", false},
 		{"ranks", "4 of 4 ranks", "3 of 4 ranks", false},
 		{"a gain", "-4.92s", "+4.92s", false},
+		{"another library's job", "Job 1956249601: stencil", "Job prterun-node7-1786@1: stencil", true},
 		{"anything", "job … ended", "job 17 has ended", true},
 		{"nothing is said of it", "", "a\nb", true},
 	} {
