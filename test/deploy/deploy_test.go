@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +49,7 @@ type service struct {
 	Build   struct{ Context, Target string } `yaml:"build"`
 	Image   string                           `yaml:"image"`
 	Volumes []string                         `yaml:"volumes"`
+	Tmpfs   []string                         `yaml:"tmpfs"`
 	Environ map[string]string                `yaml:"environment"`
 
 	HealthCheck map[string]any `yaml:"healthcheck"`
@@ -121,9 +124,11 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 	for _, d := range documents(t, filepath.Join(provisioning, "dashboards", "mpi.yaml")) {
 		for _, p := range d["providers"].([]any) {
 			path := p.(map[string]any)["options"].(map[string]any)["path"].(string)
-			files, err := filepath.Glob(filepath.Join(root, here(path), "*.json"))
-			require.NoError(t, err)
-			assert.NotEmpty(t, files, "no dashboards at %s", path)
+			var hidden []string
+			for _, d := range c.Services["grafana"].Tmpfs {
+				hidden = append(hidden, filepath.Join(root, here(d)))
+			}
+			assert.NotEmpty(t, dashboardsIn(t, filepath.Join(root, here(path)), hidden), "no dashboards at %s", path)
 		}
 	}
 	for _, d := range documents(t, filepath.Join(provisioning, "datasources", "prometheus.yaml")) {
@@ -131,6 +136,32 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			assert.Equal(t, "http://prometheus:9090", s.(map[string]any)["url"])
 		}
 	}
+}
+
+// dashboardsIn are all that Grafana finds in a directory and below: each JSON file there must be one.
+func dashboardsIn(t *testing.T, dir string, hidden []string) (titles []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(hidden, path):
+			return fs.SkipDir
+		case filepath.Ext(path) != ".json":
+			return nil
+		}
+		var board struct{ UID, Title string }
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		require.NoError(t, json.Unmarshal(text, &board), path)
+		assert.NotEmpty(t, board.Title, path)
+		assert.NotEmpty(t, board.UID, path)
+		titles = append(titles, board.Title)
+		return nil
+	}))
+	return titles
 }
 
 // What the Dockerfile copies from this directory is here and not left out by .dockerignore.
