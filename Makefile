@@ -31,10 +31,11 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-TEST_PARTS := test-format test-unit-file test-packages test-unit test-race test-bench test-agent test-e2e
+TEST_PARTS := test-format test-unit-file test-packages test-dist test-unit test-race test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
+TEST_DIST_ARCHES ?= $(shell $(GO) env GOARCH)
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
@@ -61,7 +62,7 @@ agent:
 		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(OUT)/libmpit-agent.so CALLS_OUT=$(OUT)/libmpit-calls.so $(CROSS_BUILD) GO='$(GO)' VERSION='$(VERSION)'
 
 .PHONY: install
-install: ## what make build has built, into $(PREFIX) (/usr/local) below DESTDIR
+install: ## what make build has built, below PREFIX (/usr/local); DESTDIR goes in front
 	@scripts/install-files '$(DESTDIR)' '$(PREFIX)'
 
 .PHONY: deb rpm packages
@@ -75,7 +76,7 @@ deb rpm packages: build
 
 .PHONY: dist
 dist: ## bin/dist: all that a release has, for amd64 and arm64: tarballs, .deb, .rpm, SBOMs and SHA256SUMS (VERSION)
-	@scripts/install-deps dist
+	@DIST_ARCHES='$(DIST_ARCHES)' scripts/install-deps dist
 	@rm -rf $(BIN)/dist
 	@for arch in $(DIST_ARCHES); do $(MAKE) --no-print-directory packages ARCH=$$arch VERSION='$(VERSION)' || exit 1; done
 	@cd $(BIN)/dist && sha256sum mpit-exporter* > .SHA256SUMS && mv .SHA256SUMS SHA256SUMS
@@ -122,8 +123,8 @@ test-packages: build
 	@scripts/test-packages
 
 .PHONY: test-dist
-test-dist: ## a release made twice in two directories: the same files (DIST_ARCHES)
-	@scripts/test-dist
+test-dist: ## a release made twice, in two directories: the same files (TEST_DIST_ARCHES: by default this machine's)
+	@DIST_ARCHES='$(TEST_DIST_ARCHES)' scripts/test-dist
 
 .PHONY: test-unit
 test-unit: build
