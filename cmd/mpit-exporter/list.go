@@ -36,6 +36,7 @@ func newListCommand(app *kingpin.Application) *listCommand {
 		"the ranks that are connected to a running exporter, or of a program that is run once: mpit-exporter list "+
 		"-- ./program arguments.")
 	c.exporter.AddFlags(cmd)
+	c.exporter.AddRankFlag(cmd)
 	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listing.All).
 		EnumVar(&c.selection.What, listing.All, listing.Variables, listing.ControlVariables, listing.Categories,
 			listing.Objects)

@@ -2,10 +2,19 @@
 package units
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
 )
+
+// Count writes how many there are of something: 1 rank, 2 ranks.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
 
 // Percent writes a share, from 0 to 1, in whole percents, or in tenths if it is below one.
 func Percent(share float64) string {
@@ -34,10 +43,10 @@ func Duration(seconds float64) string {
 
 // three writes a number below 1000 with three digits.
 func three(x float64) string {
-	switch {
-	case x < 10:
+	switch size := math.Abs(x); {
+	case size < 10:
 		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x < 100:
+	case size < 100:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 0, 64)
