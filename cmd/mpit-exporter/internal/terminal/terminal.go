@@ -59,9 +59,18 @@ func Plain(w io.Writer, lines []Line) error {
 }
 
 // Is says whether a stream is a terminal.
-func Is(stream any) bool {
+func Is(stream any) bool { return Columns(stream) > 0 }
+
+// Columns is how wide the terminal is that a stream is; 0: it is none.
+func Columns(stream any) int {
 	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
 }
 
 // Screen is a terminal that belongs to us until Close.

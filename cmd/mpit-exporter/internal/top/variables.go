@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
@@ -59,9 +60,10 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 	histograms := slices.ContainsFunc(list, func(s movement.Series) bool { return s.Histogram })
 	for i := range list {
 		s := &list[i]
+		unit := strings.TrimSuffix(s.Unit, "{message}") // the title says it
 		rate, who, events, mean := "", "", "", ""
 		if rates {
-			rate = figure(s.Unit, s.Rate) + "/s"
+			rate = units.Value(unit, s.Rate) + "/s"
 		}
 		switch {
 		case s.MostRate == 0:
@@ -74,9 +76,9 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 			events = units.Number(s.Events) + "/s"
 		}
 		if s.Mean > 0 {
-			mean = figure(s.Unit, s.Mean)
+			mean = units.Value(unit, s.Mean)
 		}
-		g.rows = append(g.rows, cells(terminal.Usual, rate, who, figure(s.Unit, s.Value), events, mean,
+		g.rows = append(g.rows, cells(terminal.Usual, rate, who, units.Value(unit, s.Value), events, mean,
 			s.Metric+s.Labels))
 	}
 	if !histograms {
@@ -86,23 +88,4 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 		}
 	}
 	return g
-}
-
-// figure is a value in its unit.
-func figure(unit string, x float64) string {
-	sign := ""
-	if x < 0 {
-		sign, x = "-", -x
-	}
-	switch unit {
-	case "s":
-		return sign + units.Duration(x)
-	case "By":
-		return sign + units.Bytes(x)
-	case "1":
-		return sign + units.Percent(x)
-	case "", "{message}":
-		return sign + units.Number(x)
-	}
-	return sign + units.Number(x) + " " + unit
 }

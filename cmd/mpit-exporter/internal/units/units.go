@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -60,6 +61,30 @@ func Number(x float64) string {
 // Bytes writes bytes with three digits: 2.00 KiB.
 func Bytes(x float64) string {
 	return scaled(x, 1024, " B", " KiB", " MiB", " GiB", " TiB", " PiB")
+}
+
+// Value writes a number in a unit of UCUM.
+func Value(unit string, x float64) string {
+	sign := ""
+	if x < 0 {
+		sign, x = "-", -x
+	}
+	switch unit {
+	case "s":
+		return sign + Duration(x)
+	case "By":
+		return sign + Bytes(x)
+	case "1":
+		return sign + Percent(x)
+	case "":
+		return sign + Number(x)
+	}
+	if what, counted := strings.CutPrefix(unit, "{"); counted {
+		if unit = strings.TrimSuffix(what, "}"); x != 1 && !strings.HasSuffix(unit, "s") {
+			unit += "s"
+		}
+	}
+	return sign + Number(x) + " " + unit
 }
 
 func scaled(x, step float64, units ...string) string {
