@@ -3,6 +3,8 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,6 +58,8 @@ func TestTopInATerminal(t *testing.T) {
 			assert.Contains(t, screen, "ranks wait in MPI_Allreduce on residual for rank 2 on ")
 			assert.Regexp(t, `(?m)^ *\d+ %  +[\d.]+  +[\d.]+ms  MPI_Allreduce +residual +[013]\S*: \d+ %$`, screen)
 
+			assertAsDocumented(t, screen)
+
 			top.Type(t, "s")
 			top.Await(t, "the next column", contains("CALLS/s▼", "SHARE "))
 			top.Type(t, "v")
@@ -97,6 +101,31 @@ func TestTopInATerminal(t *testing.T) {
 			assert.Zero(t, top.Wait(t))
 			assert.Contains(t, top.Stream(), "\x1b[31", "what is broken is red")
 		})
+	}
+}
+
+// assertAsDocumented compares a screen with the picture in docs/top.md, but for numbers, bars and names.
+func assertAsDocumented(t *testing.T, screen string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(suite.Root(), "docs", "top.md"))
+	require.NoError(t, err)
+	picture := strings.Split(string(page), "```")[1]
+	numbers := regexp.MustCompile(`[\d.,-]+[kmµ]?s?|[█▒░]+`)
+	lines := func(text string) (all []string) {
+		for line := range strings.Lines(text) {
+			all = append(all, strings.Join(strings.Fields(numbers.ReplaceAllString(line, "")), " "))
+		}
+		return all
+	}
+	shown := lines(screen)
+	for _, line := range lines(picture) {
+		for _, beginning := range []string{"SHARE", "RANKS", "% useful", "LATE RANK % useful"} {
+			if strings.HasPrefix(line, beginning) {
+				beginning, _, _ = strings.Cut(line, " residual for rank") // where it is broken depends on the width
+				assert.True(t, slices.ContainsFunc(shown, func(s string) bool { return strings.HasPrefix(s, beginning) }),
+					"docs/top.md has %q, but the screen is:\n%s", line, screen)
+			}
+		}
 	}
 }
 

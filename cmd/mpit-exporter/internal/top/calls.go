@@ -49,27 +49,32 @@ func (v *View) calls(r *report.Report) grid {
 // mostIn says which ranks have spent most of their time in a call, and how much.
 func mostIn(r *report.Report, c *report.Call) string {
 	shares := make([]float64, len(c.ByRank))
-	most, mean := 0.0, 0.0
+	most := 0.0
 	for i, seconds := range c.ByRank {
 		if r.Ranks[i].Observed > 0 {
 			shares[i] = seconds / r.Ranks[i].Observed
 		}
 		most = max(most, shares[i])
-		mean += shares[i] / float64(len(shares))
 	}
 	switch {
 	case most < 0.005:
 		return "" // not told apart, or nothing to speak of
-	case len(shares) > 1 && most < 1.1*mean:
+	case len(shares) > 1 && slices.Min(shares) >= most/2:
 		return "all alike"
 	}
-	var who []int
+	var who, others []int
 	for i, share := range shares {
-		if share >= 0.8*most {
+		if share >= most/2 {
 			who = append(who, r.Ranks[i].Rank)
+		} else {
+			others = append(others, r.Ranks[i].Rank)
 		}
 	}
-	return numbers(who) + ": " + units.Percent(min(most, 1))
+	text := numbers(who)
+	if len(others) <= 2 && len(who) > 4 {
+		text = "all but " + numbers(others)
+	}
+	return text + ": " + units.Percent(min(most, 1))
 }
 
 // numbers are those of ranks, in little room.

@@ -56,12 +56,7 @@ func (g *grid) lines(rows int) []terminal.Line {
 		}
 	}
 	all := append([][]terminal.Piece{heads}, shown...)
-	widths := make([]int, len(g.columns))
-	for _, row := range all {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
-		}
-	}
+	widths := widthsOf(all)
 	var lines []terminal.Line
 	if g.title != "" {
 		lines = append(lines, terminal.Line{{Text: g.title, Tone: terminal.Heading}})
@@ -85,6 +80,29 @@ func (g *grid) lines(rows int) []terminal.Line {
 		lines = append(lines, terminal.Line{{Text: note, Tone: terminal.Faint}})
 	}
 	return lines
+}
+
+func widthsOf(rows [][]terminal.Piece) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+		}
+	}
+	return widths
+}
+
+// width is how many characters the grid's lines have.
+func (g *grid) width() int {
+	heads := make([]terminal.Piece, len(g.columns))
+	for i, c := range g.columns {
+		heads[i].Text = c.name
+	}
+	all := 2 * (len(heads) - 1)
+	for _, width := range widthsOf(append([][]terminal.Piece{heads}, g.rows...)) {
+		all += width
+	}
+	return all
 }
 
 // fit cuts a line to so many characters.

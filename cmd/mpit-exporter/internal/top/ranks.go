@@ -81,7 +81,7 @@ func (g *group) like(r *report.Rank, within float64) bool {
 // fold puts ranks together that behave alike, until there is room for them. Where there is room for each, those that
 // behave alike stand together all the same, by their numbers: so lines keep their places from look to look.
 func fold(ranks []report.Rank, room int) (groups []*group) {
-	for _, within := range []float64{0.05, 0.1, 0.2, 0.5, 1} {
+	for _, within := range []float64{0.1, 0.2, 0.5, 1} {
 		if groups = alike(ranks, within); len(groups) <= room {
 			break
 		}
@@ -123,11 +123,6 @@ func newGroup(r *report.Rank) *group {
 func ranks(r *report.Report, groups []*group, columns int) grid {
 	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
 		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
-	width := min(columns-72, 30) // of a strip for each, if there is room
-	strips := width >= 8 && r.Verdict.Efficiency != nil
-	if strips {
-		g.columns = slices.Insert(g.columns, 1, column{})
-	}
 	if r.Verdict.Efficiency == nil { // no call is measured
 		g.columns = slices.Delete(g.columns, 1, 1+kinds)
 	}
@@ -152,17 +147,25 @@ func ranks(r *report.Report, groups []*group, columns int) grid {
 		if r.Verdict.Efficiency == nil {
 			row = slices.Delete(row, 1, 1+kinds)
 		}
-		if strips {
-			n := float64(len(of.ranks))
-			full, inside, waits := strip(width, of.sums[useful]/n, (of.sums[wait]+of.sums[collective])/n)
-			if of.first.Observed <= 0 {
-				full, inside, waits = "", "", ""
-			}
-			row = slices.Insert(row, 1, terminal.Piece{Text: full + inside + waits, Tone: tone})
-		}
 		g.rows = append(g.rows, row)
 	}
+	if width := min(columns-g.width()-2, 30); width >= 8 && r.Verdict.Efficiency != nil { // there is room for strips
+		g.columns = slices.Insert(g.columns, 1, column{})
+		for i, of := range groups {
+			g.rows[i] = slices.Insert(g.rows[i], 1, terminal.Piece{Text: of.strip(width), Tone: g.rows[i][0].Tone})
+		}
+	}
 	return g
+}
+
+// strip is the time of the mean rank.
+func (g *group) strip(width int) string {
+	if g.first.Observed <= 0 {
+		return ""
+	}
+	n := float64(len(g.ranks))
+	full, inside, waits := strip(width, g.sums[useful]/n, (g.sums[wait]+g.sums[collective])/n)
+	return full + inside + waits
 }
 
 // name is the numbers of a group's ranks.
