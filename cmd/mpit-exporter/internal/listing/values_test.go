@@ -29,7 +29,8 @@ func TestValues(t *testing.T) {
 	list := &api.ValueList{
 		Ranks: []api.RankValues{
 			rank("17", 0, sent(on("halo", "1024"), on("rows", "1024")), queue(on("halo", "3")),
-				api.VariableValues{Name: "time", Kind: "histogram", Unit: "s", Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}}),
+				api.VariableValues{Name: "time", Kind: "histogram", Unit: "s",
+					Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}}),
 			rank("17", 1, sent(on("halo", "2048")), queue(on("halo", "5"))),
 			rank("18", 0, queue(on("halo", "NaN"))),
 		},

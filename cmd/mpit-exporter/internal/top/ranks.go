@@ -41,7 +41,8 @@ func sharesOf(r *report.Rank) (shares [kinds]float64) {
 	if r.Observed <= 0 {
 		return shares
 	}
-	for i, seconds := range [kinds]float64{r.Observed - r.Inside, r.Kind.Send, r.Kind.Wait, r.Kind.Collective, r.Kind.File} {
+	all := [kinds]float64{r.Observed - r.Inside, r.Kind.Send, r.Kind.Wait, r.Kind.Collective, r.Kind.File}
+	for i, seconds := range all {
 		shares[i] = min(max(seconds/r.Observed, 0), 1)
 	}
 	return shares
@@ -126,13 +127,16 @@ func ranks(r *report.Report, groups []*group, columns int) grid {
 	if r.Verdict.Efficiency == nil { // no call is measured
 		g.columns = slices.Delete(g.columns, 1, 1+kinds)
 	}
-	late := r.Verdict.Late
+	isLate := func(of *group) bool {
+		late := r.Verdict.Late
+		return late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup
+	}
 	for _, of := range groups {
 		tone := terminal.Usual
 		switch {
 		case of.first.End != "" && of.first.End != "finalize":
 			tone = terminal.Bad
-		case of.first.State == "late", late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup:
+		case of.first.State == "late", isLate(of):
 			tone = terminal.Poor
 		}
 		row := cells(tone, of.name(), "", "", "", "", "", stateOf(of.first), of.host())

@@ -195,7 +195,8 @@ func (v *View) about(r *report.Report, columns int) []terminal.Line {
 		var line terminal.Line
 		if columns > 0 {
 			full, inside, waits := strip(min(columns/4, 30), e.Parallel, waiting)
-			line = terminal.Line{{Text: full, Tone: terminal.Good}, {Text: inside}, {Text: waits, Tone: terminal.Poor}, {Text: " "}}
+			line = terminal.Line{{Text: full, Tone: terminal.Good}, {Text: inside},
+				{Text: waits, Tone: terminal.Poor}, {Text: " "}}
 		}
 		lines = append(lines, append(line, terminal.Piece{Text: fmt.Sprintf(
 			"%s useful, %s waiting for late ranks, %s communication", units.Percent(e.Parallel),
