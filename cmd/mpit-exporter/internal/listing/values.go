@@ -25,7 +25,6 @@ type valued struct {
 	histogram  bool
 	rank       int             // in which it is largest, or together
 	objects    map[string]bool // "comm halo"
-	other      int             // series that are told apart by something else
 }
 
 // together is the rank of values that stand for all ranks.

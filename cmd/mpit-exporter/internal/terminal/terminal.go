@@ -28,14 +28,14 @@ const (
 	Picked // of several, what is shown
 )
 
-// Piece is a part of a line; Line is one of text, without control characters.
-type (
-	Piece struct {
-		Text string
-		Tone Tone
-	}
-	Line []Piece
-)
+// Piece is a part of a line.
+type Piece struct {
+	Text string
+	Tone Tone
+}
+
+// Line is a line of text, without control characters.
+type Line []Piece
 
 // Text is a line without its tones.
 func (l Line) Text() string {
