@@ -127,9 +127,9 @@ test-agent:
 test-e2e: build
 	cd test && $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
-.PHONY: bench-rules
-bench-rules: build ## what the rules of alerts/ cost a Prometheus that scrapes $BENCH_RANKS made-up ranks (1,024) for $BENCH_MINUTES (13)
-	cd test && $(GO) test ./rules -run '^$$' -bench . -benchtime 1x -timeout 0 -v
+.PHONY: bench-cluster
+bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=32 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=5, BENCH_MINUTES=45)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
 
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
