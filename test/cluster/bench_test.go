@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,12 +71,49 @@ func BenchmarkCluster(b *testing.B) {
 			"--storage.tsdb.max-block-duration=" + scaled(2*time.Hour),
 		}})
 	b.Logf("Prometheus is at %s", prometheus.URL())
+	var agent, receiver *harness.Prometheus
+	if number(b, "BENCH_AGENT", 0) != 0 {
+		receiver = suite.PrometheusWith(b, harness.PrometheusConfig{Flags: []string{"--web.enable-remote-write-receiver"}})
+		agent = suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval / time.Duration(speed),
+			Discovery: discovery, Flags: []string{"--enable-feature=agent"},
+			More: "remote_write: [{url: " + receiver.URL() + "/api/v1/write}]\n"})
+	}
 
 	end := started.Add(time.Duration(minutes) * time.Minute)
 	w := watch(b, prometheus, machine, started.Add(end.Sub(started)/4), end)
 	w.report(b, float64(speed))
 	w.reportDisk(b, prometheus, float64(speed))
 	w.reportRules(b, float64(speed))
+	if agent != nil {
+		reportProcess(b, agent, "agent", "prometheus_agent_samples_appended_total", "prometheus_agent_active_series")
+		reportProcess(b, receiver, "receiver", "prometheus_tsdb_head_samples_appended_total", "prometheus_tsdb_head_series")
+	}
+}
+
+// reportProcess says what one has cost since it began that has no rules, neither when it scrapes nor when it receives.
+func reportProcess(b *testing.B, p *harness.Prometheus, what, samples, series string) {
+	now, err := itself(b.Context(), p, append(figures, samples, series)...)
+	require.NoError(b, err)
+	b.Logf("%s: %.2f us of CPU a sample; %.0f MiB resident, %.0f bytes for each of %.0f series", what,
+		now["process_cpu_seconds_total"]/now[samples]*1e6, now["process_resident_memory_bytes"]/(1<<20),
+		now["process_resident_memory_bytes"]/now[series], now[series])
+}
+
+// itself is what a Prometheus says of itself.
+func itself(ctx context.Context, p *harness.Prometheus, names ...string) (map[string]float64, error) {
+	exporter := harness.Exporter{Address: strings.TrimPrefix(p.URL(), "http://")}
+	page, err := exporter.ScrapeContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := map[string]float64{}
+	for _, name := range names {
+		now[name] = 0
+		for _, series := range page.Select(name, nil) {
+			now[name] += series.Value
+		}
+	}
+	return now, nil
 }
 
 // year says what the model's jobs do in a year: what a few hours have is chance.
@@ -152,16 +190,11 @@ var figures = []string{"process_cpu_seconds_total", "process_resident_memory_byt
 // watch looks at a Prometheus until the end. What counts is counted from a moment on.
 func watch(b *testing.B, prometheus *harness.Prometheus, m *machine, from, end time.Time) *watched {
 	w := &watched{most: map[string]float64{}, evaluations: map[string]*evaluation{}}
-	itself := harness.Exporter{Address: strings.TrimPrefix(prometheus.URL(), "http://")}
 	var counted time.Time
 	for ticker := time.NewTicker(time.Second); time.Now().Before(end); <-ticker.C {
-		page, err := itself.ScrapeContext(b.Context())
+		now, err := itself(b.Context(), prometheus, figures...)
 		require.NoError(b, err)
-		now := map[string]float64{}
 		for _, name := range figures {
-			for _, series := range page.Select(name, nil) {
-				now[name] += series.Value
-			}
 			w.most[name] = max(w.most[name], now[name])
 		}
 		if time.Now().Before(from) {

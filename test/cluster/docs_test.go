@@ -12,10 +12,15 @@ import (
 // block is the YAML of docs/capacity.md whose first line is a comment, without that line.
 func block(t *testing.T, comment string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(suite.Root(), "docs", "capacity.md"))
+	return blockOf(t, "capacity.md", comment)
+}
+
+func blockOf(t *testing.T, document, comment string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(suite.Root(), "docs", document))
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(text), "```yaml\n# "+comment+"\n")
-	require.True(t, found, "docs/capacity.md has no %q", comment)
+	require.True(t, found, "%s has no %q", document, comment)
 	yaml, _, _ := strings.Cut(after, "```")
 	return yaml
 }

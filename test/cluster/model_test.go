@@ -134,7 +134,7 @@ func TestPage(t *testing.T) {
 	j.number, e.ranks = 8, 2
 	j.end = time.Hour
 	e.write(bufio.NewWriter(&bytes.Buffer{}), nil, 0) // an idle node
-	series, err = page(2*time.Minute + 500*time.Millisecond).One(calls, harness.Labels{"rank": "2"})
+	series, err = page(2*time.Minute+500*time.Millisecond).One(calls, harness.Labels{"rank": "2"})
 	require.NoError(t, err)
 	assert.Equal(t, "8", series.Labels["jobid"])
 	assert.Equal(t, 35., template.families[0].ofRank[0][1].at("histogram", 25.9), "rank 0 counts whole calls")
