@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"math/bits"
 	"testing"
 	"time"
@@ -104,12 +102,9 @@ func TestPage(t *testing.T) {
 	e := exporters{template: template, ranks: 4}
 	j := &job{number: 7, start: time.Minute, end: 3 * time.Minute}
 	page := func(now time.Duration) *harness.Scrape {
-		var text bytes.Buffer
-		out := bufio.NewWriter(&text)
-		e.write(out, []place{{job: j, index: 1}}, now)
-		require.NoError(t, out.Flush())
-		scrape, err := harness.ParseText(text.Bytes())
-		require.NoError(t, err, "%s", text.String())
+		text := e.page([]place{{job: j, index: 1}}, now)
+		scrape, err := harness.ParseText(text)
+		require.NoError(t, err, "%s", text)
 		return scrape
 	}
 	of := func(rank string) harness.Labels {
@@ -133,7 +128,6 @@ func TestPage(t *testing.T) {
 
 	j.number, e.ranks = 8, 2
 	j.end = time.Hour
-	e.write(bufio.NewWriter(&bytes.Buffer{}), nil, 0) // an idle node
 	series, err = page(2*time.Minute+500*time.Millisecond).One(calls, harness.Labels{"rank": "2"})
 	require.NoError(t, err)
 	assert.Equal(t, "8", series.Labels["jobid"])

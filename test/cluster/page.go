@@ -125,30 +125,16 @@ func (e exporters) exporter(i int) http.Handler {
 		e.machine.advance(e.clock())
 		places, now := e.machine.shown(i)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		out := bufio.NewWriter(w)
-		defer func() { _ = out.Flush() }()
-		e.write(out, places, now)
+		_, _ = w.Write(e.page(places, now)) // who has gone needs none
 	})
 }
 
-func (e exporters) write(out *bufio.Writer, places []place, now time.Duration) {
-	put := func(l line, kind, labels string, age float64) {
-		out.WriteString(l.name)
-		if labels != "" || l.labels != "" {
-			comma := ""
-			if labels != "" && l.labels != "" {
-				comma = ","
-			}
-			out.WriteString("{" + labels + comma + l.labels + "}")
-		}
-		out.WriteByte(' ')
-		out.Write(strconv.AppendFloat(out.AvailableBuffer(), l.at(kind, age), 'g', -1, 64))
-		out.WriteByte('\n')
-	}
+func (e exporters) page(places []place, now time.Duration) []byte {
+	var text []byte
 	for _, f := range e.template.families {
-		fmt.Fprintf(out, "# TYPE %s %s\n", f.name, f.kind)
+		text = fmt.Appendf(text, "# TYPE %s %s\n", f.name, f.kind)
 		for _, l := range f.ofNode {
-			put(l, f.kind, "", now.Seconds())
+			text = l.append(text, "", l.at(f.kind, now.Seconds()))
 		}
 		if len(f.ofRank) == 0 {
 			continue
@@ -159,23 +145,39 @@ func (e exporters) write(out *bufio.Writer, places []place, now time.Duration) {
 			for r := p.index * e.ranks; r < (p.index+1)*e.ranks; r++ {
 				labels := p.labels(r)
 				for _, l := range f.ofRank[e.template.like(r)] {
+					value := l.at(f.kind, age)
 					if l.name == "mpit_rank_up" && ended {
-						l.first = 0
+						value = 0
 					}
-					put(l, f.kind, labels, age)
+					text = l.append(text, labels, value)
 				}
 			}
 		}
 	}
-	out.WriteString("# TYPE mpit_rank_end_info gauge\n")
+	text = append(text, "# TYPE mpit_rank_end_info gauge\n"...)
+	end := line{name: "mpit_rank_end_info", labels: `reason="finalize"`}
 	for _, p := range places {
 		if p.job.end > now {
 			continue
 		}
 		for r := p.index * e.ranks; r < (p.index+1)*e.ranks; r++ {
-			put(line{name: "mpit_rank_end_info", labels: `reason="finalize"`, first: 1}, "gauge", p.labels(r), 0)
+			text = end.append(text, p.labels(r), 1)
 		}
 	}
+	return text
+}
+
+// append writes the series of a rank, or of the node.
+func (l line) append(text []byte, rank string, value float64) []byte {
+	text = append(text, l.name...)
+	if rank != "" && l.labels != "" {
+		rank += ","
+	}
+	if rank != "" || l.labels != "" {
+		text = append(append(append(append(text, '{'), rank...), l.labels...), '}')
+	}
+	text = strconv.AppendFloat(append(text, ' '), value, 'g', -1, 64)
+	return append(text, '\n')
 }
 
 func (p place) labels(rank int) string {
