@@ -97,20 +97,22 @@ func TestTargetsOfSchedulers(t *testing.T) {
 	}
 }
 
-// A real Prometheus follows the file: nodes that are switched on come, those switched off go, and jobs change nothing.
+// A real Prometheus, for one of two partitions, follows the file: nodes that are switched on come, those switched off or
+// taken out go, and jobs change nothing.
 func TestNodesOfSlurm(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, "slurm", "sinfo")
-	require.NoError(t, s.renew(t, "node1 idle batch\nnode2 idle batch\nnode2 idle long\ncloud1 idle~ batch\n"))
+	require.NoError(t, s.renew(t, "node1 idle batch\nnode2 idle batch\nnode2 idle long\nnode3 idle gpu\ncloud1 idle~ batch\n"))
 	nodes := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "mpit_exporter_build_info{host=%q} 1\n", r.URL.Hostname())
 	}))
 	t.Cleanup(nodes.Close)
 	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Discovery: s.file,
-		Scrape: ofScrape("proxy_url: " + nodes.URL + "\n" + blockOf(t, "deploy.md", "nodes that Slurm has taken out"))})
+		Scrape: ofScrape("proxy_url: " + nodes.URL + "\n" + blockOf(t, "deploy.md", "nodes that Slurm has taken out") +
+			strings.TrimPrefix(block(t, "the server of partition batch"), "relabel_configs:\n"))})
 	for _, step := range []struct{ sinfo, up string }{
 		{"", "node1 node2"},
-		{"node1 allocated batch\nnode2 down* batch\ncloud1 mixed- batch\n", "cloud1 node1"},
+		{"node1 allocated batch\nnode2 down* batch\nnode3 mixed gpu\ncloud1 mixed- batch\n", "cloud1 node1"},
 		{"node1 completing batch\nnode2 idle* batch\ncloud1 idle% batch\n", "node1 node2"},
 	} {
 		if step.sinfo != "" {
