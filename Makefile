@@ -128,7 +128,7 @@ test-e2e: build
 	cd test && $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: bench-cluster
-bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=32 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=5, BENCH_MINUTES=45, BENCH_AGENT=0)
+bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
 
 .PHONY: bench

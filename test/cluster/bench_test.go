@@ -33,8 +33,8 @@ const interval = 15 * time.Second
 // Time runs $BENCH_SPEED times as fast: interval, the ranges of rules, Prometheus' look-back and its blocks of two hours
 // are as much shorter, so that each series has as many samples in all of them as it would have.
 func BenchmarkCluster(b *testing.B) {
-	nodes, ranks := number(b, "BENCH_NODES", 100), number(b, "BENCH_RANKS", 32)
-	speed, minutes := number(b, "BENCH_SPEED", 5), number(b, "BENCH_MINUTES", 45)
+	nodes, ranks := number(b, "BENCH_NODES", 100), number(b, "BENCH_RANKS", 16)
+	speed, minutes := number(b, "BENCH_SPEED", 8), number(b, "BENCH_MINUTES", 25)
 	load := float64(number(b, "BENCH_LOAD", 80)) / 100
 	flags, ok := os.LookupEnv("BENCH_EXEC")
 	if !ok {
@@ -47,7 +47,7 @@ func BenchmarkCluster(b *testing.B) {
 
 	year(b, nodes, load)
 	machine := newMachine(newWorkload(1, nodes, load))
-	const before = 8 * 24 * time.Hour // a busy morning, with long jobs and short ones
+	const before = 386 * time.Hour // the three hours after it have about as many jobs and idle nodes as the year
 	machine.advance(before)
 	started := time.Now()
 	e := exporters{machine: machine, template: template, ranks: ranks, clock: func() time.Duration {
@@ -63,7 +63,7 @@ func BenchmarkCluster(b *testing.B) {
 	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(discovery, text, 0o600))
-	scaled := func(d time.Duration) string { return (d / time.Duration(speed)).String() }
+	scaled := func(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()/int64(speed)) }
 	prometheus := suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval / time.Duration(speed),
 		Discovery: discovery, Rules: faster(b, speed), Flags: []string{
 			"--web.enable-admin-api", "--query.lookback-delta=" + scaled(5*time.Minute),
