@@ -25,12 +25,12 @@ func TestAgent(t *testing.T) {
 		t.Run(server.Name, func(t *testing.T) {
 			t.Parallel()
 			exporter := suite.Exporter(t)
-			receiver := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Rules: faster(t, 60),
+			receiver := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Rules: faster(t, 20),
 				Flags: []string{"--web.enable-remote-write-receiver"}})
 			suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Exporters: []*harness.Exporter{exporter},
-				Flags: []string{"--enable-feature=agent"},
-				More:  strings.ReplaceAll(block(t, "agent.yml"), "http://central:9090", receiver.URL())})
-			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
+				Interval: time.Second, Flags: []string{"--enable-feature=agent"},
+				More: strings.ReplaceAll(block(t, "agent.yml"), "http://central:9090", receiver.URL())})
+			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
 				Exporters: []*harness.Exporter{exporter}})
 
 			run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "traffic.c", Socket: exporter.Socket,
@@ -149,7 +149,7 @@ func TestLeaveOut(t *testing.T) {
 	run.AtHold(t, "ready")
 	run.Release(t, "ready")
 	run.AtHold(t, "half")
-	rules := faster(t, 60)
+	rules := faster(t, 20)
 	start := func(scrape string) *harness.Prometheus {
 		return suite.PrometheusWith(t, harness.PrometheusConfig{Exporters: []*harness.Exporter{exporter}, Rules: rules,
 			Scrape: scrape})
@@ -183,7 +183,7 @@ func TestLongTerm(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t)
 	years := suite.PrometheusWith(t, harness.PrometheusConfig{Flags: []string{"--web.enable-remote-write-receiver"}})
-	suite.PrometheusWith(t, harness.PrometheusConfig{Exporters: []*harness.Exporter{exporter}, Rules: faster(t, 60),
+	suite.PrometheusWith(t, harness.PrometheusConfig{Exporters: []*harness.Exporter{exporter}, Rules: faster(t, 20),
 		More: strings.ReplaceAll(block(t, "for years"), "http://archive:9090", years.URL())})
 	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "traffic.c", Socket: exporter.Socket,
 		Args: []string{"50", "100", harness.HoldDir}, Exec: []string{"--calls"}})

@@ -3,16 +3,13 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -156,95 +153,4 @@ func (s scheduler) renew(t *testing.T, says string) error {
 	cmd := exec.CommandContext(t.Context(), s.script, s.file)
 	cmd.Env = append(os.Environ(), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	return cmd.Run()
-}
-
-// In Kubernetes the DaemonSet's pods are found by their label, those that come later too. The API server is not a real
-// one: it lists pods, and tells of a new one. Debian's Prometheus is built without Kubernetes.
-func TestPodsOfKubernetes(t *testing.T) {
-	t.Parallel()
-	servers := harness.PrometheusServers(t)
-	newest := servers[len(servers)-1]
-	if len(servers) < 3 {
-		t.Skip("needs a Prometheus with Kubernetes in $MPIT_TEST_PROMETHEUS (CONTRIBUTING.md)")
-	}
-	first, second := suite.Exporter(t), suite.Exporter(t)
-	api := &podAPI{t: t, added: make(chan map[string]any, 1), pods: []map[string]any{
-		pod(t, "exporter-1", "mpit-exporter", "node1", first.Address),
-		pod(t, "stranger", "stranger", "node1", harness.FreeAddress(t)),
-	}}
-	server := httptest.NewServer(api)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	text, err := os.ReadFile(filepath.Join(suite.Root(), "examples", "prometheus", "kubernetes.yml"))
-	require.NoError(t, err)
-	_, scrape, found := strings.Cut(string(text), "- job_name: mpi\n")
-	require.True(t, found)
-	scrape = strings.NewReplacer("- role: pod\n", "- role: pod\n        api_server: "+server.URL+"\n",
-		"15s", "500ms", "10s", "500ms").Replace(scrape)
-	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Server: newest, Scrape: scrape})
-	prometheus.Await(t, `up{node="node1"}`, values(1))
-	prometheus.Await(t, `mpit_exporter_build_info{node="node1"}`, values(1))
-	api.added <- pod(t, "exporter-2", "mpit-exporter", "node2", second.Address)
-	prometheus.Await(t, `up{node="node2"}`, values(1))
-	prometheus.Await(t, `count(up)`, values(2))
-}
-
-// podAPI answers what a Prometheus that looks for pods asks a Kubernetes API server.
-type podAPI struct {
-	t     *testing.T
-	added chan map[string]any
-
-	mu   sync.Mutex
-	pods []map[string]any
-}
-
-func (a *podAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/api/v1/namespaces/monitoring/pods" {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	if r.URL.Query().Get("watch") != "" {
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		for {
-			select {
-			case p := <-a.added:
-				assert.NoError(a.t, encoder.Encode(map[string]any{"type": "ADDED", "object": p}))
-				assert.NoError(a.t, http.NewResponseController(w).Flush())
-			case <-r.Context().Done():
-				return
-			}
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	chosen := []map[string]any{}
-	for _, p := range a.pods {
-		labels := p["metadata"].(map[string]any)["labels"].(map[string]string)
-		for name, value := range labels {
-			if selector := r.URL.Query().Get("labelSelector"); selector == "" || selector == name+"="+value {
-				chosen = append(chosen, p)
-			}
-		}
-	}
-	assert.NoError(a.t, encoder.Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": chosen,
-		"metadata": map[string]any{"resourceVersion": "1"}}))
-}
-
-// pod is one with an exporter at an address, as far as Prometheus looks.
-func pod(t *testing.T, name, app, node, address string) map[string]any {
-	t.Helper()
-	host, text, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	port, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return map[string]any{
-		"kind": "Pod", "apiVersion": "v1",
-		"metadata": map[string]any{"name": name, "namespace": "monitoring", "uid": name, "resourceVersion": "2",
-			"labels": map[string]string{"app.kubernetes.io/name": app}},
-		"spec": map[string]any{"nodeName": node, "containers": []any{map[string]any{"name": app, "image": app,
-			"ports": []any{map[string]any{"name": "metrics", "containerPort": port, "protocol": "TCP"}}}}},
-		"status": map[string]any{"phase": "Running", "podIP": host, "hostIP": host},
-	}
 }
