@@ -42,7 +42,8 @@ func TestAgent(t *testing.T) {
 			harness.Await(t, "the same series", func(ctx context.Context) error {
 				return same(ctx, own, false, receiver, direct)
 			})
-			const calls = `{job="mpit", __name__=~"mpit_call_(bytes|messages|collectives)_total|mpit_call_(time_seconds|size_bytes).*"}`
+			const calls = `{job="mpit", __name__=~"mpit_call_(bytes|messages|collectives)_total|` +
+				`mpit_call_(time_seconds|size_bytes).*"}`
 			harness.Await(t, "the same values", func(ctx context.Context) error {
 				return same(ctx, calls, true, receiver, direct)
 			})

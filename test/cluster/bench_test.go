@@ -27,11 +27,11 @@ import (
 // interval is that of scrapes and, where a group of rules has none of its own, of evaluations, in model time.
 const interval = 15 * time.Second
 
-// BenchmarkCluster has a Prometheus scrape the nodes of a cluster on which jobs come and go, and reports what that costs,
-// per second of model time. The pages are made of that of a real job (examples/calls/stencil.c).
+// BenchmarkCluster has a Prometheus scrape the nodes of a cluster on which jobs come and go, and reports what that
+// costs, per second of model time. The pages are made of that of a real job (examples/calls/stencil.c).
 //
-// Time runs $BENCH_SPEED times as fast: interval, the ranges of rules, Prometheus' look-back and its blocks of two hours
-// are as much shorter, so that each series has as many samples in all of them as it would have.
+// Time runs $BENCH_SPEED times as fast: interval, the ranges of rules, Prometheus' look-back and its blocks of two
+// hours are as much shorter, so that each series has as many samples in all of them as it would have.
 func BenchmarkCluster(b *testing.B) {
 	nodes, ranks := number(b, "BENCH_NODES", 100), number(b, "BENCH_RANKS", 16)
 	speed, minutes := number(b, "BENCH_SPEED", 8), number(b, "BENCH_MINUTES", 25)

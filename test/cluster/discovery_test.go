@@ -18,8 +18,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Exporters of jobs (exec --own) are found when the job starts, and are no targets when it has ended; Prometheus has the
-// last values of its ranks. The same job started anew is found again.
+// Exporters of jobs (exec --own) are found when the job starts, and are no targets when it has ended; Prometheus has
+// the last values of its ranks. The same job started anew is found again.
 func TestOwnExportersAreFound(t *testing.T) {
 	t.Parallel()
 	shared := suite.Dir(t)
@@ -50,7 +50,8 @@ func TestOwnExportersAreFound(t *testing.T) {
 type targets map[string]string
 
 // Schedulers' nodes become targets by the scripts of examples/, from what the schedulers' commands print: slurm.txt is
-// what sinfo of Slurm 22.05 said of a small cluster with a reservation, and nodes that are down, drained and in the cloud.
+// what sinfo of Slurm 22.05 said of a small cluster with a reservation, and nodes that are down, drained and in the
+// cloud.
 func TestTargetsOfSchedulers(t *testing.T) {
 	for _, c := range []struct {
 		name, script, command, says, state string
@@ -94,12 +95,13 @@ func TestTargetsOfSchedulers(t *testing.T) {
 	}
 }
 
-// A real Prometheus, for one of two partitions, follows the file: nodes that are switched on come, those switched off or
-// taken out go, and jobs change nothing.
+// A real Prometheus, for one of two partitions, follows the file: nodes that are switched on come, those switched off
+// or taken out go, and jobs change nothing.
 func TestNodesOfSlurm(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, "slurm", "sinfo")
-	require.NoError(t, s.renew(t, "node1 idle batch\nnode2 idle batch\nnode2 idle long\nnode3 idle gpu\ncloud1 idle~ batch\n"))
+	require.NoError(t, s.renew(t,
+		"node1 idle batch\nnode2 idle batch\nnode2 idle long\nnode3 idle gpu\ncloud1 idle~ batch\n"))
 	nodes := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "mpit_exporter_build_info{host=%q} 1\n", r.URL.Hostname())
 	}))

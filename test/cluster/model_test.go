@@ -37,7 +37,8 @@ func TestWorkload(t *testing.T) {
 	assert.InDelta(t, 0.7, work/time/128, 0.07)
 }
 
-// A job has its nodes from its beginning to its end, no other job has them, and its ranks are shown for a while after it.
+// A job has its nodes from its beginning to its end, no other job has them, and its ranks are shown for a while after
+// it.
 func TestMachine(t *testing.T) {
 	m := newMachine(newWorkload(1, 16, 0.9))
 	ends := map[*job]time.Duration{}

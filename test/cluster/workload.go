@@ -9,8 +9,8 @@ import (
 // workload makes up the jobs of a machine as the model of Lublin and Feitelson does: "The workload on parallel
 // supercomputers: modeling the characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (2003),
 // which was fitted to logs of the Parallel Workloads Archive. Its figures for all jobs together, batch and interactive,
-// are those below. Two things are ours: how far apart arrivals are follows from the load that is asked for, and the hour
-// of the day doesn't matter.
+// are those below. Two things are ours: how far apart arrivals are follows from the load that is asked for, and the
+// hour of the day doesn't matter.
 type workload struct {
 	random *rand.Rand
 	nodes  int
