@@ -151,9 +151,9 @@ test-agent:
 test-e2e: build
 	cd test && $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
-.PHONY: bench-rules
-bench-rules: build ## what the rules of alerts/ cost a Prometheus that scrapes $BENCH_RANKS made-up ranks (1,024) for $BENCH_MINUTES (13)
-	cd test && $(GO) test ./rules -run '^$$' -bench . -benchtime 1x -timeout 0 -v
+.PHONY: bench-cluster
+bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
 
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent

@@ -1,5 +1,4 @@
-// Package rules measures what the rules of alerts/ cost a real Prometheus that scrapes thousands of ranks.
-package rules
+package cluster
 
 import (
 	"os"
