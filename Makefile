@@ -131,6 +131,11 @@ test-e2e: build
 bench-rules: build ## what the rules of alerts/ cost a Prometheus that scrapes $BENCH_RANKS made-up ranks (1,024) for $BENCH_MINUTES (13)
 	cd test && $(GO) test ./rules -run '^$$' -bench . -benchtime 1x -timeout 0 -v
 
+# BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
+.PHONY: bench-node
+bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each format, with ranks that stop and come, beside client_golang
+	cd test && $(GO) test ./node -run '^$$' -bench . -benchtime 20x -timeout 0 $(BENCH_FLAGS)
+
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
 	@scripts/install-deps bench
