@@ -42,7 +42,7 @@ type Page struct {
 	created  bool      // somebody wants to know when values began to count
 	messages *Messages // nil: nobody has gathered them
 	series   int       // that the last rendering has found
-	size     [2]int    // about, of a rendering as text and as OpenMetrics
+	size     [3]int    // about, of what is written, by its format
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }

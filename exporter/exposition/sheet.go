@@ -30,6 +30,7 @@ type Sheet struct {
 	dropped  map[string]int // what was left out, by reason; nil: nothing
 
 	messages []message       // of the entries; nil: nobody has gathered them
+	pairs    []string        // labels of the entries as protobuf; nil: nobody has read that
 	sets     []attribute.Set // of the entries; nil: nobody has read metric data
 }
 
