@@ -43,7 +43,7 @@ func newBody(pool *sync.Pool, readers int) *Body {
 func (b *Body) Release() {
 	if b.readers.Add(-1) == 0 {
 		if b.pack != nil {
-			b.pack.release()
+			b.pack.release(pagePacks)
 		}
 		b.text, b.parts, b.pack, b.length, b.begun = b.text[:0], b.parts[:0], nil, 0, 0
 		b.pool.Put(b)

@@ -35,7 +35,7 @@ type Row struct {
 }
 
 // AddOwn adds a part to one of the exporter's own families. Counters have an owner. liveOnly says that it stands on
-// the page only while its owner is live.
+// the page only while the sheet is live.
 func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	if len(rows) == 0 {
 		return
@@ -48,7 +48,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 		labels[i].Labels = r.Labels
 		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value,
-			valid: true, lasting: true})
+			valid: true, lasting: !liveOnly})
 		if r.Number != nil {
 			numbers[&labels[i]] = r.Number
 		}
@@ -63,7 +63,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	f := p.byName[of.Name]
 	if f == nil {
 		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
-		f.liveOnly, f.attributes = liveOnly, of.attributes()
+		f.attributes = of.attributes()
 	}
 	p.insert(f, s, from)
 }

@@ -30,7 +30,12 @@ type segment struct {
 	length int64  // of the text
 }
 
-var packs = sync.Pool{New: func() any {
+// Pages are large and what comes to them is not: neither is to get the other's memory.
+var pagePacks, extraPacks = newPacks(), newPacks()
+
+func newPacks() *sync.Pool { return &sync.Pool{New: newPack} }
+
+func newPack() any {
 	p := &pack{}
 	// Level 1 costs a third of the default level and makes the body a few per cent larger.
 	z, err := flate.NewWriter(p, flate.BestSpeed)
@@ -39,15 +44,13 @@ var packs = sync.Pool{New: func() any {
 	}
 	p.z = z
 	return p
-}}
+}
 
-func newPack() *pack { return packs.Get().(*pack) }
-
-// release gives a pack back, whose memory is used again.
-func (p *pack) release() {
+// release gives a pack back to its pool, where its memory is used again.
+func (p *pack) release(to *sync.Pool) {
 	p.out, p.segments, p.now = p.out[:0], p.segments[:0], segment{}
 	p.z.Reset(p)
-	packs.Put(p)
+	to.Put(p)
 }
 
 // Write takes what the compressor has made. It never fails.
@@ -106,8 +109,8 @@ func (b *Body) has(name string) bool {
 // and this end, as a member of gzip (RFC 1952). Where a name stands in both, the body's stays. It is good until the
 // body is released.
 func (b *Body) Gzipped(more *Body, end string) (segments [][]byte) {
-	other := newPack()
-	defer other.release()
+	other := extraPacks.Get().(*pack)
+	defer other.release(extraPacks)
 	var whole segment
 	segments = append(segments, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255})
 	put := func(out []byte, s segment) {

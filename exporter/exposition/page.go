@@ -52,7 +52,6 @@ type Owner interface {
 	Compare(other Owner) int  // the order of owners on the page
 	Labels() []*dto.LabelPair // of all its series, sorted by name
 	Begun() time.Time         // zero: not known
-	Live() bool               // else the lasting series alone stand on the page
 	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
 }
 
@@ -62,7 +61,6 @@ type family struct {
 	kind             dto.MetricType
 	otel             otelFamily
 	attributes       map[string]Label // of labels that are the family's own
-	liveOnly         bool             // a block stands on the page only while its owner is live
 	blocks           []block
 	owners           int               // blocks that are not of a sheet that has gone
 	message          *dto.MetricFamily // nil: nobody has gathered it

@@ -70,15 +70,11 @@ type messageWriter struct {
 
 func (w *messageWriter) block(bl *block) {
 	s := bl.sheet
-	live := s.live()
-	if w.family.liveOnly && !live {
-		return
-	}
 	if s.pairs == nil {
 		s.makePairs()
 	}
 	for i := int(bl.from); i < int(bl.to); i++ {
-		if !s.entries[i].shown(live) {
+		if !s.entries[i].shown(s.live) {
 			continue
 		}
 		w.n++

@@ -83,20 +83,16 @@ type seriesWriter struct {
 	n      int
 
 	bounds []float64 // of the last histogram: mostly all of a family have the same
-	les    []string  // the bounds as text, and the one of the last bucket
+	les    []string  // the bounds as text, and the one of the last bucket, up to the value
 }
 
 func (w *seriesWriter) block(bl *block) {
 	s := bl.sheet
-	live := s.live()
-	if w.family.liveOnly && !live {
-		return
-	}
 	name, created := w.family.name, w.Created && w.family.kind == dto.MetricType_COUNTER
 	b, n := w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(live) {
+		if !e.shown(s.live) {
 			continue
 		}
 		n++
@@ -126,6 +122,9 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 		open = strings.TrimSuffix(e.labels, "} ") + ","
 	}
 	b := w.b
+	from := len(b) // all buckets' lines begin alike: they are copied from the first
+	b = append(append(append(append(b, name...), "_bucket"...), open...), `le="`...)
+	to := len(b)
 	var sum uint64
 	for i, le := range w.les {
 		n := CountOfAll(h, sum)
@@ -133,8 +132,10 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 			sum += h.Counts[i]
 			n = sum
 		}
-		b = append(append(append(b, name...), "_bucket"...), open...)
-		b = append(append(append(b, `le="`...), le...), `"} `...)
+		if i > 0 {
+			b = append(b, b[from:to]...)
+		}
+		b = append(b, le...)
 		b = append(strconv.AppendUint(b, n, 10), '\n')
 	}
 	b = append(append(append(b, name...), "_sum"...), e.labels...)
@@ -154,9 +155,9 @@ func (w *seriesWriter) setBounds(bounds []float64) {
 		if w.Format == OpenMetrics && !strings.ContainsAny(le, ".eIN") {
 			le += ".0"
 		}
-		w.les = append(w.les, le)
+		w.les = append(w.les, le+`"} `)
 	}
-	w.les = append(w.les, "+Inf")
+	w.les = append(w.les, `+Inf"} `)
 }
 
 func (w *seriesWriter) appendCreated(b []byte, labels string, at time.Time) []byte {

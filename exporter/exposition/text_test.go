@@ -19,7 +19,6 @@ type someone struct{}
 
 func (someone) Compare(Owner) int       { return 0 }
 func (someone) Begun() time.Time        { return time.Time{} }
-func (someone) Live() bool              { return true }
 func (someone) LeftOff() map[string]int { return nil }
 func (someone) Labels() []*dto.LabelPair {
 	return LabelPairs(nil, []mapping.Label{

@@ -32,7 +32,7 @@ func (p *Page) Write(s Style, readers int) *Body {
 	p.series = 0
 	b, size := newBody(pageBodies, readers), &p.size[s.Format]
 	if s.Gzip {
-		b.pack = newPack()
+		b.pack = pagePacks.Get().(*pack)
 	} else {
 		b.text = slices.Grow(b.text, *size) // else it is copied again and again while it grows
 	}
