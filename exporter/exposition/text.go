@@ -117,13 +117,15 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
 	}
-	open := "{" // up to where le is to stand
-	if len(e.labels) > 1 {
-		open = strings.TrimSuffix(e.labels, "} ") + ","
-	}
 	b := w.b
 	from := len(b) // all buckets' lines begin alike: they are copied from the first
-	b = append(append(append(append(b, name...), "_bucket"...), open...), `le="`...)
+	b = append(append(b, name...), "_bucket"...)
+	if len(e.labels) > 1 {
+		b = append(append(b, strings.TrimSuffix(e.labels, "} ")...), ',')
+	} else {
+		b = append(b, '{')
+	}
+	b = append(b, `le="`...)
 	to := len(b)
 	var sum uint64
 	for i, le := range w.les {

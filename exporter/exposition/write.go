@@ -31,10 +31,12 @@ func (p *Page) Write(s Style, readers int) *Body {
 	s.Created = s.Created && s.Format == OpenMetrics
 	p.series = 0
 	b, size := newBody(pageBodies, readers), &p.size[s.Format]
+	// What is written has room from the beginning, else it is copied again and again while it grows.
 	if s.Gzip {
-		b.pack = pagePacks.Get().(*pack)
+		b.pack, size = pagePacks.Get().(*pack), &p.packed[s.Format]
+		b.pack.out = slices.Grow(b.pack.out, *size)
 	} else {
-		b.text = slices.Grow(b.text, *size) // else it is copied again and again while it grows
+		b.text = slices.Grow(b.text, *size)
 	}
 	for _, f := range p.families {
 		if s.Gap != "" && f.name > s.Gap {
@@ -50,9 +52,11 @@ func (p *Page) Write(s Style, readers int) *Body {
 		}
 	}
 	b.endSegment()
-	if !s.Gzip {
-		*size = len(b.text) + len(b.text)/16
+	length := len(b.text)
+	if s.Gzip {
+		length = len(b.pack.out)
 	}
+	*size = length + length/16
 	return b
 }
 
