@@ -10,9 +10,10 @@ import (
 type Body struct {
 	text    []byte // all of it, unless it is compressed
 	parts   []part
-	pack    *pack // nil: it is not compressed
-	length  int   // of what has been compressed
-	begun   int   // how many parts are in ended segments
+	packed  bool // what has been written is in pack
+	pack    pack
+	length  int // of what has been compressed
+	begun   int // how many parts are in ended segments
 	readers atomic.Int32
 	pool    *sync.Pool // that it came from
 }
@@ -42,10 +43,8 @@ func newBody(pool *sync.Pool, readers int) *Body {
 // Release gives up one reader's part in the body, whose memory is used again when all have.
 func (b *Body) Release() {
 	if b.readers.Add(-1) == 0 {
-		if b.pack != nil {
-			b.pack.release(pagePacks)
-		}
-		b.text, b.parts, b.pack, b.length, b.begun = b.text[:0], b.parts[:0], nil, 0, 0
+		b.text, b.parts, b.length, b.begun = b.text[:0], b.parts[:0], 0, 0
+		b.packed, b.pack = false, pack{out: b.pack.out[:0], segments: b.pack.segments[:0]}
 		b.pool.Put(b)
 	}
 }
@@ -66,12 +65,7 @@ func (b *Body) Text() []byte { return b.text }
 func (b *Body) Length() int { return b.length + len(b.text) }
 
 // Memory is how many bytes the body takes.
-func (b *Body) Memory() int {
-	if b.pack != nil {
-		return cap(b.text) + cap(b.pack.out)
-	}
-	return cap(b.text)
-}
+func (b *Body) Memory() int { return cap(b.text) + cap(b.pack.out) }
 
 var _ io.Writer = (*Body)(nil)
 

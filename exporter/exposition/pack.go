@@ -17,9 +17,9 @@ import (
 // pack is a body's segments, compressed.
 type pack struct {
 	out      []byte
-	z        *flate.Writer
 	segments []segment
-	now      segment // under way
+	now      segment       // under way
+	z        *flate.Writer // nil: nothing is being written
 }
 
 // segment is compressed text that needs nothing before it.
@@ -30,27 +30,26 @@ type segment struct {
 	length int64  // of the text
 }
 
-// Pages are large and what comes to them is not: neither is to get the other's memory.
-var pagePacks, extraPacks = newPacks(), newPacks()
-
-func newPacks() *sync.Pool { return &sync.Pool{New: newPack} }
-
-func newPack() any {
-	p := &pack{}
+// deflaters are used again, one after the other: a new one has a megabyte to allocate.
+var deflaters = sync.Pool{New: func() any {
 	// Level 1 costs a third of the default level and makes the body a few per cent larger.
-	z, err := flate.NewWriter(p, flate.BestSpeed)
+	z, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
 		panic(err) // the level is a constant
 	}
-	p.z = z
-	return p
+	return z
+}}
+
+// begin begins to compress, until finish.
+func (p *pack) begin() {
+	p.z = deflaters.Get().(*flate.Writer)
+	p.z.Reset(p)
 }
 
-// release gives a pack back to its pool, where its memory is used again.
-func (p *pack) release(to *sync.Pool) {
-	p.out, p.segments, p.now = p.out[:0], p.segments[:0], segment{}
-	p.z.Reset(p)
-	to.Put(p)
+func (p *pack) finish() {
+	p.z.Reset(nil) // not to hold on to p
+	deflaters.Put(p.z)
+	p.z = nil
 }
 
 // Write takes what the compressor has made. It never fails.
@@ -80,7 +79,7 @@ func (p *pack) end(first string) {
 
 // spill compresses what has been written so far, if the body is compressed.
 func (b *Body) spill() {
-	if b.pack != nil {
+	if b.packed {
 		b.pack.add(b.text)
 		b.length += len(b.text)
 		b.text = b.text[:0]
@@ -89,7 +88,7 @@ func (b *Body) spill() {
 
 // endSegment ends a segment of a compressed body.
 func (b *Body) endSegment() {
-	if b.pack == nil {
+	if !b.packed {
 		return
 	}
 	b.spill()
@@ -109,8 +108,9 @@ func (b *Body) has(name string) bool {
 // and this end, as a member of gzip (RFC 1952). Where a name stands in both, the body's stays. It is good until the
 // body is released.
 func (b *Body) Gzipped(more *Body, end string) (segments [][]byte) {
-	other := extraPacks.Get().(*pack)
-	defer other.release(extraPacks)
+	var other pack
+	other.begin()
+	defer other.finish()
 	var whole segment
 	segments = append(segments, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255})
 	put := func(out []byte, s segment) {
@@ -130,7 +130,7 @@ func (b *Body) Gzipped(more *Body, end string) (segments [][]byte) {
 	flush := func() {
 		at := len(other.out)
 		if other.end(""); len(other.out) > at {
-			put(slices.Clone(other.out[at:]), other.segments[len(other.segments)-1])
+			put(other.out[at:], other.segments[len(other.segments)-1])
 		}
 	}
 	at := 0

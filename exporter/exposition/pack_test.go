@@ -50,12 +50,14 @@ func TestGzipped(t *testing.T) {
 		{"d e", "c", "a c f", "a c d e f"},
 		{"a b", "c", "c", "a b c"},
 	} {
-		b := bodyOf(&Body{pack: newPack().(*pack)}, test.page, test.gap)
+		compressed := &Body{packed: true}
+		compressed.pack.begin()
+		b := bodyOf(compressed, test.page, test.gap)
 		z, err := gzip.NewReader(bytes.NewReader(bytes.Join(b.Gzipped(bodyOf(&Body{}, test.more, ""), "!"), nil)))
 		require.NoError(t, err)
 		text, err := io.ReadAll(z)
 		require.NoError(t, err)
 		assert.Equal(t, strings.TrimSpace(test.want+" !"), string(text), "%+v", test)
-		b.pack.release(pagePacks)
+		b.pack.finish()
 	}
 }

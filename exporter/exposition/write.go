@@ -33,8 +33,10 @@ func (p *Page) Write(s Style, readers int) *Body {
 	b, size := newBody(pageBodies, readers), &p.size[s.Format]
 	// What is written has room from the beginning, else it is copied again and again while it grows.
 	if s.Gzip {
-		b.pack, size = pagePacks.Get().(*pack), &p.packed[s.Format]
+		b.packed, size = true, &p.packed[s.Format]
 		b.pack.out = slices.Grow(b.pack.out, *size)
+		b.pack.begin()
+		defer b.pack.finish()
 	} else {
 		b.text = slices.Grow(b.text, *size)
 	}

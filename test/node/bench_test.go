@@ -115,7 +115,7 @@ func startOrdinary(tb testing.TB, page []byte) *node {
 	self, err := os.Executable()
 	require.NoError(tb, err)
 	// Memory as it is set for the exporter.
-	n := &node{process: suite.Start(tb, []string{self, file, address}, []string{part + "=ordinary", "GOGC=20"})}
+	n := &node{process: suite.Start(tb, []string{self, file, address}, []string{part + "=ordinary", "GOGC=40"})}
 	n.await(tb, address)
 	return n
 }

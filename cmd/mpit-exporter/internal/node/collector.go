@@ -13,7 +13,7 @@ import (
 // gcPercent is how much garbage there may be, in percent of what is in use, before it is looked for. Go's 100 would
 // be more than half of what the exporter takes of a node; a scrape makes little garbage, so that looking more often
 // costs little (docs/performance.md).
-const gcPercent = 20
+const gcPercent = 40
 
 // memoryPercent is how much of what its control group may have the process tries to do with: the rest is for what the
 // collector doesn't see, and for the moment that it needs.
