@@ -143,8 +143,8 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 			}
 			s.Value = drawNumber.Draw(t, "number")
 			if kind == mapping.KindHistogram {
-				h := &mapping.Histogram{Bytes: rapid.Bool().Draw(t, "bytes"), Bounds: rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9},
-					exactBounds()}).Draw(t, "bounds"), Sum: s.Value}
+				h := &mapping.Histogram{Bytes: rapid.Bool().Draw(t, "bytes"), Sum: s.Value}
+				h.Bounds = rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9}, exactBounds()}).Draw(t, "bounds")
 				for range len(h.Bounds) + 1 {
 					n := rapid.Uint64Range(0, 1<<50).Draw(t, "count")
 					h.Counts = append(h.Counts, n)
@@ -182,7 +182,7 @@ func checkText(t *rapid.T) {
 	assert.Equal(t, series, p.Series())
 	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0),
 		byPage(p.Board, exposition.Style{Format: exposition.OpenMetrics, Created: true}))
-	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(p.Board, exposition.Style{Format: exposition.Protobuf}))
+	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(p.Board, styles[asProtobuf]))
 	assert.Equal(t, series, p.Series())
 	for w, style := range styles {
 		if style.Gzip {

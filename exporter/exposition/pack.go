@@ -100,7 +100,9 @@ func (b *Body) endSegment() {
 
 // has says whether there is a family with this name.
 func (b *Body) has(name string) bool {
-	_, found := slices.BinarySearchFunc(b.parts, name, func(p part, name string) int { return strings.Compare(p.name, name) })
+	_, found := slices.BinarySearchFunc(b.parts, name, func(p part, name string) int {
+		return strings.Compare(p.name, name)
+	})
 	return found
 }
 

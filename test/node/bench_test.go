@@ -43,7 +43,9 @@ func BenchmarkNode(b *testing.B) {
 		bench(b, fmt.Sprintf("ranks=%d/format=%s", n, f.name), setting{ranks: n, accept: f.accept, coding: f.coding})
 	}
 	gzip := formats[1]
-	for what, s := range map[string]setting{"stopped": {stop: n / 10}, "new": {renew: n / 10}, "scrapers": {scrapers: 3}} {
+	for what, s := range map[string]setting{
+		"stopped": {stop: n / 10}, "new": {renew: n / 10}, "scrapers": {scrapers: 3},
+	} {
 		s.ranks, s.accept, s.coding = n, gzip.accept, gzip.coding
 		bench(b, fmt.Sprintf("ranks=%d/format=%s/with=%s", n, gzip.name, what), s)
 	}
@@ -271,7 +273,7 @@ func TestNode(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Select("mpit_rank_end_info", nil), 3)
 	require.Len(t, page.Select("mpit_call_time_seconds", harness.Labels{"jobid": "job1"}), 3*len(functions))
-	require.Positive(t, n.cpu(t)+1)
+	require.GreaterOrEqual(t, n.cpu(t), time.Duration(0))
 	require.Positive(t, n.memory(t, "VmRSS"))
 
 	require.Equal(t, bytes.Count(first, []byte("\nmpit_")),
