@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -29,24 +30,38 @@ func (e *Exporter) API() http.Handler { return e.api }
 func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 
 // Values returns what stands on the page for the variables of the ranks that are meant, as GET /api/v1/values does, but
-// nothing that is older than the call: the last sample of a rank that has ended before is in it.
-func (e *Exporter) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
-	for began := time.Now(); e.pages.committed().Before(began); {
+// all of it. With fresh nothing of it is older than the call: the last sample of a rank that has ended before is in it.
+func (e *Exporter) Values(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error) {
+	if err := e.bring(ctx, which, fresh); err != nil {
+		return api.ValueList{}, err
+	}
+	return source{e}.values(which, math.MaxInt, math.MaxInt), nil
+}
+
+// bring brings the page up to date for such ranks: it asks all ranks as a scrape does, together with scrapes that begin
+// at that time, unless they have been asked within the last second or, with fresh, since the call; the deadline of ctx
+// (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay for those who haven't seen them.
+// The only errors are a canceled ctx and bugs.
+func (e *Exporter) bring(ctx context.Context, which api.Selector, fresh bool) error {
+	began := time.Now()
+	if !fresh && e.upToDate(func(r *rank) bool { return which.Selects(r.ID) }) {
+		return nil
+	}
+	for {
 		l, err := e.rounds.gather(ctx, asValues)
 		if err != nil {
-			return api.ValueList{}, err
+			return err
 		}
 		l.release()
-		if !e.pages.committed().Before(began) {
-			break
+		if !fresh || !e.pages.committed().Before(began) {
+			return nil
 		}
 		select { // it was a round that others had begun
 		case <-time.After(e.shareable / 10):
 		case <-ctx.Done():
-			return api.ValueList{}, fmt.Errorf("exporter: waiting for the ranks' values: %w", ctx.Err())
+			return fmt.Errorf("exporter: waiting for the ranks' values: %w", ctx.Err())
 		}
 	}
-	return source{e}.values(which), nil
 }
 
 // source is an Exporter as the API has it.
@@ -113,25 +128,17 @@ func (s source) Kept(which api.Selector) api.KeptList {
 	return list
 }
 
-// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds. It asks
-// all ranks as a scrape does, together with scrapes that begin at that time, unless they have been asked within the
-// last second; the deadline of ctx (10 s where it has none) is theirs. It does not count as a scrape: ended ranks
-// stay for those who haven't seen them. The only errors are a canceled ctx and bugs.
+// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds, as far as
+// there is room for it in an answer.
 func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
-	e := s.e
-	such := func(r *rank) bool { return which.Selects(r.ID) }
-	if !e.upToDate(such) {
-		l, err := e.rounds.gather(ctx, asValues)
-		if err != nil {
-			return api.ValueList{}, err
-		}
-		l.release()
+	if err := s.e.bring(ctx, which, false); err != nil {
+		return api.ValueList{}, err
 	}
-	return s.values(which), nil
+	return s.values(which, maxValueSeries, maxValueBytes), nil
 }
 
-// values returns what stands on the page now.
-func (s source) values(which api.Selector) api.ValueList {
+// values returns what stands on the page now: so many series, and about so many bytes, at most.
+func (s source) values(which api.Selector, series, bytes int) api.ValueList {
 	e := s.e
 	type chosen struct {
 		rank   *rank
@@ -147,7 +154,7 @@ func (s source) values(which api.Selector) api.ValueList {
 	})
 	p := e.pages.page.Lock().board
 	defer e.pages.page.Unlock()
-	values := api.NewValues(e.pages.committed(), maxValueSeries, maxValueBytes)
+	values := api.NewValues(e.pages.committed(), series, bytes)
 	seen := map[*world]bool{}
 	for _, c := range ranks {
 		known, infos, own := p.Of(&c.rank.Rank)

@@ -256,7 +256,7 @@ func TestValuesOfNow(t *testing.T) {
 	n.scrape()
 	for value := 2; value < 5; value++ {
 		require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, value))
-		list, err := n.Values(t.Context(), api.Selector{})
+		list, err := n.Values(t.Context(), api.Selector{}, true)
 		require.NoError(t, err)
 		require.Len(t, list.Ranks, 1)
 		var got []string
@@ -271,7 +271,7 @@ func TestValuesOfNow(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := n.Values(canceled, api.Selector{})
+	_, err := n.Values(canceled, api.Selector{}, true)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/live"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
@@ -169,6 +170,7 @@ func (c *serveCommand) runOwn(
 func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
+		Live:  live.New(n.Exporter.Values).Handler(n.Logger),
 		Pprof: c.pprof, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {

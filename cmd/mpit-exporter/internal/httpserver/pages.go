@@ -20,6 +20,7 @@ type pages struct {
 	telemetryPath string
 	metrics       http.Handler
 	api           http.Handler
+	live          http.Handler
 	ready         func() bool
 	pprof         bool
 	reload        func(context.Context) error // reads the rules anew; nil: nobody may ask for that
@@ -45,6 +46,8 @@ func CheckTelemetryPath(path string) error {
 func (p pages) mux() (http.Handler, error) {
 	links := []page.Link{
 		{Address: p.telemetryPath, Text: "Metrics"},
+		{Address: "/api/v1/jobs", Text: "Jobs", Description: "what is to be said of each job now, as JSON"},
+		{Address: "/api/v1/report", Text: "Report", Description: "where their time goes, as JSON"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
 		{Address: "/api/v1/catalogue", Text: "Catalogue",
 			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
@@ -65,6 +68,8 @@ func (p pages) mux() (http.Handler, error) {
 	}
 	mux.Handle(p.telemetryPath, p.metrics)
 	mux.Handle("/api/v1/", p.api)
+	mux.Handle("/api/v1/jobs", p.live)
+	mux.Handle("/api/v1/report", p.live)
 	mux.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
 	mux.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if p.ready() {

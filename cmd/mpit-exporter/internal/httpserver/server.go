@@ -38,6 +38,7 @@ const (
 type Config struct {
 	TelemetryPath string
 	Metrics, API  http.Handler
+	Live          http.Handler                    // what jobs do now
 	Reload        func(ctx context.Context) error // reads the rules anew; nil: nobody may ask for that
 	Pprof         bool
 
@@ -64,6 +65,7 @@ func New(c Config) (*Server, error) {
 		telemetryPath: c.TelemetryPath,
 		metrics:       hurried(perAddress(c.Metrics, c.MaxRequests, refused), sendTime),
 		api:           hurried(c.API, sendTime),
+		live:          hurried(c.Live, sendTime),
 		ready:         s.ready.Load,
 		pprof:         c.Pprof,
 		reload:        c.Reload,

@@ -24,6 +24,7 @@ func TestReadiness(t *testing.T) {
 		telemetryPath: "/metrics",
 		metrics:       http.NotFoundHandler(),
 		api:           http.NotFoundHandler(),
+		live:          http.NotFoundHandler(),
 		ready:         func() bool { return ready },
 	}.mux()
 	require.NoError(t, err)
@@ -68,7 +69,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			reloads := 0
 			handler, err := pages{
-				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
+				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(), live: http.NotFoundHandler(),
 				ready:  func() bool { return true },
 				reload: func(context.Context) error { reloads++; return nil },
 			}.mux()

@@ -17,7 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -149,12 +149,12 @@ func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), en
 
 // Reports says how the values for the report are had, before any rank is listened to; nothing is done without one.
 func (o *Mode) Reports(
-	values func(ctx context.Context, which api.Selector) (api.ValueList, error), logger *slog.Logger,
+	values func(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error), logger *slog.Logger,
 ) error {
 	if o.order.Report == "" {
 		return nil
 	}
-	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
+	file, err := reportfile.New(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
 	if err == nil {
 		err = file.Try() // before the sandbox is raised, and while somebody listens
 	}
@@ -165,7 +165,7 @@ func (o *Mode) Reports(
 	o.report = func(ctx context.Context) error {
 		one.Lock()
 		defer one.Unlock()
-		list, err := values(ctx, api.Selector{})
+		list, err := values(ctx, api.Selector{}, true)
 		if err != nil {
 			return fmt.Errorf("getting the values for the report: %w", err)
 		}

@@ -29,8 +29,11 @@ type called struct{ function, kind, object string }
 // call is one of them, with each rank's time, as far as it is told apart.
 type call struct {
 	Call
-	byRank map[int]float64
+	byRank map[who]float64
 }
+
+// who is a rank. There may be several of one number, if their job says that it is one world.
+type who struct{ rank, dup int }
 
 // sizes are those of calls, and how many there were by the bound that they are at most.
 type sizes struct {
@@ -59,9 +62,10 @@ func (m *maker) addRank(of *api.RankValues) {
 	s := &of.Rank
 	j := Job{WorldSize: s.WorldSize, Program: s.Executable, Observed: 1,
 		Library: strings.TrimSpace(s.Library + " " + s.LibraryVersion), Started: s.Started, Ended: s.Ended}
-	m.addJob(&j, s.State != "ended" && s.State != stateGone)
+	m.addJob(&j, s.State != "ended" && s.State != StateGone)
 	m.report.LeftOut += of.Cut
-	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, State: s.State, End: s.EndReason}
+	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State, End: s.EndReason}
+	by := who{s.Rank, s.Dup}
 	if c := s.Calls; c != nil {
 		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
 		if c.Long != nil && s.EndReason != endsWell {
@@ -70,14 +74,14 @@ func (m *maker) addRank(of *api.RankValues) {
 				rank.Place = m.place(s)
 			}
 			// The histograms have it when it returns.
-			m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object}).add(s.Rank, c.Running)
+			m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object}).add(by, c.Running)
 		}
 	}
 	m.report.Ranks = append(m.report.Ranks, rank)
 	for i := range of.Variables {
 		v := &of.Variables[i]
 		for _, series := range v.Series {
-			m.addSeries(s.Rank, v, series)
+			m.addSeries(by, v, series)
 		}
 	}
 }
@@ -132,14 +136,14 @@ func (m *maker) addReport(r *Report) {
 	}
 }
 
-func (m *maker) addSeries(rank int, v *api.VariableValues, s api.SeriesValue) {
+func (m *maker) addSeries(by who, v *api.VariableValues, s api.SeriesValue) {
 	switch {
 	case v.Metric == "mpit_call_time_seconds":
 		c := m.callOf(calledBy(s.Labels))
 		seconds, _ := number(s.Sum)
 		calls, _ := number(s.Count)
 		c.Calls += calls
-		c.add(rank, seconds)
+		c.add(by, seconds)
 	case v.Metric == "mpit_call_bytes_total":
 		if bytes, known := number(s.Value); known && bytes > 0 {
 			m.callOf(calledBy(s.Labels)).addBytes(s.Labels["direction"], bytes)
@@ -151,10 +155,10 @@ func (m *maker) addSeries(rank int, v *api.VariableValues, s api.SeriesValue) {
 			of.add(bound(text), calls)
 		}
 	case v.Metric == "mpit_call_peer_messages_total", v.Metric == "mpit_call_peer_bytes_total":
-		m.addMessages(pair{rank, s.Labels["peer"]}, v.Metric == "mpit_call_peer_bytes_total", s.Value)
+		m.addMessages(pair{by.rank, s.Labels["peer"]}, v.Metric == "mpit_call_peer_bytes_total", s.Value)
 	case isLevel(v):
 		if value, known := number(s.Value); known {
-			m.addLevel(Level{Metric: v.Metric, Labels: s.Labels, Unit: v.Unit, Most: value, Rank: rank})
+			m.addLevel(Level{Metric: v.Metric, Labels: s.Labels, Unit: v.Unit, Most: value, Rank: by.rank})
 		}
 	}
 }
@@ -164,12 +168,12 @@ func isLevel(v *api.VariableValues) bool {
 	return v.Kind == "gauge" && (v.Class == "LEVEL" || v.Class == "HIGHWATERMARK")
 }
 
-// objectLabels are the labels that name a call's object.
-var objectLabels = [...]string{"comm", "win", "file"}
+// ObjectLabels are the labels that name a call's object.
+var ObjectLabels = [...]string{"comm", "win", "file"}
 
 func calledBy(labels map[string]string) called {
 	c := called{function: labels["function"]}
-	for _, kind := range objectLabels {
+	for _, kind := range ObjectLabels {
 		if name, is := labels[kind]; is {
 			c.kind, c.object = kind, name
 		}
@@ -179,17 +183,17 @@ func calledBy(labels map[string]string) called {
 
 func (m *maker) callOf(c called) *call {
 	if m.calls[c] == nil {
-		m.calls[c] = &call{Call{Function: c.function, Kind: c.kind, Object: c.object}, map[int]float64{}}
+		m.calls[c] = &call{Call{Function: c.function, Kind: c.kind, Object: c.object}, map[who]float64{}}
 	}
 	return m.calls[c]
 }
 
 // add adds a rank's time.
-func (c *call) add(rank int, seconds float64) {
+func (c *call) add(by who, seconds float64) {
 	c.Seconds += seconds
-	c.byRank[rank] += seconds
-	if c.byRank[rank] > c.MostSeconds {
-		c.Most, c.MostSeconds = rank, c.byRank[rank]
+	c.byRank[by] += seconds
+	if c.byRank[by] > c.MostSeconds {
+		c.Most, c.MostSeconds = by.rank, c.byRank[by]
 	}
 }
 
@@ -225,7 +229,7 @@ func (m *maker) addMessages(who pair, bytes bool, value string) {
 }
 
 func (m *maker) addLevel(l Level) {
-	key := l.Metric + labelText(l.Labels)
+	key := l.Metric + LabelText(l.Labels)
 	if known := m.levels[key]; known == nil || l.Most > known.Most {
 		m.levels[key] = &l
 	}
@@ -251,23 +255,48 @@ func (m *maker) done() *Report {
 		}
 	}
 	slices.SortFunc(r.Ranks, func(a, b Rank) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Dup, b.Dup)) })
+	r.Seconds, r.Whole = r.Lasted(), true
 	r.Verdict = r.judge()
 	r.sortRanks()
+	m.tellRanksApart()
 	return r
 }
 
-func (m *maker) listCalls() {
-	observed := 0.0
-	for i := range m.report.Ranks {
-		observed += m.report.Ranks[i].Observed
-	}
-	for _, c := range m.calls {
-		if observed > 0 {
-			c.Share = c.Seconds / observed
+// tellRanksApart fills ByRank, once the ranks are in their order.
+func (m *maker) tellRanksApart() {
+	for i := range m.report.Calls {
+		c := &m.report.Calls[i]
+		byRank := m.calls[c.called()].byRank
+		if len(byRank) == 0 {
+			continue
 		}
+		c.ByRank = make([]float64, len(m.report.Ranks))
+		for at := range m.report.Ranks {
+			c.ByRank[at] = byRank[m.report.Ranks[at].who()]
+		}
+	}
+}
+
+func (m *maker) listCalls() {
+	for _, c := range m.calls {
 		m.report.Calls = append(m.report.Calls, c.Call)
 	}
-	slices.SortFunc(m.report.Calls, func(a, b Call) int {
+	m.report.sortCalls()
+}
+
+// sortCalls sorts calls by their time, and says which share of all time that is.
+func (r *Report) sortCalls() {
+	observed := 0.0
+	for i := range r.Ranks {
+		observed += r.Ranks[i].Observed
+	}
+	for i := range r.Calls {
+		r.Calls[i].Share = 0
+		if observed > 0 {
+			r.Calls[i].Share = r.Calls[i].Seconds / observed
+		}
+	}
+	slices.SortFunc(r.Calls, func(a, b Call) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function),
 			strings.Compare(a.Object, b.Object))
 	})
@@ -306,7 +335,26 @@ func (r *Report) sortRanks() {
 	if l := r.Verdict.Late; l != nil && l.Useful {
 		late = (*Rank).Useful
 	}
-	slices.SortStableFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(late(&b), late(&a)) })
+	order := make([]int, len(r.Ranks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(late(&r.Ranks[b]), late(&r.Ranks[a])) })
+	r.Ranks = inOrder(r.Ranks, order)
+	for i := range r.Calls {
+		if c := &r.Calls[i]; c.ByRank != nil {
+			c.ByRank = inOrder(c.ByRank, order)
+		}
+	}
+}
+
+// inOrder is a new list of what stands at these places.
+func inOrder[T any](list []T, order []int) []T {
+	sorted := make([]T, len(list))
+	for i, at := range order {
+		sorted[i] = list[at]
+	}
+	return sorted
 }
 
 // mostOf is what most say; of as many the first by name.
@@ -319,8 +367,8 @@ func mostOf(counts map[string]int) (most string) {
 	return most
 }
 
-// labelText is labels in the order of their names.
-func labelText(labels map[string]string) string {
+// LabelText is labels in the order of their names.
+func LabelText(labels map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		b.WriteString(" " + name + " " + labels[name])

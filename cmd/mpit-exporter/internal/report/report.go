@@ -1,8 +1,9 @@
 // Package report is a page about one job, running or just ended: how efficient it is, where its time goes, which of
 // its ranks are late, and what waits in the library.
 //
-// It asks nobody: Of makes reports of what exporters have answered, all totals since the job began. Text and HTML
-// write one, Compare two.
+// It asks nobody: Of makes reports of what exporters have answered, all totals since the job began, and Since one of
+// what happened between two of them; Compare compares two runs. Package render writes them for people, reportfile to
+// files.
 package report
 
 import (
@@ -23,7 +24,10 @@ const Format = 1
 type Report struct {
 	Format int       `json:"format"`
 	Time   time.Time `json:"time"` // when the last of its ranks was asked
-	Job    Job       `json:"job"`
+	// Seconds is of how long the report is; 0: nobody knows. Whole says that it is all the time since the job began.
+	Seconds float64 `json:"seconds"`
+	Whole   bool    `json:"whole"`
+	Job     Job     `json:"job"`
 	// Verdict says what is wrong with it, if anything.
 	Verdict verdict.Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
@@ -56,8 +60,8 @@ type Job struct {
 	Ended     *time.Time `json:"ended,omitempty"` // absent: a rank that is observed has not
 }
 
-// Seconds is how long the job has run; 0: nobody knows.
-func (r *Report) Seconds() float64 {
+// Lasted is how long the job has run, in seconds; 0: nobody knows.
+func (r *Report) Lasted() float64 {
 	switch {
 	case r.Job.Started == nil:
 		return 0
@@ -80,6 +84,8 @@ type Call struct {
 	// Most is the rank that has spent most time in them.
 	Most        int     `json:"most_rank"`
 	MostSeconds float64 `json:"most_seconds"`
+	// ByRank is Seconds of each of the report's ranks, in their order; nil: not told apart. Files don't have it.
+	ByRank []float64 `json:"by_rank,omitempty"`
 }
 
 // Sizes is how large the calls of one function on one object were, of all ranks.
@@ -99,6 +105,16 @@ type Bucket struct {
 
 // LargestSize stands for sizes above the last bound, as JSON has no infinity.
 const LargestSize = math.MaxFloat64
+
+// WithRanks is the report with ByRank of so many calls only, those with most time.
+func (r *Report) WithRanks(calls int) *Report {
+	of := *r
+	of.Calls = slices.Clone(r.Calls)
+	for i := min(calls, len(of.Calls)); i < len(of.Calls); i++ {
+		of.Calls[i].ByRank = nil
+	}
+	return &of
+}
 
 // AtMost is the bound of the bucket in which the sorted calls reach a share: nine of ten are no larger than AtMost(0.9).
 func (s *Sizes) AtMost(share float64) float64 {
@@ -124,6 +140,8 @@ type Rank struct {
 	Rank     int             `json:"rank"`
 	Dup      int             `json:"dup,omitempty"`
 	Node     string          `json:"node"`
+	PID      int             `json:"pid,omitempty"` // on its node; 0: not known
+	UID      uint32          `json:"uid"`
 	State    string          `json:"state"`
 	End      string          `json:"end_reason,omitempty"`
 	Observed float64         `json:"observed_seconds"`
@@ -134,13 +152,16 @@ type Rank struct {
 	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
+func (r *Rank) who() who { return who{r.Rank, r.Dup} }
+
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
-func (r *Rank) Useful() float64 { return r.share(r.Observed - r.Inside) }
+func (r *Rank) Useful() float64 { return r.Share(r.Observed - r.Inside) }
 
 // Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 { return r.share(r.Observed - r.Kind.Wait - r.Kind.Collective) }
+func (r *Rank) Busy() float64 { return r.Share(r.Observed - r.Kind.Wait - r.Kind.Collective) }
 
-func (r *Rank) share(seconds float64) float64 {
+// Share is the share of the time observed that so many seconds are; 0 where nothing is known.
+func (r *Rank) Share(seconds float64) float64 {
 	if r.Observed <= 0 {
 		return 0
 	}
@@ -205,13 +226,16 @@ func Merge(parts []*Report) []*Report {
 	return all.done()
 }
 
-// begun is when a report's job began; zero: nobody knows.
-func begun(r *Report) time.Time {
+// Begun is when the job began; zero: nobody knows.
+func (r *Report) Begun() time.Time {
 	if r.Job.Started == nil {
 		return time.Time{}
 	}
 	return *r.Job.Started
 }
+
+// StateGone is a rank's state that nobody has heard of lately.
+const StateGone = "gone"
 
 // number reads a value as it stands in an answer; what is none, or not finite, is false.
 func number(text string) (float64, bool) {

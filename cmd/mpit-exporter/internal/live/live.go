@@ -1,0 +1,160 @@
+// Package live answers what the jobs of a node do now: a report on each of the last seconds (package report).
+//
+// The exporter's values are totals. Somebody has to remember what they were some seconds ago, and it is better one
+// server than every viewer, some of which can't keep a thousand ranks: Live does, but only while somebody asks. Begin
+// with Live.Handler.
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+const (
+	// kept is how long a moment is remembered, and the longest window.
+	kept = 10 * time.Second
+	// apart is how far moments are apart at least.
+	apart = time.Second
+)
+
+// Values returns what stands on the exporter's page (exporter.Exporter.Values).
+type Values func(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error)
+
+// Live remembers the last moments of all jobs. It is safe for concurrent use.
+type Live struct {
+	values Values
+
+	turn    chan struct{} // has a token: whoever takes it asks, and everybody else waits for the answer
+	mu      sync.Mutex
+	moments []moment // the newest last
+	forget  *time.Timer
+}
+
+// moment is what was known of all jobs. It is never changed.
+type moment struct {
+	at   time.Time
+	jobs []*report.Report // in the order of their labels
+}
+
+// New returns a Live that knows nothing yet.
+func New(values Values) *Live {
+	l := &Live{values: values, turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
+	l.forget = time.AfterFunc(kept, l.drop)
+	return l
+}
+
+// drop forgets everything: nobody has asked for long.
+func (l *Live) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moments = nil
+}
+
+// look returns the report on every job of the last window: of the time since the newest moment that is at least that
+// long ago, or else since the oldest that is remembered. With a window of zero, or if nothing is remembered, reports
+// are of whole jobs.
+func (l *Live) look(ctx context.Context, window time.Duration) (time.Time, []*report.Report, error) {
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return time.Time{}, nil, fmt.Errorf("waiting for the ranks' values: %w", ctx.Err())
+	}
+	list, err := l.values(ctx, api.Selector{}, false)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	now, before := l.take(list, window)
+	reports := slices.Clone(now.jobs)
+	for i, r := range reports {
+		reports[i] = r.Since(before.of(r))
+	}
+	return now.at, reports, nil
+}
+
+// take remembers what the exporter has answered, unless it has been known, and finds the beginning of the window.
+func (l *Live) take(list api.ValueList, window time.Duration) (now, before moment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget.Reset(2 * kept)
+	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return list.Time.Sub(m.at) > kept+apart })
+	if last := len(l.moments) - 1; last >= 0 && list.Time.Sub(l.moments[last].at) < apart {
+		now = l.moments[last]
+	} else {
+		now = moment{list.Time, report.Of([]api.ValueList{list}, nil)}
+		l.moments = append(l.moments, now)
+	}
+	if window <= 0 || len(l.moments) == 1 {
+		return now, moment{}
+	}
+	before = l.moments[0]
+	for _, m := range l.moments {
+		if now.at.Sub(m.at) >= window {
+			before = m
+		}
+	}
+	return now, before
+}
+
+// of is the report on the same job; nil: it was not there.
+func (m *moment) of(r *report.Report) *report.Report {
+	for _, other := range m.jobs {
+		if a, b := &other.Job, &r.Job; a.ID == b.ID && a.World == b.World && a.User == b.User {
+			return other
+		}
+	}
+	return nil
+}
+
+// Job is what is said of a job in a line.
+type Job struct {
+	Job     report.Job      `json:"job"`
+	States  map[string]int  `json:"states"`  // of its ranks: how many are in each
+	Seconds float64         `json:"seconds"` // of how long this is said
+	Whole   bool            `json:"whole"`   // since the job began
+	Verdict verdict.Verdict `json:"verdict"`
+}
+
+// JobList is the answer to GET /api/v1/jobs.
+type JobList struct {
+	Time time.Time `json:"time"` // when the ranks were asked
+	Jobs []Job     `json:"jobs"` // those first that need somebody
+}
+
+// ReportList is the answer to GET /api/v1/report.
+type ReportList struct {
+	Reports []*report.Report `json:"reports"` // in the order of jobid, world, user
+}
+
+func jobsOf(at time.Time, reports []*report.Report) JobList {
+	list := JobList{Time: at, Jobs: []Job{}}
+	for _, r := range reports {
+		j := Job{Job: r.Job, States: map[string]int{}, Seconds: r.Seconds, Whole: r.Whole, Verdict: r.Verdict}
+		for i := range r.Ranks {
+			j.States[r.Ranks[i].State]++
+		}
+		list.Jobs = append(list.Jobs, j)
+	}
+	slices.SortStableFunc(list.Jobs, func(a, b Job) int { return cmp.Compare(a.needs(), b.needs()) })
+	return list
+}
+
+// needs is smaller the sooner somebody has to look at a job.
+func (j *Job) needs() int {
+	order := []string{verdict.IsHung, verdict.Broken, verdict.Waits, verdict.WaitsForOne, verdict.Communication,
+		verdict.Healthy, verdict.Unknown}
+	place := slices.Index(order, j.Verdict.State)
+	if j.Job.Ended != nil {
+		place += len(order) // nobody can help it
+	}
+	return place
+}

@@ -1,0 +1,153 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// node is an exporter whose job 17 has been held up by rank 1 all the time, and whose job 18 is fine. Job 16 has
+// aborted.
+type node struct {
+	began time.Time
+	asked int
+	err   error
+}
+
+func (n *node) values(context.Context, api.Selector, bool) (api.ValueList, error) {
+	n.asked++
+	passed := time.Since(n.began).Seconds()
+	list := api.ValueList{Time: time.Now()}
+	add := func(job string, rank int, useful float64, end string) {
+		r := api.RankStatus{JobID: job, World: "0", User: "ada", Rank: rank, State: "up", Host: "node1", WorldSize: 2,
+			Started: &n.began, Calls: &api.Calls{Observed: passed, Inside: passed * (1 - useful),
+				Kind: api.KindSeconds{Collective: passed * (1 - useful)}}}
+		if end != "" {
+			r.State, r.EndReason, r.Ended = "ended", end, &n.began
+		}
+		list.Ranks = append(list.Ranks, api.RankValues{Rank: r})
+	}
+	add("16", 0, 0.9, "abort")
+	add("18", 0, 0.9, "")
+	add("18", 1, 0.9, "")
+	add("17", 0, 0.1, "")
+	add("17", 1, 1, "")
+	return list, n.err
+}
+
+func get(t *testing.T, h http.Handler, path string, answer any) int {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	if answer != nil {
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), answer))
+	}
+	return w.Code
+}
+
+func TestJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{began: time.Now().Add(-time.Hour)}
+		h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+		var list JobList
+		require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &list))
+		var order []string
+		for _, j := range list.Jobs {
+			order = append(order, j.Job.ID+" "+j.Verdict.State)
+		}
+		assert.Equal(t, []string{"17 " + verdict.WaitsForOne, "18 " + verdict.Healthy, "16 " + verdict.Broken}, order,
+			"those first that need somebody")
+		assert.Equal(t, map[string]int{"up": 2}, list.Jobs[0].States)
+		assert.True(t, list.Jobs[0].Whole, "nothing is remembered yet")
+		assert.InDelta(t, 3600, list.Jobs[0].Seconds, 1e-6)
+
+		for _, step := range []struct {
+			wait   time.Duration
+			window string
+			is     float64 // seconds of the answer
+		}{
+			{2 * time.Second, "", 2}, // as long as is remembered
+			{2 * time.Second, "", 4},
+			{2 * time.Second, "", 6}, // the newest moment that is at least 5 s ago
+			{2 * time.Second, "", 6},
+			{2 * time.Second, "1s", 2},
+			{0, "10s", 10},
+			{0, "0", 3610},
+			{time.Hour, "5s", 7210}, // everything has been forgotten
+		} {
+			time.Sleep(step.wait)
+			path := "/api/v1/jobs"
+			if step.window != "" {
+				path += "?window=" + step.window
+			}
+			require.Equal(t, http.StatusOK, get(t, h, path, &list), step)
+			assert.InDelta(t, step.is, list.Jobs[0].Seconds, 1e-6, step)
+		}
+		synctest.Wait()
+	})
+}
+
+// Many viewers cost no more than one.
+func TestMomentsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{began: time.Now().Add(-time.Hour)}
+		l := New(n.values)
+		for range 100 {
+			_, _, err := l.look(t.Context(), usual)
+			require.NoError(t, err)
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.LessOrEqual(t, len(l.moments), int(kept/apart)+2)
+		time.Sleep(3 * kept)
+		l.mu.Lock()
+		assert.Empty(t, l.moments, "nobody has asked for long")
+		l.mu.Unlock()
+	})
+}
+
+func TestReport(t *testing.T) {
+	n := &node{began: time.Now().Add(-time.Hour)}
+	h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+	var list struct{ Reports []report.Report }
+	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report", &list))
+	assert.Len(t, list.Reports, 3)
+	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report?jobid=17&world=0&user=ada", &list))
+	require.Len(t, list.Reports, 1)
+	assert.Equal(t, 1, list.Reports[0].Verdict.Late.Rank)
+}
+
+func TestErrors(t *testing.T) {
+	n := &node{began: time.Now()}
+	h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+	for path, status := range map[string]int{
+		"/api/v1/jobs?window=5":       http.StatusBadRequest,
+		"/api/v1/jobs?window=-5s":     http.StatusBadRequest,
+		"/api/v1/jobs?window=1h":      http.StatusBadRequest,
+		"/api/v1/report?jobid=nobody": http.StatusNotFound,
+	} {
+		var answer struct{ Error string }
+		assert.Equal(t, status, get(t, h, path, &answer), path)
+		assert.NotEmpty(t, answer.Error, path)
+	}
+	n.err = errors.New("no")
+	assert.Equal(t, http.StatusInternalServerError, get(t, h, "/api/v1/jobs", nil))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := New(n.values)
+	<-l.turn
+	_, _, err := l.look(canceled, usual)
+	require.ErrorIs(t, err, context.Canceled)
+}

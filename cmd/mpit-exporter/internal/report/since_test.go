@@ -1,0 +1,88 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// running is the job of late, which goes on: after 100 s, or after 110 s, of which the ranks were so long useful.
+func running(after float64, useful ...float64) *Report {
+	list := api.ValueList{Time: reporttest.Began.Add(time.Duration(after) * time.Second)}
+	for rank, useful := range useful {
+		r := reporttest.RankOf(rank, "node1", useful)
+		r.Rank.Ended, r.Rank.State, r.Rank.EndReason, r.Rank.PID = nil, "up", "", 1000+rank
+		r.Rank.Calls.Observed = after
+		r.Rank.Calls.Inside = after - useful
+		r.Rank.Calls.Kind = api.KindSeconds{Send: after / 100, Collective: after - useful - after/100}
+		list.Ranks = append(list.Ranks, r)
+	}
+	return Of([]api.ValueList{list}, nil)[0]
+}
+
+// A job was held up by rank 2 for 100 s, and by rank 1 in the ten seconds since.
+func TestSince(t *testing.T) {
+	before, now := running(100, 30, 31, 98, 30), running(110, 31, 41, 99, 31)
+	// 20 more allreduces, in which rank 0 and 3 have waited.
+	for i, seconds := range []float64{9, 0, 8.9, 8.8} {
+		for j := range now.Ranks {
+			if now.Ranks[j].Rank == i {
+				now.Calls[0].ByRank[j] = before.Calls[0].ByRank[indexOf(before, i)] + seconds
+			}
+		}
+	}
+	now.Calls[0].Calls += 80
+	now.Calls[0].Seconds = before.Calls[0].Seconds + 26.7
+	now.Sizes[0].Buckets[1].Calls++
+	now.Messages[0].Messages++
+	now.Messages[0].Bytes += 2048
+
+	r := now.Since(before)
+	assert.False(t, r.Whole)
+	assert.InDelta(t, 10, r.Seconds, 1e-9)
+	assert.Equal(t, "late rank", r.Verdict.State)
+	assert.Equal(t, 1, r.Verdict.Late.Rank)
+	assert.Equal(t, 1, r.Ranks[0].Rank, "from late to early, by the interval")
+	assert.InDelta(t, 10, r.Ranks[0].Observed, 1e-9)
+	assert.InDelta(t, 1, r.Ranks[0].Useful(), 0.02)
+	assert.Len(t, r.Calls, 1, "nobody has called MPI_Send since")
+	call := r.Calls[0]
+	assert.InDelta(t, 80, call.Calls, 0)
+	assert.InDelta(t, 26.7/40, call.Share, 1e-9)
+	assert.Equal(t, 0, call.Most)
+	assert.InDelta(t, 9, call.MostSeconds, 1e-9)
+	assert.InDelta(t, 0, call.ByRank[0], 1e-9, "in the order of the ranks")
+	assert.InDelta(t, 9, call.ByRank[indexOf(r, 0)], 1e-9)
+	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 1,
+		Buckets: []Bucket{{4096, 1}}}}, r.Sizes)
+	assert.Len(t, r.Messages, 1)
+	assert.InDelta(t, 2048, r.Messages[0].Bytes, 0)
+	assert.Equal(t, now.Levels, r.Levels)
+	assert.InDelta(t, 100, before.Ranks[0].Observed, 0, "the earlier report is not changed")
+	assert.InDelta(t, 110, now.Ranks[0].Observed, 0)
+}
+
+func indexOf(r *Report, rank int) int {
+	for i := range r.Ranks {
+		if r.Ranks[i].Rank == rank {
+			return i
+		}
+	}
+	return -1
+}
+
+// Another process of the same rank has its own beginning; a job that has ended, or was not there, is reported whole.
+func TestSinceAnotherBeginning(t *testing.T) {
+	before, now := running(100, 30, 31), running(10, 3, 4)
+	for i := range now.Ranks {
+		now.Ranks[i].PID += 100
+	}
+	assert.InDelta(t, 10, now.Since(before).Ranks[0].Observed, 0)
+	assert.True(t, now.Since(nil).Whole)
+	ended := Of(reporttest.Late(), nil)[0]
+	assert.Same(t, ended, ended.Since(before))
+}
