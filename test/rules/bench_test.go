@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"encoding/json"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,20 +23,11 @@ const interval = 15 * time.Second
 func BenchmarkRules(b *testing.B) {
 	ranks, minutes := fromEnvironment(b, "BENCH_RANKS", 1024), fromEnvironment(b, "BENCH_MINUTES", 13)
 	started := time.Now()
-	var targets []string
-	for first := 0; first < ranks; first += ranksOfNode {
-		server := httptest.NewServer(node{first: first, count: min(ranksOfNode, ranks-first), started: started})
-		b.Cleanup(server.Close)
-		targets = append(targets, server.Listener.Addr().String())
-	}
-	discovery := filepath.Join(b.TempDir(), "targets.json")
-	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
-	require.NoError(b, err)
-	require.NoError(b, os.WriteFile(discovery, text, 0o600))
+	discovery := harness.MadeUpNodes(b, ranks)
 	prometheus := suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval, Discovery: discovery,
 		Rules: []string{filepath.Join(suite.Root(), "alerts", "recording.yaml"),
 			filepath.Join(suite.Root(), "alerts", "alerts.yaml")}})
-	b.Logf("%d ranks on %d nodes, at %s", ranks, len(targets), prometheus.URL())
+	b.Logf("%d ranks, at %s", ranks, prometheus.URL())
 
 	evaluations := map[string]*evaluation{}
 	for ticker := time.NewTicker(interval / 5); time.Since(started) < time.Duration(minutes)*time.Minute; <-ticker.C {

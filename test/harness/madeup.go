@@ -1,36 +1,63 @@
-package rules
+package harness
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
+	"testing"
 	"time"
 )
 
-// Jobs are of so many ranks, on nodes of so many.
+// Jobs of made-up ranks are of so many, on nodes of so many.
 const (
-	ranksOfNode = 128
-	ranksOfJob  = 8 * ranksOfNode
+	MadeUpOfNode = 128
+	MadeUpOfJob  = 8 * MadeUpOfNode
 )
 
-// node answers as the exporter of a node would whose ranks have the call profile, but for what no rule looks at: most
+// MadeUpNodes serves pages of nodes with so many ranks, all together, until the test ends. It returns a file with their
+// addresses, for PrometheusConfig.Discovery.
+func MadeUpNodes(tb testing.TB, ranks int) (discovery string) {
+	tb.Helper()
+	started := time.Now()
+	var targets []string
+	for first := 0; first < ranks; first += MadeUpOfNode {
+		server := httptest.NewServer(madeUp{first: first, count: min(MadeUpOfNode, ranks-first), started: started})
+		tb.Cleanup(server.Close)
+		targets = append(targets, server.Listener.Addr().String())
+	}
+	discovery = filepath.Join(tb.TempDir(), "targets.json")
+	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
+	if err != nil {
+		tb.Fatalf("encoding the nodes' addresses: %v", err)
+	}
+	if err := os.WriteFile(discovery, text, 0o600); err != nil {
+		tb.Fatalf("writing the nodes' addresses: %v", err)
+	}
+	return discovery
+}
+
+// madeUp answers as the exporter of a node would whose ranks have the call profile, but for what no rule looks at: most
 // buckets of histograms. The first rank of each job is late: it computes, and the others wait for it in collectives.
-type node struct {
+type madeUp struct {
 	first, count int
 	started      time.Time
 }
 
-// line is what a series has for each rank: a counter's rate, or a gauge's value.
-type line struct {
+// madeUpLine is what a series has for each rank: a counter's rate, or a gauge's value.
+type madeUpLine struct {
 	family, labels string
 	value          float64
 	counter        bool
 }
 
-var lines = func() []line {
-	gauge := func(family, labels string, value float64) line { return line{family, labels, value, false} }
-	counter := func(family, labels string, rate float64) line { return line{family, labels, rate, true} }
-	list := []line{
+var madeUpLines = func() []madeUpLine {
+	gauge := func(family, labels string, value float64) madeUpLine { return madeUpLine{family, labels, value, false} }
+	counter := func(family, labels string, rate float64) madeUpLine { return madeUpLine{family, labels, rate, true} }
+	list := []madeUpLine{
 		gauge("mpit_rank_up", "", 1),
 		gauge("mpit_process_info", `,host="node",executable="/bin/app",library="openmpi",jobname="ocean",world_size="1024"`, 1),
 		counter("mpit_rank_agent_cpu_seconds_total", "", 1e-4),
@@ -62,18 +89,18 @@ var lines = func() []line {
 	return list
 }()
 
-func (n node) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (n madeUp) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	passed := time.Since(n.started).Seconds()
 	text := []byte("mpit_exporter_build_info{version=\"1\"} 1\n")
 	for rank := n.first; rank < n.first+n.count; rank++ {
-		job := rank / ranksOfJob
-		of := fmt.Sprintf(`{jobid="%d",world="%[1]d",user="ada",rank="%d"`, job, rank%ranksOfJob)
+		job := rank / MadeUpOfJob
+		of := fmt.Sprintf(`{jobid="%d",world="%[1]d",user="ada",rank="%d"`, job, rank%MadeUpOfJob)
 		put := func(family, labels string, value float64) {
 			text = append(append(append(append(text, family...), of...), labels...), "} "...)
 			text = append(strconv.AppendFloat(text, value, 'g', -1, 64), '\n')
 		}
-		for _, l := range lines {
+		for _, l := range madeUpLines {
 			value := l.value
 			if l.counter {
 				value *= passed
@@ -83,10 +110,10 @@ func (n node) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		put("mpit_rank_start_time_seconds", "", float64(n.started.Unix()))
 		for comm := range 8 {
 			put("mpit_object_info", fmt.Sprintf(`,kind="comm",name="grid%d",object_rank="%d",size="%d"`, comm,
-				rank%ranksOfJob, ranksOfJob), 1)
+				rank%MadeUpOfJob, MadeUpOfJob), 1)
 		}
 		waits := 0.8
-		if rank%ranksOfJob == 0 {
+		if rank%MadeUpOfJob == 0 {
 			waits = 0.05
 		}
 		for kind, share := range map[string]float64{"send": 0.03, "wait": 0.05, "collective": waits, "file": 0} {
