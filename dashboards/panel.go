@@ -70,6 +70,7 @@ func graph(title, description, unit string) *panel {
 // many is a graph of up to ten series whose names aren't known beforehand: the legend beside it has room for all.
 func many(title, description, unit string) *panel {
 	p := graph(title, description, unit).size(12, 9)
+	p.MaxDataPoints = enoughPoints
 	if o, is := p.Options.(*grafana.GraphOptions); is {
 		o.Legend = grafana.Legend{
 			Calcs: []string{"mean"}, DisplayMode: "table", Placement: "right", ShowLegend: true, SortBy: "Mean", SortDesc: true,
@@ -175,10 +176,13 @@ const (
 	nameAlone = "name"
 )
 
-// heat has a column of cells for each point in time. Of more points than these nobody sees more.
+// enoughPoints is how many points in time panels ask for that read many series. Of more nobody sees more.
+const enoughPoints = 150
+
+// heat has a column of cells for each point in time.
 func heat(title, description, unit, scheme string) (*panel, *grafana.HeatmapOptions) {
 	p := newPanel("heatmap", title, description, unit, 12, 9)
-	p.MaxDataPoints = 150
+	p.MaxDataPoints = enoughPoints
 	linear := grafana.ScaleDistribution{Type: "linear"}
 	p.FieldConfig.Defaults.Custom = &grafana.HeatmapField{ScaleDistribution: linear}
 	options := &grafana.HeatmapOptions{
@@ -391,10 +395,10 @@ func (p *panel) sorted(title string, descending bool) *panel {
 
 // widths are those of columns, in pixels, that need less room or more than the others.
 var widths = map[string]int{
-	"jobid": 105, "world": 115, "rank": 70, "dup": 70, "pid": 90, "user": 85, "library": 90,
+	"jobid": 105, "world": 115, "rank": 60, "dup": 70, "pid": 90, "user": 85, "library": 90,
 	"library_version": 140, "world_size": 105, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
-	"program": 130, "executable": 280, "State": 140, "Useful": 135, "Waiting": 135, "Ranks": 85, "Nodes": 80, "Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
+	"program": 130, "executable": 280, "State": 140, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80, "Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
 	"alert": 165, "function": 190, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125,
 	"Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115, "Bytes": 110,
 	"Calls of a rank": 140, "Least": 110, "Mean": 110, "For": 95, "node": 130, "one of them": 110,

@@ -17,14 +17,14 @@ import (
 // maps no more rows than there are pixels, and tables no more rows than there are ranks.
 func TestManyRanks(t *testing.T) {
 	const ranks = harness.MadeUpOfJob
-	p := suite.PrometheusWith(t, harness.PrometheusConfig{Interval: 5 * time.Second, Discovery: harness.MadeUpNodes(t, ranks)})
+	p := suite.PrometheusWith(t, harness.PrometheusConfig{Interval: 5 * time.Second, Discovery: harness.MadeUpNodes(t, ranks, 2)})
 	p.Await(t, "count(count_over_time(mpit_call_inside_seconds_total[1m]) > 4)", func(samples []harness.Sample) error {
 		if len(samples) != 1 || samples[0].Value != ranks {
 			return fmt.Errorf("%v", samples)
 		}
 		return nil
 	})
-	s := site{prometheus: p, from: time.Now().Add(-20 * time.Second), to: time.Now()}
+	s := site{prometheus: p, step: 10 * time.Second, from: time.Now().Add(-20 * time.Second), to: time.Now()}
 	rows := 0
 	for _, d := range read(t) {
 		values := map[string]string{"__rate_interval": "20s", "__interval": "5s", "__range": "20s"}

@@ -25,6 +25,7 @@ type site struct {
 	server     harness.PrometheusServer
 	prometheus *harness.Prometheus
 	from, to   time.Time // the time range
+	step       time.Duration
 	profiled   []profiled
 }
 
@@ -54,7 +55,7 @@ func observe(t *testing.T) []site {
 	third := suite.Exporter(t)
 	var sites []site
 	for _, server := range harness.PrometheusServers(t) {
-		sites = append(sites, site{server: server, from: from, prometheus: suite.PrometheusWith(t,
+		sites = append(sites, site{server: server, from: from, step: time.Second, prometheus: suite.PrometheusWith(t,
 			harness.PrometheusConfig{Server: server, Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{one, two, third}})})
 	}
 	scraped := func(expression string, want float64) {
@@ -65,15 +66,16 @@ func observe(t *testing.T) []site {
 	}
 	measured := []*harness.Run{startStencil(t, harness.OpenMPI(t), stencilOpenMPI, one),
 		startStencil(t, harness.MPICH(t), stencilMPICH, two)}
-	waits := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
-		Socket: one.Socket, ID: stuck, Exec: []string{"--calls"}})
-	waits.AtHold(t, "late")
 	simulate(t, one, two)
 	simulateAlone(t, third)
 	openmpi := harness.OpenMPI(t)
 	for _, run := range measured {
 		scraped(fmt.Sprintf(`count(mpit_object_info{jobid=%q, name="residual"})`, run.ID), 2)
 	}
+
+	waits := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
+		Socket: one.Socket, ID: stuck, Exec: []string{"--calls"}})
+	waits.AtHold(t, "late", 1)
 
 	traffic := harness.Job{
 		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir},
@@ -185,7 +187,7 @@ func (s site) ask(ctx context.Context, q target, values map[string]string) ([]ha
 	if q.Instant {
 		samples, err = s.prometheus.QueryAt(ctx, expr, s.to)
 	} else {
-		samples, err = s.prometheus.QueryRange(ctx, expr, s.from, s.to, time.Second)
+		samples, err = s.prometheus.QueryRange(ctx, expr, s.from, s.to, s.step)
 	}
 	return slices.DeleteFunc(samples, func(x harness.Sample) bool {
 		return math.IsNaN(x.Value) ||

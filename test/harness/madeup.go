@@ -18,14 +18,14 @@ const (
 	MadeUpOfJob  = 8 * MadeUpOfNode
 )
 
-// MadeUpNodes serves pages of nodes with so many ranks, all together, until the test ends. It returns a file with their
-// addresses, for PrometheusConfig.Discovery.
-func MadeUpNodes(tb testing.TB, ranks int) (discovery string) {
+// MadeUpNodes serves pages of nodes with so many ranks, all together, each with so many communicators, until the test
+// ends. It returns a file with their addresses, for PrometheusConfig.Discovery.
+func MadeUpNodes(tb testing.TB, ranks, comms int) (discovery string) {
 	tb.Helper()
 	started := time.Now()
 	var targets []string
 	for first := 0; first < ranks; first += MadeUpOfNode {
-		server := httptest.NewServer(madeUp{first: first, count: min(MadeUpOfNode, ranks-first), started: started})
+		server := httptest.NewServer(madeUp{first: first, count: min(MadeUpOfNode, ranks-first), comms: comms, started: started})
 		tb.Cleanup(server.Close)
 		targets = append(targets, server.Listener.Addr().String())
 	}
@@ -43,8 +43,8 @@ func MadeUpNodes(tb testing.TB, ranks int) (discovery string) {
 // madeUp answers as the exporter of a node would whose ranks have the call profile, but for what no rule looks at: most
 // buckets of histograms. The first rank of each job is late: it computes, and the others wait for it in collectives.
 type madeUp struct {
-	first, count int
-	started      time.Time
+	first, count, comms int
+	started             time.Time
 }
 
 // madeUpLine is what a series has for each rank: a counter's rate, or a gauge's value.
@@ -54,7 +54,7 @@ type madeUpLine struct {
 	counter        bool
 }
 
-var madeUpLines = func() []madeUpLine {
+func madeUpLines(comms int) []madeUpLine {
 	gauge := func(family, labels string, value float64) madeUpLine { return madeUpLine{family, labels, value, false} }
 	counter := func(family, labels string, rate float64) madeUpLine { return madeUpLine{family, labels, rate, true} }
 	list := []madeUpLine{
@@ -71,7 +71,7 @@ var madeUpLines = func() []madeUpLine {
 		gauge("mpit_call_running_seconds", "", 0.01),
 		gauge("mpit_mpool_hugepage_allocated_bytes", "", 0),
 	}
-	for comm := range 8 {
+	for comm := range comms {
 		name := fmt.Sprintf(`,comm="grid%d"`, comm)
 		for _, function := range []string{"MPI_Isend", "MPI_Irecv", "MPI_Bcast", "MPI_Allreduce", "MPI_Barrier"} {
 			labels := name + `,function="` + function + `"`
@@ -87,10 +87,11 @@ var madeUpLines = func() []madeUpLine {
 			gauge("mpit_pml_ob1_posted_recvq_length", name, 1), gauge("mpit_pml_ob1_unexpected_msgq_length", name, 1))
 	}
 	return list
-}()
+}
 
 func (n madeUp) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	lines := madeUpLines(n.comms)
 	passed := time.Since(n.started).Seconds()
 	text := []byte("mpit_exporter_build_info{version=\"1\"} 1\n")
 	for rank := n.first; rank < n.first+n.count; rank++ {
@@ -100,7 +101,7 @@ func (n madeUp) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			text = append(append(append(append(text, family...), of...), labels...), "} "...)
 			text = append(strconv.AppendFloat(text, value, 'g', -1, 64), '\n')
 		}
-		for _, l := range madeUpLines {
+		for _, l := range lines {
 			value := l.value
 			if l.counter {
 				value *= passed
@@ -108,7 +109,7 @@ func (n madeUp) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			put(l.family, l.labels, value)
 		}
 		put("mpit_rank_start_time_seconds", "", float64(n.started.Unix()))
-		for comm := range 8 {
+		for comm := range n.comms {
 			put("mpit_object_info", fmt.Sprintf(`,kind="comm",name="grid%d",object_rank="%d",size="%d"`, comm,
 				rank%MadeUpOfJob, MadeUpOfJob), 1)
 		}

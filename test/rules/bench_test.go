@@ -23,7 +23,7 @@ const interval = 15 * time.Second
 func BenchmarkRules(b *testing.B) {
 	ranks, minutes := fromEnvironment(b, "BENCH_RANKS", 1024), fromEnvironment(b, "BENCH_MINUTES", 13)
 	started := time.Now()
-	discovery := harness.MadeUpNodes(b, ranks)
+	discovery := harness.MadeUpNodes(b, ranks, 8)
 	prometheus := suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval, Discovery: discovery,
 		Rules: []string{filepath.Join(suite.Root(), "alerts", "recording.yaml"),
 			filepath.Join(suite.Root(), "alerts", "alerts.yaml")}})
