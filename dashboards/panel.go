@@ -129,6 +129,10 @@ func (p *panel) stacked() *panel {
 // stat is one number.
 func stat(title, description, unit string, thresholds grafana.Thresholds) *panel {
 	p := newPanel("stat", title, description, unit, 4, 4)
+	if unit == "percentunit" {
+		decimals := 1
+		p.FieldConfig.Defaults.Decimals = &decimals
+	}
 	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Thresholds = thresholds
 	p.Options = &grafana.StatOptions{
