@@ -203,8 +203,9 @@ func heat(title, description, unit, scheme string) (*panel, *grafana.HeatmapOpti
 	return p, options
 }
 
-// mostRanks is how many ranks a heat map shows: Grafana has a few pixels for each.
-const mostRanks = 1000
+// mostRanks is how many ranks a heat map shows: of more, several would share a line of pixels, and the last one drawn
+// would hide the late one.
+const mostRanks = 300
 
 // heatOfRanks has a row for each rank, rank 0 at the top. expr makes an expression of a window, as for top.
 func heatOfRanks(title, description, unit, scheme string, exprs ...func(over string) string) *panel {
@@ -370,6 +371,7 @@ func matrix(title, description, unit, expr, rows, columns string) *panel {
 		Matcher: grafana.Matcher{ID: "byName", Options: corner},
 		Properties: []grafana.Property{
 			{ID: "unit", Value: "string"}, {ID: "custom.cellOptions", Value: grafana.CellOptions{Type: "auto"}},
+			{ID: "custom.width", Value: 95},
 		},
 	}}
 	return p
@@ -425,7 +427,7 @@ func (p *panel) override(c column) {
 	if c.unit == "percentunit" {
 		add("decimals", 1)
 	}
-	if width := widths[name]; width > 0 {
+	if width := widths[name]; width > 0 && (!c.gauge || c.unit == "percentunit") {
 		add("custom.width", width)
 	}
 	if c.link != nil {

@@ -1,6 +1,10 @@
 package dashboards
 
-import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+import (
+	"fmt"
+
+	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+)
 
 // variables is the dashboard of single variables of a library, whatever it has, and of what describes ranks.
 func variables() grafana.Dashboard {
@@ -81,7 +85,8 @@ func anyLevel() []*panel {
 			byThing.query(most(10, things, selector), "highest rank"+thingsName)
 		}),
 		ranks.ofUnits(ends, "$level", func(selector string) {
-			ranks.query(sumBy("rank", selector)+"\nand on (rank) topk(1000, "+sumBy("rank", "max_over_time("+selector+atTheEnd+")")+")", "{{rank}}")
+			ranks.query(fmt.Sprintf("%s\nand on (rank) topk(%d, %s)", sumBy("rank", selector), mostRanks,
+				sumBy("rank", "max_over_time("+selector+atTheEnd+")")), "{{rank}}")
 		}),
 	}
 }

@@ -18,7 +18,7 @@ import (
 const (
 	stencilOpenMPI, stencilMPICH = "stencil-openmpi", "stencil-mpich"
 
-	steps, cells, every = 150, 64, 15
+	steps, cells, every = 450, 64, 45
 	slow                = 1
 )
 
