@@ -43,7 +43,7 @@ const stepOf = ({ maxDataPoints = Infinity }) => Math.max(scrape, Math.ceil((to 
 const builtin = (step) => ({ __interval: `${step}s`, __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s`, __range: `${to - from}s` });
 
 async function ask(path, parameters) {
-  const response = await fetch(`${flags.prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(30_000) });
+  const response = await fetch(`${flags.prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(120_000) });
   const answer = await response.json();
   if (answer.status !== 'success') {
     throw new Error(`Prometheus' answer to ${parameters.query ?? path}: ${answer.error}`);
@@ -172,11 +172,12 @@ async function executable(name) {
 async function draw(name) {
   const width = Number(flags.width);
   const page = await browser.newPage({ viewport: { width, height: 800 }, timezoneId: 'UTC', locale: 'en-US' });
+  page.setDefaultTimeout(180_000);
   page.on('response', (response) => response.ok() || console.error(`${name}: ${response.status()} ${new URL(response.url()).pathname}`));
   page.on('console', (message) => message.type() === 'error' && console.error(`${name}: ${message.text()}`));
   page.on('pageerror', (error) => console.error(`${name}: ${error.stack}`));
   await page.goto(`http://127.0.0.1:${server.address().port}/page.html`);
-  await page.waitForFunction(() => window.drawn, undefined, { timeout: 60_000 });
+  await page.waitForFunction(() => window.drawn);
   const { height, empty } = await page.evaluate(() => window.drawn);
   await page.setViewportSize({ width, height });
   await page.waitForTimeout(1500); // charts are drawn when their size is known
