@@ -131,7 +131,7 @@ func callWaits() []*panel {
 	}
 	return []*panel{
 		heatOfRanks("Waiting for late ranks, rank by rank", "Share of time: the light row among dark ones is the rank that the others "+
-			"wait for. "+waitedMeans, "percentunit", "Oranges", func(over string) string {
+			"wait for. "+waitedMeans, "percentunit", "Oranges", "bottomk", func(over string) string {
 			return sumBy("rank", waited(process+", comm", lately(over), here))
 		}).between(0, 1),
 		many("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait most for late "+

@@ -135,7 +135,7 @@ func jobWho() []*panel {
 	long := bad(unexpectedMany)
 	return []*panel{
 		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even job; a dark row "+
-			"among light ones is a rank that the others wait for.", "percentunit", "Greens",
+			"among light ones is a rank that the others wait for.", "percentunit", "Greens", "topk",
 			func(over string) string { return maxBy("rank", useful(process, lately(over))) }).between(0, 1).size(12, 12),
 		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where others wait long, "+
 			"they wait for it. A click at a rank leads to its calls.",

@@ -207,12 +207,14 @@ func heat(title, description, unit, scheme string) (*panel, *grafana.HeatmapOpti
 // would hide the late one.
 const mostRanks = 300
 
-// heatOfRanks has a row for each rank, rank 0 at the top. expr makes an expression of a window, as for top.
-func heatOfRanks(title, description, unit, scheme string, exprs ...func(over string) string) *panel {
-	p, options := heat(title, description+fmt.Sprintf(" Of more than %d ranks those with most.", mostRanks), unit, scheme)
+// heatOfRanks has a row for each rank, rank 0 at the top. which says whether those with most (topk) or with least
+// (bottomk) are to be seen if there are too many; exprs make expressions of a window.
+func heatOfRanks(title, description, unit, scheme, which string, exprs ...func(over string) string) *panel {
+	word := map[string]string{"topk": "most", "bottomk": "least"}[which]
+	p, options := heat(title, fmt.Sprintf("%s Of more than %d ranks those with %s.", description, mostRanks, word), unit, scheme)
 	options.YAxis.AxisLabel, options.YAxis.Reverse = "rank", true
 	for _, expr := range exprs {
-		p.query(top(mostRanks, "rank", expr), "{{rank}}")
+		p.query(extreme(which, mostRanks, "rank", expr), "{{rank}}")
 	}
 	return p
 }

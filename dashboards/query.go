@@ -118,10 +118,15 @@ func aligned(label, expr string) string {
 // top is the series that have most over the whole time range, by labels: the same ones at each point of a graph. expr
 // makes an expression of a window.
 func top(n int, by string, expr func(over string) string) string {
+	return extreme("topk", n, by, expr)
+}
+
+// extreme is top, or those that have least: bottomk.
+func extreme(which string, n int, by string, expr func(over string) string) string {
 	if by == "" { // there is one
 		return expr(atOnePoint)
 	}
-	return fmt.Sprintf("%s\nand on (%s) topk(%d, %s)", expr(atOnePoint), by, n, expr(atTheEnd))
+	return fmt.Sprintf("%s\nand on (%s) %s(%d, %s)", expr(atOnePoint), by, which, n, expr(atTheEnd))
 }
 
 // most is top of levels: their highest values are compared.

@@ -65,7 +65,7 @@ func (p *panel) ofUnits(ends endings, family string, ask func(selector string)) 
 func anyCounter() []*panel {
 	ends := endings{{"_bytes_total", "binBps"}, {"_seconds_total", "percentunit"}}
 	byThing := many("By what it is bound to", "How fast it grows in all ranks together: the ten fastest.", "cps")
-	ranks := heatOfRanks("Rank by rank", "How fast it grows.", "cps", "Blues")
+	ranks := heatOfRanks("Rank by rank", "How fast it grows.", "cps", "Blues", "topk")
 	return []*panel{
 		byThing.ofUnits(ends, "$counter", func(selector string) {
 			byThing.longest(things, "all ranks"+thingsName, func(over string) string { return sumBy(things, rateOf(selector, over)) })
@@ -79,7 +79,7 @@ func anyCounter() []*panel {
 func anyLevel() []*panel {
 	ends := endings{{"_bytes", "bytes"}, {"_ratio", "percentunit"}, {"_seconds", "s"}}
 	byThing := many("By what it is bound to", "The rank that has most: the ten highest.", "short")
-	ranks := heatOfRanks("Rank by rank", "What a rank has of it in several objects is summed up.", "short", "Blues")
+	ranks := heatOfRanks("Rank by rank", "What a rank has of it in several objects is summed up.", "short", "Blues", "topk")
 	return []*panel{
 		byThing.ofUnits(ends, "$level", func(selector string) {
 			byThing.query(most(10, things, selector), "highest rank"+thingsName)
