@@ -70,7 +70,7 @@ func observe(t *testing.T) []site {
 	simulateAlone(t, third)
 	openmpi := harness.OpenMPI(t)
 	for _, run := range measured {
-		scraped(fmt.Sprintf(`count(mpit_object_info{jobid=%q, name="residual"})`, run.ID), 2)
+		scraped(fmt.Sprintf(`count(last_over_time(mpit_object_info{jobid=%q, name="residual"}[10m]))`, run.ID), 2)
 	}
 
 	waits := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
