@@ -179,7 +179,8 @@ func callDurations() []*panel {
 	chosen := ofComms + `, function=~"$function"`
 	quantile := func(q float64) func(over string) string {
 		return func(over string) string {
-			return "(" + quantileOf(q, call, selector(callTime+"_bucket", chosen), over) + ")"
+			// Where there were no calls, it is NaN.
+			return "(" + quantileOf(q, call, selector(callTime+"_bucket", chosen), over) + ") > 0"
 		}
 	}
 	mean := func(over string) string {
