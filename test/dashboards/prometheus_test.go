@@ -56,7 +56,8 @@ func observe(t *testing.T) []site {
 	var sites []site
 	for _, server := range harness.PrometheusServers(t) {
 		sites = append(sites, site{server: server, from: from, step: time.Second, prometheus: suite.PrometheusWith(t,
-			harness.PrometheusConfig{Server: server, Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{one, two, third}})})
+			harness.PrometheusConfig{Server: server, Interval: time.Second, Rules: suite.RulesInSeconds(t),
+				Exporters: []*harness.Exporter{one, two, third}})})
 	}
 	scraped := func(expression string, want float64) {
 		t.Helper()
