@@ -110,8 +110,8 @@ func TestMomentsAreShared(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 		}
-		assert.LessOrEqual(t, len(l.moments), int(kept/apart)+2)
-		time.Sleep(3 * kept)
+		assert.LessOrEqual(t, len(l.moments), int(Kept/apart)+2)
+		time.Sleep(3 * Kept)
 		l.mu.Lock()
 		assert.Empty(t, l.moments, "nobody has asked for long")
 		l.mu.Unlock()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -32,4 +33,15 @@ func (r *Report) judge() verdict.Verdict {
 		where = strings.TrimSuffix(where, " on")
 	}
 	return verdict.Of(ranks, r.Job.WorldSize, where)
+}
+
+// Needs is smaller the sooner somebody has to look at the job.
+func (r *Report) Needs() int {
+	order := []string{verdict.IsHung, verdict.Broken, verdict.Waits, verdict.WaitsForOne, verdict.Communication,
+		verdict.Healthy, verdict.Unknown}
+	place := slices.Index(order, r.Verdict.State)
+	if r.Job.Ended != nil {
+		place += len(order) // nobody can help it
+	}
+	return place
 }
