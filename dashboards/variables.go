@@ -77,7 +77,7 @@ func anyCounter() []*panel {
 }
 
 func anyLevel() []*panel {
-	ends := endings{{"_bytes", "bytes"}, {"_ratio", "percentunit"}, {"_seconds", "s"}}
+	ends := endings{{"_bytes", "bytes"}, {"_ratio", "percentunit"}}
 	byThing := many("By what it is bound to", "The rank that has most: the ten highest.", "short")
 	ranks := heatOfRanks("Rank by rank", "What a rank has of it in several objects is summed up.", "short", "Blues", "topk")
 	return []*panel{

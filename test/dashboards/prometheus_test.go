@@ -30,8 +30,8 @@ type site struct {
 }
 
 const (
-	early, split, queued, phases, killed, aborted, mpich, lost, stuck = "early", "split", "queued", "phases", "killed",
-		"aborted", "mpich", "lost", "stuck"
+	early, split, queued, phases, killed, aborted, mpich, lost, stuck, left = "early", "split", "queued", "phases", "killed",
+		"aborted", "mpich", "lost", "stuck", "left"
 
 	// messages of each round of traffic.c go out on "ring"; so many rounds, twice.
 	rounds = 40
@@ -110,7 +110,7 @@ func observe(t *testing.T) []site {
 		pcontrol.Release(t, point)
 	}
 	pcontrol.AtHold(t, "level")
-	for id, how := range map[string]string{killed: "kill", aborted: "abort"} {
+	for id, how := range map[string]string{killed: "kill", aborted: "abort", left: "exit"} {
 		run := suite.Run(t, harness.Job{MPI: openmpi, Program: "ends.c", Args: []string{how, harness.HoldDir},
 			Socket: two.Socket, ID: id})
 		run.AtHold(t, "up")
@@ -135,7 +135,7 @@ func observe(t *testing.T) []site {
 	scraped(fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)
 	scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, early), 2)
 	// A rank without a last word is lost when it could have connected again.
-	for id, reason := range map[string]string{killed: "lost", aborted: "abort"} {
+	for id, reason := range map[string]string{killed: "lost", aborted: "abort", left: "exit"} {
 		scraped(fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[5m])))`, id, reason), 1)
 	}
 	scraped(`count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
@@ -278,7 +278,7 @@ func oneOfEachUnit(names []string) []string {
 }
 
 // order is all jobs, real ones first.
-var order = append([]string{split, early, queued, phases, killed, aborted, mpich, stuck, stencilOpenMPI, stencilMPICH,
+var order = append([]string{split, early, queued, phases, killed, aborted, left, mpich, stuck, stencilOpenMPI, stencilMPICH,
 	"simulated", lost}, simulated...)
 
 func with(values map[string]string, name, value string) map[string]string {
