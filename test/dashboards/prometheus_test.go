@@ -356,10 +356,8 @@ func (s site) testData(t *testing.T) {
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.
 var onlySimulated = []string{
 	// States, shares and watermarks: see docs/metrics.md for who has some.
-	"High watermarks: simulated",
-	"Low watermarks: simulated",
-	"Shares: simulated",
-	"States: simulated",
+	"By what it is bound to: simulated",
+	"Rank by rank: simulated",
 	"Watermarks of several ranks together: mvapich2-2.3",
 	"Which rank holds a watermark: simulated",
 	// Other builds of Open MPI and MPICH, and other libraries.
