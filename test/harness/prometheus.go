@@ -19,6 +19,8 @@ import (
 type Prometheus struct {
 	*Process
 	address string
+	suite   *Suite
+	command []string
 }
 
 // PrometheusConfig is what a Prometheus is to do.
@@ -28,6 +30,8 @@ type PrometheusConfig struct {
 	Exporters []*Exporter      // scraped twice a second as job "mpit"
 	Discovery string           // pattern of files with more targets of that job; none if empty
 	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
+	Keep      string           // regular expression of the metrics that are stored; all if empty
+	Data      string           // directory of the storage, instead of one of its own
 }
 
 // PrometheusServer is a program, and how it stores histograms.
@@ -98,6 +102,9 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 		c.Server.binary = Tool(tb, "prometheus")
 	}
 	dir := s.Dir(tb)
+	if c.Data == "" {
+		c.Data = filepath.Join(dir, "data")
+	}
 	config := filepath.Join(dir, "prometheus.yml")
 	var addresses []string
 	for _, exporter := range c.Exporters {
@@ -116,17 +123,28 @@ scrape_configs:
 	if c.Discovery != "" {
 		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
 	}
+	if c.Keep != "" {
+		text += fmt.Sprintf("    metric_relabel_configs: [{source_labels: [__name__], regex: %q, action: keep}]\n", c.Keep)
+	}
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
-	p := &Prometheus{address: FreeAddress(tb)}
-	p.Process = s.Start(tb, append([]string{
+	p := &Prometheus{address: FreeAddress(tb), suite: s}
+	p.command = append([]string{
 		c.Server.binary,
 		"--config.file=" + config,
-		"--storage.tsdb.path=" + filepath.Join(dir, "data"),
+		"--storage.tsdb.path=" + c.Data,
 		"--web.listen-address=" + p.address,
 		"--log.level=warn",
-	}, c.Server.flags...), nil)
+	}, c.Server.flags...)
+	p.Restart(tb)
+	return p
+}
+
+// Restart starts it again, on the same storage and address, after its end.
+func (p *Prometheus) Restart(tb testing.TB) {
+	tb.Helper()
+	p.Process = p.suite.Start(tb, p.command, nil)
 	Await(tb, "a ready Prometheus", func(ctx context.Context) error {
 		if p.Ended() {
 			tb.Fatalf("Prometheus has ended: %+v", p.Wait(tb))
@@ -134,7 +152,6 @@ scrape_configs:
 		_, _, err := get(ctx, "http://"+p.address+"/-/ready", "")
 		return err
 	})
-	return p
 }
 
 // quoted makes the elements of a YAML list.
