@@ -78,6 +78,13 @@ var enduranceFaults = []enduranceFault{
 		free()
 		e.prometheus.Restart(t)
 	}},
+	{"reports: disk full", false, func(e *endurance, ctx context.Context, t *testing.T, draw *rand.Rand) {
+		back := e.full.gone("no room")
+		defer back()
+		free := e.reports.fill(t)
+		sleep(ctx, between(draw, time.Second, 20*time.Second))
+		free()
+	}},
 	{"clock", false, func(e *endurance, _ context.Context, t *testing.T, draw *rand.Rand) {
 		jumps := []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour, -400 * 24 * time.Hour, -time.Second}
 		e.clock.set(t, jumps[draw.IntN(len(jumps))])

@@ -74,7 +74,8 @@ func (g growth) String() string {
 // time, when all that is made once had been made.
 func (e *endurance) measure(t *testing.T, all []lasting) {
 	t.Helper()
-	e.prometheus.Await(t, "count(mpit_rank_end_info) or vector(0)", func(samples []harness.Sample) error {
+	// Not what Prometheus remembers of those that went while it was away.
+	e.prometheus.Await(t, "count(count_over_time(mpit_rank_end_info[10s])) or vector(0)", func(samples []harness.Sample) error {
 		if len(samples) != 1 || samples[0].Value != 0 {
 			return fmt.Errorf("ended ranks on the page: %v", samples)
 		}

@@ -28,17 +28,19 @@ type enduranceJob struct {
 	holds   bool          // one of profilePrograms, which stop at hold points
 	calls   bool          // with the call profile
 	waits   bool          // MPI_Finalize and exit wait for the exporter
+	report  string        // the file of its report
 }
 
 const (
-	endTerm = "term" // its launcher gets SIGTERM
-	endStop = "stop" // a rank is stopped for a while; then it goes on to MPI_Finalize
+	endTerm   = "term"   // its launcher gets SIGTERM
+	endStop   = "stop"   // a rank is stopped for a while; then it goes on to MPI_Finalize
+	endReport = "report" // MPI_Finalize, in a job with an exporter of its own, which writes a report
 )
 
 // Each as often as it stands here.
 var enduranceEnds = []string{
 	"finalize", "finalize", "finalize", "finalize", "finalize", "finalize", "finalize", "finalize", "finalize",
-	"exit", "_exit", "abort", "kill", "oom", "hang", endTerm, endStop,
+	"exit", "_exit", "abort", "kill", "oom", "hang", endTerm, endStop, endReport,
 }
 
 func (j enduranceJob) String() string {
@@ -122,19 +124,19 @@ func (e *endurance) drawEndure(j *enduranceJob, draw *rand.Rand) {
 	case end == "oom":
 		j.Wrap = []string{"sh", "-c", `test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 || echo $$ >"$0/cgroup.procs"; exec "$@"`,
 			e.memory}
+	case end == endReport:
+		j.Socket, j.calls, end = "", false, "finalize" // which it brings
+		j.report = filepath.Join(e.reports.dir, strconv.FormatUint(draw.Uint64(), 36)+".json")
+		j.Exec = []string{"--report=" + j.report, "--own.dir=" + filepath.Dir(e.rules), "--own.wait=60s"}
 	case end == endTerm || end == endStop:
 		end = "finalize"
 	}
 	// It ends after so many seconds of pauses.
 	j.Args = []string{strconv.FormatFloat(j.seconds.Seconds(), 'f', 2, 64), strconv.Itoa(draw.IntN(1 << 30)), end,
 		harness.HoldDir}
-	if j.MPI.Name == "openmpi" && draw.IntN(3) == 0 {
+	if j.MPI.Name == "openmpi" && j.report == "" && draw.IntN(3) == 0 {
 		j.Exec = append(j.Exec, "--monitoring")
 	}
-	e.drawClock(j, draw)
-}
-
-func (e *endurance) drawClock(j *enduranceJob, draw *rand.Rand) {
 	if draw.IntN(3) == 0 {
 		j.Env = append(j.Env, "LD_PRELOAD="+e.clock.library)
 	}
@@ -144,24 +146,24 @@ func (e *endurance) drawClock(j *enduranceJob, draw *rand.Rand) {
 func (e *endurance) runJob(t *testing.T, j enduranceJob) {
 	began := time.Now()
 	run := suite.Run(t, j.Job)
-	pauses := e.pauses(j)
+	pause := min(j.seconds/2, time.Minute) // less than HOLD_LIMIT_SECONDS
 	switch {
 	case j.holds:
 		run.AtHold(t, "half")
-		time.Sleep(pauses[0])
+		time.Sleep(pause)
 		run.Release(t, "half")
 		run.AtHold(t, "done")
-		time.Sleep(pauses[1])
+		time.Sleep(pause)
 		run.Release(t, "done")
 	case j.end == endTerm:
 		e.pidOf(t, run, 0)
-		time.Sleep(pauses[0])
+		time.Sleep(pause)
 		run.Signal(t, syscall.SIGTERM)
 	case j.end == endStop:
 		pid := e.pidOf(t, run, run.Ranks-1)
-		time.Sleep(pauses[0])
+		time.Sleep(pause)
 		if syscall.Kill(pid, syscall.SIGSTOP) == nil { // or it has ended
-			time.Sleep(min(pauses[1], 8*time.Second))
+			time.Sleep(min(pause, 20*time.Second))
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 	}
@@ -172,16 +174,47 @@ func (e *endurance) runJob(t *testing.T, j enduranceJob) {
 	if j.regular() {
 		require.Zero(t, result.Status, "status; stderr: %s", clip(result.Stderr))
 	}
+	if j.report != "" {
+		e.readReport(t, j, run, began, ended)
+		return
+	}
 	e.account(t, j, run, began, ended)
 }
 
 // regular: the job comes to MPI_Finalize in all ranks.
-func (j enduranceJob) regular() bool { return j.end == "finalize" || j.end == endStop }
+func (j enduranceJob) regular() bool {
+	return slices.Contains([]string{"finalize", endStop, endReport}, j.end)
+}
 
-// pauses are two parts of the job's time, less than what HOLD_LIMIT_SECONDS allows.
-func (e *endurance) pauses(j enduranceJob) [2]time.Duration {
-	half := min(j.seconds/2, time.Minute)
-	return [2]time.Duration{half, half}
+// readReport compares a job's report with its books. While the disk was full there may be none, but not half of one.
+func (e *endurance) readReport(t *testing.T, j enduranceJob, run *harness.Run, began, ended time.Time) {
+	t.Helper()
+	e.tally.add(run.Ranks, "ranks")
+	text, err := os.ReadFile(j.report)
+	full := e.full.excuse(began, ended) != ""
+	if os.IsNotExist(err) && full {
+		e.tally.add(1, "reports: none, the disk was full")
+		return
+	}
+	require.NoError(t, err)
+	r := reportIn(t, text)
+	require.NoError(t, os.Remove(j.report))
+	if full { // it may be of an earlier moment
+		e.tally.add(1, "reports: the disk was full")
+		return
+	}
+	all := books{}
+	for _, own := range readBooks(t, run, "end") {
+		for key, a := range own {
+			all.account(callers{key.function, strings.TrimPrefix(key.object, "comm:")}).calls += a.calls
+		}
+	}
+	for key, a := range all {
+		_, calls := r.seconds(key.function, strings.TrimPrefix(key.object, "-"))
+		assert.InDelta(t, a.calls, calls, 0, "%v in the report", key)
+	}
+	e.tally.add(len(all), "counters compared with books")
+	e.tally.add(1, "reports: as their books")
 }
 
 // pidOf waits until a rank of endure.c has told its process id.

@@ -25,8 +25,6 @@ const (
 	enduranceRetention = time.Minute
 	// Longer than it takes until Prometheus has scraped what was there when it could begin to.
 	enduranceSlack = 5 * enduranceScrapes
-	// Time between two moments at which nothing runs but what runs all the time, and growth is measured.
-	enduranceStretch = 10 * time.Minute
 )
 
 // For SOAK_SECONDS, jobs of all kinds and lengths run under one exporter and a Prometheus, while faults come at random
@@ -65,11 +63,14 @@ type endurance struct {
 	prometheus  *harness.Prometheus
 	sockets     disk // what the exporter writes to
 	storage     disk // what Prometheus writes to
+	reports     disk // what exporters of jobs write to
 	clock       clock
 	rules       string // the exporter's rule file
 	targets     string // Prometheus' file of targets
 	journal     journal
+	full        journal // of the disk for reports
 	tally       tally
+	stretches   time.Duration // time between two moments at which growth is measured
 	growth      []growth
 	memory      string // control group with little memory; empty: none can be made here
 	jobs        sync.WaitGroup
@@ -80,6 +81,7 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	e := &endurance{seed: seed, mpis: harness.Both(t)}
 	e.clock = newClock(t)
 	e.sockets, e.storage = newDisk(t, "nr_inodes=16", []byte{}), newDisk(t, "size=512m", make([]byte, 16<<20))
+	e.reports = newDisk(t, "size=2m", make([]byte, 64<<10))
 	e.memory = memoryGroup(t, 512<<20)
 	dir := suite.Dir(t)
 	e.rules, e.targets = filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "targets.json")
@@ -98,6 +100,7 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	})
 	e.began = time.Now()
 	e.ends = e.began.Add(length)
+	e.stretches = max(time.Minute, min(length/6, 10*time.Minute))
 	return e
 }
 
@@ -113,7 +116,7 @@ func (e *endurance) tellAddress(t *testing.T) {
 // stretch lets jobs and faults come, until growth is to be measured.
 func (e *endurance) stretch(t *testing.T) {
 	t.Helper()
-	ends := time.Now().Add(enduranceStretch)
+	ends := time.Now().Add(e.stretches)
 	if ends.After(e.ends) {
 		ends = e.ends
 	}
