@@ -87,7 +87,9 @@ var enduranceFaults = []enduranceFault{
 	}},
 	{"clock", false, func(e *endurance, _ context.Context, t *testing.T, draw *rand.Rand) {
 		jumps := []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour, -400 * 24 * time.Hour, -time.Second}
-		e.clock.set(t, jumps[draw.IntN(len(jumps))])
+		jump := jumps[draw.IntN(len(jumps))]
+		t.Logf("the clock is %v off", jump)
+		e.clock.set(t, jump)
 	}},
 }
 
@@ -250,7 +252,10 @@ type clock struct{ path, library string }
 
 func newClock(t *testing.T) clock {
 	t.Helper()
-	c := clock{path: filepath.Join(suite.Dir(t), "clock"), library: suite.PlainProgram(t, "libclock.c", "library", "-shared", "-fPIC")}
+	c := clock{
+		path:    filepath.Join(suite.Dir(t), "clock"),
+		library: suite.PlainProgram(t, "libclock.c", "library", "-shared", "-fPIC"),
+	}
 	c.set(t, 0)
 	return c
 }
@@ -303,8 +308,11 @@ func init() {
 `
 	jumpy, jump := filepath.Join(dir, "time.go"), filepath.Join(dir, "jump.go")
 	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mpit-exporter")
-	for path, text := range map[string]string{jumpy: patched, jump: mapping, overlay: fmt.Sprintf(`{"Replace": {%q: %q, %q: %q}}`,
-		now, jumpy, filepath.Join(suite.Root(), "cmd", "mpit-exporter", "jump.go"), jump)} {
+	added := filepath.Join(suite.Root(), "cmd", "mpit-exporter", "jump.go")
+	for path, text := range map[string]string{
+		jumpy: patched, jump: mapping,
+		overlay: fmt.Sprintf(`{"Replace": {%q: %q, %q: %q}}`, now, jumpy, added, jump),
+	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", suite.Root(), "-trimpath", "-overlay", overlay,

@@ -65,17 +65,19 @@ type growth struct {
 }
 
 func (g growth) String() string {
-	return fmt.Sprintf("after %v: exporter %d: %d goroutines, %d descriptors, heap %.1f MiB, resident %.1f MiB; ranks %v kB",
-		g.at.Round(time.Second), g.exporter, g.goroutines, g.descriptors, float64(g.heap)/(1<<20), float64(g.resident)/1024,
-		g.ranks)
+	return fmt.Sprintf("after %v: exporter %d: %d goroutines, %d descriptors, heap %.1f MiB, resident %.1f MiB; "+
+		"ranks %v kB", g.at.Round(time.Second), g.exporter, g.goroutines, g.descriptors, float64(g.heap)/(1<<20),
+		float64(g.resident)/1024, g.ranks)
 }
 
 // measure waits until the exporter has forgotten the jobs that have ended, measures, and compares that with the first
 // time, when all that is made once had been made.
 func (e *endurance) measure(t *testing.T, all []lasting) {
 	t.Helper()
+	sleep(t.Context(), enduranceRetention)
 	// Not what Prometheus remembers of those that went while it was away.
-	e.prometheus.Await(t, "count(count_over_time(mpit_rank_end_info[10s])) or vector(0)", func(samples []harness.Sample) error {
+	const ended = "count(count_over_time(mpit_rank_end_info[10s])) or vector(0)"
+	e.prometheus.Await(t, ended, func(samples []harness.Sample) error {
 		if len(samples) != 1 || samples[0].Value != 0 {
 			return fmt.Errorf("ended ranks on the page: %v", samples)
 		}
@@ -120,7 +122,9 @@ func (e *endurance) measure(t *testing.T, all []lasting) {
 // expectHealth: nothing was refused, and nothing has failed that the exporter counts.
 func (e *endurance) expectHealth(t *testing.T) {
 	t.Helper()
-	for _, what := range []string{"protocol_errors", "connections_refused", "rank_panics", "label_clashes", "ranks_evicted"} {
+	for _, what := range []string{
+		"protocol_errors", "connections_refused", "rank_panics", "label_clashes", "ranks_evicted",
+	} {
 		samples, err := e.prometheus.Query(t.Context(), fmt.Sprintf("max_over_time(mpit_exporter_%s_total[%ds]) > 0", what,
 			int(time.Since(e.began).Seconds())))
 		require.NoError(t, err)

@@ -44,8 +44,11 @@ var enduranceEnds = []string{
 }
 
 func (j enduranceJob) String() string {
-	return fmt.Sprintf("%s %d %s %s %v %s", j.MPI.Name, j.Ranks, j.Program, j.end, j.seconds.Round(time.Second),
-		strings.Join(j.Exec, ""))
+	flags := strings.Join(j.Exec, "")
+	if j.report != "" {
+		flags = "--report"
+	}
+	return fmt.Sprintf("%s %d %s %s %v %s", j.MPI.Name, j.Ranks, j.Program, j.end, j.seconds.Round(time.Second), flags)
 }
 
 // startJobs starts one job after the other, as many at a time as a small machine bears, until the context ends.
@@ -118,12 +121,12 @@ func (e *endurance) drawEndure(j *enduranceJob, draw *rand.Rand) {
 	switch {
 	case end == "hang":
 		j.Ranks = 2
-		j.Env = append(j.Env, fmt.Sprintf("MPIEXEC_TIMEOUT=%d", int(j.seconds.Seconds())+8))
+		j.Env = append(j.Env, fmt.Sprintf("MPIEXEC_TIMEOUT=%d", int(j.seconds.Seconds())+15))
 	case end == "oom" && e.memory == "":
 		end = "kill"
 	case end == "oom":
-		j.Wrap = []string{"sh", "-c", `test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 || echo $$ >"$0/cgroup.procs"; exec "$@"`,
-			e.memory}
+		j.Wrap = []string{"sh", "-c",
+			`test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 || echo $$ >"$0/cgroup.procs"; exec "$@"`, e.memory}
 	case end == endReport:
 		j.Socket, j.calls, end = "", false, "finalize" // which it brings
 		j.report = filepath.Join(e.reports.dir, strconv.FormatUint(draw.Uint64(), 36)+".json")
@@ -267,7 +270,7 @@ func (e *endurance) accountRank(t *testing.T, j enduranceJob, run *harness.Run, 
 	case reason == "" && excuse != "":
 		return "missing, there was " + excuse
 	case reason == "" && j.regular():
-		t.Errorf("rank %d has ended with its job, and nothing tells of its last sample; seen while it lived: %t", rank, f.seen)
+		t.Errorf("rank %d has ended, and nothing tells of its last sample; seen while it lived: %t", rank, f.seen)
 		return "UNACCOUNTED"
 	case reason == "" && f.seen:
 		t.Errorf("rank %d is gone, and nothing tells how it ended", rank)
@@ -398,7 +401,8 @@ func (e *endurance) figures(ctx context.Context, run *harness.Run, began time.Ti
 }
 
 // last asks for the last values that a job's series have had since it began.
-func (e *endurance) last(ctx context.Context, name string, run *harness.Run, since time.Time) ([]harness.Sample, error) {
+func (e *endurance) last(ctx context.Context, name string, run *harness.Run,
+	since time.Time) ([]harness.Sample, error) {
 	return e.prometheus.Query(ctx, fmt.Sprintf("last_over_time(%s{jobid=%q}[%ds])", name, run.ID,
 		int(time.Since(since).Seconds())+1))
 }

@@ -27,11 +27,10 @@ const (
 	enduranceSlack = 5 * enduranceScrapes
 )
 
-// For SOAK_SECONDS, jobs of all kinds and lengths run under one exporter and a Prometheus, while faults come at random
-// times: what is in endurance_jobs_test.go and endurance_faults_test.go. Every rank's last sample must be in Prometheus,
-// or the exporter must say that it is lost, or the exporter was gone then; figures are those of the programs' books;
-// nothing grows (endurance_growth_test.go). SOAK_SEED repeats a run's jobs and faults, as far as the machine's pace
-// lets it.
+// For SOAK_SECONDS, jobs of all kinds and lengths (endurance_jobs_test.go) run under one exporter and a Prometheus,
+// while faults come at random times (endurance_faults_test.go). Every rank's last sample must be in Prometheus, or the
+// exporter must say that it is lost, or the exporter was gone then; figures are those of the programs' books; nothing
+// grows (endurance_growth_test.go). SOAK_SEED repeats a run's jobs and faults, as far as the machine's pace lets it.
 func TestEndurance(t *testing.T) {
 	seconds, err := strconv.Atoi(os.Getenv("SOAK_SECONDS"))
 	if err != nil {
@@ -96,7 +95,7 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	e.prometheus = suite.PrometheusWith(t, harness.PrometheusConfig{
 		Discovery: e.targets, Interval: enduranceScrapes, Data: filepath.Join(e.storage.dir, "data"),
 		// The others of each rank would be millions of series, of jobs that are over.
-		Keep: "mpit_call_time_seconds_count|mpit_call_bytes_total|mpit_rank_.*|mpit_process_info|mpit_exporter_.*|" + allToAllCalls,
+		Keep: callTimes + "_count|" + callBytes + "|" + allToAllCalls + "|mpit_(rank|exporter)_.*",
 	})
 	e.began = time.Now()
 	e.ends = e.began.Add(length)

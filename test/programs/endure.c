@@ -49,8 +49,8 @@ static void round_of_calls(MPI_Comm ring)
     MPI_Comm brief;
 
     for (int i = 0; i < times; i++) {
-        DO(RING, SENT(bytes), RECEIVED(bytes), MPI_Sendrecv, out, bytes, MPI_BYTE, next, 1, in, bytes, MPI_BYTE, before, 1, ring,
-           MPI_STATUS_IGNORE);
+        DO(RING, SENT(bytes), RECEIVED(bytes), MPI_Sendrecv, out, bytes, MPI_BYTE, next, 1, in, bytes, MPI_BYTE, before,
+           1, ring, MPI_STATUS_IGNORE);
         DO(RING, SENT(4), RECEIVED(4), MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, ring);
         EXPECT(sum == size);
     }
