@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,9 +45,14 @@ func TestEndurance(t *testing.T) {
 	t.Logf("SOAK_SECONDS=%d SOAK_SEED=%d", seconds, seed)
 	e := newEndurance(t, seed, time.Duration(seconds)*time.Second)
 	defer e.jobs.Wait() // their tests are parts of this one
+	// An interrupt ends it early: nobody else would unmount the disks.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithDeadline(ctx, e.ends)
+	defer cancel()
 	lasting := e.startLasting(t)
-	for time.Now().Before(e.ends) {
-		e.stretch(t)
+	for ctx.Err() == nil {
+		e.stretch(ctx, t)
 		e.measure(t, lasting)
 	}
 	e.endLasting(t, lasting)
@@ -113,13 +119,9 @@ func (e *endurance) tellAddress(t *testing.T) {
 }
 
 // stretch lets jobs and faults come, until growth is to be measured.
-func (e *endurance) stretch(t *testing.T) {
+func (e *endurance) stretch(ctx context.Context, t *testing.T) {
 	t.Helper()
-	ends := time.Now().Add(e.stretches)
-	if ends.After(e.ends) {
-		ends = e.ends
-	}
-	ctx, cancel := context.WithDeadline(t.Context(), ends)
+	ctx, cancel := context.WithTimeout(ctx, e.stretches)
 	defer cancel()
 	number := uint64(len(e.growth))
 	e.jobs.Go(func() { e.startJobs(ctx, t, rand.New(rand.NewPCG(e.seed, 2*number))) })
