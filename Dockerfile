@@ -1,15 +1,16 @@
 # syntax=docker/dockerfile:1
 #
-# docker build --target exporter -t mpit-exporter .      the exporter, and the agent for images of MPI programs to copy
-# docker build --target demo -t mpit-exporter-demo .     a small MPI job under the agent, for docker-compose.yml
+# docker build --target exporter -t mpit-exporter .    the exporter, and the libraries for images of MPI programs to copy
+#
+# The target demo, small MPI jobs with a call profile, is docker-compose.yml's.
 FROM golang:1.26-bookworm AS build
-# For the demo's program alone.
+# For the demo's programs alone.
 RUN apt-get update && apt-get install -y --no-install-recommends libopenmpi-dev openmpi-bin && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN make build && mpicc.openmpi -O2 -o bin/halo examples/demo/halo.c
+RUN make build && mpicc.openmpi -O2 -o bin/halo examples/demo/halo.c && mpicc.openmpi -g -O2 -o bin/stencil examples/calls/stencil.c
 
 FROM debian:bookworm-slim AS exporter
 COPY --from=build /src/bin/mpit-exporter /usr/bin/mpit-exporter
@@ -26,10 +27,10 @@ ENTRYPOINT ["/usr/bin/mpit-exporter"]
 FROM exporter AS demo
 USER root
 RUN apt-get update && apt-get install -y --no-install-recommends openmpi-bin && rm -rf /var/lib/apt/lists/*
-COPY --from=build /src/bin/halo /usr/local/bin/halo
+COPY --from=build /src/bin/halo /src/bin/stencil /usr/local/bin/
 COPY examples/compose/job.sh /usr/local/bin/job.sh
 USER 65533:65533
 # A job's directories are Open MPI's own business, and its user has no home.
 ENV HOME=/tmp
-HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["bash", "-c", "grep -qx halo /proc/[0-9]*/comm 2>/dev/null"]
+HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["bash", "-c", "grep -qxE 'halo|stencil' /proc/[0-9]*/comm 2>/dev/null"]
 ENTRYPOINT ["/usr/local/bin/job.sh"]

@@ -13,7 +13,10 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/past"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/render"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
@@ -72,7 +75,7 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 	return nil
 }
 
-func (c *reportCommand) which() (which report.Which) {
+func (c *reportCommand) which() (which past.Which) {
 	which.JobID, which.World, which.User, which.Rank = c.exporter.Labels()
 	return which
 }
@@ -80,19 +83,19 @@ func (c *reportCommand) which() (which report.Which) {
 func write(r *report.Report, output string, std cli.Stdio) error {
 	switch output {
 	case "html":
-		return r.HTML(std.Out)
+		return render.HTML(r, std.Out)
 	case "json":
 		return r.JSON(std.Out)
 	}
-	return r.Text(std.Out)
+	return render.Text(r, std.Out)
 }
 
 func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) error {
-	before, err := report.Load(ctx, c.files[0])
+	before, err := reportfile.Load(ctx, c.files[0])
 	if err != nil {
 		return err
 	}
-	after, err := report.Load(ctx, c.files[1])
+	after, err := reportfile.Load(ctx, c.files[1])
 	if err != nil {
 		return err
 	}
@@ -103,18 +106,18 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 	case c.output == "json":
 		return compared.JSON(std.Out)
 	}
-	return compared.Text(std.Out)
+	return render.Comparison(compared, std.Out)
 }
 
 // find finds the one job that is meant.
 func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	if len(c.files) == 1 {
-		return report.Load(ctx, c.files[0])
+		return reportfile.Load(ctx, c.files[0])
 	}
 	var answers []api.ValueList
 	var err error
 	if c.prometheus != "" {
-		answers, err = report.FromPrometheus(ctx, c.prometheus, c.which(), time.Now(), c.since)
+		answers, err = past.Ask(ctx, c.prometheus, c.which(), time.Now(), c.since)
 	} else {
 		answers = make([]api.ValueList, 1)
 		err = c.exporter.Get(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL", "values", &answers[0])

@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +49,7 @@ type service struct {
 	Build   struct{ Context, Target string } `yaml:"build"`
 	Image   string                           `yaml:"image"`
 	Volumes []string                         `yaml:"volumes"`
+	Tmpfs   []string                         `yaml:"tmpfs"`
 	Environ map[string]string                `yaml:"environment"`
 
 	HealthCheck map[string]any `yaml:"healthcheck"`
@@ -89,6 +92,7 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			assert.Regexp(t, `:v?\d+\.\d+\.\d+$`, s.Image, "an image of somebody else's has a version")
 			assert.NotEmpty(t, s.HealthCheck, "%s has no health check", name)
 		default:
+			assert.Empty(t, s.Image, "%s is built here: compose would ask a registry for an image by that name first", name)
 			stage := regexp.MustCompile(`(?ms)^FROM [^\n]* AS ` + s.Build.Target + `$(.*?)(?:^FROM |\z)`).FindStringSubmatch(dockerfile)
 			require.NotNil(t, stage, "Dockerfile has no stage %s", s.Build.Target)
 			assert.Contains(t, stage[1], "\nHEALTHCHECK ", s.Build.Target)
@@ -120,9 +124,11 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 	for _, d := range documents(t, filepath.Join(provisioning, "dashboards", "mpi.yaml")) {
 		for _, p := range d["providers"].([]any) {
 			path := p.(map[string]any)["options"].(map[string]any)["path"].(string)
-			files, err := filepath.Glob(filepath.Join(root, here(path), "*.json"))
-			require.NoError(t, err)
-			assert.NotEmpty(t, files, "no dashboards at %s", path)
+			var hidden []string
+			for _, d := range c.Services["grafana"].Tmpfs {
+				hidden = append(hidden, filepath.Join(root, here(d)))
+			}
+			assert.NotEmpty(t, dashboardsIn(t, filepath.Join(root, here(path)), hidden), "no dashboards at %s", path)
 		}
 	}
 	for _, d := range documents(t, filepath.Join(provisioning, "datasources", "prometheus.yaml")) {
@@ -130,6 +136,32 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			assert.Equal(t, "http://prometheus:9090", s.(map[string]any)["url"])
 		}
 	}
+}
+
+// dashboardsIn are all that Grafana finds in a directory and below: each JSON file there must be one.
+func dashboardsIn(t *testing.T, dir string, hidden []string) (titles []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(hidden, path):
+			return fs.SkipDir
+		case filepath.Ext(path) != ".json":
+			return nil
+		}
+		var board struct{ UID, Title string }
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		require.NoError(t, json.Unmarshal(text, &board), path)
+		assert.NotEmpty(t, board.Title, path)
+		assert.NotEmpty(t, board.UID, path)
+		titles = append(titles, board.Title)
+		return nil
+	}))
+	return titles
 }
 
 // What the Dockerfile copies from this directory is here and not left out by .dockerignore.
@@ -166,15 +198,22 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 }
 
-// The manifests are YAML, of kinds that are meant, and their exporter runs as the image's user.
+// The manifests are YAML, of kinds that are meant, say how their images are built, and their exporter runs as the
+// image's user.
 func TestKubernetesManifests(t *testing.T) {
 	kinds := map[string]bool{}
+	image := regexp.MustCompile(`(?m)^ *image: (\S+)$`)
 	require.NoError(t, filepath.WalkDir(filepath.Join(root, "examples", "kubernetes"),
 		func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			rel, err := filepath.Rel(root, path)
+			text := string(read(t, rel))
+			for _, m := range image.FindAllStringSubmatch(text, -1) {
+				assert.Regexp(t, `(?m)^# .*docker build .*-t `+regexp.QuoteMeta(m[1])+` \. && docker push `+
+					regexp.QuoteMeta(m[1])+`$`, text, "nobody publishes the image: %s says how to build it", rel)
+			}
 			for _, d := range documents(t, rel) {
 				kinds[d["kind"].(string)] = true
 				assert.NotEmpty(t, d["apiVersion"], path)

@@ -17,7 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -154,7 +154,7 @@ func (o *Mode) Reports(
 	if o.order.Report == "" {
 		return nil
 	}
-	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
+	file, err := reportfile.New(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
 	if err == nil {
 		err = file.Try() // before the sandbox is raised, and while somebody listens
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
@@ -143,7 +143,7 @@ func (o *Settings) Check(socket string) error {
 	if o.report != "" {
 		o.reportAlone = !o.Enabled
 		o.Enabled = true
-		if _, err := report.NewFile(o.report, "", 0); err != nil {
+		if _, err := reportfile.New(o.report, "", 0); err != nil {
 			return cli.Usagef("--report %v", err)
 		}
 	}

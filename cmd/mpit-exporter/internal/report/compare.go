@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 )
 
 // Comparison is what has changed between two runs of one job: where a rank's time goes, on average, that of the
@@ -17,8 +15,15 @@ import (
 type Comparison struct {
 	Before   Job      `json:"before"`
 	After    Job      `json:"after"`
+	Verdicts Verdicts `json:"verdicts"`
 	Observed Change   `json:"observed_seconds"` // of the mean rank
 	Changes  []Change `json:"changes"`          // by what they cost or save, the most first; together they are Observed
+}
+
+// Verdicts is what is to be said of each run.
+type Verdicts struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
 }
 
 // Change is one of them.
@@ -33,12 +38,12 @@ type Change struct {
 // Costs is how much longer it takes; below 0: it takes less.
 func (c *Change) Costs() float64 { return c.After - c.Before }
 
-// outside is what is not MPI.
-const outside = "(outside MPI)"
+// Outside is what is not MPI.
+const Outside = "(outside MPI)"
 
 // Compare says what has changed from one run to another. It is an error if one of them had no call profile.
 func Compare(before, after *Report) (*Comparison, error) {
-	c := &Comparison{Before: before.Job, After: after.Job, Observed: Change{What: "time observed"}}
+	c := &Comparison{Before: before.Job, After: after.Job, Verdicts: Verdicts{before.Verdict.Text, after.Verdict.Text}, Observed: Change{What: "time observed"}}
 	changes := map[string]*Change{}
 	at := func(what string) *Change {
 		if changes[what] == nil {
@@ -68,7 +73,7 @@ func Compare(before, after *Report) (*Comparison, error) {
 				side.of.Job.ID)
 		}
 		*side.seconds(&c.Observed) = observed / ranks
-		*side.seconds(at(outside)) = (observed - inside) / ranks
+		*side.seconds(at(Outside)) = (observed - inside) / ranks
 		for i := range side.of.Calls {
 			call := &side.of.Calls[i]
 			change := at(strings.TrimSpace(call.Function + " " + call.Object))
@@ -85,34 +90,6 @@ func Compare(before, after *Report) (*Comparison, error) {
 	return c, nil
 }
 
-// Text writes the comparison for a terminal.
-func (c *Comparison) Text(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Job %s: %s, and job %s: %s\n", table.Clean(c.Before.ID), count(c.Before.Observed, "rank"),
-		table.Clean(c.After.ID), count(c.After.Observed, "rank"))
-	fmt.Fprintf(&b, "The mean rank takes %s; it took %s: %s\n\n", duration(c.Observed.After),
-		duration(c.Observed.Before), signed(c.Observed.Costs()))
-	t := table.New(&b)
-	table.Line(t, "COSTS", "BEFORE", "AFTER", "CALLS BEFORE", "AFTER", "OF THE MEAN RANK, IN")
-	for i := range c.Changes[:min(len(c.Changes), shownCalls)] {
-		change := &c.Changes[i]
-		calls := []string{"", ""}
-		if change.What != outside {
-			calls = []string{number3(change.CallsBefore), number3(change.CallsAfter)}
-		}
-		table.Row(t, signed(change.Costs()), duration(change.Before), duration(change.After), calls[0], calls[1],
-			change.What)
-	}
-	_ = t.Flush()
-	if more := len(c.Changes) - shownCalls; more > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", more)
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
-	}
-	return nil
-}
-
 // JSON writes the comparison as JSON.
 func (c *Comparison) JSON(w io.Writer) error {
 	text, err := json.MarshalIndent(c, "", "  ")
@@ -123,11 +100,4 @@ func (c *Comparison) JSON(w io.Writer) error {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	return nil
-}
-
-func signed(seconds float64) string {
-	if seconds < 0 {
-		return "-" + duration(-seconds)
-	}
-	return "+" + duration(seconds)
 }

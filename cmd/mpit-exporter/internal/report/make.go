@@ -62,7 +62,7 @@ func (m *maker) addRank(of *api.RankValues) {
 	s := &of.Rank
 	j := Job{WorldSize: s.WorldSize, Program: s.Executable, Observed: 1,
 		Library: strings.TrimSpace(s.Library + " " + s.LibraryVersion), Started: s.Started, Ended: s.Ended}
-	m.addJob(&j, s.State != "ended" && s.State != stateGone)
+	m.addJob(&j, s.State != "ended" && s.State != StateGone)
 	m.report.LeftOut += of.Cut
 	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State, End: s.EndReason}
 	by := who{s.Rank, s.Dup}
@@ -168,12 +168,12 @@ func isLevel(v *api.VariableValues) bool {
 	return v.Kind == "gauge" && (v.Class == "LEVEL" || v.Class == "HIGHWATERMARK")
 }
 
-// objectLabels are the labels that name a call's object.
-var objectLabels = [...]string{"comm", "win", "file"}
+// ObjectLabels are the labels that name a call's object.
+var ObjectLabels = [...]string{"comm", "win", "file"}
 
 func calledBy(labels map[string]string) called {
 	c := called{function: labels["function"]}
-	for _, kind := range objectLabels {
+	for _, kind := range ObjectLabels {
 		if name, is := labels[kind]; is {
 			c.kind, c.object = kind, name
 		}
@@ -229,7 +229,7 @@ func (m *maker) addMessages(who pair, bytes bool, value string) {
 }
 
 func (m *maker) addLevel(l Level) {
-	key := l.Metric + labelText(l.Labels)
+	key := l.Metric + LabelText(l.Labels)
 	if known := m.levels[key]; known == nil || l.Most > known.Most {
 		m.levels[key] = &l
 	}
@@ -367,8 +367,8 @@ func mostOf(counts map[string]int) (most string) {
 	return most
 }
 
-// labelText is labels in the order of their names.
-func labelText(labels map[string]string) string {
+// LabelText is labels in the order of their names.
+func LabelText(labels map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		b.WriteString(" " + name + " " + labels[name])

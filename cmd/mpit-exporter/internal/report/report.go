@@ -2,7 +2,8 @@
 // its ranks are late, and what waits in the library.
 //
 // It asks nobody: Of makes reports of what exporters have answered, all totals since the job began, and Since one of
-// what happened between two of them. Text and HTML write one, Compare two.
+// what happened between two of them; Compare compares two runs. Package render writes them for people, reportfile to
+// files.
 package report
 
 import (
@@ -154,12 +155,13 @@ type Rank struct {
 func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
-func (r *Rank) Useful() float64 { return r.share(r.Observed - r.Inside) }
+func (r *Rank) Useful() float64 { return r.Share(r.Observed - r.Inside) }
 
 // Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 { return r.share(r.Observed - r.Kind.Wait - r.Kind.Collective) }
+func (r *Rank) Busy() float64 { return r.Share(r.Observed - r.Kind.Wait - r.Kind.Collective) }
 
-func (r *Rank) share(seconds float64) float64 {
+// Share is the share of the time observed that so many seconds are; 0 where nothing is known.
+func (r *Rank) Share(seconds float64) float64 {
 	if r.Observed <= 0 {
 		return 0
 	}
@@ -224,13 +226,16 @@ func Merge(parts []*Report) []*Report {
 	return all.done()
 }
 
-// begun is when a report's job began; zero: nobody knows.
-func begun(r *Report) time.Time {
+// Begun is when the job began; zero: nobody knows.
+func (r *Report) Begun() time.Time {
 	if r.Job.Started == nil {
 		return time.Time{}
 	}
 	return *r.Job.Started
 }
+
+// StateGone is a rank's state that nobody has heard of lately.
+const StateGone = "gone"
 
 // number reads a value as it stands in an answer; what is none, or not finite, is false.
 func number(text string) (float64, bool) {

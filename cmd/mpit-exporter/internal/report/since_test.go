@@ -6,14 +6,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // running is the job of late, which goes on: after 100 s, or after 110 s, of which the ranks were so long useful.
 func running(after float64, useful ...float64) *Report {
-	list := api.ValueList{Time: began.Add(time.Duration(after) * time.Second)}
+	list := api.ValueList{Time: reporttest.Began.Add(time.Duration(after) * time.Second)}
 	for rank, useful := range useful {
-		r := rankOf(rank, "node1", useful)
+		r := reporttest.RankOf(rank, "node1", useful)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason, r.Rank.PID = nil, "up", "", 1000+rank
 		r.Rank.Calls.Observed = after
 		r.Rank.Calls.Inside = after - useful
@@ -82,6 +83,6 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	}
 	assert.InDelta(t, 10, now.Since(before).Ranks[0].Observed, 0)
 	assert.True(t, now.Since(nil).Whole)
-	ended := Of(late(), nil)[0]
+	ended := Of(reporttest.Late(), nil)[0]
 	assert.Same(t, ended, ended.Since(before))
 }

@@ -1,4 +1,6 @@
-package report
+// Package past asks a Prometheus what it has of jobs, and says it as exporters would have answered: nodes may be many,
+// and jobs may have ended.
+package past
 
 import (
 	"cmp"
@@ -16,6 +18,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -46,9 +49,9 @@ const (
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
-// FromPrometheus asks the Prometheus at url what it has of jobs, up to a moment and since so long before it: nodes may
-// be many, and jobs may have ended. It returns what Of takes.
-func FromPrometheus(ctx context.Context, url string, which Which, at time.Time, since time.Duration) (
+// Ask asks the Prometheus at url what it has of jobs, up to a moment and since so long before it. It returns what
+// report.Of takes.
+func Ask(ctx context.Context, url string, which Which, at time.Time, since time.Duration) (
 	[]api.ValueList, error) {
 	client, err := promapi.NewClient(promapi.Config{Address: url})
 	if err != nil {
@@ -99,13 +102,10 @@ func (v *vector) rank(m model.Metric) *api.RankValues {
 		number, _ := strconv.Atoi(id.rank)
 		dup, _ := strconv.Atoi(id.dup)
 		v.ranks[id] = &api.RankValues{Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number,
-			Dup: dup, Host: id.instance, State: stateGone}}
+			Dup: dup, Host: id.instance, State: report.StateGone}}
 	}
 	return v.ranks[id]
 }
-
-// stateGone is a rank's state that Prometheus has heard nothing of lately.
-const stateGone = "gone"
 
 func calls(r *api.RankValues) *api.Calls {
 	if r.Rank.Calls == nil {
@@ -157,14 +157,14 @@ func (v *vector) takeCurrent(s *model.Sample) {
 	r := v.rank(s.Metric)
 	switch string(s.Metric[model.MetricNameLabel]) {
 	case "mpit_rank_up":
-		if r.Rank.State == stateGone {
+		if r.Rank.State == report.StateGone {
 			r.Rank.State = map[bool]string{true: "up", false: "late"}[s.Value == 1]
 		}
 	case "mpit_call_running_seconds":
 		calls(r).Running = float64(s.Value)
 	case "mpit_call_running_info":
 		long := &api.LongCall{Function: string(s.Metric["function"]), Module: string(s.Metric["module"])}
-		for _, kind := range objectLabels {
+		for _, kind := range report.ObjectLabels {
 			if name, is := s.Metric[model.LabelName(kind)]; is {
 				long.Kind, long.Object = kind, string(name)
 			}
@@ -192,9 +192,9 @@ func addTime(r *api.RankValues, s *model.Sample) {
 func (v *vector) addSize(r *api.RankValues, s *model.Sample) {
 	labels := labelsOf(s.Metric)
 	if s.Histogram == nil {
-		le := bound(labels["le"])
+		le, _ := strconv.ParseFloat(labels["le"], 64)
 		delete(labels, "le")
-		key := histogram{r, labelText(labels)}
+		key := histogram{r, report.LabelText(labels)}
 		if v.buckets[key] == nil {
 			v.buckets[key] = &buckets{labels, map[float64]float64{}}
 		}
@@ -278,7 +278,7 @@ func (v *vector) answers() []api.ValueList {
 		r := v.ranks[id]
 		s := &r.Rank
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
-		if (s.State == "ended" || s.State == stateGone) && s.Started != nil && s.Calls != nil {
+		if (s.State == "ended" || s.State == report.StateGone) && s.Started != nil && s.Calls != nil {
 			ended := s.Started.Add(time.Duration(s.Calls.Observed * float64(time.Second)))
 			s.Ended = &ended
 		}

@@ -1,14 +1,15 @@
-package report
+package render
 
 import (
-	"bytes"
 	_ "embed" // page.html
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 )
 
 //go:embed page.html
@@ -19,13 +20,13 @@ func (s section) Bars() bool {
 	return slices.ContainsFunc(s.Rows, func(r row) bool { return r.Parts != nil })
 }
 
-// HTML writes the report as a page that needs nothing else. The report itself stands in it, for Read.
-func (r *Report) HTML(w io.Writer) error {
+// HTML writes a report as a page that needs nothing else. The report itself stands in it, for report.Read.
+func HTML(r *report.Report, w io.Writer) error {
 	t, err := template.New("report").Parse(page)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	v := r.view()
+	v := viewOf(r)
 	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
 		"Matrix":   v.matrix(),
 		"Sections": v.sections(), "JSON": r.WithRanks(0)})
@@ -37,7 +38,7 @@ func (r *Report) HTML(w io.Writer) error {
 
 // whole is the time of all ranks together, by what they do.
 func (v *view) whole() []part {
-	var all Rank
+	var all report.Rank
 	for i := range v.report.Ranks {
 		r := &v.report.Ranks[i]
 		all.Observed += r.Observed
@@ -50,7 +51,7 @@ func (v *view) whole() []part {
 	if all.Observed == 0 {
 		return nil
 	}
-	return all.parts()
+	return partsOf(&all)
 }
 
 // maxMatrix is up to how many ranks there is a matrix of who sends to whom.
@@ -78,42 +79,14 @@ func (v *view) matrix() [][]cell {
 		if err != nil || to < 0 || to >= size || m.From < 0 || m.From >= size {
 			continue // other
 		}
-		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, bytesText(m.Bytes), number3(m.Messages)),
+		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, units.Bytes(m.Bytes), units.Number(m.Messages)),
 			strconv.FormatFloat(max(m.Bytes/most, 0.05), 'f', 2, 64)}
 	}
 	return rows
 }
 
-// parts are a rank's time by what it does.
-func (r *Rank) parts() []part {
-	return []part{{"useful", r.Useful()}, {"send", r.share(r.Kind.Send)}, {"file", r.share(r.Kind.File)},
-		{"collective", r.share(r.Kind.Collective)}, {"wait", r.share(r.Kind.Wait)}}
-}
-
-// JSON writes the report as JSON.
-func (r *Report) JSON(w io.Writer) error {
-	text, err := json.MarshalIndent(r.WithRanks(0), "", "  ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
-}
-
-// Read reads a report that JSON or HTML has written.
-func Read(text []byte) (*Report, error) {
-	const begin, end = `<script type="application/json" id="report">`, `</script>`
-	if _, after, is := bytes.Cut(text, []byte(begin)); is {
-		text, _, _ = bytes.Cut(after, []byte(end))
-	}
-	r := &Report{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("this is no report, neither as JSON nor as a page: %w", err)
-	}
-	if r.Format != Format {
-		return nil, fmt.Errorf("this is a report of format %d; this version reads %d", r.Format, Format)
-	}
-	return r, nil
+// partsOf are a rank's time by what it does.
+func partsOf(r *report.Rank) []part {
+	return []part{{"useful", r.Useful()}, {"send", r.Share(r.Kind.Send)}, {"file", r.Share(r.Kind.File)},
+		{"collective", r.Share(r.Kind.Collective)}, {"wait", r.Share(r.Kind.Wait)}}
 }

@@ -1,18 +1,22 @@
-package report
+// Package render writes reports and comparisons (package report) for people: as text for a terminal, and as a page of
+// HTML that needs nothing else.
+//
+// view.go makes tables of a report, which text.go and page.go write.
+package render
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 )
 
 // How much of each list a page for people has; JSON has all of it.
@@ -23,32 +27,6 @@ const (
 	shownLevels = 15
 	shownPairs  = 10
 )
-
-// Text writes the report for a terminal.
-func (r *Report) Text(w io.Writer) error {
-	var b strings.Builder
-	v := r.view()
-	fmt.Fprintf(&b, "%s\n%s\n", v.Title, v.About)
-	fmt.Fprintf(&b, "\n%s\n", v.Verdict)
-	for _, s := range v.sections() {
-		fmt.Fprintf(&b, "\n%s\n", s.Title)
-		t := table.New(&b)
-		if s.Heads[0] != "" {
-			table.Line(t, s.Heads...)
-		}
-		for _, row := range s.Rows {
-			table.Row(t, slices.Clone(row.Cells)...)
-		}
-		_ = t.Flush()
-		for _, note := range s.Notes {
-			fmt.Fprintln(&b, note)
-		}
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
-}
 
 // section is a table of the report, as text and as HTML.
 type section struct {
@@ -76,10 +54,10 @@ func (p part) Percent() string { return strconv.FormatFloat(100*p.Share, 'f', 2,
 // view is a report in words.
 type view struct {
 	Title, About, Verdict string
-	report                *Report
+	report                *report.Report
 }
 
-func (r *Report) view() *view {
+func viewOf(r *report.Report) *view {
 	j := &r.Job
 	title := "Job " + table.Clean(j.ID)
 	if j.Name != "" {
@@ -94,12 +72,12 @@ func (r *Report) view() *view {
 		about = append(about, table.Clean(j.Library))
 	}
 	if j.Started != nil {
-		about = append(about, "began "+j.Started.Local().Format(time.DateTime), r.state()+" "+duration(r.Lasted()))
+		about = append(about, "began "+j.Started.Local().Format(time.DateTime), state(r)+" "+units.Duration(r.Lasted()))
 	}
 	return &view{Title: title, About: strings.Join(about, ", "), Verdict: table.Clean(r.Verdict.Text), report: r}
 }
 
-func (r *Report) state() string {
+func state(r *report.Report) string {
 	if r.Job.Ended != nil {
 		return "ended after"
 	}
@@ -128,22 +106,22 @@ func (v *view) calls() section {
 		c := &list[i]
 		mean := ""
 		if c.Calls > 0 {
-			mean = duration(c.Seconds / c.Calls)
+			mean = units.Duration(c.Seconds / c.Calls)
 		}
-		s.Rows = append(s.Rows, row{Cells: []string{percent(c.Share), duration(c.Seconds), number3(c.Calls), mean,
-			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, duration(c.MostSeconds)), c.bytesACall()},
+		s.Rows = append(s.Rows, row{Cells: []string{units.Percent(c.Share), units.Duration(c.Seconds), units.Number(c.Calls), mean,
+			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
 			Parts: []part{{"mpi", min(c.Share, 1)}}})
 	}
-	if secondsOf(list) > 1.05*v.report.inside() {
+	if secondsOf(list) > 1.05*inside(v.report) {
 		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these threads' time.")
 	}
 	if more := len(list) - shownCalls; more > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, duration(secondsOf(list[shownCalls:]))))
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, units.Duration(secondsOf(list[shownCalls:]))))
 	}
 	return s
 }
 
-func secondsOf(calls []Call) (seconds float64) {
+func secondsOf(calls []report.Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
 	}
@@ -151,7 +129,7 @@ func secondsOf(calls []Call) (seconds float64) {
 }
 
 // inside is all ranks' time in MPI, of the threads that initialised it.
-func (r *Report) inside() (seconds float64) {
+func inside(r *report.Report) (seconds float64) {
 	for i := range r.Ranks {
 		seconds += r.Ranks[i].Inside
 	}
@@ -159,11 +137,11 @@ func (r *Report) inside() (seconds float64) {
 }
 
 // bytesACall is how many bytes a call has had on average, by direction.
-func (c *Call) bytesACall() string {
+func bytesACall(c *report.Call) string {
 	var parts []string
 	for _, direction := range slices.Sorted(maps.Keys(c.Bytes)) {
 		if c.Calls > 0 {
-			parts = append(parts, bytesText(c.Bytes[direction]/c.Calls)+" "+direction)
+			parts = append(parts, units.Bytes(c.Bytes[direction]/c.Calls)+" "+direction)
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -185,11 +163,11 @@ func (v *view) ranks() section {
 		if r.Dup > 0 {
 			name += fmt.Sprintf(" (dup %d)", r.Dup)
 		}
-		parts := r.parts()
+		parts := partsOf(r)
 		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
 		for _, p := range parts {
 			if r.Observed > 0 {
-				cells = append(cells, percent(p.Share))
+				cells = append(cells, units.Percent(p.Share))
 			} else {
 				cells = append(cells, "") // its calls are not measured
 			}
@@ -205,7 +183,7 @@ func (v *view) sizes() section {
 	list := v.report.Sizes
 	for i := range list[:min(len(list), shownCalls)] {
 		of := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{number3(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
+		s.Rows = append(s.Rows, row{Cells: []string{units.Number(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
 			upTo(of.AtMost(1)), of.Function, of.Object}})
 	}
 	if more := len(list) - shownCalls; more > 0 {
@@ -215,10 +193,10 @@ func (v *view) sizes() section {
 }
 
 func upTo(size float64) string {
-	if size == LargestSize {
+	if size == report.LargestSize {
 		return "more"
 	}
-	return bytesText(size)
+	return units.Bytes(size)
 }
 
 func (v *view) messages() section {
@@ -226,8 +204,8 @@ func (v *view) messages() section {
 	list := v.report.Messages
 	for i := range list[:min(len(list), shownPairs)] {
 		m := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{bytesText(m.Bytes), number3(m.Messages),
-			bytesText(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes, 1)}}})
+		s.Rows = append(s.Rows, row{Cells: []string{units.Bytes(m.Bytes), units.Number(m.Messages),
+			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes, 1)}}})
 	}
 	if more := len(list) - shownPairs; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more pairs", more))
@@ -240,8 +218,8 @@ func (v *view) levels() section {
 	list := v.report.Levels
 	for i := range list[:min(len(list), shownLevels)] {
 		l := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{number3(l.Most), strconv.Itoa(l.Rank),
-			l.Metric + labelText(l.Labels)}})
+		s.Rows = append(s.Rows, row{Cells: []string{units.Number(l.Most), strconv.Itoa(l.Rank),
+			l.Metric + report.LabelText(l.Labels)}})
 	}
 	if more := len(list) - shownLevels; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
@@ -249,67 +227,63 @@ func (v *view) levels() section {
 	return s
 }
 
-// ---- words ----
-
-func percent(share float64) string {
-	if share > 0 && share < 0.0095 {
-		return strconv.FormatFloat(100*share, 'f', 1, 64) + " %"
+func (v *view) efficiency() section {
+	e := v.report.Verdict.Efficiency
+	if e == nil {
+		return section{}
 	}
-	return strconv.FormatFloat(100*share, 'f', 0, 64) + " %"
+	s := section{Title: "Efficiency", Heads: []string{"", "", ""}}
+	for _, of := range []struct {
+		name  string
+		value float64
+		is    string
+	}{
+		{"parallel", e.Parallel, "useful time of the mean rank: load balance x communication"},
+		{"load balance", e.LoadBalance, "between nodes x within nodes"},
+		{"  between nodes", e.BetweenNodes, "mean rank / mean rank of the node with most useful time"},
+		{"  within nodes", e.WithinNodes, "that one / rank with most useful time"},
+		{"communication", e.Communication, "useful time of the rank that has most"},
+	} {
+		s.Rows = append(s.Rows, row{Cells: []string{of.name, units.Percent(of.value), of.is},
+			Parts: []part{{"useful", of.value}}})
+	}
+	if size := v.report.Job.WorldSize; e.Ranks < size {
+		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: the others are not observed.", e.Ranks, size))
+	}
+	return s
 }
 
+// underWay is where ranks are that have been in a call for longer than a second.
+func (v *view) underWay() section {
+	type place struct{ function, object, from string }
+	var places []place
+	ranks, longest := map[place][]int{}, map[place]float64{}
+	for i := range v.report.Ranks {
+		r := &v.report.Ranks[i]
+		if r.Long == nil {
+			continue
+		}
+		p := place{r.Long.Function, r.Long.Object, r.Place}
+		if p.from == "" && r.Long.Module != "" {
+			p.from = fmt.Sprintf("%s+%#x", r.Long.Module, r.Long.Offset)
+		}
+		if ranks[p] == nil {
+			places = append(places, p)
+		}
+		ranks[p] = append(ranks[p], r.Rank)
+		longest[p] = max(longest[p], r.Running)
+	}
+	s := section{Title: "Calls under way", Heads: []string{"FOR", "CALL", "ON", "RANKS", "FROM"}}
+	for _, p := range places {
+		s.Rows = append(s.Rows, row{Cells: []string{
+			time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String(), p.function, p.object,
+			table.Shorten(table.Numbers(ranks[p]), table.MaxCell), p.from}})
+	}
+	return s
+}
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// duration writes seconds with three digits.
-func duration(seconds float64) string {
-	switch {
-	case seconds <= 0:
-		return "0s"
-	case seconds < 1e-6:
-		return three(seconds*1e9) + "ns"
-	case seconds < 1e-3:
-		return three(seconds*1e6) + "µs"
-	case seconds < 1:
-		return three(seconds*1e3) + "ms"
-	case seconds < 100:
-		return three(seconds) + "s"
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
-}
-
-// three writes a number below 1000 with three digits.
-func three(x float64) string {
-	switch {
-	case x < 10:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x < 100:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 0, 64)
-}
-
-// number3 writes a number with three digits: 1.23k, 4.5M.
-func number3(x float64) string {
-	return scaled(x, 1000, "", "k", "M", "G", "T", "P")
-}
-
-func bytesText(x float64) string {
-	return scaled(x, 1024, " B", " KiB", " MiB", " GiB", " TiB", " PiB")
-}
-
-func scaled(x, step float64, units ...string) string {
-	i := 0
-	for math.Abs(x) >= step && i < len(units)-1 {
-		x /= step
-		i++
-	}
-	if i == 0 && x == math.Trunc(x) {
-		return strconv.FormatFloat(x, 'f', 0, 64) + units[i]
-	}
-	return three(x) + units[i]
 }

@@ -1,0 +1,36 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error {
+	text, err := json.MarshalIndent(r.WithRanks(0), "", "  ")
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// Read reads a report that JSON or HTML has written.
+func Read(text []byte) (*Report, error) {
+	const begin, end = `<script type="application/json" id="report">`, `</script>`
+	if _, after, is := bytes.Cut(text, []byte(begin)); is {
+		text, _, _ = bytes.Cut(after, []byte(end))
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("this is no report, neither as JSON nor as a page: %w", err)
+	}
+	if r.Format != Format {
+		return nil, fmt.Errorf("this is a report of format %d; this version reads %d", r.Format, Format)
+	}
+	return r, nil
+}

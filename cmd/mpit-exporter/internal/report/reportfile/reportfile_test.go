@@ -1,0 +1,110 @@
+package reportfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// Two nodes write to one file, in any order; each leaves a report of all that is known then.
+func TestFileOfSeveralNodes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	for i, answer := range reporttest.Late() {
+		f, err := New(path, fmt.Sprintf("node%d", i), 0o600)
+		require.NoError(t, err)
+		require.NoError(t, f.Write(t.Context(), answer))
+		r, err := Load(t.Context(), path)
+		require.NoError(t, err)
+		assert.Equal(t, 2*(i+1), r.Job.Observed)
+	}
+	whole, err := Load(t.Context(), path)
+	require.NoError(t, err)
+	assert.Equal(t, report.Of(reporttest.Late(), nil)[0].WithRanks(0), whole)
+	again, err := Load(t.Context(), path+".nodes")
+	require.NoError(t, err)
+	assert.Equal(t, whole, again, "the directory tells the same")
+
+	// A part of another job, in the same place, is another report.
+	other := reporttest.Late()[0]
+	for i := range other.Ranks {
+		other.Ranks[i].Rank.JobID = "18"
+	}
+	f, err := New(path, "node3", 0o600)
+	require.NoError(t, err)
+	require.NoError(t, f.Write(t.Context(), other))
+	r, err := Load(t.Context(), path)
+	require.NoError(t, err)
+	assert.Equal(t, "18", r.Job.ID)
+	assert.Equal(t, 2, r.Job.Observed)
+}
+
+// Others may write to a shared directory: what isn't a plain file of one's own is no part, and nothing waits for it.
+func TestPartsOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	f, err := New(path, "node1", 0o640)
+	require.NoError(t, err)
+	require.NoError(t, f.Write(t.Context(), reporttest.Late()[0]))
+	require.NoError(t, unix.Mkfifo(filepath.Join(f.Dir(), "pipe.json"), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(f.Dir(), "node1.0.json"), filepath.Join(f.Dir(), "link.json")))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "half.json"), []byte("{"), 0o600))
+	require.NoError(t, f.Write(t.Context(), reporttest.Late()[0]))
+	r, err := Load(t.Context(), path)
+	require.NoError(t, err)
+	assert.Equal(t, 2, r.Job.Observed)
+	about, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o640), about.Mode().Perm())
+}
+
+// What can't be written is known before the job begins.
+func TestFileThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none", "report.txt"): "no such file or directory",
+		dir + "/.txt":                            "",
+	} {
+		f, err := New(path, "node1", 0o600)
+		require.NoError(t, err)
+		err = f.Try()
+		if want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.html"), 0o700))
+	f, err := New(filepath.Join(dir, "a.html"), "node1", 0o600)
+	require.NoError(t, err)
+	assert.ErrorContains(t, f.Try(), "no regular file")
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "nothing is left of the trial")
+}
+
+// A job on one node leaves its report and nothing else.
+func TestFileOfOneNode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.html")
+	f, err := New(path, "node1", 0o600)
+	require.NoError(t, err)
+	all := reporttest.Late()
+	all[0].Ranks = append(all[0].Ranks, all[1].Ranks...)
+	require.NoError(t, f.Write(t.Context(), api.ValueList{}), "nothing is known yet")
+	require.NoError(t, f.Write(t.Context(), all[0]))
+	files, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, files, 1)
+
+	_, err = New("report.pdf", "node1", 0o600)
+	assert.ErrorContains(t, err, "ends in .html, .json or .txt")
+	_, err = Load(t.Context(), t.TempDir())
+	assert.ErrorContains(t, err, "no part of a report of yours")
+}
