@@ -143,7 +143,7 @@ func (e *endurance) killForMemory(t *testing.T) {
 	pid := strconv.Itoa(e.exporter.PID())
 	require.NoError(t, os.WriteFile("/proc/"+pid+"/oom_score_adj", []byte("1000"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(e.memory, "cgroup.procs"), []byte(pid), 0o600))
-	glutton := suite.Start(t, []string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec tail /dev/zero`, e.memory}, nil)
+	glutton := suite.Start(t, []string{"sh", "-c", `ulimit -v 4194304 && echo $$ >"$0/cgroup.procs" && exec tail /dev/zero`, e.memory}, nil)
 	status := e.exporter.Wait(t).Status
 	assert.Equal(t, 128+int(syscall.SIGKILL), status, "the exporter's status when memory was short")
 	assert.Equal(t, 128+int(syscall.SIGKILL), glutton.Wait(t).Status, "the status of what took the memory")
@@ -152,15 +152,18 @@ func (e *endurance) killForMemory(t *testing.T) {
 // memoryGroup makes a control group with a limit on memory, and returns its directory; "" if none can be made here.
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
-	for base, file := range map[string]string{
-		"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max",
+	name := filepath.Base(filepath.Dir(suite.Dir(t)))
+	for _, file := range []string{ // of version 1 and of version 2
+		filepath.Join("/sys/fs/cgroup/memory", name, "memory.limit_in_bytes"),
+		filepath.Join("/sys/fs/cgroup", name, "memory.max"),
 	} {
-		dir := filepath.Join(base, "mpit-"+filepath.Base(filepath.Dir(suite.Dir(t)))+"-"+strconv.Itoa(limit>>20))
+		dir := filepath.Dir(file)
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() { assert.NoError(t, syscall.Rmdir(dir)) })
-		if os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit)), 0o600) == nil {
+		if _, err := os.Stat(file); err == nil { // or it is a directory like any other
+			require.NoError(t, os.WriteFile(file, []byte(strconv.Itoa(limit)), 0o600))
 			return dir
 		}
 	}
