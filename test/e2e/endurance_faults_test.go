@@ -143,7 +143,8 @@ func (e *endurance) killForMemory(t *testing.T) {
 	pid := strconv.Itoa(e.exporter.PID())
 	require.NoError(t, os.WriteFile("/proc/"+pid+"/oom_score_adj", []byte("1000"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(e.memory, "cgroup.procs"), []byte(pid), 0o600))
-	glutton := suite.Start(t, []string{"sh", "-c", `ulimit -v 4194304 && echo $$ >"$0/cgroup.procs" && exec tail /dev/zero`, e.memory}, nil)
+	glutton := suite.Start(t, []string{"sh", "-c",
+		`ulimit -v 4194304 && echo $$ >"$0/cgroup.procs" && exec tail /dev/zero`, e.memory}, nil)
 	status := e.exporter.Wait(t).Status
 	assert.Equal(t, 128+int(syscall.SIGKILL), status, "the exporter's status when memory was short")
 	assert.Equal(t, 128+int(syscall.SIGKILL), glutton.Wait(t).Status, "the status of what took the memory")
