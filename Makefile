@@ -20,19 +20,23 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(BIN)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 # What --version and mpit_exporter_build_info say. Nothing of it changes between two builds of one commit.
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+ifndef VERSION
+VERSION := $(shell scripts/version)
+endif
 REVISION := $(shell git rev-parse -q --verify HEAD 2>/dev/null || echo unknown)
-BRANCH := $(shell git symbolic-ref -q --short HEAD 2>/dev/null || echo unknown)
 DATE := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 INFO := github.com/prometheus/common/version
-LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -X $(INFO).Branch=$(BRANCH) -X $(INFO).BuildDate=$(DATE)
+LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -X $(INFO).BuildDate=$(DATE)
 
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-TEST_PARTS := test-format test-unit-file test-deb test-unit test-race test-bench test-agent test-e2e
+TEST_PARTS := test-format test-unit-file test-packages test-dist test-unit test-race test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
+DIST_ARCHES ?= amd64 arm64
+TEST_DIST_ARCHES ?= $(shell $(GO) env GOARCH)
+PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -47,7 +51,8 @@ build: exporter agent ## bin/mpit-exporter, bin/libmpit-agent.so and bin/libmpit
 exporter:
 	@mkdir -p $(OUT)
 	@scripts/step 'compiling the exporter (the first time with all that it depends on: a minute or more)' \
-		env $(if $(ARCH),GOARCH=$(ARCH) )CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(OUT)/mpit-exporter ./cmd/mpit-exporter
+		env $(if $(ARCH),GOARCH=$(ARCH) )CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT)/.mpit-exporter.new ./cmd/mpit-exporter
+	@mv $(OUT)/.mpit-exporter.new $(OUT)/mpit-exporter
 
 # Both libraries that are preloaded: the agent and, in CALLS_OUT, the call profile, whose wrappers a Go program writes.
 .PHONY: agent
@@ -56,10 +61,25 @@ agent:
 	@scripts/step 'compiling the libraries for the ranks (a wrapper for every function of MPI)' \
 		$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent OUT=$(OUT)/libmpit-agent.so CALLS_OUT=$(OUT)/libmpit-calls.so $(CROSS_BUILD) GO='$(GO)' VERSION='$(VERSION)'
 
-.PHONY: deb
-deb: build ## bin/mpit-exporter_<version>_<architecture>.deb (DEB_VERSION, ARCH)
+.PHONY: install
+install: ## what make build has built, below PREFIX (/usr/local); DESTDIR goes in front
+	@scripts/install-files '$(DESTDIR)' '$(PREFIX)'
+
+.PHONY: deb rpm packages
+deb: ## bin/dist/mpit-exporter_<version>_<architecture>.deb (ARCH, VERSION)
+rpm: ## bin/dist/mpit-exporter-<version>-1.<architecture>.rpm (ARCH, VERSION)
+packages: KINDS = tar deb rpm sbom
+deb rpm: KINDS = $@
+deb rpm packages: build
 	$(if $(ARCH),@$(MAKE) --no-print-directory exporter ARCH=)
-	@ARCH='$(ARCH)' STRIP='$(CROSS)strip' scripts/build-deb
+	@ARCH='$(ARCH)' STRIP='$(CROSS)strip' VERSION='$(VERSION)' scripts/package $(KINDS)
+
+.PHONY: dist
+dist: ## bin/dist: all that a release has, for amd64 and arm64: tarballs, .deb, .rpm, SBOMs and SHA256SUMS (VERSION)
+	@DIST_ARCHES='$(DIST_ARCHES)' scripts/install-deps dist
+	@rm -rf $(BIN)/dist
+	@for arch in $(DIST_ARCHES); do $(MAKE) --no-print-directory packages ARCH=$$arch VERSION='$(VERSION)' || exit 1; done
+	@cd $(BIN)/dist && sha256sum mpit-exporter* > .SHA256SUMS && mv .SHA256SUMS SHA256SUMS
 
 .PHONY: install-deps
 install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
@@ -97,10 +117,14 @@ test-format:
 test-unit-file: build
 	@scripts/check-unit
 
-# The package, in a copy of this machine's file system.
-.PHONY: test-deb
-test-deb: build
-	@scripts/test-deb
+# The packages, in a copy of this machine's file system.
+.PHONY: test-packages
+test-packages: build
+	@scripts/test-packages
+
+.PHONY: test-dist
+test-dist: ## a release made twice, in two directories: the same files (TEST_DIST_ARCHES: by default this machine's)
+	@DIST_ARCHES='$(TEST_DIST_ARCHES)' scripts/test-dist
 
 .PHONY: test-unit
 test-unit: build
@@ -127,9 +151,14 @@ test-agent:
 test-e2e: build
 	cd test && $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./...
 
-.PHONY: bench-rules
-bench-rules: build ## what the rules of alerts/ cost a Prometheus that scrapes $BENCH_RANKS made-up ranks (1,024) for $BENCH_MINUTES (13)
-	cd test && $(GO) test ./rules -run '^$$' -bench . -benchtime 1x -timeout 0 -v
+.PHONY: bench-cluster
+bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
+
+# BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
+.PHONY: bench-node
+bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each format, with ranks that stop and come, beside client_golang
+	cd test && $(GO) test ./node -run '^$$' -bench . -benchtime 20x -timeout 0 $(BENCH_FLAGS)
 
 .PHONY: bench
 bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent

@@ -195,19 +195,19 @@ var benchFormats = []struct {
 }{
 	{"text", expfmt.FmtText, asText, ""},
 	{"openmetrics", expfmt.FmtOpenMetrics_1_0_0, asOpenMetrics, acceptOpenMetrics},
-	{"protobuf", expfmt.FmtProtoDelim, asMessages, acceptProtobuf},
+	{"protobuf", expfmt.FmtProtoDelim, asProtobuf, acceptProtobuf},
 }
 
 // BenchmarkExposition is the way from values to the body alone, all of which have changed, nothing compressed.
 func BenchmarkExposition(b *testing.B) {
-	for _, f := range benchFormats[:2] {
+	for _, f := range benchFormats {
 		b.Run("format="+f.name+"/by=mpit-exporter", func(b *testing.B) {
 			e, touch := benchExporter(b, benchRanks, benchSeries)
 			if _, done, err := e.Gather(b.Context()); err == nil {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				body := e.pages.page.Lock().board.Text(exposition.TextStyle{OpenMetrics: f.way == asOpenMetrics}, 1)
+				body := e.pages.page.Lock().board.Write(styles[f.way], 1)
 				e.pages.page.Unlock()
 				body.Release()
 			}

@@ -2,6 +2,8 @@ package exporter
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -96,8 +98,8 @@ func byExpfmt(t require.TestingT, families []*dto.MetricFamily, format expfmt.Fo
 	return out.String()
 }
 
-func byPage(p *board.Board, s exposition.TextStyle) string {
-	b := p.Text(s, 1)
+func byPage(p *board.Board, s exposition.Style) string {
+	b := p.Write(s, 1)
 	defer b.Release()
 	return string(b.Text())
 }
@@ -141,8 +143,8 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 			}
 			s.Value = drawNumber.Draw(t, "number")
 			if kind == mapping.KindHistogram {
-				h := &mapping.Histogram{Bounds: rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9},
-					exactBounds()}).Draw(t, "bounds"), Sum: s.Value}
+				h := &mapping.Histogram{Bytes: rapid.Bool().Draw(t, "bytes"), Sum: s.Value}
+				h.Bounds = rapid.SampledFrom([][]float64{{}, {1}, {1e-6, 0.5, 1, 1e9}, exactBounds()}).Draw(t, "bounds")
 				for range len(h.Bounds) + 1 {
 					n := rapid.Uint64Range(0, 1<<50).Draw(t, "count")
 					h.Counts = append(h.Counts, n)
@@ -156,7 +158,8 @@ func drawSeries(t *rapid.T) (list []*mapping.Series) {
 	return list
 }
 
-// Whatever ranks have: both text formats are, line by line, what client_golang makes of the messages.
+// Whatever ranks have: both text formats are, line by line, what client_golang makes of the messages, protobuf is that
+// byte by byte, and each is the same when it is compressed.
 func TestTextIsWhatClientGolangWrites(t *testing.T) { rapid.Check(t, checkText) }
 
 func FuzzText(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkText)) }
@@ -165,15 +168,40 @@ func checkText(t *rapid.T) {
 	p, _ := newDrawn()
 	for number := range rapid.IntRange(1, 3).Draw(t, "ranks") {
 		figures := &fixed{structure: 1, series: drawSeries(t)}
+		for _, s := range figures.series {
+			if s.Histogram != nil && rapid.Bool().Draw(t, "native") {
+				drawNative(t, s.Histogram)
+			}
+		}
 		started, sampled := drawTime.Draw(t, "started"), rapid.Bool().Draw(t, "sampled")
 		p.show(number, figures, started, sampled, !rapid.Bool().Draw(t, "late"))
 	}
 	families := p.Messages().Families()
 	series := p.Series()
-	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p.Board, exposition.TextStyle{Created: true}))
+	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(p.Board, exposition.Style{Created: true}))
 	assert.Equal(t, series, p.Series())
 	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0),
-		byPage(p.Board, exposition.TextStyle{OpenMetrics: true, Created: true}))
+		byPage(p.Board, exposition.Style{Format: exposition.OpenMetrics, Created: true}))
+	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(p.Board, styles[asProtobuf]))
+	assert.Equal(t, series, p.Series())
+	for w, style := range styles {
+		if style.Gzip {
+			style.Gap = families[len(families)/2].GetName()
+			assert.Equal(t, byPage(p.Board, styles[w-asGzippedText+asText]), unzipped(t, p.Write(style, 1)))
+		}
+	}
+}
+
+// unzipped releases a compressed page.
+func unzipped(t require.TestingT, b *exposition.Body) string {
+	defer b.Release()
+	extra := exposition.NewExtraBody()
+	defer extra.Release()
+	z, err := gzip.NewReader(bytes.NewReader(bytes.Join(b.Gzipped(extra, ""), nil)))
+	require.NoError(t, err)
+	text, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return string(text)
 }
 
 // exactBounds are powers of two, as those of the call profile.
@@ -186,7 +214,7 @@ func exactBounds() (bounds []float64) {
 
 // The bounds of a distribution are powers of two: a reader of the page gets the very same ones, and the very same sum.
 func TestBoundsOfDistributionsAsText(t *testing.T) {
-	for _, openMetrics := range []bool{false, true} {
+	for _, format := range []exposition.Format{exposition.Text, exposition.OpenMetrics} {
 		p, _ := newDrawn()
 		h := &mapping.Histogram{Schema: mapping.ExactSchema, Bounds: exactBounds(),
 			Sum: 12345678901 * mpit.DistributionUnit}
@@ -199,7 +227,7 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 		}}}, time.Time{}, false, true)
 		var bounds []float64
 		lines := map[string]string{}
-		for line := range strings.Lines(byPage(p.Board, exposition.TextStyle{OpenMetrics: openMetrics})) {
+		for line := range strings.Lines(byPage(p.Board, exposition.Style{Format: format})) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 			series, _, _ := strings.Cut(name, "{")
 			lines[series] = value
@@ -208,7 +236,7 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 				bound, err := strconv.ParseFloat(le, 64)
 				require.NoError(t, err)
 				bounds = append(bounds, bound)
-				if openMetrics {
+				if format == exposition.OpenMetrics {
 					assert.True(t, strings.ContainsAny(le, ".eI"), "%s is no float to OpenMetrics", le)
 				}
 			}
@@ -218,6 +246,21 @@ func TestBoundsOfDistributionsAsText(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, h.Sum, sum)
 		assert.Equal(t, "91", lines["mpit_x_count"])
+	}
+}
+
+// drawNative draws native buckets for all that a histogram has counted.
+func drawNative(t *rapid.T, h *mapping.Histogram) {
+	h.Schema = rapid.SampledFrom([]int32{mapping.NativeSchema, mapping.ExactSchema}).Draw(t, "schema")
+	h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
+	rest := h.Count - h.NativeZero
+	at := rapid.Int32Range(-200, 50).Draw(t, "index")
+	for rest > 0 {
+		// So that it has few enough buckets to be had as an exponential one.
+		n := rapid.Uint64Range(min(rest, max(1<<40, h.Count>>7)), rest).Draw(t, "n")
+		h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
+		rest -= n
+		at += rapid.Int32Range(1, 3).Draw(t, "gap")
 	}
 }
 
@@ -240,17 +283,7 @@ func checkPoints(t *rapid.T) {
 				s.Metric.Unit = "s"
 			}
 			if h := s.Histogram; h != nil && rapid.Bool().Draw(t, "native") {
-				h.Schema = rapid.SampledFrom([]int32{mapping.NativeSchema, mapping.ExactSchema}).Draw(t, "schema")
-				h.NativeZero = rapid.Uint64Range(0, h.Count).Draw(t, "zero")
-				rest := h.Count - h.NativeZero
-				at := rapid.Int32Range(-200, 50).Draw(t, "index")
-				for rest > 0 {
-					// So that it has few enough buckets to be had as an exponential one.
-					n := rapid.Uint64Range(min(rest, max(1<<40, h.Count>>7)), rest).Draw(t, "n")
-					h.Native = append(h.Native, mapping.NativeBucket{Index: at, Count: n})
-					rest -= n
-					at += rapid.Int32Range(1, 3).Draw(t, "gap")
-				}
+				drawNative(t, h)
 			}
 		}
 		p.show(number, figures, time.Time{}, false, rapid.Bool().Draw(t, "up"))

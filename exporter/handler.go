@@ -72,8 +72,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 
-	// No lock is held, nor messages, when the client gets its first byte: how fast it reads is nobody else's matter.
-	r, err := h.render(req, format)
+	coding := exposition.NegotiateCoding(req.Header)
+
+	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
+	r, err := h.render(req, format, wayOf(format, coding))
 	if err != nil {
 		result := self.ScrapeFailed
 		if req.Context().Err() != nil {
@@ -89,7 +91,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer e.lending.add(r.body, w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
-	if err := send(w, req, r.segments); err != nil {
+	if err := r.send(w, req, coding); err != nil {
 		e.self.ScrapesDone.WithLabelValues(self.ScrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
@@ -103,31 +105,36 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // rendered is an answer's body.
 type rendered struct {
 	segments [][]byte         // in memory that is lent until release
+	packed   bool             // they are compressed
 	body     *exposition.Body // that most of them are of
 	ended    []ending
 	release  func()
 }
 
-// wayOf says what a format is rendered from.
-func wayOf(format expfmt.Format) way {
+// wayOf says how the page is written for an answer. With zstd, which few ask for, it is compressed for each by itself.
+func wayOf(format expfmt.Format, coding string) way {
+	w := asProtobuf
 	switch format.FormatType() {
 	case expfmt.TypeTextPlain:
-		return asText
+		w = asText
 	case expfmt.TypeOpenMetrics:
-		return asOpenMetrics
+		w = asOpenMetrics
 	}
-	return asMessages
+	if coding == exposition.CodingGzip {
+		w += asGzippedText - asText
+	}
+	return w
 }
 
 // render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
-func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, err error) {
+func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *rendered, err error) {
 	timeout, said := timeoutOf(req.Header)
 	if said {
 		h.e.self.ScrapeTimeout.Set(timeout.Seconds())
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(timeout, said, h.e.pages.bytes(wayOf(format))))
+	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(timeout, said, h.e.pages.bytes(w)))
 	defer cancel()
-	l, err := h.e.rounds.gather(ctx, wayOf(format))
+	l, err := h.e.rounds.gather(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +149,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		}
 	}()
 
-	families := l.families
-	if l.way != asMessages {
-		families = l.own
-	}
+	families := l.own
 	foreign := map[*dto.MetricFamily]bool{}
 	for i, g := range h.extra {
 		more, err := g.Gather()
@@ -179,37 +183,39 @@ func (h *handler) render(req *http.Request, format expfmt.Format) (r *rendered, 
 		}
 		own.EndPart(f.GetName())
 	}
-	r = &rendered{ended: l.ended, body: l.bodies[l.way], release: release}
-	switch l.way {
-	case asMessages:
-		l.release()
-		r.segments, r.body = [][]byte{own.Text()}, own
-	case asOpenMetrics:
-		r.segments = append(exposition.Interleave(l.bodies[l.way], own), []byte("# EOF\n"))
-	default:
-		r.segments = exposition.Interleave(l.bodies[l.way], own)
+	end := ""
+	if format.FormatType() == expfmt.TypeOpenMetrics {
+		end = "# EOF\n"
+	}
+	r = &rendered{ended: l.ended, body: l.bodies[w], release: release}
+	if styles[w].Gzip {
+		r.segments, r.packed = r.body.Gzipped(own, end), true
+	} else {
+		r.segments = append(exposition.Interleave(r.body, own), []byte(end))
 	}
 	return r, nil
 }
 
 // send writes the body to the client.
-func send(w http.ResponseWriter, req *http.Request, segments [][]byte) error {
-	if coding := exposition.NegotiateCoding(req.Header); coding != "" {
+func (r *rendered) send(w http.ResponseWriter, req *http.Request, coding string) error {
+	if coding != "" {
 		w.Header().Set("Content-Encoding", coding)
+	}
+	if coding != "" && !r.packed {
 		if req.Method == http.MethodHead {
 			return nil
 		}
-		return exposition.Compress(w, coding, segments)
+		return exposition.CompressZstd(w, r.segments)
 	}
 	length := 0
-	for _, s := range segments {
+	for _, s := range r.segments {
 		length += len(s)
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(length))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	for _, s := range segments {
+	for _, s := range r.segments {
 		if _, err := w.Write(s); err != nil {
 			return err
 		}

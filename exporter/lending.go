@@ -33,7 +33,7 @@ func (ls *lending) add(of *exposition.Body, w http.ResponseWriter, most int) (le
 		l := ls.list[i]
 		if !counted[l.of] {
 			counted[l.of] = true
-			bytes += cap(l.of.Text())
+			bytes += l.of.Memory()
 		}
 		if bytes > most && i < len(ls.list)-1 && !l.ended {
 			l.ended = true

@@ -18,9 +18,6 @@ import (
 // for all of them together. Then their last copies stand.
 const copyTimeout = 100 * time.Millisecond
 
-// messageBytes is about how long a series is as a message.
-const messageBytes = 150
-
 // pages makes the page, for one round after the other. It is safe for concurrent use.
 type pages struct {
 	*ranks
@@ -58,12 +55,9 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	at := time.Now()
 	ps.with(func(g *registry) { g.judge(asked) })
 	r = p.make(want)
-	if r.messages != nil {
-		ps.sizes[asMessages].Store(int64(p.board.Series()) * messageBytes)
-	}
 	for w, b := range r.bodies {
 		if b != nil {
-			ps.sizes[w].Store(int64(len(b.Text())))
+			ps.sizes[w].Store(int64(b.Length()))
 		}
 	}
 	ps.at.Store(&at)
@@ -103,17 +97,17 @@ func (p *page) recover(err *error) {
 // make brings the page up to date and makes of it what these readers want.
 func (p *page) make(want readers) *result {
 	b := p.board
-	if want[asMessages]+want[asPoints]+want[asExponential] > 0 || p.cfg.Created && want[asOpenMetrics] > 0 {
+	if want.created(p.cfg.Created) {
 		b.KeepCreated()
 	}
 	r := &result{ended: p.refresh()}
 	if want[asMessages] > 0 {
 		r.messages = b.Messages()
 	}
-	for _, w := range []way{asText, asOpenMetrics} {
+	for w, style := range styles {
 		if want[w] > 0 {
-			r.bodies[w] = b.Text(exposition.TextStyle{OpenMetrics: w == asOpenMetrics, Created: p.cfg.Created},
-				want[w])
+			style.Created = p.cfg.Created
+			r.bodies[w] = b.Write(style, want[w])
 		}
 	}
 	r.style = p.pointStyle()

@@ -8,29 +8,53 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 )
 
 // way is what a reader wants the page as.
 type way uint8
 
 const (
-	asMessages way = iota
+	asMessages way = iota // of client_golang
 	asText
 	asOpenMetrics
+	asProtobuf
+	asGzippedText
+	asGzippedOpenMetrics
+	asGzippedProtobuf
 	asValues      // not at all: the reader looks at its series
 	asPoints      // metric data of OpenTelemetry
 	asExponential // the same with exponential histograms
 	ways
 )
 
+// styles are those of the ways in which the page is written.
+var styles = map[way]exposition.Style{
+	asText:               {Format: exposition.Text},
+	asOpenMetrics:        {Format: exposition.OpenMetrics},
+	asProtobuf:           {Format: exposition.Protobuf},
+	asGzippedText:        {Format: exposition.Text, Gzip: true, Gap: board.Prefix},
+	asGzippedOpenMetrics: {Format: exposition.OpenMetrics, Gzip: true, Gap: board.Prefix},
+	asGzippedProtobuf:    {Format: exposition.Protobuf, Gzip: true, Gap: board.Prefix},
+}
+
 // readers is how many there are that want each.
 type readers [ways]int
+
+// created says whether any of them wants to know when values began to count; lines says whether text has that.
+func (r *readers) created(lines bool) bool {
+	wanted := r[asMessages] + r[asProtobuf] + r[asGzippedProtobuf] + r[asPoints] + r[asExponential]
+	if lines {
+		wanted += r[asOpenMetrics] + r[asGzippedOpenMetrics]
+	}
+	return wanted > 0
+}
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
 	messages *exposition.Messages   // nil: nobody wants them
 	families []*dto.MetricFamily    // of messages, and own
-	bodies   [ways]*exposition.Body // the page as text, without own; nil: nobody wants it
+	bodies   [ways]*exposition.Body // the page as it is written, without own; nil: nobody wants it
 	data     [ways]copies           // the page as metric data, with own
 	own      []*dto.MetricFamily    // the exporter's figures of itself, which nobody changes
 	style    exposition.PointStyle  // of metric data

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/probe"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -26,21 +30,21 @@ type listCommand struct {
 	program  []string
 
 	selection listing.Selection
-	objects   bool // the same as --what=objects
 	output    string
 }
 
 func newListCommand(app *kingpin.Application) *listCommand {
 	c := &listCommand{name: "list"}
-	cmd := app.Command(c.name, "Show the performance variables, control variables, categories and MPI objects of "+
-		"the ranks that are connected to a running exporter, or of a program that is run once: mpit-exporter list "+
-		"-- ./program arguments.")
+	cmd := app.Command(c.name, "Show the performance variables of the ranks that are connected to a running exporter, "+
+		"with their values: of all ranks and objects together what counts, and the largest of levels and watermarks. Or "+
+		"show what a program has that is run once: mpit-exporter list -- ./program arguments.")
 	c.exporter.AddFlags(cmd)
-	cmd.Flag("what", "Show only variables, cvars, categories or objects.").Default(listing.All).
-		EnumVar(&c.selection.What, listing.All, listing.Variables, listing.ControlVariables, listing.Categories,
-			listing.Objects)
-	cmd.Flag("objects", "Show only MPI objects: communicators, windows, files and what else the program has made.").
-		BoolVar(&c.objects)
+	c.exporter.AddRankFlag(cmd)
+	cmd.Flag("all", "Show all that MPI_T offers, with all that it says of it.").BoolVar(&c.selection.All)
+	cmd.Flag("cvars", "Show control variables with their values.").BoolVar(&c.selection.ControlVariables)
+	cmd.Flag("objects", "Show MPI objects: communicators, windows, files and what else the program has made.").
+		BoolVar(&c.selection.Objects)
+	cmd.Flag("categories", "Show categories, as a tree.").BoolVar(&c.selection.Categories)
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
 		PlaceHolder("NAME").StringVar(&c.selection.Category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
@@ -56,12 +60,6 @@ func newListCommand(app *kingpin.Application) *listCommand {
 }
 
 func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
-	if c.objects {
-		if c.selection.What != listing.All && c.selection.What != listing.Objects || c.selection.Category != "" {
-			return cli.Usagef("list: --objects shows only objects; it can't be used with --what or --category")
-		}
-		c.selection.What = listing.Objects
-	}
 	var list api.CatalogueList
 	if len(c.program) > 0 {
 		if c.exporter.ChoosesRanks() {
@@ -79,17 +77,24 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 				"%s list [flags] -- program arguments", cli.ProgramName)
 		}
 		const remedy = "; or list the variables of a program: " + cli.ProgramName + " list -- ./program"
+		if c.selection.Short() && c.output == "table" {
+			return c.writeValues(ctx, remedy, std)
+		}
 		if err := c.exporter.Get(ctx, c.name, remedy, "catalogue", &list); err != nil {
 			return err
 		}
 	}
 
+	list.Catalogues = c.oneOfEach(list.Catalogues)
+	if c.selection.Short() && c.output == "json" {
+		c.selection.All = true // a program takes what it needs
+	}
 	found := false
 	for i := range list.Catalogues {
 		found = c.selection.Apply(&list.Catalogues[i]) || found
 	}
 	if !found && len(list.Catalogues) > 0 {
-		return fmt.Errorf("list: there is no category %q; --what=categories shows all", c.selection.Category)
+		return fmt.Errorf("list: there is no category %q; --categories shows all", c.selection.Category)
 	}
 	if c.output == "json" {
 		if err := cli.WriteJSON(std.Out, list); err != nil {
@@ -103,10 +108,55 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 	if len(list.Catalogues) == 0 {
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
 	}
+	var text strings.Builder
 	for i := range list.Catalogues {
-		if err := listing.Write(std.Out, &list.Catalogues[i], c.selection); err != nil {
+		if err := listing.Write(&text, &list.Catalogues[i], c.selection); err != nil {
 			return fmt.Errorf("list: writing: %w", err)
 		}
 	}
+	return c.show(text.String(), std)
+}
+
+// oneOfEach leaves one catalogue of each MPI_COMM_WORLD: its ranks have the same library. With --rank it is that rank's.
+func (c *listCommand) oneOfEach(all []api.Catalogue) []api.Catalogue {
+	seen := map[jobKey]bool{}
+	return slices.DeleteFunc(all, func(one api.Catalogue) bool {
+		of := jobKey{one.Rank.JobID, one.Rank.World, one.Rank.User}
+		again := seen[of]
+		seen[of] = true
+		return again
+	})
+}
+
+// show writes a text. In a terminal lines are cut to its width, but if all is wanted.
+func (c *listCommand) show(text string, std cli.Stdio) error {
+	if columns := terminal.Columns(std.Out); columns > 0 && !c.selection.All {
+		var cut strings.Builder
+		for line := range strings.Lines(text) {
+			cut.WriteString(table.Shorten(strings.TrimRight(line, " \n"), columns) + "\n")
+		}
+		if text = cut.String(); c.selection.Short() {
+			text += "--cvars shows control variables, --all all that MPI_T says.\n"
+		}
+	}
+	if _, err := io.WriteString(std.Out, text); err != nil {
+		return fmt.Errorf("list: writing: %w", err)
+	}
 	return nil
+}
+
+// writeValues shows the variables of an exporter's ranks, a line for each.
+func (c *listCommand) writeValues(ctx context.Context, remedy string, std cli.Stdio) error {
+	var values api.ValueList
+	if err := c.exporter.Get(ctx, c.name, remedy, "values", &values); err != nil {
+		return err
+	}
+	if len(values.Ranks) == 0 {
+		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+	}
+	var text strings.Builder
+	if err := listing.WriteValues(&text, &values); err != nil {
+		return fmt.Errorf("list: writing: %w", err)
+	}
+	return c.show(text.String(), std)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/listing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -42,7 +42,14 @@ func TestListOfAnExporter(t *testing.T) {
 	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
 
-	table := runBinary(t, nil, "list", "--url="+e.url)
+	short := runBinary(t, nil, "list", "--url="+e.url)
+	require.Zero(t, short.status, short.stderr)
+	assert.Empty(t, short.stderr)
+	assert.Regexp(t, `(?m)^NAME +ON +VALUE +OF$`, short.stdout)
+	assert.LessOrEqual(t, strings.Count(short.stdout, "\n"), len(everything.Variables)+3, "a line each")
+	assert.NotContains(t, short.stdout, "CONTROL VARIABLES")
+
+	table := runBinary(t, nil, "list", "--url="+e.url, "--all")
 	require.Zero(t, table.status, table.stderr)
 	assert.Empty(t, table.stderr)
 	assert.Contains(t, table.stdout, fmt.Sprintf("PERFORMANCE VARIABLES (%d)\n", len(everything.Variables)))
@@ -66,16 +73,16 @@ func TestListSections(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
-	sections := map[string]string{listing.Variables: "PERFORMANCE VARIABLES",
-		listing.ControlVariables: "CONTROL VARIABLES", listing.Categories: "CATEGORIES"}
+	sections := map[string]string{"--cvars": "NAME +VALUE +SCOPE +DESCRIPTION\n", "--categories": `CATEGORIES \(`,
+		"--objects": `OBJECTS \(`}
 	for what := range sections {
-		got := runBinary(t, nil, "list", "--url="+e.url, "--what="+what)
+		got := runBinary(t, nil, "list", "--url="+e.url, what)
 		require.Zero(t, got.status, got.stderr)
 		for other, title := range sections {
-			assert.Equal(t, other == what, strings.Contains(got.stdout, title+" ("), "--what=%s: %s", what, title)
+			assert.Equal(t, other == what, regexp.MustCompile(title).MatchString(got.stdout), "%s: %s", what, title)
 		}
 	}
-	got := runBinary(t, nil, "list", "--url="+e.url, "--what=cvars", "-o", "json")
+	got := runBinary(t, nil, "list", "--url="+e.url, "--cvars", "-o", "json")
 	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
 	assert.Empty(t, list.Catalogues[0].Variables)
@@ -95,11 +102,11 @@ func TestListOneCategory(t *testing.T) {
 	assert.Contains(t, some.stdout, "CATEGORIES (1)")
 	assert.Contains(t, some.stdout, "\nsome (under everything) ")
 	assert.NotContains(t, some.stdout, "OBJECTS")
-	all := runBinary(t, nil, "list", "--url="+e.url, "--category=everything", "--what=categories")
+	all := runBinary(t, nil, "list", "--url="+e.url, "--category=everything", "--categories")
 	assert.Contains(t, all.stdout, "\neverything ")
 	assert.Contains(t, all.stdout, "\n└ none ")
 	none := runBinary(t, nil, "list", "--url="+e.url, "--category=other")
-	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --what=categories shows " +
+	assert.Equal(t, outcome{stderr: "mpit-exporter: list: there is no category \"other\"; --categories shows " +
 		"all\n", status: cli.Failure}, none)
 }
 
@@ -107,13 +114,11 @@ func TestListObjects(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
-	for _, flag := range []string{"--objects", "--what=objects"} {
-		got := runBinary(t, nil, "list", "--url="+e.url, flag)
-		require.Zero(t, got.status, got.stderr)
-		assert.Contains(t, got.stdout, fmt.Sprintf("OBJECTS (%d)\n", len(mpittest.Everything().Objects)))
-		assert.Regexp(t, `\ncomm +halo exchange +4 +2 +- +\S`, got.stdout)
-		assert.NotContains(t, got.stdout, "VARIABLES")
-	}
+	got := runBinary(t, nil, "list", "--url="+e.url, "--objects")
+	require.Zero(t, got.status, got.stderr)
+	assert.Contains(t, got.stdout, fmt.Sprintf("OBJECTS (%d)\n", len(mpittest.Everything().Objects)))
+	assert.Regexp(t, `\ncomm +halo exchange +4 +2 +- +\S`, got.stdout)
+	assert.NotContains(t, got.stdout, "VARIABLES")
 	answer := runBinary(t, nil, "list", "--url="+e.url, "--objects", "-o", "json")
 	var list api.CatalogueList
 	require.NoError(t, json.Unmarshal([]byte(answer.stdout), &list))

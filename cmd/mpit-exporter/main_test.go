@@ -396,7 +396,7 @@ func TestErrorLines(t *testing.T) {
 		{"list: no rank", nil, []string{"list", "--url=" + busy.url}, cli.Failure,
 			"list: no rank is connected to the exporter at " + busy.url},
 		{"list: no such rank", nil, []string{"list", "--url=" + busy.url, "--rank=7"}, cli.Failure,
-			"list: " + busy.url + " answers 404 Not Found: no connected rank has these labels"},
+			"list: " + busy.url + " answers 404 Not Found: no rank of this node has these labels"},
 		{"list: a program and a rank", nil, []string{"list", "--rank=0", "--", "true"}, cli.Usage,
 			"list: --jobid, --world, --user and --rank choose among the ranks of an exporter; they can't be used " +
 				"with a program"},
@@ -408,10 +408,6 @@ func TestErrorLines(t *testing.T) {
 				"(MPIT_AGENT_LOG=1 makes the agent say what it does)"},
 		{"list: no program", nil, []string{"list", "--", "no-such-program"}, cli.NotFound,
 			"exec: no-such-program: not found in PATH"},
-		{"list: objects and more", nil, []string{"list", "--objects", "--category=x"}, cli.Usage,
-			"list: --objects shows only objects; it can't be used with --what or --category"},
-		{"list: unknown section", nil, []string{"list", "--what=all-of-it"}, cli.Usage,
-			`--what: enum value must be one of all,variables,cvars,categories,objects, got 'all-of-it' (see mpit-exporter list --help)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := runBinary(t, test.env, test.args...)

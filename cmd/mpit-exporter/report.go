@@ -40,6 +40,7 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 		"is over, Prometheus. With a file it shows a report that exec --report has written; with two, and --compare, "+
 		"what has changed from the first to the second.")
 	c.exporter.AddFlags(cmd)
+	c.exporter.AddRankFlag(cmd)
 	cmd.Flag("prometheus", "Address of a Prometheus that scrapes the exporters of all nodes, to be asked instead.").
 		PlaceHolder("URL").StringVar(&c.prometheus)
 	cmd.Flag("since", "How far Prometheus looks back for a job that is over.").Default("24h").DurationVar(&c.since)
@@ -125,9 +126,10 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := placeOfOwn()
-	if c.prometheus != "" {
-		place = nil // what runs there isn't here
+	var place func(r *api.RankStatus) string
+	if c.prometheus == "" { // what runs there isn't here
+		of := placeOfOwn()
+		place = func(r *api.RankStatus) string { return of(r.PID, r.UID, r.Calls.Long) }
 	}
 	found := report.Of(answers, place)
 	switch len(found) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,14 +15,17 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/live"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/top"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/where"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// topCommand shows the ranks of a running exporter, and what moves most in them, again and again.
+// topCommand shows the jobs of a running exporter, and where the time of one of them goes, again and again.
 type topCommand struct {
 	name string
 
@@ -28,21 +33,22 @@ type topCommand struct {
 	interval time.Duration
 	count    int
 	order    string
+	raw      bool
 }
 
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
-	cmd := app.Command(c.name, "Show the ranks that are connected to a running exporter and the variables that move "+
-		"most, again and again. What counts is added up over the ranks of a job; of levels, watermarks and shares "+
-		"the largest is shown. Of ranks with the call profile it shows the share of time inside MPI, and where "+
-		"in your own programs calls were made that have taken longer than a second. In a terminal: q ends it, r, v "+
-		"and n sort by rate, value and name, space looks again at once. Otherwise it writes one table after the "+
-		"other.")
+	cmd := app.Command(c.name, "Show what is to be said of the jobs of a running exporter, and of one of them in which "+
+		"calls of MPI and in which ranks its time goes, again and again. Of a job without a call profile it shows the "+
+		"variables that move. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after "+
+		"the other.")
 	c.exporter.AddFlags(cmd)
-	cmd.Flag("interval", "Time between two looks.").Default("2s").DurationVar(&c.interval)
-	cmd.Flag("count", "How many tables are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
-	cmd.Flag("sort", "rate, value or name.").Default(movement.ByRate).
-		EnumVar(&c.order, movement.ByRate, movement.ByValue, movement.ByName)
+	cmd.Flag("interval", "Time between two looks, of which the figures are.").Default("2s").DurationVar(&c.interval)
+	cmd.Flag("count", "How many looks are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
+	orders := top.Orders()
+	cmd.Flag("sort", "Column by which tables that have it are sorted: "+strings.Join(orders, ", ")+".").
+		Default(orders[0]).EnumVar(&c.order, orders...)
+	cmd.Flag("variables", "Show the variables that move, also of jobs with a call profile.").BoolVar(&c.raw)
 	return c
 }
 
@@ -53,11 +59,10 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
 	}
-	in, out := terminal.Of(std.In), terminal.Of(std.Out)
-	if in == nil || out == nil {
+	if !terminal.Is(std.Out) {
 		return c.write(ctx, std.Out)
 	}
-	s, err := terminal.Open(in, out)
+	s, err := terminal.Open()
 	if err != nil {
 		return fmt.Errorf("top: %w", err)
 	}
@@ -65,32 +70,121 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	return c.show(ctx, s)
 }
 
-// look asks the exporter.
-func (c *topCommand) look(ctx context.Context) (list api.ValueList, err error) {
-	err = c.exporter.Get(ctx, c.name, "", "values", &list)
-	return list, err
+// jobKey names a job.
+type jobKey struct{ jobID, world, user string }
+
+func keyOf(r *report.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
+
+// answer is what came of a look.
+type answer struct {
+	reports []*report.Report
+	values  map[jobKey]*api.ValueList // of the jobs of which variables are shown
+	err     error
 }
 
-// write writes table after table, for a file or a pipe. The first comes after one interval, as there are no rates
-// before.
+// look asks the exporter. Of the picked job, or of all in a plain text, it asks for the variables if they are shown.
+func (c *topCommand) look(ctx context.Context, q *topState) (a answer) {
+	var list live.ReportList
+	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
+	window := min(c.interval*3/4, live.Kept)
+	if a.err = c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); a.err != nil {
+		return a
+	}
+	a.reports = list.Reports
+	slices.SortStableFunc(a.reports, func(x, y *report.Report) int { return cmp.Compare(x.Needs(), y.Needs()) })
+	a.values = map[jobKey]*api.ValueList{}
+	view := top.View{Reports: a.reports, Raw: q.raw}
+	for i, r := range a.reports {
+		if !view.NeedsVariables(r) || !q.plain && i != q.at(a.reports) {
+			continue
+		}
+		of := keyOf(r)
+		values := &api.ValueList{}
+		which := c.exporter.With("jobid", of.jobID).With("world", of.world).With("user", of.user)
+		if a.err = which.Get(ctx, c.name, "", "values", values); a.err != nil {
+			return a
+		}
+		values.Ranks = slices.DeleteFunc(values.Ranks, func(v api.RankValues) bool {
+			return jobKey{v.Rank.JobID, v.Rank.World, v.Rank.User} != of // a label that is empty stands for any
+		})
+		a.values[of] = values
+	}
+	return a
+}
+
+// topState is what is shown, and how.
+type topState struct {
+	plain  bool
+	picked jobKey // none: the first
+	raw    bool
+
+	reports []*report.Report
+	moved   map[jobKey]*movement.Movement
+	place   func(pid int, uid uint32, call *api.LongCall) string
+}
+
+func (c *topCommand) state(plain bool) *topState {
+	return &topState{plain: plain, raw: c.raw, moved: map[jobKey]*movement.Movement{}, place: placeOfOwn()}
+}
+
+// at is the place of the picked job.
+func (s *topState) at(reports []*report.Report) int {
+	return max(slices.IndexFunc(reports, func(r *report.Report) bool { return keyOf(r) == s.picked }), 0)
+}
+
+// take takes in an answer.
+func (s *topState) take(a *answer) {
+	s.reports = a.reports
+	before := s.moved
+	s.moved = map[jobKey]*movement.Movement{}
+	for of, values := range a.values {
+		if s.moved[of] = before[of]; s.moved[of] == nil {
+			s.moved[of] = &movement.Movement{}
+		}
+		s.moved[of].Take(values)
+	}
+	for _, r := range s.reports {
+		for i := range r.Ranks {
+			if of := &r.Ranks[i]; of.Long != nil {
+				of.Place = s.place(of.PID, of.UID, of.Long)
+			}
+		}
+	}
+}
+
+// view is what is to be drawn.
+func (s *topState) view(order string) *top.View {
+	v := &top.View{Reports: s.reports, Picked: s.at(s.reports), Order: order, Raw: s.raw,
+		Variables: map[*report.Report]*movement.Movement{}}
+	for _, r := range s.reports {
+		v.Variables[r] = s.moved[keyOf(r)]
+	}
+	return v
+}
+
+// write writes text after text, for a file or a pipe. The first comes after one interval, as before there are only
+// figures of whole jobs.
 func (c *topCommand) write(ctx context.Context, w io.Writer) error {
-	m := movement.Movement{Place: placeOfOwn()}
+	s := c.state(true)
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
-	for shown := 0; c.count == 0 || shown < c.count; {
-		list, err := c.look(ctx)
+	var before time.Time
+	for shown := -1; c.count == 0 || shown < c.count; {
+		a := c.look(ctx, s)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil:
-			return err
+		case a.err != nil:
+			return a.err
 		}
-		if m.Take(&list) {
-			if _, err := fmt.Fprintln(w, strings.ReplaceAll(m.Table(c.order, movement.Unlimited, 0),
-				terminal.Heading, "")); err != nil {
-				return fmt.Errorf("top: writing: %w", err)
+		s.take(&a)
+		if at := lastOf(a.reports); at.After(before) || len(a.reports) == 0 {
+			before = at
+			if shown++; shown > 0 {
+				if err := terminal.Plain(w, s.view(c.order).Plain()); err != nil {
+					return fmt.Errorf("top: %w", err)
+				}
 			}
-			shown++
 		}
 		select {
 		case <-ctx.Done():
@@ -101,13 +195,23 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
+// lastOf is when the last report was made.
+func lastOf(reports []*report.Report) (at time.Time) {
+	for _, r := range reports {
+		if r.Time.After(at) {
+			at = r.Time
+		}
+	}
+	return at
+}
+
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
-func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
-	m := movement.Movement{Place: placeOfOwn()}
+func (c *topCommand) show(ctx context.Context, screen *terminal.Screen) error {
+	s := c.state(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer)
-	looks := make(chan struct{}, 1)
+	looks := make(chan topState, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -115,14 +219,18 @@ func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
 	}()
 	defer func() { cancel(); <-done }()
 
-	looks <- struct{}{}
+	looks <- *s
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
-	order, shown := c.order, 0
+	shown, help := 0, false
 	trouble := "asking " + table.Clean(c.exporter.URL) + " …"
 	for {
-		columns, lines := s.Size()
-		s.Draw(m.Table(order, lines-1, columns), trouble)
+		columns, lines := screen.Size()
+		drawn := s.view(c.order).Screen(columns, lines-1)
+		if help {
+			drawn = top.Help()
+		}
+		screen.Draw(drawn, trouble)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -132,79 +240,90 @@ func (c *topCommand) show(ctx context.Context, s *terminal.Screen) error {
 			case errors.As(a.err, &exit):
 				return a.err // it will not become better
 			case a.err != nil:
-				trouble = table.Clean(a.err.Error())
+				trouble = a.err.Error()
 			default:
 				trouble = ""
-				if m.Take(&a.list) {
-					if shown++; shown == c.count {
-						s.Draw(m.Table(order, lines-1, columns), "")
-						return nil
-					}
+				s.take(&a)
+				if shown++; shown == c.count {
+					return nil
 				}
 			}
-		case <-s.Resized:
-		case key, open := <-s.Keys:
-			switch key {
-			case 'r':
-				order = movement.ByRate
-			case 'v':
-				order = movement.ByValue
-			case 'n':
-				order = movement.ByName
-			case ' ':
-				nudge(looks)
-			case 'q', 'Q', terminal.KeyInterrupt, terminal.KeyEnd:
+		case e := <-screen.Events():
+			key := terminal.Key(e)
+			switch {
+			case terminal.Gone(e), slices.Contains([]string{"q", "Q", "Ctrl-C", "Ctrl-D"}, key):
 				return nil
-			}
-			if !open {
-				return nil
+			case help && key != "":
+				help = false
+			case key == "?", key == "h":
+				help = true
+			case c.obey(s, key):
+				nudge(looks, *s)
 			}
 		case <-tick.C:
-			nudge(looks)
+			nudge(looks, *s)
 		}
 	}
+}
+
+// obey does what a key says. It returns true if the exporter has to be asked at once.
+func (c *topCommand) obey(s *topState, key string) bool {
+	step := 0
+	switch key {
+	case " ":
+	case "v":
+		s.raw = !s.raw
+	case "s":
+		c.order = s.view(c.order).NextOrder()
+		return false
+	case "Esc":
+		s.picked = jobKey{}
+	case "Down", "Tab", "j":
+		step = 1
+	case "Up", "k":
+		step = -1
+	default:
+		return false
+	}
+	if n := len(s.reports); step != 0 && n > 0 {
+		s.picked = keyOf(s.reports[(s.at(s.reports)+step+n)%n])
+	}
+	return true
 }
 
 // placeOfOwn returns what says where in a program a call was made, of the ranks of whoever runs this: of others no file
 // is opened that they have named.
-func placeOfOwn() func(r *api.RankStatus) string {
+func placeOfOwn() func(pid int, uid uint32, call *api.LongCall) string {
 	var files where.Resolver
-	return func(r *api.RankStatus) string {
-		if int(r.UID) != os.Getuid() {
+	return func(pid int, uid uint32, call *api.LongCall) string {
+		if int(uid) != os.Getuid() {
 			return ""
 		}
-		return files.Caller(r.PID, r.Calls.Long.Module, r.Calls.Long.Offset)
+		return files.Caller(pid, call.Module, call.Offset)
 	}
 }
 
-// nudge puts a value into a channel of capacity one, unless it is full.
-func nudge(c chan struct{}) {
+// nudge puts a question into a channel of capacity one, unless it is full.
+func nudge(c chan topState, s topState) {
 	select {
-	case c <- struct{}{}:
+	case c <- s:
 	default:
 	}
 }
 
-// answer is what came of a look.
-type answer struct {
-	list api.ValueList
-	err  error
-}
-
 // ask looks whenever it is told to, one look after the other: an exporter that is slow isn't asked twice at once.
-func (c *topCommand) ask(ctx context.Context, looks <-chan struct{}, answers chan<- answer) {
+func (c *topCommand) ask(ctx context.Context, looks <-chan topState, answers chan<- answer) {
 	for {
+		var q topState
 		select {
 		case <-ctx.Done():
 			return
-		case <-looks:
+		case q = <-looks:
 		}
-		var a answer
-		a.list, a.err = c.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case answers <- a:
+		case answers <- c.look(ctx, &q):
 		}
 	}
 }

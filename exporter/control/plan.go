@@ -94,7 +94,7 @@ func (p *plan) describe(ctx context.Context, req *Request) error {
 	}
 	at := slices.IndexFunc(all, func(v mpit.ControlVariable) bool { return v.Name == req.Name })
 	if at < 0 {
-		return notFound("its MPI library has no control variable %q; mpit-exporter list --what=cvars shows all",
+		return notFound("its MPI library has no control variable %q; mpit-exporter list --cvars shows all",
 			req.Name)
 	}
 	p.variable = all[at] // keeps nothing else of the list

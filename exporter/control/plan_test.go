@@ -133,7 +133,7 @@ func TestControlRefuses(t *testing.T) {
 			`two processes claim to be rank 1 of job "7", world "7.0"`},
 
 		{"no such variable", whole, ownUID, `{"name":"nothing","value":"1"}`, http.StatusNotFound,
-			`rank 0: its MPI library has no control variable "nothing"; mpit-exporter list --what=cvars shows all`},
+			`rank 0: its MPI library has no control variable "nothing"; mpit-exporter list --cvars shows all`},
 		{"constant", whole, ownUID, `{"name":"constant","value":"1"}`, http.StatusConflict,
 			"constant has the scope CONSTANT: it never changes"},
 		{"read-only", whole, ownUID, `{"name":"readonly","value":"1"}`, http.StatusConflict,

@@ -8,8 +8,12 @@ import (
 
 // Body is rendered families, in parts of one each, sorted by name.
 type Body struct {
-	text    []byte
+	text    []byte // all of it, unless it is compressed
 	parts   []part
+	packed  bool // what has been written is in pack
+	pack    pack
+	length  int // of what has been compressed
+	begun   int // how many parts are in ended segments
 	readers atomic.Int32
 	pool    *sync.Pool // that it came from
 }
@@ -39,7 +43,8 @@ func newBody(pool *sync.Pool, readers int) *Body {
 // Release gives up one reader's part in the body, whose memory is used again when all have.
 func (b *Body) Release() {
 	if b.readers.Add(-1) == 0 {
-		b.text, b.parts = b.text[:0], b.parts[:0]
+		b.text, b.parts, b.length, b.begun = b.text[:0], b.parts[:0], 0, 0
+		b.packed, b.pack = false, pack{out: b.pack.out[:0], segments: b.pack.segments[:0]}
 		b.pool.Put(b)
 	}
 }
@@ -53,8 +58,14 @@ func (b *Body) Write(p []byte) (int, error) {
 // EndPart says that what has been written since the last part is a family.
 func (b *Body) EndPart(name string) { b.parts = append(b.parts, part{name, len(b.text)}) }
 
-// Text is what has been written. It is good until the body is released.
+// Text is what has been written, unless it is compressed. It is good until the body is released.
 func (b *Body) Text() []byte { return b.text }
+
+// Length is how many bytes have been written, before they are compressed.
+func (b *Body) Length() int { return b.length + len(b.text) }
+
+// Memory is how many bytes the body takes.
+func (b *Body) Memory() int { return cap(b.text) + cap(b.pack.out) }
 
 var _ io.Writer = (*Body)(nil)
 

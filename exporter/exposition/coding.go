@@ -8,19 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor is what both kinds have. It is used again: a new one has hundreds of kilobytes to allocate.
-type compressor interface {
-	io.WriteCloser
-	Reset(w io.Writer)
-}
-
-// The content codings that are offered, by their names in HTTP.
+// The content codings that are offered, by their names in HTTP. Few ask for zstd.
 const (
-	codingGzip = "gzip"
+	CodingGzip = "gzip" // pack.go
 	codingZstd = "zstd"
 )
 
@@ -28,30 +21,20 @@ const (
 // lines are like their neighbours. Encoder and reader each need a few times that memory; the default takes 8 MiB.
 const zstdWindow = 256 << 10
 
-var compressors = map[string]*sync.Pool{
-	codingGzip: {New: func() any {
-		// Level 1 costs a third of the default level and makes the body a few per cent larger.
-		z, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
-		if err != nil {
-			panic(err) // the level is a constant
-		}
-		return z
-	}},
-	codingZstd: {New: func() any {
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return z
-	}},
-}
+// encoders are used again: a new one has hundreds of kilobytes to allocate.
+var encoders = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return z
+}}
 
-// Compress writes the segments to w in this coding.
-func Compress(w io.Writer, coding string, segments [][]byte) (err error) {
-	pool := compressors[coding]
-	z := pool.Get().(compressor)
-	defer pool.Put(z)
+// CompressZstd writes the segments to w as zstd.
+func CompressZstd(w io.Writer, segments [][]byte) (err error) {
+	z := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(z)
 	defer z.Reset(nil) // not to hold on to w
 	z.Reset(w)
 	for _, s := range segments {
@@ -80,7 +63,7 @@ func NegotiateCoding(header http.Header) string {
 					weight = 0
 				}
 			}
-			if coding == codingGzip || coding == codingZstd || coding == "*" {
+			if coding == CodingGzip || coding == codingZstd || coding == "*" {
 				weights[coding] = weight
 			}
 		}
@@ -91,11 +74,11 @@ func NegotiateCoding(header http.Header) string {
 		}
 		return weights["*"]
 	}
-	switch gzip, zstd := weight(codingGzip), weight(codingZstd); {
+	switch gzip, zstd := weight(CodingGzip), weight(codingZstd); {
 	case gzip == 0 && zstd == 0:
 		return ""
 	case gzip > zstd:
-		return codingGzip
+		return CodingGzip
 	}
 	return codingZstd
 }

@@ -63,7 +63,7 @@ func (p *Page) Messages() *Messages {
 		before := f.message.Metric
 		metrics := before[:0]
 		for i := range f.blocks {
-			metrics = f.blocks[i].fill(f, metrics)
+			metrics = f.blocks[i].fill(metrics)
 		}
 		if len(metrics) < len(before) {
 			clear(before[len(metrics):])
@@ -87,17 +87,13 @@ func (p *Page) forget() {
 }
 
 // fill appends the messages of a block.
-func (b *block) fill(f *family, metrics []*dto.Metric) []*dto.Metric {
+func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
 	s := b.sheet
-	live := s.live()
-	if f.liveOnly && !live {
-		return metrics
-	}
 	if s.messages == nil {
 		s.makeMessages()
 	}
 	for i := int(b.from); i < int(b.to); i++ {
-		if s.entries[i].shown(live) {
+		if s.entries[i].shown(s.live) {
 			m := &s.messages[i]
 			m.set(s, i)
 			metrics = append(metrics, &m.Metric)

@@ -20,7 +20,7 @@ type native struct {
 // up to its count, so such a one stays classic.
 func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
 	n.schema, n.threshold, n.deltas, n.zero = h.Schema, h.ZeroThreshold(), n.deltas[:0], h.NativeZero
-	total, before, used := h.NativeZero, uint64(0), 0
+	before, used := uint64(0), 0
 	for i, b := range h.Native {
 		if i > 0 && b.Index == h.Native[i-1].Index+1 {
 			*n.spans[used-1].Length++
@@ -37,12 +37,20 @@ func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
 		}
 		n.deltas = append(n.deltas, int64(b.Count-before))
 		before = b.Count
-		total += b.Count
 	}
-	if total != to.GetSampleCount() {
+	if nativeCount(h) != to.GetSampleCount() {
 		to.Schema, to.ZeroThreshold, to.ZeroCount, to.PositiveSpan, to.PositiveDelta = nil, nil, nil, nil, nil
 		return
 	}
 	to.Schema, to.ZeroThreshold, to.ZeroCount = &n.schema, &n.threshold, &n.zero
 	to.PositiveSpan, to.PositiveDelta = n.spans[:used], n.deltas
+}
+
+// nativeCount is how many observations the buckets of a native histogram have.
+func nativeCount(h *mapping.Histogram) uint64 {
+	total := h.NativeZero
+	for _, b := range h.Native {
+		total += b.Count
+	}
+	return total
 }

@@ -35,11 +35,44 @@ type Row struct {
 }
 
 // AddOwn adds a part to one of the exporter's own families. Counters have an owner. liveOnly says that it stands on
-// the page only while its owner is live.
+// the page only while the sheet is live.
 func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	if len(rows) == 0 {
 		return
 	}
+	from := len(s.entries)
+	if len(rows) == 1 && len(rows[0].Labels) == 0 {
+		s.addUnlabelled(&rows[0], !liveOnly)
+	} else {
+		s.addLabelled(rows, !liveOnly)
+	}
+	s.plain = len(s.entries)
+	f := p.byName[of.Name]
+	if f == nil {
+		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
+		f.attributes = of.attributes()
+	}
+	p.insert(f, s, from)
+}
+
+// unlabelled is what all rows are that have no labels of their own, as most have none.
+var unlabelled mapping.Series
+
+// addUnlabelled adds an entry without labels of its own. All of a sheet have the same text.
+func (s *Sheet) addUnlabelled(r *Row, lasting bool) {
+	e := entry{series: &unlabelled, value: r.Value, valid: true, lasting: lasting}
+	if i := slices.IndexFunc(s.entries, func(e entry) bool { return e.series == &unlabelled }); i >= 0 {
+		e.labels = s.entries[i].labels
+	} else {
+		e.labels = newLabelTexts(s.owner).of(nil)
+	}
+	if r.Number != nil {
+		s.own = append(s.own, ownNumber{len(s.entries), r.Number})
+	}
+	s.entries = append(s.entries, e)
+}
+
+func (s *Sheet) addLabelled(rows []Row, lasting bool) {
 	texts := newLabelTexts(s.owner)
 	labels := make([]mapping.Series, len(rows))
 	numbers := map[*mapping.Series]func(o Owner) float64{}
@@ -48,7 +81,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 		labels[i].Labels = r.Labels
 		s.entries = append(s.entries, entry{labels: texts.of(r.Labels), series: &labels[i], value: r.Value,
-			valid: true, lasting: true})
+			valid: true, lasting: lasting})
 		if r.Number != nil {
 			numbers[&labels[i]] = r.Number
 		}
@@ -59,13 +92,6 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 			s.own = append(s.own, ownNumber{at, number})
 		}
 	}
-	s.plain = len(s.entries)
-	f := p.byName[of.Name]
-	if f == nil {
-		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
-		f.liveOnly, f.attributes = liveOnly, of.attributes()
-	}
-	p.insert(f, s, from)
 }
 
 // ReplaceShared makes a family anew that belongs to nobody.

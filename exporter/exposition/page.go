@@ -42,7 +42,8 @@ type Page struct {
 	created  bool      // somebody wants to know when values began to count
 	messages *Messages // nil: nobody has gathered them
 	series   int       // that the last rendering has found
-	size     [2]int    // about, of a rendering as text and as OpenMetrics
+	size     [3]int    // about, of what is written, by its format
+	packed   [3]int    // the same of what is compressed
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }
@@ -52,7 +53,6 @@ type Owner interface {
 	Compare(other Owner) int  // the order of owners on the page
 	Labels() []*dto.LabelPair // of all its series, sorted by name
 	Begun() time.Time         // zero: not known
-	Live() bool               // else the lasting series alone stand on the page
 	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
 }
 
@@ -62,7 +62,6 @@ type family struct {
 	kind             dto.MetricType
 	otel             otelFamily
 	attributes       map[string]Label // of labels that are the family's own
-	liveOnly         bool             // a block stands on the page only while its owner is live
 	blocks           []block
 	owners           int               // blocks that are not of a sheet that has gone
 	message          *dto.MetricFamily // nil: nobody has gathered it
@@ -226,17 +225,26 @@ func compareLabels(a, b []mapping.Label) int {
 
 // compareValues orders numbers (the elements of an array) as numbers, before everything else, which is ordered as text.
 func compareValues(a, b string) int {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
+	x, isX := number(a)
+	y, isY := number(b)
 	switch {
-	case errX == nil && errY == nil:
+	case isX && isY:
 		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-	case errX == nil:
+	case isX:
 		return -1
-	case errY == nil:
+	case isY:
 		return 1
 	}
 	return strings.Compare(a, b)
+}
+
+// number is what stands in a label; false: it is none, which is mostly seen without making an error.
+func number(s string) (uint64, bool) {
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
 }
 
 // CountMore counts what is left out time after time, once: by how much it is more than what left says.

@@ -137,8 +137,8 @@ func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
 		s := b.sheet
-		much, live := w.of(s.owner), s.live()
-		if much == None || f.liveOnly && !live {
+		much := w.of(s.owner)
+		if much == None {
 			continue
 		}
 		if s.sets == nil {
@@ -150,7 +150,7 @@ func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
 			}
 		}
 		for i := int(b.from); i < int(b.to); i++ {
-			if s.entries[i].shown(live && much == Whole) {
+			if s.entries[i].shown(s.live && much == Whole) {
 				w.n++
 				do(s, i)
 			}

@@ -15,6 +15,7 @@ import (
 // readers of messages and of metric data need besides is made when they come, and kept.
 type Sheet struct {
 	owner Owner // nil: nobody
+	live  bool  // else the lasting series alone stand on the page
 	gone  bool  // from the page
 
 	entries    []entry
@@ -30,6 +31,7 @@ type Sheet struct {
 	dropped  map[string]int // what was left out, by reason; nil: nothing
 
 	messages []message       // of the entries; nil: nobody has gathered them
+	pairs    []string        // labels of the entries as protobuf; nil: nobody has read that
 	sets     []attribute.Set // of the entries; nil: nobody has read metric data
 }
 
@@ -54,11 +56,14 @@ type ownNumber struct {
 	value func(o Owner) float64
 }
 
-// shown says whether the entry stands on the page now; live, whether its owner is.
+// shown says whether the entry stands on the page now; live, whether its sheet is.
 func (e *entry) shown(live bool) bool { return e.valid && (live || e.lasting) }
 
-// NewSheet returns an empty sheet of an owner; nil is nobody.
-func NewSheet(o Owner) *Sheet { return &Sheet{owner: o} }
+// NewSheet returns an empty sheet of an owner; nil is nobody. All its series stand on the page.
+func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, live: true} }
+
+// SetLive says whether all series stand on the page, or the lasting ones alone.
+func (s *Sheet) SetLive(live bool) { s.live = live }
 
 // compare puts sheets into the order of their owners; what is nobody's has a family for itself.
 func (s *Sheet) compare(other *Sheet) int {
@@ -67,8 +72,6 @@ func (s *Sheet) compare(other *Sheet) int {
 	}
 	return s.owner.Compare(other.owner)
 }
-
-func (s *Sheet) live() bool { return s.owner == nil || s.owner.Live() }
 
 func (s *Sheet) sharedLabels() []*dto.LabelPair {
 	if s.owner == nil {
@@ -278,11 +281,10 @@ type Shown struct {
 // Shown lists what of a sheet stands on the page now, by the families' names.
 func (s *Sheet) Shown() []Shown {
 	var all []Shown
-	live := s.live()
 	for _, part := range s.parts {
 		of := Shown{family: part.family, sheet: s}
 		for i := part.from; i < part.to; i++ {
-			if s.entries[i].shown(live) {
+			if s.entries[i].shown(s.live) {
 				of.places = append(of.places, int(i))
 			}
 		}

@@ -15,39 +15,17 @@ import (
 // The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a
 // scrape only appends numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
-// TextStyle is one of the two text formats.
-type TextStyle struct {
-	OpenMetrics bool
-	Created     bool // _created lines, in OpenMetrics only
-}
-
-// Text returns the page as text, for so many readers who release it.
-func (p *Page) Text(s TextStyle, readers int) *Body {
-	p.Arrange()
-	s.Created = s.Created && s.OpenMetrics
-	p.series = 0
-	b, size := newBody(pageBodies, readers), &p.size[0]
-	if s.OpenMetrics {
-		size = &p.size[1]
-	}
-	b.text = slices.Grow(b.text, *size) // else it is copied again and again while it grows
-	for _, f := range p.families {
-		if n := b.render(f, s); n > 0 {
-			b.EndPart(f.name)
-			p.series += n
-		}
-	}
-	*size = len(b.text) + len(b.text)/16
-	return b
-}
-
-// render writes a family, unless it has no series now, and returns how many it has.
-func (b *Body) render(f *family, s TextStyle) (n int) {
+// writeText writes a family, unless it has no series now, and returns how many it has.
+func (b *Body) writeText(f *family, s Style) (n int) {
 	from := len(b.text)
-	b.text = s.appendHead(b.text, f)
-	w := seriesWriter{TextStyle: s, family: f, b: b.text}
+	w := seriesWriter{Style: s, family: f, b: s.appendHead(b.text, f)}
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
+		if w.n > 0 && len(w.b) >= spillBytes {
+			b.text = w.b
+			b.spill()
+			w.b = b.text
+		}
 	}
 	b.text = w.b
 	if w.n == 0 {
@@ -57,33 +35,33 @@ func (b *Body) render(f *family, s TextStyle) (n int) {
 }
 
 // baseName is what the family is called in comments and before _created.
-func (s TextStyle) baseName(f *family) string {
-	if s.OpenMetrics && f.kind == dto.MetricType_COUNTER {
+func (s Style) baseName(f *family) string {
+	if s.Format == OpenMetrics && f.kind == dto.MetricType_COUNTER {
 		return strings.TrimSuffix(f.name, "_total")
 	}
 	return f.name
 }
 
-func (s TextStyle) appendHead(b []byte, f *family) []byte {
+func (s Style) appendHead(b []byte, f *family) []byte {
 	name := s.baseName(f)
 	comment := func(key string) {
 		b = append(append(append(append(b, "# "...), key...), ' '), name...)
 		b = append(b, ' ')
 	}
 	comment("HELP")
-	b = append(appendEscaped(b, f.help, s.OpenMetrics), '\n')
+	b = append(appendEscaped(b, f.help, s.Format == OpenMetrics), '\n')
 	comment("TYPE")
 	b = append(append(b, s.typeWord(f)...), '\n')
-	if s.OpenMetrics && f.unit != "" {
+	if s.Format == OpenMetrics && f.unit != "" {
 		comment("UNIT")
 		b = append(append(b, f.unit...), '\n')
 	}
 	return b
 }
 
-func (s TextStyle) typeWord(f *family) string {
+func (s Style) typeWord(f *family) string {
 	switch {
-	case f.kind == dto.MetricType_COUNTER && s.OpenMetrics && !strings.HasSuffix(f.name, "_total"):
+	case f.kind == dto.MetricType_COUNTER && s.Format == OpenMetrics && !strings.HasSuffix(f.name, "_total"):
 		return "unknown"
 	case f.kind == dto.MetricType_COUNTER:
 		return "counter"
@@ -91,7 +69,7 @@ func (s TextStyle) typeWord(f *family) string {
 		return "gauge"
 	case f.kind == dto.MetricType_HISTOGRAM:
 		return "histogram"
-	case s.OpenMetrics:
+	case s.Format == OpenMetrics:
 		return "unknown"
 	}
 	return "untyped"
@@ -99,26 +77,22 @@ func (s TextStyle) typeWord(f *family) string {
 
 // seriesWriter appends the series of one family to b.
 type seriesWriter struct {
-	TextStyle
+	Style
 	family *family
 	b      []byte
 	n      int
 
 	bounds []float64 // of the last histogram: mostly all of a family have the same
-	les    []string  // the bounds as text, and the one of the last bucket
+	les    []string  // the bounds as text, and the one of the last bucket, up to the value
 }
 
 func (w *seriesWriter) block(bl *block) {
 	s := bl.sheet
-	live := s.live()
-	if w.family.liveOnly && !live {
-		return
-	}
 	name, created := w.family.name, w.Created && w.family.kind == dto.MetricType_COUNTER
 	b, n := w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(live) {
+		if !e.shown(s.live) {
 			continue
 		}
 		n++
@@ -143,11 +117,16 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
 	}
-	open := "{" // up to where le is to stand
-	if len(e.labels) > 1 {
-		open = strings.TrimSuffix(e.labels, "} ") + ","
-	}
 	b := w.b
+	from := len(b) // all buckets' lines begin alike: they are copied from the first
+	b = append(append(b, name...), "_bucket"...)
+	if len(e.labels) > 1 {
+		b = append(append(b, strings.TrimSuffix(e.labels, "} ")...), ',')
+	} else {
+		b = append(b, '{')
+	}
+	b = append(b, `le="`...)
+	to := len(b)
 	var sum uint64
 	for i, le := range w.les {
 		n := CountOfAll(h, sum)
@@ -155,8 +134,10 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 			sum += h.Counts[i]
 			n = sum
 		}
-		b = append(append(append(b, name...), "_bucket"...), open...)
-		b = append(append(append(b, `le="`...), le...), `"} `...)
+		if i > 0 {
+			b = append(b, b[from:to]...)
+		}
+		b = append(b, le...)
 		b = append(strconv.AppendUint(b, n, 10), '\n')
 	}
 	b = append(append(append(b, name...), "_sum"...), e.labels...)
@@ -173,12 +154,12 @@ func (w *seriesWriter) setBounds(bounds []float64) {
 	w.bounds, w.les = bounds, w.les[:0]
 	for _, x := range bounds {
 		le := strconv.FormatFloat(x, 'g', -1, 64)
-		if w.OpenMetrics && !strings.ContainsAny(le, ".eIN") {
+		if w.Format == OpenMetrics && !strings.ContainsAny(le, ".eIN") {
 			le += ".0"
 		}
-		w.les = append(w.les, le)
+		w.les = append(w.les, le+`"} `)
 	}
-	w.les = append(w.les, "+Inf")
+	w.les = append(w.les, `+Inf"} `)
 }
 
 func (w *seriesWriter) appendCreated(b []byte, labels string, at time.Time) []byte {

@@ -19,7 +19,6 @@ type someone struct{}
 
 func (someone) Compare(Owner) int       { return 0 }
 func (someone) Begun() time.Time        { return time.Time{} }
-func (someone) Live() bool              { return true }
 func (someone) LeftOff() map[string]int { return nil }
 func (someone) Labels() []*dto.LabelPair {
 	return LabelPairs(nil, []mapping.Label{
@@ -80,15 +79,17 @@ func TestLabelTexts(t *testing.T) {
 func TestRenderingAllocatesNothing(t *testing.T) {
 	p := gauge("a", "b", "c")
 	p.Arrange()
-	b := new(Body) // a pool may lose some, and does so at random under the race detector
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		b.text, b.parts = b.text[:0], b.parts[:0]
-		for _, f := range p.families {
-			b.render(f, TextStyle{OpenMetrics: true, Created: true})
-			b.EndPart(f.name)
-		}
-	}))
-	assert.NotEmpty(t, b.Text())
+	for _, style := range []Style{{Format: OpenMetrics, Created: true}, {Format: Protobuf}} {
+		b := new(Body) // a pool may lose some, and does so at random under the race detector
+		assert.Zero(t, testing.AllocsPerRun(10, func() {
+			b.text, b.parts = b.text[:0], b.parts[:0]
+			for _, f := range p.families {
+				b.write(f, style)
+				b.EndPart(f.name)
+			}
+		}))
+		assert.NotEmpty(t, b.Text())
+	}
 }
 
 func TestInterleave(t *testing.T) {
@@ -118,7 +119,7 @@ func TestInterleave(t *testing.T) {
 
 // What one reader gives back is another's for as long as he has it.
 func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
-	b := gauge("a").Text(TextStyle{}, 2)
+	b := gauge("a").Write(Style{}, 2)
 	b.Release()
 	assert.NotEmpty(t, b.Text())
 	b.Release()

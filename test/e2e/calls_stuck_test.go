@@ -68,11 +68,15 @@ func TestCallsUnderWay(t *testing.T) {
 			assert.Zero(t, others.running)
 			assert.Greater(t, others.observed, other.observed+0.9)
 
-			top := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
+			plain := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
 				"--interval=1s"}, nil).Wait(t)
-			assert.Regexp(t, `MPI_Barrier +halo +0 .* waits_for_the_others \(profile_stuck\.c:\d+\)`, top.Stdout)
-			assert.Regexp(t, `\(in no long call\) +- +1 `, top.Stdout)
-			assert.Regexp(t, `2 of 2 +50 % +50 % +100 %\s+\S+: 50 % useful; 50 % of the time ranks wait for rank 1 on `, top.Stdout)
+			terminal := suite.Terminal(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--interval=1s"}, nil, 100, 30)
+			shown := terminal.Await(t, "an interval of the hang", contains(" 100 %", "\nLATE RANK  50 % useful"))
+			for _, text := range []string{plain.Stdout, shown} {
+				assert.Regexp(t, `(?m)^ *\d+s +MPI_Barrier +halo +0 +waits_for_the_others \(profile_stuck\.c:\d+\)$`, text)
+				assert.Regexp(t, `(?m)^ +- +\(in no long call\) +- +1 +-$`, text)
+				assert.Regexp(t, `LATE RANK  50 % useful; 50 % of the time ranks wait in MPI_Barrier on halo for rank 1 on `, text)
+			}
 
 			run.Release(t, "late")
 			run.AtHold(t, "done")

@@ -85,7 +85,7 @@ func TestList(t *testing.T) {
 				return result.Stdout
 			}
 
-			table := list("--url=" + server.URL(""))
+			table := list("--url="+server.URL(""), "--all")
 			if mpi.Name == "openmpi" {
 				assert.Contains(t, table, "pml_ob1_unexpected_msgq_length")
 				assert.Contains(t, table, unexpectedQueue)

@@ -101,7 +101,8 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	e.prometheus = suite.PrometheusWith(t, harness.PrometheusConfig{
 		Discovery: e.targets, Interval: enduranceScrapes, Data: filepath.Join(e.storage.dir, "data"),
 		// The others of each rank would be millions of series, of jobs that are over.
-		Keep: callTimes + "_count|" + callBytes + "|" + allToAllCalls + "|mpit_(rank|exporter)_.*",
+		Scrape: fmt.Sprintf("    metric_relabel_configs: [{source_labels: [__name__], regex: %q, action: keep}]\n",
+			callTimes+"_count|"+callBytes+"|"+allToAllCalls+"|mpit_(rank|exporter)_.*"),
 	})
 	e.began = time.Now()
 	e.ends = e.began.Add(length)

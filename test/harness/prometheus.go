@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 // Prometheus is a running server with a port and a storage of its own.
 type Prometheus struct {
 	*Process
+	Data    string // the directory of its storage
 	address string
 	suite   *Suite
 	command []string
@@ -30,8 +32,10 @@ type PrometheusConfig struct {
 	Exporters []*Exporter      // scraped twice a second as job "mpit"
 	Discovery string           // pattern of files with more targets of that job; none if empty
 	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
-	Keep      string           // regular expression of the metrics that are stored; all if empty
 	Data      string           // directory of the storage, instead of one of its own
+	Flags     []string         // of its command line, beside the usual ones
+	Scrape    string           // YAML, of the scrape's configuration
+	More      string           // YAML, at the end of the configuration
 }
 
 // PrometheusServer is a program, and how it stores histograms.
@@ -114,29 +118,34 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 	if c.Interval != 0 {
 		scrape, evaluation = c.Interval, c.Interval
 	}
-	text := fmt.Sprintf(`global: {scrape_interval: %[4]dms, scrape_timeout: %[4]dms, evaluation_interval: %[5]dms}
-rule_files: [%[1]s]
+	text := fmt.Sprintf(`global: {scrape_interval: %[3]dms, scrape_timeout: %[3]dms, evaluation_interval: %[4]dms}
 scrape_configs:
   - job_name: mpit
-%[2]s    static_configs: [{targets: [%[3]s]}]
-`, quoted(c.Rules), c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds())
+%[1]s    static_configs: [{targets: [%[2]s]}]
+`, c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds())
 	if c.Discovery != "" {
 		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
 	}
-	if c.Keep != "" {
-		text += fmt.Sprintf("    metric_relabel_configs: [{source_labels: [__name__], regex: %q, action: keep}]\n", c.Keep)
+	text += c.Scrape
+	if len(c.Rules) > 0 { // an agent takes no rules, not even none
+		text += fmt.Sprintf("rule_files: [%s]\n", quoted(c.Rules))
 	}
+	text += c.More
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
-	p := &Prometheus{address: FreeAddress(tb), suite: s}
-	p.command = append([]string{
+	p := &Prometheus{address: FreeAddress(tb), Data: c.Data, suite: s}
+	storage := "--storage.tsdb.path="
+	if slices.Contains(c.Flags, "--enable-feature=agent") {
+		storage = "--storage.agent.path="
+	}
+	p.command = slices.Concat([]string{
 		c.Server.binary,
 		"--config.file=" + config,
-		"--storage.tsdb.path=" + c.Data,
+		storage + p.Data,
 		"--web.listen-address=" + p.address,
 		"--log.level=warn",
-	}, c.Server.flags...)
+	}, c.Server.flags, c.Flags)
 	p.Restart(tb)
 	return p
 }

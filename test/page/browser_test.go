@@ -52,7 +52,7 @@ func newBrowser(ctx context.Context, profile string) (*browser, error) {
 }
 
 // startBrowser returns the browser of all tests; each opens tabs of its own.
-func startBrowser(t *testing.T) *browser {
+func startBrowser(t testing.TB) *browser {
 	t.Helper()
 	harness.Tool(t, "chromium")
 	b, err := browsers()
@@ -62,7 +62,7 @@ func startBrowser(t *testing.T) *browser {
 
 // tab is a page in a browser, with what has happened there.
 type tab struct {
-	t      *testing.T
+	t      testing.TB
 	ctx    context.Context
 	origin string
 
@@ -73,7 +73,7 @@ type tab struct {
 
 // open opens an address. When the test ends, nothing must have gone wrong in the page, nor must it have asked anybody
 // but its own server.
-func (b *browser) open(t *testing.T, address string, before ...step) *tab {
+func (b *browser) open(t testing.TB, address string, before ...step) *tab {
 	t.Helper()
 	u := b.prepare(t, address, before...)
 	t.Cleanup(func() {
@@ -84,7 +84,7 @@ func (b *browser) open(t *testing.T, address string, before ...step) *tab {
 }
 
 // prepare makes an empty tab for an origin.
-func (b *browser) prepare(t *testing.T, address string, before ...step) *tab {
+func (b *browser) prepare(t testing.TB, address string, before ...step) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
@@ -121,7 +121,7 @@ func (u *tab) do(steps ...step) {
 
 // part is a subtest in the same tab.
 func (u *tab) part(name string, test func(t *testing.T)) {
-	whole := u.t
+	whole := u.t.(*testing.T)
 	defer func() { u.t = whole }()
 	whole.Run(name, func(t *testing.T) {
 		u.t = t
@@ -180,7 +180,7 @@ func (u *tab) forgive(part string) {
 }
 
 // until waits until something has come true in the tab.
-func (u *tab) until(t *testing.T, such func() bool) {
+func (u *tab) until(t testing.TB, such func() bool) {
 	t.Helper()
 	harness.Await(t, "what is to happen in the page", func(context.Context) error {
 		if !such() {
@@ -284,8 +284,8 @@ func (u *tab) rows() []row {
 	u.t.Helper()
 	return evaluate[[]row](u, `[...document.querySelectorAll("#values tbody")].flatMap((body) => {
 		const text = (selector) => body.querySelector(selector)?.textContent ?? "";
-		return [...body.rows].map((row) => ({
-			name: text(".name"), class: body.rows[0].cells[1].firstChild.textContent, metric: text(".metric"),
+		return [...body.querySelectorAll("tr.series")].map((row) => ({
+			name: text(".name"), class: text(".class"), metric: text(".metric"),
 			labels: Object.fromEntries([...row.querySelectorAll(".of div")].map((d) => [d.firstChild.textContent.trim(), d.lastChild.textContent])),
 			together: (row.querySelector(".of")?.textContent ?? "").startsWith("all ranks"),
 			value: row.querySelector("data.value")?.value ?? "", sum: row.querySelector("data.sum")?.value ?? "",

@@ -84,7 +84,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	// Through all that a person may do with it.
 	u.script(`document.querySelectorAll("#tree [role=treeitem]").forEach((item) => item.click())`)
 	u.script(`document.querySelector("#tree [role=treeitem]").click()`)
-	u.script(`document.querySelectorAll("#jobs a").forEach((a) => a.click())`)
+	u.script(`document.querySelectorAll("#jobs a, #rank-table a").forEach((a) => a.click())`)
 	u.await(`location.hash.includes("onerror")`)
 	u.script(`location.reload()`)
 	u.await(`document.querySelectorAll("#values tbody data.value").length > 20`)

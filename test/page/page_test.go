@@ -80,18 +80,72 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 	})
 }
 
-// Of a job of which one rank waits and the other is in no call the page says how efficient that is, of how many ranks.
+// Of a job of which one rank waits and the other is in no call the page says who is late and where the others wait, in
+// words, in the bar, in the tables and in the strips.
 func TestPageOfAJobThatWaits(t *testing.T) {
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
 		Socket: server.Socket, Exec: []string{"--calls"}})
 	run.AtHold(t, "late", 1)
 	u := startBrowser(t).open(t, server.URL("/"))
-	u.await(`document.querySelector("#jobs tbody").rows[0].cells[3].textContent ===
-		"50 % useful = 50 % load balance × 100 % communication; 2 of 2 ranks"`)
+	u.await(`document.getElementById("verdict").textContent.includes("for rank 1 on ")`)
+	u.await(`document.querySelector("#bar svg").getAttribute("aria-label") === "50 % useful, 50 % waiting, 0 % communication"`)
+	u.await(`document.getElementById("bar-legend").textContent.startsWith("useful 50 %waiting for late ranks 50 %communication 0 %in the last ")`)
+	assert.Regexp(t, "^(late rank|waiting): job "+run.ID+" · profile_stuck", evaluate[string](u, "document.title"))
+	assert.True(t, evaluate[bool](u, `document.getElementById("jobs").hidden`), "one job's sentence isn't there twice")
+	u.await(`document.querySelector("#rank-table tbody").rows[0].textContent.startsWith("1")`)
+	assert.Equal(t, []string{"MPI_Barrier on halo: 0", "(in no long call): 1"}, evaluate[[]string](u, `
+		[...document.querySelectorAll("#under-way-table tbody tr")].map((row) => row.cells[1].innerText + ": " + row.cells[2].innerText)`))
+	u.await(`document.querySelector("#functions .caption").textContent === "MPI_Barrier on halo: 100 % of the time of rank 0, 0 % of rank 1."`)
+	u.part("a rank that has been in a call for ten seconds is red, the late one blue", func(*testing.T) {
+		u.await(`document.querySelector("#over-time .caption").textContent === "Now 1 rank has been in one call for more than 10 s; rank 1 is 100 % useful."`)
+		u.await(inStrip("over-time", 10, "--hung", high) + " && " + inStrip("over-time", 30, "--useful-ramp", high))
+	})
+	u.part("a cell is read out, by keyboard", func(*testing.T) {
+		u.script(`document.querySelector("#over-time canvas").focus()`)
+		u.key(kb.Home)
+		u.key(kb.ArrowDown)
+		u.await(`/^Rank 1 at ..:..:..: 100 % useful$/.test(document.querySelector("#over-time .readout").textContent)`)
+		u.key(kb.Escape)
+		u.await(`document.querySelector("#over-time .readout").textContent === ""`)
+	})
+	u.part("as a table", func(t *testing.T) {
+		u.script(`document.querySelectorAll("#over-time summary, #functions summary").forEach((s) => s.click())`)
+		u.await(`document.querySelector("#over-time tbody").rows.length === 2`)
+		assert.Equal(t, []string{"MPI_Barrier on halo|0|100 %", "MPI_Barrier on halo|1|0 %"}, evaluate[[]string](u, `
+			[...document.querySelectorAll("#functions tbody tr")].slice(0, 2).map((row) => [...row.cells].map((c) => c.textContent).join("|"))`))
+	})
+	u.part("since the job began", func(*testing.T) {
+		u.script(`document.getElementById("whole").click()`)
+		u.await(`document.getElementById("bar-legend").textContent.endsWith("since the job began") && location.hash === "#whole=1"`)
+	})
 	run.Release(t, "late")
 	run.AtHold(t, "done")
 	run.Finish(t, "done")
+}
+
+// Ends of a ramp of colours: its first two, or its last two.
+const (
+	low  = "0, 2"
+	high = "-2"
+)
+
+// inStrip is an expression: a heat strip has, so many pixels from its top, one of the two colours at an end of a ramp,
+// or one between.
+func inStrip(figure string, y float64, ramp, end string) string {
+	return fmt.Sprintf(`(() => {
+		const canvas = document.querySelector("#%s canvas");
+		const colours = getComputedStyle(canvas).getPropertyValue("%s").split(",").slice(%s).map((c) => [1, 3, 5].map((i) => parseInt(c.trim().slice(i, i + 2), 16)));
+		const width = canvas.width;
+		const copy = new OffscreenCanvas(width, canvas.height).getContext("2d", {willReadFrequently: true});
+		copy.drawImage(canvas, 0, 0);
+		const pixels = copy.getImageData(0, Math.floor(%f * devicePixelRatio), width, 1).data;
+		for (let x = 0; x < width; x++) {
+			const is = pixels.slice(4 * x, 4 * x + 3);
+			if (is.every((c, i) => Math.min(...colours.map((k) => k[i])) <= c && c <= Math.max(...colours.map((k) => k[i]))) && pixels[4 * x + 3] === 255) return true;
+		}
+		return false;
+	})()`, figure, ramp, end, y)
 }
 
 // The page shows what /metrics shows, of the rank that is chosen.
@@ -99,10 +153,10 @@ func TestPageOfARealJob(t *testing.T) {
 	server, run := standing(t)
 	u := startBrowser(t).open(t, server.URL("/"))
 	samePage(t, u, server, run, 0)
-	assert.Equal(t, "Rank 0 of job "+run.ID+" – MPI_T exporter", evaluate[string](u, "document.title"))
-	assert.Equal(t, "2 up", evaluate[string](u, `document.querySelector("#jobs tbody").rows[0].cells[2].textContent`))
-	assert.Contains(t, evaluate[string](u, `document.getElementById("about").innerText`),
-		"openmpi "+harness.OpenMPI(t).Version)
+	assert.Equal(t, "unknown: job "+run.ID+" · unexpected-c.openmpi – MPI_T exporter", evaluate[string](u, "document.title"))
+	about := evaluate[string](u, `document.getElementById("job-about").innerText`)
+	assert.Contains(t, about, "2 of 2 ranks")
+	assert.Contains(t, about, "openmpi "+harness.OpenMPI(t).Version)
 
 	u.part("variables are described", func(t *testing.T) {
 		u.await(`document.body.innerText.includes("Number of messages exchanged as all-to-all operations")`)
@@ -135,14 +189,16 @@ func TestPageOfARealJob(t *testing.T) {
 		for range len("unexpected backlog") {
 			u.key(kb.Backspace)
 		}
-		u.await(fmt.Sprintf(`document.querySelectorAll("#values tbody tr").length === %d`, all))
+		u.await(fmt.Sprintf(`document.querySelectorAll("#values tr.series").length === %d`, all))
 	})
 	u.part("another rank, by keyboard", func(t *testing.T) {
 		u.script(`document.getElementById("ranks").focus()`)
 		u.key(kb.ArrowDown)
-		u.await(`document.title.startsWith("Rank 1 of")`)
+		u.await(`location.hash.includes("rank=1")`)
 		samePage(t, u, server, run, 1)
-		assert.Contains(t, evaluate[string](u, "location.hash"), "rank=1", "its address leads to it")
+		u.script(`location.reload()`)
+		u.await(`document.getElementById("ranks").value === "1/0"`) // its address leads to it
+		samePage(t, u, server, run, 1)
 	})
 	u.part("counted while it is looked at", func(t *testing.T) {
 		u.chooseInterval("1")
@@ -170,12 +226,12 @@ func TestKeyboard(t *testing.T) {
 		return (a.id || a.getAttribute("role") || a.closest("[id]")?.id || a.tagName) + (ring === "none" ? ", and nobody sees it" : "");
 	})()`
 	var stops []string
-	for range 12 {
+	for range 13 {
 		u.key(kb.Tab)
 		stops = append(stops, evaluate[string](u, where))
 	}
-	assert.Equal(t, []string{"A", "jobs", "jobs", "ranks", "interval", "pause", "filter", "treeitem", "region", "A",
-		"A", "A"},
+	assert.Equal(t, []string{"A", "whole", "interval", "pause", "region", "rank-table", "rank-table", "ranks", "filter",
+		"treeitem", "region", "A", "A"},
 		stops)
 
 	u.part("skip to the variables", func(t *testing.T) {
@@ -183,7 +239,7 @@ func TestKeyboard(t *testing.T) {
 		u.key(kb.Enter)
 		u.await(`document.activeElement.id === "variables"`)
 		u.key(kb.Tab)
-		assert.Equal(t, "filter", evaluate[string](u, where))
+		assert.Equal(t, "ranks", evaluate[string](u, where))
 	})
 	u.part("pause", func(t *testing.T) {
 		u.script(`document.getElementById("pause").focus()`)
@@ -198,7 +254,7 @@ func TestKeyboard(t *testing.T) {
 		u.key(kb.ArrowDown)
 		assert.Equal(t, "treeitem", evaluate[string](u, where))
 		u.key(kb.Enter)
-		u.await(fmt.Sprintf(`document.activeElement.getAttribute("aria-selected") === "true" && document.querySelectorAll("#values tbody tr").length < %d`, all))
+		u.await(fmt.Sprintf(`document.activeElement.getAttribute("aria-selected") === "true" && document.querySelectorAll("#values tr.series").length < %d`, all))
 		chosen := len(u.rows())
 		assert.NotZero(t, chosen)
 		u.key(kb.End)
@@ -207,13 +263,13 @@ func TestKeyboard(t *testing.T) {
 		assert.Contains(t, evaluate[string](u, `document.activeElement.textContent`), "All")
 		assert.NotContains(t, last, "All")
 		u.key(" ")
-		u.await(fmt.Sprintf(`document.querySelectorAll("#values tbody tr").length === %d`, all))
+		u.await(fmt.Sprintf(`document.querySelectorAll("#values tr.series").length === %d`, all))
 		assert.Equal(t, 1, evaluate[int](u, `document.querySelectorAll("[role=treeitem][tabindex='0']").length`),
 			"one stop of Tab")
 	})
-	u.part("a job", func(t *testing.T) {
-		u.script(`document.querySelector("#jobs a").focus()`)
+	u.part("a rank", func(t *testing.T) {
+		u.script(`[...document.querySelectorAll("#rank-table a")].find((a) => a.textContent === "1").focus()`)
 		u.key(kb.Enter)
-		u.await(`location.hash.includes("rank=0")`)
+		u.await(`location.hash.includes("rank=1") && document.getElementById("ranks").value === "1/0"`)
 	})
 }

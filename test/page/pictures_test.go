@@ -18,63 +18,157 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
+	"github.com/mpit-exporter/mpit-exporter/test/page/answers"
 )
 
 // maxPicture bounds a picture in the documentation.
 const maxPicture = 150_000 // bytes
 
-// TestPictures makes the pictures of the README with -update: each is of a real job that runs meanwhile.
+// pictures are those of the documentation; those of the live page are of real jobs that run meanwhile,
+// but for the last.
+var pictures = []string{"page-light", "page-dark", "page-narrow", "page-healthy", "page-killed", "page-hung", "page-128"}
+
+// TestPictures makes them with -update. It takes five minutes until a job is said to hang.
 func TestPictures(t *testing.T) {
-	dir := filepath.Join(suite.Root(), "docs", "img")
 	if *update {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		server := suite.Exporter(t)
-		program := suite.Compile(t, "halo", "demo", "mpicc.openmpi", "-O2",
-			filepath.Join(suite.Root(), "examples", "demo", "halo.c"))
-		run := suite.Start(t, append(append([]string{"mpirun.openmpi", "-n", "4"},
-			suite.ExecCommand("--monitoring")...), program),
-			append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID=4711"))
-		u := startBrowser(t).open(t, server.URL("/"), theme("light"), chromedp.EmulateViewport(1280, 720))
-		u.chooseInterval("1")
-		u.await(`document.querySelector("#jobs tbody")?.rows[0]?.cells[2].textContent === "4 up"`)
-		u.script(`(() => {
-			const filter = document.getElementById("filter");
-			filter.value = "MPI_COMM_WORLD";
-			filter.dispatchEvent(new Event("input"));
-		})()`)
-		u.await(`[...document.querySelectorAll("svg.curve path")].filter((p) => (p.getAttribute("d") ?? "").split("L").length > 30).length > 3`)
-		for _, name := range []string{"light", "dark"} {
-			u.do(theme(name))
-			shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
-			require.NoError(t, err)
-			picture, err := png.Decode(bytes.NewReader(shot))
-			require.NoError(t, err)
-			var small bytes.Buffer
-			require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small,
-				fewColours(picture)))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "page-"+name+".png"), small.Bytes(), 0o644))
-		}
-		run.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and halo ends at
-		run.Wait(t)
+		t.Run("many ranks", pictureOfManyRanks)
+		t.Run("jobs", picturesOfJobs)
+		t.Run("hung", pictureOfAHungJob)
 	}
-	for _, name := range []string{"page-light.png", "page-dark.png"} {
-		at, err := os.Stat(filepath.Join(dir, name))
+	for _, name := range pictures {
+		at, err := os.Stat(filepath.Join(suite.Root(), "docs", "img", name+".png"))
 		require.NoError(t, err, "go test ./page -run TestPictures -update")
 		assert.Less(t, at.Size(), int64(maxPicture), name)
 	}
 }
 
-// fewColours makes do with the 256 colours that are used most, which takes half the bytes.
-func fewColours(picture image.Image) image.Image {
-	bounds := picture.Bounds()
-	uses := map[color.Color]int{}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			uses[picture.At(x, y)]++
+// measured starts a job of Open MPI with everything that is measured of calls.
+func measured(t *testing.T, server *harness.Exporter, id string, program []string) *harness.Process {
+	t.Helper()
+	command := append([]string{"mpirun.openmpi", "-n", "4"},
+		suite.ExecCommand("--calls=sizes,peers", "--monitoring")...)
+	return suite.Start(t, append(command, program...),
+		append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID="+id))
+}
+
+// stencil is the example, whose ranks mostly sleep, under its own name.
+func stencil(t *testing.T, flags ...string) []string {
+	t.Helper()
+	program, err := os.ReadFile(suite.Compile(t, "stencil", "pictures", "mpicc.openmpi", "-O2",
+		filepath.Join(suite.Root(), "examples", "calls", "stencil.c"), "-lm"))
+	require.NoError(t, err)
+	path := filepath.Join(suite.Dir(t), "stencil")
+	require.NoError(t, os.WriteFile(path, program, 0o755))
+	return append([]string{path, "--seconds=0"}, flags...)
+}
+
+// picturesOfJobs are of one job whose ranks wait for one of them, beside one in which all is well; then a rank is
+// killed.
+func picturesOfJobs(t *testing.T) {
+	server := suite.Exporter(t)
+	measured(t, server, "4711", stencil(t, "--cells=64", "--pause=60", "--slow=2", "--factor=3"))
+	healthy := measured(t, server, "4710", stencil(t, "--cells=64", "--pause=400"))
+	u := startBrowser(t).open(t, server.URL("/"))
+	choose := func(id string) {
+		u.await(`document.querySelectorAll("#jobs li").length === 2`)
+		u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("` + id + `")).click()`)
+	}
+	choose("4711")
+	u.watch(t, `document.title.startsWith("late rank: job 4711")`)
+	u.take(t, "page-light", "light", 1280, 1040)
+	u.take(t, "page-dark", "dark", 1280, 1040)
+	u.take(t, "page-narrow", "light", 400, 1040)
+	choose("4710")
+	u.watch(t, `document.title.startsWith("healthy: job 4710")`)
+	u.take(t, "page-healthy", "light", 1280, 1040)
+	var list struct {
+		Reports []struct {
+			Ranks []struct{ Rank, PID int }
 		}
 	}
-	colours := slices.SortedFunc(maps.Keys(uses), func(a, b color.Color) int { return uses[b] - uses[a] })
-	small := image.NewPaletted(bounds, colours[:min(len(colours), 256)])
+	server.GetJSON(t, "/api/v1/report?jobid=4711", &list)
+	for _, r := range list.Reports[0].Ranks {
+		if r.Rank == 1 {
+			require.NoError(t, syscall.Kill(r.PID, syscall.SIGKILL))
+		}
+	}
+	u.await(`document.querySelectorAll("#jobs li")[1].textContent.includes("without MPI_Finalize")`)
+	choose("4711")
+	u.await(`document.title.startsWith("broken: job 4711")`)
+	u.take(t, "page-killed", "light", 1280, 1040)
+	healthy.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and stencil ends at
+	healthy.Wait(t)
+}
+
+// pictureOfManyRanks is of one late rank of 128, which nobody runs: waiting ranks keep a core busy each.
+func pictureOfManyRanks(t *testing.T) {
+	u := startBrowser(t).open(t, pretend(t, answers.Job{ID: "4713", Kind: answers.Imbalanced, Ranks: 128}))
+	u.watch(t, `document.title.startsWith("late rank: job 4713")`)
+	u.take(t, "page-128", "light", 1280, 1040)
+}
+
+// pictureOfAHungJob is of one in which a rank is in another barrier than the others.
+func pictureOfAHungJob(t *testing.T) {
+	server := suite.Exporter(t)
+	measured(t, server, "4712", []string{suite.Program(t, harness.OpenMPI(t), "stuck.c"), "mismatch", suite.Dir(t)})
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.watch(t, `document.title.startsWith("hung")`)
+	u.take(t, "page-hung", "light", 1280, 720)
+}
+
+// watch waits until something is so, and then until the page has seen it for a while.
+func (u *tab) watch(t *testing.T, expression string) {
+	t.Helper()
+	u.chooseInterval("1")
+	for !evaluate[bool](u, expression) && t.Context().Err() == nil {
+		tick(t, u, 1)
+	}
+	for range 30 {
+		tick(t, u, 1)
+	}
+}
+
+// take makes a picture in docs/img.
+func (u *tab) take(t *testing.T, name, in string, width, height int64) {
+	t.Helper()
+	u.do(theme(in), chromedp.EmulateViewport(width, height))
+	tick(t, u, 2) // drawn anew
+	shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	picture, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(t, err)
+	var small bytes.Buffer
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
+	require.NoError(t, os.WriteFile(filepath.Join(suite.Root(), "docs", "img", name+".png"), small.Bytes(), 0o644))
+	u.do(theme("light"), chromedp.EmulateViewport(1280, 900))
+}
+
+// fewColours makes do with 256 colours, which takes half the bytes: those that are used most, but none that looks like
+// another.
+func fewColours(picture image.Image) image.Image {
+	bounds := picture.Bounds()
+	uses := map[color.RGBA]int{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			uses[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)]++
+		}
+	}
+	var colours color.Palette
+	for _, c := range slices.SortedFunc(maps.Keys(uses), func(a, b color.RGBA) int { return uses[b] - uses[a] }) {
+		if !slices.ContainsFunc(colours, func(k color.Color) bool { return alike(c, k.(color.RGBA)) }) {
+			colours = append(colours, c)
+		}
+		if len(colours) == 256 {
+			break
+		}
+	}
+	small := image.NewPaletted(bounds, colours)
 	draw.Draw(small, bounds, picture, bounds.Min, draw.Src)
 	return small
+}
+
+// alike says whether nobody can tell two colours apart in a picture.
+func alike(a, b color.RGBA) bool {
+	near := func(x, y uint8) bool { return max(x, y)-min(x, y) < 8 }
+	return near(a.R, b.R) && near(a.G, b.G) && near(a.B, b.B)
 }

@@ -175,7 +175,7 @@ func TestPageWithoutScripts(t *testing.T) {
 		emulation.SetScriptExecutionDisabledParams{Value: true}))
 	text := evaluate[string](u, `document.body.innerText`)
 	assert.Contains(t, text, "The live page needs JavaScript")
-	assert.NotContains(t, text, "Performance variables", "nothing that stays empty")
+	assert.NotContains(t, text, "Variables of one rank", "nothing that stays empty")
 	for _, path := range evaluate[[]string](u, `[...document.querySelectorAll("footer a")].map((a) => a.getAttribute("href"))`) {
 		_, _ = server.Get(t, "/"+path, "")
 	}

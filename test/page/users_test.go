@@ -68,10 +68,10 @@ func TestTwoUsersClaimOneRank(t *testing.T) {
 	}
 	for user, want := range map[string]string{"12345": "666", "root": "42"} {
 		// also after the page has been loaded again
-		u.await(`document.querySelectorAll("#jobs tbody tr").length === 2`)
-		u.script(`[...document.querySelectorAll("#jobs tbody tr")].find((row) => row.cells[4].textContent === "` + user + `").querySelector("a").click()`)
+		u.await(`document.querySelectorAll("#jobs li").length === 2`)
+		u.script(`[...document.querySelectorAll("#jobs li")].find((item) => item.querySelector(".faint").textContent.startsWith("` + user + `,")).querySelector("a").click()`)
 		u.until(t, func() bool { return value() == want })
-		u.await(`document.querySelector("#about").textContent.includes("` + user + `")`)
+		u.await(`document.getElementById("job-about").textContent.startsWith("user ` + user + ` ")`)
 		assert.Contains(t, evaluate[string](u, "location.hash"), "user="+user)
 		assert.Equal(t, 1, evaluate[int](u, `document.getElementById("ranks").options.length`),
 			"the other one is no rank of this job")

@@ -164,7 +164,7 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_rank_up", "", always,
 		"1: the rank answered in this scrape; 0: it was late, or has ended.",
 		func(r *portrait) float64 {
-			if r.Live() {
+			if r.up {
 				return 1
 			}
 			return 0

@@ -48,9 +48,6 @@ func (g *group) Begun() time.Time { return time.Time{} }
 // LeftOff is what of it does not come onto the page.
 func (g *group) LeftOff() map[string]int { return g.left }
 
-// Live is always true: which of its ranks' values count is in its figures.
-func (g *group) Live() bool { return true }
-
 // gathered is the ranks of one world, while groups are brought up to date.
 type gathered struct {
 	refresh uint64 // the running one

@@ -39,6 +39,9 @@ type portrait struct {
 	left                     map[string]int // left off the page, as counted
 }
 
+// sheets are those of the rank; nil: there is none.
+func (r *portrait) sheets() [3]*sheet { return [...]*sheet{r.process, r.objects, r.series} }
+
 func (r *portrait) place() Identity { return r.rank.ID }
 
 // Compare puts owners of series into the order of their labels.
@@ -51,9 +54,6 @@ func (r *portrait) Labels() []*dto.LabelPair { return r.rank.Labels }
 
 // Begun is when the rank began.
 func (r *portrait) Begun() time.Time { return r.rank.Started }
-
-// Live says whether all its series stand on the page.
-func (r *portrait) Live() bool { return r.up }
 
 // LeftOff is what of it does not come onto the page.
 func (r *portrait) LeftOff() map[string]int { return r.left }
@@ -253,6 +253,11 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 		b.addProcess(r, r.process)
 	}
 	r.process.SetOwn()
+	for _, s := range r.sheets() {
+		if s != nil {
+			s.SetLive(up)
+		}
+	}
 	b.count(r)
 	describing := r.shown
 	if r.objects != nil {
@@ -265,7 +270,7 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 // many times, but a scraper is told once.
 func (b *Board) count(r *portrait) {
 	over := len(r.alike) - r.shown
-	sheets := [...]*sheet{r.process, r.objects, r.series}
+	sheets := r.sheets()
 	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
 	}

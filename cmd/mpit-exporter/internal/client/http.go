@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,14 +34,19 @@ type HTTP struct {
 	URL string
 	// Labels of the ranks that are meant; "" stands for any.
 	jobID, world, user, rank string
+	more                     url.Values // what else is asked
 }
 
-// AddFlags adds those that say where the exporter is, and which of its ranks are meant.
+// AddFlags adds those that say where the exporter is, and of which jobs ranks are meant.
 func (c *HTTP) AddFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + cli.DefaultPort).StringVar(&c.URL)
 	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
 	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
 	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&c.user)
+}
+
+// AddRankFlag adds one that chooses a rank.
+func (c *HTTP) AddRankFlag(cmd *kingpin.CmdClause) {
 	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.rank)
 }
 
@@ -50,6 +56,17 @@ func (c *HTTP) ChoosesRanks() bool { return c.query() != "" }
 // Labels are those of the ranks that are meant; "" stands for any.
 func (c *HTTP) Labels() (jobID, world, user, rank string) { return c.jobID, c.world, c.user, c.rank }
 
+// With is the same with a parameter more, which may be a label.
+func (c *HTTP) With(name, value string) *HTTP {
+	with := *c
+	with.more = maps.Clone(c.more)
+	if with.more == nil {
+		with.more = url.Values{}
+	}
+	with.more.Set(name, value)
+	return &with
+}
+
 func (c *HTTP) query() string {
 	query := url.Values{}
 	for name, value := range map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank} {
@@ -57,6 +74,7 @@ func (c *HTTP) query() string {
 			query.Set(name, value)
 		}
 	}
+	maps.Copy(query, c.more)
 	return query.Encode()
 }
 

@@ -14,7 +14,9 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -24,8 +26,15 @@ const maxObjects = 50
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
 func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 	t := table.New(w)
-	fmt.Fprintf(t, "%s\n", table.Clean(title(&c.Rank)))
-	if s.shows(Variables) {
+	fmt.Fprintf(t, "%s\n", table.Clean(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank, c.Rank.WorldSize))))
+	if s.Short() {
+		table.Row(t, "NAME", "BIND", "METRIC", "DESCRIPTION")
+		for i := range c.Variables {
+			v := &c.Variables[i]
+			table.Row(t, v.Name, bindCell(v.Bind), metricCell(v), v.Description)
+		}
+	}
+	if s.variables() {
 		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
 		if len(c.Variables) > 0 {
 			table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES",
@@ -42,7 +51,24 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 				"on, and each message costs more")
 		}
 	}
-	if s.shows(ControlVariables) {
+	if s.ControlVariables && !s.All {
+		table.Row(t, "NAME", "VALUE", "SCOPE", "DESCRIPTION")
+		constants := 0
+		for i := range c.ControlVariables {
+			v := &c.ControlVariables[i]
+			if v.Scope == mpit.ScopeConstant { // in Open MPI mostly versions of its parts
+				constants++
+				continue
+			}
+			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Description)
+			for j := range v.Objects {
+				writeObjectValue(t, &v.Objects[j], 2)
+			}
+		}
+		if constants > 0 {
+			fmt.Fprintf(t, "%s left out (--all)\n", units.Count(constants, "constant"))
+		}
+	} else if s.controlVariables() {
 		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
 		if len(c.ControlVariables) > 0 {
 			table.Row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES",
@@ -54,13 +80,11 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 				v.Datatype.String(),
 				enumCell(v.Enum), listCell(v.Categories), v.Description)
 			for j := range v.Objects {
-				o := &v.Objects[j]
-				table.Row(t, "└ "+cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)),
-					valueCell(o.Value, o.Code), "", "", "", "", "", "", "")
+				writeObjectValue(t, &v.Objects[j], 7)
 			}
 		}
 	}
-	if s.shows(Categories) {
+	if s.categories() {
 		stamp := ""
 		if c.CategoryStamp != nil {
 			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
@@ -71,11 +95,25 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 		}
 		writeTree(t, c.Categories)
 	}
-	if s.shows(Objects) {
+	if s.objects() {
 		writeObjects(t, c)
 	}
 	fmt.Fprintln(t)
 	return t.Flush()
+}
+
+// writeObjectValue writes a control variable's value on an object, with so many cells behind it.
+func writeObjectValue(t io.Writer, o *api.ObjectValueStatus, cells int) {
+	table.Row(t, append([]string{"└ " + cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)),
+		valueCell(o.Value, o.Code)}, make([]string, cells)...)...)
+}
+
+// bindCell is what kind of object a variable is of.
+func bindCell(b mpit.Bind) string {
+	if b == mpit.BindNone {
+		return ""
+	}
+	return mapping.BindLabel(b)
 }
 
 // writeObjects writes the objects of each kind, the first ones of many.
@@ -167,12 +205,13 @@ func enumCell(items []mpit.EnumItem) string {
 	return listCell(words)
 }
 
-func title(r *api.RankStatus) string {
+// title is of whom a list is; who says which ranks.
+func title(r *api.RankStatus, who string) string {
 	s := strings.TrimSpace(r.Library + " " + r.LibraryVersion)
 	if s == "" {
 		s = "unknown MPI library"
 	}
-	s += fmt.Sprintf(", as in rank %d of %d", r.Rank, r.WorldSize)
+	s += ", " + who
 	if r.JobID != "" {
 		s += " of job " + r.JobID
 	}

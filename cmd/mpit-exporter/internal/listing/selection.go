@@ -6,39 +6,39 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// What a listing can be asked for.
-const (
-	All              = "all"
-	Variables        = "variables"
-	ControlVariables = "cvars"
-	Categories       = "categories"
-	Objects          = "objects"
-)
-
-// Selection is what of a catalogue is listed.
+// Selection is what of a catalogue is listed. Without any of these it is the short list of variables, with their values.
 type Selection struct {
-	What     string // one of the constants
-	Category string // only this one and what is in it; empty: all
+	All              bool
+	ControlVariables bool
+	Categories       bool
+	Objects          bool
+	Category         string // only this one and what is in it; empty: all
 }
 
-// shows says whether one of the parts of a catalogue is listed.
-func (s Selection) shows(what string) bool {
-	return s.What == what || s.What == All && (what != Objects || s.Category == "")
-}
+// Short says whether only variables are listed, a line each.
+func (s Selection) Short() bool { return s == Selection{} }
+
+// whole says whether all parts of a category are listed.
+func (s Selection) whole() bool { return s == Selection{Category: s.Category} && s.Category != "" }
+
+func (s Selection) variables() bool        { return s.All || s.whole() }
+func (s Selection) controlVariables() bool { return s.All || s.ControlVariables || s.whole() }
+func (s Selection) categories() bool       { return s.All || s.Categories || s.whole() }
+func (s Selection) objects() bool          { return s.All || s.Objects }
 
 // Apply takes away what was not asked for. It returns false if the catalogue has no such category.
 func (s Selection) Apply(c *api.Catalogue) (found bool) {
 	found = s.Category == "" || keepCategory(c, s.Category)
-	if !s.shows(Variables) {
+	if !s.variables() && !s.Short() {
 		c.Variables = []api.VariableStatus{}
 	}
-	if !s.shows(ControlVariables) {
+	if !s.controlVariables() {
 		c.ControlVariables = []api.ControlVariableStatus{}
 	}
-	if !s.shows(Categories) {
+	if !s.categories() {
 		c.Categories = []api.CategoryStatus{}
 	}
-	if !s.shows(Objects) {
+	if !s.objects() {
 		c.Objects = []api.ObjectStatus{}
 	}
 	return found

@@ -113,8 +113,8 @@ func windowOf(query url.Values) (time.Duration, error) {
 		return usual, nil
 	}
 	window, err := time.ParseDuration(text)
-	if err != nil || window < 0 || window > kept {
-		return 0, fmt.Errorf("parameter window: %q is no time from 0s to %s, such as 5s", text, kept)
+	if err != nil || window < 0 || window > Kept {
+		return 0, fmt.Errorf("parameter window: %q is no time from 0s to %s, such as 5s", text, Kept)
 	}
 	return window, nil
 }

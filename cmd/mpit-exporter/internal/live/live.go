@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// kept is how long a moment is remembered, and the longest window.
-	kept = 10 * time.Second
+	// Kept is how long a moment is remembered, and the longest window.
+	Kept = 10 * time.Second
 	// apart is how far moments are apart at least.
 	apart = time.Second
 )
@@ -48,7 +48,7 @@ type moment struct {
 func New(values Values) *Live {
 	l := &Live{values: values, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
-	l.forget = time.AfterFunc(kept, l.drop)
+	l.forget = time.AfterFunc(Kept, l.drop)
 	return l
 }
 
@@ -85,8 +85,8 @@ func (l *Live) look(ctx context.Context, window time.Duration) (time.Time, []*re
 func (l *Live) take(list api.ValueList, window time.Duration) (now, before moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget.Reset(2 * kept)
-	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return list.Time.Sub(m.at) > kept+apart })
+	l.forget.Reset(2 * Kept)
+	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return list.Time.Sub(m.at) > Kept+apart })
 	if last := len(l.moments) - 1; last >= 0 && list.Time.Sub(l.moments[last].at) < apart {
 		now = l.moments[last]
 	} else {
@@ -137,6 +137,9 @@ type ReportList struct {
 
 func jobsOf(at time.Time, reports []*report.Report) JobList {
 	list := JobList{Time: at, Jobs: []Job{}}
+	reports = slices.SortedStableFunc(slices.Values(reports), func(a, b *report.Report) int {
+		return cmp.Compare(a.Needs(), b.Needs())
+	})
 	for _, r := range reports {
 		j := Job{Job: r.Job, States: map[string]int{}, Seconds: r.Seconds, Whole: r.Whole, Verdict: r.Verdict}
 		for i := range r.Ranks {
@@ -144,17 +147,5 @@ func jobsOf(at time.Time, reports []*report.Report) JobList {
 		}
 		list.Jobs = append(list.Jobs, j)
 	}
-	slices.SortStableFunc(list.Jobs, func(a, b Job) int { return cmp.Compare(a.needs(), b.needs()) })
 	return list
-}
-
-// needs is smaller the sooner somebody has to look at a job.
-func (j *Job) needs() int {
-	order := []string{verdict.IsHung, verdict.Broken, verdict.Waits, verdict.WaitsForOne, verdict.Communication,
-		verdict.Healthy, verdict.Unknown}
-	place := slices.Index(order, j.Verdict.State)
-	if j.Job.Ended != nil {
-		place += len(order) // nobody can help it
-	}
-	return place
 }

@@ -68,7 +68,7 @@ func TestJobs(t *testing.T) {
 		for _, j := range list.Jobs {
 			order = append(order, j.Job.ID+" "+j.Verdict.State)
 		}
-		assert.Equal(t, []string{"17 " + verdict.WaitsForOne, "18 " + verdict.Healthy, "16 " + verdict.Broken}, order,
+		assert.Equal(t, []string{"17 " + verdict.WaitsForOne, "16 " + verdict.Broken, "18 " + verdict.Healthy}, order,
 			"those first that need somebody")
 		assert.Equal(t, map[string]int{"up": 2}, list.Jobs[0].States)
 		assert.True(t, list.Jobs[0].Whole, "nothing is remembered yet")
@@ -110,8 +110,8 @@ func TestMomentsAreShared(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 		}
-		assert.LessOrEqual(t, len(l.moments), int(kept/apart)+2)
-		time.Sleep(3 * kept)
+		assert.LessOrEqual(t, len(l.moments), int(Kept/apart)+2)
+		time.Sleep(3 * Kept)
 		l.mu.Lock()
 		assert.Empty(t, l.moments, "nobody has asked for long")
 		l.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package movement says what has changed between two looks at the values of an exporter's ranks, for people: top's
-// table.
+// Package movement says what has changed between two looks at the variables of a job's ranks: how fast each one
+// moves, and in which rank most.
 //
-// It asks nobody and draws nothing: the caller brings each answer (Movement.Take) and shows the text
-// (Movement.Table).
+// It asks nobody and draws nothing. Begin with Movement.Take.
 package movement
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,182 +16,146 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// Orders of the variables.
-const (
-	ByRate  = "rate"
-	ByValue = "value"
-	ByName  = "name"
-)
+// Together is the rank of series that stand for all ranks of a world.
+const Together = -1
 
-// Movement is what has changed between two looks.
+// Series is one of a metric with its labels, of all ranks of a world that have it. Those that count are added up; of
+// levels, watermarks and shares, which have no sum, it is the largest.
+type Series struct {
+	Metric, Labels string // as in PromQL
+	Unit           string // in UCUM
+	Counts         bool   // it is a counter, or the sum of a histogram
+	Value          float64
+	Rate           float64 // change of the value in a second; below zero: it falls, or has been reset
+	// MostRate is the largest of a rank, by its size, and Most that rank, or Together.
+	MostRate float64
+	Most     int
+	// Of a histogram: how many observations there were in a second, and how large they were on average.
+	Histogram    bool
+	Events, Mean float64
+}
+
+// Moves says whether there is something to be said of it: it has changed, or it is a level and not zero.
+func (s *Series) Moves() bool { return s.Rate != 0 || s.Events != 0 || !s.Counts && s.Value != 0 }
+
+// Movement is what has changed between two looks at the ranks of one world.
 type Movement struct {
-	// Place says where in a program a rank's long call was made; "": not known. nil: nobody knows, and module and
-	// offset are shown.
-	Place func(r *api.RankStatus) string
+	Seconds float64 // between the two looks; 0: there was one only
 
-	at      time.Time
-	ranks   []api.RankValues
-	more    int
-	before  map[seriesKey]figure
-	values  map[seriesKey]figure
-	elapsed float64 // seconds; 0: there was one look only
-
-	callsBefore, calls map[rankKey]*api.Calls
+	at     time.Time
+	values map[series]figure
+	Series []Series
 }
 
-// figure is a series' value.
+// figure is a series' value in a rank.
 type figure struct {
-	value  float64 // of a histogram: its sum
-	count  float64 // of a histogram's observations
-	counts bool    // it only grows, so that those of several ranks can be added up
-	timer  bool    // a histogram
+	unit              string
+	value             float64 // of a histogram: its sum
+	events            float64 // of a histogram
+	counts, histogram bool
 }
 
-// seriesKey names a series of a rank, or of all ranks of a world together.
-type seriesKey struct {
-	jobID, world, user string
-	rank, dup          int
-	metric             string
-	labels             string
+// series names one of a rank.
+type series struct {
+	metric, labels string
+	rank, dup      int
 }
 
-// together is the rank of series that stand for all ranks of a world.
-const together = -1
-
-// Take takes in an answer. It returns false for the first one, and for one that says nothing new: the exporter asks
-// the ranks once a second at most.
+// Take takes in an answer. It returns false for one that says nothing new: the exporter asks the ranks once a second
+// at most.
 func (m *Movement) Take(list *api.ValueList) bool {
 	if !m.at.IsZero() && !list.Time.After(m.at) {
 		return false
 	}
-	m.elapsed = 0
+	m.Seconds = 0
 	if !m.at.IsZero() {
-		m.elapsed = list.Time.Sub(m.at).Seconds()
+		m.Seconds = list.Time.Sub(m.at).Seconds()
 	}
-	m.at, m.ranks, m.more = list.Time, list.Ranks, list.More
-	m.before, m.values = m.values, map[seriesKey]figure{}
-	m.takeCalls(list.Ranks)
+	before := m.values
+	m.at, m.values = list.Time, map[series]figure{}
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
-		m.more += r.Cut
-		id := &r.Rank
-		m.add(seriesKey{jobID: id.JobID, world: id.World, user: id.User, rank: id.Rank, dup: id.Dup}, r.Variables)
+		m.take(series{rank: r.Rank.Rank, dup: r.Rank.Dup}, r.Variables)
 	}
 	for i := range list.Together {
-		w := &list.Together[i]
-		m.add(seriesKey{jobID: w.JobID, world: w.World, user: w.User, rank: together, dup: w.Dup}, w.Variables)
+		m.take(series{rank: Together, dup: list.Together[i].Dup}, list.Together[i].Variables)
 	}
-	return m.elapsed > 0
+	m.addUp(before)
+	return true
 }
 
-func (m *Movement) add(key seriesKey, variables []api.VariableValues) {
+func (m *Movement) take(key series, variables []api.VariableValues) {
 	for i := range variables {
 		v := &variables[i]
 		key.metric = v.Metric
-		if v.Kind == "histogram" {
-			key.metric += "_sum" // what timers take is their time
-		}
 		for _, s := range v.Series {
-			key.labels = labelCell(s.Labels)
+			key.labels = labelText(s.Labels)
 			value, err := strconv.ParseFloat(cmp.Or(s.Value, s.Sum), 64)
 			if err != nil || math.IsNaN(value) {
 				continue
 			}
-			f := figure{value: value, counts: v.Kind == "counter" || v.Kind == "histogram"}
-			if count, err := strconv.ParseFloat(s.Count, 64); err == nil && v.Kind == "histogram" {
-				f.count, f.timer = count, true
+			f := figure{unit: v.Unit, value: value, histogram: v.Kind == "histogram"}
+			f.counts = f.histogram || v.Kind == "counter"
+			if f.histogram {
+				f.events, _ = strconv.ParseFloat(s.Count, 64)
 			}
 			m.values[key] = f
 		}
 	}
 }
 
-// labelCell writes labels as in PromQL.
-func labelCell(labels map[string]string) string {
-	parts := make([]string, 0, len(labels))
-	for name, value := range labels {
-		parts = append(parts, name+"="+strconv.Quote(value))
+// labelText writes labels as in PromQL.
+func labelText(labels map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, name+"="+strconv.Quote(labels[name]))
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, ",")
+	if parts == nil {
+		return ""
+	}
+	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// moving is one line: a series name with labels, of all ranks of a world that have it.
-type moving struct {
-	jobID, world   string
-	user           string
-	metric, labels string
-	ranks          int
-	value, rate    float64 // of all ranks: added up of what counts, else the largest; the rate in 1/s
-	most           float64 // the largest rate of a rank
-
-	timer bool // a histogram's sum
-	// the number of its observations between the two looks, and their sum; with one look only, of all there are
-	count, took float64
-	who         seriesKey
-}
-
-// moved adds up the ranks of each world. A value that falls was reset, or is a gauge: either way it has moved.
-func (m *Movement) moved(order string) []moving {
-	type name struct{ jobID, world, user, metric, labels string }
-	lines := map[name]*moving{}
+// addUp adds up the ranks. A value that falls was reset, or is a level: either way it has moved.
+func (m *Movement) addUp(before map[series]figure) {
+	type name struct{ metric, labels string }
+	all := map[name]*Series{}
+	took := map[name]float64{} // by the events of a histogram, in the time between
 	for key, now := range m.values {
-		n := name{key.jobID, key.world, key.user, key.metric, key.labels}
-		l := lines[n]
-		if l == nil {
-			l = &moving{jobID: n.jobID, world: n.world, user: n.user, metric: n.metric, labels: n.labels,
-				value: math.Inf(-1), who: key}
+		n := name{key.metric, key.labels}
+		s := all[n]
+		if s == nil {
+			s = &Series{Metric: n.metric, Labels: n.labels, Unit: now.unit, Counts: now.counts, Histogram: now.histogram,
+				Value: math.Inf(-1), Most: key.rank}
 			if now.counts {
-				l.value = 0
+				s.Value = 0
 			}
-			lines[n] = l
+			all[n] = s
 		}
-		l.ranks++
-		before, known := m.before[key]
 		rate := 0.0
-		if known && m.elapsed > 0 {
-			rate = (now.value - before.value) / m.elapsed
+		if was, known := before[key]; known && m.Seconds > 0 {
+			rate = (now.value - was.value) / m.Seconds
+			s.Events += (now.events - was.events) / m.Seconds
+			took[n] += now.value - was.value
 		}
-		if now.timer {
-			l.timer = true
-			l.count += now.count
-			l.took += now.value
-			if known && m.elapsed > 0 {
-				l.count -= before.count
-				l.took -= before.value
-			}
-		}
-		if math.Abs(rate) > math.Abs(l.most) || math.Abs(rate) == math.Abs(l.most) && lessRank(key, l.who) {
-			l.most, l.who = rate, key
+		if a, b := math.Abs(rate), math.Abs(s.MostRate); a > b || a == b && key.rank < s.Most {
+			s.MostRate, s.Most = rate, key.rank
 		}
 		if now.counts {
-			l.value += now.value
-			l.rate += rate
+			s.Value += now.value
+			s.Rate += rate
 		} else {
-			// Watermarks and shares of several ranks have no sum.
-			l.value, l.rate = max(l.value, now.value), l.most
+			s.Value, s.Rate = max(s.Value, now.value), s.MostRate
 		}
 	}
-	list := make([]moving, 0, len(lines))
-	for _, l := range lines {
-		list = append(list, *l)
-	}
-	slices.SortFunc(list, func(a, b moving) int {
-		c := 0
-		switch order {
-		case ByRate:
-			c = cmp.Or(cmp.Compare(math.Abs(b.most), math.Abs(a.most)), cmp.Compare(b.value, a.value))
-		case ByValue:
-			c = cmp.Compare(b.value, a.value)
+	m.Series = nil
+	for n, s := range all {
+		if s.Events > 0 && took[n] >= 0 {
+			s.Mean = took[n] / (s.Events * m.Seconds)
 		}
-		return cmp.Or(c, strings.Compare(a.metric, b.metric), strings.Compare(a.labels, b.labels),
-			strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world), strings.Compare(a.user, b.user))
+		m.Series = append(m.Series, *s)
+	}
+	slices.SortFunc(m.Series, func(a, b Series) int {
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(a.Labels, b.Labels))
 	})
-	return list
-}
-
-func lessRank(a, b seriesKey) bool {
-	return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world),
-		strings.Compare(a.user, b.user),
-		cmp.Compare(a.rank, b.rank), cmp.Compare(a.dup, b.dup)) < 0
 }

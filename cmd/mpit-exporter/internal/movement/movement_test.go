@@ -1,169 +1,98 @@
 package movement
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// valuesOf is one look at two ranks, at a second, with these values of a counter in each and a timer in the first.
-func valuesOf(second int, zero, one, waited string) *api.ValueList {
-	counter := func(value string) api.VariableValues {
-		return api.VariableValues{Metric: "mpit_calls_total", Kind: "counter",
-			Series: []api.SeriesValue{{Labels: map[string]string{"comm": "a\"b", "state": "x"}, Value: value}}}
+// look is an answer at a second, with the variables of rank 0, rank 1 …
+func look(second int, ranks ...[]api.VariableValues) *api.ValueList {
+	l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+	for i, variables := range ranks {
+		l.Ranks = append(l.Ranks, api.RankValues{Rank: api.RankStatus{Rank: i}, Variables: variables})
 	}
-	rank := func(n int, state string) api.RankStatus {
-		return api.RankStatus{JobID: "17", World: "0", Rank: n, State: state, User: "ada", Host: "node1",
-			PID: 100 + n, Library: "openmpi", LibraryVersion: "4.1.4", Executable: "app"}
-	}
-	return &api.ValueList{
-		Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC),
-		Ranks: []api.RankValues{
-			{Rank: rank(0, "up"), Variables: []api.VariableValues{
-				counter(zero),
-				{Metric: "mpit_wait_time_seconds", Kind: "histogram",
-					Series: []api.SeriesValue{{Count: zero, Sum: waited}}},
-			}},
-			{Rank: rank(1, "late"), Variables: []api.VariableValues{counter(one)}},
-		},
-		Together: []api.WorldValues{{JobID: "17", World: "0", User: "ada", Variables: []api.VariableValues{
-			{Metric: "mpit_node_depth", Kind: "gauge", Series: []api.SeriesValue{{Value: "NaN"}}},
-			{Metric: "mpit_node_peak", Kind: "gauge", Series: []api.SeriesValue{{Value: "12345678"}}},
-		}}},
-	}
+	return l
 }
 
-func TestTopTable(t *testing.T) {
-	var m Movement
-	assert.Empty(t, m.Table(ByRate, Unlimited, 0))
-	assert.False(t, m.Take(valuesOf(0, "10", "5", "0.5")), "there are no rates of one look")
-	assert.False(t, m.Take(valuesOf(0, "10", "5", "0.5")), "nothing new")
-	require.True(t, m.Take(valuesOf(2, "30", "1005", "1.5")))
-
-	table := m.Table(ByRate, Unlimited, 0)
-	lines := strings.Split(table, "\n")
-	assert.Regexp(t, `^\d\d:\d\d:02  2 ranks, 1 up, 1 late\x01$`, lines[0])
-	fields := func(i int) []string { return strings.Fields(lines[i]) }
-	assert.Equal(t, []string{"JOBID", "WORLD", "RANK", "STATE", "USER", "HOST", "PID", "LIBRARY",
-		"PROGRAM" + terminal.Heading}, fields(1))
-	assert.Equal(t, []string{"17", "0", "0", "up", "ada", "node1", "100", "openmpi", "4.1.4", "app"}, fields(2))
-	assert.Equal(t, []string{"17", "0", "1", "late", "ada", "node1", "101", "openmpi", "4.1.4", "app"}, fields(3))
-	assert.Equal(t, []string{"RATE/s", "MOST/s", "OF", "RANK", "VALUE", "COUNT/s", "MEAN", "RANKS", "JOBID", "USER",
-		"SERIES" + terminal.Heading}, fields(5))
-	assert.Equal(t, []string{"510", "500", "1", "1035", "-", "-", "2", "17", "ada",
-		`mpit_calls_total{comm="a\"b",state="x"}`}, fields(6))
-	assert.Equal(t, []string{"0.5", "0.5", "0", "1.5", "10", "0.05", "1", "17", "ada", "mpit_wait_time_seconds_sum"},
-		fields(7), "20 in 2 s that took 1 s")
-	assert.Equal(t, []string{"0", "0", "-", "12.35M", "-", "-", "1", "17", "ada", "mpit_node_peak"}, fields(8))
-
-	first := func(order string) string {
-		return strings.Fields(strings.Split(m.Table(order, Unlimited, 0), "\n")[6])[9]
-	}
-	assert.Equal(t, "mpit_node_peak", first(ByValue))
-	assert.Contains(t, first(ByName), "mpit_calls_total")
-
-	small := m.Table(ByRate, 7, 20)
-	assert.Equal(t, 7, strings.Count(small, "\n"))
-	assert.Contains(t, small, "… and 1 more\n", "a third is for ranks")
-	for line := range strings.Lines(small) {
-		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), terminal.Heading))), 20,
-			line)
-	}
+func counter(value string) api.VariableValues {
+	return api.VariableValues{Metric: "mpit_sent_total", Kind: "counter", Unit: "{message}",
+		Series: []api.SeriesValue{{Labels: map[string]string{"comm": `a"b`, "state": "x"}, Value: value}}}
 }
 
-// How often and how long, of all ranks together: of what was observed between two looks, of one look of all.
-func TestTopOfTimers(t *testing.T) {
-	look := func(second int, counts, sums [2]string) *api.ValueList {
-		l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
-		for i := range counts {
-			l.Ranks = append(l.Ranks, api.RankValues{
-				Rank: api.RankStatus{JobID: "1", World: "0", User: "ada", Rank: i},
-				Variables: []api.VariableValues{{Metric: "mpit_call_time_seconds", Kind: "histogram",
-					Distribution: true, Series: []api.SeriesValue{
-						{Labels: map[string]string{"function": "MPI_Send"}, Count: counts[i], Sum: sums[i]},
-					}}},
-			})
-		}
-		return l
-	}
-	var m Movement
-	cells := func() []string { return strings.Fields(strings.Split(m.Table(ByRate, Unlimited, 0), "\n")[6]) }
-	series := `mpit_call_time_seconds_sum{function="MPI_Send"}`
-	m.Take(look(0, [2]string{"10", "30"}, [2]string{"1", "3"}))
-	assert.Equal(t, []string{"-", "-", "-", "4", "-", "0.1", "2", "1", "ada", series}, cells())
-	require.True(t, m.Take(look(2, [2]string{"10", "130"}, [2]string{"1", "4"})))
-	assert.Equal(t, []string{"0.5", "0.5", "1", "5", "50", "0.01", "2", "1", "ada", series}, cells())
-	require.True(t, m.Take(look(4, [2]string{"10", "130"}, [2]string{"1", "4"})))
-	assert.Equal(t, []string{"0", "0", "-", "5", "0", "-", "2", "1", "ada", series}, cells(),
-		"nothing was observed, so that nothing has a mean")
-	require.True(t, m.Take(look(5, [2]string{"5", "130"}, [2]string{"0.5", "4"})))
-	assert.Equal(t, "-", cells()[5], "it has been reset")
+func level(value string) api.VariableValues {
+	return api.VariableValues{Metric: "mpit_queue_level", Kind: "gauge", Series: []api.SeriesValue{{Value: value}}}
 }
 
-// A watermark or a share of several ranks has no sum, and what two jobs or two users have none either.
-func TestTopAddsUpWhatCountsOnly(t *testing.T) {
-	look := func(second int, values ...string) *api.ValueList {
-		l := &api.ValueList{Time: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
-		for i, v := range values {
-			l.Ranks = append(l.Ranks, api.RankValues{
-				Rank: api.RankStatus{JobID: "1", World: "0", User: []string{"ada", "ada", "bob"}[i], Rank: i},
-				Variables: []api.VariableValues{
-					{Metric: "mpit_full_ratio", Kind: "gauge", Series: []api.SeriesValue{{Value: "0." + v}}},
-					{Metric: "mpit_sent_total", Kind: "counter", Series: []api.SeriesValue{{Value: v}}},
-				},
-			})
-		}
-		return l
-	}
-	var m Movement
-	m.Take(look(0, "3", "4", "5"))
-	require.True(t, m.Take(look(1, "5", "5", "9")))
-	var got [][]string
-	for _, l := range strings.Split(m.Table(ByName, Unlimited, 0), "\n")[7:11] {
-		got = append(got, strings.Fields(l))
-	}
-	assert.Equal(t, [][]string{
-		{"0.2", "0.2", "0", "0.5", "2", "1", "ada", "mpit_full_ratio"},
-		{"0.4", "0.4", "2", "0.9", "1", "1", "bob", "mpit_full_ratio"},
-		{"3", "2", "0", "10", "2", "1", "ada", "mpit_sent_total"},
-		{"4", "4", "2", "9", "1", "1", "bob", "mpit_sent_total"},
-	}, got)
+func timer(count, sum string) api.VariableValues {
+	return api.VariableValues{Metric: "mpit_wait_time_seconds", Kind: "histogram", Unit: "s",
+		Series: []api.SeriesValue{{Count: count, Sum: sum}}}
 }
 
-// Debian's MPICH has no performance variables: that is said.
-func TestTopOfNothing(t *testing.T) {
-	l := valuesOf(1, "1", "1", "1")
-	l.Together = nil
-	for i := range l.Ranks {
-		l.Ranks[i].Variables = nil
-	}
-	var m Movement
-	m.Take(l)
-	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "no performance variables")
-	m = Movement{}
-	m.Take(valuesOf(1, "1", "1", "1"))
-	assert.NotContains(t, m.Table(ByRate, Unlimited, 0), "no performance variables")
-}
+type variables = []api.VariableValues
 
-// What has been reset has moved, and is not passed off as growth.
-func TestTopOfAReset(t *testing.T) {
-	var m Movement
-	m.Take(valuesOf(0, "1000", "5", "0"))
-	require.True(t, m.Take(valuesOf(1, "0", "5", "0")))
-	assert.Contains(t, m.Table(ByRate, Unlimited, 0), "-1000")
-}
-
-func TestNumberText(t *testing.T) {
-	for v, text := range map[float64]string{
-		0: "0", 1: "1", -1: "-1", 0.0001234: "0.0001234", 9999: "9999", 9999.9: "10k", 12345: "12.35k",
-		999999: "1000k", 1234567: "1.235M", 5e9: "5G", -2e12: "-2T", 3e15: "3P",
+func TestMovement(t *testing.T) {
+	sent := Series{Metric: "mpit_sent_total", Labels: `{comm="a\"b",state="x"}`, Unit: "{message}", Counts: true}
+	queue := Series{Metric: "mpit_queue_level"}
+	waited := Series{Metric: "mpit_wait_time_seconds", Unit: "s", Counts: true, Histogram: true}
+	with := func(s Series, change func(s *Series)) Series { change(&s); return s }
+	for _, test := range []struct {
+		name          string
+		before, after *api.ValueList
+		want          []Series
+		moves         bool
+	}{
+		{"counters are added up", look(0, variables{counter("10")}, variables{counter("5")}),
+			look(2, variables{counter("30")}, variables{counter("1005")}),
+			[]Series{with(sent, func(s *Series) { s.Value, s.Rate, s.MostRate, s.Most = 1035, 510, 500, 1 })}, true},
+		{"of levels it is the largest", look(0, variables{level("7")}, variables{level("3")}),
+			look(1, variables{level("5")}, variables{level("4")}),
+			[]Series{with(queue, func(s *Series) { s.Value, s.Rate, s.MostRate = 5, -2, -2 })}, true},
+		{"a level that stays is there", look(0, variables{level("7")}), look(1, variables{level("7")}),
+			[]Series{with(queue, func(s *Series) { s.Value = 7 })}, true},
+		{"a level of zero isn't", look(0, variables{level("0")}), look(1, variables{level("0")}), []Series{queue}, false},
+		{"a counter that stands still doesn't move", look(0, variables{counter("7")}), look(1, variables{counter("7")}),
+			[]Series{with(sent, func(s *Series) { s.Value = 7 })}, false},
+		{"a reset is not passed off as growth", look(0, variables{counter("1000")}), look(1, variables{counter("0")}),
+			[]Series{with(sent, func(s *Series) { s.Rate, s.MostRate = -1000, -1000 })}, true},
+		{"20 in 2 s that took 1 s", look(0, variables{timer("10", "0.5")}), look(2, variables{timer("30", "1.5")}),
+			[]Series{with(waited, func(s *Series) {
+				s.Value, s.Rate, s.MostRate, s.Events, s.Mean = 1.5, 0.5, 0.5, 10, 0.05
+			})}, true},
+		{"a timer that was reset has no mean", look(0, variables{timer("10", "5")}), look(1, variables{timer("11", "1")}),
+			[]Series{with(waited, func(s *Series) { s.Value, s.Rate, s.MostRate, s.Events = 1, -4, -4, 1 })}, true},
+		{"NaN is no value", look(0, variables{level("NaN")}), look(1, variables{level("NaN")}), nil, false},
+		{"what has come since has no rate", look(0, nil), look(1, variables{counter("7")}),
+			[]Series{with(sent, func(s *Series) { s.Value = 7 })}, false},
 	} {
-		assert.Equal(t, text, numberText(v))
+		t.Run(test.name, func(t *testing.T) {
+			var m Movement
+			require.True(t, m.Take(test.before))
+			assert.Zero(t, m.Seconds, "there are no rates of one look")
+			assert.False(t, m.Take(test.before), "nothing new")
+			require.True(t, m.Take(test.after))
+			assert.Equal(t, test.want, m.Series)
+			if len(m.Series) > 0 {
+				assert.Equal(t, test.moves, m.Series[0].Moves())
+			}
+		})
 	}
+}
+
+// Series of all ranks of a world have no rank.
+func TestTogether(t *testing.T) {
+	at := func(second int, value string) *api.ValueList {
+		l := look(second)
+		l.Together = []api.WorldValues{{Variables: variables{counter(value)}}}
+		return l
+	}
+	var m Movement
+	m.Take(at(0, "1"))
+	require.True(t, m.Take(at(1, "3")))
+	assert.Equal(t, Together, m.Series[0].Most)
+	assert.Equal(t, 2.0, m.Series[0].Rate)
 }

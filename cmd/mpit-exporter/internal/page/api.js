@@ -25,15 +25,25 @@ async function ask(path, parameters) {
   throw new Refused(answer.status, message);
 }
 
-const labels = ({ jobid, world, user, rank }) => ({ jobid, world, user, rank });
+const jobLabels = ({ jobid, world, user }) => ({ jobid, world, user });
+const labels = (rank) => ({ ...jobLabels(rank), rank: rank.rank });
 
-// keyOf is a text that names a rank.
-export const keyOf = (r) => JSON.stringify([r.jobid, r.world, r.user, r.rank, r.dup ?? 0]);
+// sameJob and sameRank say whether two things are of one job's world, or of one rank of it.
+export const sameJob = (a, b) => a.jobid === b.jobid && a.world === b.world && a.user === b.user;
+export const sameRank = (a, b) => sameJob(a, b) && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
 
-// sameRank says whether two things are of one rank.
-export const sameRank = (a, b) => a.jobid === b.jobid && a.world === b.world && a.user === b.user && a.rank === b.rank && (a.dup ?? 0) === (b.dup ?? 0);
+// askJobs returns the jobs of this node, with the verdict on each over that time, and the time of day.
+export const askJobs = (window) => ask("jobs", { window });
 
-export const askRanks = async () => (await ask("ranks")).ranks;
+// askReport returns what is known of one job over that time, or null when it is there no more.
+export async function askReport(job, window) {
+  try {
+    return (await ask("report", { ...jobLabels(job), window })).reports[0] ?? null;
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return null;
+    throw error;
+  }
+}
 
 // askValues returns what one rank's variables are now, and those of its world, or null when it is there no more.
 export async function askValues(rank) {

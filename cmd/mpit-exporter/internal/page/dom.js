@@ -11,13 +11,12 @@ export function plain(text) {
 }
 
 const attributes = new Set([
-  "class", "scope", "colspan", "rowspan", "role", "id", "value", "title", "tabindex",
-  "aria-label", "aria-current", "aria-expanded", "aria-selected", "aria-level", "aria-hidden",
+  "class", "scope", "colspan", "rowspan", "role", "id", "value", "title", "tabindex", "type", "headers",
+  "aria-label", "aria-current", "aria-expanded", "aria-selected", "aria-level", "aria-hidden", "aria-labelledby", "aria-describedby", "aria-live", "aria-sort",
+  "x", "y", "width", "height", "viewBox", "preserveAspectRatio", "d",
 ]);
 
-// element makes an element with attributes and children; a string is a text.
-export function element(name, set = {}, ...children) {
-  const made = document.createElement(name);
+function complete(made, set, children) {
   for (const [attribute, value] of Object.entries(set)) {
     if (!attributes.has(attribute)) throw new Error(`no attribute ${attribute} is set here`);
     made.setAttribute(attribute, value);
@@ -26,15 +25,14 @@ export function element(name, set = {}, ...children) {
   return made;
 }
 
+// element makes an element with attributes and children; a string is a text.
+export const element = (name, set = {}, ...children) => complete(document.createElement(name), set, children);
+
+// shape makes an element of a drawing.
+export const shape = (name, set = {}, ...children) => complete(document.createElementNS("http://www.w3.org/2000/svg", name), set, children);
+
 // foreign is an element for a foreign text, whose direction is its own matter.
 export const foreign = (text, set = {}) => element("bdi", set, plain(text));
-
-// link is a link to another place of this page.
-export function link(parameters, ...children) {
-  const made = element("a", {}, ...children);
-  made.href = "#" + new URLSearchParams(parameters);
-  return made;
-}
 
 // say changes a text only if it is another one: nothing is laid out, or read out, for nothing.
 export function say(where, text) {

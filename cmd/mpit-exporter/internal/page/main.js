@@ -1,140 +1,86 @@
-// The live page: what is looked at, and when the exporter is asked. It is asked only while somebody can see the page, for one rank,
-// and not again before it has answered.
+// The live page: which job is looked at, and when the exporter is asked. It is asked only while somebody can see the page, and not
+// again before it has answered.
 
-import { Refused, askCatalogue, askRanks, askValues, sameRank } from "./api.js";
-import { byId, say } from "./dom.js";
-import { Efficiencies } from "./efficiency.js";
-import { inAddress, parametersOf, rankOf, showAbout, showJobs, showRanks } from "./ranks.js";
-import { History, chosen, groups } from "./series.js";
-import { Table } from "./table.js";
-import { Tree, branches } from "./tree.js";
+import { inAddress, note } from "./address.js";
+import { Refused, askJobs, askReport, sameJob } from "./api.js";
+import { byId, plain, say } from "./dom.js";
+import { Job } from "./job.js";
+import { keyOf, nameOf, showJobs } from "./jobs.js";
+import { clock } from "./number.js";
+import { Past } from "./past.js";
+import { Variables } from "./variables.js";
 
-// Milliseconds: how often it is asked which ranks there are, how soon a catalogue again that nobody could give, or that lacks
-// variables, and how long to wait at most after failures.
-const ranksEvery = 5000;
-const catalogueAgain = 30000;
-const longest = 30000;
+// longest is how many milliseconds it waits at most after failures.
+const longest = 10000;
 
-// answering is the states of ranks that can be asked for a catalogue.
-const answering = new Set(["up", "busy", "passive", "paused"]);
-
-const table = new Table(byId("values"));
-const tree = new Tree(byId("tree"), (branch) => {
-  state.names = branch?.variables ?? null;
-  showValues();
-  tell();
-});
+const job = new Job();
+const variables = new Variables();
 
 const state = {
-  ranks: [], ranksAt: -Infinity,
-  efficiencies: new Efficiencies(),
-  rank: null, // that is looked at
-  catalogue: null, catalogueAt: -Infinity,
-  values: null,
-  history: new History(),
-  names: null, // of the variables of the chosen category; null: all
-  told: false, // what a rank has has been said
+  jobs: [], time: "",
+  chosen: null, // the job that is looked at
+  past: new Map(), // of each job, as long as it is here
+  said: "", // the last state that has been read out
   paused: false, failures: 0, asking: false, again: false, timer: 0,
 };
 
-// look makes a rank the one that is looked at.
-function look(rank) {
-  if (state.rank && rank && sameRank(state.rank, rank)) return;
-  Object.assign(state, { rank, catalogue: null, catalogueAt: -Infinity, values: null, history: new History(), names: null, told: false });
-  byId("categories").hidden = true;
-  showAll();
-  ask();
-}
+// window is over which time figures are.
+const window = () => (inAddress().whole ? "0" : "5s");
+const interval = () => Number(byId("interval").value) * 1000;
 
-function showAll() {
-  const { ranks, rank } = state;
-  byId("live").hidden = false;
-  const title = rank ? `${nameOf(rank)} – MPI_T exporter` : "MPI_T exporter";
-  if (document.title !== title) document.title = title;
-  showJobs(ranks, rank, state.efficiencies);
-  byId("rank").hidden = byId("variables").hidden = !rank;
-  if (!rank) return;
-  showRanks(ranks, rank);
-  showAbout(state.values?.rank ?? ranks.find((r) => sameRank(r, rank)) ?? rank);
-  showValues();
-}
-
-function showValues() {
-  const all = groups(state.catalogue, state.values);
-  if (state.values) {
-    state.history.add(state.values.time, all);
-    say(byId("at"), `as of ${new Date(state.values.time).toLocaleTimeString()}${state.paused ? ", paused" : ""}`);
-  }
-  const wanted = chosen(all, byId("filter").value, state.names);
-  const cut = table.show(wanted, state.history) + (state.values?.cut ?? 0);
-  const more = cut > 0 ? `; ${cut} more series are not shown, filter to see them` : "";
-  say(byId("count"), state.catalogue || state.values ? `${wanted.length} of ${all.length}${more}` : "asking the rank …");
-  if (!state.told && state.values) {
-    state.told = true;
-    tell();
-  }
-}
-
-// tell tells those who don't see the page what it shows now, once they have stopped typing.
-let telling = 0;
-function tell() {
-  clearTimeout(telling);
-  telling = setTimeout(() => {
-    if (state.rank) say(byId("said"), `Rank ${state.rank.rank} of job ${state.rank.jobid}: ${byId("count").textContent} variables shown.`);
-  }, 700);
-}
-
-function showTree() {
-  const roots = branches(state.catalogue?.categories ?? []);
-  byId("categories").hidden = roots.length === 0;
-  tree.show(roots, state.catalogue?.variables.length ?? 0);
-}
-
-// askCatalogueOf asks for the catalogue of the rank that is looked at if it is not there, or values name variables it has not.
-async function askCatalogueOf(rank) {
-  if (!answering.has(state.values?.rank.state)) return; // nobody can say
-  const known = new Set(state.catalogue?.variables.map((v) => v.name));
-  const lacks = !state.catalogue || (state.values?.variables.some((v) => !known.has(v.name)) ?? false);
-  if (!lacks || performance.now() - state.catalogueAt < catalogueAgain) return;
-  state.catalogueAt = performance.now();
-  try {
-    const catalogue = await askCatalogue(rank);
-    if (state.rank !== rank || !catalogue) return;
-    state.catalogue = catalogue;
-    state.names = null;
-    showTree();
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error; // else its values can be shown meanwhile
-  }
+// choose makes the job that the address names the one that is looked at; if it names none, one that needs somebody or runs, and
+// stays with it as long as it does.
+function choose() {
+  const named = inAddress();
+  const had = state.jobs.find((j) => state.chosen && sameJob(j.job, state.chosen));
+  if (named.job) state.chosen = named.job;
+  else if (!had || had.job.ended) state.chosen = state.jobs[0]?.job ?? state.chosen;
 }
 
 async function askAll() {
-  const here = (rank) => state.ranks.some((r) => sameRank(r, rank));
-  if (performance.now() - state.ranksAt >= ranksEvery || !state.rank || !here(state.rank)) {
-    state.ranks = await askRanks();
-    state.efficiencies.add(state.ranks);
-    state.ranksAt = performance.now();
-    if (!state.rank) state.rank = inAddress() ?? state.ranks[0] ?? null;
-    showAll();
+  const { jobs, time } = await askJobs(window());
+  Object.assign(state, { jobs, time });
+  const keys = new Set(state.jobs.map((j) => keyOf(j.job)));
+  for (const key of state.past.keys()) if (!keys.has(key)) state.past.delete(key);
+  choose();
+  const { chosen } = state;
+  showJobs(state.jobs, time, chosen);
+  byId("live").hidden = false;
+  if (!chosen) {
+    document.title = "MPI_T exporter";
+    return "";
   }
-  const { rank } = state;
-  if (!rank) return "";
-  if (!here(rank)) return `${nameOf(rank)} is not here, or is here no more.`;
-  try {
-    const values = await askValues(rank);
-    if (state.rank !== rank) return "";
-    if (values) state.values = values;
-  } catch (error) {
-    if (!(error instanceof Refused && error.status === 404)) throw error;
-    state.ranksAt = -Infinity; // it has just left
-  }
-  showAll();
-  await askCatalogueOf(rank);
-  if (state.rank === rank) showAll();
+  const report = await askReport(chosen, window());
+  if (state.chosen !== chosen) return "";
+  if (!report) return `Job ${plain(chosen.jobid)} is not here, or is here no more.`;
+  await show(report);
+  await variables.ask();
   return "";
 }
 
-const nameOf = (rank) => `Rank ${rank.rank} of job ${rank.jobid}`;
+async function show(report) {
+  const key = keyOf(report.job);
+  if (!state.past.has(key)) state.past.set(key, new Past());
+  const past = state.past.get(key);
+  past.add(report);
+  byId("job").hidden = false;
+  const title = `${report.verdict.state}: job ${plain(nameOf(report.job))} – MPI_T exporter`;
+  if (document.title !== title) document.title = title;
+  say(byId("at"), `as of ${clock(report.time)}${state.paused ? ", paused" : ""}`);
+  tell(report);
+  const { jobid, world, user } = report.job;
+  const first = report.ranks.toSorted((a, b) => a.rank - b.rank)[0];
+  variables.look(inAddress().rank ?? (first ? { jobid, world, user, rank: first.rank, dup: first.dup ?? 0 } : null));
+  if (variables.rank) variables.showRanks(report.ranks);
+  await job.show(report, past);
+}
+
+// tell tells those who don't see the page when what is to be said of the job has changed in kind, not in its figures.
+function tell({ job: { jobid }, verdict }) {
+  const said = `${jobid} ${verdict.state}`;
+  if (state.said !== said) say(byId("said"), plain(`Job ${jobid}: ${verdict.text}`));
+  state.said = said;
+}
 
 // ask asks the exporter now, and again after a while.
 async function ask() {
@@ -164,8 +110,7 @@ async function ask() {
 
 function wait() {
   if (state.paused || document.hidden) return;
-  const interval = Number(byId("interval").value) * 1000;
-  state.timer = setTimeout(ask, state.failures === 0 ? interval : Math.min(interval * 2 ** state.failures, longest));
+  state.timer = setTimeout(ask, state.failures === 0 ? interval() : Math.min(interval() * 2 ** state.failures, longest));
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -173,11 +118,20 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden && !state.paused) ask();
 });
 addEventListener("hashchange", () => {
-  const named = inAddress();
-  if (named) look(named);
+  const { rank, filter } = inAddress();
+  byId("filter").value = filter;
+  if (rank) variables.look(rank);
+  choose();
+  showJobs(state.jobs, state.time, state.chosen);
+  ask();
 });
-byId("ranks").addEventListener("change", (event) => {
-  location.hash = new URLSearchParams(parametersOf(rankOf(event.target.value)));
+byId("rank-table").addEventListener("click", (event) => {
+  if (event.target.closest("a")) byId("variables").scrollIntoView();
+});
+byId("whole").checked = inAddress().whole;
+byId("whole").addEventListener("change", () => {
+  note("whole", byId("whole").checked ? "1" : "");
+  ask();
 });
 byId("interval").addEventListener("change", () => {
   clearTimeout(state.timer);
@@ -187,12 +141,8 @@ byId("pause").addEventListener("click", () => {
   state.paused = !state.paused;
   byId("pause").setAttribute("aria-pressed", String(state.paused));
   clearTimeout(state.timer);
-  if (state.paused) showValues();
+  if (state.paused) say(byId("at"), byId("at").textContent + ", paused");
   else ask();
-});
-byId("filter").addEventListener("input", () => {
-  showValues();
-  tell();
 });
 
 if (!document.hidden) ask();

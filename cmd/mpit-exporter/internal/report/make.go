@@ -66,6 +66,9 @@ func (m *maker) addRank(of *api.RankValues) {
 	m.report.LeftOut += of.Cut
 	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State, End: s.EndReason}
 	by := who{s.Rank, s.Dup}
+	if s.Ended != nil {
+		rank.EndedAt = *s.Ended
+	}
 	if c := s.Calls; c != nil {
 		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
 		if c.Long != nil && s.EndReason != endsWell {
@@ -163,9 +166,11 @@ func (m *maker) addSeries(by who, v *api.VariableValues, s api.SeriesValue) {
 	}
 }
 
-// isLevel says whether a variable tells how much there is of something, or was at most.
+// isLevel says whether a variable tells how much there is of something, or was at most. Open MPI's queues of messages
+// have class SIZE.
 func isLevel(v *api.VariableValues) bool {
-	return v.Kind == "gauge" && (v.Class == "LEVEL" || v.Class == "HIGHWATERMARK")
+	return v.Kind == "gauge" && (v.Class == "LEVEL" || v.Class == "HIGHWATERMARK" ||
+		v.Class == "SIZE" && v.Unit == "{message}")
 }
 
 // ObjectLabels are the labels that name a call's object.

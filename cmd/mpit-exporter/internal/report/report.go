@@ -144,6 +144,7 @@ type Rank struct {
 	UID      uint32          `json:"uid"`
 	State    string          `json:"state"`
 	End      string          `json:"end_reason,omitempty"`
+	EndedAt  time.Time       `json:"ended,omitzero"`
 	Observed float64         `json:"observed_seconds"`
 	Inside   float64         `json:"inside_seconds"`
 	Kind     api.KindSeconds `json:"kind_seconds"`

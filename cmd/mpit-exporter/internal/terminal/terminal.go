@@ -1,108 +1,157 @@
-// Package terminal takes a terminal over and shows text in it, until it is given back.
+// Package terminal takes a terminal over and shows lines in it, until it is given back.
 //
-// It doesn't know what the text is; what isn't a terminal is the caller's to write to. Begin with Open.
+// It doesn't know what the lines are; what isn't a terminal is the caller's to write to (Plain). Begin with Open.
 package terminal
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
 	"golang.org/x/term"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 )
 
-// Keys that are no letters.
+// Tone is how a piece of a line is meant. Where there are no colours (NO_COLOR, a VT100), words have to say it, too.
+type Tone int
+
+// The tones.
 const (
-	KeyEnd       = 4 // Ctrl-D
-	KeyInterrupt = 3 // Ctrl-C: in raw mode it is a key and no signal
+	Usual   Tone = iota
+	Heading      // of a table
+	Faint        // of little interest
+	Good
+	Poor
+	Bad
+	Picked // of several, what is shown
 )
 
-// What a terminal is told. All that people use have known these since the VT220.
-const (
-	enterScreen = "\x1b[?1049h\x1b[?25l" // a screen of one's own, without a cursor
-	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	home        = "\x1b[H"
-	clearLine   = "\x1b[K"
-	clearBelow  = "\x1b[J"
-	bold        = "\x1b[1m"
-	plain       = "\x1b[0m"
-)
-
-// Heading ends a line that is one. Nothing that a rank says has it: table.Clean takes such characters away.
-const Heading = "\x01"
-
-// Screen is a terminal that belongs to us until close.
-type Screen struct {
-	in, out *os.File
-	before  *term.State
-	Keys    chan byte // closed when the terminal is gone
-	Resized chan os.Signal
+// Piece is a part of a line.
+type Piece struct {
+	Text string
+	Tone Tone
 }
 
-// Of returns the terminal that a stream is, or nil.
-func Of(stream any) *os.File {
-	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
+// Line is a line of text, without control characters.
+type Line []Piece
+
+// Text is a line without its tones.
+func (l Line) Text() string {
+	var b strings.Builder
+	for _, p := range l {
+		b.WriteString(p.Text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Plain writes lines to what isn't a terminal.
+func Plain(w io.Writer, lines []Line) error {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text() + "\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing: %w", err)
 	}
 	return nil
 }
 
-// Open takes the terminal over. Its reader goes on until the terminal is closed or the process ends, as a read of a
-// terminal can't be called off.
-func Open(in, out *os.File) (*Screen, error) {
-	before, err := term.MakeRaw(int(in.Fd()))
+// Is says whether a stream is a terminal.
+func Is(stream any) bool { return Columns(stream) > 0 }
+
+// Columns is how wide the terminal is that a stream is; 0: it is none.
+func Columns(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
+}
+
+// Screen is a terminal that belongs to us until Close.
+type Screen struct{ screen tcell.Screen }
+
+// Open takes the process's terminal over.
+func Open() (*Screen, error) {
+	// A terminal that is asked what it can do may answer late, over a slow line into the user's shell: nothing is used
+	// that the VT220 hasn't.
+	s, err := tcell.NewScreen(tcell.OptNegotiation(false), tcell.OptSanitizeContent(true))
+	if err == nil {
+		err = s.Init()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("taking over the terminal: %w", err)
 	}
-	s := &Screen{in: in, out: out, before: before, Keys: make(chan byte), Resized: make(chan os.Signal, 1)}
-	signal.Notify(s.Resized, syscall.SIGWINCH)
-	_, _ = out.WriteString(enterScreen)
-	go func() {
-		defer close(s.Keys)
-		var key [1]byte
-		for {
-			if n, err := in.Read(key[:]); n == 0 || err != nil {
-				return
-			}
-			s.Keys <- key[0]
-		}
-	}()
-	return s, nil
+	for of, plain := range map[rune]string{'░': ".", '▼': "v", '…': "~", 'µ': "u"} {
+		s.RegisterRuneFallback(of, plain)
+	}
+	return &Screen{s}, nil
 }
 
 // Close gives the terminal back as it was.
-func (s *Screen) Close() {
-	signal.Stop(s.Resized)
-	_, _ = s.out.WriteString(leaveScreen)
-	_ = term.Restore(int(s.in.Fd()), s.before)
-}
+func (s *Screen) Close() { s.screen.Fini() }
 
-// Size is that of the terminal now, or a usual one where it can't be told.
-func (s *Screen) Size() (columns, lines int) {
-	columns, lines, err := term.GetSize(int(s.out.Fd()))
-	if err != nil || columns <= 0 || lines <= 0 {
-		return 80, 24
-	}
-	return columns, lines
-}
+// Size is that of the terminal now.
+func (s *Screen) Size() (columns, lines int) { return s.screen.Size() }
 
-// Draw shows a text, and below it what is wrong.
-func (s *Screen) Draw(text, trouble string) {
-	w := bufio.NewWriter(s.out)
-	_, _ = w.WriteString(home)
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if title, ok := strings.CutSuffix(line, Heading); ok {
-			line = bold + title + plain
+// Draw shows lines from the top on, and in the last one what is wrong.
+func (s *Screen) Draw(lines []Line, trouble string) {
+	s.screen.Clear()
+	columns, height := s.screen.Size()
+	s.screen.PutStrStyled(0, height-1, trouble, style(Bad))
+	for y, line := range lines[:min(len(lines), max(height-1, 0))] {
+		x := 0
+		for _, p := range line {
+			for text, width := p.Text, 0; text != "" && x < columns; x += width {
+				text, width = s.screen.Put(x, y, text, style(p.Tone))
+			}
 		}
-		_, _ = w.WriteString(line + clearLine + "\r\n")
 	}
-	columns, _ := s.Size()
-	_, _ = w.WriteString(table.Shorten(trouble, columns) + clearBelow)
-	_ = w.Flush()
+	s.screen.Show()
+}
+
+func style(t Tone) tcell.Style {
+	// The first eight colours are those of the user's theme.
+	colour := func(n int) tcell.Style { return tcell.StyleDefault.Foreground(color.PaletteColor(n)).Bold(true) }
+	switch t {
+	case Heading:
+		return tcell.StyleDefault.Bold(true)
+	case Faint:
+		return tcell.StyleDefault.Dim(true)
+	case Good:
+		return colour(2)
+	case Poor:
+		return colour(3)
+	case Bad:
+		return colour(1)
+	case Picked:
+		return tcell.StyleDefault.Reverse(true)
+	}
+	return tcell.StyleDefault
+}
+
+// Events are keys, and that the size has changed. The channel is closed, or has a failure, when the terminal is gone.
+func (s *Screen) Events() <-chan tcell.Event { return s.screen.EventQ() }
+
+// Key is the key that was pressed: a letter, or a name such as Up and Ctrl-C; "" if it was something else.
+func Key(e tcell.Event) string {
+	key, is := e.(*tcell.EventKey)
+	switch {
+	case !is:
+		return ""
+	case key.Key() == tcell.KeyRune:
+		return key.Str()
+	}
+	return tcell.KeyNames[key.Key()]
+}
+
+// Gone says whether an event is that there is no terminal any more.
+func Gone(e tcell.Event) bool {
+	_, failed := e.(*tcell.EventError)
+	return e == nil || failed
 }

@@ -2,10 +2,20 @@
 package units
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
+
+// Count writes how many there are of something: 1 rank, 2 ranks.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
 
 // Percent writes a share, from 0 to 1, in whole percents, or in tenths if it is below one.
 func Percent(share float64) string {
@@ -34,10 +44,10 @@ func Duration(seconds float64) string {
 
 // three writes a number below 1000 with three digits.
 func three(x float64) string {
-	switch {
-	case x < 10:
+	switch size := math.Abs(x); {
+	case size < 10:
 		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x < 100:
+	case size < 100:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 0, 64)
@@ -51,6 +61,30 @@ func Number(x float64) string {
 // Bytes writes bytes with three digits: 2.00 KiB.
 func Bytes(x float64) string {
 	return scaled(x, 1024, " B", " KiB", " MiB", " GiB", " TiB", " PiB")
+}
+
+// Value writes a number in a unit of UCUM.
+func Value(unit string, x float64) string {
+	sign := ""
+	if x < 0 {
+		sign, x = "-", -x
+	}
+	switch unit {
+	case "s":
+		return sign + Duration(x)
+	case "By":
+		return sign + Bytes(x)
+	case "1":
+		return sign + Percent(x)
+	case "":
+		return sign + Number(x)
+	}
+	if what, counted := strings.CutPrefix(unit, "{"); counted {
+		if unit = strings.TrimSuffix(what, "}"); x != 1 && !strings.HasSuffix(unit, "s") {
+			unit += "s"
+		}
+	}
+	return sign + Number(x) + " " + unit
 }
 
 func scaled(x, step float64, units ...string) string {

@@ -39,9 +39,10 @@ type Rank struct {
 	// Inside by kind of call.
 	Send, Wait, Collective, File float64
 
-	Ended  bool
-	Broken string // how it has ended, if not by MPI_Finalize: lost, abort, exit
-	Silent bool   // it doesn't answer
+	Ended   bool
+	EndedAt time.Time // zero: nobody knows
+	Broken  string    // how it has ended, if not by MPI_Finalize: lost, abort, exit
+	Silent  bool      // it doesn't answer
 	// The longest call that it is in; "": none, or none that has taken a second.
 	Function, Object string
 	Running          float64
@@ -197,6 +198,8 @@ func broken(ranks []Rank, v *Verdict) bool {
 			}
 		}
 	}
+	// Who went first, as far as anybody knows: it may have taken the others along.
+	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
 	switch {
 	case len(gone) == 1:
 		v.Text = fmt.Sprintf("%s ended without MPI_Finalize (%s)", gone[0].name(), gone[0].Broken)

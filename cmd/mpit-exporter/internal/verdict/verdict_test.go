@@ -3,6 +3,7 @@ package verdict
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -25,6 +26,12 @@ func in(rank int, function, object string, seconds float64) Rank {
 
 func killed(r Rank) Rank {
 	r.Ended, r.Broken = true, "lost"
+	return r
+}
+
+// at is a rank that has ended so long after others.
+func at(r Rank, seconds int) Rank {
+	r.EndedAt = time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC)
 	return r
 }
 
@@ -77,6 +84,8 @@ func TestVerdicts(t *testing.T) {
 		"a rank that was killed": {
 			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Broken, "rank 1 on node1 ended without MPI_Finalize (lost)"},
 		"all were": {[]Rank{lost, lost}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
+		"one was, and the others after it": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
 		"a job that hung and was killed": {[]Rank{killed(in(0, "MPI_Barrier", "halo", 60)), killed(in(1, "", "", 0))}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize, such as rank 0 on node1 (lost); before that, waiting for rank 1 on " +

@@ -48,7 +48,7 @@ func Comparison(c *report.Comparison, w io.Writer) error {
 		verdict string
 	}{{"Before", &c.Before, c.Verdicts.Before}, {"After", &c.After, c.Verdicts.After}} {
 		fmt.Fprintf(&b, "%-7s job %s, %s, %s: %s\n", run.name+":", table.Clean(run.job.ID),
-			table.Clean(path.Base(cmp.Or(run.job.Program, "unknown program"))), count(run.job.Observed, "rank"), table.Clean(run.verdict))
+			table.Clean(path.Base(cmp.Or(run.job.Program, "unknown program"))), units.Count(run.job.Observed, "rank"), table.Clean(run.verdict))
 	}
 	fmt.Fprintf(&b, "The mean rank takes %s; it took %s: %s\n\n", units.Duration(c.Observed.After),
 		units.Duration(c.Observed.Before), signed(c.Observed.Costs()))

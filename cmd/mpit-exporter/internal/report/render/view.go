@@ -67,7 +67,7 @@ func viewOf(r *report.Report) *view {
 		title += ": " + table.Clean(path.Base(j.Program))
 	}
 	about := []string{"user " + cmp.Or(table.Clean(j.User), "unknown"), "world " + table.Clean(j.World),
-		fmt.Sprintf("%d of %s", j.Observed, count(j.WorldSize, "rank")), count(j.Nodes, "node")}
+		fmt.Sprintf("%d of %s", j.Observed, units.Count(j.WorldSize, "rank")), units.Count(j.Nodes, "node")}
 	if j.Library != "" {
 		about = append(about, table.Clean(j.Library))
 	}
@@ -280,10 +280,4 @@ func (v *view) underWay() section {
 			table.Shorten(table.Numbers(ranks[p]), table.MaxCell), p.from}})
 	}
 	return s
-}
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

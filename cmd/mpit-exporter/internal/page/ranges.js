@@ -1,0 +1,46 @@
+// Ranks, put together where they are alike.
+
+// useful and kind are shares of a rank's time; NaN: its calls are not measured.
+export const useful = (r) => share(r, r.observed_seconds - r.inside_seconds);
+export const kind = (r, name) => share(r, r.kind_seconds?.[name] ?? 0);
+const share = (r, seconds) => (r.observed_seconds > 0 ? Math.min(Math.max(seconds / r.observed_seconds, 0), 1) : NaN);
+
+export const kinds = ["collective", "wait", "send", "file"];
+
+// isOver says whether a rank has ended.
+export const isOver = (r) => r.state === "ended" || r.state === "gone";
+
+// stateOf says in a word or two how a rank is.
+export const stateOf = (r) => (r.end_reason ? `${r.state} (${r.end_reason})` : r.state);
+
+// placeOf is the call that a rank has been in for longer than a second; "": none.
+export const placeOf = (r) => (r.long ? [r.long.function, r.long.kind, r.long.object].join("\n") : "");
+
+const near = (a, b, by) => Object.is(a, b) || Math.abs(a - b) <= by;
+
+// alike puts ranks together whose time goes the same way, in the order in which they come.
+export function alike(ranks) {
+  const groups = [];
+  for (const r of ranks) {
+    const same = groups.find(([g]) => near(useful(g), useful(r), 0.05) && kinds.every((k) => near(kind(g, k), kind(r, k), 0.1))
+      && stateOf(g) === stateOf(r) && placeOf(g) === placeOf(r) && g.node === r.node);
+    if (same) same.push(r);
+    else groups.push([r]);
+  }
+  return groups;
+}
+
+// numbers writes the ranks of a list, such as 0–3, 5; at most so many parts of it.
+export function numbers(ranks, most = 6) {
+  const parts = [];
+  for (const n of [...new Set(ranks.map((r) => r.rank))].sort((a, b) => a - b)) {
+    const last = parts.at(-1);
+    if (last && last[1] === n - 1) last[1] = n;
+    else parts.push([n, n]);
+  }
+  const text = parts.slice(0, most).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
+  return parts.length > most ? `${text}, …` : text;
+}
+
+// count says how many ranks there are.
+export const count = (n) => (n === 1 ? "1 rank" : `${n} ranks`);

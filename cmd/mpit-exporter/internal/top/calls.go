@@ -1,0 +1,134 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+)
+
+// calls are the functions of MPI, by object.
+func (v *View) calls(r *report.Report) grid {
+	order := orderOf(v.Order, callOrders)
+	g := grid{order: order, columns: []column{{"SHARE", true, "share"}, {"CALLS/s", true, "calls"}, {"MEAN", true, "mean"},
+		{"FUNCTION", false, "name"}, {"ON", false, ""}, {"MOST IN RANKS", false, ""}}}
+	list := slices.Clone(r.Calls)
+	mean := func(c *report.Call) float64 { return c.Seconds / max(c.Calls, 1) }
+	slices.SortStableFunc(list, func(a, b report.Call) int {
+		switch order {
+		case "calls":
+			return cmp.Compare(b.Calls, a.Calls)
+		case "mean":
+			return cmp.Compare(mean(&b), mean(&a))
+		case "name":
+			return cmp.Or(strings.Compare(a.Function, b.Function), strings.Compare(a.Object, b.Object))
+		}
+		return cmp.Compare(b.Seconds, a.Seconds)
+	})
+	for i := range list {
+		c := &list[i]
+		rate, took := "", ""
+		if r.Seconds > 0 {
+			rate = units.Number(c.Calls / r.Seconds)
+		}
+		if c.Calls > 0 {
+			took = units.Duration(mean(c))
+		}
+		g.rows = append(g.rows, cells(terminal.Usual, units.Percent(c.Share), rate, took, c.Function, c.Object,
+			mostIn(r, c)))
+	}
+	return g
+}
+
+// mostIn says which ranks have spent most of their time in a call, and how much.
+func mostIn(r *report.Report, c *report.Call) string {
+	shares := make([]float64, len(c.ByRank))
+	most := 0.0
+	for i, seconds := range c.ByRank {
+		if r.Ranks[i].Observed > 0 {
+			shares[i] = seconds / r.Ranks[i].Observed
+		}
+		most = max(most, shares[i])
+	}
+	switch {
+	case most < 0.005:
+		return "" // not told apart, or nothing to speak of
+	case len(shares) > 1 && slices.Min(shares) >= most/2:
+		return "all alike"
+	}
+	var who, others []int
+	for i, share := range shares {
+		if share >= most/2 {
+			who = append(who, r.Ranks[i].Rank)
+		} else {
+			others = append(others, r.Ranks[i].Rank)
+		}
+	}
+	text := numbers(who)
+	if len(others) <= 2 && len(who) > 4 {
+		text = "all but " + numbers(others)
+	}
+	return text + ": " + units.Percent(min(most, 1))
+}
+
+// numbers are those of ranks, in little room.
+func numbers(ranks []int) string {
+	text := table.Numbers(ranks)
+	if some := table.Shorten(text, 16); some != text {
+		end := strings.LastIndexByte(some, ',')
+		return fmt.Sprintf("%s,… (%d)", some[:max(end, 0)], len(ranks))
+	}
+	return text
+}
+
+// underWay is where ranks are if one of them has been in a call for more than a second: those that are elsewhere than
+// the others are whom these wait for.
+func underWay(r *report.Report) grid {
+	type place struct{ call, on, from string }
+	var places []place
+	ranks, longest := map[place][]int{}, map[place]float64{}
+	stuck := false
+	for i := range r.Ranks {
+		of := &r.Ranks[i]
+		var p place
+		switch {
+		case of.State == "ended" && (of.Long == nil || of.End == ""):
+			continue
+		case of.State == "late":
+			p.call = "(does not answer)"
+		case of.Long == nil:
+			p.call = "(in no long call)"
+		default:
+			p = place{of.Long.Function, of.Long.Object, of.Place}
+			if p.from == "" && of.Long.Module != "" {
+				p.from = fmt.Sprintf("%s+%#x", of.Long.Module, of.Long.Offset)
+			}
+			longest[p] = max(longest[p], of.Running)
+			stuck = true
+		}
+		if ranks[p] == nil {
+			places = append(places, p)
+		}
+		ranks[p] = append(ranks[p], of.Rank)
+	}
+	g := grid{columns: []column{{"FOR", true, ""}, {"CALL UNDER WAY", false, ""}, {"ON", false, ""}, {"RANKS", false, ""},
+		{"FROM", false, ""}}}
+	if !stuck {
+		return g
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(longest[b], longest[a]) })
+	for _, p := range places {
+		took := ""
+		if longest[p] > 0 {
+			took = time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String()
+		}
+		g.rows = append(g.rows, cells(terminal.Usual, took, p.call, p.on, numbers(ranks[p]), p.from))
+	}
+	return g
+}

@@ -1,0 +1,141 @@
+package top
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+)
+
+// column is one of a grid. Numbers are aligned at their right.
+type column struct {
+	name   string
+	number bool
+	order  string // what it is called when rows are sorted by it; "": they can't be
+}
+
+// grid is a table.
+type grid struct {
+	title   string
+	order   string // the column that rows are sorted by, and that is marked
+	columns []column
+	rows    [][]terminal.Piece // as many cells as columns
+	notes   []string
+}
+
+// cells are those of a row, clean.
+func cells(tone terminal.Tone, texts ...string) []terminal.Piece {
+	row := make([]terminal.Piece, len(texts))
+	for i, text := range texts {
+		row[i] = terminal.Piece{Text: table.Clean(text), Tone: tone}
+		if row[i].Text == "" {
+			row[i] = terminal.Piece{Text: "-", Tone: terminal.Faint}
+		}
+	}
+	return row
+}
+
+// lines are those of a grid with so many rows.
+func (g *grid) lines(rows int) []terminal.Line {
+	if len(g.rows) == 0 || rows <= 0 {
+		return nil
+	}
+	shown, notes := g.rows, g.notes
+	if left := len(g.rows) - rows; left > 0 {
+		if shown = g.rows[:max(rows-1, 1)]; rows > 1 { // the last line says how many there are besides
+			notes = append([]string{"… and " + strconv.Itoa(left+1) + " more"}, notes...)
+		}
+	}
+	heads := make([]terminal.Piece, len(g.columns))
+	for i, c := range g.columns {
+		heads[i] = terminal.Piece{Text: c.name, Tone: terminal.Heading}
+		if c.order != "" && c.order == g.order {
+			heads[i].Text += "▼"
+		}
+	}
+	all := append([][]terminal.Piece{heads}, shown...)
+	widths := widthsOf(all)
+	var lines []terminal.Line
+	if g.title != "" {
+		lines = append(lines, terminal.Line{{Text: g.title, Tone: terminal.Heading}})
+	}
+	for _, row := range all {
+		var line terminal.Line
+		for i, cell := range row {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text))
+			if g.columns[i].number {
+				line = append(line, terminal.Piece{Text: space}, cell)
+			} else if line = append(line, cell); i < len(row)-1 {
+				line = append(line, terminal.Piece{Text: space})
+			}
+			if i < len(row)-1 {
+				line = append(line, terminal.Piece{Text: "  "})
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, note := range notes {
+		lines = append(lines, terminal.Line{{Text: note, Tone: terminal.Faint}})
+	}
+	return lines
+}
+
+func widthsOf(rows [][]terminal.Piece) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+		}
+	}
+	return widths
+}
+
+// width is how many characters the grid's lines have.
+func (g *grid) width() int {
+	heads := make([]terminal.Piece, len(g.columns))
+	for i, c := range g.columns {
+		heads[i].Text = c.name
+	}
+	all := 2 * (len(heads) - 1)
+	for _, width := range widthsOf(append([][]terminal.Piece{heads}, g.rows...)) {
+		all += width
+	}
+	return all
+}
+
+// fit cuts a line to so many characters.
+func fit(line terminal.Line, columns int) terminal.Line {
+	for i := range line {
+		width := utf8.RuneCountInString(line[i].Text)
+		if width > columns {
+			line = append(terminal.Line{}, line[:i+1]...)
+			if columns <= 0 {
+				return line[:i]
+			}
+			line[i].Text = table.Shorten(line[i].Text, columns)
+			return line
+		}
+		columns -= width
+	}
+	return line
+}
+
+// wrap breaks a text into lines of so many characters, the first of which has less room; 0: there is no bound.
+func wrap(text string, columns, first int) (lines []string) {
+	if columns <= 0 {
+		return []string{text}
+	}
+	line, room := "", columns-first
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
+			lines, line, room = append(lines, line), "", columns
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

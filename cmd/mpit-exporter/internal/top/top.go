@@ -1,0 +1,275 @@
+// Package top draws what "mpit-exporter top" shows of the jobs of a node: a verdict on each, and of one of them where
+// its time goes, in which calls of MPI and in which ranks.
+//
+// It asks nobody, and draws lines for any terminal or none. Begin with View.Screen and View.Plain.
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
+)
+
+// View is what is shown.
+type View struct {
+	Reports []*report.Report // those first that need somebody
+	Picked  int              // which of them is shown whole
+	Order   string           // the column by which rows are sorted; where a table hasn't got it, its first
+	Raw     bool             // show variables, also of a job whose calls are measured
+	// Variables are those of jobs, as far as they have been asked for: those that Raw says, and of jobs whose calls are
+	// not measured.
+	Variables map[*report.Report]*movement.Movement
+}
+
+// Screen draws a screen of so many columns and lines.
+func (v *View) Screen(columns, lines int) []terminal.Line {
+	all := []terminal.Line{v.head(columns)}
+	if len(v.Reports) == 0 {
+		return crop(append(all, nil, terminal.Line{{Text: "No rank has come yet. Start programs with mpit-exporter exec."}}),
+			columns, lines)
+	}
+	if len(v.Reports) > 1 {
+		all = append(all, v.jobs(max(3, lines/5))...)
+		all = append(all, nil)
+	}
+	r := v.Reports[v.Picked]
+	all = append(all, v.about(r, columns)...)
+	all = append(all, v.details(r, columns, lines-len(all))...)
+	return crop(all, columns, lines)
+}
+
+// Plain draws all of every job, for what is no terminal.
+func (v *View) Plain() (all []terminal.Line) {
+	for _, r := range v.Reports {
+		all = append(all, v.about(r, 0)...)
+		all = append(all, v.details(r, 0, math.MaxInt)...)
+		all = append(all, nil)
+	}
+	return all
+}
+
+// crop cuts lines to a screen.
+func crop(all []terminal.Line, columns, lines int) []terminal.Line {
+	all = all[:min(len(all), max(lines, 0))]
+	for i := range all {
+		all[i] = fit(all[i], columns)
+	}
+	return all
+}
+
+// head says of when all of it is.
+func (v *View) head(columns int) terminal.Line {
+	words := []string{"mpit-exporter top"}
+	if len(v.Reports) > 0 {
+		r := v.Reports[v.Picked]
+		words = append(words, r.Time.Local().Format(time.TimeOnly), interval(r))
+		ranks, states := 0, map[string]int{}
+		for _, r := range v.Reports {
+			ranks += len(r.Ranks)
+			for i := range r.Ranks {
+				states[r.Ranks[i].State]++
+			}
+		}
+		of := units.Count(len(v.Reports), "job") + ", " + units.Count(ranks, "rank")
+		for _, state := range []string{"busy", "passive", "paused", "new", "late", "ended"} { // up is as it should be
+			if states[state] > 0 {
+				of += fmt.Sprintf(", %d %s", states[state], strings.Replace(state, "late", silent, 1))
+			}
+		}
+		words = append(words, of)
+	}
+	const help = "? help"
+	text := table.Shorten(strings.Join(words, "  "), max(columns-len(help)-2, 1))
+	space := max(columns-utf8.RuneCountInString(text)-len(help), 2)
+	return terminal.Line{{Text: text + strings.Repeat(" ", space)}, {Text: help, Tone: terminal.Faint}}
+}
+
+// interval is of what time a report is.
+func interval(r *report.Report) string {
+	if r.Whole {
+		return "since it began"
+	}
+	return "last " + units.Duration(r.Seconds)
+}
+
+// jobs are a line for each job.
+func (v *View) jobs(room int) []terminal.Line {
+	g := grid{columns: []column{{name: "  JOB"}, {name: "PROGRAM"}, {name: "USER"}, {name: "RANKS", number: true},
+		{name: "VERDICT"}, {name: ""}}}
+	for i, r := range v.Reports {
+		mark := "  "
+		tone := terminal.Usual
+		if i == v.Picked {
+			mark, tone = "> ", terminal.Picked
+		}
+		badge, text := judged(r)
+		row := cells(terminal.Usual, "", path.Base(r.Job.Program), r.Job.User, fmt.Sprint(r.Job.Observed), "", text)
+		row[0] = terminal.Piece{Text: mark + v.name(r), Tone: tone}
+		row[4] = badge
+		g.rows = append(g.rows, row)
+	}
+	if first := v.Picked - room + 2; first > 0 && len(g.rows) > room {
+		g.rows = g.rows[first:]
+	}
+	return g.lines(room)
+}
+
+// name is what a job is called, told apart from others.
+func (v *View) name(r *report.Report) string {
+	same := 0
+	for _, other := range v.Reports {
+		if other.Job.ID == r.Job.ID {
+			same++
+		}
+	}
+	if name := cmp.Or(table.Clean(r.Job.ID), "-"); same == 1 || r.Job.World == "" {
+		return name
+	}
+	return table.Clean(r.Job.ID + "/" + r.Job.World)
+}
+
+// judged is the verdict's word, and what is to be said besides.
+func judged(r *report.Report) (badge terminal.Piece, text string) {
+	state, text := r.Verdict.State, table.Clean(r.Verdict.Text)
+	tone := terminal.Poor
+	switch state {
+	case verdict.IsHung, verdict.Broken:
+		tone = terminal.Bad
+	case verdict.Healthy:
+		tone = terminal.Good
+	case verdict.Unknown:
+		tone = terminal.Faint
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(text, state), ": ") // the text of some begins with it
+	return terminal.Piece{Text: strings.ToUpper(state), Tone: tone}, strings.TrimSpace(text)
+}
+
+// about says which job it is, what is to be said of it, and how efficient it is.
+func (v *View) about(r *report.Report, columns int) []terminal.Line {
+	j := &r.Job
+	title := "Job " + v.name(r)
+	if name := strings.Trim(table.Clean(j.Name)+", "+table.Clean(path.Base(j.Program)), ", "); name != "" && name != "." {
+		title += ": " + name
+	}
+	title += ", user " + cmp.Or(table.Clean(j.User), "unknown") + ", "
+	if j.Observed != j.WorldSize {
+		title += fmt.Sprintf("%d of ", j.Observed) // the others are elsewhere
+	}
+	title += units.Count(j.WorldSize, "rank")
+	if j.Nodes > 1 {
+		title += fmt.Sprintf(" on %d nodes", j.Nodes)
+	}
+	if j.Library != "" {
+		title += ", " + table.Clean(j.Library)
+	}
+	if lasted := r.Lasted(); lasted > 0 {
+		state := ", runs for "
+		if j.Ended != nil {
+			state = ", ended after "
+		}
+		title += state + time.Duration(lasted*float64(time.Second)).Truncate(time.Second).String()
+	}
+	lines := []terminal.Line{{{Text: title, Tone: terminal.Heading}}}
+	badge, text := judged(r)
+	for i, part := range wrap(text, columns, utf8.RuneCountInString(badge.Text)+2) {
+		if i == 0 {
+			lines = append(lines, terminal.Line{badge, {Text: "  " + part}})
+		} else {
+			lines = append(lines, terminal.Line{{Text: part}})
+		}
+	}
+	if e := r.Verdict.Efficiency; e != nil {
+		waiting := e.Communication - e.Parallel
+		var line terminal.Line
+		if columns > 0 {
+			full, inside, waits := strip(min(columns/4, 30), e.Parallel, waiting)
+			line = terminal.Line{{Text: full, Tone: terminal.Good}, {Text: inside},
+				{Text: waits, Tone: terminal.Poor}, {Text: " "}}
+		}
+		lines = append(lines, append(line, terminal.Piece{Text: fmt.Sprintf(
+			"%s useful, %s waiting for late ranks, %s communication", units.Percent(e.Parallel),
+			units.Percent(waiting), units.Percent(1-e.Communication))}))
+	}
+	return lines
+}
+
+// details are the tables on a job, in so many lines. What the calls leave free the ranks have, and the other way round.
+func (v *View) details(r *report.Report, columns, lines int) (all []terminal.Line) {
+	screen := columns > 0
+	add := func(g grid, rows int) {
+		if !screen {
+			g.order = "" // nobody can change it
+		}
+		if some := g.lines(rows); some != nil {
+			all = append(append(all, nil), some...)
+		}
+	}
+	if m := v.Variables[r]; m != nil && v.NeedsVariables(r) {
+		grids := v.variables(m)
+		for i := range grids {
+			add(grids[i], max((lines-len(all))*2/3/(len(grids)-i)-3-len(grids[i].notes), 2))
+		}
+		if len(grids) == 0 {
+			all = append(all, nil, terminal.Line{{Text: "No variable moves; mpit-exporter list shows which there are."}})
+		}
+		if r.Verdict.Efficiency != nil {
+			return all
+		}
+	}
+	var calls grid
+	if !v.NeedsVariables(r) {
+		add(underWay(r), max(lines/4, 2))
+		calls = v.calls(r)
+	}
+	room := lines - len(all) - 2 // for rows: each table has a heading and an empty line above it
+	if len(calls.rows) > 0 {
+		room -= 2
+	}
+	groups := fold(r.Ranks, max(room-min(len(calls.rows), room/2), 1))
+	add(calls, max(room-len(groups), room/2))
+	add(ranks(r, groups, columns), lines-len(all)-2)
+	return all
+}
+
+// NeedsVariables says whether a job is shown by its variables.
+func (v *View) NeedsVariables(r *report.Report) bool {
+	return v.Raw || r.Verdict.Efficiency == nil && r.Verdict.State == verdict.Unknown
+}
+
+// Orders are the columns by which calls and variables can be sorted; the first is what they are sorted by otherwise.
+var (
+	callOrders     = []string{"share", "calls", "mean", "name"}
+	variableOrders = []string{"rate", "value", "name"}
+)
+
+// Orders are all names of columns that something can be sorted by.
+func Orders() []string { return append(slices.Clone(callOrders), variableOrders[:2]...) }
+
+// NextOrder is the column that comes after the one that rows are sorted by.
+func (v *View) NextOrder() string {
+	orders := callOrders
+	if len(v.Reports) > 0 && v.NeedsVariables(v.Reports[v.Picked]) {
+		orders = variableOrders
+	}
+	return orders[(slices.Index(orders, orderOf(v.Order, orders))+1)%len(orders)]
+}
+
+// orderOf is what a table with these columns is sorted by.
+func orderOf(order string, orders []string) string {
+	if slices.Contains(orders, order) {
+		return order
+	}
+	return orders[0]
+}

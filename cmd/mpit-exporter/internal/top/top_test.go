@@ -1,0 +1,289 @@
+package top
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// does is what a rank does in each second.
+type does struct {
+	allreduce, waitall, isend float64 // shares of its time; the rest is useful
+	long                      *api.LongCall
+	running                   float64
+	state, end                string // "": up
+}
+
+// job is one that does the same all the time.
+type job struct {
+	id, program string
+	size        int // of its world; 0: as many as there are
+	ranks       []does
+	bare        bool // no call is measured
+}
+
+var began = time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+
+// at is what its exporter says after so many seconds.
+func (j *job) at(second float64) api.ValueList {
+	list := api.ValueList{Time: began.Add(time.Duration(second * float64(time.Second)))}
+	now := second
+	for i, d := range j.ranks {
+		second, running := now, 0.0
+		if d.end != "" {
+			second = min(now, 412)
+		}
+		if d.long != nil {
+			running = d.running - (424 - now)
+		}
+		status := api.RankStatus{JobID: j.id, World: "1", User: "ada", Rank: i, State: "up", PID: 1000 + i, UID: 1000,
+			Host: "node7", Library: "openmpi", LibraryVersion: "4.1.4", Executable: "/home/ada/" + j.program,
+			WorldSize: max(j.size, len(j.ranks)), Started: &began, EndReason: d.end}
+		if d.state != "" {
+			status.State = d.state
+		}
+		of := api.RankValues{Rank: status}
+		if !j.bare {
+			of.Rank.Calls = &api.Calls{Observed: second, Inside: second * (d.allreduce + d.waitall + d.isend),
+				Kind: api.KindSeconds{Send: second * d.isend, Wait: second * d.waitall, Collective: second * d.allreduce},
+				Long: d.long, Running: running}
+			if d.long == nil {
+				of.Variables = append(of.Variables, calls("MPI_Allreduce", "residual", second*d.allreduce, second*100),
+					calls("MPI_Waitall", "", second*d.waitall, second*100), calls("MPI_Isend", "grid", second*d.isend, second*400))
+			}
+		}
+		list.Ranks = append(list.Ranks, of)
+	}
+	return list
+}
+
+func calls(function, comm string, seconds, count float64) api.VariableValues {
+	labels := map[string]string{"function": function}
+	if comm != "" {
+		labels["comm"] = comm
+	}
+	return api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Unit: "s", Series: []api.SeriesValue{
+		{Labels: labels, Sum: fmt.Sprint(seconds), Count: fmt.Sprint(count)}}}
+}
+
+// report is on two seconds of it.
+func (j *job) report(t *testing.T) *report.Report {
+	t.Helper()
+	now, before := report.Of([]api.ValueList{j.at(424)}, nil), report.Of([]api.ValueList{j.at(422)}, nil)
+	require.Len(t, now, 1)
+	return now[0].Since(before[0])
+}
+
+// several are so many that do the same.
+func several(n int, d does) (all []does) {
+	for range n {
+		all = append(all, d)
+	}
+	return all
+}
+
+var (
+	even    = does{allreduce: 0.03, waitall: 0.04, isend: 0.01}
+	waiting = does{allreduce: 0.65, waitall: 0.03, isend: 0.001}
+	slow    = does{allreduce: 0.002, waitall: 0.03, isend: 0.001}
+
+	healthy    = job{id: "4711", program: "stencil", ranks: several(4, even)}
+	imbalanced = job{id: "4712", program: "stencil", ranks: []does{waiting, waiting, slow, waiting}}
+	barrier    = api.LongCall{Function: "MPI_Barrier", Kind: "comm", Object: "halo"}
+	receive    = api.LongCall{Function: "MPI_Recv", Kind: "comm", Object: "MPI_COMM_WORLD", Module: "/home/ada/ring",
+		Offset: 0x12ab}
+	hung = job{id: "4713", program: "ring", ranks: append(several(3, does{allreduce: 1, long: &barrier, running: 371}),
+		does{waitall: 1, long: &receive, running: 372})}
+	killed = job{id: "4714", program: "stencil", ranks: []does{
+		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
+		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
+		{allreduce: 0.05, state: "ended", end: "lost"},
+		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
+	}}
+	large = job{id: "4715", program: "stencil", size: 256, ranks: func() []does {
+		all := several(128, does{allreduce: 0.84, waitall: 0.04})
+		for i := 64; i < 128; i++ {
+			all[i] = does{allreduce: 0.5 + float64(i%8)/190, waitall: 0.1}
+		}
+		all[2] = does{waitall: 0.02}
+		return all
+	}()}
+	bare = job{id: "4716", program: "solver", ranks: several(2, does{}), bare: true}
+)
+
+// golden compares a text with testdata's, or writes it.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), text, "go test ./cmd/mpit-exporter/internal/top -update writes it")
+}
+
+func text(lines []terminal.Line) string {
+	var b strings.Builder
+	_ = terminal.Plain(&b, lines)
+	return b.String()
+}
+
+// sizes of a terminal: the smallest that people use, a usual one, and a large one.
+var sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
+
+// What top shows is in testdata, for each job and size.
+func TestScreens(t *testing.T) {
+	for name, j := range map[string]*job{"healthy": &healthy, "imbalanced": &imbalanced, "hung": &hung, "killed": &killed,
+		"large": &large} {
+		t.Run(name, func(t *testing.T) {
+			r := j.report(t)
+			for i := range r.Ranks {
+				if r.Ranks[i].Long != nil && r.Ranks[i].Long.Object == "halo" {
+					r.Ranks[i].Place = "exchange (ring.c:42)"
+				}
+			}
+			var all strings.Builder
+			v := View{Reports: []*report.Report{r}}
+			for _, size := range sizes {
+				screen := text(v.Screen(size[0], size[1]))
+				assert.LessOrEqual(t, strings.Count(screen, "\n"), size[1])
+				for line := range strings.Lines(screen) {
+					assert.LessOrEqual(t, utf8.RuneCountInString(line)-1, size[0], line)
+				}
+				fmt.Fprintf(&all, "==== %d columns, %d lines ====\n%s", size[0], size[1], screen)
+			}
+			golden(t, name, all.String()+"==== not in a terminal ====\n"+text(v.Plain()))
+		})
+	}
+}
+
+// Of several jobs, that which is picked is shown whole.
+func TestSeveralJobs(t *testing.T) {
+	var v View
+	for _, j := range []*job{&hung, &killed, &imbalanced, &large, &healthy, &bare} {
+		v.Reports = append(v.Reports, j.report(t))
+	}
+	first := text(v.Screen(80, 24))
+	v.Picked = 4
+	golden(t, "jobs", first+"==== and with the fifth picked ====\n"+text(v.Screen(80, 24)))
+	v.Picked = 5
+	assert.Contains(t, text(v.Screen(80, 24)), "> 4716 ", "however far down it is")
+}
+
+// Time isn't sorted with bytes, and what doesn't move isn't shown.
+func TestVariables(t *testing.T) {
+	look := func(second int, scale float64) *api.ValueList {
+		list := &api.ValueList{Time: began.Add(time.Duration(second) * time.Second)}
+		for rank := range 2 {
+			value := func(x float64) []api.SeriesValue {
+				return []api.SeriesValue{{Labels: map[string]string{"comm": "halo"},
+					Value: strconv.FormatFloat(x*scale*float64(rank+1), 'f', -1, 64)}}
+			}
+			list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{Rank: rank}, Variables: []api.VariableValues{
+				{Metric: "mpit_unexpected_level", Kind: "gauge", Unit: "{message}", Series: value(3)},
+				{Metric: "mpit_retries_total", Kind: "counter", Series: value(4)},
+				{Metric: "mpit_sent_bytes_total", Kind: "counter", Unit: "By", Series: value(1 << 20)},
+				{Metric: "mpit_sent_messages_total", Kind: "counter", Unit: "{message}", Series: value(1000)},
+				{Metric: "mpit_never_total", Kind: "counter", Series: value(0)},
+				{Metric: "mpit_full_ratio", Kind: "gauge", Unit: "1", Series: value(0.1)},
+				{Metric: "mpit_poll_time_seconds_total", Kind: "counter", Unit: "s", Series: value(0.01)},
+				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Unit: "s", Series: []api.SeriesValue{
+					{Sum: strconv.FormatFloat(scale*0.2, 'f', -1, 64), Count: strconv.FormatFloat(scale*100, 'f', -1, 64)}}},
+			}})
+		}
+		return list
+	}
+	r := bare.report(t)
+	m := &movement.Movement{}
+	require.True(t, m.Take(look(422, 1)))
+	require.True(t, m.Take(look(424, 3)))
+	v := View{Reports: []*report.Report{r}, Variables: map[*report.Report]*movement.Movement{r: m}}
+	screen := text(v.Screen(100, 40))
+	v.Order = v.NextOrder()
+	assert.Equal(t, "value", v.Order)
+	golden(t, "variables", screen+"==== by value, not in a terminal ====\n"+text(v.Plain()))
+
+	nothing := View{Reports: v.Reports, Variables: map[*report.Report]*movement.Movement{r: {}}}
+	assert.Contains(t, text(nothing.Screen(80, 24)), "No variable moves")
+	profiled := imbalanced.report(t)
+	raw := View{Reports: []*report.Report{profiled}, Raw: true,
+		Variables: map[*report.Report]*movement.Movement{profiled: m}}
+	assert.Contains(t, text(raw.Screen(80, 24)), "mpit_sent_bytes_total")
+	assert.NotContains(t, text(raw.Screen(80, 24)), "MOST IN RANKS")
+}
+
+// Calls are sorted by the column that is marked.
+func TestOrders(t *testing.T) {
+	r := imbalanced.report(t)
+	v := View{Reports: []*report.Report{r}}
+	for _, want := range []struct{ mark, first string }{{"SHARE▼", "MPI_Allreduce"}, {"CALLS/s▼", "MPI_Isend"},
+		{"MEAN▼", "MPI_Allreduce"}, {"FUNCTION▼", "MPI_Allreduce"}, {"SHARE▼", "MPI_Allreduce"}} {
+		_, rest, found := strings.Cut(text(v.Screen(80, 24)), want.mark)
+		require.True(t, found, want.mark)
+		assert.Contains(t, strings.Split(rest, "\n")[1], want.first, want.mark)
+		v.Order = v.NextOrder()
+	}
+	v.Order = "rate" // is a column of another table
+	assert.Contains(t, text(v.Screen(80, 24)), "SHARE▼")
+}
+
+// What is wrong has a colour, and what a rank says can't give it another one.
+func TestTones(t *testing.T) {
+	tones := func(j job) map[string]terminal.Tone {
+		all := map[string]terminal.Tone{}
+		for _, line := range (&View{Reports: []*report.Report{j.report(t)}}).Screen(120, 40) {
+			for _, piece := range line {
+				all[piece.Text] = piece.Tone
+				assert.NotContains(t, piece.Text, "\x1b")
+			}
+		}
+		return all
+	}
+	assert.Equal(t, terminal.Good, tones(healthy)["HEALTHY"])
+	assert.Equal(t, terminal.Poor, tones(imbalanced)["LATE RANK"])
+	assert.Equal(t, terminal.Poor, tones(imbalanced)["2"], "the late one")
+	assert.Equal(t, terminal.Bad, tones(hung)["HUNG"])
+	assert.Equal(t, terminal.Bad, tones(killed)["BROKEN"])
+	assert.Equal(t, terminal.Bad, tones(killed)["lost"])
+	hostile := hung
+	hostile.program = "\x1b[31mapp"
+	hostile.ranks = []does{{long: &api.LongCall{Function: "MPI_\x1b[2JSend", Object: "\x1b]0;x\x07"}, running: 20}}
+	assert.NotEmpty(t, tones(hostile))
+}
+
+// A screen may be too small for anything.
+func TestSmallScreens(t *testing.T) {
+	v := View{}
+	for range 20 {
+		v.Reports = append(v.Reports, imbalanced.report(t), large.report(t))
+	}
+	for lines := range 30 {
+		for _, columns := range []int{1, 5, 20, 80} {
+			v.Picked = lines
+			screen := text(v.Screen(columns, lines))
+			assert.LessOrEqual(t, strings.Count(screen, "\n"), lines)
+		}
+	}
+	assert.Contains(t, text((&View{}).Screen(80, 24)), "mpit-exporter exec")
+	for line := range strings.Lines(text(Help())) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 81, line)
+	}
+}

@@ -1,0 +1,236 @@
+package exposition
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Protobuf is written as text is, right from the copies of ranks' numbers, with labels that are bytes already: the
+// messages of client_golang (messages.go) take ten times as long to write and several times the memory. Their fields
+// have these numbers (io/prometheus/client/metrics.proto).
+const (
+	familyName, familyHelp, familyType, familyMetric, familyUnit = 1, 2, 3, 4, 5
+
+	metricLabel, metricGauge, metricCounter, metricUntyped, metricHistogram = 1, 2, 3, 5, 7
+
+	labelName, labelValue = 1, 2
+
+	numberValue, counterCreated = 1, 3
+
+	histogramCount, histogramSum, histogramBucket, histogramSchema           = 1, 2, 3, 5
+	histogramZeroThreshold, histogramZeroCount, histogramSpan                = 6, 7, 12
+	histogramDelta, histogramCreated                                         = 13, 15
+	bucketCount, bucketBound, spanOffset, spanLength, timeSeconds, timeNanos = 1, 2, 1, 2, 1, 2
+)
+
+// writeMessage writes a family as a delimited message, unless it has no series now, and returns how many it has.
+func (b *Body) writeMessage(f *family) (n int) {
+	from := len(b.text)
+	w := messageWriter{family: f, b: b.text}
+	w.text(familyName, f.name)
+	w.text(familyHelp, f.help)
+	w.whole(familyType, uint64(f.kind))
+	for i := range f.blocks {
+		w.block(&f.blocks[i])
+	}
+	if w.n == 0 {
+		return 0
+	}
+	if f.unit != "" {
+		w.text(familyUnit, f.unit)
+	}
+	b.text = delimit(w.b, from)
+	return w.n
+}
+
+// delimit puts before what has been appended how long that is.
+func delimit(b []byte, from int) []byte {
+	length := len(b) - from
+	size := protowire.SizeVarint(uint64(length))
+	b = slices.Grow(b, size)[:len(b)+size]
+	copy(b[from+size:], b[from:])
+	binary.PutUvarint(b[from:], uint64(length))
+	return b
+}
+
+// messageWriter appends the series of one family to b, as fields of its message.
+type messageWriter struct {
+	family *family
+	b      []byte
+	n      int
+	inner  []byte // a histogram; its memory is used again
+}
+
+func (w *messageWriter) block(bl *block) {
+	s := bl.sheet
+	if s.pairs == nil {
+		s.makePairs()
+	}
+	for i := int(bl.from); i < int(bl.to); i++ {
+		if !s.entries[i].shown(s.live) {
+			continue
+		}
+		w.n++
+		if w.family.kind == dto.MetricType_HISTOGRAM {
+			w.histogram(s, i)
+		} else {
+			w.number(s, i)
+		}
+	}
+}
+
+// fixedField is how long a field with a double is, and its key's length is that of all keys but histogramCreated's.
+const fixedField = 1 + 8
+
+// number writes a series that is one number.
+func (w *messageWriter) number(s *Sheet, at int) {
+	created, labels := time.Time{}, s.pairs[at]
+	field, length := protowire.Number(metricUntyped), fixedField
+	switch w.family.kind {
+	case dto.MetricType_GAUGE:
+		field = metricGauge
+	case dto.MetricType_COUNTER:
+		field, created = metricCounter, s.created(at)
+	}
+	stamp := 0
+	if !created.IsZero() {
+		stamp = sizeTime(created)
+		length += 1 + 1 + stamp
+	}
+	w.message(familyMetric, len(labels)+1+1+length)
+	w.b = append(w.b, labels...)
+	w.message(field, length)
+	w.double(numberValue, s.entries[at].value)
+	if stamp > 0 {
+		w.message(counterCreated, stamp)
+		w.time(created)
+	}
+}
+
+// histogram writes a series that is a histogram, as a classic and, if it is one, as a native one.
+func (w *messageWriter) histogram(s *Sheet, at int) {
+	outer := w.b
+	w.b = w.inner[:0]
+	h := s.histogram(at)
+	var sum uint64
+	for i := range h.Bounds {
+		sum += h.Counts[i]
+	}
+	count := CountOfAll(h, sum)
+	w.whole(histogramCount, count)
+	w.double(histogramSum, h.Sum)
+	sum = 0
+	for i, bound := range h.Bounds {
+		sum += h.Counts[i]
+		w.message(histogramBucket, 1+protowire.SizeVarint(sum)+fixedField)
+		w.whole(bucketCount, sum)
+		w.double(bucketBound, bound)
+	}
+	if whole := nativeCount(h) == count; whole {
+		w.native(h)
+	}
+	if created := s.created(at); !created.IsZero() {
+		w.message(histogramCreated, sizeTime(created))
+		w.time(created)
+	}
+	w.inner, w.b = w.b, outer
+
+	labels := s.pairs[at]
+	w.message(familyMetric, len(labels)+1+protowire.SizeBytes(len(w.inner)))
+	w.b = append(w.b, labels...)
+	w.message(metricHistogram, len(w.inner))
+	w.b = append(w.b, w.inner...)
+}
+
+// native writes what makes a histogram a native one.
+func (w *messageWriter) native(h *mapping.Histogram) {
+	w.whole(histogramSchema, protowire.EncodeZigZag(int64(h.Schema)))
+	w.double(histogramZeroThreshold, h.ZeroThreshold())
+	w.whole(histogramZeroCount, h.NativeZero)
+	next := int32(0) // the bucket that follows the span before
+	for i := 0; i < len(h.Native); {
+		first, length := h.Native[i].Index, 1
+		for i+length < len(h.Native) && h.Native[i+length].Index == first+int32(length) {
+			length++
+		}
+		offset := protowire.EncodeZigZag(int64(first - next))
+		w.message(histogramSpan, 1+protowire.SizeVarint(offset)+1+protowire.SizeVarint(uint64(length)))
+		w.whole(spanOffset, offset)
+		w.whole(spanLength, uint64(length))
+		next = first + int32(length)
+		i += length
+	}
+	before := uint64(0)
+	for _, b := range h.Native {
+		w.whole(histogramDelta, protowire.EncodeZigZag(int64(b.Count-before)))
+		before = b.Count
+	}
+}
+
+// makePairs makes the labels of a sheet's entries as fields of messages. Many entries of an owner share them.
+func (s *Sheet) makePairs() {
+	shared, made, w := s.sharedLabels(), map[string]string{}, messageWriter{}
+	s.pairs = make([]string, len(s.entries))
+	for i := range s.entries {
+		e := &s.entries[i]
+		pairs, known := made[e.labels]
+		if !known {
+			w.b = w.b[:0]
+			for _, l := range LabelPairs(shared, e.series.Labels) {
+				w.message(metricLabel, 1+protowire.SizeBytes(len(l.GetName()))+1+protowire.SizeBytes(len(l.GetValue())))
+				w.text(labelName, l.GetName())
+				w.text(labelValue, l.GetValue())
+			}
+			pairs = string(w.b)
+			made[e.labels] = pairs
+		}
+		s.pairs[i] = pairs
+	}
+}
+
+func (w *messageWriter) message(field protowire.Number, length int) {
+	w.b = protowire.AppendTag(w.b, field, protowire.BytesType)
+	w.b = protowire.AppendVarint(w.b, uint64(length))
+}
+
+func (w *messageWriter) text(field protowire.Number, s string) {
+	w.message(field, len(s))
+	w.b = append(w.b, s...)
+}
+
+func (w *messageWriter) whole(field protowire.Number, x uint64) {
+	w.b = protowire.AppendTag(w.b, field, protowire.VarintType)
+	w.b = protowire.AppendVarint(w.b, x)
+}
+
+func (w *messageWriter) double(field protowire.Number, x float64) {
+	w.b = protowire.AppendTag(w.b, field, protowire.Fixed64Type)
+	w.b = protowire.AppendFixed64(w.b, math.Float64bits(x))
+}
+
+// time writes a google.protobuf.Timestamp, which leaves out what is zero.
+func (w *messageWriter) time(t time.Time) {
+	if seconds := t.Unix(); seconds != 0 {
+		w.whole(timeSeconds, uint64(seconds))
+	}
+	if nanos := t.Nanosecond(); nanos != 0 {
+		w.whole(timeNanos, uint64(nanos))
+	}
+}
+
+func sizeTime(t time.Time) (size int) {
+	if seconds := t.Unix(); seconds != 0 {
+		size += 1 + protowire.SizeVarint(uint64(seconds))
+	}
+	if nanos := t.Nanosecond(); nanos != 0 {
+		size += 1 + protowire.SizeVarint(uint64(nanos))
+	}
+	return size
+}
