@@ -173,7 +173,7 @@ draw: build ## the pictures of the dashboards in docs/img, of real jobs, by Graf
 	@scripts/draw
 
 .PHONY: soak
-soak: build ## a long job scraped every second: nothing must grow; storms of objects read at 1 kHz: nothing must change (SOAK_SECONDS)
+soak: build ## jobs and faults of all kinds: no sample is lost, nothing grows; storms of objects read at 1 kHz: nothing changes (SOAK_SECONDS)
 	@scripts/install-deps test
 	@SOAK_SECONDS=$(SOAK_SECONDS) scripts/soak
 

@@ -71,39 +71,46 @@ func readBooks(tb testing.TB, run *harness.Run, point string) []books {
 	tb.Helper()
 	all := make([]books, run.Ranks)
 	for rank := range all {
-		all[rank] = books{}
-		file, err := os.Open(run.File(fmt.Sprintf("%s.books.%d", point, rank)))
-		require.NoError(tb, err)
-		lines := bufio.NewScanner(file)
-		for lines.Scan() {
-			field := strings.SplitN(lines.Text(), " ", 4)
-			require.Len(tb, field, 4, "a line of the books: %q", lines.Text())
-			value, err := strconv.ParseFloat(field[2], 64)
-			require.NoError(tb, err, "a line of the books: %q", lines.Text())
-			a := all[rank].account(callers{field[0], field[3]})
-			switch field[1] {
-			case "calls":
-				a.calls = uint64(value)
-			case "nanoseconds":
-				a.seconds = value / 1e9
-			case "longest":
-				a.longest = value / 1e9
-			case "size":
-				a.sizes.sum = value
-			default:
-				if power, ok := strings.CutPrefix(field[1], "size:"); ok {
-					exponent, err := strconv.Atoi(power)
-					require.NoError(tb, err, "a line of the books: %q", lines.Text())
-					a.sizes.powers[exponent] = uint64(value)
-				} else {
-					a.bytes[field[1]] = value
-				}
+		all[rank] = readRankBooks(tb, run, point, rank)
+	}
+	return all
+}
+
+// readRankBooks reads what one rank of a job has left at a point.
+func readRankBooks(tb testing.TB, run *harness.Run, point string, rank int) books {
+	tb.Helper()
+	all := books{}
+	file, err := os.Open(run.File(fmt.Sprintf("%s.books.%d", point, rank)))
+	require.NoError(tb, err)
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		field := strings.SplitN(lines.Text(), " ", 4)
+		require.Len(tb, field, 4, "a line of the books: %q", lines.Text())
+		value, err := strconv.ParseFloat(field[2], 64)
+		require.NoError(tb, err, "a line of the books: %q", lines.Text())
+		a := all.account(callers{field[0], field[3]})
+		switch field[1] {
+		case "calls":
+			a.calls = uint64(value)
+		case "nanoseconds":
+			a.seconds = value / 1e9
+		case "longest":
+			a.longest = value / 1e9
+		case "size":
+			a.sizes.sum = value
+		default:
+			if power, ok := strings.CutPrefix(field[1], "size:"); ok {
+				exponent, err := strconv.Atoi(power)
+				require.NoError(tb, err, "a line of the books: %q", lines.Text())
+				a.sizes.powers[exponent] = uint64(value)
+			} else {
+				a.bytes[field[1]] = value
 			}
 		}
-		require.NoError(tb, lines.Err())
-		require.NoError(tb, file.Close())
-		require.NotEmpty(tb, all[rank])
 	}
+	require.NoError(tb, lines.Err())
+	require.NoError(tb, file.Close())
+	require.NotEmpty(tb, all)
 	return all
 }
 

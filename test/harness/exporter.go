@@ -20,20 +20,39 @@ type Exporter struct {
 	Socket  string
 	Address string // host:port; another one after Restart
 	suite   *Suite
-	env     []string
-	flags   []string
+	config  ExporterConfig
+}
+
+// ExporterConfig is how an exporter is started.
+type ExporterConfig struct {
+	Binary string   // none: Suite.Binary
+	Socket string   // none: one in a directory of its own
+	Env    []string // beside this process's
+	Flags  []string
 }
 
 // Exporter starts an exporter and waits until it is ready.
 func (s *Suite) Exporter(tb testing.TB, flags ...string) *Exporter {
 	tb.Helper()
-	return s.ExporterIn(tb, nil, flags...)
+	return s.ExporterWith(tb, ExporterConfig{Flags: flags})
 }
 
 // ExporterIn is Exporter with env added to the environment.
 func (s *Suite) ExporterIn(tb testing.TB, env []string, flags ...string) *Exporter {
 	tb.Helper()
-	e := &Exporter{Socket: filepath.Join(s.Dir(tb), "agent.sock"), suite: s, env: env, flags: flags}
+	return s.ExporterWith(tb, ExporterConfig{Env: env, Flags: flags})
+}
+
+// ExporterWith starts an exporter and waits until it is ready.
+func (s *Suite) ExporterWith(tb testing.TB, c ExporterConfig) *Exporter {
+	tb.Helper()
+	if c.Binary == "" {
+		c.Binary = s.Binary()
+	}
+	if c.Socket == "" {
+		c.Socket = filepath.Join(s.Dir(tb), "agent.sock")
+	}
+	e := &Exporter{Socket: c.Socket, suite: s, config: c}
 	e.start(tb)
 	return e
 }
@@ -42,11 +61,11 @@ func (e *Exporter) start(tb testing.TB) {
 	tb.Helper()
 	address := filepath.Join(e.suite.Dir(tb), "address")
 	e.Process = e.suite.Start(tb, append([]string{
-		e.suite.Binary(),
+		e.config.Binary,
 		"--agent.socket=" + e.Socket,
 		"--web.listen-address=127.0.0.1:0",
 		"--web.address-file=" + address,
-	}, e.flags...), e.env)
+	}, e.config.Flags...), e.config.Env)
 	Await(tb, "a ready exporter", func(ctx context.Context) error {
 		if e.Ended() {
 			tb.Fatalf("the exporter has ended:\n%s", e.Wait(tb).Stderr)
@@ -68,7 +87,7 @@ func (e *Exporter) Kill(tb testing.TB) {
 	e.Wait(tb)
 }
 
-// Restart starts the exporter again, on the same socket, after Kill.
+// Restart starts the exporter again, on the same socket, after its end.
 func (e *Exporter) Restart(tb testing.TB) {
 	tb.Helper()
 	e.start(tb)

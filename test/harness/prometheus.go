@@ -21,6 +21,8 @@ type Prometheus struct {
 	*Process
 	Data    string // the directory of its storage
 	address string
+	suite   *Suite
+	command []string
 }
 
 // PrometheusConfig is what a Prometheus is to do.
@@ -30,6 +32,7 @@ type PrometheusConfig struct {
 	Exporters []*Exporter      // scraped twice a second as job "mpit"
 	Discovery string           // pattern of files with more targets of that job; none if empty
 	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
+	Data      string           // directory of the storage, instead of one of its own
 	Flags     []string         // of its command line, beside the usual ones
 	Scrape    string           // YAML, of the scrape's configuration
 	More      string           // YAML, at the end of the configuration
@@ -103,6 +106,9 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 		c.Server.binary = Tool(tb, "prometheus")
 	}
 	dir := s.Dir(tb)
+	if c.Data == "" {
+		c.Data = filepath.Join(dir, "data")
+	}
 	config := filepath.Join(dir, "prometheus.yml")
 	var addresses []string
 	for _, exporter := range c.Exporters {
@@ -128,18 +134,26 @@ scrape_configs:
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
-	p := &Prometheus{address: FreeAddress(tb), Data: filepath.Join(dir, "data")}
+	p := &Prometheus{address: FreeAddress(tb), Data: c.Data, suite: s}
 	storage := "--storage.tsdb.path="
 	if slices.Contains(c.Flags, "--enable-feature=agent") {
 		storage = "--storage.agent.path="
 	}
-	p.Process = s.Start(tb, slices.Concat([]string{
+	p.command = slices.Concat([]string{
 		c.Server.binary,
 		"--config.file=" + config,
 		storage + p.Data,
 		"--web.listen-address=" + p.address,
 		"--log.level=warn",
-	}, c.Server.flags, c.Flags), nil)
+	}, c.Server.flags, c.Flags)
+	p.Restart(tb)
+	return p
+}
+
+// Restart starts it again, on the same storage and address, after its end.
+func (p *Prometheus) Restart(tb testing.TB) {
+	tb.Helper()
+	p.Process = p.suite.Start(tb, p.command, nil)
 	Await(tb, "a ready Prometheus", func(ctx context.Context) error {
 		if p.Ended() {
 			tb.Fatalf("Prometheus has ended: %+v", p.Wait(tb))
@@ -147,7 +161,6 @@ scrape_configs:
 		_, _, err := get(ctx, "http://"+p.address+"/-/ready", "")
 		return err
 	})
-	return p
 }
 
 // quoted makes the elements of a YAML list.

@@ -154,15 +154,16 @@ static inline void books_size(const char *function, const char *object, struct m
 }
 
 /* Leaves the books in the file DIR/POINT.books.RANK: lines of function, what is counted, value, object. With "-" as
- * DIR, nothing. */
+ * DIR, nothing. Who is killed meanwhile leaves no half of them. */
 static inline void books_leave(const char *dir, const char *point, int rank)
 {
-    char path[4096];
+    char path[4096], finished[4096];
     FILE *out;
 
     if (strcmp(dir, "-") == 0)
         return;
-    snprintf(path, sizeof path, "%s/%s.books.%d", dir, point, rank);
+    snprintf(path, sizeof path, "%s/.%s.books.%d", dir, point, rank);
+    snprintf(finished, sizeof finished, "%s/%s.books.%d", dir, point, rank);
     out = fopen(path, "w");
     if (out == NULL) {
         perror(path);
@@ -184,7 +185,10 @@ static inline void books_leave(const char *dir, const char *point, int rank)
                 fprintf(out, "%s %s %lld %s\n", entry->function, books_directions[direction], entry->bytes[direction], entry->object);
     }
     pthread_mutex_unlock(&books.mutex);
-    fclose(out);
+    if (fclose(out) != 0 || rename(path, finished) != 0) {
+        perror(finished);
+        _exit(98);
+    }
 }
 
 /* Leaves the books, then stops at the hold point. */
