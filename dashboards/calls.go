@@ -205,7 +205,7 @@ func callMessages() []*panel {
 	const on = "comm, win"
 	sends := ofFunctions(sendingCalls)
 	return []*panel{
-		many("Bytes of a message", "Of point-to-point sends and puts, in the mean of all: on each communicator and window the mean. "+
+		many("Bytes of a message", "Of point-to-point sends and puts: the mean of all of them, on each communicator and window. "+
 			"Below 64 bytes a message is mostly its envelope.", "bytes").logarithmic().
 			longest(on, "{{comm}}{{win}}", func(over string) string {
 				return sumBy(on, rateOf(selector(callBytes, sends+`, direction="sent"`), over)) + " / (" +

@@ -120,7 +120,7 @@ func observe(t *testing.T) []site {
 	}
 	for _, run := range measured {
 		job := endOfStencil(t, run)
-		scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`,
+		scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[1h]))`,
 			run.ID), 2)
 		for i, s := range sites {
 			job.seen = s.lastSeen(t, run.ID)
@@ -133,10 +133,10 @@ func observe(t *testing.T) []site {
 
 	scraped(fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
 	scraped(fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)
-	scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[5m]))`, early), 2)
+	scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[1h]))`, early), 2)
 	// A rank without a last word is lost when it could have connected again.
 	for id, reason := range map[string]string{killed: "lost", aborted: "abort", left: "exit"} {
-		scraped(fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[5m])))`, id, reason), 1)
+		scraped(fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[1h])))`, id, reason), 1)
 	}
 	scraped(`count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
 	// A node is lost with its job: nobody ever says that it has ended.

@@ -230,7 +230,7 @@ func (o *Mode) Begin(
 	var answer answer
 	for _, address := range addresses(o.page.Listeners, o.order.Host) {
 		answer.Lines = append(answer.Lines,
-			fmt.Sprintf("metrics of this job at %s://%s%s", o.page.scheme(), address, o.page.Path))
+			fmt.Sprintf("metrics of this job at %[1]s://%[2]s%[3]s (live page: %[1]s://%[2]s/)", o.page.scheme(), address, o.page.Path))
 	}
 	if o.endpoint != "" {
 		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)

@@ -77,7 +77,9 @@ func (m *maker) addRank(of *api.RankValues) {
 				rank.Place = m.place(s)
 			}
 			// The histograms have it when it returns.
-			m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object}).add(by, c.Running)
+			underWay := m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object})
+			underWay.Calls++
+			underWay.add(by, c.Running)
 		}
 	}
 	m.report.Ranks = append(m.report.Ranks, rank)

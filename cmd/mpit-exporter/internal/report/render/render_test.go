@@ -23,7 +23,7 @@ func TestAJobThatRuns(t *testing.T) {
 	assert.Equal(t, 102.0, r.Lasted())
 	var text bytes.Buffer
 	require.NoError(t, Text(r, &text))
-	assert.Contains(t, text.String(), "runs for 1m42s")
+	assert.Contains(t, text.String(), "runs for 1m42s, as of ")
 	assert.Contains(t, text.String(), "MPI_Barrier", "a call that goes on is among the functions")
 }
 

@@ -73,6 +73,9 @@ func viewOf(r *report.Report) *view {
 	}
 	if j.Started != nil {
 		about = append(about, "began "+j.Started.Local().Format(time.DateTime), state(r)+" "+units.Duration(r.Lasted()))
+		if j.Ended == nil { // what comes later isn't in it
+			about = append(about, "as of "+r.Time.Local().Format(time.DateTime))
+		}
 	}
 	return &view{Title: title, About: strings.Join(about, ", "), Verdict: table.Clean(r.Verdict.Text), report: r}
 }
@@ -248,7 +251,7 @@ func (v *view) efficiency() section {
 			Parts: []part{{"useful", of.value}}})
 	}
 	if size := v.report.Job.WorldSize; e.Ranks < size {
-		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: the others are not observed.", e.Ranks, size))
+		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: of the others not enough was observed.", e.Ranks, size))
 	}
 	return s
 }
