@@ -238,10 +238,16 @@ func (r *Report) Begun() time.Time {
 // StateGone is a rank's state that nobody has heard of lately.
 const StateGone = "gone"
 
-// number reads a value as it stands in an answer; what is none, or not finite, is false.
+// beyond is what no value is as large as: any number of smaller ones has a finite sum, and JSON has no infinity.
+const beyond = 1e100
+
+// number reads a value as it stands in an answer; what is none, or beyond measure, is false.
 func number(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if err != nil || math.IsNaN(v) || math.Abs(v) >= beyond {
+		return 0, false
+	}
+	return v, true
 }
 
 // bound reads a bucket's.
