@@ -56,10 +56,6 @@ func callsSince(r, before *Report) (calls []Call) {
 	for i := range before.Calls {
 		was[before.Calls[i].called()] = &before.Calls[i]
 	}
-	place := map[who]int{}
-	for i := range before.Ranks {
-		place[before.Ranks[i].who()] = i
-	}
 	for _, c := range r.Calls {
 		b := was[c.called()]
 		if b == nil {
@@ -71,14 +67,13 @@ func callsSince(r, before *Report) (calls []Call) {
 		for direction := range c.Bytes {
 			c.Bytes[direction] = less(c.Bytes[direction], b.Bytes[direction])
 		}
-		if c.ByRank = slices.Clone(c.ByRank); c.ByRank != nil {
-			c.Most, c.MostSeconds = 0, -1
-			for i := range c.ByRank {
-				if at, known := place[r.Ranks[i].who()]; known && at < len(b.ByRank) {
-					c.ByRank[i] = less(c.ByRank[i], b.ByRank[at])
-				}
-				if c.ByRank[i] > c.MostSeconds {
-					c.Most, c.MostSeconds = r.Ranks[i].Rank, c.ByRank[i]
+		if c.ranks = maps.Clone(c.ranks); len(c.ranks) > 0 {
+			c.Most, c.MostSeconds = math.MaxInt, -1
+			for by, seconds := range c.ranks {
+				seconds = less(seconds, b.ranks[by])
+				c.ranks[by] = seconds
+				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
+					c.Most, c.MostSeconds = by.rank, seconds
 				}
 			}
 		}

@@ -29,11 +29,7 @@ func TestSince(t *testing.T) {
 	before, now := running(100, 30, 31, 98, 30), running(110, 31, 41, 99, 31)
 	// 20 more allreduces, in which rank 0 and 3 have waited.
 	for i, seconds := range []float64{9, 0, 8.9, 8.8} {
-		for j := range now.Ranks {
-			if now.Ranks[j].Rank == i {
-				now.Calls[0].ByRank[j] = before.Calls[0].ByRank[indexOf(before, i)] + seconds
-			}
-		}
+		now.Calls[0].ranks[who{rank: i}] = before.Calls[0].ranks[who{rank: i}] + seconds
 	}
 	now.Calls[0].Calls += 80
 	now.Calls[0].Seconds = before.Calls[0].Seconds + 26.7
@@ -50,7 +46,7 @@ func TestSince(t *testing.T) {
 	assert.InDelta(t, 10, r.Ranks[0].Observed, 1e-9)
 	assert.InDelta(t, 1, r.Ranks[0].Useful(), 0.02)
 	assert.Len(t, r.Calls, 1, "nobody has called MPI_Send since")
-	call := r.Calls[0]
+	call := r.WithRanks(1).Calls[0]
 	assert.InDelta(t, 80, call.Calls, 0)
 	assert.InDelta(t, 26.7/40, call.Share, 1e-9)
 	assert.Equal(t, 0, call.Most)
