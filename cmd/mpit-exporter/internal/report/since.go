@@ -9,10 +9,11 @@ import (
 )
 
 // Since is the report of what has happened since an earlier one on the same job: every time and every number is that of
-// the interval, but levels, states and calls under way are of now. Of a job that has ended, and with no earlier report
-// (nil), it is the report itself, which is of the whole job. It keeps nothing of either that is changed later.
+// the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report (nil)
+// and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either that is
+// changed later.
 func (r *Report) Since(before *Report) *Report {
-	if before == nil || r.Job.Ended != nil {
+	if before == nil || r.Job.Ended != nil || !sameRanks(r.Ranks, before.Ranks) {
 		return r
 	}
 	of := *r
@@ -25,6 +26,19 @@ func (r *Report) Since(before *Report) *Report {
 	of.Verdict = of.judge()
 	of.sortRanks()
 	return &of
+}
+
+// sameRanks says whether the same processes were observed, so that totals of all can be subtracted: those of a rank that
+// has come are of its whole time, which may be long before an exporter finds it, and those of one that has left are missing.
+func sameRanks(now, before []Rank) bool {
+	was := map[who]*Rank{}
+	for i := range before {
+		was[before[i].who()] = &before[i]
+	}
+	return len(now) == len(before) && !slices.ContainsFunc(now, func(r Rank) bool {
+		b := was[r.who()]
+		return b == nil || b.PID != r.PID || b.Observed == 0 && r.Observed > 0
+	})
 }
 
 // less is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a rank
@@ -40,9 +54,6 @@ func ranksSince(now, before []Rank) []Rank {
 	for i := range ranks {
 		r := &ranks[i]
 		b := was[r.who()]
-		if b == nil || b.PID != r.PID {
-			continue // all of it is new
-		}
 		r.Observed, r.Inside = less(r.Observed, b.Observed), less(r.Inside, b.Inside)
 		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.Kind.Send), Wait: less(r.Kind.Wait, b.Kind.Wait),
 			Collective: less(r.Kind.Collective, b.Kind.Collective), File: less(r.Kind.File, b.Kind.File)}

@@ -82,3 +82,15 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	ended := Of(reporttest.Late(), nil)[0]
 	assert.Same(t, ended, ended.Since(before))
 }
+
+// An exporter that has been started anew finds half of a job's ranks a moment before the others: what those did in all
+// their time is not of the interval.
+func TestSinceOtherRanks(t *testing.T) {
+	some, all := running(100, 30, 31), running(105, 32, 33, 34, 35)
+	now := all.Since(some)
+	assert.True(t, now.Whole)
+	assert.Equal(t, 4, now.Verdict.Efficiency.Ranks)
+	assert.Equal(t, all.Calls, now.Calls)
+	fewer := running(105, 32, 33).Since(running(100, 30, 31, 32, 33))
+	assert.True(t, fewer.Whole, "what is missing is not time that went back")
+}
