@@ -54,8 +54,8 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 
 func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	switch {
-	case c.interval < 100*time.Millisecond:
-		return cli.Usagef("top: --interval %s: must be at least 100ms", c.interval)
+	case c.interval < 100*time.Millisecond, c.interval > live.Kept: // what was before that nobody knows any more
+		return cli.Usagef("top: --interval %s: must be from 100ms to %s", c.interval, live.Kept)
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
 	}

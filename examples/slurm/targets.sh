@@ -8,7 +8,7 @@
 set -eu
 nodes=$(sinfo --Node --noheader --format='%N %T %R')
 echo "$nodes" | awk -v port="${PORT:-10093}" '
-	$2 !~ /[~#%!]$/ {
+	NF && $2 !~ /[~#%!]$/ { # without nodes there is one empty line
 		if (!($1 in partitions)) order[++count] = $1
 		state[$1] = $2
 		gsub(/[^a-z]+$/, "", state[$1]) # * doesn'\''t answer, $ maintenance, @ and ^ reboot, - planned

@@ -64,6 +64,8 @@ func TestTargetsOfSchedulers(t *testing.T) {
 			"n001.cluster:10093": "free", "n002.cluster:10093": "down,offline", "uv.cluster:10093": "job-exclusive"}},
 		{"Torque", "pbs", "pbsnodes", "torque.txt", "__meta_pbs_state", targets{
 			"c01:10093": "job-exclusive", "c02:10093": "down"}},
+		{"Slurm without nodes", "slurm", "sinfo", "none.txt", "__meta_slurm_state", targets{}},
+		{"PBS without nodes", "pbs", "pbsnodes", "none.txt", "__meta_pbs_state", targets{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScheduler(t, c.script, c.command)

@@ -69,11 +69,15 @@ func (l *Live) look(ctx context.Context, window time.Duration) (time.Time, []*re
 	case <-ctx.Done():
 		return time.Time{}, nil, fmt.Errorf("waiting for the ranks' values: %w", ctx.Err())
 	}
-	list, err := l.values(ctx, api.Selector{}, false)
-	if err != nil {
-		return time.Time{}, nil, err
+	now, fresh := l.last()
+	if !fresh {
+		list, err := l.values(ctx, api.Selector{}, false)
+		if err != nil {
+			return time.Time{}, nil, err
+		}
+		now = l.take(list)
 	}
-	now, before := l.take(list, window)
+	before := l.since(now, window)
 	reports := slices.Clone(now.jobs)
 	for i, r := range reports {
 		reports[i] = r.Since(before.of(r))
@@ -81,28 +85,42 @@ func (l *Live) look(ctx context.Context, window time.Duration) (time.Time, []*re
 	return now.at, reports, nil
 }
 
-// take remembers what the exporter has answered, unless it has been known, and finds the beginning of the window.
-func (l *Live) take(list api.ValueList, window time.Duration) (now, before moment) {
+// last is the last moment. Unless it is fresh, the exporter is to be asked: all of its values are copied then, for which
+// scrapes wait.
+func (l *Live) last() (m moment, fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget.Reset(2 * Kept)
-	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return list.Time.Sub(m.at) > Kept+apart })
-	if last := len(l.moments) - 1; last >= 0 && list.Time.Sub(l.moments[last].at) < apart {
-		now = l.moments[last]
-	} else {
-		now = moment{list.Time, report.Of([]api.ValueList{list}, nil)}
-		l.moments = append(l.moments, now)
+	if len(l.moments) == 0 {
+		return moment{}, false
 	}
-	if window <= 0 || len(l.moments) == 1 {
-		return now, moment{}
+	m = l.moments[len(l.moments)-1]
+	return m, time.Since(m.at) < apart
+}
+
+// take remembers what the exporter has answered, unless it has been known.
+func (l *Live) take(list api.ValueList) moment {
+	if m, _ := l.last(); list.Time.Sub(m.at) < apart {
+		return m
 	}
-	before = l.moments[0]
+	now := moment{list.Time, report.Of([]api.ValueList{list}, nil)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return now.at.Sub(m.at) > Kept+apart })
+	l.moments = append(l.moments, now)
+	return now
+}
+
+// since is the beginning of a window; the zero moment: nothing is remembered.
+func (l *Live) since(now moment, window time.Duration) (before moment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, m := range l.moments {
-		if now.at.Sub(m.at) >= window {
+		if window > 0 && m.at.Before(now.at) && (before.at.IsZero() || now.at.Sub(m.at) >= window) {
 			before = m
 		}
 	}
-	return now, before
+	return before
 }
 
 // of is the report on the same job; nil: it was not there.

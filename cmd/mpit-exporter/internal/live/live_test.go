@@ -110,7 +110,10 @@ func TestMomentsAreShared(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 		}
+		l.mu.Lock()
 		assert.LessOrEqual(t, len(l.moments), int(Kept/apart)+2)
+		l.mu.Unlock()
+		assert.LessOrEqual(t, n.asked, int(Kept/apart)+1, "scrapes wait while values are copied")
 		time.Sleep(3 * Kept)
 		l.mu.Lock()
 		assert.Empty(t, l.moments, "nobody has asked for long")
@@ -143,6 +146,7 @@ func TestErrors(t *testing.T) {
 		assert.NotEmpty(t, answer.Error, path)
 	}
 	n.err = errors.New("no")
+	h = New(n.values).Handler(slog.New(slog.DiscardHandler)) // which remembers nothing
 	assert.Equal(t, http.StatusInternalServerError, get(t, h, "/api/v1/jobs", nil))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

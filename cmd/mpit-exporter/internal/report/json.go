@@ -9,7 +9,7 @@ import (
 
 // JSON writes the report as JSON.
 func (r *Report) JSON(w io.Writer) error {
-	text, err := json.MarshalIndent(r.WithRanks(0), "", "  ")
+	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
 	}

@@ -17,7 +17,7 @@ type maker struct {
 	nodes     map[string]bool
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
-	calls     map[called]*call
+	calls     map[called]*Call
 	sizes     map[called]*sizes
 	messages  map[pair]*Messages
 	levels    map[string]*Level // by metric and labels
@@ -25,12 +25,6 @@ type maker struct {
 
 // called is a function and the object that it is called on.
 type called struct{ function, kind, object string }
-
-// call is one of them, with each rank's time, as far as it is told apart.
-type call struct {
-	Call
-	byRank map[who]float64
-}
 
 // who is a rank. There may be several of one number, if their job says that it is one world.
 type who struct{ rank, dup int }
@@ -52,7 +46,7 @@ func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 		place:  place,
 		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[called]*call{}, sizes: map[called]*sizes{}, messages: map[pair]*Messages{},
+		calls: map[called]*Call{}, sizes: map[called]*sizes{}, messages: map[pair]*Messages{},
 		levels: map[string]*Level{},
 	}
 }
@@ -188,23 +182,26 @@ func calledBy(labels map[string]string) called {
 	return c
 }
 
-func (m *maker) callOf(c called) *call {
+func (m *maker) callOf(c called) *Call {
 	if m.calls[c] == nil {
-		m.calls[c] = &call{Call{Function: c.function, Kind: c.kind, Object: c.object}, map[who]float64{}}
+		m.calls[c] = &Call{Function: c.function, Kind: c.kind, Object: c.object}
 	}
 	return m.calls[c]
 }
 
 // add adds a rank's time.
-func (c *call) add(by who, seconds float64) {
+func (c *Call) add(by who, seconds float64) {
+	if c.ranks == nil {
+		c.ranks = map[who]float64{}
+	}
 	c.Seconds += seconds
-	c.byRank[by] += seconds
-	if c.byRank[by] > c.MostSeconds {
-		c.Most, c.MostSeconds = by.rank, c.byRank[by]
+	c.ranks[by] += seconds
+	if c.ranks[by] > c.MostSeconds {
+		c.Most, c.MostSeconds = by.rank, c.ranks[by]
 	}
 }
 
-func (c *call) addBytes(direction string, bytes float64) {
+func (c *Call) addBytes(direction string, bytes float64) {
 	if c.Bytes == nil {
 		c.Bytes = map[string]float64{}
 	}
@@ -265,28 +262,12 @@ func (m *maker) done() *Report {
 	r.Seconds, r.Whole = r.Lasted(), true
 	r.Verdict = r.judge()
 	r.sortRanks()
-	m.tellRanksApart()
 	return r
-}
-
-// tellRanksApart fills ByRank, once the ranks are in their order.
-func (m *maker) tellRanksApart() {
-	for i := range m.report.Calls {
-		c := &m.report.Calls[i]
-		byRank := m.calls[c.called()].byRank
-		if len(byRank) == 0 {
-			continue
-		}
-		c.ByRank = make([]float64, len(m.report.Ranks))
-		for at := range m.report.Ranks {
-			c.ByRank[at] = byRank[m.report.Ranks[at].who()]
-		}
-	}
 }
 
 func (m *maker) listCalls() {
 	for _, c := range m.calls {
-		m.report.Calls = append(m.report.Calls, c.Call)
+		m.report.Calls = append(m.report.Calls, *c)
 	}
 	m.report.sortCalls()
 }
@@ -342,26 +323,8 @@ func (r *Report) sortRanks() {
 	if l := r.Verdict.Late; l != nil && l.Useful {
 		late = (*Rank).Useful
 	}
-	order := make([]int, len(r.Ranks))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(late(&r.Ranks[b]), late(&r.Ranks[a])) })
-	r.Ranks = inOrder(r.Ranks, order)
-	for i := range r.Calls {
-		if c := &r.Calls[i]; c.ByRank != nil {
-			c.ByRank = inOrder(c.ByRank, order)
-		}
-	}
-}
-
-// inOrder is a new list of what stands at these places.
-func inOrder[T any](list []T, order []int) []T {
-	sorted := make([]T, len(list))
-	for i, at := range order {
-		sorted[i] = list[at]
-	}
-	return sorted
+	r.Ranks = slices.Clone(r.Ranks)
+	slices.SortStableFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(late(&b), late(&a)) })
 }
 
 // mostOf is what most say; of as many the first by name.

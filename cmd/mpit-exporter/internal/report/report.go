@@ -84,8 +84,11 @@ type Call struct {
 	// Most is the rank that has spent most time in them.
 	Most        int     `json:"most_rank"`
 	MostSeconds float64 `json:"most_seconds"`
-	// ByRank is Seconds of each of the report's ranks, in their order; nil: not told apart. Files don't have it.
+	// ByRank is Seconds of each of the report's ranks, in their order; nil: not told apart (WithRanks does). Files don't
+	// have it.
 	ByRank []float64 `json:"by_rank,omitempty"`
+	// ranks is the same of those that have called: of objects that each rank has for itself a list of all would be long.
+	ranks map[who]float64
 }
 
 // Sizes is how large the calls of one function on one object were, of all ranks.
@@ -106,12 +109,19 @@ type Bucket struct {
 // LargestSize stands for sizes above the last bound, as JSON has no infinity.
 const LargestSize = math.MaxFloat64
 
-// WithRanks is the report with ByRank of so many calls only, those with most time.
+// WithRanks is the report as it is written, with ByRank of so many calls, those with most time.
 func (r *Report) WithRanks(calls int) *Report {
 	of := *r
 	of.Calls = slices.Clone(r.Calls)
-	for i := min(calls, len(of.Calls)); i < len(of.Calls); i++ {
-		of.Calls[i].ByRank = nil
+	for i := range of.Calls {
+		c := &of.Calls[i]
+		if i < calls && len(c.ranks) > 0 {
+			c.ByRank = make([]float64, len(r.Ranks))
+			for at := range r.Ranks {
+				c.ByRank[at] = c.ranks[r.Ranks[at].who()]
+			}
+		}
+		c.ranks = nil
 	}
 	return &of
 }
@@ -238,10 +248,16 @@ func (r *Report) Begun() time.Time {
 // StateGone is a rank's state that nobody has heard of lately.
 const StateGone = "gone"
 
-// number reads a value as it stands in an answer; what is none, or not finite, is false.
+// beyond is what no value is as large as: any number of smaller ones has a finite sum, and JSON has no infinity.
+const beyond = 1e100
+
+// number reads a value as it stands in an answer; what is none, or beyond measure, is false.
 func number(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if err != nil || math.IsNaN(v) || math.Abs(v) >= beyond {
+		return 0, false
+	}
+	return v, true
 }
 
 // bound reads a bucket's.

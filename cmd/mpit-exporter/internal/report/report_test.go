@@ -23,7 +23,7 @@ func TestWhatIsKnownOfAJob(t *testing.T) {
 			Most: 0, MostSeconds: 69, ByRank: []float64{1, 68, 69, 69}},
 		{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Seconds: 4, Share: 0.01, Most: 0,
 			MostSeconds: 1, Bytes: map[string]float64{"sent": 4096000}, ByRank: []float64{1, 1, 1, 1}},
-	}, r.Calls)
+	}, r.WithRanks(2).Calls)
 	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 2000, Buckets: []Bucket{
 		{1024, 1600}, {4096, 396}, {LargestSize, 4}}}}, r.Sizes)
 	assert.Equal(t, []float64{1024, 4096, LargestSize},

@@ -9,10 +9,11 @@ import (
 )
 
 // Since is the report of what has happened since an earlier one on the same job: every time and every number is that of
-// the interval, but levels, states and calls under way are of now. Of a job that has ended, and with no earlier report
-// (nil), it is the report itself, which is of the whole job. It keeps nothing of either that is changed later.
+// the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report (nil)
+// and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either that is
+// changed later.
 func (r *Report) Since(before *Report) *Report {
-	if before == nil || r.Job.Ended != nil {
+	if before == nil || r.Job.Ended != nil || !sameRanks(r.Ranks, before.Ranks) {
 		return r
 	}
 	of := *r
@@ -25,6 +26,19 @@ func (r *Report) Since(before *Report) *Report {
 	of.Verdict = of.judge()
 	of.sortRanks()
 	return &of
+}
+
+// sameRanks says whether the same processes were observed, so that totals of all can be subtracted: those of a rank that
+// has come are of its whole time, which may be long before an exporter finds it, and those of one that has left are missing.
+func sameRanks(now, before []Rank) bool {
+	was := map[who]*Rank{}
+	for i := range before {
+		was[before[i].who()] = &before[i]
+	}
+	return len(now) == len(before) && !slices.ContainsFunc(now, func(r Rank) bool {
+		b := was[r.who()]
+		return b == nil || b.PID != r.PID || b.Observed == 0 && r.Observed > 0
+	})
 }
 
 // less is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a rank
@@ -40,9 +54,6 @@ func ranksSince(now, before []Rank) []Rank {
 	for i := range ranks {
 		r := &ranks[i]
 		b := was[r.who()]
-		if b == nil || b.PID != r.PID {
-			continue // all of it is new
-		}
 		r.Observed, r.Inside = less(r.Observed, b.Observed), less(r.Inside, b.Inside)
 		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.Kind.Send), Wait: less(r.Kind.Wait, b.Kind.Wait),
 			Collective: less(r.Kind.Collective, b.Kind.Collective), File: less(r.Kind.File, b.Kind.File)}
@@ -56,10 +67,6 @@ func callsSince(r, before *Report) (calls []Call) {
 	for i := range before.Calls {
 		was[before.Calls[i].called()] = &before.Calls[i]
 	}
-	place := map[who]int{}
-	for i := range before.Ranks {
-		place[before.Ranks[i].who()] = i
-	}
 	for _, c := range r.Calls {
 		b := was[c.called()]
 		if b == nil {
@@ -71,14 +78,13 @@ func callsSince(r, before *Report) (calls []Call) {
 		for direction := range c.Bytes {
 			c.Bytes[direction] = less(c.Bytes[direction], b.Bytes[direction])
 		}
-		if c.ByRank = slices.Clone(c.ByRank); c.ByRank != nil {
-			c.Most, c.MostSeconds = 0, -1
-			for i := range c.ByRank {
-				if at, known := place[r.Ranks[i].who()]; known && at < len(b.ByRank) {
-					c.ByRank[i] = less(c.ByRank[i], b.ByRank[at])
-				}
-				if c.ByRank[i] > c.MostSeconds {
-					c.Most, c.MostSeconds = r.Ranks[i].Rank, c.ByRank[i]
+		if c.ranks = maps.Clone(c.ranks); len(c.ranks) > 0 {
+			c.Most, c.MostSeconds = math.MaxInt, -1
+			for by, seconds := range c.ranks {
+				seconds = less(seconds, b.ranks[by])
+				c.ranks[by] = seconds
+				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
+					c.Most, c.MostSeconds = by.rank, seconds
 				}
 			}
 		}

@@ -29,11 +29,7 @@ func TestSince(t *testing.T) {
 	before, now := running(100, 30, 31, 98, 30), running(110, 31, 41, 99, 31)
 	// 20 more allreduces, in which rank 0 and 3 have waited.
 	for i, seconds := range []float64{9, 0, 8.9, 8.8} {
-		for j := range now.Ranks {
-			if now.Ranks[j].Rank == i {
-				now.Calls[0].ByRank[j] = before.Calls[0].ByRank[indexOf(before, i)] + seconds
-			}
-		}
+		now.Calls[0].ranks[who{rank: i}] = before.Calls[0].ranks[who{rank: i}] + seconds
 	}
 	now.Calls[0].Calls += 80
 	now.Calls[0].Seconds = before.Calls[0].Seconds + 26.7
@@ -50,7 +46,7 @@ func TestSince(t *testing.T) {
 	assert.InDelta(t, 10, r.Ranks[0].Observed, 1e-9)
 	assert.InDelta(t, 1, r.Ranks[0].Useful(), 0.02)
 	assert.Len(t, r.Calls, 1, "nobody has called MPI_Send since")
-	call := r.Calls[0]
+	call := r.WithRanks(1).Calls[0]
 	assert.InDelta(t, 80, call.Calls, 0)
 	assert.InDelta(t, 26.7/40, call.Share, 1e-9)
 	assert.Equal(t, 0, call.Most)
@@ -85,4 +81,16 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	assert.True(t, now.Since(nil).Whole)
 	ended := Of(reporttest.Late(), nil)[0]
 	assert.Same(t, ended, ended.Since(before))
+}
+
+// An exporter that has been started anew finds half of a job's ranks a moment before the others: what those did in all
+// their time is not of the interval.
+func TestSinceOtherRanks(t *testing.T) {
+	some, all := running(100, 30, 31), running(105, 32, 33, 34, 35)
+	now := all.Since(some)
+	assert.True(t, now.Whole)
+	assert.Equal(t, 4, now.Verdict.Efficiency.Ranks)
+	assert.Equal(t, all.Calls, now.Calls)
+	fewer := running(105, 32, 33).Since(running(100, 30, 31, 32, 33))
+	assert.True(t, fewer.Whole, "what is missing is not time that went back")
 }

@@ -108,7 +108,9 @@ func (s *Screen) Draw(lines []Line, trouble string) {
 		x := 0
 		for _, p := range line {
 			for text, width := p.Text, 0; text != "" && x < columns; x += width {
-				text, width = s.screen.Put(x, y, text, style(p.Tone))
+				if text, width = s.screen.Put(x, y, text, style(p.Tone)); width == 0 {
+					break // nothing to be seen; or the terminal has become smaller, which is an event
+				}
 			}
 		}
 	}

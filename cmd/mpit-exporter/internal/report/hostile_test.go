@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// What no rank can have measured doesn't keep a report from being written: JSON has no infinity.
+func TestValuesBeyondMeasure(t *testing.T) {
+	series := []api.SeriesValue{
+		{Labels: map[string]string{"function": "MPI_Send"}, Value: "1e308", Sum: "1e308", Count: "1e308"},
+		{Labels: map[string]string{"function": "MPI_Send"}, Value: "1e308", Sum: "1e308", Count: "1e308"},
+	}
+	list := api.ValueList{Time: reporttest.Began}
+	for _, metric := range []string{"mpit_call_time_seconds", "mpit_call_bytes_total", "mpit_call_peer_bytes_total"} {
+		list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{JobID: "17", State: "up"},
+			Variables: []api.VariableValues{{Metric: metric, Series: series}}})
+	}
+	r := Of([]api.ValueList{list}, nil)
+	require.Len(t, r, 1)
+	assert.NoError(t, r[0].JSON(io.Discard))
+	later := list
+	assert.NoError(t, Of([]api.ValueList{later}, nil)[0].Since(r[0]).JSON(io.Discard))
+}
+
+// Communicators that each rank has for itself, under a name of its own, don't make a report grow with the square of the
+// ranks.
+func TestObjectsOfEachRank(t *testing.T) {
+	const ranks, objects = 500, 20
+	list := api.ValueList{Time: reporttest.Began}
+	for rank := range ranks {
+		v := api.VariableValues{Metric: "mpit_call_time_seconds"}
+		for object := range objects {
+			v.Series = append(v.Series, api.SeriesValue{Count: "1", Sum: "1", Labels: map[string]string{
+				"function": "MPI_Barrier", "comm": fmt.Sprintf("%d of rank %d", object, rank)}})
+		}
+		list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{JobID: "17", Rank: rank, State: "up"},
+			Variables: []api.VariableValues{v}})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := Of([]api.ValueList{list}, nil)[0]
+	runtime.ReadMemStats(&after)
+	require.Len(t, r.Calls, ranks*objects)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(ranks*ranks*objects*8), "a number for each rank and call")
+}
