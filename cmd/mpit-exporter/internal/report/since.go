@@ -18,7 +18,7 @@ func (r *Report) Since(before *Report) *Report {
 	}
 	of := *r
 	of.Seconds, of.Whole = r.Time.Sub(before.Time).Seconds(), false
-	of.Ranks = ranksSince(r.Ranks, before.Ranks)
+	of.Ranks = ranksSince(r.Ranks, before.Ranks, of.Seconds)
 	of.Calls = callsSince(r, before)
 	of.Sizes = sizesSince(r.Sizes, before.Sizes)
 	of.Messages = messagesSince(r.Messages, before.Messages)
@@ -45,7 +45,9 @@ func sameRanks(now, before []Rank) bool {
 // has left.
 func less(now, before float64) float64 { return max(math.Round((now-before)*1e9)/1e9, 0) }
 
-func ranksSince(now, before []Rank) []Rank {
+// ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
+// at once.
+func ranksSince(now, before []Rank, seconds float64) []Rank {
 	was := map[who]*Rank{}
 	for i := range before {
 		was[before[i].who()] = &before[i]
@@ -57,6 +59,11 @@ func ranksSince(now, before []Rank) []Rank {
 		r.Observed, r.Inside = less(r.Observed, b.Observed), less(r.Inside, b.Inside)
 		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.Kind.Send), Wait: less(r.Kind.Wait, b.Kind.Wait),
 			Collective: less(r.Kind.Collective, b.Kind.Collective), File: less(r.Kind.File, b.Kind.File)}
+		if times := r.Observed / seconds; times > 2 {
+			r.Observed, r.Inside = r.Observed/times, r.Inside/times
+			r.Kind = api.KindSeconds{Send: r.Kind.Send / times, Wait: r.Kind.Wait / times,
+				Collective: r.Kind.Collective / times, File: r.Kind.File / times}
+		}
 	}
 	return ranks
 }

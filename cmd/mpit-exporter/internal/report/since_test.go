@@ -94,3 +94,16 @@ func TestSinceOtherRanks(t *testing.T) {
 	fewer := running(105, 32, 33).Since(running(100, 30, 31, 32, 33))
 	assert.True(t, fewer.Whole, "what is missing is not time that went back")
 }
+
+// A rank that was stopped for a minute and answers again is one of the ranks, not the only one.
+func TestSinceARankWasSilent(t *testing.T) {
+	before, now := running(100, 30, 31), running(105, 32, 33)
+	for i := range now.Ranks {
+		if r := &now.Ranks[i]; r.Rank == 1 {
+			r.Observed, r.Inside = r.Observed+55, r.Inside+44
+		}
+	}
+	r := now.Since(before)
+	assert.InDelta(t, 5, r.Ranks[indexOf(r, 1)].Observed, 1e-9)
+	assert.Equal(t, 2, r.Verdict.Efficiency.Ranks)
+}
