@@ -303,7 +303,7 @@ func TestErrorLines(t *testing.T) {
 			"control socket " + dir + "/none/c.sock: its directory does not exist; make it or choose another place " +
 				"with --control.socket"},
 		{"top: longer than is remembered", nil, []string{"top", "--interval=11s"}, cli.Usage,
-			"--interval 11s: must be from 100ms to 10s"},
+			"top: --interval 11s: must be from 100ms to 10s"},
 		{"push: no interval", nil, []string{"push", "--otlp.interval=0s"}, cli.Usage,
 			"--otlp.interval 0s: must be more than nothing, such as 60s"},
 		{"OTLP: no endpoint", nil, []string{"--otlp.endpoint="}, cli.Usage,
