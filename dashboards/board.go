@@ -22,7 +22,6 @@ type board struct {
 type row struct {
 	title     string
 	collapsed bool
-	repeat    string // a variable: a row for each of its values
 	panels    []*panel
 }
 
@@ -51,7 +50,7 @@ func (b board) grafana() grafana.Dashboard {
 		id++
 		inside := []grafana.Panel{}
 		heading := grafana.Panel{
-			ID: id, Type: "row", Title: r.title, Collapsed: &r.collapsed, Panels: &inside, Repeat: r.repeat,
+			ID: id, Type: "row", Title: r.title, Collapsed: &r.collapsed, Panels: &inside,
 			GridPos: grafana.GridPos{H: 1, W: grafana.Columns, Y: y},
 		}
 		y++
@@ -105,62 +104,39 @@ func labels(name, title, description, selector, label string, sort int) grafana.
 	}
 }
 
-// many lets several values of a variable be chosen, and begins with all. They are a list then: what the list leaves
-// out stays out.
-func many(v grafana.Variable) grafana.Variable {
-	v.Multi, v.IncludeAll, v.Current = true, true, all
-	return v
-}
-
-// anyOf is many, but all is everything: also series that don't have the label.
+// anyOf lets several values of a variable be chosen, and begins with all. All is everything, also series that don't
+// have the label, and never a list of every value.
 func anyOf(v grafana.Variable) grafana.Variable {
-	v = many(v)
-	v.AllValue = ".*"
+	v.Multi, v.IncludeAll, v.Current, v.AllValue = true, true, all, ".*"
 	return v
 }
 
-// scrapeJob is the variable of Prometheus' label job.
-func scrapeJob() grafana.Variable {
-	return many(labels("job", "Scrape job", "Label job: what Prometheus' configuration calls the exporters, such as "+
-		"one cluster's",
-		"mpit_exporter_rounds_total", "job", grafana.SortNatural))
+// cluster is for those whose Prometheus has several: their targets have the label.
+func cluster() grafana.Variable {
+	return anyOf(labels("cluster", "Cluster", "Label cluster of the targets, where there are several; All takes in "+
+		"those without it", "mpit_exporter_rounds_total", "cluster", grafana.SortNatural))
 }
 
 func users() grafana.Variable {
-	return many(labels("user", "User", "Whose jobs are shown, by the kernel's word",
-		`mpit_process_info{job=~"$job"}`, "user", grafana.SortAlphabetical))
+	return anyOf(labels("user", "User", "Whose jobs are shown, by the kernel's word",
+		selector("mpit_process_info", inClusters), "user", grafana.SortAlphabetical))
 }
 
-func jobsOfUsers() grafana.Variable {
-	return many(labels("jobid", "MPI job", "Jobs of these users within the time range, also those that have ended",
-		`mpit_process_info{job=~"$job", user=~"$user"}`, "jobid", grafana.SortNatural))
-}
-
-func jobID() grafana.Variable {
-	return labels("jobid", "MPI job", "Jobs within the time range, also those that have ended",
-		`mpit_process_info{job=~"$job"}`, "jobid", grafana.SortNatural)
-}
-
-// user is whose job it is: of several users who claim it one, as their ranks have nothing to do with each other.
-func user() grafana.Variable {
-	return labels("user", "User", "Whose job it is, by the kernel's word; there are several where others claim it too",
-		`mpit_process_info{job=~"$job", jobid="$jobid"}`, "user", grafana.SortAlphabetical)
-}
-
-func world() grafana.Variable {
-	return anyOf(labels("world", "World", "Which MPI_COMM_WORLD of the job: a step of Slurm, or a launch",
-		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid"}`, "world", grafana.SortNatural))
+// ofJob are the variables that say which job it is.
+func ofJob(more ...grafana.Variable) []grafana.Variable {
+	return append([]grafana.Variable{
+		datasource(), cluster(),
+		labels("jobid", "MPI job", "Jobs within the time range, also those that have ended",
+			selector("mpit_process_info", inClusters), "jobid", grafana.SortNatural),
+		// Of several users who claim a job one, as their ranks have nothing to do with each other.
+		labels("user", "User", "Whose job it is, by the kernel's word; there are several where others claim it too",
+			selector("mpit_process_info", inClusters+`, jobid="$jobid"`), "user", grafana.SortAlphabetical),
+		anyOf(labels("world", "World", "Which MPI_COMM_WORLD of the job: a step of Slurm, or a launch",
+			selector("mpit_process_info", inClusters+`, user="$user", jobid="$jobid"`), "world", grafana.SortNatural)),
+	}, more...)
 }
 
 func rank() grafana.Variable {
 	return anyOf(labels("rank", "Rank", "Rank in MPI_COMM_WORLD. All takes in what rules show for several ranks "+
-		"together",
-		`mpit_process_info{job=~"$job", user="$user", jobid="$jobid", world=~"$world"}`, "rank",
-		grafana.SortNumerical))
-}
-
-func comm() grafana.Variable {
-	return anyOf(labels("comm", "Communicator", "By name. All takes in what is bound to no communicator",
-		`{__name__=~"mpit_[^:]+", job=~"$job", user="$user", jobid="$jobid", world=~"$world", comm!=""}`, "comm",
-		grafana.SortNatural))
+		"together", selector("mpit_process_info", ofOneJob), "rank", grafana.SortNumerical))
 }

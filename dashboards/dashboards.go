@@ -20,21 +20,21 @@ import (
 
 // The dashboards' uids, which links name. They never change: an import replaces the dashboard that has the same one.
 const (
-	uidJobs     = "mpit-jobs"
-	uidJob      = "mpit-job"
-	uidRanks    = "mpit-ranks"
-	uidCalls    = "mpit-calls"
-	uidExporter = "mpit-exporter"
+	uidJobs      = "mpit-jobs"
+	uidJob       = "mpit-job"
+	uidVariables = "mpit-variables"
+	uidCalls     = "mpit-calls"
+	uidExporter  = "mpit-exporter"
 )
 
 // files are the dashboards by the names of their files.
 func files() map[string]grafana.Dashboard {
 	return map[string]grafana.Dashboard{
-		"mpi-jobs.json":          jobs(),
-		"one-job.json":           oneJob(),
-		"ranks-and-objects.json": ranksAndObjects(),
-		"mpi-calls.json":         callProfile(),
-		"exporter.json":          exporter(),
+		"mpi-jobs.json":  jobs(),
+		"one-job.json":   oneJob(),
+		"variables.json": variables(),
+		"mpi-calls.json": callProfile(),
+		"exporter.json":  exporter(),
 	}
 }
 

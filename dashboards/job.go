@@ -2,294 +2,202 @@ package dashboards
 
 import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 
-// Names of families by what they are, whatever library has them.
+// The counters of the call profile that say how each rank's time goes: see docs/calls.md.
 const (
-	timers         = "mpit_.+_seconds"
-	highWatermarks = "mpit_.+_highwatermark(_[a-z]+)?"
-	lowWatermarks  = "mpit_.+_lowwatermark(_[a-z]+)?"
-	levelsInBytes  = "mpit_.+_bytes"
-	shares         = "mpit_.+_ratio"
-	states         = "mpit_.+_state"
+	inside   = "mpit_call_inside_seconds_total"
+	observed = "mpit_call_observed_seconds_total"
+	ofKinds  = "mpit_call_kind_seconds_total"
 )
 
-// notTogether leaves out what rules show for several ranks together beside the ranks' own, and the one gauge that is
-// named as timers are.
-const notTogether = `, __name__!~"mpit_node_.+|mpit_call_running_seconds"`
-
-// ofTimers is a part of each timer, sum or count, with the timer's name in a label: a native histogram's part has no
-// name, and sums and counts are to meet. What over makes of a selector must keep names.
-func ofTimers(part, matchers string, over func(selector string) string) string {
-	timer := func(end string) string {
-		return `label_replace(` + over(named(timers+end, matchers+notTogether)) + `, "timer", "$1", "__name__", "(.+)` +
-			end + `")`
-	}
-	return "(" + timer("_"+part) + " or histogram_" + part + "(" + timer("") + "))"
+// lately reads a counter over a window, soFar takes all that it has counted since the job began.
+func lately(over string) func(selector string) string {
+	return func(selector string) string { return rateOf(selector, over) }
 }
 
-// spread is the ranks' highest, mean and lowest of what expr says of each.
-func (p *panel) spread(expr string) *panel {
-	return p.query("max("+expr+")", "highest rank").query("avg("+expr+")",
-		"mean of the ranks").query("min("+expr+")", "lowest rank")
+var soFar = last
+
+// useful is each rank's share of time outside MPI, of the thread that initialised MPI. Both counters are read at one
+// instant, and a call that has not returned counts.
+func useful(by string, count func(selector string) string) string {
+	return "1 - " + sumBy(by, count(selector(inside, ofOneJob))) + " / (" + sumBy(by, count(selector(observed, ofOneJob))) + " > 0)"
 }
 
-// oneJob is the dashboard of one job, rank by rank.
+// waiting is each rank's share of time in calls that wait for others.
+func waiting(by string, count func(selector string) string) string {
+	return sumBy(by, count(selector(ofKinds, ofOneJob+`, kind=~"wait|collective"`))) + " / (" +
+		sumBy(by, count(selector(observed, ofOneJob))) + " > 0)"
+}
+
+// oneJob is the dashboard of one job: a verdict, then where its time goes, who is late, and why.
 func oneJob() grafana.Dashboard {
-	timer := anyOf(labels("timer", "Timer", "Timers of the job; a row of panels for each",
-		named(timers+"(_bucket)?", ofOneJob+`, __name__!~"mpit_(node|rank|pcontrol)_.+|mpit_call_running_seconds"`), "__name__",
-		grafana.SortAlphabetical))
-	timer.Regex, timer.AllValue = "(.+?)(?:_bucket)?", ""
-	counter := labels("counter", "Counter", "Any counter or timer of the job, for the row Any variable",
-		`{__name__=~"mpit_[^:]+(_total|_seconds_sum)", __name__!~"mpit_(rank|pcontrol)_.+", `+ofOneJob+`}`,
-		"__name__", grafana.SortAlphabetical)
-	gauge := labels("gauge", "Gauge", "Any level, size, share or watermark of the job, for the row Any variable",
-		`{__name__=~"mpit_[^:]+", __name__!~"mpit_.+_(total|bucket|sum|count|info|time_seconds)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank)", `+
-			ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
-
 	return board{
 		uid: uidJob, title: "One MPI job", from: "now-1h",
-		description: "One job: who and where, how even its ranks are, queues and watermarks, where its time goes, " +
-			"its communicators, and any other variable that its library has.",
-		variables: []grafana.Variable{datasource(), scrapeJob(), jobID(), user(), world(), rank(), comm(), timer,
-			counter, gauge},
+		description: "One job: does it hang, how efficient is it, who is late, how did it end; then where its time goes, which " +
+			"ranks, and why. Most of it needs the call profile (exec --calls) and the recording rules of alerts/.",
+		variables: ofJob(),
 		rows: []row{
-			{title: "Job $jobid", panels: jobItself()},
-			{title: "Balance of ranks", panels: jobBalance()},
-			{title: "Queues", panels: jobQueues()},
-			{title: "Communicators", panels: jobCommunicators()},
-			{title: "Time by timer", panels: jobTimers()},
-			{title: "$timer", collapsed: true, repeat: "timer", panels: jobTimer()},
-			{title: "Any variable: $counter, $gauge", panels: jobAny()},
-			{title: "Watermarks, shares and states", collapsed: true, panels: jobLevels()},
-			{title: "Open MPI with monitoring: collectives and one-sided", collapsed: true, panels: jobMonitoring()},
-			{title: "Open MPI built with SPC", collapsed: true, panels: jobSPC()},
-			{title: "MPICH built with pvars", collapsed: true, panels: jobMPICH()},
-			{title: "MVAPICH", collapsed: true, panels: jobMVAPICH()},
+			{title: "Job $jobid: what is to be said?", panels: jobVerdict()},
+			{title: "Where does the time go?", panels: jobWhere()},
+			{title: "Who is late?", panels: jobWho()},
+			{title: "Why?", panels: jobWhy()},
+			{title: "What is it?", panels: jobItself()},
 		},
 	}.grafana()
 }
 
-func jobItself() []*panel {
-	programs := countBy("world, user, jobname, partition, executable, library, library_version, world_size, "+
-		"thread_level, jobid_source, jobid_check",
-		last(selector("mpit_process_info", ofOneJob)))
+func jobVerdict() []*panel {
+	useful := useful(process, soFar)
+	busy := "(1 - " + waiting(process, soFar) + ")"
+	// As the rule mpit_job:late_rank:ratio5m does it: the rank with most useful time, or the one that waits least.
+	computes := "max(" + useful + ") - avg(" + useful + ")"
+	waits := "max(" + busy + ") - avg(" + busy + ")"
+	firing := selector("ALERTS", ofOneJob+`, alertstate="firing"`)
+	rankOf := func(of string) string { return sumBy("rank, instance", "topk(1, "+of+")") }
 	return []*panel{
-		stat("State", "Whether a rank answers at the end of the time range.", "none",
-			steps(step{color: "text"}, step{"green", 1})).
-			words(jobState).instant("max("+running("jobid", ofOneJob)+")", "state"),
-		stat("Ranks running", "Ranks that answer at the end of the time range.", "short", steps(step{color: "text"})).
-			instant(orZero("sum("+selector("mpit_rank_up", ofOneJob)+")"), "ranks"),
-		stat("Ranks seen", "Ranks that were there within the time range.", "short", steps(step{color: "text"})).
-			instant("count("+last(selector("mpit_rank_up", ofOneJob))+")", "ranks"),
-		stat("Started", "When the first rank opened its MPI_T session, right after MPI_Init.", "dateTimeAsIso",
-			steps(step{color: "text"})).
-			instant("min("+last(selector("mpit_rank_start_time_seconds", ofOneJob))+") * 1000", "started"),
-		stat("Ran for", "From the first rank 0 of a world to the last answer of one, within the time range.",
-			"dtdurations", steps(step{color: "text"})).
-			instant(ranTime("jobid", ofOneJob), "ran for"),
-		stat("Lost or aborted", "Ranks that ended within the time range without a last sample, or by MPI_Abort.",
-			"short", bad(1)).
-			instant(orZero("count("+last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"lost|abort"`))+")"),
-				"ranks"),
-		table("Programs", "What the job runs: a row for each program of each MPI_COMM_WORLD. jobid_check says "+
-			"whether the kernel's control group bears the job's id out.",
-			column{label: "world"}, column{label: "user"}, column{label: "jobname"}, column{label: "partition"},
-			column{label: "executable"},
-			column{label: "library"}, column{label: "library_version"}, column{label: "world_size"},
-			column{title: "Ranks", expr: programs}, column{label: "thread_level"}, column{label: "jobid_source"},
-			column{label: "jobid_check"},
-		).size(24, 6),
-		graph("Ranks by state", "Running ranks answer. Ranks that don't answer were late and have not ended. Ended "+
-			"ones are shown as long as they are on their exporter's page.", "short").stacked().
-			// the lowest: a line of zeros is not seen there
-			query(orZero("count("+inTrouble(ofOneJob)+")"), "not answering").
+		stat("State", "At the end of the time range. "+statesMean, "none", neutral).words(stateWords).filled().size(5, 5).
+			instant("max("+state(ofOneJob)+")", "state"),
+		stat("Useful time", "Share of its ranks' time outside MPI since the job began, of the threads that initialised MPI.",
+			"percentunit", usefulSteps).size(4, 5).instant("avg("+useful+")", "useful"),
+		stat("Time lost to the late rank", "Since the job began: how much less than the mean rank the one that "+
+			"waits least waits, as a share of time. Where that isn't a tenth, nobody is late. It computes more than the "+
+			"others, or is late inside MPI, in its sends or files.", "percentunit", waitedSteps).named(withValue).size(6, 5).
+			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > 0.3)", "rank {{rank}} on {{instance}}").
+			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > 0.3)",
+				"rank {{rank}} on {{instance}}").
+			instant(waits+" <= 0.1 unless "+computes+" > 0.3", "nobody is late"),
+		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
+			named(withValue).size(4, 5).
+			instant("0 * "+countBy("world_size", last(selector("mpit_process_info", ofOneJob)))+" + on () group_left () ("+
+				orZero("sum("+selector("mpit_rank_up", ofOneJob)+")")+")", "in a world of {{world_size}}"),
+		stat("Alerts that are firing", "At the end of the time range; docs/runbooks says what to do.", "short", bad(1)).
+			named(nameAlone).size(5, 5).
+			instant(maxBy("alertname", firing), "{{alertname}}").
+			instant("vector(0) unless on () count("+firing+")", "none"),
+	}
+}
+
+func jobWhere() []*panel {
+	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. Useful is outside MPI; wait is for messages, "+
+		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
+		stacked().axis(0, 1).size(12, 9).
+		colored("", series{"useful": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple"}).
+		query(useful("", rateAt), "useful").
+		query(sumBy("kind", rateAt(selector(ofKinds, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(observed, ofOneJob))+") > 0)",
+			"{{kind}}")
+	p := kinds.graphField()
+	p.FillOpacity, p.LineWidth = 60, 0
+	kinds.MaxDataPoints = enoughPoints
+
+	running := sumBy(process, selector("mpit_call_running_seconds", ofOneJob))
+	inCall := running + " * on (" + process + ") group_right () max by (" + process + ", function, comm, win, file) (" +
+		selector("mpit_call_running_info", ofOneJob) + ")"
+	none := `label_replace(` + selector("mpit_rank_up", ofOneJob) + " unless on (" + process + ") " +
+		selector("mpit_call_running_info", ofOneJob) + " unless on (" + process + ") " + selector("mpit_rank_end_info", ofOneJob) +
+		` and on (` + process + `) ` + selector("mpit_call_running_seconds", ofOneJob) + `, "function", "(in no long call)", "", "")`
+	all := "(" + inCall + " or " + none + ")"
+	sums, counts := last(selector(callTime+"_sum", ofOneJob)), last(selector(callTime+"_count", ofOneJob))
+	inMPI := "sum(" + last(selector(observed, ofOneJob)) + ")"
+	return []*panel{
+		kinds,
+		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. Ranks that are "+
+			"elsewhere than the others are whom they wait for: in no long call they compute, are stuck in I/O, or are stopped.",
+			column{rows: true, title: "Ranks", expr: countBy(call, all)},
+			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
+			column{title: "For", expr: maxBy(call, inCall), unit: "s"},
+			column{label: "rank", title: "one of them"},
+			column{title: "One", expr: "bottomk by (" + call + ") (1, " + maxBy(call+", rank", all) + ")", hidden: true},
+		).sorted("Ranks", true).size(12, 9),
+		table("Functions and communicators", "Since the job began, all ranks together: the thirty with most time. A call that has "+
+			"not returned doesn't count yet. Bytes are those of the send and the receive buffers.",
+			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
+			column{rows: true, title: "Share of time", expr: "topk(30, " + sumBy(call, sums) + " / on () group_left () " + inMPI + ")",
+				unit: "percentunit", gauge: true},
+			column{title: "Calls", expr: sumBy(call, counts), unit: "short"},
+			column{title: "Mean call", expr: sumBy(call, sums) + " / (" + sumBy(call, counts) + " > 0)", unit: "s"},
+			column{title: "Longest rank", expr: maxBy(call, sumBy(process+", "+call, sums)), unit: "s"},
+			column{title: "Shortest rank", expr: minBy(call, sumBy(process+", "+call, sums)), unit: "s"},
+			column{title: "Bytes", expr: sumBy(call, last(selector(callBytes, ofOneJob))), unit: "bytes"},
+		).sorted("Share of time", true).size(24, 9),
+	}
+}
+
+func jobWho() []*panel {
+	link := &grafana.DataLink{Title: "Its calls", URL: ofTheJob(uidCalls, "world", inRow("world"), "rank", cell)}
+	answers := map[string]grafana.MappingText{
+		"0": {Text: "silent", Color: "dark-orange", Index: 0}, "1": {Text: "answers", Color: "green", Index: 1},
+		"2": {Text: "finished", Color: "blue", Index: 2}, "3": {Text: "no MPI_Finalize", Color: "orange", Index: 3},
+		"4": {Text: "lost or aborted", Color: "red", Index: 4},
+	}
+	ended := func(reason string) string {
+		return countBy(process, last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"`+reason+`"`)))
+	}
+	up := selector("mpit_rank_up", ofOneJob)
+	info := last(selector("mpit_process_info", ofOneJob))
+	long := bad(unexpectedMany)
+	return []*panel{
+		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even job; a dark row "+
+			"among light ones is a rank that the others wait for.", "percentunit", "Greens", "topk",
+			func(over string) string { return maxBy("rank", useful(process, lately(over))) }).between(0, 1).size(12, 12),
+		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where others wait long, "+
+			"they wait for it. A click at a rank leads to its calls.",
+			column{label: "rank", link: link},
+			column{title: "State", words: answers, expr: "4 + 0 * " + ended("lost|abort") + "\nor 3 + 0 * " + ended("exit") +
+				"\nor 2 + 0 * " + ended("finalize") + "\nor " + sumBy(process, up) + "\nor 0 * " + sumBy(process, last(up))},
+			column{title: "Waiting", expr: waiting(process, soFar), unit: "percentunit", gauge: true},
+			column{title: "Useful", expr: useful(process, soFar), unit: "percentunit", gauge: true},
+			column{title: "Longest queue", expr: maxBy(process, "max_over_time("+selector("mpit_rank:unexpected_messages:max", ofOneJob)+inRange+")"),
+				unit: "short", steps: &long},
+			column{rows: true, title: "Process", expr: countBy(process, info), hidden: true},
+			column{label: "instance", title: "node"}, column{label: "world"}, column{label: "dup"},
+		).without("cluster", "jobid", "user").sorted("Waiting", false).size(12, 12),
+	}
+}
+
+func jobWhy() []*panel {
+	outside := useful(process, rateAt)
+	// Where nobody does anything useful, nothing is to be said of its balance.
+	node, best := "(max(avg by (instance) ("+outside+")) > 0.01)", "(max("+outside+") > 0.01)"
+	return []*panel{
+		graph("Efficiencies", "Parallel efficiency is the mean rank's useful time, and the product of communication efficiency (the "+
+			"rank's that has most) and load balance, which is the product of that between nodes and that within nodes.",
+			"percentunit").axis(0, 1).
+			query("avg("+outside+")", "parallel efficiency").query("max("+outside+")", "communication efficiency").
+			query("avg("+outside+") / "+node, "load balance between nodes").
+			query(node+" / "+best, "load balance within nodes"),
+		graph("Ranks by state", "Running ranks answer; silent ones don't, and have not ended; ended ones are shown as long as they "+
+			"are on their exporter's page.", "short").stacked().
+			query(orZero("count("+selector("mpit_rank_up", ofOneJob)+" == 0 unless on ("+process+") "+selector("mpit_rank_end_info", ofOneJob)+")"), "silent").
 			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
 			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}").
-			colored("", series{"running": "green", "not answering": "orange"}).
+			colored("", series{"running": "green", "silent": "orange"}).
 			colored("ended: ", series{"finalize": "blue", "exit": "purple", "lost": "red", "abort": "dark-red"}),
-		graph("Ranks by node", "Ranks that answer, by exporter.", "short").stacked().
-			query(sumBy("instance", selector("mpit_rank_up", ofOneJob)), "{{instance}}"),
+		graph("Messages sent by a rank", "Point-to-point sends and puts, by what the job's library counts: "+who(messagesSent), "mps").
+			spread(firstOf(messagesSent, process, ofOneJob, rateAt)),
+		graph("Bytes sent by a rank", "By what the job's library counts: "+who(bytesSent), "binBps").
+			spread(firstOf(bytesSent, process, ofOneJob, rateAt)),
+		heatOfBuckets("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks. "+measureSizes, "bytes",
+			selector(callSizes+"_bucket", ofOneJob+`, function=~"`+sendingCalls+`"`)),
+		many("Unexpected messages", "Messages that have come and nobody has received yet, of the ten ranks with the longest queues: "+
+			"they receive too late. "+withQueues, "short").
+			query(most(10, "world, rank", selector("mpit_rank:unexpected_messages:max", ofOneJob)), "rank {{rank}}").axis(0, 10).
+			thresholds(bad(unexpectedMany)),
 	}
 }
 
-// ofRank leads to the rank that is clicked at.
-func ofRank(world, rank string) string {
-	return to(uidRanks, "jobid", "${jobid:percentencode}", "user", "${user:percentencode}", "world", world, "rank",
-		rank)
-}
-
-func jobBalance() []*panel {
-	messages := firstOf(messagesSent, process, ofRanks, rateOf)
-	bytes := firstOf(bytesSent, process, ofRanks, rateOf)
-	even := "1 is a job whose ranks all do the same; 2 is one whose busiest rank does twice the mean."
-	link := grafana.DataLink{Title: "This rank", URL: ofRank(inRow("world"), cell)}
-	long := bad(unexpectedMany)
+func jobItself() []*panel {
+	programs := last(selector("mpit_process_info", ofOneJob))
+	const is = "world, user, jobname, partition, executable, library, library_version, world_size, thread_level, jobid_source, jobid_check"
 	return []*panel{
-		graph("Messages sent by a rank", "The busiest rank, the mean and the idlest one, by what the job's library "+
-			"counts:"+who(messagesSent), "mps").
-			spread(messages),
-		graph("Bytes sent by a rank", "The busiest rank, the mean and the idlest one, by what the job's library "+
-			"counts:"+who(bytesSent), "binBps").
-			spread(bytes),
-		heat("Messages sent, rank by rank", "A row for each rank; those of one number in several worlds share one.",
-			"mps", "rank").
-			query(firstOf(messagesSent, "rank", ofRanks, rateOf), "{{rank}}"),
-		heat("Bytes sent, rank by rank", "A row for each rank; those of one number in several worlds share one.",
-			"binBps", "rank").
-			query(firstOf(bytesSent, "rank", ofRanks, rateOf), "{{rank}}"),
-		graph("Imbalance", "The busiest rank's share of the mean. "+even, "none").
-			query("max("+messages+") / avg("+messages+")", "messages sent").
-			query("max("+bytes+") / avg("+bytes+")", "bytes sent").thresholds(bad(uneven)).axis(1, uneven),
-		graph("Imbalance of time", "The rank that spends most time in a timer, as a share of the mean, over the job "+
-			"so far. "+even+" `exec --calls`, MPICH built with pvars, MVAPICH and Open MPI built with SPC have "+
-			"timers.", "none").
-			query("max by (timer) ("+rankTimers+") / avg by (timer) ("+rankTimers+")",
-				"{{timer}}").thresholds(bad(uneven)).axis(1, uneven),
-		table("Rank by rank", "Counted since the job began; the queue is the longest within the time range. The "+
-			"label rank leads to the rank.",
-			column{label: "world"},
-			column{label: "rank", link: &link},
-			column{label: "host"},
-			column{label: "instance"},
-			column{rows: true, title: "Process", hidden: true,
-				expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
-			column{title: "Messages", expr: firstOf(messagesSent, process, ofRanks, last), unit: "short", gauge: true},
-			column{title: "Bytes", expr: firstOf(bytesSent, process, ofRanks, last), unit: "bytes", gauge: true},
-			column{title: "Longest queue", expr: maxBy(process,
-				sumBy(process+", __name__", "max_over_time("+named(unexpectedQueues, ofRanks)+inRange+")")),
-				unit: "short", steps: &long},
-			column{title: "Waited for samples", expr: sumBy(process,
-				last(selector("mpit_rank_agent_gate_wait_seconds_total", ofRanks))), unit: "s"},
-		).sorted("Messages", true).without("jobid", "user"),
-	}
-}
-
-// rankTimers is how long each rank has spent in each timer so far.
-var rankTimers = sumBy(process+", timer", ofTimers("sum", ofRanks, here))
-
-func jobQueues() []*panel {
-	const unexpected = "Messages that have come and nobody has received yet. "
-	return []*panel{
-		graph("Unexpected messages", unexpected+"The five longest queues at each moment. "+withQueues, "short").
-			query("topk(5, "+maxBy("world, rank", queueOf(unexpectedQueues, ofRanks))+")",
-				"rank {{rank}}").thresholds(bad(unexpectedMany)).size(12, 9).
-			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		heat("Unexpected messages, rank by rank", unexpected+"A row for each rank. "+withQueues, "short", "rank").
-			query(maxBy("rank", queueOf(unexpectedQueues, ofRanks)), "{{rank}}"),
-		graph("Posted receives", "Receives that wait for a message: the five ranks that have most at each moment. "+withQueues, "short").
-			query("topk(5, "+maxBy("world, rank", queueOf(postedQueues, ofRanks))+")", "rank {{rank}}"),
-		graph("Bytes held", "Levels and sizes in bytes, summed over the ranks: huge pages of Open MPI, the "+
-			"unexpected queue's buffer of MPICH, memory of MVAPICH.", "bytes").
-			query(sumBy("__name__", named(levelsInBytes, ofRanks+`, __name__!~"mpit_node_.+|.+watermark_bytes"`)),
-				"{{__name__}}"),
-	}
-}
-
-// jobLevels are levels that Debian's libraries don't have.
-func jobLevels() []*panel {
-	return []*panel{
-		graph("Shares", "Levels as a share of their size, and percentages: of each variable the rank that has most. "+
-			"There is one for each SIZE and LEVEL "+
-			"of one name, and for each PERCENTAGE.", "percentunit").upTo(1).thresholds(bad(nearLimit)).
-			query(maxBy("__name__", named(shares, ofRanks+notTogether)), "{{__name__}}"),
-		graph("States", "Ranks in each state of each variable of class STATE.", "short").stacked().
-			query(sumBy("__name__, state", named(states, ofRanks+notTogether)), "{{__name__}} {{state}}"),
-		graph("High watermarks", "Of each the rank that has the highest. MPICH built with pvars, MVAPICH, Open MPI "+
-			"4.1 built with SPC and usNIC have some.",
-			"short").query(maxBy("__name__", named(highWatermarks, ofRanks)), "{{__name__}}"),
-		graph("Low watermarks", "Of each the rank that has the lowest.", "short").
-			query(minBy("__name__", named(lowWatermarks, ofRanks)), "{{__name__}}"),
-		table("Which rank holds a watermark", "Of each high watermark the rank that has the highest at the end of "+
-			"the time range, or had it at its own end.",
-			column{label: "__name__"}, column{label: "world"}, column{label: "rank"}, column{label: "comm"},
-			column{title: "Highest", expr: "topk by (__name__) (1, " + maxBy("__name__, world, rank, comm, win",
-				last(named(highWatermarks, ofRanks))) + ")"},
-		).size(24, 7),
-	}
-}
-
-func jobCommunicators() []*panel {
-	const nameIsComm = `, "comm", "$1", "name", "(.*)")`
-	const needs = "Collectives need Open MPI with `OMPI_MCA_pml_monitoring_enable=2`, which counts those with a " +
-		"root in the root's rank alone, and knows of no other communicator than MPI_COMM_WORLD for other messages; " +
-		"or any library with `exec --calls`, which counts them in every rank."
-	ofObjects := ofRanks + `, kind="comm", name=~"$comm"`
-	long := bad(unexpectedMany)
-	return []*panel{
-		table("Communicators", "By name: those that lived at the end of the time range, or last within it, and what "+
-			"was counted on all of that name. "+
-			needs,
-			column{label: "comm"}, column{label: "size"}, column{label: "topology"}, column{label: "inter"},
-			column{title: "Ranks in it", expr: "count by (comm, size, topology, inter) (label_replace(" + last(selector("mpit_object_info", ofObjects)) + nameIsComm + ")"},
-			column{title: "Objects", expr: "sum by (comm) (label_replace(" + last(selector("mpit_objects",
-				ofObjects)) + nameIsComm + ")"},
-			column{title: "Collectives", expr: firstOf(collectivesOnComm, "comm", ofComms, last), unit: "short"},
-			column{title: "Bytes of collectives", expr: firstOf(collectiveBytesOnComm, "comm", ofComms, last),
-				unit: "bytes"},
-			column{title: "Longest queue", expr: maxBy("comm",
-				"max_over_time("+named(unexpectedQueues, ofComms+`, comm!=""`)+inRange+")"), steps: &long},
-		).sorted("Bytes of collectives", true),
-		graph("Collectives on a communicator", "Calls, the ten communicators with most at each moment. "+needs, "cps").
-			query("topk(10, "+firstOf(collectivesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
-		graph("Bytes of collectives on a communicator",
-			"Sent, the ten communicators with most at each moment. "+needs, "binBps").
-			query("topk(10, "+firstOf(collectiveBytesOnComm, "comm", ofComms, rateOf)+")", "{{comm}}"),
-		graph("Unexpected messages on a communicator",
-			"Of each the rank with most; the ten highest at each moment. Open MPI's ob1.", "short").
-			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_unexpected_msgq_length", ofComms))+")", "{{comm}}"),
-		graph("Posted receives on a communicator", "Of each the rank with most; the ten highest at each moment. "+
-			"Open MPI's ob1.", "short").
-			query("topk(10, "+maxBy("comm", selector("mpit_pml_ob1_posted_recvq_length", ofComms))+")", "{{comm}}"),
-	}
-}
-
-func jobTimers() []*panel {
-	sums, counts := ofTimers("sum", ofRanks, last), ofTimers("count", ofRanks, last)
-	perRank := sumBy(process+", timer", sums)
-	return []*panel{
-		table("Time spent, by timer", "Since the job began. Events are calls (`exec --calls`), the library's own "+
-			"where it counts them (MPICH, MVAPICH), else intervals in which the timer moved. `exec --calls`, MPICH "+
-			"built with pvars, MVAPICH and Open MPI built with SPC have timers.",
-			column{label: "timer"},
-			column{title: "All ranks", expr: sumBy("timer", sums), unit: "s", gauge: true},
-			column{title: "Mean of ranks", expr: "avg by (timer) (" + perRank + ")", unit: "s"},
-			column{title: "Longest rank", expr: "max by (timer) (" + perRank + ")", unit: "s"},
-			column{title: "Events", expr: sumBy("timer", counts), unit: "short"},
-			column{title: "Mean event", expr: sumBy("timer", sums) + " / " + sumBy("timer", counts), unit: "s"},
-		).sorted("All ranks", true).size(24, 8),
-	}
-}
-
-func jobTimer() []*panel {
-	perRank := sumBy(process, rateOf(selector("${timer}_sum", ofRanks)))
-	return []*panel{
-		graph("Share of time in ${timer}", "Seconds in a second: the rank that spends most there, the mean and the "+
-			"least.", "percentunit").spread(perRank),
-		heat("Durations of ${timer}", "Events of each duration. Of libraries' timers new events stand in the bucket "+
-			"of their mean duration in each scrape interval; those of "+
-			"exec --calls are each by itself.", "short", "duration").
-			duration().
-			target(bucketsOf(selector("${timer}_bucket", ofRanks)), "heatmap", "{{le}}", false),
-	}
-}
-
-func jobAny() []*panel {
-	const others = "sum without (job, instance, jobid, world, user, rank, dup) "
-	return []*panel{
-		graph("$counter: all ranks", "How fast it grows in all ranks together, by its other labels: the ten fastest.", "cps").
-			query("topk(10, "+others+"("+rateOf(selector("$counter", ofRanks))+"))", ""),
-		graph("$counter: by rank", "How fast it grows: the ten fastest ranks at each moment.", "cps").
-			query("topk(10, "+sumBy("world, rank", rateOf(selector("$counter", ofRanks)))+")", "rank {{rank}}").
-			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		graph("$gauge: all ranks", "The highest rank, by its other labels: the ten highest.", "short").
-			query("topk(10, max without (job, instance, jobid, world, user, rank, dup) ("+selector("$gauge",
-				ofRanks)+"))", ""),
-		graph("$gauge: by rank", "The ten highest ranks at each moment; what a rank has of it in several objects is "+
-			"summed.", "short").
-			query("topk(10, "+sumBy("world, rank", selector("$gauge", ofRanks))+")", "rank {{rank}}").
-			links("This rank", ofRank(ofSeries("world"), ofSeries("rank"))),
-		heat("$counter, rank by rank", "How fast it grows: a row for each rank.", "cps", "rank").
-			query(sumBy("rank", rateOf(selector("$counter", ofRanks))), "{{rank}}"),
-		heat("$gauge, rank by rank", "A row for each rank.", "short", "rank").
-			query(sumBy("rank", selector("$gauge", ofRanks)), "{{rank}}"),
+		table("Programs", "A row for each program of each MPI_COMM_WORLD. jobid_check says whether the kernel's control group bears "+
+			"the job's id out.",
+			column{label: "executable"}, column{label: "jobname"}, column{label: "partition"},
+			column{rows: true, title: "Ranks", expr: countBy(is, programs)}, column{label: "world_size"},
+			column{title: "Nodes", expr: countBy("world, user", countBy("world, user, instance", programs))},
+			column{label: "library"}, column{label: "library_version"}, column{label: "thread_level"},
+			column{title: "Started", expr: minBy("world, user", last(selector("mpit_rank_start_time_seconds", ofOneJob))) + " * 1000",
+				unit: "dateTimeAsIso"},
+			column{title: "Ran for", expr: ranTime("world, user", ofOneJob), unit: "dtdurations"},
+			column{label: "world"}, column{label: "jobid_source"}, column{label: "jobid_check"},
+		).without("user").size(24, 5),
 	}
 }

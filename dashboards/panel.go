@@ -61,12 +61,20 @@ func graph(title, description, unit string) *panel {
 		ScaleDistribution: grafana.ScaleDistribution{Type: "linear"},
 	}
 	p.Options = &grafana.GraphOptions{
-		// The legend has room for three series: the highest ones stand there.
-		Legend: grafana.Legend{
-			Calcs: []string{"mean", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true,
-			SortBy: "Max", SortDesc: true,
-		},
+		Legend:  grafana.Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom", ShowLegend: true},
 		Tooltip: grafana.Tooltip{Mode: "multi", Sort: "desc"},
+	}
+	return p
+}
+
+// many is a graph of up to ten series whose names aren't known beforehand: the legend beside it has room for all.
+func many(title, description, unit string) *panel {
+	p := graph(title, description, unit).size(12, 9)
+	p.MaxDataPoints = enoughPoints
+	if o, is := p.Options.(*grafana.GraphOptions); is {
+		o.Legend = grafana.Legend{
+			Calcs: []string{"mean"}, DisplayMode: "table", Placement: "right", ShowLegend: true, SortBy: "Mean", SortDesc: true,
+		}
 	}
 	return p
 }
@@ -86,18 +94,18 @@ func (p *panel) axis(from, to float64) *panel {
 	return p
 }
 
-// logarithmic makes a graph's axis logarithmic; what is 0 is not seen there.
+// logarithmic makes a graph's axis logarithmic; what is 0 is not seen there. Bytes are counted in powers of two.
 func (p *panel) logarithmic() *panel {
 	f := p.graphField()
 	f.AxisSoftMin, f.ScaleDistribution = nil, grafana.ScaleDistribution{Type: "log", Log: 10}
+	if p.FieldConfig.Defaults.Unit == "bytes" {
+		f.ScaleDistribution.Log = 2
+	}
 	return p
 }
 
 // series is the colors of series whose names say whether they are good.
 type series map[string]string
-
-// endings are how ranks end.
-var endings = series{"finalize": "green", "exit": "orange", "lost": "red", "abort": "dark-red"}
 
 // colored gives series the color that they have whatever others there are.
 func (p *panel) colored(prefix string, colors series) *panel {
@@ -121,6 +129,10 @@ func (p *panel) stacked() *panel {
 // stat is one number.
 func stat(title, description, unit string, thresholds grafana.Thresholds) *panel {
 	p := newPanel("stat", title, description, unit, 4, 4)
+	if unit == "percentunit" {
+		decimals := 1
+		p.FieldConfig.Defaults.Decimals = &decimals
+	}
 	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Thresholds = thresholds
 	p.Options = &grafana.StatOptions{
@@ -132,58 +144,86 @@ func stat(title, description, unit string, thresholds grafana.Thresholds) *panel
 	return p
 }
 
-// named shows the legend with the number.
-func (p *panel) named() *panel {
+// filled is a stat whose colour is behind what it says.
+func (p *panel) filled() *panel {
 	if o, is := p.Options.(*grafana.StatOptions); is {
-		o.TextMode = "value_and_name"
+		o.ColorMode = "background"
 	}
 	return p
 }
 
-// bars is the present values, one bar each.
-func bars(title, description, unit string) *panel {
-	p := newPanel("bargauge", title, description, unit, 12, 8)
-	zero := 0.0
-	p.FieldConfig.Defaults.Color = grafana.Color{Mode: "thresholds"}
-	p.FieldConfig.Defaults.Min = &zero
-	p.Options = &grafana.BarGaugeOptions{
-		DisplayMode: "basic", Legend: grafana.Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom"},
-		MaxVizHeight: 300, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Orientation: "horizontal",
-		ReduceOptions: grafana.ReduceOptions{Calcs: []string{"lastNotNull"}}, ShowUnfilled: true, Sizing: "auto",
-		ValueMode: "color",
+// between sets the values of a heat map's first and last color.
+func (p *panel) between(from, to float64) *panel {
+	if o, is := p.Options.(*grafana.HeatmapOptions); is {
+		o.Color.Min, o.Color.Max = &from, &to
 	}
 	return p
 }
 
-// heat is a row of cells for each series, whose names are the legends.
-func heat(title, description, unit, rows string) *panel {
+// spread is the ranks' highest, mean and lowest of what expr says of each.
+func (p *panel) spread(expr string) *panel {
+	return p.query("max("+expr+")", "highest rank").query("avg("+expr+")", "mean of the ranks").
+		query("min("+expr+")", "lowest rank")
+}
+
+// named shows the legend with the number, or alone.
+func (p *panel) named(mode string) *panel {
+	if o, is := p.Options.(*grafana.StatOptions); is {
+		o.TextMode = mode
+	}
+	return p
+}
+
+// How a stat is named.
+const (
+	withValue = "value_and_name"
+	nameAlone = "name"
+)
+
+// enoughPoints is how many points in time panels ask for that read many series. Of more nobody sees more.
+const enoughPoints = 150
+
+// heat has a column of cells for each point in time.
+func heat(title, description, unit, scheme string) (*panel, *grafana.HeatmapOptions) {
 	p := newPanel("heatmap", title, description, unit, 12, 9)
+	p.MaxDataPoints = enoughPoints
 	linear := grafana.ScaleDistribution{Type: "linear"}
 	p.FieldConfig.Defaults.Custom = &grafana.HeatmapField{ScaleDistribution: linear}
-	p.Options = &grafana.HeatmapOptions{
-		CellGap: 0, CellValues: grafana.HeatmapValues{Unit: unit},
+	options := &grafana.HeatmapOptions{
+		CellGap: 0, CellValues: grafana.HeatmapValues{},
 		Color: grafana.HeatmapColor{
-			Exponent: 0.5, Fill: "dark-orange", Mode: "scheme", Scale: "exponential", Scheme: "Oranges", Steps: 64,
+			Exponent: 0.5, Fill: "dark-orange", Mode: "scheme", Scale: "exponential", Scheme: scheme, Steps: 64,
 		},
 		Exemplars: grafana.HeatmapColorOf{Color: "rgba(255,0,255,0.7)"}, FilterValues: grafana.HeatmapFilter{Le: -1},
 		Legend: grafana.HeatmapLegend{Show: true}, RowsFrame: grafana.HeatmapRows{Layout: "auto"}, ShowValue: "never",
 		Tooltip: grafana.HeatmapTooltip{Mode: "single", ShowColorScale: true},
-		YAxis:   grafana.HeatmapAxis{AxisLabel: rows, AxisPlacement: "left", Unit: "short"},
+		YAxis:   grafana.HeatmapAxis{AxisPlacement: "left", Unit: "none"},
+	}
+	p.Options = options
+	return p, options
+}
+
+// mostRanks is how many ranks a heat map shows: of more, several would share a line of pixels, and the last one drawn
+// would hide the late one.
+const mostRanks = 300
+
+// heatOfRanks has a row for each rank, rank 0 at the top. which says whether those with most (topk) or with least
+// (bottomk) are to be seen if there are too many; exprs make expressions of a window.
+func heatOfRanks(title, description, unit, scheme, which string, exprs ...func(over string) string) *panel {
+	word := map[string]string{"topk": "most", "bottomk": "least"}[which]
+	p, options := heat(title, fmt.Sprintf("%s Of more than %d ranks those with %s.", description, mostRanks, word), unit, scheme)
+	options.YAxis.AxisLabel, options.YAxis.Reverse = "rank", true
+	for _, expr := range exprs {
+		p.query(extreme(which, mostRanks, "rank", expr), "{{rank}}")
 	}
 	return p
 }
 
-// duration says that a heat map's rows are buckets of seconds, bytes that they are buckets of bytes.
-func (p *panel) duration() *panel { return p.buckets("s") }
-func (p *panel) bytes() *panel    { return p.buckets("bytes") }
-
-func (p *panel) buckets(unit string) *panel {
-	options, ok := p.Options.(*grafana.HeatmapOptions)
-	if !ok {
-		panic("dashboards: " + p.Title + " is no heat map")
-	}
+// heatOfBuckets has a row for each bucket of a histogram, of durations (unit s) or sizes (bytes).
+func heatOfBuckets(title, description, unit, buckets string) *panel {
+	p, options := heat(title, description, "short", "Oranges")
 	options.YAxis.Unit, options.FilterValues.Le = unit, 1e-9
-	return p
+	return p.target(bucketsOf(buckets), "heatmap", "{{le}}", false)
 }
 
 func (p *panel) size(w, h int) *panel {
@@ -240,14 +280,14 @@ func (p *panel) links(title, url string) *panel {
 
 // column is a column of a table: a label, or a query's value.
 type column struct {
-	label  string // has its own name as the title
-	title  string // of a value
+	label  string
+	title  string // of a label, its name if there is none
 	expr   string // by the labels that the first query has, or some of them
 	unit   string // of a value; short if there is none
 	link   *grafana.DataLink
 	words  map[string]grafana.MappingText
 	steps  *grafana.Thresholds
-	gauge  bool
+	gauge  bool // a bar: of shares, of the whole; else of the column's highest value
 	rows   bool // the labels of this query are the rows; without any, those of the first one
 	hidden bool // the query is there for its labels alone
 }
@@ -285,7 +325,7 @@ func table(title, description string, columns ...column) *panel {
 		for _, name := range names {
 			organize.RenameByName[name] = c.title
 			organize.IndexByName[name] = slices.IndexFunc(columns,
-				func(o column) bool { return o.title != "" && o.title == c.title })
+				func(o column) bool { return o.expr != "" && o.title == c.title })
 			if c.hidden {
 				organize.ExcludeByName[name] = true
 			}
@@ -296,6 +336,9 @@ func table(title, description string, columns ...column) *panel {
 	for i, c := range columns {
 		if c.label != "" {
 			organize.IndexByName[c.label] = i
+			if c.title != "" {
+				organize.RenameByName[c.label] = c.title
+			}
 		}
 		p.override(c)
 	}
@@ -330,6 +373,7 @@ func matrix(title, description, unit, expr, rows, columns string) *panel {
 		Matcher: grafana.Matcher{ID: "byName", Options: corner},
 		Properties: []grafana.Property{
 			{ID: "unit", Value: "string"}, {ID: "custom.cellOptions", Value: grafana.CellOptions{Type: "auto"}},
+			{ID: "custom.width", Value: 95},
 		},
 	}}
 	return p
@@ -347,42 +391,45 @@ func (p *panel) without(names ...string) *panel {
 	return p
 }
 
-// sorted sorts a table.
+// sorted sorts a table, and what is the same by the next column.
 func (p *panel) sorted(title string, descending bool) *panel {
 	options, ok := p.Options.(*grafana.TableOptions)
 	if !ok {
 		panic("dashboards: " + p.Title + " is no table")
 	}
-	options.SortBy = []grafana.SortBy{{DisplayName: title, Desc: descending}}
+	options.SortBy = append(options.SortBy, grafana.SortBy{DisplayName: title, Desc: descending})
 	return p
 }
 
 // widths are those of columns, in pixels, that need less room or more than the others.
 var widths = map[string]int{
-	"jobid": 100, "world": 115, "rank": 75, "dup": 70, "pid": 90, "user": 85, "executable": 200, "library": 95,
-	"library_version": 140,
-	"world_size":      115, "thread_level": 125, "size": 80, "inter": 80,
+	"jobid": 105, "world": 115, "rank": 60, "dup": 70, "pid": 90, "user": 85, "library": 90,
+	"library_version": 140, "world_size": 105, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
-	"State": 110, "Ranks": 90, "Nodes": 90, "Objects": 100, "Started": 165, "Ran for": 115, "Messages": 115,
-	"Bytes": 110, "Longest queue": 135, "Bytes of collectives": 190,
-	"function": 200, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125, "Shortest rank": 130,
-	"Completing requests": 180, "In collectives": 135, "Bytes sent": 115,
-	"Calls of a rank": 140, "Least": 110, "Mean": 110,
+	"program": 130, "executable": 280, "State": 140, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80, "Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
+	"alert": 165, "function": 190, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125,
+	"Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115, "Bytes": 110,
+	"Calls of a rank": 140, "Least": 110, "Mean": 110, "For": 95, "node": 130, "one of them": 110,
 }
 
 // override says how a table's column is shown.
 func (p *panel) override(c column) {
 	var properties []grafana.Property
 	add := func(id string, value any) { properties = append(properties, grafana.Property{ID: id, Value: value}) }
+	name := c.title
+	if name == "" {
+		name = c.label
+	}
 	switch {
 	case c.unit != "":
 		add("unit", c.unit)
-	case c.words != nil:
-		add("custom.align", "left")
-	case c.expr != "" && !c.hidden:
+	case c.expr != "" && !c.hidden && c.words == nil:
 		add("unit", "short")
 	}
-	if width := widths[c.label+c.title]; width > 0 && !c.gauge {
+	if c.unit == "percentunit" {
+		add("decimals", 1)
+	}
+	if width := widths[name]; width > 0 && (!c.gauge || c.unit == "percentunit") {
 		add("custom.width", width)
 	}
 	if c.link != nil {
@@ -390,36 +437,50 @@ func (p *panel) override(c column) {
 	}
 	if c.words != nil {
 		add("mappings", []grafana.Mapping{{Type: "value", Options: c.words}})
+		add("custom.align", "left")
+		add("custom.cellOptions", grafana.CellOptions{Type: "color-background", Mode: "basic"})
 	}
-	if c.steps != nil {
+	switch {
+	case c.steps != nil:
 		add("thresholds", *c.steps)
 		add("color", grafana.Color{Mode: "thresholds"})
+	case c.gauge:
+		add("color", grafana.Color{Mode: "fixed", FixedColor: "blue"})
+	}
+	switch {
+	case c.gauge && c.unit == "percentunit":
+		add("max", 1)
+	case c.gauge:
+		add("fieldMinMax", true)
 	}
 	switch {
 	case c.gauge:
-		add("custom.cellOptions", grafana.CellOptions{Type: "gauge", Mode: "basic"})
 		add("min", 0)
-		add("fieldMinMax", true) // the longest bar is the column's highest value, not the table's
-		add("color", grafana.Color{Mode: "fixed", FixedColor: "blue"})
-	case c.words != nil || c.steps != nil:
+		add("custom.cellOptions", grafana.CellOptions{Type: "gauge", Mode: "basic"})
+	case c.steps != nil:
 		add("custom.cellOptions", grafana.CellOptions{Type: "color-text"})
 	}
 	if properties == nil {
 		return
-	}
-	name := c.title
-	if c.label != "" {
-		name = c.label
 	}
 	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, grafana.Override{
 		Matcher: grafana.Matcher{ID: "byName", Options: name}, Properties: properties,
 	})
 }
 
-// to is the address of another dashboard of ours with the same data source, scrape jobs and time range, and these
+// ofQuery is the unit of what one query of a panel says, where it isn't that of the others.
+func (p *panel) ofQuery(ref, unit string) *panel {
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, grafana.Override{
+		Matcher:    grafana.Matcher{ID: "byFrameRefID", Options: ref},
+		Properties: []grafana.Property{{ID: "unit", Value: unit}},
+	})
+	return p
+}
+
+// to is the address of another dashboard of ours with the same data source, clusters and time range, and these
 // variables beside.
 func to(uid string, variables ...string) string {
-	url := "/d/" + uid + "?${datasource:queryparam}&${job:queryparam}&${__url_time_range}"
+	url := "/d/" + uid + "?${datasource:queryparam}&${cluster:queryparam}&${__url_time_range}"
 	for i := 0; i+1 < len(variables); i += 2 {
 		url += fmt.Sprintf("&var-%s=%s", variables[i], variables[i+1])
 	}
@@ -431,3 +492,8 @@ const cell = "${__value.raw:percentencode}"
 
 func inRow(label string) string    { return "${__data.fields." + label + ":percentencode}" }
 func ofSeries(label string) string { return "${__field.labels." + label + ":percentencode}" }
+
+// ofTheJob leads to another dashboard of the job that this one is about.
+func ofTheJob(uid string, variables ...string) string {
+	return to(uid, append([]string{"jobid", "${jobid:percentencode}", "user", "${user:percentencode}"}, variables...)...)
+}

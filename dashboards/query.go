@@ -6,24 +6,32 @@ import (
 	"strings"
 )
 
-// What a panel looks at. The label job is the scraper's.
+// What a panel looks at. A dashboard of jobs is about clusters, which have a label where there are several; that of
+// the exporters about scrape jobs.
 const (
-	ofJobs   = `job=~"$job", user=~"$user", jobid=~"$jobid"`
-	ofOneJob = `job=~"$job", user="$user", jobid="$jobid", world=~"$world"`
-	ofRanks  = ofOneJob + `, rank=~"$rank"`
-	ofComms  = ofRanks + `, comm=~"$comm"`
-	ofNodes  = `job=~"$job", instance=~"$instance"`
+	inClusters = `cluster=~"$cluster"`
+	ofJobs     = inClusters + `, user=~"$user"`
+	ofOneJob   = inClusters + `, user="$user", jobid="$jobid", world=~"$world"`
+	ofRanks    = ofOneJob + `, rank=~"$rank"`
+	ofComms    = ofRanks + `, comm=~"$comm"`
+	ofNodes    = `job=~"$job", instance=~"$instance"`
 )
 
-// The ranges of queries: the dashboard's whole time range, and the time around one point of a graph.
+// The ranges of queries: the dashboard's whole time range, and the time around one point of a graph. atTheEnd is the
+// former at each point of a graph.
 const (
 	inRange    = "[$__range]"
+	atTheEnd   = "[$__range] @ end()"
 	atOnePoint = "[$__rate_interval]"
 )
 
-// process is the labels that say which rank it is. dup tells two processes of a user apart that claim the same. Where
-// rules make one series of a node's ranks, there is no rank, and the node takes its place.
-const process = "instance, jobid, world, user, rank, dup"
+// job is the labels that say which job it is, as the rules have them; process those that say which rank. dup tells two
+// processes of a user apart that claim the same. Where rules make one series of a node's ranks, there is no rank, and
+// the node takes its place.
+const (
+	job     = "cluster, jobid, world, user"
+	process = "cluster, instance, jobid, world, user, rank, dup"
+)
 
 // selector is a family's series.
 func selector(family, matchers string) string { return family + "{" + matchers + "}" }
@@ -49,11 +57,14 @@ func either(selector string, counter, native func(selector string) string) strin
 	return "(" + counter(selector) + " or histogram_" + m[2] + "(" + native(m[1]+m[3]) + "))"
 }
 
-// rateOf is how fast a counter grows.
-func rateOf(selector string) string {
-	rate := func(selector string) string { return "rate(" + selector + atOnePoint + ")" }
+// rateOf is how fast a counter grows, over the time around a point or over the whole range.
+func rateOf(selector, over string) string {
+	rate := func(selector string) string { return "rate(" + selector + over + ")" }
 	return either(selector, rate, rate)
 }
+
+// rateAt is rateOf around a point of a graph.
+func rateAt(selector string) string { return rateOf(selector, atOnePoint) }
 
 // grow is how much a counter has grown between two points of a graph, so that single events are seen.
 func grow(selector string) string { return "increase(" + selector + atOnePoint + ")" }
@@ -71,16 +82,16 @@ func here(selector string) string {
 	return either(selector, itself, itself)
 }
 
-// quantileOf is a duration or size that this share of what a histogram has counted stays below, by labels if there are
-// any.
-func quantileOf(q float64, by, buckets string) string {
+// quantileOf is a duration or size that this share of what a histogram counts over a window stays below, by labels if
+// there are any.
+func quantileOf(q float64, by, buckets, over string) string {
 	m := ofBuckets.FindStringSubmatch(buckets)
 	le, all := "le", "sum(%s)"
 	if by != "" {
 		le, all = by+", le", "sum by ("+by+") (%s)"
 	}
 	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%[1]g, %[3]s)", q,
-		sumBy(le, rateOf(buckets)), fmt.Sprintf(all, rateOf(m[1]+m[2])))
+		sumBy(le, rateOf(buckets, over)), fmt.Sprintf(all, rateOf(m[1]+m[2], over)))
 }
 
 // bucketsOf is how many events of each duration or size there were, for a heat map.
@@ -102,6 +113,26 @@ func aligned(label, expr string) string {
 		expr = fmt.Sprintf(`label_replace(%s, "%s", "%s$1", "%[2]s", "([0-9]{%[4]d})")`, expr, label, blanks, digits)
 	}
 	return expr
+}
+
+// top is the series that have most over the whole time range, by labels: the same ones at each point of a graph. expr
+// makes an expression of a window.
+func top(n int, by string, expr func(over string) string) string {
+	return extreme("topk", n, by, expr)
+}
+
+// extreme is top, or those that have least: bottomk.
+func extreme(which string, n int, by string, expr func(over string) string) string {
+	if by == "" { // there is one
+		return expr(atOnePoint)
+	}
+	return fmt.Sprintf("%s\nand on (%s) %s(%d, %s)", expr(atOnePoint), by, which, n, expr(atTheEnd))
+}
+
+// most is top of levels: their highest values are compared.
+func most(n int, by, level string) string {
+	return fmt.Sprintf("%s\nand on (%s) topk(%d, %s)", maxBy(by, level), by, n,
+		maxBy(by, "max_over_time("+level+atTheEnd+")"))
 }
 
 // orZero is 0 where nothing is there to be counted.

@@ -44,27 +44,6 @@ var (
 			"mpit_mv2_smp_rndv_sent_bytes_total"}},
 		collectivesAndPuts("bytes", "mpit_coll_monitoring_bytes_total", "mpit_osc_monitoring_sent_bytes_total"),
 	}
-
-	// What is known of single communicators: their collectives. Point-to-point messages and puts are counted on
-	// MPI_COMM_WORLD, on whatever communicator they are sent.
-	collectivesOnComm = []source{
-		{
-			library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
-			families: []string{"mpit_coll_monitoring_a2a_count_total", "mpit_coll_monitoring_a2o_count_total",
-				"mpit_coll_monitoring_o2a_count_total"},
-		},
-		{library: "Any with `exec --calls`", families: []string{callTime + "_count"},
-			match: `function=~"` + collectiveCalls + `"`},
-	}
-	collectiveBytesOnComm = []source{
-		{
-			library: "Open MPI with `OMPI_MCA_pml_monitoring_enable=2`",
-			families: []string{"mpit_coll_monitoring_a2a_bytes_total", "mpit_coll_monitoring_a2o_bytes_total",
-				"mpit_coll_monitoring_o2a_bytes_total"},
-		},
-		{library: "Any with `exec --calls`", families: []string{callBytes},
-			match: `direction="sent", function=~"` + collectiveCalls + `"`},
-	}
 )
 
 func collectivesAndPuts(what, collectives, puts string) source {
@@ -75,13 +54,8 @@ func collectivesAndPuts(what, collectives, puts string) source {
 	}
 }
 
-// unexpectedQueues and postedQueues are the families of the queues' lengths, as a pattern of names.
-const (
-	unexpectedQueues = "mpit_(pml_ob1_unexpected_msgq_length|unexpected_recvq_length|runtime_spc_unexpected_in_queue)"
-	postedQueues     = "mpit_(pml_ob1_posted_recvq_length|posted_recvq_length)"
-
-	withQueues = "Open MPI's ob1, Open MPI built with SPC, MPICH built with pvars, and MVAPICH have it."
-)
+// withQueues says who has the queues that the rules look at.
+const withQueues = "Open MPI's ob1, Open MPI built with SPC, MPICH built with pvars, and MVAPICH have it."
 
 // who lists the libraries, for descriptions.
 func who(sources []source) string {
@@ -108,10 +82,4 @@ func firstOf(sources []source, by, matchers string, inner func(selector string) 
 		alternatives = append(alternatives, strings.Join(terms, " + "))
 	}
 	return strings.Join(alternatives, "\nor ")
-}
-
-// queueOf is the length of queues by rank: what a rank has in all its communicators. The families' names stay apart,
-// so that a queue which two variables tell of is not counted twice.
-func queueOf(names, matchers string) string {
-	return sumBy(process+", __name__", named(names, matchers))
 }

@@ -1,7 +1,7 @@
 // Draws the dashboards from the answers of a Prometheus, as pictures: see docs/dashboards.md.
 //
 //   node draw.mjs --prometheus=URL --out=DIRECTORY [--seconds=180] [--to=UNIX_TIME] [--scrape-interval=15] [--width=1440]
-//                 [--jobid=ID] [--open=TITLE_OF_A_COLLAPSED_ROW …] [--only=FILE …] [--row=TITLE_OF_A_ROW …] [--suffix=OF_THE_PICTURES_NAME]
+//                 [--var=NAME=VALUE …] [--open=TITLE_OF_A_COLLAPSED_ROW …] [--only=FILE …] [--row=TITLE_OF_A_ROW …] [--suffix=OF_THE_PICTURES_NAME]
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { createServer } from 'node:http';
@@ -23,7 +23,7 @@ const { values: flags } = parseArgs({
     to: { type: 'string' },
     'scrape-interval': { type: 'string', default: '15' },
     width: { type: 'string', default: '1440' },
-    jobid: { type: 'string' },
+    var: { type: 'string', multiple: true, default: [] },
     open: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', multiple: true, default: [] },
     row: { type: 'string', multiple: true, default: [] },
@@ -34,19 +34,16 @@ const { values: flags } = parseArgs({
 if (!flags.prometheus || !flags.out) {
   throw new Error('say which Prometheus is asked with --prometheus=URL, and where pictures go with --out=DIRECTORY');
 }
+const wanted = Object.fromEntries(flags.var.map((text) => text.split('=')));
 const scrape = Number(flags['scrape-interval']);
 const to = flags.to ? Number(flags.to) : Math.floor(Date.now() / 1000);
 const from = to - Number(flags.seconds);
-// Grafana's steps and intervals, for panels of more pixels than there are scrapes: see $__rate_interval in its documentation.
-const step = scrape;
-const builtin = {
-  __interval: `${step}s`,
-  __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s`,
-  __range: `${to - from}s`,
-};
+// Grafana's steps and intervals, for panels of more points than there are scrapes: see $__rate_interval in its documentation.
+const stepOf = ({ maxDataPoints = Infinity }) => Math.max(scrape, Math.ceil((to - from) / maxDataPoints / scrape) * scrape);
+const builtin = (step) => ({ __interval: `${step}s`, __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s`, __range: `${to - from}s` });
 
 async function ask(path, parameters) {
-  const response = await fetch(`${flags.prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(30_000) });
+  const response = await fetch(`${flags.prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(120_000) });
   const answer = await response.json();
   if (answer.status !== 'success') {
     throw new Error(`Prometheus' answer to ${parameters.query ?? path}: ${answer.error}`);
@@ -57,7 +54,7 @@ async function ask(path, parameters) {
 const labelValues = (selector, label) => ask(`label/${label}/values`, { 'match[]': selector, start: from, end: to });
 
 // Grafana aligns a range with the step.
-function answerOf(target, values) {
+function answerOf(target, step, values) {
   const query = fill(target.expr, values);
   return target.instant
     ? ask('query', { query, time: to })
@@ -67,7 +64,7 @@ function answerOf(target, values) {
 // What the page gets: the dashboard with the panels that are to be seen in their places, the answers to each, and the choices.
 async function dashboardOf(file) {
   const dashboard = JSON.parse(await readFile(file, 'utf8'));
-  const choices = await choose(dashboard, builtin, labelValues, { jobid: flags.jobid });
+  const choices = await choose(dashboard, builtin(scrape), labelValues, wanted);
   const { values } = choices;
   const panels = [];
   let moved = 0; // by how much rows that are opened push down what is below
@@ -84,9 +81,14 @@ async function dashboardOf(file) {
   }
   for (const panel of panels) {
     panel.title = title(panel.title, choices);
-    panel.answers = await Promise.all((panel.targets ?? []).map((target) => answerOf(target, values)));
+    panel.step = stepOf(panel) * 1000;
+    const all = { ...values, ...builtin(stepOf(panel)) };
+    for (const target of panel.targets ?? []) {
+      target.legendFormat = fill(target.legendFormat, values);
+    }
+    panel.answers = await Promise.all((panel.targets ?? []).map((target) => answerOf(target, stepOf(panel), all)));
   }
-  return { title: dashboard.title, variables: choices.shown, panels, from: from * 1000, to: to * 1000, step: step * 1000 };
+  return { title: dashboard.title, variables: choices.shown, panels, from: from * 1000, to: to * 1000 };
 }
 
 // keepRows leaves out all rows but those that are asked for, and moves these up.
@@ -170,11 +172,12 @@ async function executable(name) {
 async function draw(name) {
   const width = Number(flags.width);
   const page = await browser.newPage({ viewport: { width, height: 800 }, timezoneId: 'UTC', locale: 'en-US' });
+  page.setDefaultTimeout(180_000);
   page.on('response', (response) => response.ok() || console.error(`${name}: ${response.status()} ${new URL(response.url()).pathname}`));
   page.on('console', (message) => message.type() === 'error' && console.error(`${name}: ${message.text()}`));
   page.on('pageerror', (error) => console.error(`${name}: ${error.stack}`));
   await page.goto(`http://127.0.0.1:${server.address().port}/page.html`);
-  await page.waitForFunction(() => window.drawn, undefined, { timeout: 60_000 });
+  await page.waitForFunction(() => window.drawn);
   const { height, empty } = await page.evaluate(() => window.drawn);
   await page.setViewportSize({ width, height });
   await page.waitForTimeout(1500); // charts are drawn when their size is known

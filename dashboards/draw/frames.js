@@ -44,7 +44,7 @@ const number = (text) => Number(text.replace('Inf', 'Infinity'));
 
 function legend(target, metric) {
   if (target.legendFormat) {
-    return target.legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => metric[name] ?? '');
+    return target.legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => metric[name] ?? '').replace(/ +/g, ' ').trim(); // a browser shows no more blanks
   }
   const { __name__: name = '', ...labels } = metric;
   const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`).join(', ');

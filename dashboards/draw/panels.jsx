@@ -1,7 +1,8 @@
 // Panels, as Grafana's plugins for them make them of the components of @grafana/ui.
-import { dateTime, getDisplayProcessor, getDisplayValueAlignmentFactors, getFieldDisplayValues } from '@grafana/data';
-import { BarGauge, BigValue, TimeSeries, VizRepeater } from '@grafana/ui';
+import { dateTime, getDisplayValueAlignmentFactors, getFieldDisplayValues } from '@grafana/data';
+import { BigValue, TimeSeries, VizRepeater } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
+import { Heatmap } from './heatmap.jsx';
 
 const ranged = ({ from, to }) => ({ from: dateTime(from), to: dateTime(to), raw: { from: dateTime(from), to: dateTime(to) } });
 
@@ -30,25 +31,6 @@ function Stat(props) {
   );
 }
 
-function Bars(props) {
-  const { panel: { options }, data, theme, width, height } = props;
-  return (
-    <VizRepeater
-      source={data} renderCounter={1} width={width} height={height} orientation={options.orientation} itemSpacing={10}
-      minVizWidth={options.minVizWidth} minVizHeight={options.minVizHeight} maxVizHeight={options.maxVizHeight}
-      getValues={() => displayed(props)}
-      getAlignmentFactors={getDisplayValueAlignmentFactors}
-      renderValue={({ value, width: w, height: h, orientation, alignmentFactors }) => (
-        <BarGauge
-          value={value.display} field={value.field} display={value.view?.getFieldDisplayProcessor(value.colIndex ?? 0) ?? getDisplayProcessor({ field: value.field, theme })}
-          width={w} height={h} theme={theme} orientation={orientation} alignmentFactors={alignmentFactors} displayMode={options.displayMode}
-          showUnfilled={options.showUnfilled} valueDisplayMode={options.valueMode} namePlacement={options.namePlacement}
-        />
-      )}
-    />
-  );
-}
-
 const Table = ({ panel, data, range, width, height }) => (
   <TableNG
     data={data[0]} width={width} height={height} noHeader={!panel.options.showHeader} cellHeight={panel.options.cellHeight} sortBy={panel.options.sortBy}
@@ -56,6 +38,4 @@ const Table = ({ panel, data, range, width, height }) => (
   />
 );
 
-export const panels = { timeseries: Graph, stat: Stat, bargauge: Bars, table: Table };
-
-export const whyNot = { heatmap: "Grafana's heat map is no component of @grafana/ui" };
+export const panels = { timeseries: Graph, stat: Stat, heatmap: Heatmap, table: Table };

@@ -24,14 +24,13 @@ export async function choose(dashboard, builtin, labelValues, wanted) {
       if (v.regex) {
         found = found.map((name) => name.match(new RegExp(`^(?:${v.regex})$`))?.[1]).filter(Boolean);
       }
-      if (v.includeAll) {
-        value = v.allValue || (found.length === 1 ? escape(found[0]) : found.length ? `(${found.map(escape).join('|')})` : '');
+      if (found.includes(wanted[v.name])) {
+        value = text = wanted[v.name];
+      } else if (v.includeAll) {
+        value = v.allValue || (found.length ? `(${found.map(escape).join('|')})` : '');
         text = 'All';
       } else {
-        value = text = found.includes(wanted[v.name]) ? wanted[v.name] : found[0] ?? '';
-      }
-      if (v.multi && v.name === 'timer') {
-        value = found[0] ?? ''; // of a row for each, the first
+        value = text = found[0] ?? '';
       }
     }
     values[v.name] = value;

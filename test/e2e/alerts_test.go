@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +19,7 @@ import (
 )
 
 // Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job
-// that is well has none, nor has it when it ends. The rules are those of alerts/ but for their times: see inSeconds.
+// that is well has none, nor has it when it ends. The rules are those of alerts/ but for their times: see harness.RulesInSeconds.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	limits := filepath.Join(t.TempDir(), "limits.yaml")
@@ -32,7 +31,7 @@ func TestAlerts(t *testing.T) {
 		limited = suite.Exporter(t, "--config.file="+limits)
 	)
 	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
-		Rules: alertRules(t), Exporters: []*harness.Exporter{near, far, killed, limited},
+		Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{near, far, killed, limited},
 	})
 
 	// Jobs of real Open MPI.
@@ -209,35 +208,6 @@ func (job alertJob) set(t *testing.T, name string, class mpit.Class, value float
 		p.Do(t, "set pvar %s %s - %v", name, map[mpit.Class]string{mpit.ClassLevel: "level",
 			mpit.ClassPercentage: "percentage"}[class], value)
 	}
-}
-
-// alertRules are copies of the rules of alerts/ whose times are short enough for a test.
-func alertRules(t *testing.T) []string {
-	t.Helper()
-	dir := t.TempDir()
-	var files []string
-	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
-		text, err := os.ReadFile(filepath.Join(suite.Root(), "alerts", name))
-		require.NoError(t, err)
-		file := filepath.Join(dir, name)
-		writeFile(t, file, inSeconds(string(text)))
-		files = append(files, file)
-	}
-	return files
-}
-
-var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
-
-// inSeconds makes a second of each minute in rules, and a minute of each hour, wherever a time stands: for,
-// keep_firing_for, interval, offset and ranges, the 300 seconds of a young job and those of a long call. Nothing else
-// is changed.
-func inSeconds(rules string) string {
-	rules = strings.Replace(rules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 5", 1)
-	rules = strings.Replace(rules, ") / 300,", ") / 5,", 1)
-	return duration.ReplaceAllStringFunc(rules, func(found string) string {
-		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]
-		return found[:len(found)-1] + unit
-	})
 }
 
 // findAlert looks for one that fires, has these labels, and a text in its description.

@@ -19,7 +19,7 @@ func TestAlertsOfCalls(t *testing.T) {
 	servers := map[string]*harness.Prometheus{}
 	for _, server := range harness.PrometheusServers(t) {
 		servers[server.Name] = suite.PrometheusWith(t, harness.PrometheusConfig{
-			Server: server, Rules: alertRules(t), Exporters: []*harness.Exporter{exporter},
+			Server: server, Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{exporter},
 		})
 	}
 
@@ -78,7 +78,7 @@ func TestAlertsOfHungJobs(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
 			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
-				Rules: alertRules(t), Exporters: []*harness.Exporter{exporter},
+				Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{exporter},
 			})
 			start := func(id, how string) *harness.Run {
 				return suite.Run(t, harness.Job{MPI: mpi, Ranks: 3, Program: "stuck.c",

@@ -64,7 +64,7 @@ func TestPlantedFaults(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			n := nodes{near: suite.Exporter(t), far: suite.Exporter(t)}
 			n.prometheus = suite.PrometheusWith(t, harness.PrometheusConfig{
-				Rules: alertRules(t), Exporters: []*harness.Exporter{n.near, n.far},
+				Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{n.near, n.far},
 			})
 			var runs []*harness.Run // at the same time, as each takes as long as an alert does
 			for _, f := range faults {

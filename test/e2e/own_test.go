@@ -198,7 +198,7 @@ func TestOwnIsNotDown(t *testing.T) {
 	writeFile(t, stale, string(text))
 	node := suite.Exporter(t)
 	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
-		Rules: alertRules(t), Exporters: []*harness.Exporter{node}, Discovery: stale,
+		Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{node}, Discovery: stale,
 	})
 	prometheus.Await(t, `sum(up)`, single(2))
 	prometheus.Await(t, `sum(mpit_exporter_own)`, single(1))

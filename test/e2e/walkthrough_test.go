@@ -21,7 +21,7 @@ func TestWalkthroughs(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		page, section string
-		// shorter has what takes its time, and what takes less of it. Rules are made shorter as alertRules does.
+		// shorter has what takes its time, and what takes less of it. Rules are made shorter as harness.RulesInSeconds does.
 		shorter []string
 	}{
 		{page: "docs/why-slow.md", section: "## A case, from symptom to cause"},
@@ -107,7 +107,7 @@ func checkoutOf(t *testing.T) string {
 		}
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "alerts"), 0o755))
-	for _, file := range alertRules(t) {
+	for _, file := range suite.RulesInSeconds(t) {
 		require.NoError(t, os.Symlink(file, filepath.Join(dir, "alerts", filepath.Base(file))))
 	}
 	return dir

@@ -1,13 +1,13 @@
 // Package grafana is the part of Grafana's dashboard schema that our dashboards use, as types that encoding/json
-// writes. The names are the schema's (kind dashboard, schema version 42; @grafana/schema has it as TypeScript). What
+// writes. The names are the schema's (kind dashboard, schema version 41; @grafana/schema has it as TypeScript). What
 // a panel type has in options and in fieldConfig.defaults.custom stands in panels.go.
 package grafana
 
-// SchemaVersion is that of the dashboards; older versions of Grafana read it as their own newest.
-const SchemaVersion = 42
+// SchemaVersion is that of Grafana 12.1, which docker-compose.yml runs; newer ones migrate it.
+const SchemaVersion = 41
 
 // PluginVersion says from which version on the panels' options need no migration.
-const PluginVersion = "12.0.0"
+const PluginVersion = "12.1.1"
 
 // Dashboard is one file.
 type Dashboard struct {

@@ -12,7 +12,7 @@ type Panel struct {
 	Panels          *[]Panel         `json:"panels,omitempty"`
 	PluginVersion   string           `json:"pluginVersion,omitempty"`
 	Datasource      *Datasource      `json:"datasource,omitempty"`
-	Repeat          string           `json:"repeat,omitempty"`
+	MaxDataPoints   int              `json:"maxDataPoints,omitempty"`
 	Targets         []Target         `json:"targets,omitempty"`
 	Transformations []Transformation `json:"transformations,omitempty"`
 	FieldConfig     *FieldConfig     `json:"fieldConfig,omitempty"`
@@ -305,13 +305,15 @@ type HeatmapValues struct {
 
 // HeatmapColor is a heat map's scale of colors.
 type HeatmapColor struct {
-	Exponent float64 `json:"exponent"`
-	Fill     string  `json:"fill"`
-	Mode     string  `json:"mode"`
-	Reverse  bool    `json:"reverse"`
-	Scale    string  `json:"scale"`
-	Scheme   string  `json:"scheme"`
-	Steps    int     `json:"steps"`
+	Exponent float64  `json:"exponent"`
+	Fill     string   `json:"fill"`
+	Min      *float64 `json:"min,omitempty"`
+	Max      *float64 `json:"max,omitempty"`
+	Mode     string   `json:"mode"`
+	Reverse  bool     `json:"reverse"`
+	Scale    string   `json:"scale"`
+	Scheme   string   `json:"scheme"`
+	Steps    int      `json:"steps"`
 }
 
 // HeatmapColorOf is the color of exemplars.

@@ -1,0 +1,59 @@
+package dashboards
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// A job of more than a thousand ranks stays readable: graphs have no more series than their legends have room for, heat
+// maps no more rows than there are pixels, and tables no more rows than there are ranks.
+func TestManyRanks(t *testing.T) {
+	const ranks = harness.MadeUpOfJob
+	p := suite.PrometheusWith(t, harness.PrometheusConfig{Interval: 5 * time.Second, Discovery: harness.MadeUpNodes(t, ranks, 2)})
+	p.Await(t, "count(count_over_time(mpit_call_inside_seconds_total[1m]) > 4)", func(samples []harness.Sample) error {
+		if len(samples) != 1 || samples[0].Value != ranks {
+			return fmt.Errorf("%v", samples)
+		}
+		return nil
+	})
+	s := site{prometheus: p, step: 10 * time.Second, from: time.Now().Add(-20 * time.Second), to: time.Now()}
+	rows := 0
+	for _, d := range read(t) {
+		values := map[string]string{"__rate_interval": "20s", "__interval": "5s", "__range": "20s"}
+		for _, v := range d.Templating.List {
+			values[v.Name] = ".*"
+		}
+		for name, value := range map[string]string{"jobid": "0", "user": "ada", "timer": "mpit_call_time_seconds",
+			"counter": "mpit_call_bytes_total", "level": "mpit_pml_ob1_unexpected_msgq_length"} {
+			values[name] = value
+		}
+		for _, p := range d.all() {
+			for _, q := range p.Targets {
+				samples, err := s.ask(t.Context(), q, values)
+				require.NoError(t, err, "%s: %s", p.Title, q.Expr)
+				series := map[string]bool{}
+				for _, sample := range samples {
+					series[fmt.Sprint(sample.Labels)] = true
+				}
+				most := map[string]int{"timeseries": 10, "stat": 2, "heatmap": 300, "table": ranks}[p.Type]
+				assert.LessOrEqual(t, len(series), most, "%s: %s", p.Title, q.Expr)
+				if p.Title == "Useful time, rank by rank" {
+					rows = len(series)
+					assert.True(t, slices.ContainsFunc(samples, func(x harness.Sample) bool { return x.Labels["rank"] == "0" }),
+						"the late rank isn't among those that are shown")
+				}
+				if p.Type == "heatmap" || most == 10 && len(series) > 3 {
+					assert.True(t, p.MaxDataPoints > 0 && p.MaxDataPoints*len(series) <= 50_000, "%s: too many points", p.Title)
+				}
+			}
+		}
+	}
+	assert.Equal(t, 300, rows)
+}

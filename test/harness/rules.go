@@ -1,0 +1,41 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// RulesInSeconds are copies of the rules of alerts/ whose times are short enough for a test: a second for each minute
+// and a minute for each hour, wherever a time stands: for, keep_firing_for, interval, offset and ranges, the 300 seconds
+// of a young job and those of a long call. Nothing else is changed.
+func (s *Suite) RulesInSeconds(tb testing.TB) []string {
+	tb.Helper()
+	dir := s.Dir(tb)
+	var files []string
+	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
+		text, err := os.ReadFile(filepath.Join(s.Root(), "alerts", name))
+		if err != nil {
+			tb.Fatalf("reading the rules: %v", err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(inSeconds(string(text))), 0o600); err != nil {
+			tb.Fatalf("writing the rules: %v", err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
+
+func inSeconds(rules string) string {
+	rules = strings.Replace(rules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 5", 1)
+	rules = strings.Replace(rules, ") / 300,", ") / 5,", 1)
+	return duration.ReplaceAllStringFunc(rules, func(found string) string {
+		unit := map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]
+		return found[:len(found)-1] + unit
+	})
+}
