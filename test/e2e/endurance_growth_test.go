@@ -30,8 +30,8 @@ func (e *endurance) startLasting(t *testing.T) []lasting {
 	for _, mpi := range e.mpis {
 		l := lasting{began: time.Now(), enduranceJob: enduranceJob{
 			end: "finalize", calls: true, waits: true,
-			Job: harness.Job{MPI: mpi, Program: "endure.c", Socket: e.exporter.Socket,
-				Exec: append([]string{"--calls"}, monitoring(mpi)...),
+			// Without --monitoring: Open MPI 4.1.4's component loses 200 bytes with each communicator, observed or not.
+			Job: harness.Job{MPI: mpi, Program: "endure.c", Socket: e.exporter.Socket, Exec: []string{"--calls"},
 				Args: []string{"1e9", "1", "finalize", harness.HoldDir},
 				Env:  []string{e.clock.variable(), "LD_PRELOAD=" + e.clock.library, "MPIT_AGENT_FINAL_WAIT=60000"}}}}
 		l.run = suite.Run(t, l.Job)
@@ -113,7 +113,7 @@ func (e *endurance) measure(t *testing.T, all []lasting) {
 	assert.LessOrEqual(t, g.heap, first.heap+first.heap/4+2<<20, "bytes of heap in use")
 	assert.LessOrEqual(t, g.resident, first.resident+first.resident/4+16<<10, "kB that are resident")
 	for i := range g.ranks {
-		assert.LessOrEqual(t, g.ranks[i], first.ranks[i]+1<<10, "kB of lasting rank %d", i)
+		assert.LessOrEqual(t, g.ranks[i], first.ranks[i]+256, "kB of lasting rank %d", i)
 	}
 	e.expectCalmLog(t)
 	e.expectHealth(t)
