@@ -226,11 +226,11 @@ func TestKeyboard(t *testing.T) {
 		return (a.id || a.getAttribute("role") || a.closest("[id]")?.id || a.tagName) + (ring === "none" ? ", and nobody sees it" : "");
 	})()`
 	var stops []string
-	for range 13 {
+	for range 14 {
 		u.key(kb.Tab)
 		stops = append(stops, evaluate[string](u, where))
 	}
-	assert.Equal(t, []string{"A", "whole", "interval", "pause", "region", "rank-table", "rank-table", "ranks", "filter",
+	assert.Equal(t, []string{"A", "whole", "interval", "pause", "region", "rank-table", "rank-table", "region", "ranks", "filter",
 		"treeitem", "region", "A", "A"},
 		stops)
 
