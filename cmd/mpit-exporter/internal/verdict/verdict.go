@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 )
 
 const (
@@ -147,13 +149,13 @@ func (v *Verdict) judge(observed []*Rank, where string) {
 		if v.Late == nil {
 			return ""
 		}
-		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", Percent(late.Share), where, late.Rank,
+		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(late.Share), where, late.Rank,
 			late.Node, late.Why)
 	}
 	if late != nil && late.Share >= noted {
 		v.Late = late
 	}
-	v.Text = Percent(e.Parallel) + " useful"
+	v.Text = units.Percent(e.Parallel) + " useful"
 	switch {
 	case v.Late != nil && late.Share >= Late:
 		v.State = WaitsForOne
@@ -164,7 +166,7 @@ func (v *Verdict) judge(observed []*Rank, where string) {
 		if files(observed) {
 			what = "I/O and communication"
 		}
-		v.Text += fmt.Sprintf("; %s of the time is %s%s", Percent(1-e.Parallel), what, mostly) + waiting("")
+		v.Text += fmt.Sprintf("; %s of the time is %s%s", units.Percent(1-e.Parallel), what, mostly) + waiting("")
 		if v.Late == nil {
 			v.Text += ", and nobody is late"
 		}
@@ -375,6 +377,3 @@ func have(ranks int) string {
 	}
 	return fmt.Sprintf("%d ranks have", ranks)
 }
-
-// Percent writes a share, from 0 to 1, in whole percents.
-func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
