@@ -42,11 +42,11 @@ var faults = []fault{
 	// Nobody is named: long messages go while all ranks are in MPI_Waitall.
 	{name: "isend", ranks: 2, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=20", fires: map[string]string{
 		"MPIJobMostlyInMPI": "most of it has been, in its first twenty ranks, MPI_Waitall.",
-	}, verdict: "of the time is communication, mostly in MPI_Waitall", late: -1},
+	}, verdict: "of the time is spent in MPI, mostly in MPI_Waitall", late: -1},
 	{name: "tiny", ranks: 2, fires: map[string]string{
 		"MPIMessagesTiny":   "of 8 bytes on average",
 		"MPIJobMostlyInMPI": "",
-	}, verdict: "of the time is communication", late: -1},
+	}, verdict: "of the time is spent in MPI", late: -1},
 	{name: "file", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 0 on NEAR, which waits least for others: files take ",
 		"MPIJobMostlyInMPI":  "",

@@ -162,11 +162,7 @@ func (v *Verdict) judge(observed []*Rank, where string) {
 		v.Text += waiting(where)
 	case e.Parallel < Efficient:
 		v.State = Communication
-		what := "communication"
-		if files(observed) {
-			what = "I/O and communication"
-		}
-		v.Text += fmt.Sprintf("; %s of the time is %s%s", units.Percent(1-e.Parallel), what, mostly) + waiting("")
+		v.Text += fmt.Sprintf("; %s of the time is spent in MPI%s", units.Percent(1-e.Parallel), mostly) + waiting("")
 		if v.Late == nil {
 			v.Text += ", and nobody is late"
 		}
@@ -174,15 +170,6 @@ func (v *Verdict) judge(observed []*Rank, where string) {
 		v.State = Healthy
 		v.Text = Healthy + ": " + v.Text + waiting(where)
 	}
-}
-
-// files says whether files take a good part of the time.
-func files(observed []*Rank) bool {
-	all := 0.0
-	for _, r := range observed {
-		all += r.share(r.File) / float64(len(observed))
-	}
-	return all >= noted
 }
 
 // broken says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.

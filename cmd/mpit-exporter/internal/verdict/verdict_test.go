@@ -76,11 +76,11 @@ func TestVerdicts(t *testing.T) {
 				"more, or does I/O of its own"},
 		"little is useful, and one rank is a little late": {
 			[]Rank{of(0, "a", 0, 68, 0, 0), of(1, "a", 0, 83, 0, 0), of(2, "a", 0, 85, 0, 0)}, "MPI_Wait", Communication,
-			"21 % useful; 79 % of the time is communication, mostly in MPI_Wait; 11 % of the time ranks wait for rank 0 on a, " +
+			"21 % useful; 79 % of the time is spent in MPI, mostly in MPI_Wait; 11 % of the time ranks wait for rank 0 on a, " +
 				"which computes more, or does I/O of its own"},
 		"a rank that was observed for a moment": {
 			[]Rank{of(0, "a", 0, 50, 0, 0), brief}, "", Communication,
-			"50 % useful; 50 % of the time is communication, and nobody is late"},
+			"50 % useful; 50 % of the time is spent in MPI, and nobody is late"},
 		"a rank that was killed": {
 			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Broken, "rank 1 on node1 ended without MPI_Finalize (lost)"},
 		"all were": {[]Rank{lost, lost}, "", Broken,
@@ -103,7 +103,7 @@ func TestVerdicts(t *testing.T) {
 				"on files"},
 		"communication itself": {
 			[]Rank{of(0, "a", 20, 20, 40, 0), of(1, "a", 20, 20, 40, 0)}, "MPI_Alltoall on world", Communication,
-			"20 % useful; 80 % of the time is communication, mostly in MPI_Alltoall on world, and nobody is late"},
+			"20 % useful; 80 % of the time is spent in MPI, mostly in MPI_Alltoall on world, and nobody is late"},
 		"a master of three that waits by design": {
 			[]Rank{of(0, "a", 0, 99, 0, 0), of(1, "a", 0, 2, 0, 0), of(2, "a", 0, 2, 0, 0), of(3, "a", 0, 2, 0, 0)}, "",
 			Healthy, "healthy: 74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
@@ -133,7 +133,7 @@ func TestVerdicts(t *testing.T) {
 				"5m0s; elsewhere, too: 1"},
 		"a file takes its time": {
 			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
-			Communication, "0 % useful; 100 % of the time is I/O and communication, and nobody is late"},
+			Communication, "0 % useful; 100 % of the time is spent in MPI, and nobody is late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Of(c.ranks, sizes[name], c.where)
